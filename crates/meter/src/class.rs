@@ -82,6 +82,16 @@ classes! {
     WsPayload = "ws.payload",
     /// The peer closed the WebSocket.
     WsClosed = "ws.closed",
+    /// The peer reset the stream, or the answer is not what RFC 9113 allows on a stream.
+    H2Stream = "h2.stream",
+    /// The peer announced the end of the connection, and did not answer.
+    H2Goaway = "h2.goaway",
+    /// The peer's bytes are not what RFC 9113 allows on a connection.
+    H2Protocol = "h2.protocol",
+    /// A frame has a length that RFC 9113 does not allow.
+    H2FrameSize = "h2.frame_size",
+    /// The peer did not heed flow control.
+    H2Flow = "h2.flow",
     /// A message that did not reach a receiver.
     Lost = "lost",
     /// A message that reached a receiver more than once.

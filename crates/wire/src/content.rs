@@ -64,6 +64,32 @@ impl Sampler {
     }
 }
 
+/// Compares a body with the expected one as its slices come. Where none is expected, notes what it is like.
+#[derive(Debug, Default)]
+pub(crate) struct BodyCheck {
+    matched: usize,
+    differs: bool,
+    sampler: Sampler,
+}
+
+impl BodyCheck {
+    #[inline]
+    pub(crate) fn compare(&mut self, slice: &[u8], expected: Option<&[u8]>) {
+        let Some(expected) = expected else { return self.sampler.add(slice) };
+        let end = self.matched.saturating_add(slice.len());
+        self.differs |= expected.get(self.matched..end) != Some(slice);
+        self.matched = end;
+    }
+
+    /// Whether the whole body was the expected one, and where none is, what it was like; ready for the next.
+    #[inline]
+    pub(crate) fn finish(&mut self, expected: Option<&[u8]>) -> (bool, Option<Content>) {
+        let Some(expected) = expected else { return (true, Some(self.sampler.finish())) };
+        let check = std::mem::take(self);
+        (!check.differs && check.matched == expected.len(), None)
+    }
+}
+
 /// A sketch with one more word: each byte is added to its own, without a carry to the next.
 #[inline]
 fn folded(sketch: u64, word: u64) -> u64 {

@@ -60,6 +60,22 @@ pub enum Ending {
     Lost,
     /// Nobody listens where the datagram went (ICMP port unreachable).
     Refused,
+    /// The peer has reset the stream of the request, or its answer is not what HTTP/2 (RFC 9113) allows on a stream.
+    H2Stream,
+    /// The peer has announced the end of its connection (GOAWAY), and has not answered the request.
+    H2Goaway,
+    /// The peer's bytes are not what HTTP/2 allows on a connection.
+    H2Protocol,
+    /// A frame of HTTP/2 has a length that it must not have.
+    H2FrameSize,
+    /// The peer did not heed the flow control of HTTP/2.
+    H2Flow,
+    /// The peer has announced that it does not answer the request on this connection (GOAWAY): may be sent again on another
+    /// one. Else [`Ending::H2Goaway`].
+    StaleGoaway,
+    /// The peer has refused the stream before it did anything (REFUSED_STREAM): the request may be sent again. Else
+    /// [`Ending::H2Stream`].
+    StaleRefused,
 }
 
 /// A request that has ended, or several that are alike, one behind the other.

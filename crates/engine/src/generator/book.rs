@@ -275,10 +275,11 @@ impl Book {
     /// answer, for the first time.
     fn goes_again(&mut self, state: &State, ending: Ending, tag: Tag, now_ns: u64) -> bool {
         use Ending::{Stale, StaleBehind, StaleReset, StaleTimeout, UnusedEnd, UnusedReset};
+        use Ending::{StaleGoaway, StaleRefused};
         let again = match ending {
             StaleBehind => true,
             _ if tag.again => false,
-            Stale => true,
+            Stale | StaleGoaway | StaleRefused => true,
             StaleReset => self.crossings.explain(state.kept_quiet_ns(tag.sent_ns)),
             StaleTimeout | UnusedEnd | UnusedReset => {
                 let took_ns = now_ns.saturating_sub(tag.sent_ns);
@@ -504,6 +505,11 @@ pub(super) fn class_of_ending(ending: Ending) -> Option<Class> {
         Ending::WsClosed => Class::WsClosed,
         Ending::Lost => Class::Lost,
         Ending::Refused => Class::ConnectRefused,
+        Ending::H2Stream | Ending::StaleRefused => Class::H2Stream,
+        Ending::H2Goaway | Ending::StaleGoaway => Class::H2Goaway,
+        Ending::H2Protocol => Class::H2Protocol,
+        Ending::H2FrameSize => Class::H2FrameSize,
+        Ending::H2Flow => Class::H2Flow,
     })
 }
 

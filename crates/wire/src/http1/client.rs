@@ -8,7 +8,7 @@
 use super::limits::{Limits, ParseError};
 use super::repeat::repeats;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
-use crate::content::Sampler;
+use crate::content::BodyCheck;
 use crate::exchange::{Asked, Content, Disposition, Ending, Farewell, InOrder, Outcome, PeerEnd};
 
 /// Request Timeout: the peer has not had a whole request in the time that it waits for one, and ends the connection
@@ -31,7 +31,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    fn accepts(&self, status: u16) -> bool {
+    pub(crate) fn accepts(&self, status: u16) -> bool {
         match &self.statuses {
             Some(codes) => codes.contains(&status),
             None => (200..300).contains(&status),
@@ -238,7 +238,8 @@ impl<T: Copy + PartialEq> Client<T> {
     ) -> Option<(Ending, Option<Content>)> {
         let tag = self.asked.answer()?;
         let rules = rulebook.rules_of(&tag);
-        let (body_as_expected, content) = answer.body.finish(rules);
+        let (as_expected, content) = answer.body.finish(rules.body.as_deref());
+        let body_as_expected = rules.head_request || as_expected;
         let ending = if !rules.accepts(response.status) {
             let gave_up = response.status == REQUEST_TIMEOUT && !response.keep_alive;
             if gave_up && rules.idempotent { Ending::StaleTimeout } else { Ending::Status }
@@ -346,35 +347,6 @@ struct Alike<'a> {
     ending: Ending,
     status: u16,
     content: Option<Content>,
-}
-
-/// Compares a body with the expected one as its slices come. Where none is expected, notes what it is like.
-#[derive(Debug, Default)]
-struct BodyCheck {
-    matched: usize,
-    differs: bool,
-    sampler: Sampler,
-}
-
-impl BodyCheck {
-    #[inline]
-    fn compare(&mut self, slice: &[u8], expected: Option<&[u8]>) {
-        let Some(expected) = expected else { return self.sampler.add(slice) };
-        let end = self.matched.saturating_add(slice.len());
-        self.differs |= expected.get(self.matched..end) != Some(slice);
-        self.matched = end;
-    }
-
-    /// Whether the whole body was the expected one, and where none is, what it was like; ready for the next.
-    #[inline]
-    fn finish(&mut self, rules: &Rules) -> (bool, Option<Content>) {
-        let Some(expected) = &rules.body else {
-            return (true, Some(self.sampler.finish()));
-        };
-        let check = std::mem::take(self);
-        let as_expected = !check.differs && check.matched == expected.len();
-        (rules.head_request || as_expected, None)
-    }
 }
 
 #[cfg(test)]

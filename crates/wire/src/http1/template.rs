@@ -21,7 +21,7 @@ pub struct Template {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+pub(crate) enum Piece {
     Fixed(Arc<[u8]>),
     Counter,
     Random,
@@ -162,6 +162,14 @@ impl Template {
     }
 }
 
+/// A text cut at its places; a text that has none is one piece, and an empty one is none.
+pub(crate) fn pieces(text: &[u8]) -> Vec<Piece> {
+    let mut pieces = Pieces::default();
+    pieces.text(text);
+    pieces.cut();
+    pieces.done
+}
+
 /// Pieces in the making.
 #[derive(Default)]
 struct Pieces {
@@ -231,9 +239,9 @@ fn has_place(text: &[u8]) -> bool {
 }
 
 /// Digits of the largest u64.
-const DIGITS_MOST: usize = 20;
+pub(crate) const DIGITS_MOST: usize = 20;
 
-fn decimal(mut number: u64, digits: &mut [u8; DIGITS_MOST]) -> &[u8] {
+pub(crate) fn decimal(mut number: u64, digits: &mut [u8; DIGITS_MOST]) -> &[u8] {
     let mut at = DIGITS_MOST;
     loop {
         at -= 1;

@@ -1,9 +1,11 @@
 //! HTTP/2 (RFC 9113): frames, header compression, and what the two ends of a connection have in common.
 
 pub mod block;
+pub mod client;
 pub mod frame;
 pub mod hpack;
 pub mod read;
+pub mod request;
 pub mod server;
 pub mod settings;
 pub mod violation;

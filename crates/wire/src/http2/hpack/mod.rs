@@ -12,11 +12,13 @@ mod fields;
 mod huffman;
 mod integer;
 pub mod literal;
+mod shape;
 mod table;
 
 pub use decode::{Decoder, Field};
 pub use encode::Encoder;
 pub use literal::Indexing;
+pub use shape::{Shape, shape};
 
 /// The table size that both sides begin with (RFC 9113 §6.5.2).
 pub const TABLE_BYTES: u32 = 4096;

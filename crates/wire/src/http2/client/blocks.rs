@@ -1,0 +1,182 @@
+//! The header sections of answers, and how an answer ends.
+
+use super::answer::{Fields, Head};
+use super::input::Reading;
+use super::streams::{Stream, UNKNOWN, nth_of};
+use super::{Client, Fault};
+use crate::exchange::{Ending, Outcome};
+use crate::http1::Limits;
+use crate::http1::client::Rulebook;
+use crate::http2::frame::{ErrorCode, write_reset};
+use crate::http2::hpack;
+use crate::http2::violation::Violation;
+
+impl<T: Copy> Client<T> {
+    /// A header block begins.
+    #[inline]
+    pub(super) fn begin_block<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        number: u32,
+        reading: &mut Reading<'_, R, F>,
+    ) -> Result<(), Fault> {
+        match self.awaiting(number) {
+            Some(stream) if !stream.begun => {
+                (stream.begun, stream.first_byte_ns) = (true, reading.now_ns);
+                Ok(())
+            }
+            Some(_) => Ok(()),
+            None => self.unawaited(number, "an answer on a stream that awaits none"),
+        }
+    }
+
+    /// A header block is whole.
+    #[inline]
+    pub(super) fn handle_block<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        number: u32,
+        ends: bool,
+        block: &[u8],
+        reading: &mut Reading<'_, R, F>,
+    ) -> Result<(), Fault> {
+        let awaits_head = self.awaiting(number).map(|stream| stream.status == 0);
+        if awaits_head == Some(true)
+            && let Some(head) = self.blocks.recognise(block)
+        {
+            self.handle_final(number, head, ends, reading);
+            return Ok(());
+        }
+        self.decode_block(number, ends, block, awaits_head, reading)
+    }
+
+    fn decode_block<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        number: u32,
+        ends: bool,
+        block: &[u8],
+        awaits_head: Option<bool>,
+        reading: &mut Reading<'_, R, F>,
+    ) -> Result<(), Fault> {
+        let limits = self
+            .awaiting(number)
+            .map_or_else(Limits::default, |stream| reading.rulebook.rules_of(&stream.tag).limits);
+        let trailers = awaits_head == Some(false);
+        let mut fields = if trailers { Fields::of_trailers() } else { Fields::default() };
+        let mut count = 0;
+        self.blocks.decode(block, limits.head_bytes, &mut |field| {
+            count += 1;
+            fields.add(field.name, field.value);
+        })?;
+        if count > limits.header_count {
+            let why = "too many header fields";
+            return Err(Violation::of_connection(ErrorCode::EnhanceYourCalm, why).into());
+        }
+        if awaits_head.is_none() {
+            // The stream was reset: only the table had to hear of this.
+            return Ok(());
+        }
+        match fields.finish() {
+            Err(malformed) => self.malformed(number, malformed, ends, reading),
+            Ok(_) if trailers && ends => self.settle(number, reading),
+            Ok(_) if trailers => {
+                let endless = (Ending::H2Stream, "trailers that do not end the stream");
+                self.malformed(number, endless, false, reading);
+            }
+            Ok(head) if head.is_interim() => self.handle_interim(number, ends, limits, reading),
+            Ok(head) => {
+                self.blocks.remember(block, head);
+                self.handle_final(number, head, ends, reading);
+            }
+        }
+        Ok(())
+    }
+
+    fn handle_interim<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        number: u32,
+        ends: bool,
+        limits: Limits,
+        reading: &mut Reading<'_, R, F>,
+    ) {
+        let Some(stream) = self.awaiting(number) else { return };
+        stream.interim = stream.interim.saturating_add(1);
+        let too_many = u32::from(stream.interim) > limits.informational;
+        if ends {
+            let last = (Ending::H2Stream, "an interim answer that ends the stream");
+            self.malformed(number, last, true, reading);
+        } else if too_many {
+            self.fail(number, Ending::Limit, ErrorCode::EnhanceYourCalm, false, reading);
+        }
+    }
+
+    #[inline]
+    fn handle_final<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        number: u32,
+        head: Head,
+        ends: bool,
+        reading: &mut Reading<'_, R, F>,
+    ) {
+        let Some(stream) = self.awaiting(number) else { return };
+        let empty =
+            matches!(head.status, 204 | 304) || reading.rulebook.rules_of(&stream.tag).head_request;
+        stream.status = head.status;
+        stream.left = if empty { 0 } else { head.length.unwrap_or(UNKNOWN) };
+        if ends {
+            self.settle(number, reading);
+        }
+    }
+
+    /// The answer of a stream is whole.
+    #[inline]
+    pub(super) fn settle<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        number: u32,
+        reading: &mut Reading<'_, R, F>,
+    ) {
+        let Some(mut stream) = nth_of(number).and_then(|nth| self.take(nth)) else { return };
+        if stream.unsent > 0 {
+            // Nobody needs the rest of the request.
+            write_reset(reading.output, number, ErrorCode::Cancel);
+        }
+        self.idle_frames = 0;
+        let rules = reading.rulebook.rules_of(&stream.tag);
+        let (as_expected, content) = stream.body.finish(rules.body.as_deref());
+        let Stream { tag, status, first_byte_ns, left, .. } = stream;
+        if !matches!(left, 0 | UNKNOWN) {
+            // Shorter than its content-length.
+            return (reading.on_outcome)(Outcome::unanswered(tag, Ending::Framing, reading.now_ns));
+        }
+        let ending = if !rules.accepts(status) {
+            Ending::Status
+        } else if !(as_expected || rules.head_request) {
+            Ending::Mismatch
+        } else {
+            Ending::Ok
+        };
+        self.answered = true;
+        let (count, complete, status) = (1, true, Some(status));
+        (reading.on_outcome)(Outcome {
+            tag,
+            count,
+            ending,
+            complete,
+            status,
+            first_byte_ns,
+            content,
+        });
+    }
+}
+
+impl From<hpack::Error> for Fault {
+    fn from(error: hpack::Error) -> Self {
+        match error {
+            hpack::Error::Limit => {
+                let why = "a header list that is too long";
+                Violation::of_connection(ErrorCode::EnhanceYourCalm, why).into()
+            }
+            hpack::Error::Compression(why) => {
+                Violation::of_connection(ErrorCode::CompressionError, why).into()
+            }
+        }
+    }
+}

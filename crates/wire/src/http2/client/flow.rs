@@ -1,0 +1,70 @@
+//! The windows of a connection, ours and the peer's, and who waits for one (RFC 9113 §5.2, §6.9).
+
+use std::collections::VecDeque;
+
+use crate::http2::frame::write_window_update;
+use crate::http2::violation::Violation;
+use crate::http2::window::{Overflow, ReceiveWindow, SendWindow, WINDOW_FIRST, WINDOW_MOST};
+
+/// What the peer may send before we enlarge its window again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Windows {
+    /// On each stream, in bytes, up to 2^31 - 1.
+    pub stream: u32,
+    /// On the whole connection, 65,535 to 2^31 - 1.
+    pub connection: u32,
+}
+
+impl Windows {
+    /// What RFC 9113 begins with.
+    pub const RFC: Windows = Windows { stream: WINDOW_FIRST, connection: WINDOW_FIRST };
+    /// What Chrome has: 6 MiB and 15 MiB.
+    pub const BROWSER: Windows = Windows { stream: 6 << 20, connection: 15 << 20 };
+    /// The largest that there are.
+    pub const UNLIMITED: Windows = Windows { stream: WINDOW_MOST, connection: WINDOW_MOST };
+}
+
+/// The windows of the connection.
+#[derive(Debug)]
+pub(super) struct Flow {
+    /// What the peer may send.
+    receive: ReceiveWindow,
+    /// What the peer may send on each stream.
+    pub(super) of_stream: u32,
+    /// What we may send.
+    pub(super) send: SendWindow,
+    /// Streams with a body to send and a window for it, in turn.
+    pub(super) ready: VecDeque<u32>,
+    /// Streams with a body to send.
+    pub(super) uploading: u32,
+}
+
+impl Flow {
+    pub(super) fn new(windows: Windows) -> Self {
+        Flow {
+            receive: ReceiveWindow::new(windows.connection),
+            of_stream: windows.stream,
+            send: SendWindow::new(WINDOW_FIRST),
+            ready: VecDeque::new(),
+            uploading: 0,
+        }
+    }
+
+    /// The peer sends so many bytes: what it sends is read at once, so that it may soon send more.
+    #[inline]
+    pub(super) fn receive(&mut self, bytes: u32, output: &mut Vec<u8>) -> Result<(), Violation> {
+        self.receive.receive(bytes).map_err(beyond_window)?;
+        if let Some(by) = self.receive.release(bytes) {
+            write_window_update(output, 0, by);
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn beyond_window(_: Overflow) -> Violation {
+    Violation::of_connection(Overflow::CODE, "DATA beyond the window")
+}
+
+pub(super) fn too_large(_: Overflow) -> Violation {
+    Violation::of_connection(Overflow::CODE, "a window beyond 2^31 - 1")
+}

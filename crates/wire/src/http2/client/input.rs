@@ -1,0 +1,436 @@
+//! What the peer sends, frame by frame.
+
+use super::answer::Malformed;
+use super::flow::{beyond_window, too_large};
+use super::streams::{Stream, UNKNOWN, nth_of};
+use super::{Client, Fault, Stage};
+use crate::exchange::{Disposition, Ending, Exchange, Outcome};
+use crate::http1::client::Rulebook;
+use crate::http2::frame::write_window_update;
+use crate::http2::frame::{ErrorCode, write_goaway, write_ping, write_reset, write_settings_ack};
+use crate::http2::read::{Data, Frame, Piece, Reader};
+use crate::http2::settings::{parameter, parameters};
+use crate::http2::violation::{Scope, Violation};
+
+/// Frames without anything for a request, one behind the other: PING, SETTINGS, RST_STREAM of what has ended, empty DATA, …
+/// As many as nghttp2 takes before it calls it a flood.
+const IDLE_FRAMES_MOST: u32 = 1000;
+/// What a server begins with that speaks HTTP/1.
+const HTTP1: &[u8] = b"HTTP/";
+
+/// What the frames of one input are read with.
+pub(super) struct Reading<'a, R, F> {
+    pub(super) now_ns: u64,
+    pub(super) rulebook: &'a R,
+    pub(super) output: &'a mut Vec<u8>,
+    pub(super) on_outcome: &'a mut F,
+}
+
+impl<T: Copy> Client<T> {
+    /// Bytes have come. Every request that they end is given to `on_outcome`; what is to be said at once is added to
+    /// `output`. What may be written besides, [`Client::waits_to_write`] tells.
+    #[inline]
+    pub fn handle_input(
+        &mut self,
+        now_ns: u64,
+        bytes: &[u8],
+        rulebook: &impl Rulebook<T>,
+        output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) -> Disposition {
+        let mut reading = Reading { now_ns, rulebook, output, on_outcome };
+        let mut reader = std::mem::take(&mut self.reader);
+        let read = match self.stage {
+            Stage::Opening { .. } => self.read_first(bytes, &mut reader, &mut reading),
+            _ => self.read(bytes, &mut reader, &mut reading),
+        };
+        self.reader = reader;
+        match read {
+            Ok(()) => {
+                self.resets.ask(reading.output);
+                self.disposition()
+            }
+            Err(fault) => self.break_off(fault, reading),
+        }
+    }
+
+    /// What cannot be HTTP/2 is told apart from what is HTTP/2 and wrong.
+    fn read_first<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        bytes: &[u8],
+        reader: &mut Reader,
+        reading: &mut Reading<'_, R, F>,
+    ) -> Result<(), Fault> {
+        if let Stage::Opening { like_http1 } = &mut self.stage {
+            let rest = &HTTP1[usize::from(*like_http1)..];
+            let alike = bytes.iter().zip(rest).take_while(|(one, two)| one == two).count();
+            if alike == rest.len() {
+                return Err(Violation::protocol("the peer answers in HTTP/1").into());
+            }
+            *like_http1 = if alike == bytes.len() { *like_http1 + alike as u8 } else { 0 };
+        }
+        self.read(bytes, reader, reading)
+    }
+
+    #[inline]
+    fn read<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        mut bytes: &[u8],
+        reader: &mut Reader,
+        reading: &mut Reading<'_, R, F>,
+    ) -> Result<(), Fault> {
+        loop {
+            match reader.next(&mut bytes) {
+                Ok(Some(Piece::Data(data))) => self.data(data, reading)?,
+                Ok(Some(Piece::Frame(frame))) => self.handle_frame(frame, reading)?,
+                Ok(None) => return Ok(()),
+                Err(violation) => self.handle_violation(violation, reading)?,
+            }
+        }
+    }
+
+    #[inline]
+    fn handle_frame<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        frame: Frame<'_>,
+        reading: &mut Reading<'_, R, F>,
+    ) -> Result<(), Fault> {
+        if self.block.is_open() && !matches!(frame, Frame::Continuation { .. }) {
+            return Err(Violation::protocol("a header block is interrupted").into());
+        }
+        if let Stage::Opening { .. } = self.stage
+            && !matches!(frame, Frame::Settings(_))
+        {
+            return Err(Violation::protocol("the peer does not begin with SETTINGS").into());
+        }
+        match frame {
+            Frame::Headers { stream, end_stream, end_block, part, .. } => {
+                self.begin_block(stream, reading)?;
+                if end_block {
+                    return self.handle_block(stream, end_stream, part, reading);
+                }
+                Ok(self.block.begin(stream, end_stream, part)?)
+            }
+            Frame::Continuation { stream, end_block, part } => {
+                let mut block = std::mem::take(&mut self.block);
+                let whole = block.go_on(stream, part, end_block)?;
+                whole.map_or(Ok(()), |(end_stream, whole)| {
+                    self.handle_block(stream, end_stream, whole, reading)
+                })?;
+                self.block = block;
+                Ok(())
+            }
+            Frame::WindowUpdate { stream, by } => self.window_update(stream, by),
+            Frame::Reset { stream, code } => self.reset(stream, code, reading),
+            Frame::Settings(payload) => self.settings(payload, reading),
+            Frame::Ping { ack: true, payload } if self.resets.acknowledged(payload) => Ok(()),
+            Frame::Ping { ack, payload } => {
+                self.note_idle()?;
+                if !ack {
+                    write_ping(reading.output, payload, true);
+                }
+                Ok(())
+            }
+            Frame::GoAway { last, code } => self.goaway(last, code, reading),
+            Frame::Push { .. } => Err(unsolicited("a PUSH_PROMISE, although push was refused")),
+            Frame::SettingsAck | Frame::Priority { .. } | Frame::Unknown => self.note_idle(),
+        }
+    }
+
+    /// A frame that is wrong by itself.
+    #[cold]
+    fn handle_violation<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        violation: Violation,
+        reading: &mut Reading<'_, R, F>,
+    ) -> Result<(), Fault> {
+        let Scope::Stream(stream) = violation.scope else { return Err(violation.into()) };
+        if self.block.is_open() || nth_of(stream).is_none_or(|nth| !self.streams.was_opened(nth)) {
+            return Err(Violation { scope: Scope::Connection, ..violation }.into());
+        }
+        self.note_idle()?;
+        self.fail(stream, Ending::H2Stream, violation.code, false, reading);
+        Ok(())
+    }
+
+    /// A frame has come that has nothing for a request.
+    pub(super) fn note_idle(&mut self) -> Result<(), Fault> {
+        self.idle_frames += 1;
+        if self.idle_frames > IDLE_FRAMES_MOST {
+            let why = "too many frames that bring nothing";
+            return Err(Violation::of_connection(ErrorCode::EnhanceYourCalm, why).into());
+        }
+        Ok(())
+    }
+
+    /// Takes a stream that has ended.
+    #[inline]
+    pub(super) fn take(&mut self, nth: u32) -> Option<Stream<T>> {
+        let stream = self.streams.remove(nth)?;
+        self.flow.uploading -= u32::from(stream.unsent > 0);
+        Some(stream)
+    }
+
+    /// A stream that awaits an answer.
+    #[inline]
+    pub(super) fn awaiting(&mut self, stream: u32) -> Option<&mut Stream<T>> {
+        self.streams.get_mut(nth_of(stream)?)
+    }
+
+    /// A part of an answer has come on a stream that awaits none.
+    #[cold]
+    pub(super) fn unawaited(&mut self, stream: u32, why: &'static str) -> Result<(), Fault> {
+        if self.resets.may_be_late(stream) { self.note_idle() } else { Err(unsolicited(why)) }
+    }
+
+    /// The request of a stream fails, and the connection goes on. With `ended` the peer sends no more on it.
+    #[cold]
+    pub(super) fn fail<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        stream: u32,
+        ending: Ending,
+        code: ErrorCode,
+        ended: bool,
+        reading: &mut Reading<'_, R, F>,
+    ) {
+        let Some(Stream { tag, unsent, .. }) = nth_of(stream).and_then(|nth| self.take(nth)) else {
+            return;
+        };
+        if !ended {
+            self.resets.reset(stream, code, reading.output);
+        } else if unsent > 0 {
+            write_reset(reading.output, stream, code);
+        }
+        self.idle_frames = 0;
+        (reading.on_outcome)(Outcome::unanswered(tag, ending, reading.now_ns));
+    }
+
+    /// The same, for its header section.
+    pub(super) fn malformed<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        stream: u32,
+        (ending, _): Malformed,
+        ended: bool,
+        reading: &mut Reading<'_, R, F>,
+    ) {
+        self.fail(stream, ending, ErrorCode::ProtocolError, ended, reading);
+    }
+
+    /// The connection is of no use any more: says why, and ends all.
+    #[cold]
+    fn break_off<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        fault: Fault,
+        reading: Reading<'_, R, F>,
+    ) -> Disposition {
+        let Reading { now_ns, output, on_outcome, .. } = reading;
+        write_goaway(output, 0, fault.code, fault.why);
+        self.fault = Some(fault);
+        if let Stage::Opening { .. } = self.stage {
+            return Disposition::Refused;
+        }
+        let Some(ending) = fault.ending.filter(|_| self.outstanding() > 0) else {
+            return Disposition::Unsolicited;
+        };
+        for nth in self.streams.numbers_from(0) {
+            if let Some(Stream { tag, .. }) = self.take(nth) {
+                on_outcome(Outcome::unanswered(tag, ending, now_ns));
+            }
+        }
+        self.end_waiting(now_ns, ending, on_outcome);
+        Disposition::Broken
+    }
+}
+
+// Bodies.
+impl<T: Copy> Client<T> {
+    /// A part of a DATA frame.
+    #[inline]
+    fn data<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        data: Data<'_>,
+        reading: &mut Reading<'_, R, F>,
+    ) -> Result<(), Fault> {
+        let Data { stream: number, begins, bytes, end_stream } = data;
+        if let Some(len) = begins {
+            self.begin_data(number, len, end_stream, reading)?;
+        }
+        let Some(stream) = self.awaiting(number) else { return Ok(()) };
+        stream.body.compare(bytes, reading.rulebook.rules_of(&stream.tag).body.as_deref());
+        if stream.left != UNKNOWN {
+            match stream.left.checked_sub(bytes.len() as u64) {
+                Some(left) => stream.left = left,
+                None => {
+                    let longer = (Ending::Framing, "a body longer than its content-length");
+                    self.malformed(number, longer, end_stream, reading);
+                    return Ok(());
+                }
+            }
+        }
+        if end_stream {
+            self.settle(number, reading);
+        }
+        Ok(())
+    }
+
+    /// A DATA frame begins, of so many bytes with its padding. `end_stream`: it is the last of its stream, and has come whole.
+    #[inline]
+    fn begin_data<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        number: u32,
+        len: u32,
+        end_stream: bool,
+        reading: &mut Reading<'_, R, F>,
+    ) -> Result<(), Fault> {
+        if self.block.is_open() {
+            return Err(Violation::protocol("a header block is interrupted").into());
+        }
+        if let Stage::Opening { .. } = self.stage {
+            return Err(Violation::protocol("the peer does not begin with SETTINGS").into());
+        }
+        let Some(stream) = self.awaiting(number) else {
+            self.unawaited(number, "DATA on a stream that awaits none")?;
+            return Ok(self.flow.receive(len, reading.output)?);
+        };
+        stream.receive.receive(len).map_err(beyond_window)?;
+        if !end_stream && let Some(by) = stream.receive.release(len) {
+            write_window_update(reading.output, number, by);
+        }
+        let early = stream.status == 0;
+        self.flow.receive(len, reading.output)?;
+        if len == 0 && !end_stream {
+            self.note_idle()?;
+        }
+        if len > 0 {
+            self.idle_frames = 0;
+        }
+        if early {
+            self.malformed(number, (Ending::H2Stream, "DATA before HEADERS"), end_stream, reading);
+        }
+        Ok(())
+    }
+}
+
+// Frames that are about the connection.
+impl<T: Copy> Client<T> {
+    fn settings<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        payload: &[u8],
+        reading: &mut Reading<'_, R, F>,
+    ) -> Result<(), Fault> {
+        let first = matches!(self.stage, Stage::Opening { .. });
+        if !first {
+            self.note_idle()?;
+        }
+        for (number, value) in parameters(payload) {
+            if number == parameter::ENABLE_PUSH && value == 1 {
+                return Err(Violation::protocol("a server that announces push").into());
+            }
+            let before = i64::from(self.peer.window);
+            self.peer.apply(number, value)?;
+            if number == parameter::INITIAL_WINDOW_SIZE {
+                self.change_windows(i64::from(value) - before)?;
+            }
+        }
+        write_settings_ack(reading.output);
+        if first {
+            self.stage = Stage::Open;
+        }
+        Ok(())
+    }
+
+    /// The window of each stream changes.
+    fn change_windows(&mut self, by: i64) -> Result<(), Fault> {
+        for stream in self.streams.iter_mut() {
+            let had_room = stream.send.room() > 0;
+            stream.send.change(by).map_err(too_large)?;
+            if !had_room && stream.send.room() > 0 && stream.unsent > 0 {
+                self.flow.ready.push_back(stream.nth);
+            }
+        }
+        Ok(())
+    }
+
+    fn window_update(&mut self, number: u32, by: u32) -> Result<(), Fault> {
+        if self.flow.uploading == 0 {
+            self.note_idle()?;
+        }
+        if number == 0 {
+            return Ok(self.flow.send.change(i64::from(by)).map_err(too_large)?);
+        }
+        if nth_of(number).is_none_or(|nth| !self.streams.was_opened(nth)) {
+            return Err(Violation::protocol("a WINDOW_UPDATE on an idle stream").into());
+        }
+        let Some(stream) = self.awaiting(number) else { return Ok(()) };
+        let had_room = stream.send.room() > 0;
+        stream.send.change(i64::from(by)).map_err(too_large)?;
+        if !had_room && stream.send.room() > 0 && stream.unsent > 0 {
+            let nth = stream.nth;
+            self.flow.ready.push_back(nth);
+        }
+        Ok(())
+    }
+
+    fn reset<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        number: u32,
+        code: ErrorCode,
+        reading: &mut Reading<'_, R, F>,
+    ) -> Result<(), Fault> {
+        let opened = nth_of(number).filter(|nth| self.streams.was_opened(*nth));
+        let Some(nth) = opened else {
+            return Err(Violation::protocol("a RST_STREAM on an idle stream").into());
+        };
+        let Some(Stream { tag, begun, .. }) = self.take(nth) else { return self.note_idle() };
+        let refused = code == ErrorCode::RefusedStream && !begun;
+        let again = refused && reading.rulebook.rules_of(&tag).idempotent;
+        let ending = if again { Ending::StaleRefused } else { Ending::H2Stream };
+        self.idle_frames = 0;
+        (reading.on_outcome)(Outcome::unanswered(tag, ending, reading.now_ns));
+        Ok(())
+    }
+
+    /// Streams above the last one are not answered (RFC 9113 §6.8).
+    fn goaway<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        last: u32,
+        code: ErrorCode,
+        reading: &mut Reading<'_, R, F>,
+    ) -> Result<(), Fault> {
+        let mut error = code != ErrorCode::NoError;
+        if let Stage::Draining { last: before, error: erred } = self.stage {
+            if last > before {
+                return Err(Violation::protocol("a GOAWAY whose last stream rises").into());
+            }
+            error |= erred;
+            self.note_idle()?;
+        }
+        self.stage = Stage::Draining { last, error };
+        for nth in self.streams.numbers_from(last.div_ceil(2)) {
+            let Some(Stream { tag, .. }) = self.take(nth) else { continue };
+            let again = reading.rulebook.rules_of(&tag).idempotent;
+            let ending = if again { Ending::StaleGoaway } else { Ending::H2Goaway };
+            (reading.on_outcome)(Outcome::unanswered(tag, ending, reading.now_ns));
+        }
+        self.end_waiting(reading.now_ns, Ending::StaleGoaway, reading.on_outcome);
+        Ok(())
+    }
+}
+
+impl From<Violation> for Fault {
+    fn from(violation: Violation) -> Self {
+        let Violation { code, why, .. } = violation;
+        let ending = match code {
+            ErrorCode::FrameSizeError => Ending::H2FrameSize,
+            ErrorCode::FlowControlError => Ending::H2Flow,
+            ErrorCode::EnhanceYourCalm => Ending::Limit,
+            _ => Ending::H2Protocol,
+        };
+        Fault { ending: Some(ending), code, why }
+    }
+}
+
+/// Bytes that settle no outstanding request.
+fn unsolicited(why: &'static str) -> Fault {
+    Fault { ending: None, code: ErrorCode::ProtocolError, why }
+}

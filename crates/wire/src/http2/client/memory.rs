@@ -1,0 +1,190 @@
+//! Header blocks that have been decoded, with what they said. A server under load sends the same few again and again, and
+//! comparing bytes costs a fraction of decoding them.
+//!
+//! How it works: a block that refers to nothing in the dynamic table says the same whatever is in there. It may insert
+//! fields, as those of nginx do each time without ever referring to them: that is only noted down, and made up for before
+//! the next block that has to be decoded. A block that refers to the table says the same as long as the table is the same.
+//!
+//! What it must not know: what a header section has to be like, and which stream a block came on.
+
+use super::answer::Head;
+use crate::http2::hpack::{self, ENTRY_BYTES, shape};
+
+/// Blocks that are remembered.
+const KNOWN_MOST: usize = 4;
+/// A longer block is rare, and changes more often.
+const BLOCK_BYTES_MOST: usize = 1024;
+
+#[derive(Debug)]
+struct Known {
+    block: Box<[u8]>,
+    head: Head,
+    /// Of a block that refers to the table: when it was decoded.
+    generation: Option<u64>,
+    inserts: u32,
+}
+
+/// The header blocks of one connection.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    decoder: hpack::Decoder,
+    known: Vec<Known>,
+    /// Where the next one is put.
+    turn: usize,
+    /// Known blocks, by place, that came since and have not been decoded: how often, one behind the other.
+    missed: Vec<(usize, u32)>,
+}
+
+impl Blocks {
+    /// What a block says, if it is one of those remembered.
+    #[inline]
+    pub(super) fn recognise(&mut self, block: &[u8]) -> Option<Head> {
+        let same = |known: &Known| {
+            *known.block == *block
+                && known.generation.is_none_or(|generation| {
+                    self.missed.is_empty() && generation == self.decoder.generation()
+                })
+        };
+        let place = self.known.iter().position(same)?;
+        let Known { head, inserts, .. } = self.known[place];
+        if inserts > 0 {
+            match self.missed.last_mut() {
+                Some((last, count)) if *last == place => *count = count.saturating_add(1),
+                _ => self.note_missed(place),
+            }
+        }
+        Some(head)
+    }
+
+    /// Decodes a block.
+    pub(super) fn decode(
+        &mut self,
+        block: &[u8],
+        list_bytes_max: usize,
+        on_field: &mut impl FnMut(hpack::Field<'_>),
+    ) -> Result<(), hpack::Error> {
+        self.catch_up()?;
+        self.decoder.decode(block, list_bytes_max, on_field)
+    }
+
+    /// Remembers what the block said that was just decoded.
+    pub(super) fn remember(&mut self, block: &[u8], head: Head) {
+        let Some(shape) = shape(block).filter(|_| block.len() <= BLOCK_BYTES_MOST) else { return };
+        if shape.refers && shape.inserts > 0 {
+            // Its indices mean something else from now on.
+            return;
+        }
+        let generation = shape.refers.then(|| self.decoder.generation());
+        let known = Known { block: block.into(), head, generation, inserts: shape.inserts };
+        // What says the same under another generation will not again.
+        let stale = self.known.iter().position(|before| {
+            before.generation.is_some_and(|before| before != self.decoder.generation())
+        });
+        match stale {
+            Some(place) => self.known[place] = known,
+            None if self.known.len() < KNOWN_MOST => self.known.push(known),
+            None => {
+                self.known[self.turn] = known;
+                self.turn = (self.turn + 1) % KNOWN_MOST;
+            }
+        }
+    }
+
+    /// More than so many insertions leave nothing of what was in the table before.
+    const INSERTS_MOST: u32 = hpack::TABLE_BYTES / ENTRY_BYTES as u32 + 1;
+
+    #[cold]
+    fn note_missed(&mut self, place: usize) {
+        // Where several alternate: what is older than a whole table has left nothing in it.
+        if self.missed.len() > 2 * Self::INSERTS_MOST as usize {
+            self.missed.drain(..Self::INSERTS_MOST as usize);
+        }
+        self.missed.push((place, 1));
+    }
+
+    /// Decodes what was only recognised.
+    fn catch_up(&mut self) -> Result<(), hpack::Error> {
+        for (place, count) in self.missed.drain(..) {
+            let Known { block, inserts, .. } = &self.known[place];
+            for _ in 0..count.min(Self::INSERTS_MOST.div_ceil(*inserts)) {
+                self.decoder.decode(block, usize::MAX, &mut |_| {})?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::http2::hpack::{Encoder, Indexing};
+
+    type List = Vec<(Vec<u8>, Vec<u8>)>;
+
+    /// Blocks of a server, and what they are to say.
+    fn block(encoder: &mut Encoder, which: u8) -> (Vec<u8>, List) {
+        let indexing = match which % 3 {
+            0 => Indexing::Insert,
+            1 => Indexing::Without,
+            _ => Indexing::Never,
+        };
+        let value = [b'a' + which; 90];
+        let fields = [(b":status".to_vec(), b"200".to_vec()), (b"x".to_vec(), value.to_vec())];
+        let mut out = Vec::new();
+        encoder.begin_block(&mut out);
+        fields.iter().for_each(|(name, value)| encoder.field(&mut out, name, value, indexing));
+        (out, fields.to_vec())
+    }
+
+    #[test]
+    fn a_block_that_only_inserts_is_recognised_and_the_table_is_made_up_for() {
+        let mut blocks = Blocks::default();
+        let inserting = [&[0x88, 0x76, 60][..], &[b'x'; 60]].concat();
+        let head = Head { status: 200, length: None };
+        for _ in 0..200 {
+            if blocks.recognise(&inserting) != Some(head) {
+                blocks.decode(&inserting, 1 << 20, &mut |_| {}).expect("a block");
+                blocks.remember(&inserting, head);
+            }
+        }
+        // 98 bytes each: the oldest of 41 that have room.
+        let mut heard = 0;
+        blocks
+            .decode(&[0x80 | (61 + 41)], 1 << 20, &mut |field| heard += field.value.len())
+            .expect("a block");
+        assert_eq!(heard, 60);
+        blocks.decode(&[0x80 | (61 + 42)], 1 << 20, &mut |_| {}).expect_err("beyond the table");
+    }
+
+    proptest! {
+        #[test]
+        fn a_recognised_block_says_what_decoding_it_would_have_said(
+            which in prop::collection::vec(0u8..7, 1..300),
+            inserts_only in any::<bool>(),
+        ) {
+            let mut encoder = Encoder::new(4096);
+            let (mut blocks, mut model) = (Blocks::default(), hpack::Decoder::default());
+            for which in which {
+                // Without a table of its own an encoder inserts the same again and again.
+                let mut fresh = Encoder::new(4096);
+                let encoder = if inserts_only { &mut fresh } else { &mut encoder };
+                let (bytes, fields) = block(encoder, which);
+                let expected = Head { status: 200, length: Some(u64::from(which)) };
+                let mut heard = Vec::new();
+                model.decode(&bytes, 1 << 20, &mut |field| heard.push((field.name.to_vec(), field.value.to_vec()))).expect("a block");
+                prop_assert_eq!(&heard, &fields);
+                match blocks.recognise(&bytes) {
+                    Some(head) => prop_assert_eq!(head, expected),
+                    None => {
+                        let mut heard = Vec::new();
+                        blocks.decode(&bytes, 1 << 20, &mut |field| heard.push((field.name.to_vec(), field.value.to_vec()))).expect("a block");
+                        prop_assert_eq!(&heard, &fields);
+                        blocks.remember(&bytes, expected);
+                    }
+                }
+            }
+        }
+    }
+}

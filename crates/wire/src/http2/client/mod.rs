@@ -1,0 +1,262 @@
+//! The client of one connection: requests go out on streams, and each ends on its own, in any order (RFC 9113).
+//!
+//! How it works: [`Client::handle_input`] reads frames where they lie; only what is cut is kept until the rest has come.
+//! What is to be said at once, as acknowledgements and windows, is added to its output. Requests wait in order until the
+//! peer permits them a stream; [`Client::write`] begins as many as it may, in one buffer, and sends their bodies as far as
+//! the windows go. Every request that is asked comes back exactly once, with its ending.
+//!
+//! A mistake on a stream ends its request, and the stream is reset; a mistake on the connection ends all. Streams that we
+//! reset may still get what the peer had sent before it knew: a PING behind the reset tells when that is over.
+//!
+//! What it must not know: sockets, phases, and what requests look like before they are encoded.
+
+mod answer;
+mod blocks;
+mod flow;
+mod input;
+mod memory;
+mod output;
+mod reset;
+mod streams;
+
+use std::ops::Range;
+
+use crate::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
+use crate::http1::client::Rulebook;
+
+use flow::Flow;
+pub use flow::Windows;
+use memory::Blocks;
+use reset::Resets;
+use streams::{Stream, Streams};
+
+use super::block::Block;
+use super::frame::ErrorCode;
+use super::read::Reader;
+use super::settings::Settings;
+
+/// What is sent, by the tag of a request.
+pub trait Requests<T> {
+    /// Appends the header block of a request; returns how many bytes its body has.
+    fn write_block(&self, tag: &T, out: &mut Vec<u8>) -> u64;
+
+    /// Appends this part of its body.
+    fn write_body(&self, tag: &T, part: Range<u64>, out: &mut Vec<u8>);
+}
+
+/// Where a connection stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The peer has not sent its SETTINGS yet; so many bytes of it are like an answer in HTTP/1.
+    Opening {
+        like_http1: u8,
+    },
+    Open,
+    /// The peer has announced the end (GOAWAY), and answers up to this stream of ours.
+    Draining {
+        last: u32,
+        error: bool,
+    },
+}
+
+/// The machine of one connection. `T` is what the caller knows about a request.
+#[derive(Debug)]
+pub struct Client<T> {
+    stage: Stage,
+    streams: Streams<T>,
+    reader: Reader,
+    /// The header block under way.
+    block: Block,
+    blocks: Blocks,
+    peer: Settings,
+    flow: Flow,
+    resets: Resets,
+    /// Frames since the last that brought anything for a request.
+    idle_frames: u32,
+    answered: bool,
+    /// Why it is broken.
+    fault: Option<Fault>,
+}
+
+/// What ends a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Fault {
+    /// How all requests end that are outstanding; none where what came settles no request.
+    ending: Option<Ending>,
+    /// What the peer is told.
+    code: ErrorCode,
+    why: &'static str,
+}
+
+impl<T> Default for Client<T> {
+    fn default() -> Self {
+        Client {
+            stage: Stage::Opening { like_http1: 0 },
+            streams: Streams::default(),
+            reader: Reader::default(),
+            block: Block::default(),
+            blocks: Blocks::default(),
+            peer: Settings::default(),
+            flow: Flow::new(Windows::RFC),
+            resets: Resets::default(),
+            idle_frames: 0,
+            answered: false,
+            fault: None,
+        }
+    }
+}
+
+impl<T: Copy> Client<T> {
+    /// The most streams that the peer permits at once, as far as it has said.
+    #[must_use]
+    pub fn streams_permitted(&self) -> Option<u32> {
+        self.peer.streams
+    }
+
+    /// Streams that are open.
+    #[must_use]
+    pub fn streams_open(&self) -> usize {
+        self.streams.open()
+    }
+
+    /// The peer's side has ended; every outstanding request ends with it, by how far its answer has come.
+    pub fn handle_end(
+        &mut self,
+        now_ns: u64,
+        end: PeerEnd,
+        rulebook: &impl Rulebook<T>,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) {
+        let alone = self.outstanding() == 1;
+        let goaway = matches!(self.stage, Stage::Draining { error: true, .. });
+        let answered = self.answered;
+        let unused = !answered && alone;
+        for nth in self.streams.numbers_from(0) {
+            let Some(Stream { tag, begun, .. }) = self.take(nth) else { continue };
+            let idempotent = rulebook.rules_of(&tag).idempotent;
+            let ending = match end {
+                _ if goaway && !begun => Ending::H2Goaway,
+                PeerEnd::Fin if begun => Ending::Truncated,
+                PeerEnd::Fin if idempotent && answered => Ending::Stale,
+                PeerEnd::Fin if idempotent && unused => Ending::UnusedEnd,
+                PeerEnd::Fin => Ending::Empty,
+                _ if begun || !idempotent => Ending::Reset,
+                _ if alone && answered => Ending::StaleReset,
+                _ if unused => Ending::UnusedReset,
+                _ => Ending::Reset,
+            };
+            on_outcome(Outcome::unanswered(tag, ending, now_ns));
+        }
+        let ending = if end == PeerEnd::Fin { Ending::Stale } else { Ending::Reset };
+        self.end_waiting(now_ns, ending, on_outcome);
+    }
+
+    /// What has no stream yet ends with its connection. It never left: on one that has answered anything it may be sent again
+    /// as often as this happens, else once.
+    fn end_waiting(
+        &mut self,
+        now_ns: u64,
+        unanswered: Ending,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) {
+        let ending = if self.answered { Ending::StaleBehind } else { unanswered };
+        for tag in self.streams.drain_waiting() {
+            on_outcome(Outcome::unanswered(tag, ending, now_ns));
+        }
+    }
+
+    /// What may be done with the connection from here.
+    #[inline]
+    fn disposition(&self) -> Disposition {
+        match self.stage {
+            Stage::Opening { .. } => Disposition::Opening,
+            Stage::Open if self.streams.exhausted() => Disposition::Draining,
+            Stage::Open => Disposition::Open,
+            Stage::Draining { .. } => Disposition::Draining,
+        }
+    }
+}
+
+impl<T: Copy> Exchange<T> for Client<T> {
+    fn reopen(&mut self) {
+        debug_assert_eq!(self.outstanding(), 0);
+        let mut streams = std::mem::take(&mut self.streams);
+        streams.reset();
+        *self = Client { streams, ..Client::default() };
+    }
+
+    #[inline]
+    fn ask_alike(&mut self, tag: T, count: usize) {
+        self.streams.wait(tag, count);
+    }
+
+    #[inline]
+    fn outstanding(&self) -> usize {
+        self.streams.open() + self.streams.waiting()
+    }
+
+    /// More than the peer permits may be asked: they wait, and their time runs.
+    #[inline]
+    fn capacity(&self, depth: usize) -> usize {
+        match self.stage {
+            Stage::Draining { .. } => 0,
+            _ => depth.saturating_sub(self.outstanding()).min(self.streams.left()),
+        }
+    }
+
+    fn has_answered(&self) -> bool {
+        self.answered
+    }
+
+    #[inline]
+    fn change_newest(&mut self, change: impl FnMut(&mut T) -> bool) {
+        self.streams.change_newest(change);
+    }
+
+    /// Requests get their streams in the order in which they were asked: the oldest is the first to be out of time.
+    #[inline]
+    fn next_timeout_ns(&self, deadline_ns: impl Fn(&T) -> u64) -> Option<u64> {
+        self.streams.oldest_tag().map(deadline_ns)
+    }
+
+    /// Each request that is out of time ends alone; its stream is reset.
+    fn handle_timeout(
+        &mut self,
+        now_ns: u64,
+        deadline_ns: impl Fn(&T) -> u64,
+        output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) -> Disposition {
+        while let Some(tag) = self.streams.oldest_tag()
+            && deadline_ns(tag) <= now_ns
+        {
+            let Some(nth) = self.streams.oldest().map(|stream| stream.nth) else {
+                let waited = self.streams.next_waiting();
+                waited.into_iter().for_each(|tag| {
+                    on_outcome(Outcome::unanswered(tag, Ending::TimeoutFirstByte, now_ns));
+                });
+                continue;
+            };
+            let Some(Stream { tag, begun, unsent, .. }) = self.take(nth) else { break };
+            let half_way = begun || unsent > 0;
+            let ending = if half_way { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
+            self.resets.reset(2 * nth + 1, ErrorCode::Cancel, output);
+            on_outcome(Outcome::unanswered(tag, ending, now_ns));
+        }
+        self.resets.ask(output);
+        self.disposition()
+    }
+
+    fn why_broken(&self) -> Option<(Ending, &'static str)> {
+        let Fault { ending, why, .. } = self.fault?;
+        Some((ending?, why))
+    }
+
+    fn cancel(&mut self) -> impl Iterator<Item = T> + '_ {
+        let numbers = self.streams.numbers_from(0);
+        let mut tags: Vec<T> =
+            numbers.into_iter().filter_map(|nth| self.take(nth)).map(|one| one.tag).collect();
+        tags.extend(self.streams.drain_waiting());
+        tags.into_iter()
+    }
+}

@@ -1,0 +1,116 @@
+//! What is sent: the preface, requests as far as the peer permits them, and bodies as far as the windows go.
+
+use super::flow::Flow;
+use super::{Client, Requests, Stage, Windows};
+use crate::http1::Limits;
+use crate::http2::frame::{
+    FRAME_BYTES_LEAST, HEADER_BYTES, Header, Kind, PREFACE, flags, write_block, write_window_update,
+};
+use crate::http2::settings::{self, parameter};
+use crate::http2::window::WINDOW_FIRST;
+
+/// What begins the first block: our encoder has no dynamic table (RFC 7541 §6.3). A peer that permits none expects to hear it.
+const NO_TABLE: u8 = 0x20;
+
+impl<T: Copy> Client<T> {
+    /// A fresh connection: says what comes before all requests. It is usable when the peer has sent its SETTINGS.
+    pub fn open(&mut self, windows: Windows, output: &mut Vec<u8>) {
+        self.flow = Flow::new(windows);
+        output.extend_from_slice(PREFACE);
+        let list_bytes = u32::try_from(Limits::default().head_bytes).unwrap_or(u32::MAX);
+        let parameters = [
+            (parameter::ENABLE_PUSH, 0),
+            (parameter::INITIAL_WINDOW_SIZE, windows.stream),
+            (parameter::MAX_HEADER_LIST_SIZE, list_bytes),
+        ];
+        settings::write(output, &parameters);
+        if windows.connection > WINDOW_FIRST {
+            write_window_update(output, 0, windows.connection - WINDOW_FIRST);
+        }
+    }
+
+    /// Whether anything may be written now.
+    #[inline]
+    pub fn waits_to_write(&self) -> bool {
+        self.may_begin() || (self.flow.send.room() > 0 && !self.flow.ready.is_empty())
+    }
+
+    #[inline]
+    fn may_begin(&self) -> bool {
+        let permitted = self.peer.streams.is_none_or(|most| self.streams.open() < most as usize);
+        self.streams.waiting() > 0
+            && permitted
+            && self.stage == Stage::Open
+            && !self.streams.exhausted()
+    }
+
+    /// Writes requests that wait, in their order, and bodies, until `out` has about so many bytes.
+    #[inline]
+    pub fn write(&mut self, requests: &impl Requests<T>, bytes_most: usize, out: &mut Vec<u8>) {
+        while out.len() < bytes_most && self.may_begin() {
+            self.begin(requests, bytes_most, out);
+        }
+        while out.len() < bytes_most
+            && self.flow.send.room() > 0
+            && let Some(nth) = self.flow.ready.pop_front()
+        {
+            self.write_body(nth, requests, bytes_most, out);
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self, requests: &impl Requests<T>, bytes_most: usize, out: &mut Vec<u8>) {
+        let Some(tag) = self.streams.next_waiting() else { return };
+        let at = out.len();
+        out.extend_from_slice(&[0; HEADER_BYTES]);
+        if !self.streams.was_opened(0) {
+            out.push(NO_TABLE);
+        }
+        let body = requests.write_block(&tag, out);
+        let nth = self.streams.begin(tag, self.peer.window, self.flow.of_stream, body);
+        let len = (out.len() - at - HEADER_BYTES) as u32;
+        let end_stream = if body == 0 { flags::END_STREAM } else { 0 };
+        let stream = 2 * nth + 1;
+        if len > FRAME_BYTES_LEAST {
+            let block = out.split_off(at + HEADER_BYTES);
+            out.truncate(at);
+            write_block(out, stream, &block, body == 0, FRAME_BYTES_LEAST);
+        } else {
+            let flags = flags::END_HEADERS | end_stream;
+            let header = Header { len, kind: Kind::Headers, flags, stream };
+            out[at..at + HEADER_BYTES].copy_from_slice(&header.bytes());
+        }
+        if body > 0 {
+            self.flow.uploading += 1;
+            self.write_body(nth, requests, bytes_most, out);
+        }
+    }
+
+    /// Writes of the body of a stream as much as its windows, and `bytes_most`, let.
+    fn write_body(
+        &mut self,
+        nth: u32,
+        requests: &impl Requests<T>,
+        bytes_most: usize,
+        out: &mut Vec<u8>,
+    ) {
+        let Some(stream) = self.streams.get_mut(nth) else { return };
+        while stream.unsent > 0 && stream.send.room() > 0 {
+            let room = stream.send.room().min(self.flow.send.room());
+            if room == 0 || out.len() >= bytes_most {
+                self.flow.ready.push_front(nth);
+                return;
+            }
+            let room = room.min(FRAME_BYTES_LEAST as usize) as u64;
+            let len = stream.unsent.min(room);
+            let flags = if len == stream.unsent { flags::END_STREAM } else { 0 };
+            let number = 2 * nth + 1;
+            Header { len: len as u32, kind: Kind::Data, flags, stream: number }.write(out);
+            requests.write_body(&stream.tag, stream.sent..stream.sent + len, out);
+            stream.send.spend(len as usize);
+            self.flow.send.spend(len as usize);
+            (stream.sent, stream.unsent) = (stream.sent + len, stream.unsent - len);
+        }
+        self.flow.uploading -= u32::from(stream.unsent == 0);
+    }
+}

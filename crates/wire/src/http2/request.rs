@@ -1,0 +1,326 @@
+//! A request as it is written over HTTP/2, with places that each sending fills in: `{counter}` and `{random}`.
+//!
+//! How it works: the header block is encoded once, without a dynamic table, so that it is the same bytes on every
+//! connection. Only texts with places are encoded each time, as plain strings. The texts are those of a request of
+//! HTTP/1: what is about its connection is left out, and `Host` becomes `:authority` (RFC 9113 §8.2.2, §8.3.1).
+//!
+//! What it must not know: streams, and who counts.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::client::Requests;
+use super::hpack::Indexing;
+use super::hpack::literal::{begin, field, plain_string};
+use crate::http1::template::{DIGITS_MOST, Piece, Texts, decimal, pieces};
+
+/// A request that can be written over and over.
+#[derive(Clone, Debug)]
+pub struct Template {
+    block: Box<[Part]>,
+    body: Box<[Piece]>,
+    /// Random numbers in the block.
+    drawn: u32,
+}
+
+/// A part of a header block.
+#[derive(Clone, Debug)]
+enum Part {
+    Fixed(Arc<[u8]>),
+    /// A value with places.
+    Text(Box<[Piece]>),
+    /// How long the body is.
+    Length,
+}
+
+/// What fills the places of one request: its number, and the random number for the first, second, … such place.
+pub trait Filling {
+    /// The request's number.
+    fn counter(&self) -> u64;
+    /// A random number.
+    fn random(&self, nth: u32) -> u64;
+}
+
+/// Requests without places.
+impl Filling for () {
+    fn counter(&self) -> u64 {
+        0
+    }
+
+    fn random(&self, _nth: u32) -> u64 {
+        0
+    }
+}
+
+impl Template {
+    /// A request without places to fill in; its headers say how long the body is.
+    #[must_use]
+    pub fn plain(scheme: &str, texts: &Texts<'_>) -> Self {
+        let fixed = |text: &[u8]| vec![Piece::Fixed(text.into())];
+        let body = texts.body.filter(|body| !body.is_empty()).map(fixed).unwrap_or_default();
+        Self::new(scheme, texts, fixed, body)
+    }
+
+    /// A request whose path, header values and body may have places. The length of a body is added.
+    #[must_use]
+    pub fn filled(scheme: &str, texts: &Texts<'_>) -> Self {
+        let body = texts.body.map(pieces).unwrap_or_default();
+        let mut template = Self::new(scheme, texts, pieces, body);
+        if texts.body.is_some() {
+            template.say_length();
+        }
+        template
+    }
+
+    fn new(
+        scheme: &str,
+        texts: &Texts<'_>,
+        cut: impl Fn(&[u8]) -> Vec<Piece>,
+        body: Vec<Piece>,
+    ) -> Self {
+        let mut parts = Parts::default();
+        field(&mut parts.pending, b":method", texts.method.as_bytes(), false);
+        field(&mut parts.pending, b":scheme", scheme.as_bytes(), false);
+        let host = texts.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        host.iter().for_each(|(_, host)| parts.field(b":authority", cut(host.as_bytes())));
+        parts.field(b":path", cut(texts.path.as_bytes()));
+        for (name, value) in texts.headers {
+            let name = name.to_ascii_lowercase();
+            if !is_left_out(&name, value) {
+                parts.field(name.as_bytes(), cut(value.as_bytes()));
+            }
+        }
+        parts.cut();
+        let (block, drawn) = (parts.done.into(), parts.drawn);
+        Template { block, body: body.into(), drawn }
+    }
+
+    fn say_length(&mut self) {
+        let mut parts = Parts::default();
+        if let [] | [Piece::Fixed(_)] = *self.body {
+            let len = self.body_len(&()).to_string();
+            field(&mut parts.pending, b"content-length", len.as_bytes(), false);
+        } else {
+            begin(&mut parts.pending, b"content-length", Indexing::Without);
+            parts.cut();
+            parts.done.push(Part::Length);
+        }
+        parts.cut();
+        self.block = self.block.iter().cloned().chain(parts.done).collect();
+    }
+
+    /// Appends the header block; returns how many bytes the body has.
+    #[inline]
+    pub fn write_block(&self, filling: &impl Filling, out: &mut Vec<u8>) -> u64 {
+        let mut drawn = 0;
+        for part in &self.block {
+            match part {
+                Part::Fixed(bytes) => out.extend_from_slice(bytes),
+                Part::Text(text) => {
+                    let mut filled = Vec::new();
+                    fill(text, filling, &mut drawn, &mut filled);
+                    plain_string(out, &filled);
+                }
+                Part::Length => {
+                    let mut digits = [0; DIGITS_MOST];
+                    plain_string(out, decimal(self.body_len(filling), &mut digits));
+                }
+            }
+        }
+        match &*self.body {
+            [] => 0,
+            _ => self.body_len(filling),
+        }
+    }
+
+    /// Appends a part of the body.
+    pub fn write_body(&self, filling: &impl Filling, part: Range<u64>, out: &mut Vec<u8>) {
+        let part = part.start as usize..part.end as usize;
+        if let [Piece::Fixed(bytes)] = &*self.body {
+            return out.extend_from_slice(bytes.get(part).unwrap_or_default());
+        }
+        let mut filled = Vec::new();
+        fill(&self.body, filling, &mut { self.drawn }, &mut filled);
+        out.extend_from_slice(filled.get(part).unwrap_or_default());
+    }
+
+    fn body_len(&self, filling: &impl Filling) -> u64 {
+        let mut drawn = self.drawn;
+        let mut digits = [0; DIGITS_MOST];
+        let lens = self.body.iter().map(|piece| match piece {
+            Piece::Fixed(bytes) => bytes.len(),
+            Piece::Counter => decimal(filling.counter(), &mut digits).len(),
+            Piece::Random => {
+                drawn += 1;
+                decimal(filling.random(drawn - 1), &mut digits).len()
+            }
+            Piece::Length => 0,
+        });
+        lens.sum::<usize>() as u64
+    }
+}
+
+/// Requests that are all alike, without places.
+impl<T> Requests<T> for Template {
+    #[inline]
+    fn write_block(&self, _tag: &T, out: &mut Vec<u8>) -> u64 {
+        Template::write_block(self, &(), out)
+    }
+
+    fn write_body(&self, _tag: &T, part: Range<u64>, out: &mut Vec<u8>) {
+        Template::write_body(self, &(), part, out);
+    }
+}
+
+/// A header block in the making.
+#[derive(Default)]
+struct Parts {
+    done: Vec<Part>,
+    pending: Vec<u8>,
+    drawn: u32,
+}
+
+impl Parts {
+    fn field(&mut self, name: &[u8], value: Vec<Piece>) {
+        let secret = matches!(name, b"authorization" | b"proxy-authorization" | b"cookie");
+        match &value[..] {
+            [] => field(&mut self.pending, name, b"", secret),
+            [Piece::Fixed(value)] => field(&mut self.pending, name, value, secret),
+            _ => {
+                let indexing = if secret { Indexing::Never } else { Indexing::Without };
+                begin(&mut self.pending, name, indexing);
+                self.cut();
+                let randoms = value.iter().filter(|piece| **piece == Piece::Random).count();
+                self.drawn += randoms as u32;
+                self.done.push(Part::Text(value.into()));
+            }
+        }
+    }
+
+    fn cut(&mut self) {
+        if !self.pending.is_empty() {
+            self.done.push(Part::Fixed(std::mem::take(&mut self.pending).into()));
+        }
+    }
+}
+
+fn fill(text: &[Piece], filling: &impl Filling, drawn: &mut u32, out: &mut Vec<u8>) {
+    let mut digits = [0; DIGITS_MOST];
+    for piece in text {
+        match piece {
+            Piece::Fixed(bytes) => out.extend_from_slice(bytes),
+            Piece::Counter => out.extend_from_slice(decimal(filling.counter(), &mut digits)),
+            Piece::Random => {
+                *drawn += 1;
+                out.extend_from_slice(decimal(filling.random(*drawn - 1), &mut digits));
+            }
+            Piece::Length => {}
+        }
+    }
+}
+
+/// Whether HTTP/2 has no such field, or has it otherwise.
+fn is_left_out(name: &str, value: &str) -> bool {
+    match name {
+        "host" | "connection" | "proxy-connection" | "keep-alive" | "transfer-encoding"
+        | "upgrade" => true,
+        "te" => !value.trim().eq_ignore_ascii_case("trailers"),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http2::hpack::Decoder;
+
+    /// A request of this number, whose random numbers are 1000, 1001, ….
+    struct Numbered(u64);
+
+    impl Filling for Numbered {
+        fn counter(&self) -> u64 {
+            self.0
+        }
+
+        fn random(&self, nth: u32) -> u64 {
+            1000 + u64::from(nth)
+        }
+    }
+
+    fn fields(template: &Template, number: u64) -> (Vec<String>, u64) {
+        let (mut block, mut fields) = (Vec::new(), Vec::new());
+        let body = template.write_block(&Numbered(number), &mut block);
+        let mut add = |field: crate::http2::hpack::Field<'_>| {
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            fields.push(format!("{}={}", text(field.name), text(field.value)));
+        };
+        Decoder::default().decode(&block, 1 << 20, &mut add).expect("a block");
+        (fields, body)
+    }
+
+    fn headers(all: &[(&str, &str)]) -> Vec<(String, String)> {
+        all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn what_is_about_a_connection_of_http_1_is_left_out_and_names_are_in_lower_case() {
+        let headers = headers(&[
+            ("Host", "a:80"),
+            ("Connection", "close"),
+            ("X-Y", "Z"),
+            ("TE", "gzip"),
+            ("te", "trailers"),
+            ("Authorization", "x"),
+            ("Empty", ""),
+        ]);
+        let texts = Texts { method: "GET", path: "/a{b}", headers: &headers, body: None };
+        let (fields, body) = fields(&Template::plain("https", &texts), 1);
+        let expected = [
+            ":method=GET",
+            ":scheme=https",
+            ":authority=a:80",
+            ":path=/a{b}",
+            "x-y=Z",
+            "te=trailers",
+            "authorization=x",
+            "empty=",
+        ];
+        assert_eq!((fields, body), (expected.map(str::to_owned).to_vec(), 0));
+    }
+
+    #[test]
+    fn places_are_filled_in_order_and_a_body_has_its_length() {
+        let headers = headers(&[("Host", "a"), ("X", "{random}")]);
+        let body = Some(&b"[{counter},{random}]"[..]);
+        let texts = Texts { method: "PUT", path: "/{counter}/{random}", headers: &headers, body };
+        let template = Template::filled("http", &texts);
+        let (fields, len) = fields(&template, 77);
+        assert_eq!(fields[3..], [":path=/77/1000", "x=1001", "content-length=9"]);
+        let mut out = Vec::new();
+        template.write_body(&Numbered(77), 0..4, &mut out);
+        template.write_body(&Numbered(77), 4..len, &mut out);
+        assert_eq!((out, len), (b"[77,1002]".to_vec(), 9));
+    }
+
+    #[test]
+    fn a_long_text_with_a_place_has_its_length_in_more_than_one_byte() {
+        let path = format!("/{}/{{counter}}", "p".repeat(200));
+        let texts = Texts { method: "GET", path: &path, headers: &[], body: None };
+        let (fields, _) = fields(&Template::filled("http", &texts), 5);
+        assert_eq!(fields[2], format!(":path=/{}/5", "p".repeat(200)));
+    }
+
+    #[test]
+    fn a_body_without_places_is_sent_as_it_stands() {
+        let texts = Texts { method: "POST", path: "/", headers: &[], body: Some(b"{\"a\":1}") };
+        let template = Template::filled("http", &texts);
+        let (fields, len) = fields(&template, 1);
+        assert_eq!((fields.last().map(String::as_str), len), (Some("content-length=7"), 7));
+        let mut out = Vec::new();
+        template.write_body(&(), 0..7, &mut out);
+        assert_eq!(out, b"{\"a\":1}");
+        let empty = Texts { body: Some(b""), ..texts };
+        let (fields, len) = self::fields(&Template::filled("http", &empty), 1);
+        assert_eq!((fields.last().map(String::as_str), len), (Some("content-length=0"), 0));
+    }
+}

@@ -1,0 +1,183 @@
+//! How every request ends, by what the peer says.
+
+use trueload_wire::exchange::{Disposition, Ending, Exchange, PeerEnd};
+use trueload_wire::http1::client::Rules;
+use trueload_wire::http2::client::Windows;
+use trueload_wire::http2::frame::{ErrorCode, Kind};
+
+use crate::peer::OK;
+use crate::play::{Play, idempotent};
+use crate::tables::{peer, rows};
+use Disposition::{Broken, Open, Unsolicited};
+use Ending::{Framing, H2FrameSize, H2Goaway, H2Protocol, H2Stream, Ok as Good};
+
+#[test]
+fn every_request_ends_as_the_peer_has_it() {
+    for (sentence, peer, endings, link) in rows() {
+        let mut play = Play::asked(3);
+        play.hear(peer);
+        assert_eq!((play.endings, play.link), (endings, link), "{sentence}");
+    }
+}
+
+#[test]
+fn a_split_never_changes_what_is_heard() {
+    for (sentence, peer, endings, link) in rows() {
+        let mut play = Play::asked(3);
+        for byte in &peer.0 {
+            play.deliver(std::slice::from_ref(byte));
+            if matches!(play.link, Broken | Unsolicited) {
+                break;
+            }
+        }
+        assert_eq!((&play.endings, play.link), (&endings, link), "{sentence}, byte by byte");
+        // Long ones are floods of the same.
+        for cut in 1..peer.0.len().min(300) {
+            let mut play = Play::asked(3);
+            if !matches!(play.deliver(&peer.0[..cut]), Broken | Unsolicited) {
+                play.deliver(&peer.0[cut..]);
+            }
+            assert_eq!((&play.endings, play.link), (&endings, link), "{sentence}, cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_idempotent_is_not_asked_again() {
+    for (peer, endings) in [
+        (peer().goaway(1, ErrorCode::NoError), vec![(1, H2Goaway)]),
+        (peer().reset(3, ErrorCode::RefusedStream), vec![(1, H2Stream)]),
+    ] {
+        let mut play = Play::with(2, Rules::default(), None, &[]);
+        play.hear(peer);
+        assert_eq!(play.endings, endings);
+    }
+}
+
+#[test]
+fn an_end_of_the_connection_ends_each_request_by_what_had_come() {
+    use Ending::{Empty, Reset, Stale, StaleBehind, StaleReset, Truncated, UnusedEnd, UnusedReset};
+    let begun = || peer().headers(1, OK, false);
+    let answered = || peer().answer(1);
+    let away = || peer().goaway(5, ErrorCode::InternalError);
+    let two = [(3, 2)];
+    let (fin, rst) = (PeerEnd::Fin, PeerEnd::Reset);
+    for (sentence, count, settings, peer, end, endings) in [
+        ("nothing had come", 2, &[][..], peer(), fin, vec![(0, Empty), (1, Empty)]),
+        ("nothing to the only one", 1, &[], peer(), fin, vec![(0, UnusedEnd)]),
+        ("one had begun", 2, &[], begun(), fin, vec![(0, Truncated), (1, Empty)]),
+        ("one had an answer", 3, &[], answered(), fin, vec![(0, Good), (1, Stale), (2, Stale)]),
+        ("a reset of two", 2, &[], peer(), rst, vec![(0, Reset), (1, Reset)]),
+        ("a reset of one", 1, &[], peer(), rst, vec![(0, UnusedReset)]),
+        ("a reset of the last", 2, &[], answered(), rst, vec![(0, Good), (1, StaleReset)]),
+        ("a reset of one that had begun", 1, &[], begun(), rst, vec![(0, Reset)]),
+        ("a GOAWAY with an error", 2, &[], away(), fin, vec![(0, H2Goaway), (1, H2Goaway)]),
+        (
+            "two had no stream",
+            4,
+            &two,
+            answered(),
+            fin,
+            vec![(0, Good), (1, Stale), (2, Stale), (3, StaleBehind)],
+        ),
+        ("none had one", 1, &[(3, 0)], peer(), fin, vec![(0, Stale)]),
+        ("none had one at a reset", 1, &[(3, 0)], peer(), rst, vec![(0, Reset)]),
+    ] {
+        let mut play = Play::with(count, idempotent(), None, settings);
+        play.hear(peer);
+        play.end(end);
+        assert_eq!(play.endings, endings, "{sentence}");
+        assert_eq!(play.client.outstanding(), 0);
+    }
+}
+
+#[test]
+fn what_cannot_be_http_2_is_refused_before_a_request_is_sent() {
+    let begins = "the peer does not begin with SETTINGS";
+    for (bytes, ending, why) in [
+        (&b"HTTP/1.1 400 Bad Request\r\n"[..], H2Protocol, "the peer answers in HTTP/1"),
+        (b"HTTP/1.0", H2Protocol, "the peer answers in HTTP/1"),
+        (b"HTTQ/2 whatever", H2FrameSize, "a frame is longer than allowed"),
+        (&peer().ping(false).0, H2Protocol, begins),
+        (&peer().ack().0, H2Protocol, begins),
+        (&peer().data(1, b"x", true).0, H2Protocol, begins),
+        (&peer().settings(&[(2, 1)]).0, H2Protocol, "a server that announces push"),
+    ] {
+        for cut in 0..bytes.len().min(12) {
+            let mut play = Play::opening(Windows::BROWSER);
+            let mut link = play.deliver(&bytes[..cut]);
+            if link == Disposition::Opening {
+                link = play.deliver(&bytes[cut..]);
+            }
+            assert_eq!(link, Disposition::Refused, "{bytes:?} cut at {cut}");
+            assert_eq!(play.client.why_broken(), Some((ending, why)), "{bytes:?}");
+        }
+    }
+    let mut play = Play::opening(Windows::BROWSER);
+    assert_eq!(play.hear(peer().settings(&[(3, 5), (99, 1)])), Open);
+    assert_eq!(
+        (play.client.streams_permitted(), play.frames()),
+        (Some(5), vec!["SETTINGS ack".to_owned()])
+    );
+}
+
+#[test]
+fn a_late_request_ends_alone_and_what_was_under_way_to_it_is_late() {
+    let mut play = Play::asked(3);
+    play.frames();
+    play.hear(peer().headers(1, OK, false));
+    assert_eq!(play.time_out(2), Open);
+    assert_eq!(play.endings, [(0, Ending::TimeoutTotal), (1, Ending::TimeoutFirstByte)]);
+    assert_eq!(play.frames(), ["RST 1 Cancel", "RST 3 Cancel", "PING"]);
+    // The peer has not read that yet. The table hears of what it says.
+    let insert = [0x88, 0x40, 1, b'x', 1, b'y'];
+    let late = peer().data(1, b"ab", true).frame(Kind::Headers, 5, 3, &insert);
+    assert_eq!(play.hear(late), Open);
+    assert_eq!(play.hear(peer().frame(Kind::Headers, 5, 5, &[0x88, 0xbe])), Open);
+    assert_eq!(play.endings.len(), 3);
+    // Now it has.
+    assert_eq!(play.hear(peer().pong()), Open);
+    assert_eq!(play.hear(peer().data(1, b"ab", true)), Unsolicited);
+}
+
+#[test]
+fn a_second_round_of_resets_is_told_by_a_second_ping() {
+    let mut play = Play::asked(2);
+    play.frames();
+    play.time_out(1);
+    play.time_out(2);
+    assert_eq!(play.frames(), ["RST 1 Cancel", "PING", "RST 3 Cancel"]);
+    play.hear(peer().pong());
+    assert_eq!(play.frames(), ["PING"]);
+    assert_eq!(play.hear(peer().answer(3)), Open, "it may be late");
+    assert_eq!(play.hear(peer().pong().answer(3)), Unsolicited);
+}
+
+#[test]
+fn an_answer_tells_its_status_its_content_and_when_it_began() {
+    let mut play = Play::asked(1);
+    play.hear(peer().headers(1, &[(":status", "201")], false).data(1, b"hello", true));
+    let heard = play.outcomes[0];
+    assert_eq!((heard.status, heard.complete, heard.first_byte_ns), (Some(201), true, 7));
+    assert_eq!(heard.content.map(|content| content.bytes), Some(5));
+    assert!(play.client.has_answered());
+}
+
+#[test]
+fn an_expected_body_is_held_against_what_comes() {
+    for (head_request, body, ending) in [
+        (false, &b"ab"[..], Good),
+        (false, b"ac", Ending::Mismatch),
+        (false, b"a", Ending::Mismatch),
+        (true, b"", Good),
+        (true, b"ab", Framing),
+    ] {
+        let rules = Rules { body: Some(b"ab".to_vec()), head_request, ..Rules::default() };
+        let mut play = Play::with(1, rules, None, &[]);
+        play.hear(peer().headers(1, OK, body.is_empty()));
+        if !body.is_empty() {
+            play.hear(peer().data(1, body, true));
+        }
+        assert_eq!(play.endings, [(0, ending)], "{body:?}");
+    }
+}

@@ -1,0 +1,10 @@
+//! The client machine of HTTP/2 against a peer that a test plays: how every request ends, and what is said to the peer.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod endings;
+mod flow;
+mod peer;
+mod play;
+mod properties;
+mod tables;

@@ -1,0 +1,151 @@
+//! A connection that a test plays: it asks, and is the peer.
+
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
+use trueload_wire::http1::client::Rules;
+use trueload_wire::http1::template::Texts;
+use trueload_wire::http2::client::{Client, Windows};
+use trueload_wire::http2::read::{Frame, Piece, Reader};
+use trueload_wire::http2::request::Template;
+
+use crate::peer::Peer;
+
+pub(crate) struct Play {
+    pub(crate) client: Client<usize>,
+    pub(crate) endings: Vec<(usize, Ending)>,
+    pub(crate) outcomes: Vec<Outcome<usize>>,
+    /// What the client said, behind its first words.
+    pub(crate) said: Vec<u8>,
+    pub(crate) link: Disposition,
+    pub(crate) rules: Rules,
+    pub(crate) template: Template,
+    asked: usize,
+}
+
+pub(crate) fn idempotent() -> Rules {
+    Rules { idempotent: true, ..Rules::default() }
+}
+
+impl Play {
+    /// A connection whose peer has not spoken.
+    pub(crate) fn opening(windows: Windows) -> Self {
+        let mut client = Client::default();
+        client.reopen();
+        let mut said = Vec::new();
+        client.open(windows, &mut said);
+        Play {
+            client,
+            endings: Vec::new(),
+            outcomes: Vec::new(),
+            said: Vec::new(),
+            link: Disposition::Opening,
+            rules: idempotent(),
+            template: get(None),
+            asked: 0,
+        }
+    }
+
+    /// A connection on which so many requests have been sent; their tags are 0, 1, …, on streams 1, 3, …
+    pub(crate) fn asked(count: usize) -> Self {
+        Self::with(count, idempotent(), None, &[])
+    }
+
+    pub(crate) fn with(
+        count: usize,
+        rules: Rules,
+        body: Option<&[u8]>,
+        settings: &[(u16, u32)],
+    ) -> Self {
+        let mut play = Self::opening(Windows::BROWSER);
+        (play.rules, play.template) = (rules, get(body));
+        play.deliver(&Peer::default().settings(settings).0);
+        play.ask(count);
+        play
+    }
+
+    pub(crate) fn ask(&mut self, count: usize) {
+        for _ in 0..count {
+            self.client.ask(self.asked);
+            self.asked += 1;
+        }
+        self.write();
+    }
+
+    pub(crate) fn write(&mut self) {
+        while self.client.waits_to_write() {
+            let most = self.said.len() + 65_536;
+            self.client.write(&self.template, most, &mut self.said);
+        }
+    }
+
+    pub(crate) fn deliver(&mut self, bytes: &[u8]) -> Disposition {
+        let Play { client, outcomes, said, rules, .. } = self;
+        self.link = client.handle_input(7, bytes, rules, said, &mut |heard| outcomes.push(heard));
+        self.take_over();
+        self.write();
+        self.link
+    }
+
+    pub(crate) fn hear(&mut self, peer: Peer) -> Disposition {
+        self.deliver(&peer.0)
+    }
+
+    pub(crate) fn end(&mut self, end: PeerEnd) {
+        let Play { client, outcomes, rules, .. } = self;
+        client.handle_end(8, end, rules, &mut |heard| outcomes.push(heard));
+        self.take_over();
+    }
+
+    /// All requests with a lower tag are out of time.
+    pub(crate) fn time_out(&mut self, below: usize) -> Disposition {
+        let Play { client, outcomes, said, .. } = self;
+        let deadline_ns = |tag: &usize| if *tag < below { 9 } else { 10 };
+        let link = client.handle_timeout(9, deadline_ns, said, &mut |heard| outcomes.push(heard));
+        self.take_over();
+        link
+    }
+
+    fn take_over(&mut self) {
+        let new = &self.outcomes[self.endings.len()..];
+        self.endings.extend(new.iter().map(|heard| (heard.tag, heard.ending)));
+    }
+
+    /// The frames that the client said since this was asked last, without DATA.
+    pub(crate) fn frames(&mut self) -> Vec<String> {
+        let said = std::mem::take(&mut self.said);
+        let (mut reader, mut rest, mut frames) = (Reader::default(), &said[..], Vec::new());
+        while let Some(piece) = reader.next(&mut rest).unwrap() {
+            frames.push(match piece {
+                Piece::Frame(Frame::Headers { stream, end_stream, .. }) => {
+                    format!("HEADERS {stream}{}", if end_stream { " end" } else { "" })
+                }
+                Piece::Frame(Frame::Continuation { stream, .. }) => {
+                    format!("CONTINUATION {stream}")
+                }
+                Piece::Frame(Frame::Reset { stream, code }) => format!("RST {stream} {code:?}"),
+                Piece::Frame(Frame::WindowUpdate { stream, by }) => format!("WINDOW {stream} {by}"),
+                Piece::Frame(Frame::Ping { ack, .. }) => {
+                    format!("PING{}", if ack { " ack" } else { "" })
+                }
+                Piece::Frame(Frame::SettingsAck) => "SETTINGS ack".to_owned(),
+                Piece::Frame(Frame::GoAway { code, .. }) => format!("GOAWAY {code:?}"),
+                Piece::Data(data) => {
+                    let end = if data.end_stream { " end" } else { "" };
+                    format!("DATA {} {}{end}", data.stream, data.bytes.len())
+                }
+                Piece::Frame(other) => format!("{other:?}"),
+            });
+        }
+        frames
+    }
+
+    /// How many HEADERS the client has said in all it said since they were asked for last.
+    pub(crate) fn headers_said(&mut self) -> usize {
+        self.frames().iter().filter(|frame| frame.starts_with("HEADERS")).count()
+    }
+}
+
+pub(crate) fn get(body: Option<&[u8]>) -> Template {
+    let headers = [("Host".to_owned(), "a:80".to_owned())];
+    let method = if body.is_some() { "POST" } else { "GET" };
+    Template::filled("http", &Texts { method, path: "/", headers: &headers, body })
+}
