@@ -60,8 +60,11 @@ demo: $(INSTALLED) ## compare real HTTP servers on this machine, in a few minute
 
 # --- what developers run --------------------------------------------------------------------------
 
+# What only builds and reads is done side by side, as pip, mypy and the linker use one core each; what
+# runs has the machine to itself.
 .PHONY: test
-test: setup lint docs ## every check and every test
+test: ## every check and every test
+	$(MAKE) --jobs=2 --output-sync=target setup lint docs built-tests
 	cargo test --workspace --locked --quiet
 	$(MAKE) simulate SEEDS=20000
 	$(BIN)/pytest -m "not hosts and not strict"
@@ -81,9 +84,21 @@ check: setup lint ## the fast inner loop: style, types, unit tests
 	$(BIN)/pytest tests/unit
 
 .PHONY: lint
-lint: setup
+lint: lint-rust lint-python
+
+.PHONY: lint-rust
+lint-rust: $(RUN_LOCKED)
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+# Not beside clippy: they share a folder, and one would wait for the other.
+.PHONY: built-tests
+built-tests: lint-rust
+	cargo test --workspace --locked --quiet --no-run
+	cargo build --profile sim --locked --quiet --package trueload-sim
+
+.PHONY: lint-python
+lint-python: $(DEV_LOCKED)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
