@@ -121,7 +121,9 @@ def test_a_run_by_duration_counts_the_window_and_leaves_the_warm_up_out(
     assert record["window"]["window_ns"] == pytest.approx(500_000_000, rel=0.05)
     assert record["warmup"]["counts"]["ok"] > 0
     window_s = record["window"]["window_ns"] / 1e9
-    assert record["throughput"]["ok_per_s"] == pytest.approx(record["counts"]["ok"] / window_s)
+    # An edge of the window cuts an answer of each connection, at most.
+    per_s = pytest.approx(record["counts"]["ok"] / window_s, abs=8 / window_s)
+    assert record["throughput"]["ok_per_s"] == per_s
     assert record["latency_ns"]["count"] == record["counts"]["ok"]
     assert sum(second["ok"] for second in record["series"]) == record["counts"]["ok"]
 

@@ -37,7 +37,7 @@ pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use early::Early;
 pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
 pub use faults::FaultsPlan;
-pub use flow::{Backlog, Flow};
+pub use flow::{Backlog, Flow, Work};
 pub use generator::{Generator, Lateness, Stalls};
 pub use kinds::{Kind, Kinds, OtherKinds};
 pub use origins::{OriginConnections, OriginPlan};

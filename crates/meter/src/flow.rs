@@ -1,14 +1,14 @@
 //! How answers flowed through a window: how many came in each part of it, and in which moments none came.
 //!
-//! How it works: parts and moments are as long as a power of two of nanoseconds, and two neighbours become one when there
-//! would be too many. So those of several threads fit each other, and a run of days takes no more memory than one of a minute.
+//! How it works: parts and moments are [`Cells`], so that those of several threads fit each other.
 
-use crate::{Sparse, index};
+use crate::cells::Cells;
+use crate::{Sparse, Work, index};
 
 /// Parts of a window, at most; at least half as many are in use where the window is not very short.
-const PARTS_MOST: usize = 256;
+pub(crate) const PARTS_MOST: usize = 256;
 /// The shortest parts, 4 us.
-const PART_SHIFT: u32 = 12;
+pub(crate) const PART_SHIFT: u32 = 12;
 /// Moments, at most.
 const MOMENTS_MOST: usize = 1 << 20;
 /// The shortest moments, 65 us: nobody asks for gaps that are shorter than some of these.
@@ -22,6 +22,10 @@ pub struct Flow {
     parts: Cells<u64>,
     /// Whether an answer came.
     moments: Cells<bool>,
+    /// When answers were worked on, by the time that each took.
+    pub work: Work,
+    /// Answers that came while this phase was the present one, in its drain, too.
+    pub came: u64,
     /// From here on there was not enough to send for all, in ns since the start.
     ended_ns: Option<u64>,
 }
@@ -31,6 +35,8 @@ impl Default for Flow {
         Flow {
             parts: Cells::of(PART_SHIFT, PARTS_MOST),
             moments: Cells::of(MOMENT_SHIFT, MOMENTS_MOST),
+            work: Work::default(),
+            came: 0,
             ended_ns: None,
         }
     }
@@ -54,7 +60,10 @@ impl Flow {
     /// There is no longer enough to send for all: what follows is no flow to judge. Whether this is the first time.
     pub fn end(&mut self, since_ns: u64) -> bool {
         let first = self.ended_ns.is_none();
-        self.ended_ns.get_or_insert(since_ns);
+        if first {
+            self.ended_ns = Some(since_ns);
+            self.work.end(since_ns);
+        }
         first
     }
 
@@ -62,6 +71,8 @@ impl Flow {
     pub fn merge(&mut self, other: &Flow) {
         self.parts.merge(&other.parts);
         self.moments.merge(&other.moments);
+        self.work.merge(&other.work);
+        self.came += other.came;
         self.ended_ns = [self.ended_ns, other.ended_ns].into_iter().flatten().min();
     }
 
@@ -99,74 +110,6 @@ impl Flow {
             }
         }
         gaps
-    }
-}
-
-/// What two neighbours, or the same cell of two threads, are together.
-trait Join: Copy + Default {
-    fn join(self, other: Self) -> Self;
-}
-
-impl Join for u64 {
-    fn join(self, other: u64) -> u64 {
-        self + other
-    }
-}
-
-impl Join for bool {
-    fn join(self, other: bool) -> bool {
-        self || other
-    }
-}
-
-/// A value for each stretch of time, all of them equally long.
-#[derive(Clone, Debug)]
-struct Cells<T> {
-    /// The power of two of their length in ns.
-    shift: u32,
-    most: usize,
-    values: Vec<T>,
-}
-
-impl<T: Join> Cells<T> {
-    fn of(shift: u32, most: usize) -> Self {
-        Cells { shift, most, values: Vec::new() }
-    }
-
-    /// That of this time since the start.
-    #[inline]
-    fn at(&mut self, since_ns: u64) -> &mut T {
-        while since_ns >> self.shift >= self.most as u64 {
-            self.coarsen();
-        }
-        let cell = (since_ns >> self.shift) as usize;
-        if cell >= self.values.len() {
-            self.values.resize(cell + 1, T::default());
-        }
-        &mut self.values[cell]
-    }
-
-    #[cold]
-    fn coarsen(&mut self) {
-        let joined = |pair: &[T]| pair.iter().copied().fold(T::default(), T::join);
-        self.values = self.values.chunks(2).map(joined).collect();
-        self.shift += 1;
-    }
-
-    fn merge(&mut self, other: &Cells<T>) {
-        let mut other = other.clone();
-        while self.shift < other.shift {
-            self.coarsen();
-        }
-        while other.shift < self.shift {
-            other.coarsen();
-        }
-        if self.values.len() < other.values.len() {
-            self.values.resize(other.values.len(), T::default());
-        }
-        for (mine, theirs) in self.values.iter_mut().zip(other.values) {
-            *mine = mine.join(theirs);
-        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! and hosts. Nothing knows a socket, a protocol or the clock.
 
 mod backlog;
+mod cells;
 mod class;
 mod datagrams;
 mod early;
@@ -20,6 +21,7 @@ mod sparse;
 mod spread;
 mod target;
 mod times;
+mod work;
 
 pub use backlog::Backlog;
 pub use class::Class;
@@ -37,3 +39,4 @@ pub use sparse::{Counted, Recent, Sparse, index};
 pub use spread::{Figures, Spread};
 pub use target::TargetMeter;
 pub use times::{EncodedTimes, Times};
+pub use work::Work;

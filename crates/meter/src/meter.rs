@@ -137,6 +137,7 @@ impl Meter {
     /// A request that had ended well turns out to have failed.
     pub fn retract_ok(&mut self, answered: &Answered, class: Class) {
         self.ok -= 1;
+        self.flow.work.retract(1.0);
         self.times.retract(answered.latency_ns, answered.service_ns, answered.first_byte_ns);
         if let Some(total_ns) = answered.total_ns {
             self.times.retract_total(total_ns);

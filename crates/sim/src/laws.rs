@@ -426,16 +426,21 @@ fn nobody_is_accused_falsely(played: &mut Played) -> Result<(), String> {
     })
 }
 
-/// Each answer is in the flow of one phase at most.
+/// Each answer is in the flow of one phase at most, and what was worked on it is in their windows once at most.
 fn answers_flow_when_they_come(played: &mut Played) -> Result<(), String> {
     for thread in 0..played.scenario.threads {
         let own = played.front.done.iter().filter(|reported| reported.thread == thread);
-        let (flowed, answered) = own.fold((0, 0), |(flowed, answered), Reported { done, .. }| {
+        let (mut flowed, mut worked, mut answered) = (0, 0.0, 0);
+        for Reported { done, .. } in own {
+            let flow = &done.meter.flow;
+            flowed += flow.answered().iter().sum::<u64>();
+            worked += flow.work.answers().iter().sum::<f64>();
             // What was answered well may have been taken back since.
-            let answers = done.meter.ok + done.meter.failed_sum();
-            (flowed + done.meter.flow.answered().iter().sum::<u64>(), answered + answers)
-        });
+            answered += done.meter.ok + done.meter.failed_sum();
+        }
         ensure(flowed <= answered, || format!("thread {thread}: {flowed} of {answered} flowed"))?;
+        let most = answered as f64 + 1e-3;
+        ensure(worked <= most, || format!("thread {thread}: {worked} of {answered} worked on"))?;
     }
     Ok(())
 }

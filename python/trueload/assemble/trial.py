@@ -58,6 +58,7 @@ from trueload.record.schema import (
     Warmup,
     Window,
 )
+from trueload.record.throughput import make_throughput
 from trueload.request.redact import redact_headers, redact_url
 from trueload.stats import Distribution, encode_histogram, merge_sparse
 from trueload.units import NS_PER_S
@@ -121,7 +122,7 @@ def make_record(seen: Observation) -> Record:
         checks=(),
         counts=measured.counts,
         warmup=_warmup(seen),
-        throughput=NO_THROUGHPUT if is_lost(seen) else _throughput(measured),
+        throughput=_throughput(seen, measured),
         latency_ns=NOTHING_TIMED,
         service_ns=NOTHING_TIMED,
         connect_ns=figures.complete(measured.histograms.connect).figures,
@@ -274,15 +275,12 @@ def _warmup(seen: Observation) -> Warmup:
     return Warmup(counts=_last_counts(log.last), wall_s=wall_ns / NS_PER_S)
 
 
-def _throughput(measured: Measurement) -> Throughput:
-    if measured.window_ns <= 0:
+def _throughput(seen: Observation, measured: Measurement) -> Throughput:
+    if is_lost(seen) or measured.window_ns <= 0:
         return NO_THROUGHPUT
-    window_s = measured.window_ns / NS_PER_S
-    return Throughput(
-        ok_per_s=measured.counts.ok / window_s,
-        bytes_in_per_s=measured.bytes_in / window_s,
-        bytes_out_per_s=measured.bytes_out / window_s,
-    )
+    found = measured.histograms
+    took = figures.complete(found.total or found.service).figures
+    return make_throughput(measured, seen.window, seen.warmup, took)
 
 
 def _connections(seen: Observation, measured: Measurement, complete: bool) -> Connections:

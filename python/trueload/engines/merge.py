@@ -31,6 +31,7 @@ from trueload.protocol.plan import (
     Sparse,
     Stalls,
     TargetCounts,
+    Work,
 )
 
 
@@ -47,6 +48,7 @@ class Span:
 
 Key = TypeVar("Key", str, int)
 Whole = TypeVar("Whole", bound=Model)
+Number = TypeVar("Number", int, float)
 
 
 def sums(parts: Sequence[object], *names: str) -> dict[str, Any]:
@@ -277,19 +279,46 @@ def merge_flows(parts: Sequence[Flow | None]) -> Flow | None:
     found = [part for part in parts if part is not None]
     if not found or len(found) < len(parts):
         return None
-    part_ns = max(part.part_ns for part in found)
-    answered: dict[int, int] = {}
-    for part in found:
-        for number, count in enumerate(part.answered):
-            at = number * part.part_ns // part_ns
-            answered[at] = answered.get(at, 0) + count
+    part_ns, answered = _in_longest([(part.part_ns, part.answered) for part in found])
+    whole_ns = min(part.whole_ns for part in found)
     return Flow(
-        whole_ns=min(part.whole_ns for part in found),
+        whole_ns=whole_ns,
         part_ns=part_ns,
-        answered=tuple(answered.get(at, 0) for at in range(max(answered, default=-1) + 1)),
+        answered=answered,
+        came=sum(part.came for part in found),
+        work=_merge_works([_until(part, whole_ns) for part in found]),
         gaps=found[0].gaps if len(found) == 1 else {},
         backlog=_merge_backlogs([part.backlog for part in found if part.backlog is not None]),
     )
+
+
+def _in_longest(
+    parts: Sequence[tuple[int, tuple[Number, ...]]],
+) -> tuple[int, tuple[Number, ...]]:
+    """The sum of counts by time, in parts as long as the longest; each is some of the others."""
+    longest_ns = max(part_ns for part_ns, _ in parts)
+    total: dict[int, Number] = {}
+    for part_ns, counts in parts:
+        for number, count in enumerate(counts):
+            at = number * part_ns // longest_ns
+            total[at] = total.get(at, 0) + count
+    return longest_ns, tuple(total.get(at, 0) for at in range(max(total, default=-1) + 1))
+
+
+def _until(flow: Flow, whole_ns: int) -> Work:
+    """The work of one host before the window ends for the first of all."""
+    work = flow.work
+    last, inside_ns = divmod(whole_ns, work.part_ns)
+    if whole_ns >= flow.whole_ns or len(work.answers) <= last:
+        return work
+    of_ns = min(work.part_ns, flow.whole_ns - last * work.part_ns)
+    kept = work.answers[last] * inside_ns / of_ns
+    return Work(part_ns=work.part_ns, answers=(*work.answers[:last], kept))
+
+
+def _merge_works(parts: Sequence[Work]) -> Work:
+    part_ns, answers = _in_longest([(part.part_ns, part.answers) for part in parts])
+    return Work(part_ns=part_ns, answers=answers)
 
 
 def _merge_backlogs(parts: Sequence[Backlog]) -> Backlog | None:

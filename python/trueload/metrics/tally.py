@@ -17,6 +17,7 @@ from trueload.metrics.times import NO_TIMES, Times, make_times
 from trueload.protocol.plan import Counts, Sparse, Tick
 from trueload.record.figures import latency as latency_of
 from trueload.record.schema import Check, ClientTimes, Record, Verdict
+from trueload.record.throughput import bytes_moved
 from trueload.stats import Distribution, decode_histogram, merge_sparse
 from trueload.trial.spec import ENDED, WARMUP, WINDOW, Progress, TrialSpec
 
@@ -200,13 +201,7 @@ def _saturation_of(record: Record) -> Saturation:
 
 
 def _totals_of(record: Record) -> Totals:
-    window_s = record.window.window_ns / 1e9
-    per_s = record.throughput
-    found = _totals(
-        record.counts,
-        round((per_s.bytes_in_per_s or 0) * window_s),
-        round((per_s.bytes_out_per_s or 0) * window_s),
-    )
+    found = _totals(record.counts, *bytes_moved(record))
     found["unsent", ""] = record.counts.unsent
     if record.deliveries is not None:
         for name in ("expected", "delivered", "lost", "duplicate"):

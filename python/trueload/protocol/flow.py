@@ -16,14 +16,25 @@ class Backlog(Model):
     latency_sum_ns: tuple[int, ...]
 
 
+class Work(Model):
+    """Good answers in each ``part_ns``, each spread evenly over the time that it took, up to the
+    last part that has any. What was done before the window, or behind ``whole_ns``, is left out."""
+
+    part_ns: int = 1
+    answers: tuple[float, ...] = ()
+
+
 class Flow(Model):
     """Good answers in each ``part_ns`` of the window, as they came, up to the last part that has
     any. For ``whole_ns`` there was enough to send for all connections. ``gaps`` are stretches
     without an answer on any thread, by length, as a sparse histogram; of several hosts each has its
-    own. ``backlog`` is of an open loop."""
+    own. ``backlog`` is of an open loop. ``came`` are good answers that came in the window or its
+    drain, those to requests of the warm-up among them; older records have 0, and no ``work``."""
 
     whole_ns: int
     part_ns: int
     answered: tuple[int, ...]
     gaps: dict[int, int]
     backlog: Backlog | None = None
+    work: Work = Work()
+    came: int = 0

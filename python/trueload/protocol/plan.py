@@ -42,6 +42,7 @@ from trueload.protocol.exchange import WsEchoPlan as WsEchoPlan
 from trueload.protocol.faults import Faults as Faults
 from trueload.protocol.flow import Backlog as Backlog
 from trueload.protocol.flow import Flow as Flow
+from trueload.protocol.flow import Work as Work
 from trueload.protocol.kinds import Kinds as Kinds
 from trueload.protocol.lateness import Lateness as Lateness
 from trueload.protocol.lateness import Stalls as Stalls

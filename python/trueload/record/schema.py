@@ -92,11 +92,20 @@ class Warmup(Model):
 
 
 class Throughput(Model):
-    """Over the window: requests that ended well, and bytes, per second; null without a window."""
+    """Requests that ended well, and bytes, per second; null without a window. ``record.throughput``
+    has the rule. ``ok_error_per_s`` is the standard error of ``ok_per_s``. Of the window counts
+    what is from ``counted_from_ns`` to ``counted_to_ns`` after its start. ``bytes_in`` and
+    ``bytes_out`` are all that went over the connections until the end of the drain. Older records
+    have none of these, and their ``ok_per_s`` are the window's requests per second of it."""
 
     ok_per_s: float | None
     bytes_in_per_s: float | None
     bytes_out_per_s: float | None
+    ok_error_per_s: float | None = None
+    counted_from_ns: int | None = None
+    counted_to_ns: int | None = None
+    bytes_in: int | None = None
+    bytes_out: int | None = None
 
 
 class Connections(Model):

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from trueload.record import figures
 from trueload.record.figures import Sample
 from trueload.record.schema import Record
+from trueload.record.throughput import bytes_moved
 
 NS_PER_S, NS_PER_MS = 1_000_000_000, 1_000_000
 PERCENTS = (50, 66, 75, 80, 90, 95, 98, 99, 100)
@@ -107,7 +108,7 @@ def apachebench(record: Record, document_bytes: int | None = None) -> ApacheBenc
     opened = record.connect_ns.count
     # Without a run before it, connections are opened before the window begins.
     inside = record.plan.warmup is not None and opened > 0
-    transferred = round((record.throughput.bytes_in_per_s or 0.0) * taken_s)
+    transferred, _ = bytes_moved(record)
     return ApacheBench(
         path=generate.request.path if generate.request is not None else "",
         document_bytes=document_bytes,

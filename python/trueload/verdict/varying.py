@@ -81,11 +81,11 @@ def _probed(record: Record) -> Finding | None:
 def _size(record: Record) -> Finding | None:
     """Bytes per answer against the answer that was verified before the load; None where there was
     none, or nothing to compare."""
-    verified, per_s = record.plan.claim.answer_bytes, record.throughput.bytes_in_per_s
+    verified, per_s = record.plan.claim.answer_bytes, record.throughput
     counts, generate = record.counts, record.plan.generate
-    if not verified or not per_s or not counts.ok:
+    if not (verified and per_s.ok_per_s and per_s.bytes_in_per_s and counts.ok):
         return None
-    each = per_s * record.window.window_ns / 1e9 / counts.ok
+    each = per_s.bytes_in_per_s / per_s.ok_per_s
     # One answer a slot may have begun in the phase before; what failed may have come, too.
     allowed = SIZE_WARN + (generate.connections * generate.pipeline + failed(counts)) / counts.ok
     off = each / verified - 1

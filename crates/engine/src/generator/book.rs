@@ -52,6 +52,16 @@ impl Row {
     }
 }
 
+/// The part of a window that it is now: what is sent and answered within it was worked on there as a whole.
+#[derive(Debug, Default)]
+struct Part {
+    /// Its phase, and when it begins and ends on the engine's clock; empty behind the window.
+    phase: usize,
+    span_ns: Range<u64>,
+    /// Of the answers of this batch, those that were not: they have been entered.
+    spread: u64,
+}
+
 /// The phases of one thread and what they have counted.
 #[derive(Debug)]
 pub(super) struct Book {
@@ -70,6 +80,7 @@ pub(super) struct Book {
     settled_all: Arc<AtomicU64>,
     /// Answered well in this batch, of whatever phase; joined to the flow of the present one once per batch.
     answered: u64,
+    part: Part,
     pub(super) own_connection: bool,
     pub(super) wakings: Wakings,
     pub(super) crossings: Crossings,
@@ -96,6 +107,7 @@ impl Book {
             settled_seen: 0,
             settled_all,
             answered: 0,
+            part: Part::default(),
             own_connection,
             wakings: Wakings::default(),
             crossings: Crossings::default(),
@@ -305,6 +317,10 @@ impl Book {
         count: u64,
     ) {
         let own_connection = self.own_connection.then(|| now_ns - state.attempted_ns);
+        let begun_ns = self.begun_ns(state, tag);
+        if begun_ns < self.part.span_ns.start || now_ns >= self.part.span_ns.end {
+            self.spread(begun_ns, now_ns, tag, count);
+        }
         let answered = Answered {
             latency_ns: now_ns - tag.scheduled_ns,
             service_ns: now_ns.saturating_sub(tag.sent_ns),
@@ -320,6 +336,29 @@ impl Book {
         self.of_target(tag.numbered(), |target| target.record_ok(answered.latency_ns, count));
         state.last = Some(Last::ok(tag, &answered));
         self.close_entries(state, now_ns, tag, count);
+    }
+
+    /// When work on a request began: where each has its own connection, when that was attempted, unless it was there
+    /// before the load.
+    #[inline]
+    fn begun_ns(&self, state: &State, tag: Tag) -> u64 {
+        let first_ns = self.phases.first().map_or(u64::MAX, |first| first.started_ns);
+        if self.own_connection && state.attempted_ns >= first_ns {
+            state.attempted_ns.min(tag.sent_ns)
+        } else {
+            tag.sent_ns
+        }
+    }
+
+    /// Enters answers that were not worked on within one part of a window: each phase has its share of them.
+    #[inline(never)]
+    fn spread(&mut self, begun_ns: u64, now_ns: u64, tag: Tag, count: u64) {
+        self.part.spread += count;
+        let begun = self.next();
+        for phase in &mut self.phases[usize::from(tag.phase)..begun] {
+            let since_ns = now_ns.saturating_sub(phase.started_ns);
+            phase.meter.flow.work.note(now_ns.saturating_sub(begun_ns), since_ns, count);
+        }
     }
 
     /// Requests of phases before this one that are still open.
@@ -450,11 +489,45 @@ impl Book {
     #[inline]
     pub(super) fn note_flow(&mut self, now_ns: u64) {
         let answered = std::mem::take(&mut self.answered);
-        if answered > 0
-            && let Some((_, phase)) = self.sending(now_ns)
-        {
+        if answered == 0 {
+            return;
+        }
+        let spread = std::mem::take(&mut self.part.spread);
+        self.note_whole(answered - spread);
+        if let Some(phase) = self.current_mut() {
+            phase.meter.flow.came += answered;
+        }
+        if let Some((_, phase)) = self.sending(now_ns) {
             phase.meter.flow.note(now_ns.saturating_sub(phase.started_ns), answered);
         }
+        if now_ns >= self.part.span_ns.end {
+            self.part = self.part_at(now_ns);
+        }
+    }
+
+    /// Enters answers of the present part.
+    #[inline]
+    fn note_whole(&mut self, count: u64) {
+        if count > 0 {
+            let phase = &mut self.phases[self.part.phase];
+            let since_ns = self.part.span_ns.start.saturating_sub(phase.started_ns);
+            phase.meter.flow.work.note_whole(since_ns, count);
+        }
+    }
+
+    /// The part of a window that it is now.
+    fn part_at(&mut self, now_ns: u64) -> Part {
+        let Some((phase, it)) = self.sending(now_ns) else { return Part::default() };
+        let from_ns = it.started_ns;
+        let span = it.meter.flow.work.part_at(now_ns.saturating_sub(from_ns));
+        Part { phase, span_ns: from_ns + span.start..from_ns + span.end, spread: 0 }
+    }
+
+    /// The window that counts ends at this time, or has: what is answered from now on is told apart from what was before.
+    pub(super) fn end_part(&mut self) {
+        let (answered, spread) = (self.answered, self.part.spread);
+        self.note_whole(answered - spread);
+        self.part = Part { spread: answered, ..Part::default() };
     }
 
     /// Whether something may have ended a phase since this was asked last.

@@ -194,6 +194,9 @@ impl Phase {
             (Stop::Requests(_), Load::Closed { .. } | Load::Turns { .. }) => now_ns,
             _ => self.share.start_ns,
         };
+        if let Stop::After(ns) = self.share.stop {
+            self.meter.flow.work.end(ns);
+        }
         self.hopeful_ns = now_ns;
         self.next_tick_ns = self.started_ns + TICK_NS;
         self.use_at_start = net.thread_use();

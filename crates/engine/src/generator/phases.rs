@@ -63,6 +63,7 @@ impl<P: Protocol> Generator<P> {
 
     fn stop_phase(&mut self, net: &impl Net, index: usize, at_ns: u64) {
         let open_before = self.book.open_before(index);
+        self.book.end_part();
         let phase = &mut self.book.phases[index];
         self.slots.stop(&self.config, phase, at_ns);
         if let Some(concurrent) = phase.concurrent() {
@@ -176,6 +177,7 @@ impl<P: Protocol> Generator<P> {
         let phase = &mut self.book.phases[index];
         let spent = phase.quota == 0 && phase.meter.issued > 0 && phase.stage == Stage::Sending;
         if spent && phase.end_flow(now_ns) {
+            self.book.end_part();
             let open_before = self.book.open_before(index);
             self.book.phases[index].end_backlog(open_before);
         }

@@ -67,8 +67,11 @@ impl<P: Protocol> Generator<P> {
         if done {
             // Its share is done: what it does not use is no longer permitted.
             self.end_open(key, now_ns);
-            if asked && let Some((until_ns, phase)) = self.book.not_stopped(now_ns) {
-                phase.end_flow(until_ns);
+            if asked
+                && let Some((until_ns, phase)) = self.book.not_stopped(now_ns)
+                && phase.end_flow(until_ns)
+            {
+                self.book.end_part();
             }
         }
     }

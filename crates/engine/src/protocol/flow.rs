@@ -20,6 +20,23 @@ pub struct Flow {
     pub gaps: Sparse,
     /// What was left unanswered; null for a closed loop.
     pub backlog: Option<Backlog>,
+    /// When answers were worked on.
+    #[serde(default)]
+    pub work: Work,
+    /// Good answers that came while this phase was the present one, in its drain, too.
+    #[serde(default)]
+    pub came: u64,
+}
+
+/// Answers, each spread evenly over the time that it took, from its send to its last byte. What lies outside of the stretch
+/// in which there was enough to send for all is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Work {
+    /// The length of each part.
+    pub part_ns: u64,
+    /// Answers in each part, to a millionth, up to the last one that has any.
+    pub answers: Vec<f64>,
 }
 
 /// What an open loop had scheduled and was not yet answered.
@@ -54,6 +71,15 @@ impl Flow {
             answered: flow.answered().to_vec(),
             gaps: flow.gaps(whole_ns),
             backlog,
+            work: Work::of(&flow.work),
+            came: flow.came,
         }
+    }
+}
+
+impl Work {
+    fn of(work: &trueload_meter::Work) -> Self {
+        let rounded = |count: &f64| (count * 1e6).round() / 1e6;
+        Work { part_ns: work.part_ns(), answers: work.answers().iter().map(rounded).collect() }
     }
 }

@@ -85,6 +85,25 @@ fn answers_are_counted_in_the_part_in_which_they_came() {
 }
 
 #[test]
+fn a_closed_loop_works_at_its_rate_however_long_its_answers_take() {
+    for (delay_ns, window_ns, threads) in [
+        (S, 2_100 * MS, 1),
+        (2_200 * MS, 10 * S, 2),
+        (900 * MS, 5 * S, 1),
+        (2 * S, S, 3),
+        (5 * MS, 5 * S, 1),
+        (70 * MS, S, 2),
+    ] {
+        let model = Model::of(Delay::Constant(delay_ns));
+        let played = play(&Play { threads, ..Play::new(model, closed(), window_ns, 64) });
+        let found: f64 = flow(&played).work.answers().iter().sum();
+        let truth = 64.0 * window_ns as f64 / (delay_ns + 2 * ONE_WAY_NS) as f64;
+        let what = format!("{delay_ns} ns in {window_ns}: {found} of {truth}");
+        assert!((found / truth - 1.0).abs() < 0.02, "{what}");
+    }
+}
+
+#[test]
 fn of_a_number_of_requests_the_flow_ends_when_the_first_connection_has_no_more() {
     let model = Model::of(Delay::OneIn(1000, 4 * S, MS));
     let it = Play { stop: Stop::Requests(1000), ..Play::new(model, closed(), S, 10) };

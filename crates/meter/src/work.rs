@@ -1,0 +1,223 @@
+//! When answers were worked on: each counts once, spread evenly over the time that it took, so that a window has of it the
+//! share of that time that lies inside.
+//!
+//! How it works: what lies before the start is left out, and so is what lies behind the end, once that is known. Most
+//! answers begin and end within one part and are counted there at once ([`Work::part_at`], [`Work::note_whole`]).
+
+use std::ops::Range;
+
+use crate::cells::Cells;
+use crate::flow::{PART_SHIFT, PARTS_MOST};
+
+/// Answers by the time that they took.
+#[derive(Clone, Debug)]
+pub struct Work {
+    parts: Cells<f64>,
+    end_ns: u64,
+}
+
+impl Default for Work {
+    fn default() -> Self {
+        Work { parts: Cells::of(PART_SHIFT, PARTS_MOST), end_ns: u64::MAX }
+    }
+}
+
+impl Work {
+    /// What comes so long after the start is outside.
+    pub fn end(&mut self, since_ns: u64) {
+        if since_ns >= self.end_ns {
+            return;
+        }
+        self.end_ns = since_ns;
+        let width_ns = self.part_ns();
+        let last = (since_ns / width_ns) as usize;
+        self.parts.values.truncate(last + 1);
+        // Of the part that it is in, as much remains as lies before it.
+        if let Some(count) = self.parts.values.get_mut(last) {
+            *count *= (since_ns % width_ns) as f64 / width_ns as f64;
+        }
+    }
+
+    /// The part that a time is in, in ns since the start; empty where it is outside.
+    pub fn part_at(&mut self, since_ns: u64) -> Range<u64> {
+        if since_ns >= self.end_ns {
+            return 0..0;
+        }
+        self.parts.at(since_ns);
+        let from_ns = since_ns >> self.parts.shift << self.parts.shift;
+        from_ns..(from_ns + self.part_ns()).min(self.end_ns)
+    }
+
+    /// So many answers were begun and ended in the part that this time is in.
+    #[inline]
+    pub fn note_whole(&mut self, since_ns: u64, count: u64) {
+        *self.parts.at(since_ns) += count as f64;
+    }
+
+    /// So many answers ended at this time since the start, after they had taken so long.
+    pub fn note(&mut self, took_ns: u64, since_ns: u64, count: u64) {
+        let from_ns = since_ns.saturating_sub(took_ns);
+        let to_ns = since_ns.min(self.end_ns);
+        if from_ns >= to_ns {
+            return;
+        }
+        self.parts.at(to_ns - 1);
+        let (shift, width_ns) = (self.parts.shift, self.part_ns());
+        let each_ns = count as f64 / took_ns as f64;
+        let (first, last) = ((from_ns >> shift) as usize, ((to_ns - 1) >> shift) as usize);
+        for (part, sum) in (first..).zip(&mut self.parts.values[first..=last]) {
+            let begin_ns = (part as u64) << shift;
+            let inside_ns = to_ns.min(begin_ns + width_ns) - from_ns.max(begin_ns);
+            *sum += each_ns * inside_ns as f64;
+        }
+    }
+
+    /// An answer that was counted turns out to have failed: so many fewer, of those that came last.
+    pub fn retract(&mut self, mut count: f64) {
+        for sum in self.parts.values.iter_mut().rev() {
+            let less = count.min(*sum);
+            (*sum, count) = (*sum - less, count - less);
+        }
+    }
+
+    /// Adds what another thread has counted of the same window, which ends for both when it does for the first.
+    pub fn merge(&mut self, other: &Work) {
+        let mut other = other.clone();
+        other.end(self.end_ns);
+        self.end(other.end_ns);
+        self.parts.merge(&other.parts);
+    }
+
+    /// How long each part is, in ns.
+    #[must_use]
+    pub fn part_ns(&self) -> u64 {
+        1 << self.parts.shift
+    }
+
+    /// Answers by part, up to the last one that has any.
+    #[must_use]
+    pub fn answers(&self) -> &[f64] {
+        &self.parts.values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn sum(work: &Work) -> f64 {
+        work.answers().iter().sum()
+    }
+
+    fn until(end_ns: u64) -> Work {
+        let mut work = Work::default();
+        work.end(end_ns);
+        work
+    }
+
+    #[test]
+    fn an_answer_counts_with_the_share_of_its_time_that_lies_in_the_window() {
+        for (took_ns, since_ns, share) in [
+            (S, 5 * S, 1.0),
+            (S, S / 4, 0.25),
+            (S, 10 * S + S / 4, 0.75),
+            (40 * S, 20 * S, 0.25),
+            (S, 11 * S, 0.0),
+            (S, 12 * S, 0.0),
+            (1, 10 * S, 1.0),
+            (0, 5 * S, 0.0),
+        ] {
+            let mut work = until(10 * S);
+            work.note(took_ns, since_ns, 8);
+            let found = sum(&work);
+            assert!((found - 8.0 * share).abs() < 1e-6, "{took_ns} ns up to {since_ns}: {found}");
+        }
+    }
+
+    #[test]
+    fn answers_that_keep_step_are_as_many_per_second_wherever_the_window_ends() {
+        for (took_ns, window_ns) in [
+            (S, 21 * S / 10),
+            (22 * S / 10, 10 * S),
+            (9 * S / 10, 5 * S),
+            (2 * S, S),
+            (S, 1000 * S),
+        ] {
+            let mut work = until(window_ns);
+            let rounds = window_ns.div_ceil(took_ns);
+            (1..=rounds).for_each(|round| work.note(took_ns, round * took_ns, 64));
+            let (found, truth) = (sum(&work), 64.0 * window_ns as f64 / took_ns as f64);
+            assert!((found / truth - 1.0).abs() < 1e-9, "{took_ns} of {window_ns}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_part_is_counted_at_once_and_outside_there_is_none() {
+        let mut work = until(S + 5);
+        let part = work.part_at(S / 3);
+        assert!(part.contains(&(S / 3)) && part.end - part.start == work.part_ns());
+        work.note_whole(part.start, 7);
+        assert_eq!(sum(&work), 7.0);
+        assert_eq!(work.part_at(S + 4).end, S + 5, "the last one ends with the window");
+        assert_eq!(work.part_at(S + 5), 0..0);
+    }
+
+    #[test]
+    fn the_window_of_two_threads_ends_with_the_first() {
+        let steady = |end_ns: Option<u64>| {
+            let mut work = Work::default();
+            (1..=1000).for_each(|at| work.note(S / 1000, at * S / 1000, 1));
+            end_ns.into_iter().for_each(|end_ns| work.end(end_ns));
+            work
+        };
+        for (one_ns, two_ns, answers) in [
+            (Some(S / 2), None, 1000.0),
+            (None, Some(S / 4), 500.0),
+            (Some(S / 2), Some(S / 4 + 1000), 500.0),
+            (None, None, 2000.0),
+        ] {
+            let mut one = steady(one_ns);
+            one.merge(&steady(two_ns));
+            assert!((sum(&one) - answers).abs() < 0.01, "{one_ns:?} and {two_ns:?}: {}", sum(&one));
+        }
+    }
+
+    #[test]
+    fn what_is_taken_back_is_of_the_last() {
+        let mut work = until(10 * S);
+        work.note(S, S, 1);
+        work.note(S, 10 * S, 2);
+        work.retract(1.0);
+        let half = work.answers().len() / 2;
+        let of = |counts: &[f64]| counts.iter().sum::<f64>();
+        let (early, late) = work.answers().split_at(half);
+        assert!((of(early) - 1.0).abs() < 1e-6 && (of(late) - 1.0).abs() < 1e-6);
+        work.retract(5.0);
+        assert!(sum(&work).abs() < 1e-6, "never less than none");
+    }
+
+    proptest! {
+        #[test]
+        fn how_answers_are_split_over_threads_and_parts_changes_nothing(
+            answers in prop::collection::vec((1u64..20 * S, 0u64..30 * S, 1u64..5, any::<bool>()), 1..100),
+            end_ns in 1u64..30 * S,
+        ) {
+            let [mut whole, mut one, mut two] = [(); 3].map(|()| until(end_ns));
+            let mut expected = 0.0;
+            for (took_ns, since_ns, count, first) in answers {
+                whole.note(took_ns, since_ns, count);
+                if first { one.note(took_ns, since_ns, count) } else { two.note(took_ns, since_ns, count) }
+                let inside_ns = since_ns.min(end_ns).saturating_sub(since_ns.saturating_sub(took_ns));
+                expected += count as f64 * inside_ns as f64 / took_ns as f64;
+            }
+            one.merge(&two);
+            prop_assert!((sum(&whole) - expected).abs() < 1e-6);
+            prop_assert!((sum(&one) - expected).abs() < 1e-6);
+            prop_assert_eq!(one.part_ns(), whole.part_ns());
+        }
+    }
+}

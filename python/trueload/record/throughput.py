@@ -1,0 +1,194 @@
+"""The throughput of a window and its standard error, for every surface.
+
+The rule (docs/throughput.md): a closed loop's answer counts with the share of its time that lies in
+the window, so that a window that is no multiple of that time has as many answers per second as one
+that is. An open loop asks evenly, so that as many answers are cut by one edge as by the other: what
+is read in the window counts. Where a load begins with the window, its beginning is left out: all
+requests begin at once then, and the short ones are answered first. Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trueload.protocol.plan import Backlog, Duration, Flow, LoadPlan, Measurement, Open, Phase
+from trueload.record.schema import Record, Throughput
+from trueload.stats import Distribution
+from trueload.units import NS_PER_S
+
+# Two mean times after a common start, requests that take exponential times are answered within 1 %
+# of the rate that they have in the long run (the renewal function), and by then each slot of a
+# queue has been answered at least once.
+FILLING = 2.0
+FILLING_MOST = 0.75  # of the window; what is left says more than nothing
+BLOCKS, BLOCKS_MIN = 32, 8
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The part of a window that counts, in ns since its start, and answers in equal parts of it;
+    the last part may be shorter."""
+
+    from_ns: float
+    to_ns: float
+    part_ns: float
+    counts: tuple[float, ...]
+
+    @property
+    def total(self) -> float:
+        """All answers."""
+        return math.fsum(self.counts)
+
+    @property
+    def per_s(self) -> float:
+        """Answers per second."""
+        ns = self.to_ns - self.from_ns
+        return self.total * NS_PER_S / ns if ns > 0 else 0.0
+
+
+def stretch_of(
+    counts: Sequence[float], part_ns: int, from_ns: float, to_ns: float, exact: bool
+) -> Stretch:
+    """The answers from the first part that begins at ``from_ns`` or later to ``to_ns``. The part in
+    which it ends has nothing behind it if ``exact``; else a share of it counts."""
+    first, last = math.ceil(from_ns / part_ns), int(to_ns // part_ns)
+    within = [*counts, *(0.0 for _ in range(last + 1 - len(counts)))][first : last + 1]
+    if within and not exact:
+        within[-1] *= to_ns / part_ns - last
+    return Stretch(min(first * part_ns, to_ns), to_ns, part_ns, tuple(within))
+
+
+def filling_ns(took_ns: float, warmup: Phase | None, window_ns: float) -> float:
+    """How much of a window goes by before a load flows that began with it, or so shortly before."""
+    before_ns = 0.0
+    if warmup is not None:
+        before_ns = warmup.stop.ns if isinstance(warmup.stop, Duration) else math.inf
+    return min(max(0.0, FILLING * took_ns - before_ns), FILLING_MOST * window_ns)
+
+
+def is_even(load: LoadPlan) -> bool:
+    """Whether an open loop asks at one rate all the time."""
+    return isinstance(load, Open) and len({r for s in load.stages for r in (s.from_, s.to)}) == 1
+
+
+def pipe_ns(backlog: Backlog) -> float:
+    """What the first answers of an open loop took: where the latencies of the first two quarters
+    of its schedule point to; the first quarter's own are longer in a growing queue."""
+    first, second = (
+        ns / count if count else 0.0
+        for ns, count in zip(backlog.latency_sum_ns[:2], backlog.answered[:2], strict=True)
+    )
+    return min(first, max(0.0, first - (second - first) / 2)) if second else first
+
+
+def of_closed(flow: Flow, took_ns: float, warmup: Phase | None) -> Stretch:
+    """What counts of a closed loop, or of turns: the work of the window, less its beginning."""
+    skipped_ns = filling_ns(took_ns, warmup, flow.whole_ns)
+    work = flow.work
+    return stretch_of(work.answers, work.part_ns, skipped_ns, flow.whole_ns, exact=True)
+
+
+def of_open(flow: Flow, load: LoadPlan, ok: int) -> tuple[Stretch, float]:
+    """What counts of an open loop, and its answers per second. While the first requests are under
+    way nothing can be answered. So if fewer than that were open at the start, answers to what was
+    asked in the window are counted, in the time in which there can be any; in a window that is
+    hardly longer than an answer, all that were asked for (``ok``)."""
+    whole = stretch_of(flow.answered, flow.part_ns, 0.0, flow.whole_ns, exact=False)
+    backlog, per_s = flow.backlog, whole.per_s
+    if backlog is None or not is_even(load):
+        return whole, per_s
+    first_ns = pipe_ns(backlog)
+    if per_s and backlog.at_start >= per_s * first_ns / NS_PER_S:
+        return whole, per_s
+    if first_ns > FILLING_MOST * flow.whole_ns:
+        return whole, ok * NS_PER_S / flow.whole_ns
+    left_ns = flow.whole_ns - first_ns
+    return whole, max(0.0, whole.total - backlog.at_start) * NS_PER_S / left_ns
+
+
+def standard_error(found: Stretch, took: Distribution) -> float | None:
+    """How far off the answers per second may be, as a standard deviation.
+
+    From successive differences of blocks that are longer than an answer takes on average (von
+    Neumann 1941), widened where blocks two apart differ more than neighbours: then they depend on
+    each other. Of fewer than eight such blocks that cannot be said. There requests are taken to be
+    independent of each other: n of them vary by the square root of n times their coefficient of
+    variation (renewal theory), and each request that an edge cuts has a share between none and all.
+    """
+    mean_ns = took.mean or 0.0
+    width = max(1, math.ceil(mean_ns / found.part_ns), len(found.counts) // BLOCKS)
+    rates = [
+        sum(found.counts[at : at + width]) * NS_PER_S / (width * found.part_ns)
+        for at in range(0, len(found.counts) - width, width)  # the last part may be short
+    ]
+    if len(rates) >= BLOCKS_MIN:
+        return math.sqrt(_variance(rates) / len(rates))
+    if found.total <= 0 or mean_ns <= 0:
+        return None
+    varies = ((took.stdev or 0.0) / mean_ns) ** 2
+    cut = found.per_s * mean_ns / NS_PER_S / 6  # two edges, and 1/12 for the shares of each
+    return found.per_s * math.sqrt(found.total * varies + cut) / found.total
+
+
+def _variance(rates: Sequence[float]) -> float:
+    """Of one of many successive values, for their mean: the differences of neighbours, and by how
+    much more those differ that are two apart. Half that is their correlation, if it fades as fast
+    again with each step."""
+    near, far = (_half_square(rates, apart) for apart in (1, 2))
+    correlation = min(0.5, max(0.0, far / near - 1)) if near else 0.0
+    return near * (1 + correlation) / (1 - correlation) ** 2
+
+
+def _half_square(rates: Sequence[float], apart: int) -> float:
+    pairs = list(zip(rates, rates[apart:], strict=False))
+    return sum((two - one) ** 2 for one, two in pairs) / (2 * len(pairs))
+
+
+def make_throughput(
+    measured: Measurement, window: Phase, warmup: Phase | None, took: Distribution
+) -> Throughput:
+    """What a window's answers and bytes come to per second. ``took`` are the times of its answers:
+    from the send, or, where each has a connection of its own, from the attempt to connect."""
+    flow, counts = measured.flow, measured.counts
+    window_s = measured.window_ns / NS_PER_S
+    totals = {"bytes_in": measured.bytes_in, "bytes_out": measured.bytes_out}
+    is_open = isinstance(window.load, Open)
+    known = flow is not None and (counts.ok if is_open else any(flow.work.answers))
+    if flow is None or not known or flow.whole_ns <= 0:
+        return Throughput(
+            ok_per_s=counts.ok / window_s,
+            bytes_in_per_s=measured.bytes_in / window_s,
+            bytes_out_per_s=measured.bytes_out / window_s,
+            **totals,
+        )
+    if is_open:
+        found, per_s = of_open(flow, window.load, counts.ok)
+        out_per_s = measured.bytes_out / window_s
+    else:
+        found = of_closed(flow, took.mean or 0.0, warmup)
+        per_s = found.per_s
+        # Whatever is sent at once at an edge of the window, each answer takes one request.
+        out_per_s = measured.bytes_out / (counts.ok or per_s * window_s) * per_s
+    return Throughput(
+        ok_per_s=per_s,
+        bytes_in_per_s=measured.bytes_in / max(1, flow.came) * per_s,
+        bytes_out_per_s=out_per_s,
+        ok_error_per_s=standard_error(found, took),
+        counted_from_ns=round(found.from_ns),
+        counted_to_ns=round(found.to_ns),
+        **totals,
+    )
+
+
+def bytes_moved(record: Record) -> tuple[int, int]:
+    """Bytes in and out, from the window's start to the end of its drain; older records have only
+    what they come to per second."""
+    found, window_s = record.throughput, record.window.window_ns / NS_PER_S
+    if found.bytes_in is not None and found.bytes_out is not None:
+        return found.bytes_in, found.bytes_out
+    return (
+        round((found.bytes_in_per_s or 0.0) * window_s),
+        round((found.bytes_out_per_s or 0.0) * window_s),
+    )

@@ -1,0 +1,200 @@
+"""Throughput: whatever part of an answer's time a window has, its rate is the truth, and how far
+off it may be is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+
+import pytest
+from trueload.protocol.plan import (
+    Backlog,
+    Closed,
+    Duration,
+    Flow,
+    Open,
+    Phase,
+    Stage,
+    Work,
+)
+from trueload.record.throughput import (
+    filling_ns,
+    of_closed,
+    of_open,
+    pipe_ns,
+    standard_error,
+    stretch_of,
+)
+from trueload.stats import Distribution
+
+S = 1_000_000_000
+SLOTS, PARTS = 16, 160
+Answer = tuple[float, float]
+"""When it was sent and read, in answers' mean times since the window began."""
+
+
+def warmup(ns: int) -> Phase:
+    return Phase(id="warmup", load=Closed(), stop=Duration(ns=ns), connections=1, at_ns=0)
+
+
+def slots(took: Callable[[], float], before: float, window: float) -> Iterator[Answer]:
+    """The answers of slots that send their next request at once, and began so long before."""
+    for _ in range(SLOTS):
+        at = -before
+        while at < window:
+            sent, at = at, at + took()
+            if at > 0:
+                yield sent, at
+
+
+def queue(before: float, window: float) -> Iterator[Answer]:
+    """Those of a server that answers one after the other, all slots being asked at once."""
+    for number in range(math.ceil(SLOTS * (before + window + 1))):
+        read = (number + 1) / SLOTS - before
+        sent = max(-before, read - 1)
+        if read > 0 and sent < window:
+            yield sent, read
+
+
+def flow_of(answers: Sequence[Answer], window: float) -> Flow:
+    """As the engine would have it: `meter::Work` has the same rule."""
+    part_ns = round(window * S / PARTS)
+    width, counts = part_ns / S, [0.0] * PARTS
+    for sent, read in answers:
+        first, last = max(0, int(sent / width)), min(PARTS - 1, int(read / width))
+        for part in range(first, last + 1):
+            inside = min(read, (part + 1) * width) - max(sent, part * width)
+            counts[part] += max(0.0, inside) / (read - sent)
+    work = Work(part_ns=part_ns, answers=tuple(counts))
+    return Flow(whole_ns=part_ns * PARTS, part_ns=part_ns, answered=(), gaps={}, work=work)
+
+
+def times_of(answers: Sequence[Answer]) -> Distribution:
+    """The times of the window's own requests; where it has none, of those that were under way."""
+    own = [answer for answer in answers if answer[0] > -1e-9] or answers
+    took = [(read - sent) * S for sent, read in own]
+    mean = sum(took) / len(took)
+    spread = math.sqrt(sum((each - mean) ** 2 for each in took) / len(took))
+    return Distribution(count=len(took), mean=mean, stdev=spread)
+
+
+def rates(found: Sequence[Sequence[Answer]], before: float, window: float) -> list[float]:
+    """The answers per second and slot of each of these runs."""
+    of = warmup(round(before * S)) if before else None
+    each = [
+        of_closed(flow_of(answers, window), times_of(answers).mean or 0.0, of) for answers in found
+    ]
+    return [stretch.per_s / SLOTS for stretch in each]
+
+
+RATIOS = (0.001, 0.01, 0.09, 0.1, 0.18, 0.22, 0.33, 0.476, 0.7, 1.0, 1.3, 2.0)
+"""The time that an answer takes, of the window."""
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+def test_answers_that_keep_step_count_alike_in_any_window(ratio: float) -> None:
+    for before in (0.0, 0.4, 3.3):
+        answers = list(slots(lambda: 1.0, before, 1 / ratio))
+        (rate,) = rates([answers], before, 1 / ratio)
+        assert rate == pytest.approx(1.0, rel=0.02), f"{before} before"
+
+
+@pytest.mark.parametrize("ratio", [each for each in RATIOS if each > 0.01])
+def test_answers_of_any_times_count_alike_behind_a_warmup(ratio: float) -> None:
+    """The mean of many runs is within 2 % of the truth, or three of its standard errors."""
+    chance = Random(round(ratio * 1000))
+    window = 1 / ratio
+    for name, took in (
+        ("uniform", lambda: chance.uniform(0.5, 1.5)),
+        ("exponential", lambda: chance.expovariate(1.0)),
+        ("two kinds", lambda: 0.5 if chance.random() < 0.8 else 3.0),
+    ):
+        runs = 40 if window < 20 else 10
+        found = rates([list(slots(took, 8.0, window)) for _ in range(runs)], 8.0, window)
+        mean = sum(found) / runs
+        spread = math.sqrt(sum((rate - mean) ** 2 for rate in found) / (runs - 1) / runs)
+        assert abs(mean - 1.0) < 0.02 + 3 * spread, f"{name}: {mean}"
+
+
+def test_a_common_start_does_not_pass_for_speed() -> None:
+    """Of a load that begins with the window the short requests are answered first: counted from the
+    start, exponential times would give 5 % too much in ten answers a slot, a queue, too."""
+    chance = Random(7)
+    for window in (10.0, 15.0, 30.0):
+        runs = [list(slots(lambda: chance.expovariate(1.0), 0.0, window)) for _ in range(60)]
+        found = rates(runs, 0.0, window)
+        assert sum(found) / len(found) == pytest.approx(1.0, abs=0.03), f"{window} answers a slot"
+        (rate,) = rates([list(queue(0.0, window))], 0.0, window)
+        assert rate == pytest.approx(1.0, rel=0.02), f"a queue, {window} answers a slot"
+
+
+def test_only_what_a_warmup_did_not_fill_is_left_out() -> None:
+    rows = [
+        (S, None, 10 * S, 2 * S),
+        (S, None, 2 * S, 1.5 * S),
+        (S, warmup(S), 10 * S, S),
+        (S, warmup(2 * S), 10 * S, 0),
+        (5_000_000, warmup(S), 5 * S, 0),
+    ]
+    for took_ns, before, window_ns, left_out_ns in rows:
+        assert filling_ns(took_ns, before, window_ns) == left_out_ns
+
+
+def test_a_stretch_ends_where_its_window_does() -> None:
+    rows = [
+        ((1, 2, 3, 4), 0, 40, True, 10.0),
+        ((1, 2, 3, 4), 0, 35, True, 10.0),
+        ((1, 2, 3, 4), 0, 35, False, 8.0),
+        ((1, 2, 3, 4), 11, 40, True, 7.0),
+        ((1, 2), 0, 40, False, 3.0),
+        ((), 0, 40, False, 0.0),
+    ]
+    for counts, from_ns, to_ns, exact, total in rows:
+        found = stretch_of(counts, 10, from_ns, to_ns, exact)
+        assert found.total == total, f"{counts} from {from_ns} to {to_ns}"
+    assert stretch_of((1, 2, 3, 4), 10, 11, 40, True).per_s == 7 * S / 20
+
+
+def asked(rate: float, first: float, growth: float = 0.0) -> Backlog:
+    """Latencies that grow by so much from each quarter of a second to the next."""
+    latencies = [first + growth * (quarter + 0.5) for quarter in range(4)]
+    counts = (round(rate / 4),) * 4
+    sums = tuple(round(count * each * S) for count, each in zip(counts, latencies, strict=True))
+    return Backlog(at_start=0, at_end=0, answered=counts, latency_sum_ns=sums)
+
+
+def test_an_open_loop_is_as_fast_as_its_server_answers() -> None:
+    stage = Stage.model_validate({"ns": S, "from": 1000, "to": 1000})
+    load = Open(stages=(stage,), arrivals="constant", seed=1)
+    for name, answered, backlog, at_start, expected in (
+        ("at once", 1000, asked(1000, 0.001), 1, 1000),
+        ("a queue grows", 500, asked(1000, 0.0, 0.25), 0, 500),
+        ("a queue that grew in the warm-up", 500, asked(1000, 1.0, 0.25), 500, 500),
+        ("a pipe fills", 600, asked(1000, 0.4), 0, 1000),
+        ("a pipe is half full", 800, asked(1000, 0.4), 200, 1000),
+        ("a pipe is full", 1000, asked(1000, 0.4), 400, 1000),
+        ("an answer takes longer than the window", 0, asked(1000, 2.0), 0, 1000),
+    ):
+        counts = (answered // 10,) * 10
+        told = backlog.model_copy(update={"at_start": at_start})
+        flow = Flow(whole_ns=S, part_ns=S // 10, answered=counts, gaps={}, backlog=told)
+        _, per_s = of_open(flow, load, 1000)
+        assert per_s == pytest.approx(expected, rel=0.01), name
+    assert pipe_ns(asked(1000, 0.0, 0.25)) == pytest.approx(0, abs=1)
+
+
+def test_the_standard_error_is_about_what_runs_differ_by() -> None:
+    chance = Random(3)
+    for window, within in ((2.0, 2.0), (5.0, 2.0), (20.0, 1.6), (60.0, 1.6)):
+        found, errors = [], []
+        for _ in range(40):
+            answers = list(slots(lambda: chance.expovariate(1.0), 8.0, window))
+            stretch = of_closed(flow_of(answers, window), S, warmup(8 * S))
+            found.append(stretch.per_s)
+            errors.append(standard_error(stretch, times_of(answers)) or 0.0)
+        mean = sum(found) / len(found)
+        truth = math.sqrt(sum((rate - mean) ** 2 for rate in found) / (len(found) - 1))
+        told = sum(errors) / len(errors)
+        assert truth / 1.6 < told < truth * within * 1.3, f"{window}: told {told}, true {truth}"
+    assert standard_error(stretch_of((), 10, 0, 40, True), Distribution()) is None
