@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
+import samples
 from trueload.protocol.plan import (
     Backlog,
     Closed,
@@ -27,6 +29,7 @@ from trueload.record.throughput import (
     stretch_of,
 )
 from trueload.stats import Distribution
+from trueload.verdict.window import check_window
 
 S = 1_000_000_000
 SLOTS, PARTS = 16, 160
@@ -182,6 +185,24 @@ def test_an_open_loop_is_as_fast_as_its_server_answers() -> None:
         _, per_s = of_open(flow, load, 1000)
         assert per_s == pytest.approx(expected, rel=0.01), name
     assert pipe_ns(asked(1000, 0.0, 0.25)) == pytest.approx(0, abs=1)
+
+
+def test_a_window_of_fewer_than_ten_answers_a_slot_warns() -> None:
+    for answers, status in ((2.1, "warn"), (9.9, "warn"), (10.1, "pass"), (1000.0, "pass")):
+        took_ns = samples.WINDOW_NS / answers
+        record = samples.good_record()
+        found = check_window(
+            record.model_copy(
+                update={
+                    "service_ns": replace(record.service_ns, mean=took_ns),
+                    "total_ns": Distribution(),
+                    "throughput": record.throughput.model_copy(update={"ok_error_per_s": 300.0}),
+                }
+            )
+        )
+        assert found.status == status, found.why
+        assert ("standard error of 3 %" in found.why) is (status == "warn"), found.why
+        assert f"{answers:.1f} answers a slot" in found.why
 
 
 def test_the_standard_error_is_about_what_runs_differ_by() -> None:

@@ -343,6 +343,12 @@ CASES: dict[str, list[Case]] = {
          "window": window(window_ns=WINDOW_NS * 102 // 100)}, "pass", ""),
         ("nothing scheduled", {"plan": opened(), "counts": NO_COUNTS}, "n/a", "no request"),
     ],
+    "window": [
+        ("a thousand answers a slot", {}, "pass", "answers a slot: one takes"),
+        ("two and a half", {"service_ns": replace(GOOD.service_ns, mean=WINDOW_NS / 2.5)},
+         "warn", "2.5 answers a slot"),
+        ("nothing was answered", {"service_ns": Distribution()}, "n/a", "no answer was timed"),
+    ],
     "starvation": [
         ("nobody waited", {}, "pass", "no slot waited 1.00 s"),
         ("a wait under a second", {"slots": slots(long_waits_ns=(999_999_999,))}, "pass", ""),

@@ -1,0 +1,45 @@
+"""The check `window`: is the window long against what an answer takes? A pure function of a
+record."""
+
+from __future__ import annotations
+
+from trueload.protocol.plan import Turns
+from trueload.record.schema import Record
+from trueload.units import format_duration, format_rate, format_share
+from trueload.verdict.common import Definition, Finding, not_applicable
+
+# The shares of the answers at its two edges are then up to a fifth of the figure, and, without a
+# warm-up, what begins together is a fifth of the window (docs/throughput.md).
+ANSWERS_WARN = 10.0
+
+
+def check_window(record: Record) -> Finding:
+    """How many answers of mean length one after the other the window has room for."""
+    counted = record.throughput
+    took = record.total_ns if record.total_ns.mean else record.service_ns
+    if isinstance(record.plan.window.load, Turns):
+        return not_applicable("a broadcast is judged by its deliveries, not by its rate")
+    if counted.ok_per_s is None or not took.mean:
+        return not_applicable("no answer was timed")
+    window_ns = counted.counted_to_ns or record.window.window_ns
+    fitting = window_ns / took.mean
+    found = f"{fitting:.1f} answers a slot: one takes {format_duration(took.mean)} on average"
+    if fitting >= ANSWERS_WARN:
+        return Finding("pass", found, fitting, ANSWERS_WARN)
+    why = f"{found}, and {format_duration(window_ns)} count"
+    error = counted.ok_error_per_s
+    if error is not None and counted.ok_per_s:
+        share = format_share(error / counted.ok_per_s)
+        why += f"; {format_rate(counted.ok_per_s, 'requests')} has a standard error of {share}"
+    return Finding("warn", why, fitting, ANSWERS_WARN)
+
+
+WINDOW = Definition(
+    name="window",
+    order=125,
+    compute=check_window,
+    of_client="the reference server's own account has no answers that an edge cuts",
+    fault="load",
+    meaning="Of a window with few answers a slot, much of each figure is what its edges cut.",
+    remedy="Use a longer --duration, or more --requests, and a --warmup.",
+)
