@@ -171,8 +171,10 @@ options: setup ## write docs/options.md and the keyword arguments of Python from
 	$(BIN)/python tools/options.py
 
 .PHONY: conformance
-conformance: setup ## Autobahn's cases against the WebSocket server (needs Python 2.7; 77 without)
-	$(BIN)/python tools/conformance.py
+conformance: setup ## Autobahn against WebSocket (needs Python 2.7) and h2spec against HTTP/2 (needs Go); 77 without
+	@status=0; for suite in conformance conformance_http2; do \
+		$(BIN)/python tools/$$suite.py || { code=$$?; [ $$status = 1 ] || status=$$code; }; \
+	done; exit $$status
 
 .PHONY: lock
 lock: $(DEV_LOCKED) ## write the Python lock files anew from pyproject.toml

@@ -118,8 +118,12 @@ pub(crate) fn check_faults(faults: &FaultsPlan) -> Result<(), Failure> {
     if faults.slow_share > 0.0 && faults.slow_ns == 0 {
         return refused("slow_ns", "not be 0 where answers are slow");
     }
-    if faults.close_after == Some(0) {
-        return refused("close_after", "not be 0");
+    for (field, after) in
+        [("close_after", faults.close_after), ("goaway_after", faults.goaway_after)]
+    {
+        if after == Some(0) {
+            return refused(field, "not be 0");
+        }
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ pub use connections::{Connections, IdleClosed, Slots};
 pub use datagrams::Datagrams;
 pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use early::Early;
-pub use exchange::{DialectPlan, ExchangePlan, ServicePlan};
+pub use exchange::{DialectPlan, ExchangePlan, Http2Plan, ServicePlan};
 pub use faults::FaultsPlan;
 pub use flow::{Backlog, Flow, Work};
 pub use generator::{Generator, Lateness, Stalls};

@@ -109,6 +109,7 @@ pub(crate) fn served(tls: &ServeTlsPlan) -> impl Iterator<Item = &String> {
 pub(crate) fn server_setup(
     tls: &ServeTlsPlan,
     blobs: &Blobs,
+    alpn: &[&str],
 ) -> Result<(server::Setup, Option<String>), Failure> {
     let (identity, made) = match tls {
         ServeTlsPlan::Given { certificate_sha256, key_sha256 } => {
@@ -119,7 +120,7 @@ pub(crate) fn server_setup(
             (identity, Some(pem))
         }
     };
-    let setup = server::Setup::new(identity, &["http/1.1"], Arc::new(WallClock))
+    let setup = server::Setup::new(identity, alpn, Arc::new(WallClock))
         .map_err(|error| refused("tls.key_sha256", &error))?;
     Ok((setup, made))
 }

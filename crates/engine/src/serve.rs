@@ -95,7 +95,11 @@ impl Role {
         if !self.blobs.hold(tls.into_iter().flat_map(secrets::served)) {
             return Ok(());
         }
-        let tls = tls.map(|tls| secrets::server_setup(tls, &self.blobs)).transpose()?;
+        let alpn: &[&str] = match self.plan.service {
+            ServicePlan::Http { http2: Some(_), .. } => &["h2", "http/1.1"],
+            _ => &["http/1.1"],
+        };
+        let tls = tls.map(|tls| secrets::server_setup(tls, &self.blobs, alpn)).transpose()?;
         let (setup, certificate) = tls.map_or((None, None), |(setup, made)| (Some(setup), made));
         let settings = plan::settings(self.plan.driver, self.plan.spin_ns);
         let listeners = bind(&self.plan)?;
@@ -108,9 +112,13 @@ impl Role {
         let Driven { driver, note: driver_note } = threads::driven(&drivers);
         let clock = self.clock;
         match self.plan.service {
-            ServicePlan::Http { record, faults } => {
+            ServicePlan::Http { record, faults, http2 } => {
                 self.start(drivers, |index, commands, outlet| {
                     let server = Server::new(setup.clone(), Watch::new(index, commands, outlet));
+                    let server = match http2 {
+                        Some(plan) => server.with_http2(plan, faults),
+                        None => server,
+                    };
                     let server = match faults {
                         Some(plan) => server.with_faults(Faults::new(plan, index)),
                         None => server,

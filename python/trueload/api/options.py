@@ -273,3 +273,9 @@ class ServeHttpOptions(ServeTlsOptions, total=False):
     close_after: Number
     close_silently: Flag
     fault_seed: Number
+    http: Literal["1.1", "2"] | None
+    max_streams: Number
+    refuse_share: ShareOf
+    goaway_after: Number
+    stall_window: Flag
+    settings_delay: Duration

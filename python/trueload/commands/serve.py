@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from trueload.commands import options, serve_faults
+from trueload.commands import options, serve_faults, serve_http2
 from trueload.commands.declared import reader_of
 from trueload.commands.flags import with_flags_of
 from trueload.commands.options import DialectChoice
@@ -135,9 +135,17 @@ def read_http(
     close_after: serve_faults.CloseAfterOption = None,
     close_silently: serve_faults.CloseSilentlyOption = False,
     fault_seed: serve_faults.FaultSeedOption = None,
+    http: serve_http2.HttpOption = None,
+    max_streams: serve_http2.MaxStreamsOption = None,
+    refuse_share: serve_http2.RefuseShareOption = None,
+    goaway_after: serve_http2.GoawayAfterOption = None,
+    stall_window: serve_http2.StallWindowOption = False,
+    settings_delay: serve_http2.SettingsDelayOption = None,
     **flags: Any,
 ) -> Serving:
     """``serve http``. Who errs on purpose says how often, so that faults bring the record along."""
+    streams = serve_http2.StreamFaults(refuse_share, goaway_after, stall_window, settings_delay)
+    http2 = serve_http2.read_http2(http, max_streams, streams)
     faults = serve_faults.read_faults(
         error_share,
         reset_share,
@@ -148,8 +156,9 @@ def read_http(
         close_after,
         close_silently,
         fault_seed,
+        streams,
     )
-    service = ServeHttp(record=record or faults is not None, faults=faults)
+    service = ServeHttp(record=record or faults is not None, faults=faults, http2=http2)
     return _of_service(read_secure(**flags), "http", service)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from trueload.commands.options import option_parser
+from trueload.commands.serve_http2 import StreamFaults
 from trueload.errors import UserError
 from trueload.protocol.option import positive_count, positive_span
 from trueload.protocol.plan import Faults
@@ -34,7 +35,10 @@ ErrorShareOption = Annotated[
     _share("--error-share", "Answer this share of the requests, like 1%, with status 500."),
 ]
 ResetShareOption = Annotated[
-    float | None, _share("--reset-share", "Reset the connection instead of an answer.")
+    float | None,
+    _share(
+        "--reset-share", "Reset the connection, or with HTTP/2 the stream, instead of an answer."
+    ),
 ]
 StallShareOption = Annotated[
     float | None, _share("--stall-share", "Answer late, or never (see --stall-for).")
@@ -94,19 +98,21 @@ def read_faults(
     close_after: int | None,
     close_silently: bool,
     fault_seed: int | None,
+    streams: StreamFaults,
 ) -> Faults | None:
     """What the flags ask for; None for a server without faults. Raises ``UserError``."""
-    shares = (error_share, reset_share, stall_share, slow_share)
+    shares = (error_share, reset_share, stall_share, slow_share, streams.refuse_share)
     _needs("--stall-for", stall_for is not None, "--stall-share", stall_share is not None)
     _needs("--slow-for", slow_for is not None, "--slow-share", slow_share is not None)
     _needs("--close-silently", close_silently, "--close-after", close_after is not None)
     asked = any(share is not None for share in shares) or close_after is not None
+    asked = asked or streams.asked
     _needs("--fault-seed", fault_seed is not None, "--error-share or another fault", asked)
     if sum(share or 0.0 for share in shares) > 1:
         raise UserError(
             "the shares of faults are more than all requests",
-            "a request meets one fault at most: --error-share, --reset-share, --stall-share and"
-            " --slow-share add up to 100% at most",
+            "a request meets one fault at most: --error-share, --reset-share, --stall-share,"
+            " --slow-share and --refuse-share add up to 100% at most",
         )
     if not asked:
         return None
@@ -120,6 +126,10 @@ def read_faults(
         slow_ns=(slow_for or SLOW_NS) if slow_share else 0,
         close_after=close_after,
         close_silently=close_silently,
+        refuse_share=streams.refuse_share or 0.0,
+        goaway_after=streams.goaway_after,
+        stall_window=streams.stall_window,
+        settings_delay_ns=streams.settings_delay or 0,
     )
 
 

@@ -76,13 +76,21 @@ ExchangePlan = Annotated[
 """What is exchanged where it is not HTTP."""
 
 
+class ServeHttp2(Model):
+    """What a server of HTTP/2 permits: so many streams of a connection at once."""
+
+    max_streams: int
+
+
 class ServeHttp(Model):
     """The paths of the HTTP contracts. With ``record`` it keeps what it sees of its clients, and
-    tells it for each ``Mark``; with ``faults`` it errs on purpose."""
+    tells it for each ``Mark``; with ``faults`` it errs on purpose; with ``http2`` it speaks HTTP/2
+    beside HTTP/1.1."""
 
     kind: Literal["http"] = "http"
     record: bool = False
     faults: Faults | None = None
+    http2: ServeHttp2 | None = None
 
 
 class ServeTcpEcho(Model):

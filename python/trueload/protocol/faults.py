@@ -12,6 +12,10 @@ class Faults(Model):
     answered ``stall_ns`` late, None for never (``stall_share``); the body in pieces over
     ``slow_ns`` (``slow_share``). Beside them, connections end after ``close_after`` requests,
     announced or not.
+
+    Of HTTP/2 alone: the stream is refused (``refuse_share``); GOAWAY after ``goaway_after``
+    requests; windows of streams that stay as they are (``stall_window``); SETTINGS that come
+    ``settings_delay_ns`` late, with everything behind them.
     """
 
     seed: int = 0
@@ -23,3 +27,7 @@ class Faults(Model):
     slow_ns: int = 0
     close_after: int | None = None
     close_silently: bool = False
+    refuse_share: float = 0.0
+    goaway_after: int | None = None
+    stall_window: bool = False
+    settings_delay_ns: int = 0

@@ -31,6 +31,7 @@ from trueload.protocol.exchange import Dialect as Dialect
 from trueload.protocol.exchange import ExchangePlan as ExchangePlan
 from trueload.protocol.exchange import RequestPlan as RequestPlan
 from trueload.protocol.exchange import ServeHttp as ServeHttp
+from trueload.protocol.exchange import ServeHttp2 as ServeHttp2
 from trueload.protocol.exchange import ServeTcpEcho as ServeTcpEcho
 from trueload.protocol.exchange import ServeUdpEcho as ServeUdpEcho
 from trueload.protocol.exchange import ServeWs as ServeWs

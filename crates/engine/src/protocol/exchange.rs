@@ -81,11 +81,19 @@ impl From<DialectPlan> for Dialect {
     }
 }
 
+/// What a server of HTTP/2 permits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Http2Plan {
+    /// Streams that a connection may have open at once.
+    pub max_streams: u32,
+}
+
 /// What a reference server does.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ServicePlan {
-    /// HTTP/1: `/`, `/perf`, `/wait/MS`.
+    /// HTTP: `/`, `/perf`, `/wait/MS`.
     Http {
         /// Keep a record of what is seen, which `mark` asks for.
         #[serde(default)]
@@ -93,6 +101,9 @@ pub enum ServicePlan {
         /// What it does wrong on purpose; null for nothing.
         #[serde(default)]
         faults: Option<FaultsPlan>,
+        /// HTTP/2 beside HTTP/1.1 on the same port; null for HTTP/1.1 alone.
+        #[serde(default)]
+        http2: Option<Http2Plan>,
     },
     /// Every byte comes back over TCP.
     TcpEcho,
@@ -108,7 +119,7 @@ pub enum ServicePlan {
 
 impl Default for ServicePlan {
     fn default() -> Self {
-        ServicePlan::Http { record: false, faults: None }
+        ServicePlan::Http { record: false, faults: None, http2: None }
     }
 }
 

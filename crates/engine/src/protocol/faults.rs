@@ -14,7 +14,7 @@ pub struct FaultsPlan {
     /// Of all requests, those answered with status 500.
     #[serde(default)]
     pub error_share: f64,
-    /// Those whose connection is reset instead of an answer.
+    /// Those whose connection, or stream with HTTP/2, is reset instead of an answer.
     #[serde(default)]
     pub reset_share: f64,
     /// Those that are answered only after `stall_ns`; so are those behind them on the connection.
@@ -32,20 +32,33 @@ pub struct FaultsPlan {
     /// So many requests are answered on a connection, which the server then closes; null for no such number.
     #[serde(default)]
     pub close_after: Option<u32>,
-    /// Without saying so in the last answer.
+    /// Without saying so in the last answer, or with HTTP/2 by GOAWAY.
     #[serde(default)]
     pub close_silently: bool,
+    /// Of all requests over HTTP/2, those whose stream is refused.
+    #[serde(default)]
+    pub refuse_share: f64,
+    /// A connection of HTTP/2 takes so many requests, and says GOAWAY; null for no such number.
+    #[serde(default)]
+    pub goaway_after: Option<u32>,
+    /// Streams of HTTP/2 get no more room for a body than they begin with.
+    #[serde(default)]
+    pub stall_window: bool,
+    /// How late the SETTINGS of HTTP/2 are, and everything behind them.
+    #[serde(default)]
+    pub settings_delay_ns: u64,
 }
 
 impl FaultsPlan {
     /// The shares, by the names of their fields.
     #[must_use]
-    pub fn shares(&self) -> [(&'static str, f64); 4] {
+    pub fn shares(&self) -> [(&'static str, f64); 5] {
         [
             ("error_share", self.error_share),
             ("reset_share", self.reset_share),
             ("stall_share", self.stall_share),
             ("slow_share", self.slow_share),
+            ("refuse_share", self.refuse_share),
         ]
     }
 }

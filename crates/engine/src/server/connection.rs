@@ -1,4 +1,4 @@
-//! What the reference server of HTTP knows of one connection, and of an answer that it has_uncharged.
+//! What the reference server of HTTP knows of one connection, and of an answer that waits.
 
 use std::collections::VecDeque;
 
@@ -7,6 +7,7 @@ use trueload_wire::http1::request::{Request, RequestParser};
 use trueload_wire::tls;
 
 use super::faults::{Fault, Slow};
+use super::http2::Talk;
 use super::response::Route;
 
 /// One open connection.
@@ -22,12 +23,44 @@ pub(super) struct Connection {
     pub(super) slow: Option<Box<Slow>>,
     /// Requests up to now, counted only where faults may close the connection.
     pub(super) asked: u32,
+    pub(super) speaks: Speaks,
+}
+
+/// The version of HTTP that a connection speaks.
+#[derive(Debug)]
+pub(super) enum Speaks {
+    /// HTTP/1.
+    Http1,
+    /// HTTP/2.
+    Http2(Box<Talk>),
+    /// None any more: our side has ended, and what still comes is passed over.
+    Lingering,
+    /// What comes first decides; so many bytes of the preface of HTTP/2 have come.
+    Undecided(usize),
 }
 
 impl Connection {
-    pub(super) fn new(token: Token, tls: Option<Box<tls::server::Server>>) -> Self {
+    pub(super) fn new(token: Token, tls: Option<Box<tls::server::Server>>, speaks: Speaks) -> Self {
         let (parser, pending) = (RequestParser::new(), VecDeque::new());
-        Connection { token, parser, pending, tls, slow: None, asked: 0 }
+        Connection { token, parser, pending, tls, slow: None, asked: 0, speaks }
+    }
+
+    /// Answers that wait.
+    pub(super) fn waiting(&self) -> usize {
+        match &self.speaks {
+            Speaks::Http2(talk) => talk.waiting(),
+            _ => self.pending.len(),
+        }
+    }
+
+    /// Whether a part of a request has come whose end has not.
+    pub(super) fn is_within_request(&self) -> bool {
+        match &self.speaks {
+            Speaks::Http1 => self.parser.started(),
+            Speaks::Http2(talk) => talk.is_within_request(),
+            Speaks::Undecided(matched) => *matched > 0,
+            Speaks::Lingering => false,
+        }
     }
 }
 

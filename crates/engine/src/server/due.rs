@@ -6,7 +6,7 @@
 
 use trueload_drive::{Net, Token};
 
-use super::connection::{Answer, Connection, NEVER_NS};
+use super::connection::{Answer, Connection, NEVER_NS, Speaks};
 use super::faults::{Fault, Slow};
 use super::waits::Wait;
 use super::{Closed, Server};
@@ -86,7 +86,15 @@ impl Server {
             return;
         }
         self.out.clear();
-        match self.write_due(net, &mut connection, wait) {
+        let outcome = match connection.speaks {
+            Speaks::Lingering => return net.finish(connection.token),
+            Speaks::Http2(_) => match self.write_due_on_stream(net, &mut connection, wait) {
+                true => Outcome::GoesOn,
+                false => Outcome::Ends,
+            },
+            _ => self.write_due(net, &mut connection, wait),
+        };
+        match outcome {
             Outcome::GoesOn => self.flush(net, connection, true),
             Outcome::Ends => self.flush(net, connection, false),
             Outcome::Reset => {
@@ -108,7 +116,7 @@ impl Server {
         while let Some(first) = connection.pending.front().copied() {
             let answer = first.answer;
             if first.due_ns > now_ns {
-                self.wait_for(token, first.due_ns);
+                self.wait_for(token, 0, first.due_ns);
                 return Outcome::GoesOn;
             }
             let again_ns = match answer.fault {
@@ -165,14 +173,14 @@ impl Server {
         next_ns
     }
 
-    /// The first answer of a connection is due then.
-    pub(super) fn wait_for(&mut self, token: Token, due_ns: u64) {
+    /// The first answer of a connection, or the answer of a stream, is due then.
+    pub(super) fn wait_for(&mut self, token: Token, stream: u32, due_ns: u64) {
         if due_ns < NEVER_NS {
-            self.waits.push(Wait::of(token, due_ns));
+            self.waits.push(Wait::of(token, stream, due_ns));
         }
     }
 
-    fn leaves(&mut self, now_ns: u64, due_ns: u64) {
+    pub(super) fn leaves(&mut self, now_ns: u64, due_ns: u64) {
         if self.leaving.dues_ns.is_empty() {
             self.leaving.since_ns = now_ns;
         }

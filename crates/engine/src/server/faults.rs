@@ -17,7 +17,7 @@ pub enum Fault {
     None,
     /// It has status 500.
     Error,
-    /// There is a reset instead.
+    /// There is a reset instead: of its connection, or with HTTP/2 of its stream.
     Reset,
     /// It comes late, or never.
     Stall,
@@ -25,6 +25,10 @@ pub enum Fault {
     Slow,
     /// The connection is closed behind it.
     Close,
+    /// Its stream is refused (HTTP/2).
+    Refuse,
+    /// The connection takes no more streams behind it (HTTP/2).
+    GoAway,
 }
 
 impl Fault {
@@ -38,6 +42,8 @@ impl Fault {
             Fault::Stall => "stall",
             Fault::Slow => "slow",
             Fault::Close => "close",
+            Fault::Refuse => "refuse",
+            Fault::GoAway => "goaway",
         }
     }
 }
@@ -59,7 +65,8 @@ impl Faults {
 
     /// What the next request meets.
     pub(super) fn draw(&mut self) -> Fault {
-        let FaultsPlan { error_share, reset_share, stall_share, slow_share, .. } = self.plan;
+        let FaultsPlan { error_share, reset_share, stall_share, slow_share, refuse_share, .. } =
+            self.plan;
         // 53 bits are what a float holds: from 0 to just below 1.
         let drawn = (u64::from_le_bytes(self.chance.draw()) >> 11) as f64 / (1_u64 << 53) as f64;
         let mut below = 0.0;
@@ -68,6 +75,7 @@ impl Faults {
             (reset_share, Fault::Reset),
             (stall_share, Fault::Stall),
             (slow_share, Fault::Slow),
+            (refuse_share, Fault::Refuse),
         ];
         let met = shares.into_iter().find(|(share, _)| {
             below += share;
@@ -89,6 +97,11 @@ impl Faults {
     /// Whether a connection is to be closed behind the answer to its request of this number, from one.
     pub(super) fn closes(&self, number: u32) -> bool {
         self.plan.close_after.is_some_and(|most| number >= most)
+    }
+
+    /// Whether a connection takes no more streams behind its request of this number, from one.
+    pub(super) fn goes_away(&self, number: u32) -> bool {
+        self.plan.goaway_after == Some(number)
     }
 
     /// Whether it is closed without a word.
@@ -115,6 +128,12 @@ impl Slow {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
         let head = end.map_or(bytes.len(), |at| at + 4);
         Slow { bytes, head, sent: 0, piece: 0, began_ns: now_ns, over_ns }
+    }
+
+    /// The body of an answer whose head is sent by other means, with its first piece.
+    pub(super) fn of_body(body: &[u8], now_ns: u64, over_ns: u64) -> Self {
+        let bytes = body.to_vec();
+        Slow { bytes, head: 0, sent: 0, piece: 0, began_ns: now_ns, over_ns }
     }
 
     /// The next piece: the head first, then parts of the body. When the one behind it is due; none after the last.

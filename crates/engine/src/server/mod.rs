@@ -1,8 +1,8 @@
-//! The reference server of one thread: HTTP/1 on the same machines and drivers as the generator.
+//! The reference server of one thread: HTTP on the same machines and drivers as the generator.
 //!
 //! It answers `/`, `/perf` and `/wait/MS`, and counts what it sees, so that the
-//! generator's claims can be held against it. Answers leave in the order in which
-//! their requests came, those that wait included.
+//! generator's claims can be held against it. With HTTP/1 answers leave in the order in which
+//! their requests came, those that wait included; with HTTP/2 each leaves when its time has come.
 
 pub mod websocket;
 
@@ -10,6 +10,7 @@ mod connection;
 mod due;
 mod echo;
 mod faults;
+mod http2;
 mod record;
 mod response;
 mod udp_echo;
@@ -22,7 +23,7 @@ use trueload_wire::http1::repeat::{Repeated, RequestMemory};
 use trueload_wire::http1::request::FedRequest;
 use trueload_wire::tls::{self, Buffers, Stage};
 
-use connection::{Answer, Connection, NEVER_NS, Pending};
+use connection::{Answer, Connection, NEVER_NS, Pending, Speaks};
 use due::Leaving;
 pub use echo::Echo;
 pub use faults::{Fault, Faults};
@@ -140,6 +141,8 @@ pub struct Server {
     /// The last request of any connection, and its answer.
     known: RequestMemory<Answer>,
     out: Vec<u8>,
+    /// What is permitted over HTTP/2; none where only HTTP/1 is spoken.
+    http2: Option<http2::Habits>,
     /// What TLS is set up with; none without it.
     tls: Option<tls::server::Setup>,
     buffers: Buffers,
@@ -161,6 +164,7 @@ impl Server {
             responses: Responses::default(),
             known: RequestMemory::default(),
             out: Vec::new(),
+            http2: None,
             tls,
             buffers: Buffers::default(),
             sealed: Vec::new(),
@@ -182,7 +186,21 @@ impl Server {
 
     /// Reads requests out of `bytes` and answers, until one has to wait or the connection is to end.
     /// Returns whether the connection goes on.
-    fn take(&mut self, net: &mut impl Net, connection: &mut Connection, mut bytes: &[u8]) -> bool {
+    fn take(&mut self, net: &mut impl Net, connection: &mut Connection, bytes: &[u8]) -> bool {
+        match connection.speaks {
+            Speaks::Http1 => self.take_http1(net, connection, bytes),
+            Speaks::Http2(_) => self.take_http2(net, connection, bytes),
+            Speaks::Undecided(matched) => self.decide(net, connection, matched, bytes),
+            Speaks::Lingering => true,
+        }
+    }
+
+    fn take_http1(
+        &mut self,
+        net: &mut impl Net,
+        connection: &mut Connection,
+        mut bytes: &[u8],
+    ) -> bool {
         while !bytes.is_empty() {
             let parser = &mut connection.parser;
             if let Some(Repeated { count, len, made }) = self.known.recognise(parser, bytes) {
@@ -202,11 +220,10 @@ impl Server {
                 }
                 Ok((consumed, FedRequest::Complete(request))) => (consumed, Answer::to(&request)),
                 Err(_) => {
-                    self.watch.seen.malformed += 1;
-                    if let Some(record) = &mut self.record {
-                        record.malformed();
-                    }
-                    if connection.pending.is_empty() {
+                    self.malformed();
+                    // Of a connection that may be meant to speak HTTP/2, nobody knows who would read an answer.
+                    let is_known = self.http2.is_none() || connection.tls.is_some();
+                    if connection.pending.is_empty() && is_known {
                         self.responses.malformed(&mut self.out);
                     }
                     return false;
@@ -237,7 +254,7 @@ impl Server {
         if let Some(record) = &mut self.record {
             record.requested(now_ns, token.index, 1);
         }
-        let plain = matches!(answer.fault, Fault::None | Fault::Error);
+        let plain = matches!(answer.fault, Fault::None | Fault::Error | Fault::Refuse);
         if connection.pending.is_empty() && wait_ns == 0 && plain {
             self.responses.write(&mut self.out, answer);
             self.answered(now_ns, token.index, answer);
@@ -247,7 +264,7 @@ impl Server {
         connection.pending.push_back(Pending { due_ns, answer });
         self.watch.seen.waiting += 1;
         if connection.pending.len() == 1 {
-            self.wait_for(token, due_ns);
+            self.wait_for(token, 0, due_ns);
         }
         connection.pending.len() <= WAITING_MOST
     }
@@ -268,6 +285,14 @@ impl Server {
     fn stall_ns(&self, fault: Fault) -> u64 {
         let faults = self.faults.as_ref().filter(|_| fault == Fault::Stall);
         faults.map_or(0, |faults| faults.stall_ns().unwrap_or(NEVER_NS))
+    }
+
+    /// What came was not HTTP.
+    fn malformed(&mut self) {
+        self.watch.seen.malformed += 1;
+        if let Some(record) = &mut self.record {
+            record.malformed();
+        }
     }
 
     fn note_fault(&mut self, fault: Fault) {
@@ -295,7 +320,8 @@ impl Server {
     #[inline]
     fn answer_known(&mut self, net: &mut impl Net, key: u32, bytes: &[u8]) -> bool {
         let Some(connection) = &self.connections[key as usize] else { return false };
-        if connection.tls.is_some() || !connection.pending.is_empty() || self.faults.is_some() {
+        let plain = connection.tls.is_none() && matches!(connection.speaks, Speaks::Http1);
+        if !plain || !connection.pending.is_empty() || self.faults.is_some() {
             return false;
         }
         let known = self.known.recognise(&connection.parser, bytes);
@@ -322,6 +348,9 @@ impl Server {
     #[inline]
     fn flush(&mut self, net: &mut impl Net, mut connection: Connection, goes_on: bool) {
         let token = connection.token;
+        if let Speaks::Http2(talk) = &mut connection.speaks {
+            talk.hold_back(&mut self.out);
+        }
         self.watch.seen.bytes_out += self.out.len() as u64;
         if let Some(record) = &mut self.record {
             record.note_sent(self.out.len());
@@ -333,6 +362,8 @@ impl Server {
         }
         if goes_on {
             self.connections[token.index as usize] = Some(connection);
+        } else if matches!(connection.speaks, Speaks::Http2(_)) {
+            self.linger(net, connection);
         } else {
             net.finish(token);
             self.forget(net.now_ns(), &connection, Closed::ByServer);
@@ -356,6 +387,9 @@ impl Server {
         if let Some(record) = &mut self.record {
             record.heard(buffers.plain.len());
         }
+        if matches!(connection.speaks, Speaks::Undecided(_)) {
+            self.decide_by_alpn(net, connection);
+        }
         let goes_on = self.take(net, connection, &buffers.plain);
         self.buffers = buffers;
         goes_on && matches!(outcome, Ok(Stage::Handshaking | Stage::Open))
@@ -363,7 +397,10 @@ impl Server {
 
     /// Bytes have come on a connection that are more than the request known.
     fn handle_bytes(&mut self, net: &mut impl Net, key: u32, bytes: &[u8]) {
-        let Some(mut connection) = self.connections[key as usize].take() else {
+        let place = &mut self.connections[key as usize];
+        let Some(mut connection) =
+            place.take_if(|connection| !matches!(connection.speaks, Speaks::Lingering))
+        else {
             return;
         };
         self.out.clear();
@@ -384,7 +421,7 @@ impl Server {
         if let Some(record) = &mut self.record {
             record.closed(now_ns, connection.token.index, how);
         }
-        let left = connection.pending.len();
+        let left = connection.waiting();
         self.watch.seen.aborted += left as u64;
         self.watch.seen.waiting -= left as u32;
         self.watch.seen.open -= 1;
@@ -432,7 +469,11 @@ impl Program for Server {
             net.close(token);
             return token.index;
         };
-        let connection = Connection::new(token, tls.map(Box::new));
+        let speaks = match self.http2 {
+            Some(_) => Speaks::Undecided(0),
+            None => Speaks::Http1,
+        };
+        let connection = Connection::new(token, tls.map(Box::new), speaks);
         self.connections[index] = Some(connection);
         self.watch.accepted();
         if let Some(record) = &mut self.record {
@@ -460,10 +501,12 @@ impl Program for Server {
     }
 
     fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, _ended: PeerClose) {
-        if let Some(connection) = self.connections[key as usize].take() {
+        let connection = self.connections[key as usize].take();
+        let is_open = |connection: &Connection| !matches!(connection.speaks, Speaks::Lingering);
+        if let Some(connection) = connection.filter(is_open) {
             let stage = connection.tls.as_ref().map(|session| session.stage());
             self.watch.seen.tls_failed += u64::from(stage == Some(Stage::Handshaking));
-            let half_sent = connection.parser.started();
+            let half_sent = connection.is_within_request();
             self.forget(net.now_ns(), &connection, Closed::ByClient { half_sent });
         }
         net.finish(token);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use trueload_drive::Net;
+use trueload_wire::http2::hpack::literal;
 
 use super::Answer;
 use super::faults::Fault;
@@ -54,14 +55,32 @@ impl Route {
         if self == Route::Unknown { 404 } else { 200 }
     }
 
-    fn parts(self) -> (&'static str, &'static str, &'static str) {
+    /// Its place among [`PARTS`].
+    #[inline]
+    fn place(self) -> usize {
         match self {
-            Route::Hello => ("200 OK", "text/plain", "Hello, World!"),
-            Route::Perf => ("200 OK", "application/json", PERF_BODY),
-            Route::Wait { .. } => ("200 OK", "text/plain", "ok"),
-            Route::Unknown => ("404 Not Found", "text/plain", "not found\n"),
+            Route::Hello => 0,
+            Route::Perf => 1,
+            Route::Wait { .. } => 2,
+            Route::Unknown => 3,
         }
     }
+}
+
+/// Status, content type and body of each route's answer, and of an error on purpose.
+const PARTS: [(&str, &str, &str); 5] = [
+    ("200 OK", "text/plain", "Hello, World!"),
+    ("200 OK", "application/json", PERF_BODY),
+    ("200 OK", "text/plain", "ok"),
+    ("404 Not Found", "text/plain", "not found\n"),
+    ("500 Internal Server Error", "text/plain", "error\n"),
+];
+const ERROR: usize = 4;
+
+/// The place of an answer among [`PARTS`].
+#[inline]
+fn place_of(answer: Answer) -> usize {
+    if answer.fault == Fault::Error { ERROR } else { answer.route.place() }
 }
 
 /// The most frequent answer.
@@ -73,8 +92,6 @@ const HELLO: Answer = Answer {
     fault: Fault::None,
     closes: false,
 };
-/// What an error on purpose says.
-const ERROR: (&str, &str, &str) = ("500 Internal Server Error", "text/plain", "error\n");
 
 /// So many of the most frequent answer are kept in a row: more than that are rarely asked for in one read.
 const ROW: usize = 64;
@@ -83,6 +100,8 @@ const ROW: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct Responses {
     date: String,
+    /// For HTTP/2: the fields of each of [`PARTS`].
+    blocks: [Vec<u8>; 5],
     hellos: Arc<[u8]>,
     hello_len: usize,
 }
@@ -102,6 +121,7 @@ impl Responses {
         let date = httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + unix_time);
         if date != self.date {
             self.date = date;
+            self.build_blocks();
             let mut hello = Vec::with_capacity(192);
             self.build(&mut hello, HELLO);
             self.hello_len = hello.len();
@@ -152,8 +172,7 @@ impl Responses {
     }
 
     fn build(&self, out: &mut Vec<u8>, answer: Answer) {
-        let parts = if answer.fault == Fault::Error { ERROR } else { answer.route.parts() };
-        let (status, kind, body) = parts;
+        let (status, kind, body) = PARTS[place_of(answer)];
         let connection = match (answer.keep_alive, answer.http10) {
             (true, true) => "Connection: keep-alive\r\n",
             (true, false) => "",
@@ -162,6 +181,31 @@ impl Responses {
         self.head(out, status, kind, body.len(), connection);
         if !answer.head_only {
             out.extend_from_slice(body.as_bytes());
+        }
+    }
+
+    /// The answer on a stream of HTTP/2: the block of its fields, and its body.
+    #[inline]
+    pub(super) fn of_stream(&self, answer: Answer) -> (&[u8], &'static [u8]) {
+        let place = place_of(answer);
+        let body = if answer.head_only { &[] } else { PARTS[place].2.as_bytes() };
+        (&self.blocks[place], body)
+    }
+
+    fn build_blocks(&mut self) {
+        for ((status, kind, body), block) in PARTS.iter().zip(&mut self.blocks) {
+            block.clear();
+            let status = status.split(' ').next().unwrap_or_default();
+            let length = body.len().to_string();
+            for (name, value) in [
+                (":status", status),
+                ("server", "trueload"),
+                ("date", &self.date),
+                ("content-type", kind),
+                ("content-length", &length),
+            ] {
+                literal::field(block, name.as_bytes(), value.as_bytes(), false);
+            }
         }
     }
 

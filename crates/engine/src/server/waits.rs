@@ -8,17 +8,19 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use trueload_drive::Token;
 
-/// The first answer of a connection, and when it is due.
+/// The first answer of a connection, or an answer of a stream, and when it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Wait {
     pub(super) due_ns: u64,
     pub(super) index: u32,
     pub(super) generation: u32,
+    /// The stream of HTTP/2 that it is for; 0 for the connection.
+    pub(super) stream: u32,
 }
 
 impl Wait {
-    pub(super) fn of(token: Token, due_ns: u64) -> Self {
-        Wait { due_ns, index: token.index, generation: token.generation }
+    pub(super) fn of(token: Token, stream: u32, due_ns: u64) -> Self {
+        Wait { due_ns, index: token.index, generation: token.generation, stream }
     }
 }
 
@@ -65,7 +67,7 @@ mod tests {
     use super::*;
 
     fn wait(due_ns: u64) -> Wait {
-        Wait { due_ns, index: 0, generation: 0 }
+        Wait { due_ns, index: 0, generation: 0, stream: 0 }
     }
 
     #[test]

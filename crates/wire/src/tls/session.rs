@@ -169,6 +169,12 @@ impl<E: Endpoint> Session<E> {
         })
     }
 
+    /// The application protocol, once the handshake has chosen one.
+    #[must_use]
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.endpoint.common().alpn_protocol()
+    }
+
     /// Whether an earlier session was taken up again.
     #[must_use]
     pub fn is_resumed(&self) -> bool {

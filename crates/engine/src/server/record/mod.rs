@@ -118,6 +118,19 @@ impl Record {
         trace.answered_ns = (trace.unanswered == 0).then_some(now_ns);
     }
 
+    /// A request will not be answered, and its connection goes on: its client has given it up, or the server.
+    pub fn unanswered(&mut self, now_ns: u64, key: u32, by_client: bool) {
+        self.pass(now_ns);
+        self.course.given_up(1);
+        match by_client {
+            true => self.interval.aborted += 1,
+            false => self.interval.dropped += 1,
+        }
+        let Some(trace) = self.traces.get_mut(key as usize) else { return };
+        trace.unanswered -= 1;
+        trace.answered_ns = (trace.unanswered == 0).then_some(now_ns);
+    }
+
     /// An answer left so much later than it was to.
     #[inline]
     pub fn delayed(&mut self, error_ns: u64) {

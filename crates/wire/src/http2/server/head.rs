@@ -13,7 +13,15 @@ pub struct RequestHead<'a> {
     /// `GET`, `HEAD`, …; case as sent.
     pub method: &'a str,
     /// Path and query; empty for CONNECT.
-    pub path: &'a str,
+    pub target: &'a str,
+}
+
+impl<'a> RequestHead<'a> {
+    /// The path of the target, without its query.
+    #[must_use]
+    pub fn path(&self) -> &'a str {
+        self.target.split_once('?').map_or(self.target, |(path, _)| path)
+    }
 }
 
 /// Pseudo-header fields that have come.
@@ -81,7 +89,7 @@ impl Fields {
             return Err("CONNECT with a scheme or a path");
         }
         let (length, expects_continue) = (self.length, self.expects_continue);
-        let head = RequestHead { method: &self.method, path: &self.path };
+        let head = RequestHead { method: &self.method, target: &self.path };
         Ok((head, Facts { length, expects_continue }))
     }
 
@@ -166,7 +174,10 @@ mod tests {
         for (name, value) in fields {
             all.add(Field { name: name.as_bytes(), value: value.as_bytes() });
         }
-        all.finish().map(|(head, facts)| (format!("{} {}", head.method, head.path), facts))
+        all.finish().map(|(head, facts)| {
+            assert_eq!(head.path(), head.target.split('?').next().unwrap_or_default());
+            (format!("{} {}", head.method, head.target), facts)
+        })
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl Play {
 
     fn hear(&mut self, input: &[u8]) {
         let mut rest = input;
-        let mut read = |head: RequestHead<'_>| head.path.len() as u8;
+        let mut read = |head: RequestHead<'_>| head.target.len() as u8;
         while let Some(event) = self.server.next(&mut rest, &mut self.out, &mut read) {
             self.told.push(event);
             if let Event::Request { stream, .. } = event

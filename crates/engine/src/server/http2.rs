@@ -1,0 +1,337 @@
+//! The reference server over HTTP/2: which version a connection speaks, and its requests answered on their streams.
+//!
+//! A request that waits holds up no other. A fault meets a stream where HTTP/1 has it meet a connection; those of HTTP/2
+//! alone are refused streams, GOAWAY, windows that stay as they are, and SETTINGS that come late.
+
+use std::collections::HashMap;
+
+use trueload_drive::{Net, Token};
+use trueload_wire::http2::frame::{ErrorCode, PREFACE};
+use trueload_wire::http2::server::{Config, Event, RequestHead, Server as Machine};
+use trueload_wire::tls::Stage;
+
+use super::connection::{Answer, Connection, Pending, Speaks};
+use super::faults::{Fault, Slow};
+use super::response::Route;
+use super::waits::Wait;
+use super::{Closed, Server};
+use crate::protocol::{FaultsPlan, Http2Plan};
+
+/// So many bytes of the preface tell HTTP/2 from HTTP/1: no request of that begins with them.
+const DECIDED: usize = 4;
+/// How long a client whose connection has ended on our side is heard out.
+const LINGER_NS: u64 = 1_000_000_000;
+
+/// What all connections of HTTP/2 have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Habits {
+    config: Config,
+    settings_delay_ns: u64,
+}
+
+/// A connection that speaks HTTP/2.
+#[derive(Debug)]
+pub(super) struct Talk {
+    machine: Machine<Answer>,
+    /// Answers that wait for their time, by their streams.
+    pending: HashMap<u32, Waiting>,
+    /// SETTINGS have been sent; until then, everything else is held back.
+    opened: bool,
+    held: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    pending: Pending,
+    /// The rest of an answer that is sent in pieces.
+    slow: Option<Box<Slow>>,
+}
+
+/// The client has given a stream up in the middle of its answer.
+struct Gone;
+
+impl Talk {
+    pub(super) fn waiting(&self) -> usize {
+        self.pending.len()
+    }
+
+    pub(super) fn is_within_request(&self) -> bool {
+        self.machine.is_within_request()
+    }
+
+    /// Keeps what was written as long as SETTINGS have not been sent.
+    #[inline]
+    pub(super) fn hold_back(&mut self, out: &mut Vec<u8>) {
+        if !self.opened {
+            self.held.append(out);
+        }
+    }
+}
+
+impl Answer {
+    fn on_stream(head: RequestHead<'_>) -> Self {
+        Answer {
+            route: Route::of(head.path()),
+            head_only: head.method == "HEAD",
+            keep_alive: true,
+            http10: false,
+            fault: Fault::None,
+            closes: false,
+        }
+    }
+}
+
+impl Server {
+    /// The same, with HTTP/2 beside HTTP/1, and what the faults have of it.
+    #[must_use]
+    pub fn with_http2(self, plan: Http2Plan, faults: Option<FaultsPlan>) -> Self {
+        let faults = faults.unwrap_or_default();
+        let config = Config {
+            streams: plan.max_streams,
+            enlarges: !faults.stall_window,
+            // A window that is never enlarged is the one that everybody knows.
+            window: if faults.stall_window { 65_535 } else { Config::default().window },
+        };
+        let settings_delay_ns = faults.settings_delay_ns;
+        Server { http2: Some(Habits { config, settings_delay_ns }), ..self }
+    }
+
+    /// The first bytes of a connection say which version it speaks. Returns whether it goes on.
+    pub(super) fn decide(
+        &mut self,
+        net: &mut impl Net,
+        connection: &mut Connection,
+        matched: usize,
+        bytes: &[u8],
+    ) -> bool {
+        let expected = &PREFACE[matched..DECIDED];
+        let len = expected.len().min(bytes.len());
+        let (before, begins) = (&PREFACE[..matched], bytes[..len] == expected[..len]);
+        if begins && matched + len < DECIDED {
+            connection.speaks = Speaks::Undecided(matched + len);
+            return true;
+        }
+        if begins {
+            self.speak_http2(net, connection);
+        } else {
+            connection.speaks = Speaks::Http1;
+        }
+        self.take(net, connection, before) && self.take(net, connection, bytes)
+    }
+
+    /// Over TLS the handshake has decided.
+    pub(super) fn decide_by_alpn(&mut self, net: &mut impl Net, connection: &mut Connection) {
+        let session = connection.tls.as_ref().filter(|session| session.stage() == Stage::Open);
+        match session.map(|session| session.alpn()) {
+            None => {}
+            Some(Some(b"h2")) => self.speak_http2(net, connection),
+            Some(_) => connection.speaks = Speaks::Http1,
+        }
+    }
+
+    fn speak_http2(&mut self, net: &mut impl Net, connection: &mut Connection) {
+        let Some(Habits { config, settings_delay_ns }) = self.http2 else { return };
+        let machine = Machine::new(config);
+        let opened = settings_delay_ns == 0;
+        if opened {
+            machine.open(&mut self.out);
+        } else {
+            self.wait_for(connection.token, 0, net.now_ns().saturating_add(settings_delay_ns));
+        }
+        let (pending, held) = (HashMap::new(), Vec::new());
+        connection.speaks = Speaks::Http2(Box::new(Talk { machine, pending, opened, held }));
+    }
+
+    /// Reads requests out of `bytes`, and answers those that need not wait. Returns whether the connection goes on.
+    pub(super) fn take_http2(
+        &mut self,
+        net: &mut impl Net,
+        connection: &mut Connection,
+        bytes: &[u8],
+    ) -> bool {
+        // Taken out, so that both can be changed; a pointer moves there and back.
+        let Speaks::Http2(mut talk) = std::mem::replace(&mut connection.speaks, Speaks::Http1)
+        else {
+            return false;
+        };
+        let (mut rest, mut goes_on) = (bytes, true);
+        while goes_on
+            && let Some(event) = talk.machine.next(&mut rest, &mut self.out, &mut Answer::on_stream)
+        {
+            goes_on = match event {
+                Event::Request { stream, made } => {
+                    self.answer_stream(net, connection, &mut talk, stream, made)
+                }
+                Event::Gone { stream } => {
+                    self.gone(net.now_ns(), connection.token, &mut talk, stream);
+                    true
+                }
+                Event::Refused => true,
+                Event::Malformed => {
+                    self.malformed();
+                    true
+                }
+                Event::Broken(_) => {
+                    self.malformed();
+                    false
+                }
+            };
+        }
+        goes_on &= !talk.machine.is_drained();
+        connection.speaks = Speaks::Http2(talk);
+        goes_on
+    }
+
+    /// Ends our side, and hears the client out: to close with something unread would be a reset, which takes the last
+    /// answers with it.
+    pub(super) fn linger(&mut self, net: &mut impl Net, mut connection: Connection) {
+        let token = connection.token;
+        self.forget(net.now_ns(), &connection, Closed::ByServer);
+        connection.speaks = Speaks::Lingering;
+        self.connections[token.index as usize] = Some(connection);
+        net.end_sending(token);
+        self.wait_for(token, 0, net.now_ns().saturating_add(LINGER_NS));
+    }
+
+    /// Answers now, or when the time has come. Returns whether the connection goes on.
+    #[inline]
+    fn answer_stream(
+        &mut self,
+        net: &mut impl Net,
+        connection: &mut Connection,
+        talk: &mut Talk,
+        stream: u32,
+        answer: Answer,
+    ) -> bool {
+        let answer = self.spoilt(connection, answer);
+        let wait_ns = answer.route.wait_ns();
+        if wait_ns > 0 {
+            // The batch may have begun before the client asked: its answer would leave too early.
+            net.read_clock();
+        }
+        let (now_ns, token) = (net.now_ns(), connection.token);
+        self.watch.seen.requests += 1;
+        if let Some(record) = &mut self.record {
+            record.requested(now_ns, token.index, 1);
+        }
+        if self.faults.as_ref().is_some_and(|faults| faults.goes_away(connection.asked)) {
+            talk.machine.go_away(&mut self.out);
+            self.note_fault(Fault::GoAway);
+        }
+        if let Fault::Reset | Fault::Refuse = answer.fault {
+            let refused = answer.fault == Fault::Refuse;
+            let code = if refused { ErrorCode::RefusedStream } else { ErrorCode::InternalError };
+            talk.machine.reset(stream, code, &mut self.out);
+            self.note_fault(answer.fault);
+            if let Some(record) = &mut self.record {
+                record.unanswered(now_ns, token.index, false);
+            }
+            return !answer.closes;
+        }
+        if wait_ns == 0 && matches!(answer.fault, Fault::None | Fault::Error) {
+            self.write_on_stream(now_ns, token.index, talk, stream, answer);
+            return !answer.closes;
+        }
+        let due_ns = now_ns.saturating_add(wait_ns).saturating_add(self.stall_ns(answer.fault));
+        talk.pending.insert(stream, Waiting { pending: Pending { due_ns, answer }, slow: None });
+        self.watch.seen.waiting += 1;
+        self.wait_for(token, stream, due_ns);
+        true
+    }
+
+    /// Writes an answer; behind one that closes the connection, GOAWAY, unless it closes without a word.
+    #[inline]
+    fn write_on_stream(
+        &mut self,
+        now_ns: u64,
+        key: u32,
+        talk: &mut Talk,
+        stream: u32,
+        answer: Answer,
+    ) {
+        let (block, body) = self.responses.of_stream(answer);
+        talk.machine.answer(stream, block, body, &mut self.out);
+        self.end_on_stream(now_ns, key, talk, answer);
+    }
+
+    #[inline]
+    fn end_on_stream(&mut self, now_ns: u64, key: u32, talk: &mut Talk, answer: Answer) {
+        let silently = self.faults.as_ref().is_some_and(|faults| faults.closes_silently());
+        if answer.closes && !silently {
+            talk.machine.go_away(&mut self.out);
+        }
+        self.answered(now_ns, key, answer);
+    }
+
+    /// A request that was told is gone before its answer.
+    fn gone(&mut self, now_ns: u64, token: Token, talk: &mut Talk, stream: u32) {
+        if talk.pending.remove(&stream).is_some() {
+            self.watch.seen.waiting -= 1;
+            self.watch.seen.aborted += 1;
+            if let Some(record) = &mut self.record {
+                record.unanswered(now_ns, token.index, true);
+            }
+        }
+    }
+
+    /// Writes what is due on a stream, or SETTINGS that were to come late. Returns whether the connection goes on.
+    pub(super) fn write_due_on_stream(
+        &mut self,
+        net: &mut impl Net,
+        connection: &mut Connection,
+        wait: Wait,
+    ) -> bool {
+        let Speaks::Http2(talk) = &mut connection.speaks else { return true };
+        if wait.stream == 0 {
+            talk.opened = true;
+            talk.machine.open(&mut self.out);
+            self.out.append(&mut talk.held);
+            return true;
+        }
+        let (now_ns, token) = (net.now_ns(), connection.token);
+        let Some(mut waiting) = talk.pending.remove(&wait.stream) else { return true };
+        let answer = waiting.pending.answer;
+        if answer.fault == Fault::Slow {
+            let due_ns = self.write_piece_on_stream(now_ns, talk, wait.stream, &mut waiting);
+            talk.pending.insert(wait.stream, waiting);
+            match due_ns {
+                Ok(Some(due_ns)) => self.wait_for(token, wait.stream, due_ns),
+                Ok(None) => {
+                    talk.pending.remove(&wait.stream);
+                    self.watch.seen.waiting -= 1;
+                    self.end_on_stream(now_ns, token.index, talk, answer);
+                    return !answer.closes && !talk.machine.is_drained();
+                }
+                Err(Gone) => self.gone(now_ns, token, talk, wait.stream),
+            }
+            return true;
+        }
+        self.watch.seen.waiting -= 1;
+        self.write_on_stream(now_ns, token.index, talk, wait.stream, answer);
+        if answer.route.wait_ns() > 0 {
+            self.leaves(now_ns, wait.due_ns);
+        }
+        !answer.closes && !talk.machine.is_drained()
+    }
+
+    /// Writes the next piece of a slow answer; when the one behind it is due.
+    fn write_piece_on_stream(
+        &mut self,
+        now_ns: u64,
+        talk: &mut Talk,
+        stream: u32,
+        waiting: &mut Waiting,
+    ) -> Result<Option<u64>, Gone> {
+        let (block, body) = self.responses.of_stream(waiting.pending.answer);
+        if waiting.slow.is_none() {
+            let over_ns = self.faults.as_ref().map_or(0, |faults| faults.slow_ns());
+            waiting.slow = Some(Box::new(Slow::of_body(body, now_ns, over_ns)));
+            talk.machine.answer_head(stream, block, &mut self.out);
+            self.note_fault(Fault::Slow);
+        }
+        let mut piece = Vec::new();
+        let next_ns = waiting.slow.as_mut().and_then(|slow| slow.next(&mut piece));
+        let there = talk.machine.answer_body(stream, &piece, next_ns.is_none(), &mut self.out);
+        if there { Ok(next_ns) } else { Err(Gone) }
+    }
+}

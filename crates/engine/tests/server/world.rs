@@ -1,0 +1,173 @@
+//! A server with one connection, and the clock in hand.
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use trueload_drive::{ConnectError, Net, Program, Remote, Token};
+use trueload_engine::outlet::Outlet;
+use trueload_engine::protocol::{FaultsPlan, Http2Plan, Interval};
+use trueload_engine::server::{Command, Faults, Report, Seen, Server, Watch};
+
+pub(super) const MS: u64 = 1_000_000;
+/// The Date of RFC 9110 §5.6.7: Sun, 06 Nov 1994 08:49:37 GMT.
+pub(super) const NOVEMBER_1994_S: u64 = 784_111_777;
+pub(super) const TOKEN: Token = Token { index: 0, generation: 0 };
+
+/// What the server has said, when, and whether it has closed.
+#[derive(Default)]
+pub(super) struct Wire {
+    pub(super) now_ns: u64,
+    pub(super) unix_time: Duration,
+    /// How much time passes until the clock is read again.
+    pub(super) step_ns: u64,
+    pub(super) said: Vec<(u64, String)>,
+    /// All of it, as it was.
+    pub(super) bytes: Vec<u8>,
+    pub(super) closed: bool,
+    /// Our side has ended.
+    pub(super) ended: bool,
+    pub(super) reset: bool,
+}
+
+impl Net for Wire {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn read_clock(&mut self) {
+        self.now_ns += self.step_ns;
+    }
+
+    fn unix_time(&self) -> Duration {
+        self.unix_time
+    }
+
+    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
+        unreachable!("a server does not connect")
+    }
+
+    fn send(&mut self, _token: Token, bytes: &[u8]) {
+        self.said.push((self.now_ns, String::from_utf8_lossy(bytes).into_owned()));
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
+        self.send(token, &bytes[range]);
+    }
+
+    fn end_sending(&mut self, _: Token) {
+        self.ended = true;
+    }
+
+    fn close(&mut self, _token: Token) {
+        self.closed = true;
+    }
+
+    fn reset(&mut self, _token: Token) {
+        (self.closed, self.reset) = (true, true);
+    }
+
+    fn finish(&mut self, _token: Token) {
+        self.closed = true;
+    }
+}
+
+/// A server with one connection, and the clock in hand.
+pub(super) struct World {
+    pub(super) server: Server,
+    pub(super) wire: Wire,
+    pub(super) key: u32,
+    commands: Sender<Command>,
+    reports: Receiver<Report>,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        Self::with(|server| server)
+    }
+
+    /// With a server that keeps a record.
+    pub(super) fn recording() -> Self {
+        Self::with(|server| server.with_record(0))
+    }
+
+    /// With a record, and with these faults.
+    pub(super) fn failing(plan: FaultsPlan) -> Self {
+        Self::with(|server| server.with_record(0).with_faults(Faults::new(plan, 0)))
+    }
+
+    /// With HTTP/2 beside HTTP/1, a record, and perhaps with faults.
+    pub(super) fn of_http2(max_streams: u32, faults: Option<FaultsPlan>) -> Self {
+        Self::with(|server| {
+            let server = server.with_record(0).with_http2(Http2Plan { max_streams }, faults);
+            match faults {
+                Some(plan) => server.with_faults(Faults::new(plan, 0)),
+                None => server,
+            }
+        })
+    }
+
+    fn with(habits: impl Fn(Server) -> Server) -> Self {
+        let (commands, inbox) = channel();
+        let (sink, reports) = channel();
+        let watch = Watch::new(0, inbox, Outlet::to(sink, |report| report));
+        let mut server = habits(Server::new(None, watch));
+        let unix_time = Duration::from_secs(NOVEMBER_1994_S);
+        let mut wire = Wire { unix_time, ..Wire::default() };
+        let key = server.handle_accepted(&mut wire, TOKEN);
+        World { server, wire, key, commands, reports }
+    }
+
+    pub(super) fn hear(&mut self, text: &[u8]) {
+        self.server.handle_input(&mut self.wire, self.key, TOKEN, text, false);
+    }
+
+    /// Lets time pass up to `until_ns`, waking the server whenever it asks for it.
+    pub(super) fn pass(&mut self, until_ns: u64) {
+        while let Some(at_ns) = self.server.wake_at_ns().filter(|at_ns| *at_ns <= until_ns) {
+            self.wire.now_ns = at_ns.max(self.wire.now_ns);
+            self.server.handle_time(&mut self.wire);
+            self.server.handle_batch_end(&mut self.wire);
+        }
+        self.wire.now_ns = until_ns;
+    }
+
+    pub(super) fn said(&self) -> String {
+        self.wire.said.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    /// What was said, but for the clock.
+    pub(super) fn said_undated(&self) -> Vec<String> {
+        let said = self.said();
+        said.lines().filter(|line| !line.starts_with("Date: ")).map(str::to_owned).collect()
+    }
+
+    pub(super) fn statuses(&self) -> Vec<String> {
+        let said = self.said();
+        let heads = said.match_indices("HTTP/1.1 ").map(|(at, _)| said[at + 9..at + 12].to_owned());
+        heads.collect()
+    }
+
+    /// What was seen since the mark before.
+    pub(super) fn mark(&mut self) -> Interval {
+        self.commands.send(Command::Mark).expect("the server listens");
+        self.server.handle_wake(&mut self.wire);
+        match self.reports.try_iter().last() {
+            Some(Report::Marked { interval, .. }) => interval.report("m".into()),
+            other => panic!("no interval: {other:?}"),
+        }
+    }
+
+    pub(super) fn seen(mut self) -> Seen {
+        self.commands.send(Command::Stop).expect("the server listens");
+        self.server.handle_wake(&mut self.wire);
+        assert!(self.server.is_done());
+        match self.reports.try_iter().last() {
+            Some(Report::Counts { seen, ended: true, .. }) => seen,
+            other => panic!("no last report: {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+"""Flags of ``serve http`` about HTTP/2: whether it is spoken, how many streams it permits, and what
+only HTTP/2 can do wrong on purpose. Must not know how a server is run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from trueload.commands.options import option_parser
+from trueload.errors import UserError
+from trueload.protocol.option import positive_count, positive_span
+from trueload.protocol.plan import ServeHttp2
+from trueload.units import parse_share
+
+COUNT_MAX = 2**32 - 1
+STREAMS = 1000
+
+
+class HttpChoice(StrEnum):
+    """The newest version of HTTP that a server speaks."""
+
+    HTTP_1_1 = "1.1"
+    HTTP_2 = "2"
+
+
+HttpOption = Annotated[
+    HttpChoice | None,
+    typer.Option(
+        "--http",
+        help="The newest version of HTTP to speak. With 2, HTTP/1.1 too on the same port: over TLS"
+        " ALPN chooses, in plain text the first bytes do.  [default: 1.1]",
+    ),
+]
+MaxStreamsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--max-streams",
+        metavar="COUNT",
+        min=0,
+        max=COUNT_MAX,
+        help=f"HTTP/2: streams that a connection may have open at once; one more is refused."
+        f"  [default: {STREAMS:,}]",
+    ),
+]
+RefuseShareOption = Annotated[
+    float | None,
+    typer.Option(
+        "--refuse-share",
+        metavar="SHARE",
+        parser=option_parser(parse_share),
+        help="HTTP/2: refuse the stream (REFUSED_STREAM).",
+    ),
+]
+GoawayAfterOption = Annotated[
+    int | None,
+    typer.Option(
+        "--goaway-after",
+        metavar="COUNT",
+        parser=option_parser(positive_count(COUNT_MAX)),
+        help="HTTP/2: say GOAWAY after so many requests of a connection, answer these, and close.",
+    ),
+]
+StallWindowOption = Annotated[
+    bool,
+    typer.Option(
+        "--stall-window",
+        help="HTTP/2: never enlarge the window of a stream; a body stops after 65,535 bytes.",
+    ),
+]
+SettingsDelayOption = Annotated[
+    int | None,
+    typer.Option(
+        "--settings-delay",
+        metavar="TIME",
+        parser=option_parser(positive_span),
+        help="HTTP/2: send SETTINGS, and everything behind them, so late.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class StreamFaults:
+    """What only a server of HTTP/2 can do wrong, by its flags; None or False where not given."""
+
+    refuse_share: float | None = None
+    goaway_after: int | None = None
+    stall_window: bool = False
+    settings_delay: int | None = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether there is any."""
+        return self != StreamFaults()
+
+
+def read_http2(
+    http: HttpChoice | None, max_streams: int | None, faults: StreamFaults
+) -> ServeHttp2 | None:
+    """What is permitted over HTTP/2; None if it is not spoken. Raises ``UserError``."""
+    if http is HttpChoice.HTTP_2:
+        return ServeHttp2(max_streams=STREAMS if max_streams is None else max_streams)
+    given = {
+        "--max-streams": max_streams is not None,
+        "--refuse-share": faults.refuse_share is not None,
+        "--goaway-after": faults.goaway_after is not None,
+        "--stall-window": faults.stall_window,
+        "--settings-delay": faults.settings_delay is not None,
+    }
+    for flag in (flag for flag, is_given in given.items() if is_given):
+        raise UserError(f"{flag} is about HTTP/2, which is not spoken", "add --http 2")
+    return None

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""h2spec against our HTTP/2 reference server: a part of `make conformance`.
+
+How: the suite is a Go program, built from the versions in ``h2spec/go.sum`` into ``target/``. All
+its cases, the strict ones too, are run against `trueload serve http --http 2` on each driver, in
+plain text and over TLS. Its reports are read as data: every case has to pass. With
+``$HPACK_STORIES``, a folder of http2jp's hpack-test-case, those are played, too, both ways.
+
+Exit: 0 all passed, 1 a case failed, 77 the suite cannot be had (nothing was tested).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULE = ROOT / "tools" / "h2spec"
+FOLDER = ROOT / "target" / "conformance"
+
+# What version 2.2.1 has: a suite that ran less has shown nothing.
+CASES = 146
+DRIVERS = ("io_uring", "epoll")
+NOT_THERE = 77
+BUILD_S = 600.0
+SUITE_S = 300.0
+READY_S = 20.0
+
+
+def build() -> Path | None:
+    """The suite, built; None where there is no Go, or no way to what it needs."""
+    if shutil.which("go") is None:
+        return None
+    suite = FOLDER / "h2spec"
+    command = ["go", "build", "-mod=readonly", "-o", str(suite)]
+    built = subprocess.run(
+        [*command, "github.com/summerwind/h2spec/cmd/h2spec"],
+        cwd=MODULE,
+        env=os.environ | {"CGO_ENABLED": "0", "GOFLAGS": ""},
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=BUILD_S,
+        check=False,
+    )
+    sys.stderr.write(built.stderr if built.returncode else "")
+    return None if built.returncode else suite
+
+
+@contextlib.contextmanager
+def server(*flags: str) -> Iterator[int]:
+    """Our server; gives the port that it listens on."""
+    command = [sys.executable, "-m", "trueload", "serve", "http", "--http", "2", *flags]
+    env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    with subprocess.Popen(
+        [*command, "--listen", "127.0.0.1:0"],
+        stderr=subprocess.PIPE,
+        env=env,
+        start_new_session=True,
+    ) as process:
+        try:
+            yield port_of(process)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def port_of(process: subprocess.Popen[bytes]) -> int:
+    """Wait until the server says where it listens."""
+    assert process.stderr is not None
+    said = b""
+    until = time.monotonic() + READY_S
+    while (left_s := until - time.monotonic()) > 0:
+        if select.select([process.stderr], [], [], left_s)[0]:
+            more = os.read(process.stderr.fileno(), 4096)
+            said += more
+            if match := re.search(rb"listening on https?://127\.0\.0\.1:(\d+)/\n", said):
+                return int(match[1])
+            if not more:
+                break
+    raise SystemExit(f"the server did not start: {said.decode(errors='replace')}")
+
+
+def run(suite: Path, name: str, *flags: str) -> list[str]:
+    """Run all cases against a server with these flags; what it did not pass, a line each."""
+    report = FOLDER / f"h2spec-{name}.xml"
+    report.unlink(missing_ok=True)
+    tls = ["--tls", "--insecure"] if "--tls" in flags else []
+    with server(*flags) as port, (FOLDER / f"h2spec-{name}.log").open("wb") as log:
+        subprocess.run(
+            [str(suite), "--strict", "--port", str(port), "--junit-report", str(report), *tls],
+            stdout=log,
+            stderr=log,
+            timeout=SUITE_S,
+            check=False,
+        )
+    if not report.exists():
+        return [f"the suite wrote no report: see {log.name}"]
+    return findings(report.read_text(encoding="utf-8"))
+
+
+def findings(report: str) -> list[str]:
+    """What a report says that did not pass, a line each; none if all cases did."""
+    cases = list(ET.fromstring(report).iter("testcase"))
+    lines = [
+        f"{case.get('package')} {case.get('classname')}: {outcome.tag}"
+        for case in cases
+        for outcome in case
+        if outcome.tag in ("failure", "error", "skipped")
+    ]
+    if len(cases) != CASES:
+        lines.append(f"{len(cases)} cases were run, not {CASES}")
+    return lines
+
+
+def play_stories(folder: str) -> bool:
+    """Play the stories of header compression in a folder. Return whether all came back."""
+    command = ["cargo", "run", "--locked", "--quiet", "-p", "trueload-wire"]
+    played = subprocess.run(
+        [*command, "--example", "hpack_stories", "--", folder], cwd=ROOT, check=False
+    )
+    return played.returncode == 0
+
+
+def main() -> int:
+    """Build, run, judge."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    status = 0
+    if stories := os.environ.get("HPACK_STORIES"):
+        status = 0 if play_stories(stories) else 1
+    suite = build()
+    if suite is None:
+        print("skipped: h2spec needs Go, and a way to the modules in tools/h2spec/go.mod")
+        return status or NOT_THERE
+    for driver in DRIVERS:
+        for name, flags in (("plain", ()), ("tls", ("--tls",))):
+            wrong = run(suite, f"{driver}-{name}", "--driver", driver, *flags)
+            how = "over TLS" if flags else "in plain text"
+            what = "passed" if not wrong else "FAILED"
+            print(f"h2spec against our server {how}, {driver}: {CASES} cases, {what}", flush=True)
+            print("".join(f"  {line}\n" for line in wrong), end="")
+            status = 1 if wrong else status
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
