@@ -15,13 +15,18 @@ from trueload.protocol.plan import (
     Closed,
     Duration,
     Flow,
+    Measurement,
     Open,
     Phase,
+    Requests,
+    Second,
     Stage,
     Work,
 )
+from trueload.record.schema import Tail
 from trueload.record.throughput import (
     filling_ns,
+    make_tail,
     of_closed,
     of_open,
     pipe_ns,
@@ -185,6 +190,22 @@ def test_an_open_loop_is_as_fast_as_its_server_answers() -> None:
         _, per_s = of_open(flow, load, 1000)
         assert per_s == pytest.approx(expected, rel=0.01), name
     assert pipe_ns(asked(1000, 0.0, 0.25)) == pytest.approx(0, abs=1)
+
+
+def test_the_tail_of_a_number_of_requests_is_told_apart() -> None:
+    """Windows of 1 s of which 100 ms count, in parts of 100 ms."""
+    by_count = warmup(S).model_copy(update={"stop": Requests(count=1000)})
+    for answered, failed_at_s, last in (
+        ((990, 9, 0, 0, 0, 0, 0, 0, 0, 1), None, 1),
+        ((990, 2, 0, 0, 0, 0, 5, 0, 0, 3), None, 8),
+        ((990, 9, 0, 0, 0, 0, 0, 0, 0, 0), 1, 2),
+        ((990, 9), None, 1),
+    ):
+        flow = Flow(whole_ns=S // 10, part_ns=S // 10, answered=answered, gaps={})
+        failing = [Second(t_s=1, ok=0, failed=2, latency={})] if failed_at_s else []
+        measured = Measurement.model_construct(window_ns=S, flow=flow, series=tuple(failing))
+        assert make_tail(measured, by_count) == Tail(ns=9 * S // 10, last=last), answered
+        assert make_tail(measured, warmup(S)) is None, "a duration has no tail"
 
 
 def test_a_window_of_fewer_than_ten_answers_a_slot_warns() -> None:

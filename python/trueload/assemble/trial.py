@@ -58,7 +58,7 @@ from trueload.record.schema import (
     Warmup,
     Window,
 )
-from trueload.record.throughput import make_throughput
+from trueload.record.throughput import make_tail, make_throughput
 from trueload.request.redact import redact_headers, redact_url
 from trueload.stats import Distribution, encode_histogram, merge_sparse
 from trueload.units import NS_PER_S
@@ -159,6 +159,7 @@ def make_record(seen: Observation) -> Record:
         client_ns=own_times,
         round_trip_ns=figures.complete(measured.histograms.round_trip).figures,
         flow=measured.flow,
+        tail=make_tail(measured, seen.window),
     )
     return judge(figures.with_figures(record))
 

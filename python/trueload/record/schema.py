@@ -91,6 +91,14 @@ class Warmup(Model):
     dropped: int = 0
 
 
+class Tail(Model):
+    """What was left of a number of requests when the first connection had no more to send: it took
+    ``ns`` until the last was settled, and ``last`` of them took more than half of that."""
+
+    ns: int
+    last: int
+
+
 class Throughput(Model):
     """Requests that ended well, and bytes, per second; null without a window. ``record.throughput``
     has the rule. ``ok_error_per_s`` is the standard error of ``ok_per_s``. Of the window counts
@@ -441,7 +449,7 @@ class Record(Model):
     ``schema`` in JSON. ``client_ns`` is about our generator, and ``round_trip_ns`` is the service
     time without its part, from when the kernel had a request to when it had the answer, on the
     sample that ``client_ns.receive`` is of; both are empty in records that are older. ``flow`` is
-    null in these, too, and where the engine died.
+    null in these, too, and where the engine died; ``tail`` also of a duration.
 
     ``client`` is null where a server was measured. Where a client was, ``generator`` is the
     client's process tree, ``server`` our reference server, ``plan.generate`` what the client was
@@ -494,6 +502,7 @@ class Record(Model):
     client_ns: ClientTimes = ClientTimes()
     round_trip_ns: Distribution = Distribution()
     flow: Flow | None = None
+    tail: Tail | None = None
 
     @property
     def verdict_text(self) -> str:

@@ -1,4 +1,4 @@
-"""The throughput of a window and its standard error, for every surface.
+"""The throughput of a window, its standard error, and the tail of a run by count.
 
 The rule (docs/throughput.md): a closed loop's answer counts with the share of its time that lies in
 the window, so that a window that is no multiple of that time has as many answers per second as one
@@ -13,8 +13,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trueload.protocol.plan import Backlog, Duration, Flow, LoadPlan, Measurement, Open, Phase
-from trueload.record.schema import Record, Throughput
+from trueload.protocol.plan import (
+    Backlog,
+    Duration,
+    Flow,
+    LoadPlan,
+    Measurement,
+    Open,
+    Phase,
+    Turns,
+)
+from trueload.record.schema import Record, Tail, Throughput
 from trueload.stats import Distribution
 from trueload.units import NS_PER_S
 
@@ -24,6 +33,7 @@ from trueload.units import NS_PER_S
 FILLING = 2.0
 FILLING_MOST = 0.75  # of the window; what is left says more than nothing
 BLOCKS, BLOCKS_MIN = 32, 8
+TAIL_SHARE = 0.5  # the last are those that took more than half of what the tail took
 
 
 @dataclass(frozen=True)
@@ -180,6 +190,21 @@ def make_throughput(
         counted_to_ns=round(found.to_ns),
         **totals,
     )
+
+
+def make_tail(measured: Measurement, window: Phase) -> Tail | None:
+    """What was left behind the part that counts of a number of requests."""
+    flow = measured.flow
+    if flow is None or isinstance(window.stop, Duration) or isinstance(window.load, Turns):
+        return None
+    ns = measured.window_ns - flow.whole_ns
+    if ns <= 0:
+        return None
+    late_ns = flow.whole_ns + ns * TAIL_SHARE
+    ok = sum(flow.answered[math.ceil(late_ns / flow.part_ns) :])
+    # Of failures only the second is known: that of a time-out is late enough for that.
+    bad = sum(second.failed for second in measured.series if second.t_s * NS_PER_S >= late_ns)
+    return Tail(ns=ns, last=max(1, ok + bad))
 
 
 def bytes_moved(record: Record) -> tuple[int, int]:

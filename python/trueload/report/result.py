@@ -55,6 +55,7 @@ from trueload.verdict.throttling import throttled_text
 from trueload.verdict.varying import answers_text
 
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999"}
+TAIL_TOLD = 0.05  # of the time that counts: less would not show in a rate over the whole
 _LABEL_WIDTH = 13
 
 
@@ -64,6 +65,7 @@ def result_lines(record: Record) -> list[str]:
         return _of_client(record, record.client)
     lines = [_headline(record), ""]
     lines += _line("throughput", _throughput(record))
+    lines += _line("tail", tail_text(record))
     lines += _line("rate", rate_text(record))
     if isinstance(record.plan.window.load, Open):
         # Two times only where they can differ: from the schedule, and from the send.
@@ -264,6 +266,15 @@ def _throughput(record: Record) -> str:
     )
     rate = at_least(format_rate(found.ok_per_s, "requests"), record.lower_bound)
     return f"{rate}   {bytes_text}"
+
+
+def tail_text(record: Record) -> str:
+    """``the last 1 of 1,000 took 4.0 s more``; empty where counting it would not matter."""
+    tail, counted_ns = record.tail, record.throughput.counted_to_ns
+    if tail is None or counted_ns is None or tail.ns < TAIL_TOLD * counted_ns:
+        return ""
+    of = f"{format_count(tail.last)} of {format_count(record.counts.issued)}"
+    return f"the last {of} took {format_duration(tail.ns)} more"
 
 
 def _median_throughput(records: Sequence[Record]) -> str:

@@ -156,6 +156,12 @@ impl Book {
         self.first_open..begun
     }
 
+    /// Whether a slot that is free has something to send in the phase started last, for all that the others have sent.
+    #[inline]
+    pub(super) fn has_more(&self) -> bool {
+        self.current.is_none_or(|current| self.phases[current].has_more())
+    }
+
     /// The phase started last.
     pub(super) fn current_mut(&mut self) -> Option<&mut Phase> {
         self.phases.get_mut(self.current?)

@@ -243,7 +243,7 @@ impl<P: Protocol> Generator<P> {
         if state.ever_established {
             state.trouble().this_phase.outage = true;
         }
-        let (tried, sends) = (state.tried, state.quota > 0);
+        let (tried, sends) = (state.tried, state.quota > 0 && self.book.has_more());
         let charged = sends && self.book.sending(now_ns).is_some();
         if !tried && !charged {
             self.pace.failed(class);
@@ -370,7 +370,7 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         let now_ns = net.now_ns();
-        let sending = self.book.sending(now_ns).is_some();
+        let sending = self.book.sending(now_ns).is_some_and(|(_, phase)| phase.has_more());
         let state = &mut self.slots[key].state;
         if state.waiting_again() == 0 && !(sending && state.quota > 0) {
             // Nobody misses this connection, so it is not down.

@@ -1,7 +1,7 @@
 //! One phase on one thread: from its start over its window and drain to its report.
 
 use trueload_drive::{Net, ThreadUse};
-use trueload_load::{Load, Schedule, Stop};
+use trueload_load::{Load, Schedule, Stop, share};
 use trueload_meter::{Backlog, Meter};
 
 use super::Config;
@@ -98,7 +98,7 @@ pub(super) struct Phase {
     pub(super) stopped_ns: u64,
     /// Issued and not yet ended.
     pub(super) open: u64,
-    /// Requests that this thread's slots have still to send; without bound under a duration.
+    /// Requests that this thread's slots have still to send, whichever is free; without bound under a duration.
     pub(super) quota: u64,
     /// When a request last ended well, or none was open or due.
     pub(super) hopeful_ns: u64,
@@ -213,6 +213,19 @@ impl Phase {
             Load::Turns { concurrent } => Some(concurrent),
             _ => None,
         }
+    }
+
+    /// Whether a slot that is free has something to send: of a number of requests others may have sent the last.
+    #[inline]
+    pub(super) fn has_more(&self) -> bool {
+        self.quota > 0 || !matches!(self.share.load, Load::Closed { .. })
+    }
+
+    /// How many requests a slot may take at first: of a number of requests no more than its share, so that each slot has
+    /// some where several fit into one.
+    pub(super) fn first_most(&self, global: u32) -> u64 {
+        let Stop::Requests(total) = self.share.stop else { return self.quota };
+        self.quota.min(share(total, u64::from(self.share.senders()), u64::from(global)).max(1))
     }
 
     /// Everything that was to be sent has been, and is settled.

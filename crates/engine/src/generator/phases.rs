@@ -172,9 +172,13 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Under `--requests` with an open loop, or in turns: ends the flow when the last request has been sent.
+    /// Under `--requests` with an open loop, in turns, or with a connection each: ends the flow when the last request has been sent.
     fn end_flow_if_spent(&mut self, index: usize, now_ns: u64) {
         let phase = &mut self.book.phases[index];
+        // A kept connection of a closed loop works on until its own answer: it tells when it has no more.
+        if matches!(phase.share.load, Load::Closed { .. }) && !self.config.close {
+            return;
+        }
         let spent = phase.quota == 0 && phase.meter.issued > 0 && phase.stage == Stage::Sending;
         if spent && phase.end_flow(now_ns) {
             self.book.end_part();

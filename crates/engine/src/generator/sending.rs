@@ -60,9 +60,9 @@ impl<P: Protocol> Generator<P> {
         self.wait_for_more(key, now_ns, free - again - fresh);
         let slot = &self.slots[key];
         let outstanding = slot.client.outstanding();
-        let (done, unused) =
-            (outstanding == 0 && slot.state.quota == 0, depth - outstanding.min(depth));
-        let asked = slot.state.asked;
+        let (quota, asked) = (slot.state.quota, slot.state.asked);
+        let unused = depth - outstanding.min(depth);
+        let done = outstanding == 0 && (quota == 0 || !self.book.has_more());
         self.note_gap(key, now_ns, unused);
         if done {
             // Its share is done: what it does not use is no longer permitted.
@@ -86,7 +86,8 @@ impl<P: Protocol> Generator<P> {
             phase.active_before = phase.active_before.min(global);
             return 0;
         }
-        let fresh = free.min(usize::try_from(slot.state.quota).unwrap_or(usize::MAX));
+        let most = if slot.state.asked { phase.quota } else { phase.first_most(global) };
+        let fresh = free.min(usize::try_from(most).unwrap_or(usize::MAX));
         if fresh > 0 {
             let tag = self.book.tag(now_ns, now_ns, index);
             self.book.draw(tag, fresh, |tag, count| slot.client.ask_alike(tag, count));

@@ -211,7 +211,7 @@ pub(super) struct State {
     pub(super) quiet_since_ns: u64,
     /// When the present connection was attempted.
     pub(super) attempted_ns: u64,
-    /// Requests still to be sent in this phase; without bound under a duration.
+    /// Requests that it may still send in this phase, if there are any: the phase has a bound, or none.
     pub(super) quota: u64,
     pub(super) last: Option<Last>,
     /// What only few slots have to remember: 10,000 connections should not take memory for it.

@@ -171,7 +171,8 @@ impl<C: Exchange<Tag> + Default> Slots<C> {
         self[key].due_ns(self.timeout_ns) <= now_ns
     }
 
-    /// Give each slot its requests of a phase that starts; returns how many they are.
+    /// Say which slots may send in a phase that starts; returns how many requests are for these to share: whichever is
+    /// free takes the next one, so that a slow answer holds up no others.
     pub(super) fn give_quotas(&mut self, config: &Config, phase_share: &PhaseShare) -> u64 {
         let closed_loop = matches!(phase_share.load, Load::Closed { .. });
         let mut sum = 0;
@@ -181,14 +182,13 @@ impl<C: Exchange<Tag> + Default> Slots<C> {
             let sends = phase_share.sends(global);
             let open = matches!(slot.state.connection, ConnectionState::Open { .. }) && sends;
             slot.state.open_since_ns = if open { phase_share.start_ns } else { NEVER };
-            slot.state.quota = match phase_share.stop {
-                _ if !sends => 0,
-                Stop::Requests(total) if closed_loop => {
+            slot.state.quota = if sends { u64::MAX } else { 0 };
+            sum += match phase_share.stop {
+                Stop::Requests(total) if closed_loop && sends => {
                     share(total, u64::from(phase_share.senders()), u64::from(global))
                 }
-                _ => u64::MAX,
+                _ => 0,
             };
-            sum = slot.state.quota.saturating_add(sum);
         }
         sum
     }
