@@ -346,6 +346,12 @@ MORE = (
         (failed("predicted"), ended(4)),
     ),
     Attack(
+        "predicted-late",
+        "answers every 12 ms over a round trip of 10 ms, each after its request has arrived",
+        Far(5, "predict=12ms", "-c 64 -d 5s"),
+        (failed("unsolicited", "predicted"), ended(4)),
+    ),
+    Attack(
         "far",
         "an answer at once over a round trip of 10 ms: honest",
         Far(5, "fixed=1ms", "-c 8 -d 5s"),

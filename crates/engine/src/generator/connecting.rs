@@ -191,7 +191,7 @@ impl<P: Protocol> Generator<P> {
         let Slot { state, tls, .. } = &mut self.slots[key];
         // TLS takes more than one way there and back.
         let there_ns = tls.as_ref().map_or(now_ns, |secure| secure.began_ns);
-        state.connection = ConnectionState::Open { token };
+        (state.connection, state.until_ns) = (ConnectionState::Open { token }, NEVER);
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
         let times = match self.book.current_mut() {
             Some(phase) => {

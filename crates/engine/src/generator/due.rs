@@ -24,6 +24,9 @@ impl<P: Protocol> Generator<P> {
             ConnectionState::Closing { token, fin_sent } => {
                 self.ended_by_nobody(net, key, token, fin_sent)
             }
+            ConnectionState::Open { .. } if self.slots[key].state.is_held_back() => {
+                self.end_hold(net, key)
+            }
             ConnectionState::Open { token } => {
                 let timeout_ns = self.config.timeout_ns;
                 self.out_of_time(net, key, token, |tag| tag.deadline_ns(timeout_ns));

@@ -33,6 +33,12 @@ impl Default for Rtt {
 }
 
 impl Rtt {
+    /// Whether the way takes so long that guessing gains something, as far as is known.
+    #[inline]
+    pub(super) fn is_long(&self) -> bool {
+        self.known_ns > SLACK_NS && self.known_ns != u64::MAX
+    }
+
     /// Whether an answer took too short a time for the way; `ask` says what the kernel knows now.
     #[inline]
     fn is_undercut(&mut self, took_ns: u64, ask: impl FnOnce() -> Option<u64>) -> bool {
@@ -114,6 +120,7 @@ mod tests {
     #[test]
     fn the_kernel_is_asked_again_only_when_a_service_time_is_short() {
         let mut rtt = Rtt::default();
+        assert!(!rtt.is_long(), "nobody has asked");
         let mut asked = 0;
         // The first connection was slow to be set up: what the kernel knows falls with what it sees.
         for (service_ns, known_ns) in
@@ -126,5 +133,8 @@ mod tests {
             assert_eq!(undercut, service_ns == 50 * MS, "{service_ns}");
         }
         assert_eq!(asked, 3);
+        assert!(rtt.is_long(), "{rtt:?}");
+        rtt.is_undercut(1, || Some(MS));
+        assert!(!rtt.is_long(), "{rtt:?}");
     }
 }

@@ -20,6 +20,7 @@ mod due;
 mod early;
 mod echo;
 mod ended;
+mod hold_back;
 mod http;
 mod lateness;
 mod messages;
@@ -59,6 +60,7 @@ use connecting::Pace;
 use datagrams::Missed;
 use early::Rtt;
 pub use echo::TcpEcho;
+use hold_back::HoldBack;
 pub use http::Http;
 pub use lateness::{ByLength, Lateness, Stalls};
 use messages::Link;
@@ -92,6 +94,7 @@ pub struct Generator<P: Protocol> {
     ready: Ready,
     missed: Missed,
     rtt: Rtt,
+    hold_back: HoldBack,
     link: Link,
 }
 
@@ -107,6 +110,7 @@ impl<P: Protocol> Generator<P> {
     ) -> Self {
         let book = Book::new(settled_all, config.close, protocol.requests());
         let slots = Slots::new(config.timeout_ns);
+        let hold_back = HoldBack::new(config.seed, config.thread);
         Generator {
             config,
             codec: Codec::new(protocol),
@@ -118,6 +122,7 @@ impl<P: Protocol> Generator<P> {
             ready: Ready::default(),
             missed: Missed::default(),
             rtt: Rtt::default(),
+            hold_back,
             link: Link::new(inbox, reports),
         }
     }

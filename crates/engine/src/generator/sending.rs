@@ -41,6 +41,7 @@ impl<P: Protocol> Generator<P> {
         }
         let fresh = match self.book.sending(now_ns) {
             _ if self.slots[key].state.quota == 0 => 0,
+            _ if self.slots[key].state.is_held_back() => 0,
             Some((index, phase)) if phase.schedule.is_some() => {
                 {
                     // A slot that waits for work has been free since then; one that was just answered, from now.
@@ -89,6 +90,10 @@ impl<P: Protocol> Generator<P> {
         let most = if slot.state.asked { phase.quota } else { phase.first_most(global) };
         let fresh = free.min(usize::try_from(most).unwrap_or(usize::MAX));
         if fresh > 0 {
+            if self.holds_back(key, now_ns) {
+                return 0;
+            }
+            let slot = &mut self.slots[key];
             let tag = self.book.tag(now_ns, now_ns, index);
             self.book.draw(tag, fresh, |tag, count| slot.client.ask_alike(tag, count));
             self.book.issue(index, &mut slot.state, fresh as u64);

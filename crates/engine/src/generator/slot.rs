@@ -313,7 +313,8 @@ impl<C: Exchange<Tag> + Default> Slot<C> {
         match self.state.connection {
             ConnectionState::Open { .. } => {
                 let deadline_ns = |tag: &Tag| tag.deadline_ns(timeout_ns);
-                self.client.next_timeout_ns(deadline_ns).unwrap_or(NEVER)
+                let deadline_ns = self.client.next_timeout_ns(deadline_ns).unwrap_or(NEVER);
+                deadline_ns.min(self.state.until_ns)
             }
             _ => self.state.until_ns,
         }
@@ -356,6 +357,12 @@ impl State {
     #[inline]
     pub(super) fn had_trouble(&mut self) -> Option<&mut Trouble> {
         self.trouble.as_deref_mut()
+    }
+
+    /// Whether the next request on its open connection is held back.
+    #[inline]
+    pub(super) fn is_held_back(&self) -> bool {
+        self.until_ns != NEVER
     }
 
     /// Stale requests that wait to be sent again.

@@ -60,6 +60,36 @@ fn a_connection_that_had_to_pause_goes_on_however_short_the_pause() {
 }
 
 #[test]
+fn over_a_long_way_a_request_in_1250_is_held_back_which_shows_in_no_latency() {
+    let (way_ns, delay_ns, connections, window_ns) = (MS, 3 * MS, 20, 20 * S);
+    let answer_ns = delay_ns + 2 * way_ns;
+    let load = Load::Closed { active: Vec::new().into() };
+    let play_over = |one_way_ns| {
+        let model = Model::of(Delay::Constant(answer_ns - 2 * one_way_ns));
+        let it = Play::new(model, load.clone(), window_ns, connections);
+        // Answers wait a moment to be read, as on any machine.
+        let played = play(&Play { one_way_ns, send_cost_ns: 2_000, ..it });
+        played.adds_up();
+        let longest = |slot| {
+            let sent = played.sent.iter().filter(move |sent| sent.slot == slot);
+            let at_ns: Vec<u64> = sent.map(|sent| sent.at_ns).collect();
+            let pauses = at_ns.windows(2).map(|pair| pair[1] - pair[0]);
+            pauses.filter(|ns| *ns > answer_ns + MS).collect::<Vec<_>>()
+        };
+        let held: Vec<u64> = (0..connections).flat_map(longest).collect();
+        assert!(played.latency().max() < answer_ns + MS / 10, "{}", played.latency().max());
+        (held, played.done().meter.ok)
+    };
+    let (held, ok) = play_over(way_ns);
+    assert!((40..=90).contains(&held.len()), "{} of {ok}", held.len());
+    let off = |ns: &u64| ns.abs_diff(answer_ns + answer_ns * 5 / 4);
+    assert!(held.iter().all(|ns| off(ns) < MS / 10), "{held:?}");
+    let (none, most) = play_over(20_000);
+    assert_eq!(none, [] as [u64; 0], "on one machine nobody gains by guessing");
+    assert!(ok <= most && ok as f64 >= 0.9985 * most as f64, "{ok} of {most}");
+}
+
+#[test]
 fn the_time_that_a_phase_used_is_what_the_driver_says_of_its_thread() {
     let played = staged(&[], 2, 1);
     // Before the phase it only connects.

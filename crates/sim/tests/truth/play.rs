@@ -38,6 +38,8 @@ pub struct Play {
     pub generator_stalls: Option<(u64, u64)>,
     /// The kernel works so long on each send.
     pub send_cost_ns: u64,
+    /// From one end to the other.
+    pub one_way_ns: u64,
 }
 
 impl Play {
@@ -52,6 +54,7 @@ impl Play {
             threads: 1,
             generator_stalls: None,
             send_cost_ns: 0,
+            one_way_ns: ONE_WAY_NS,
         }
     }
 
@@ -75,7 +78,7 @@ impl Play {
             phases: vec![phase],
             kernel: KernelPlan {
                 together: self.send_cost_ns > 0,
-                latency_ns: ONE_WAY_NS,
+                latency_ns: self.one_way_ns,
                 batch_cost_ns: 1,
                 send_cost_ns: self.send_cost_ns,
                 stalls: self.generator_stalls.map(|(from, to)| (ZERO_NS + from, ZERO_NS + to)),
