@@ -16,8 +16,8 @@ use crate::blobs::Blobs;
 use crate::exchange;
 use crate::failure::Failure;
 use crate::generator::{
-    Broadcast, Broadcasting, Command, Connected, DoneReport, Generator, PerOrigin, PhaseShare,
-    Protocol, Report, START_LEAD_NS, TcpEcho, TickReport, UdpEcho, WsEcho,
+    Broadcast, Broadcasting, Command, Connected, DoneReport, Generator, Http2, PerOrigin,
+    PhaseShare, Protocol, Report, START_LEAD_NS, TcpEcho, TickReport, UdpEcho, WsEcho,
 };
 use crate::limits::{self, Have};
 use crate::lines::say;
@@ -141,6 +141,11 @@ impl Role {
         self.rss_before_bytes = own_rss_bytes();
         match self.plan.exchange.clone() {
             None if self.division.is_some() => self.start_parts(drivers)?,
+            None if self.plan.http2.is_some() => {
+                let sent = request::http2_sent(&self.plan, &self.blobs)?;
+                let windows = plan::windows(&self.plan);
+                self.start(drivers, options.as_ref(), || Http2::new(sent.clone(), windows))?;
+            }
             None => {
                 let sending = request::sending(&self.plan, &self.blobs, None)?;
                 self.start(drivers, options.as_ref(), || sending.protocol())?;

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use trueload_drive::{Choice, Settings};
 use trueload_load::{Arrivals, Load, Stage};
+use trueload_wire::http2::client::Windows;
+use trueload_wire::http2::window::{WINDOW_FIRST, WINDOW_MOST};
 use trueload_wire::tls::client;
 
 use crate::blobs::Blobs;
@@ -76,8 +78,36 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
         return Err(Failure::Plan(most));
     }
     check_part(plan)?;
+    check_http2(plan)?;
     origins::check(plan)?;
     if plan.exchange.is_some() { exchange::check(plan) } else { request::check(plan) }
+}
+
+/// Refuses windows that HTTP/2 does not have, and what does not go over it.
+fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
+    let Some(http2) = plan.http2 else { return Ok(()) };
+    let refused = |what: &str| Err(Failure::Plan(what.to_owned()));
+    if !(1..=WINDOW_MOST).contains(&http2.stream_window) {
+        return refused("http2.stream_window: must be 1 to 2^31 - 1");
+    }
+    if !(WINDOW_FIRST..=WINDOW_MOST).contains(&http2.connection_window) {
+        return refused("http2.connection_window: must be 65,535 to 2^31 - 1");
+    }
+    if plan.exchange.is_some() {
+        return refused("http2: excludes exchange");
+    }
+    if !plan.origins.is_empty() {
+        return refused("http2: is not for several origins");
+    }
+    Ok(())
+}
+
+/// The windows of each connection of HTTP/2.
+pub(crate) fn windows(plan: &GeneratePlan) -> Windows {
+    plan.http2.map_or(Windows::BROWSER, |http2| Windows {
+        stream: http2.stream_window,
+        connection: http2.connection_window,
+    })
 }
 
 /// Refuses a part that is none, or that would have nothing to do.

@@ -35,7 +35,7 @@ pub use connections::{Connections, IdleClosed, Slots};
 pub use datagrams::Datagrams;
 pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use early::Early;
-pub use exchange::{DialectPlan, ExchangePlan, Http2Plan, ServicePlan};
+pub use exchange::{DialectPlan, ExchangePlan, Http2Plan, ServicePlan, WindowsPlan};
 pub use faults::FaultsPlan;
 pub use flow::{Backlog, Flow, Work};
 pub use generator::{Generator, Lateness, Stalls};
@@ -126,6 +126,9 @@ pub struct GeneratePlan {
     pub exchange: Option<ExchangePlan>,
     /// The one request that is sent, as written on the wire; null where there are `targets` or an `exchange`.
     pub request: Option<RequestPlan>,
+    /// Requests go over HTTP/2, `pipeline` streams at once on each connection; null for HTTP/1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http2: Option<WindowsPlan>,
     /// What counts as a good answer to it.
     pub expect: ExpectPlan,
     /// Several requests that take turns by weight, each counted by itself.

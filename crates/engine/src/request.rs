@@ -9,10 +9,11 @@ use trueload_load::{Mix, Places};
 use trueload_wire::http1::Limits;
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
+use trueload_wire::http2;
 
 use crate::blobs::{self, Blobs};
 use crate::failure::Failure;
-use crate::generator::{Http, Requests, Target};
+use crate::generator::{Http, Http2Sent, Requests, Target, Text};
 use crate::protocol::{ExpectPlan, GeneratePlan, RequestPlan};
 
 /// Bytes kept for requests in a row that are always the same: one call sends as many as this holds. A longer one is
@@ -111,9 +112,14 @@ pub(crate) fn sending(
     places: Option<Places>,
 ) -> Result<Sending, Failure> {
     let depth = plan.pipeline as usize;
-    let mut targets: Vec<Target> =
-        all(plan).map(|(_, request, expect)| target(request, expect, blobs)).collect();
-    if let [Target { template, .. }] = &targets[..]
+    let http1 = |(_, request, expect)| {
+        let make = |texts: &Texts<'_>, template| {
+            Text::Http1(if template { Template::filled(texts) } else { Template::plain(texts) })
+        };
+        target(request, expect, blobs, make)
+    };
+    let mut targets: Vec<Target> = all(plan).map(http1).collect();
+    if let [Target { text: Text::Http1(template), .. }] = &targets[..]
         && let Some(request) = template.fixed()
         && plan.targets.is_empty()
     {
@@ -121,18 +127,47 @@ pub(crate) fn sending(
         let rules = targets.remove(0).rules;
         return Ok(Sending { burst, rules, requests: None });
     }
-    let longest = targets.iter().map(|target| target.template.len_most()).max().unwrap_or(0);
+    let len_most = |target: &Target| match &target.text {
+        Text::Http1(template) => template.len_most(),
+        Text::Http2(_) => 0,
+    };
+    let longest = targets.iter().map(len_most).max().unwrap_or(0);
     if longest.saturating_mul(depth) > DIFFERING_BYTES_MOST {
         let most = DIFFERING_BYTES_MOST >> 20;
         return Err(Failure::Plan(format!(
             "pipeline: so many requests of this size take more than {most} MiB"
         )));
     }
+    let (burst, rules) = ((Arc::default(), 0), Rules::default());
+    Ok(Sending { burst, rules, requests: Some(several(plan, targets, places)?) })
+}
+
+/// Requests that differ, numbered.
+fn several(
+    plan: &GeneratePlan,
+    targets: Vec<Target>,
+    places: Option<Places>,
+) -> Result<Arc<Requests>, Failure> {
     let part = (u64::from(plan.part.index), u64::from(plan.part.of));
     let apart = !plan.targets.is_empty();
-    let requests = Requests::new(targets, order(plan)?, plan.seed, apart, part).at(places);
-    let (burst, rules) = ((Arc::default(), 0), Rules::default());
-    Ok(Sending { burst, rules, requests: Some(Arc::new(requests)) })
+    Ok(Arc::new(Requests::new(targets, order(plan)?, plan.seed, apart, part).at(places)))
+}
+
+/// What a plan sends over HTTP/2; its bodies must have come.
+pub(crate) fn http2_sent(plan: &GeneratePlan, blobs: &Blobs) -> Result<Http2Sent, Failure> {
+    let scheme = if plan.tls.is_some() { "https" } else { "http" };
+    let make = |texts: &Texts<'_>, template| {
+        use http2::request::Template;
+        let make = if template { Template::filled } else { Template::plain };
+        Text::Http2(make(scheme, texts))
+    };
+    let mut targets: Vec<Target> =
+        all(plan).map(|(_, request, expect)| target(request, expect, blobs, make)).collect();
+    let alike = plan.request.as_ref().is_some_and(|request| !request.template);
+    if alike && let Some(Target { text: Text::Http2(template), rules }) = targets.pop() {
+        return Ok(Http2Sent::Alike(template, rules));
+    }
+    Ok(Http2Sent::Several(several(plan, targets, None)?))
 }
 
 /// A request in a row, and how often it is: no longer than one connection takes at once, nor than is worth a copy.
@@ -143,7 +178,13 @@ fn burst(request: &Arc<[u8]>, depth: usize) -> (Arc<[u8]>, usize) {
     }
 }
 
-fn target(request: &RequestPlan, expect: &ExpectPlan, blobs: &Blobs) -> Target {
+/// A request, written by `make`, which is told whether it has places to fill in.
+fn target(
+    request: &RequestPlan,
+    expect: &ExpectPlan,
+    blobs: &Blobs,
+    make: impl Fn(&Texts<'_>, bool) -> Text,
+) -> Target {
     let body = blobs.get(request.body_sha256.as_ref());
     let (method, path) = (request.method.as_str(), request.path.as_str());
     let texts = Texts { method, path, headers: &request.headers, body: body.map(Vec::as_slice) };
@@ -155,8 +196,7 @@ fn target(request: &RequestPlan, expect: &ExpectPlan, blobs: &Blobs) -> Target {
         idempotent: matches!(method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE"),
         limits: Limits::default(),
     };
-    let make = if request.template { Template::filled } else { Template::plain };
-    Target { template: make(&texts), rules }
+    Target { text: make(&texts, request.template), rules }
 }
 
 #[cfg(test)]

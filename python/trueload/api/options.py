@@ -156,6 +156,11 @@ class TlsOptions(TypedDict, total=False):
 class RequestOptions(TlsOptions, total=False):
     """What is asked of an HTTP server, and which answers are good."""
 
+    http: Literal["1.1", "2"] | None
+    streams: Number
+    window: int | str | None
+    connection_window: int | str | None
+
     targets: Name
     curl: Text
     method: Text

@@ -89,7 +89,29 @@ FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
     ForeignFlag(
         "-L", "wrk2", "print percentiles", (), "leave it out, percentiles are always printed"
     ),
-    ForeignFlag("-m", "hey, ab and oha", "method", ("--method",), "use -X METHOD (--method)"),
+    ForeignFlag(
+        "-m",
+        "hey, ab and oha, or of h2load",
+        "method, or streams",
+        ("--method", "--streams"),
+        "use -X METHOD (--method), or --http 2 --streams N",
+    ),
+    ForeignFlag(
+        "--max-concurrent-streams",
+        "h2load",
+        "streams",
+        ("--http", "--streams"),
+        "use --http 2 --streams N",
+    ),
+    ForeignFlag("-w", "h2load", "bits of a stream's window", ("--window",), "use --window SIZE"),
+    ForeignFlag(
+        "-W",
+        "h2load",
+        "bits of a connection's window",
+        ("--connection-window",),
+        "use --connection-window SIZE",
+    ),
+    ForeignFlag("--h1", "h2load", "HTTP/1.1", ("--http",), "leave it out, or use --http 1.1"),
     ForeignFlag("-i", "ab", "HEAD requests", ("--method",), "use -X HEAD (--method)"),
     ForeignFlag(
         "-p",

@@ -18,6 +18,7 @@ from trueload.errors import ExitCode, UserError
 from trueload.files import outputs
 from trueload.metrics.outlets import NOTHING_WANTED, Wanted
 from trueload.places.named import HERE, Where
+from trueload.protocol.plan import WindowsPlan
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import Condition
@@ -43,7 +44,7 @@ TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
 class Asked:
     """What the flags of a protocol come to: what is sent, where to, what counts as a good answer.
     ``kind`` is the command; ``url`` is shown and stored: it holds no secret. ``origins`` are there
-    where the targets have several."""
+    where the targets have several. ``streams`` are those of ``http2``, where they were given."""
 
     kind: str = "http"
     url: str
@@ -55,6 +56,8 @@ class Asked:
     targets: tuple[TargetSpec, ...] = ()
     exchange: Exchange | None = None
     close: bool = False
+    http2: WindowsPlan | None = None
+    streams: int | None = None
     tls: Tls | None = None
     origins: tuple[Target, ...] = ()
 
@@ -201,7 +204,8 @@ def nothing_measured(job: Job, record: Record) -> UserError:
         if reasons:
             why = f"no connection became usable: {reasons_text(reasons)}"
         hint = (
-            tls_hint(failed, reasons, job.target.unsealed)
+            _http2_hint(failed, job)
+            or tls_hint(failed, reasons, job.target.unsealed)
             or _ws_hint(failed, job)
             or f"is a server listening on {_asked_for(job)}?"
         )
@@ -213,6 +217,13 @@ def _asked_for(job: Job) -> str:
     if len(job.origins) > ORIGINS_SHOWN:
         shown.append(f"{len(job.origins) - ORIGINS_SHOWN} others")
     return " or ".join(shown) or job.route.unix or job.target.authority
+
+
+def _http2_hint(failed: Mapping[str, int], job: Job) -> str | None:
+    spoke = (name for name in failed if not name.startswith(("connect.", "local.", "tls.")))
+    if job.spec.http2 is None or not (any(spoke) or "tls.alpn" in failed):
+        return None
+    return f"{_asked_for(job)} does not speak HTTP/2 to us; try --http 1.1"
 
 
 def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:

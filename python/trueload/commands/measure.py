@@ -8,6 +8,7 @@ Must not know any protocol.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from trueload.commands import options
@@ -67,6 +68,7 @@ def read_job(
     thresholds = tuple(parse_condition(text) for text in fail_on or ())
     plan = choose_search(SearchFlags(limit, search, repeat), given, len(asked.origins))
     load = choose_load(started(given, plan), random=asked.has_random, close=asked.close)
+    load = with_streams(load, asked)
     _check_engine(engine, load)
     check_pinned(engine, where)
     spec = TrialSpec(
@@ -76,6 +78,7 @@ def read_job(
         expect=asked.expect,
         targets=asked.targets,
         exchange=asked.exchange,
+        http2=asked.http2,
         seed=given.seed,
         load=load,
         engine=engine,
@@ -107,6 +110,19 @@ def read_job(
         metrics=metrics,
         origins=asked.origins,
     )
+
+
+def with_streams(load: Load, asked: Asked) -> Load:
+    """The load with as many streams on each connection as were asked for. Raises ``UserError``."""
+    if asked.http2 is None:
+        return load
+    if load.pipeline > 1:
+        raise UserError(
+            "--pipeline is of HTTP/1.1, and --http 2 is given", "use --streams N instead"
+        )
+    if load.close and (asked.streams or 1) > 1:
+        raise UserError("--close and --streams exclude each other", "keep one of them")
+    return replace(load, pipeline=asked.streams or 1)
 
 
 def claimed_percentile(conditions: Sequence[Condition]) -> str | None:

@@ -17,7 +17,9 @@ import typer
 
 from trueload.errors import UserError
 from trueload.files import outputs
+from trueload.protocol.engine_options import PIPELINE_MAX
 from trueload.protocol.option import positive_count
+from trueload.request.http2 import window_of_connection, window_of_stream
 from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.units import (
     format_cpu_list,
@@ -57,6 +59,13 @@ class DialectChoice(StrEnum):
     BINARY = "binary"
     ACTIONCABLE = "actioncable"
     PHOENIX = "phoenix"
+
+
+class HttpVersion(StrEnum):
+    """A version of HTTP."""
+
+    ONE = "1.1"
+    TWO = "2"
 
 
 class SearchAxis(StrEnum):
@@ -243,6 +252,42 @@ CurlOption = Annotated[
         "--curl",
         metavar="COMMAND",
         help="Ask what a copied curl command asks: --curl 'curl http://… -H …'",
+    ),
+]
+HttpOption = Annotated[
+    HttpVersion | None,
+    typer.Option(
+        "--http",
+        help="The version of HTTP. 2 is negotiated by ALPN over TLS, and known beforehand without"
+        " it.  [default: 1.1]",
+    ),
+]
+StreamsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--streams",
+        metavar="COUNT",
+        parser=option_parser(positive_count(PIPELINE_MAX)),
+        help="Requests in flight on each connection of HTTP/2.  [default: 1]",
+    ),
+]
+WindowOption = Annotated[
+    int | None,
+    typer.Option(
+        "--window",
+        metavar="SIZE",
+        parser=option_parser(window_of_stream),
+        help="What the server may send on a stream before it waits for us: a size, rfc (64 KiB),"
+        " browser (Chrome: 6 MiB) or unlimited.  [default: browser]",
+    ),
+]
+ConnectionWindowOption = Annotated[
+    int | None,
+    typer.Option(
+        "--connection-window",
+        metavar="SIZE",
+        parser=option_parser(window_of_connection),
+        help="The same of a connection; that of browser is 15 MiB.  [default: browser]",
     ),
 ]
 UnixOption = Annotated[

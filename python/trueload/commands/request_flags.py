@@ -16,6 +16,7 @@ from trueload.commands import options
 from trueload.commands.job import Asked
 from trueload.errors import UserError
 from trueload.request.curl import CurlCommand, parse_curl
+from trueload.request.http2 import make_http2, over_http2
 from trueload.request.make import make_request, parse_statuses, read_body
 from trueload.request.origins import shown_origins, tls_of_origins
 from trueload.request.redact import redact_url
@@ -45,6 +46,10 @@ def read_asked(
     expect_same: options.ExpectSameOption = False,
     keep_body: options.KeepBodyOption = False,
     close: options.CloseOption = False,
+    http: options.HttpOption = None,
+    streams: options.StreamsOption = None,
+    window: options.WindowOption = None,
+    connection_window: options.ConnectionWindowOption = None,
     unix: options.UnixOption = None,
     resolve: options.ResolveOption = None,
     local_address: options.LocalAddressOption = None,
@@ -70,6 +75,12 @@ def read_asked(
         body=None if expect_body is None else expect_body.encode("utf-8", "surrogateescape"),
         same=expect_same,
     )
+    http2 = make_http2(
+        None if http is None else http.value,
+        streams=streams,
+        window=window,
+        connection_window=connection_window,
+    )
     headers = tuple(header or ())
     if targets is not None:
         _refuse_beside("targets", LINES_HAVE, method=method, body=body, body_file=body_file)
@@ -86,6 +97,14 @@ def read_asked(
             user=user,
             body=read_body(body, body_file),
         )
+    secure = tls_of_origins(origins, tls)
+    if http2 is not None:
+        if len(origins) > 1:
+            raise UserError(
+                "--http 2 is for one origin so far, and the targets have several",
+                "run them one by one, or leave --http out",
+            )
+        secure = None if secure is None else over_http2(secure)
     return Asked(
         url=redact_url(shown),
         target=target,
@@ -94,8 +113,10 @@ def read_asked(
         expect=expect,
         targets=several,
         close=close,
+        http2=http2,
+        streams=streams,
         local_addresses=read_local_addresses(local),
-        tls=tls_of_origins(origins, tls),
+        tls=secure,
         origins=origins if len(origins) > 1 else (),
     )
 

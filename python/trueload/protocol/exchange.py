@@ -27,6 +27,14 @@ class RequestPlan(Model):
     template: bool = False
 
 
+class WindowsPlan(Model):
+    """HTTP/2 instead of HTTP/1: what the server may send before it has to wait, in bytes, on each
+    stream and on each connection."""
+
+    stream_window: int
+    connection_window: int
+
+
 class TcpEchoPlan(Model):
     """Messages come back byte by byte. A blob is the message, or, with ``size``, is cut into
     messages of so many bytes that take turns on each connection. ``half_close``: the client ends

@@ -38,6 +38,7 @@ from trueload.protocol.exchange import ServeWs as ServeWs
 from trueload.protocol.exchange import ServicePlan as ServicePlan
 from trueload.protocol.exchange import TcpEchoPlan as TcpEchoPlan
 from trueload.protocol.exchange import UdpEchoPlan as UdpEchoPlan
+from trueload.protocol.exchange import WindowsPlan as WindowsPlan
 from trueload.protocol.exchange import WsBroadcastPlan as WsBroadcastPlan
 from trueload.protocol.exchange import WsEchoPlan as WsEchoPlan
 from trueload.protocol.faults import Faults as Faults
@@ -162,7 +163,8 @@ StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
 class Generate(EngineOptions):
     """What one generator is to do: send ``request``, or ``targets`` in turns, or, over another
     protocol than HTTP, what ``exchange`` says. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or
-    ``unix:PATH``; where there are ``origins``, these have them, and TLS.
+    ``unix:PATH``; where there are ``origins``, these have them, and TLS. With ``http2`` requests go
+    over HTTP/2, ``pipeline`` streams at once on each connection.
     """
 
     type: Literal["generate"] = "generate"
@@ -181,6 +183,7 @@ class Generate(EngineOptions):
     connect_timeout_ns: int
     tls: TlsPlan | None = None
     exchange: ExchangePlan | None = Field(default=None, exclude_if=lambda value: value is None)
+    http2: WindowsPlan | None = Field(default=None, exclude_if=lambda value: value is None)
     part: Part = Field(default=WHOLE, exclude_if=lambda value: value == WHOLE)
 
     @property

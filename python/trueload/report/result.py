@@ -226,7 +226,9 @@ def load_text(record: Record) -> str:
         parts[0] += ", one per request" if generate.exchange is None else ", one per message"
     if record.plan.payload_bytes is not None:
         parts.append(f"messages of {format_size(record.plan.payload_bytes)}")
-    if generate.pipeline > 1:
+    if generate.http2 is not None:
+        parts.append(f"HTTP/2, {times(generate.pipeline, 'stream')}")
+    elif generate.pipeline > 1:
         parts.append(f"pipeline {generate.pipeline}")
     parts += _load(record.plan.window.load)
     parts.append(_stop(record.plan.window.stop))

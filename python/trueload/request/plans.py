@@ -65,6 +65,7 @@ def tls_plan(tls: Tls | None) -> TlsPlan | None:
     return TlsPlan(
         server_name=tls.server_name,
         alpn=tls.alpn,
+        alpn_required=tls.alpn_required,
         trust=_trust(tls),
         certificate_sha256=_sha256(tls.certificate),
         key_sha256=_sha256(tls.key),

@@ -53,6 +53,7 @@ class Tls:
     server_name: str
     """What is asked for (SNI, of names only), and what the certificate must be for."""
     alpn: tuple[str, ...]
+    alpn_required: bool = False
     trust: Literal["system", "given", "anybody"] = "system"
     issuers: bytes | None = None
     certificate: bytes | None = None

@@ -129,6 +129,7 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
         connect_timeout_ns=spec.engine.timeout_ns,
         tls=None if spec.origins else tls_plan(spec.tls),
         exchange=None if spec.exchange is None else spec.exchange.plan(),
+        http2=spec.http2,
     )
 
 

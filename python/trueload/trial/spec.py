@@ -23,6 +23,7 @@ from trueload.protocol.plan import (
     Requests,
     Stage,
     Tick,
+    WindowsPlan,
 )
 from trueload.record.schema import NO_CLAIM, Claim, Record
 from trueload.request.exchange import Exchange
@@ -114,6 +115,7 @@ class TrialSpec:
     server. ``claim`` is what will be said with
     the figures: checks of the claimed percentile and maximum need it. ``targets`` are sent instead
     of ``request``, which is None then; so it is with an ``exchange`` of another protocol than HTTP.
+    With ``http2`` requests go over HTTP/2, ``load.pipeline`` streams at once on each connection.
     ``seed`` is that of ``{random}``.
     ``hosts`` is where the load comes from: empty for this machine alone.
     ``origins`` are those of the targets where there are several: then ``addresses`` are those of
@@ -126,6 +128,7 @@ class TrialSpec:
     expect: Expect = ANY_ANSWER
     targets: tuple[TargetSpec, ...] = ()
     exchange: Exchange | None = None
+    http2: WindowsPlan | None = None
     seed: int = 1
     load: Load = LOAD_DEFAULTS
     engine: EngineOptions = ENGINE_DEFAULTS

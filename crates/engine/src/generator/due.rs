@@ -62,7 +62,7 @@ impl<P: Protocol> Generator<P> {
         match disposition {
             exchange::Disposition::Open | exchange::Disposition::Draining => {
                 self.codec.send_output(net, &mut self.slots[key], token);
-                self.go_on(net, key, token, disposition, false);
+                self.go_on(net, key, token, disposition, true, false);
             }
             _ => self.broken(net, key, token),
         }

@@ -22,6 +22,7 @@ mod echo;
 mod ended;
 mod hold_back;
 mod http;
+mod http2;
 mod lateness;
 mod messages;
 mod opening;
@@ -62,15 +63,16 @@ use early::Rtt;
 pub use echo::TcpEcho;
 use hold_back::HoldBack;
 pub use http::Http;
+pub use http2::{Http2, Http2Sent};
 pub use lateness::{ByLength, Lateness, Stalls};
 use messages::Link;
 pub use messages::{Command, Connected, DoneReport, Report, TickReport};
 pub use per_origin::PerOrigin;
 pub use phase::PhaseShare;
 pub(crate) use phase::START_LEAD_NS;
-pub use protocol::{ConnectionEnd, Input, OpenError, Protocol};
+pub use protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
 use ready::Ready;
-pub use requests::{Requests, Target};
+pub use requests::{Requests, Target, Text};
 pub use slot::Tag;
 use slot::{ConnectionState, NEVER, Numbered, Slot};
 use slots::Slots;
@@ -272,10 +274,11 @@ impl<P: Protocol> Generator<P> {
         {
             return;
         }
-        self.go_on(net, key, token, disposition, ending);
+        self.go_on(net, key, token, disposition, asked, ending);
     }
 
-    /// Does with a connection what may be done from here; `ending`: more is known to follow at once.
+    /// Does with a connection what may be done from here. `asked`: something was outstanding before; `ending`: more is known to
+    /// follow at once.
     #[inline]
     fn go_on(
         &mut self,
@@ -283,11 +286,16 @@ impl<P: Protocol> Generator<P> {
         key: u32,
         token: Token,
         disposition: exchange::Disposition,
+        asked: bool,
         ending: bool,
     ) {
-        let idle = self.slots[key].client.outstanding() == 0;
+        let slot = &mut self.slots[key];
+        let idle = slot.client.outstanding() == 0;
+        if self.codec.protocol.waits_to_write(&slot.client) {
+            self.send_waiting(net, key, token);
+        }
         match disposition {
-            exchange::Disposition::Open if self.config.close && idle => {
+            exchange::Disposition::Open if self.config.close && asked && idle => {
                 self.answered_alone(net, key, token, ending)
             }
             exchange::Disposition::Open if ending => {}
@@ -308,6 +316,14 @@ impl<P: Protocol> Generator<P> {
                 self.violated(net, key, token, class);
             }
             exchange::Disposition::Opening | exchange::Disposition::Refused => {}
+        }
+    }
+
+    /// Sends what had to wait.
+    fn send_waiting(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        let bytes = self.codec.send_waiting(net, &mut self.slots[key], token);
+        if let Some(phase) = self.book.current_mut() {
+            phase.meter.bytes_out += bytes as u64;
         }
     }
 
@@ -385,12 +401,8 @@ impl<P: Protocol> Program for Generator<P> {
     }
 
     fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let slot = &mut self.slots[key];
-        if slot.state.connection.is_open_on(token) {
-            let bytes = self.codec.send_waiting(net, slot, token);
-            if let Some(phase) = self.book.current_mut() {
-                phase.meter.bytes_out += bytes as u64;
-            }
+        if self.slots[key].state.connection.is_open_on(token) {
+            self.send_waiting(net, key, token);
             // What waited has left, or is about to.
             self.stamps.note(Written::without_lag(key));
         }

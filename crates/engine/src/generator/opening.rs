@@ -95,14 +95,14 @@ impl<P: Protocol> Generator<P> {
             PeerClose::Fin if heard => (Class::Truncated, "closed"),
             PeerClose::Fin => (Class::Empty, "closed"),
         };
-        let why = format!("the peer {how} the connection before it was upgraded");
+        let why = format!("the peer {how} the connection {}", self.codec.protocol.unusable().ended);
         self.not_opened(net, key, token, &OpenError { class, why });
     }
 
     /// The peer did not agree in time.
     pub(super) fn opening_late(&mut self, net: &mut impl Net, key: u32, token: Token, heard: bool) {
         let class = if heard { Class::TimeoutTotal } else { Class::TimeoutFirstByte };
-        let why = "the connection was not upgraded in time".to_owned();
+        let why = self.codec.protocol.unusable().late.to_owned();
         self.not_opened(net, key, token, &OpenError { class, why });
     }
 }

@@ -49,6 +49,15 @@ pub struct OpenError {
     pub why: String,
 }
 
+/// How it is said that a peer did not agree to a connection ([`Disposition::Opening`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Unusable {
+    /// Behind "the peer closed the connection".
+    pub ended: &'static str,
+    /// When it took too long.
+    pub late: &'static str,
+}
+
 /// A protocol, with what all connections of a thread share.
 pub trait Protocol: Debug {
     /// The machine of one connection.
@@ -76,6 +85,14 @@ pub trait Protocol: Debug {
     /// Why the last connection that was [`Disposition::Refused`] was.
     fn refusal(&mut self) -> OpenError {
         OpenError { class: Class::Framing, why: "the connection did not become usable".into() }
+    }
+
+    /// How it is said that the peer did not agree at all.
+    fn unusable(&self) -> Unusable {
+        Unusable {
+            ended: "before it was upgraded",
+            late: "the connection was not upgraded in time",
+        }
     }
 
     /// What the request is charged with that pays for the last connection that was [`Disposition::Unsolicited`]; where that is
@@ -153,7 +170,14 @@ pub trait Protocol: Debug {
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize;
 
-    /// What waited on this connection has left: sends what was left for then; returns how many bytes that are.
+    /// Whether what came, or what ended, lets something be sent that [`Protocol::send`] had to leave.
+    #[inline]
+    fn waits_to_write(&self, _client: &Self::Client) -> bool {
+        false
+    }
+
+    /// What waited on this connection has left, or [`Protocol::waits_to_write`] is true: sends what was left for then; returns
+    /// how many bytes that are.
     fn send_waiting(
         &mut self,
         _client: &mut Self::Client,

@@ -4,6 +4,7 @@
 //! The number says which target it is for and what its places are filled with, so that nothing else
 //! has to be kept about it. A run whose requests are all alike knows nothing of this.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,6 +13,8 @@ use trueload_load::{Mix, Places, random};
 use trueload_wire::http1::client::{Memories, Rulebook, Rules};
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::http1::template::{Part, Template};
+use trueload_wire::http2::client::Requests as Http2Requests;
+use trueload_wire::http2::request::{Filling, Template as Http2Template};
 
 use super::carrier::Carrier;
 use super::slot::Tag;
@@ -24,9 +27,18 @@ const SHARED_FROM_BYTES: usize = 16 * 1024;
 #[derive(Clone, Debug)]
 pub struct Target {
     /// What is sent.
-    pub template: Template,
+    pub text: Text,
     /// What counts as a good answer.
     pub rules: Rules,
+}
+
+/// A request in its protocol's form.
+#[derive(Clone, Debug)]
+pub enum Text {
+    /// Over HTTP/1.
+    Http1(Template),
+    /// Over HTTP/2.
+    Http2(Http2Template),
 }
 
 /// All that a run sends.
@@ -104,13 +116,18 @@ impl Requests {
         sent
     }
 
-    /// Writes the request of a number.
+    /// Writes the request of a number over HTTP/1.
     fn write(&self, number: u64, put: &mut impl FnMut(Part<'_>)) {
-        let template = &self.targets[self.order.pick(number)].template;
+        let Text::Http1(template) = &self.targets[self.order.pick(number)].text else { return };
+        let filled = self.filled(number);
+        template.write(filled.written, |nth| filled.random(nth), put);
+    }
+
+    /// What the places of a request are filled with.
+    fn filled(&self, number: u64) -> Filled {
         let (index, of) = self.part;
         let turn = self.places.as_ref().map_or(number, |places| places.place(number));
-        let written = turn * of + index;
-        template.write(written, |nth| random(self.seed, written, nth), put);
+        Filled { seed: self.seed, written: turn * of + index }
     }
 
     /// The length of the request of a tag.
@@ -164,6 +181,47 @@ impl Rulebook<Tag> for ByTarget<'_> {
     }
 }
 
+/// What fills the places of one request.
+#[derive(Clone, Copy, Debug)]
+struct Filled {
+    seed: u64,
+    /// The number that all engines together give it.
+    written: u64,
+}
+
+impl Filling for Filled {
+    fn counter(&self) -> u64 {
+        self.written
+    }
+
+    fn random(&self, nth: u32) -> u64 {
+        random(self.seed, self.written, nth)
+    }
+}
+
+impl ByTarget<'_> {
+    /// The request of a tag over HTTP/2, and what fills its places.
+    fn http2_of(&self, tag: &Tag) -> Option<(&Http2Template, Filled)> {
+        let number = number(self.drawn, tag.number);
+        match &self.requests.targets[self.requests.order.pick(number)].text {
+            Text::Http2(template) => Some((template, self.requests.filled(number))),
+            Text::Http1(_) => None,
+        }
+    }
+}
+
+impl Http2Requests<Tag> for ByTarget<'_> {
+    fn write_block(&self, tag: &Tag, out: &mut Vec<u8>) -> u64 {
+        self.http2_of(tag).map_or(0, |(template, filled)| template.write_block(&filled, out))
+    }
+
+    fn write_body(&self, tag: &Tag, part: Range<u64>, out: &mut Vec<u8>) {
+        if let Some((template, filled)) = self.http2_of(tag) {
+            template.write_body(&filled, part, out);
+        }
+    }
+}
+
 /// What is remembered of the answers of each target.
 #[derive(Debug)]
 pub(super) struct HeadsByTarget<'a> {
@@ -188,7 +246,7 @@ mod tests {
         let rules = Rules::default();
         let target = |path: &str| {
             let texts = Texts { method: "GET", path, headers: &[], body: None };
-            Target { template: Template::filled(&texts), rules: rules.clone() }
+            Target { text: Text::Http1(Template::filled(&texts)), rules: rules.clone() }
         };
         let (short, long) = (target("/"), target("/{counter}/long"));
         let mix = Mix::new(&[1, 1]).expect("weights");

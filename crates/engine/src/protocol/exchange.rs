@@ -6,6 +6,16 @@ use trueload_wire::shootout::Dialect;
 
 use super::{FaultsPlan, RequestPlan};
 
+/// HTTP/2 instead of HTTP/1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WindowsPlan {
+    /// What the server may send on a stream before it has to wait, in bytes: 1 to 2^31 - 1.
+    pub stream_window: u32,
+    /// The same for a connection: 65,535 to 2^31 - 1.
+    pub connection_window: u32,
+}
+
 /// What is exchanged over the connections of a generator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]

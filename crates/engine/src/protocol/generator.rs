@@ -75,9 +75,11 @@ pub struct Stalls {
 }
 
 impl GeneratePlan {
-    /// Free places from which on a connection is filled again: as the plan says, else half the depth.
+    /// Free places from which on a connection is filled again: as the plan says, else half the depth. Streams of HTTP/2 end one
+    /// by one, and each is replaced at once.
     #[must_use]
     pub fn refill_places(&self) -> usize {
-        self.refill.map_or_else(|| refill(self.pipeline as usize), |places| places as usize)
+        let half = || if self.http2.is_some() { 1 } else { refill(self.pipeline as usize) };
+        self.refill.map_or_else(half, |places| places as usize)
     }
 }

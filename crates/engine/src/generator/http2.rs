@@ -1,0 +1,184 @@
+//! HTTP/2 as a generator's protocol: requests on streams, each of which ends on its own.
+//!
+//! However many are asked for, no more are written than the socket may soon take, the peer permits streams for, and the
+//! windows have room for; the others follow.
+
+use std::sync::Arc;
+
+use trueload_drive::Net;
+use trueload_meter::Class;
+use trueload_wire::exchange::{Disposition, Exchange, Outcome};
+use trueload_wire::http1::client::Rules;
+use trueload_wire::http2::client::{Client, Windows};
+use trueload_wire::http2::request::Template;
+
+use super::book::class_of_ending;
+use super::carrier::Carrier;
+use super::protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
+use super::requests::{ByTarget, Requests};
+use super::slot::Tag;
+
+/// Frames are written at once until they have so many bytes.
+const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
+
+/// HTTP/2, as the connections of one thread speak it.
+#[derive(Debug)]
+pub struct Http2 {
+    sent: Http2Sent,
+    windows: Windows,
+    /// Room to write frames.
+    frames: Vec<u8>,
+    /// How many requests this thread knows to be drawn.
+    drawn: u64,
+    /// Why the last connection was refused, or broken off with nothing outstanding.
+    refusal: Option<OpenError>,
+    violation: Class,
+}
+
+/// What is sent.
+#[derive(Clone, Debug)]
+pub enum Http2Sent {
+    /// The same request always.
+    Alike(Template, Rules),
+    /// Requests that differ.
+    Several(Arc<Requests>),
+}
+
+impl Http2 {
+    /// Connections that send this, and permit their peers such windows.
+    #[must_use]
+    pub fn new(sent: Http2Sent, windows: Windows) -> Self {
+        let (frames, violation) = (Vec::new(), Class::Unsolicited);
+        Http2 { sent, windows, frames, drawn: 0, refusal: None, violation }
+    }
+
+    /// Keeps why a connection is of no use.
+    #[cold]
+    fn note_fault(&mut self, client: &Client<Tag>) {
+        let why = client.why_broken();
+        self.violation =
+            why.and_then(|(ending, _)| class_of_ending(ending)).unwrap_or(Class::Unsolicited);
+        let why = why.map_or("the peer says what nobody asked for", |(_, why)| why);
+        self.refusal = Some(OpenError { class: self.violation, why: why.to_owned() });
+    }
+}
+
+impl Protocol for Http2 {
+    type Client = Client<Tag>;
+
+    fn requests(&self) -> Option<Arc<Requests>> {
+        match &self.sent {
+            Http2Sent::Alike(..) => None,
+            Http2Sent::Several(requests) => Some(Arc::clone(requests)),
+        }
+    }
+
+    fn peer_closes(&self) -> bool {
+        false
+    }
+
+    fn open(&mut self, client: &mut Client<Tag>, _key: u32, output: &mut Vec<u8>) -> bool {
+        client.open(self.windows, output);
+        true
+    }
+
+    fn refusal(&mut self) -> OpenError {
+        let unknown = || OpenError {
+            class: Class::H2Protocol,
+            why: "the peer's SETTINGS did not come".into(),
+        };
+        self.refusal.take().unwrap_or_else(unknown)
+    }
+
+    fn unusable(&self) -> Unusable {
+        Unusable {
+            ended: "before it sent the SETTINGS that HTTP/2 begins with",
+            late: "the SETTINGS that HTTP/2 begins with did not come in time",
+        }
+    }
+
+    fn violation(&self) -> Class {
+        self.violation
+    }
+
+    #[inline]
+    fn handle_input(
+        &mut self,
+        client: &mut Client<Tag>,
+        input: Input<'_>,
+        output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
+        let Input { now_ns, drawn, bytes, .. } = input;
+        self.drawn = drawn;
+        let disposition = match &self.sent {
+            Http2Sent::Alike(_, rules) => {
+                client.handle_input(now_ns, bytes, rules, output, on_outcome)
+            }
+            Http2Sent::Several(requests) => {
+                let by = ByTarget { requests, drawn };
+                client.handle_input(now_ns, bytes, &by, output, on_outcome)
+            }
+        };
+        if matches!(disposition, Disposition::Refused | Disposition::Unsolicited) {
+            self.note_fault(client);
+        }
+        disposition
+    }
+
+    fn handle_end(
+        &mut self,
+        client: &mut Client<Tag>,
+        end: ConnectionEnd,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) {
+        let ConnectionEnd { now_ns, drawn, how } = end;
+        match &self.sent {
+            Http2Sent::Alike(_, rules) => client.handle_end(now_ns, how, rules, on_outcome),
+            Http2Sent::Several(requests) => {
+                client.handle_end(now_ns, how, &ByTarget { requests, drawn }, on_outcome);
+            }
+        }
+    }
+
+    #[inline]
+    fn waits_to_write(&self, client: &Client<Tag>) -> bool {
+        client.waits_to_write()
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        client: &mut Client<Tag>,
+        _count: usize,
+        drawn: u64,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        self.drawn = drawn;
+        self.send_waiting(client, carrier)
+    }
+
+    #[inline]
+    fn send_waiting(
+        &mut self,
+        client: &mut Client<Tag>,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        let mut sent = 0;
+        while client.waits_to_write() && carrier.has_room() {
+            self.frames.clear();
+            match &self.sent {
+                Http2Sent::Alike(template, _) => {
+                    client.write(template, WRITTEN_AT_ONCE_BYTES, &mut self.frames);
+                }
+                Http2Sent::Several(requests) => {
+                    let by = ByTarget { requests, drawn: self.drawn };
+                    client.write(&by, WRITTEN_AT_ONCE_BYTES, &mut self.frames);
+                }
+            }
+            carrier.send(&self.frames);
+            sent += self.frames.len();
+        }
+        sent
+    }
+}

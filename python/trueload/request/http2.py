@@ -1,0 +1,80 @@
+"""What the flags of HTTP/2 mean: the version, streams, and windows. Pure.
+
+Must not know how frames are written, or what a load is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+from trueload.errors import UserError
+from trueload.protocol.plan import WindowsPlan
+from trueload.request.values import Tls
+from trueload.units import parse_size
+
+Version = Literal["1.1", "2"]
+"""What may be asked for."""
+WINDOW_FIRST = 65_535
+WINDOW_MOST = 2**31 - 1
+PROFILES = {
+    "rfc": WindowsPlan(stream_window=WINDOW_FIRST, connection_window=WINDOW_FIRST),
+    "browser": WindowsPlan(stream_window=6 * 2**20, connection_window=15 * 2**20),
+    "unlimited": WindowsPlan(stream_window=WINDOW_MOST, connection_window=WINDOW_MOST),
+}
+"""Windows by name. Those of RFC 9113 hold until a peer says otherwise; the browser is Chrome."""
+ALPN = ("h2",)
+
+
+def window_of_stream(text: str) -> int:
+    """``--window``. Raises ``ValueError``."""
+    return _window(text, 1, lambda profile: profile.stream_window)
+
+
+def window_of_connection(text: str) -> int:
+    """``--connection-window``. Raises ``ValueError``."""
+    return _window(text, WINDOW_FIRST, lambda profile: profile.connection_window)
+
+
+def _window(text: str, least: int, of_profile: Callable[[WindowsPlan], int]) -> int:
+    if text in PROFILES:
+        return of_profile(PROFILES[text])
+    try:
+        size = parse_size(text)
+    except ValueError:
+        raise ValueError(f"'{text}' is neither a size nor {', '.join(PROFILES)}") from None
+    if not least <= size <= WINDOW_MOST:
+        raise ValueError(f"'{text}' is not from {least:,} B to 2 GiB less 1 B")
+    return size
+
+
+def make_http2(
+    version: Version | None,
+    *,
+    streams: int | None,
+    window: int | None,
+    connection_window: int | None,
+) -> WindowsPlan | None:
+    """The plan of HTTP/2; None for HTTP/1.1. Raises ``UserError``."""
+    if version == "2":
+        browser = PROFILES["browser"]
+        return WindowsPlan(
+            stream_window=browser.stream_window if window is None else window,
+            connection_window=(
+                browser.connection_window if connection_window is None else connection_window
+            ),
+        )
+    given = {
+        "--streams": streams,
+        "--window": window,
+        "--connection-window": connection_window,
+    }
+    for flag in (flag for flag, value in given.items() if value is not None):
+        raise UserError(f"{flag} is of HTTP/2, and requests go over HTTP/1.1", "add --http 2")
+    return None
+
+
+def over_http2(tls: Tls) -> Tls:
+    """TLS that offers HTTP/2 alone, and takes no other answer."""
+    return replace(tls, alpn=ALPN, alpn_required=True)

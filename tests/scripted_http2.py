@@ -1,0 +1,92 @@
+"""A server of HTTP/2 that does what a test says, frame by frame; it decodes no header block."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY = 0, 1, 3, 4, 7
+END_STREAM, ACK, END_HEADERS = 1, 1, 4
+OK = b"\x88"  # :status 200, from the static table
+
+
+def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
+    """One frame."""
+    return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
+
+
+def settings(**values: int) -> bytes:
+    """SETTINGS; ``streams`` are those permitted at once, ``window`` that of each stream."""
+    numbers = {"streams": 3, "window": 4}
+    payload = b"".join(struct.pack(">HI", numbers[name], values[name]) for name in values)
+    return frame(SETTINGS, 0, 0, payload)
+
+
+def answer(stream: int) -> bytes:
+    """A whole answer."""
+    return frame(HEADERS, END_HEADERS, stream, OK) + frame(DATA, END_STREAM, stream, b"hello")
+
+
+@dataclass
+class Seen:
+    """What came on all connections."""
+
+    connections: int = 0
+    requests: int = 0
+    resets: int = 0
+    body_bytes: int = 0
+
+
+@dataclass
+class Http2Peer:
+    """Serves until the test ends. ``begins`` are its first words; ``says`` gives what it says when
+    a request of a number on its connection, from 1, is whole; None closes the connection."""
+
+    says: Callable[[int, int], bytes | None]
+    begins: bytes = settings()
+    seen: Seen = field(default_factory=Seen)
+
+    def __post_init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            connection, _ = self._socket.accept()
+            self.seen.connections += 1
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.sendall(self.begins)
+            requests = 0
+            for kind, flags, stream, payload in frames(connection):
+                if kind == SETTINGS and not flags & ACK:
+                    connection.sendall(frame(SETTINGS, ACK, 0))
+                self.seen.resets += kind == RST_STREAM
+                if kind == DATA:
+                    self.seen.body_bytes += len(payload)
+                if kind not in (DATA, HEADERS) or not flags & END_STREAM:
+                    continue
+                requests += 1
+                self.seen.requests += 1
+                said = self.says(requests, stream)
+                if said is None:
+                    return
+                connection.sendall(said)
+
+
+def frames(connection: socket.socket) -> Iterator[tuple[int, int, int, bytes]]:
+    """What the client says behind its preface, up to its end."""
+    read = connection.makefile("rb")
+    assert read.read(len(PREFACE)) == PREFACE
+    while len(head := read.read(9)) == 9:
+        kind, flags, stream = struct.unpack(">BBI", head[3:])
+        yield kind, flags, stream, read.read(int.from_bytes(head[:3], "big"))

@@ -1,0 +1,178 @@
+"""``trueload http --http 2`` as a user runs it, against servers that are right and wrong."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import Any
+
+import pytest
+from harness import Trueload, start_server
+from scripted_http2 import (
+    DATA,
+    END_HEADERS,
+    GOAWAY,
+    HEADERS,
+    OK,
+    RST_STREAM,
+    Http2Peer,
+    answer,
+    frame,
+    settings,
+)
+
+FEW = ("--http", "2", "--requests", "100", "-c", "2", "--streams", "5", "--json", "-")
+
+
+def measured(trueload: Trueload, peer: Http2Peer, *more: str) -> Any:
+    return trueload.run("http", peer.url, *FEW, *more).json()
+
+
+@pytest.mark.parametrize("more", [(), ("--rate", "1k/s"), ("--driver", "epoll"), ("--close",)])
+def test_every_request_is_answered_on_a_stream_of_its_own(
+    trueload: Trueload, more: tuple[str, ...]
+) -> None:
+    peer = Http2Peer(lambda _, stream: answer(stream))
+    streams = ("--streams", "1") if "--close" in more else ()
+    record = measured(trueload, peer, *more, *streams)
+    assert (record["counts"]["ok"], record["counts"]["failed"]) == (100, {})
+    assert (peer.seen.requests, peer.seen.resets) == (100, 0)
+    assert peer.seen.connections == (100 if "--close" in more else 2)
+    assert record["plan"]["generate"]["http2"] == {
+        "stream_window": 6 * 2**20,
+        "connection_window": 15 * 2**20,
+    }
+
+
+def test_what_goaway_excludes_is_asked_again_on_another_connection(trueload: Trueload) -> None:
+    def says(number: int, stream: int) -> bytes:
+        if number == 10:
+            return answer(stream) + frame(GOAWAY, 0, 0, stream.to_bytes(4, "big") + bytes(4))
+        return answer(stream) if number < 10 else b""
+
+    peer = Http2Peer(says)
+    record = measured(trueload, peer, "--streams", "8")
+    assert (record["counts"]["ok"], record["counts"]["failed"]) == (100, {})
+    assert peer.seen.connections >= 10
+    assert record["counts"]["stale"] > 0
+
+
+@pytest.mark.parametrize("code", [0, 8])
+def test_a_reset_in_mid_body_is_a_failure_whatever_its_code(trueload: Trueload, code: int) -> None:
+    def says(_: int, stream: int) -> bytes:
+        begun = frame(HEADERS, END_HEADERS, stream, OK) + frame(DATA, 0, stream, b"half")
+        return begun + frame(RST_STREAM, 0, stream, code.to_bytes(4, "big"))
+
+    peer = Http2Peer(says)
+    record = measured(trueload, peer)
+    assert (record["counts"]["ok"], record["counts"]["failed"]) == (0, {"h2.stream": 100})
+    assert peer.seen.connections == 2, "the connections live"
+
+
+def test_a_stream_that_never_ends_is_out_of_time_once_and_reset(trueload: Trueload) -> None:
+    def says(_: int, stream: int) -> bytes:
+        return frame(HEADERS, END_HEADERS, stream, OK)
+
+    peer = Http2Peer(says)
+    record = measured(trueload, peer, "--requests", "20", "--timeout", "200ms")
+    assert record["counts"]["failed"] == {"timeout.total": 20}
+    assert (peer.seen.connections, peer.seen.resets) == (2, 20)
+
+
+def test_a_server_that_permits_one_stream_is_obeyed_and_the_wait_counts(
+    trueload: Trueload,
+) -> None:
+    peer = Http2Peer(lambda _, stream: answer(stream), begins=settings(streams=1))
+    record = measured(trueload, peer)
+    assert (record["counts"]["ok"], record["counts"]["failed"]) == (100, {})
+
+
+def test_a_server_that_permits_no_stream_lets_all_run_out_of_time(trueload: Trueload) -> None:
+    peer = Http2Peer(lambda _, stream: answer(stream), begins=settings(streams=0))
+    record = measured(trueload, peer, "--requests", "10", "--timeout", "200ms")
+    assert record["counts"]["failed"] == {"timeout.first_byte": 10}
+    assert peer.seen.requests == 0
+
+
+def test_a_body_is_sent_as_far_as_the_window_goes(trueload: Trueload) -> None:
+    def says(_: int, stream: int) -> bytes:
+        return answer(stream)
+
+    peer = Http2Peer(says, begins=settings(window=1000))
+    words = ("--requests", "10", "--body", "x" * 1000, "--method", "POST")
+    record = measured(trueload, peer, *words)
+    assert record["counts"]["ok"] == 10
+    assert peer.seen.body_bytes == 10_000
+
+
+def closes_at_once(connection: socket.socket) -> None:
+    connection.recv(1000)  # all of it: else its kernel sends a reset
+
+
+def speaks_http1(connection: socket.socket) -> None:
+    connection.recv(1000)  # all of it: else its kernel sends a reset
+    connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+
+
+def says_nothing(connection: socket.socket) -> None:
+    while connection.recv(1000):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("behaves", "error"),
+    [
+        (closes_at_once, "closed the connection before it sent the SETTINGS"),
+        (speaks_http1, "h2.protocol: the peer answers in HTTP/1"),
+        (says_nothing, "timeout.first_byte: the SETTINGS that HTTP/2 begins with did not come"),
+    ],
+)
+def test_a_server_that_does_not_speak_it_is_told_with_a_hint(
+    trueload: Trueload, behaves: Any, error: str
+) -> None:
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            connection, _ = server.accept()
+            with connection:
+                behaves(connection)
+
+    threading.Thread(target=serve, daemon=True).start()
+    url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+    done = trueload.run("http", url, *FEW, "-c", "1", "--timeout", "300ms")
+    assert done.code == 3, done
+    assert error in done.err
+    assert "does not speak HTTP/2 to us; try --http 1.1" in done.err
+
+
+def test_over_tls_another_protocol_than_h2_is_refused(trueload: Trueload) -> None:
+    server = start_server(trueload, "--tls")
+    url = server.url.replace("http://", "https://")
+    done = trueload.run("http", url, *FEW, "--insecure")
+    assert done.code == 3, done
+    assert "tls.alpn" in done.err
+    assert set(done.json()["counts"]["failed"]) == {"tls.alpn"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "error", "hint"),
+    [
+        (("--streams", "4"), "--streams is of HTTP/2, and requests go over HTTP/1.1", "--http 2"),
+        (("--http", "1.1", "--window", "1MiB"), "--window is of HTTP/2", "--http 2"),
+        (("--http", "2", "--streams", "0"), "'0' is not from 1 to", "--help"),
+        (("--http", "2", "--pipeline", "4"), "--pipeline is of HTTP/1.1", "--streams N"),
+        (("--http", "2", "--streams", "4", "--close"), "exclude each other", "keep one"),
+        (("--http", "2", "--window", "0"), "'0' is not from 1 B", "--help"),
+        (("--http", "2", "--connection-window", "1KiB"), "is not from 65,535 B", "--help"),
+        (("--http", "2", "--window", "firefox"), "neither a size nor rfc", "--help"),
+        (("-m", "4"), "has no flag -m", "--http 2 --streams N"),
+    ],
+)
+def test_what_does_not_go_together_is_one_line_and_a_hint(
+    trueload: Trueload, flags: tuple[str, ...], error: str, hint: str
+) -> None:
+    done = trueload.run("http", "http://127.0.0.1:1/", *flags)
+    assert done.code == 2, done
+    lines = done.err.strip().splitlines()
+    assert (len(lines), error in lines[0], hint in lines[1]) == (2, True, True), done
