@@ -351,11 +351,15 @@ CASES: dict[str, list[Case]] = {
     ],
     "starvation": [
         ("nobody waited", {}, "pass", "no slot waited 1.00 s"),
-        ("a wait under a second", {"slots": slots(long_waits_ns=(999_999_999,))}, "pass", ""),
+        ("a wait under a second, then an answer", {"slots": slots(long_waits_ns=(999_999_999,)),
+         "service_ns": replace(GOOD.service_ns, max=999_999_999)}, "pass", ""),
+        ("a wait under a second, then none", {"slots": slots(long_waits_ns=(999_999_999,))},
+         "fail", "1 of 10 slots got no answer any more, for 1,000 ms"),
         (
             "a wait under a hundred medians",
             {
                 "latency_ns": distribution(histogram((20_000_000, OK))),
+                "service_ns": replace(GOOD.service_ns, max=1_900_000_000),
                 "slots": slots(long_waits_ns=(1_900_000_000,)),
             },
             "pass",
