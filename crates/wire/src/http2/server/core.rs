@@ -19,7 +19,7 @@ const LIST_BYTES: usize = 256 * 1024;
 const KNOWN_BYTES: usize = 1024;
 /// Frames that bring no request further, one behind the other; more are meant to keep a server busy.
 const IDLE_FRAMES_MOST: u32 = 10_000;
-/// Requests that a client has reset, less those that were answered.
+/// Requests that were reset, by either side, less those that were answered.
 const RESETS_MOST: u32 = 10_000;
 /// `:status: 100`, written out with the name of the static table.
 const CONTINUE: &[u8] = b"\x08\x03100";
@@ -199,6 +199,16 @@ impl<M: Copy> Core<M> {
         Ok(())
     }
 
+    /// A request was reset, by its client or because it cannot be answered.
+    fn count_reset(&mut self) -> Result<(), Violation> {
+        self.resets += 1;
+        if self.resets > RESETS_MOST {
+            let why = "requests that are reset come without end";
+            return Err(Violation::of_connection(ErrorCode::EnhanceYourCalm, why));
+        }
+        Ok(())
+    }
+
     /// A block is whole: it begins a request, or ends one as its trailers.
     #[inline]
     fn handle_block(
@@ -239,15 +249,16 @@ impl<M: Copy> Core<M> {
         if self.streams.open.len() >= self.config.streams as usize {
             self.streams.note_reset(stream);
             write_reset(out, stream, ErrorCode::RefusedStream);
+            self.count_reset()?;
             return Ok(Some(Event::Refused));
         }
         let (made, facts) = match head {
             Ok(head) if !self.self_dependent => head,
-            _ => return Ok(self.malformed(stream, out)),
+            _ => return self.malformed(stream, out),
         };
         if end_stream {
             if facts.length.is_some_and(|length| length > 0) {
-                return Ok(self.malformed(stream, out));
+                return self.malformed(stream, out);
             }
             self.idle_frames = 0;
             self.current = Some((stream, made));
@@ -321,28 +332,29 @@ impl<M: Copy> Core<M> {
             return self.refuse(stream, STREAM_CLOSED.code, STREAM_CLOSED.why, out);
         }
         if !end_stream || self.fields.finish().is_err() {
-            return Ok(self.malformed(stream, out));
+            return self.malformed(stream, out);
         }
-        Ok(self.end_request(stream, out))
+        self.end_request(stream, out)
     }
 
     /// The body of a request has ended.
-    fn end_request(&mut self, stream: u32, out: &mut Vec<u8>) -> Option<Event<M>> {
-        let open = self.streams.open.get_mut(&stream)?;
+    fn end_request(&mut self, stream: u32, out: &mut Vec<u8>) -> Told<M> {
+        let Some(open) = self.streams.open.get_mut(&stream) else { return Ok(None) };
         if open.length.is_some_and(|length| length != open.received) {
             return self.malformed(stream, out);
         }
         open.phase = Phase::Waiting;
         self.waiting += 1;
         self.idle_frames = 0;
-        Some(Event::Request { stream, made: open.made })
+        Ok(Some(Event::Request { stream, made: open.made }))
     }
 
-    fn malformed(&mut self, stream: u32, out: &mut Vec<u8>) -> Option<Event<M>> {
+    fn malformed(&mut self, stream: u32, out: &mut Vec<u8>) -> Told<M> {
         self.streams.open.remove(&stream);
         self.streams.note_reset(stream);
         write_reset(out, stream, ErrorCode::ProtocolError);
-        Some(Event::Malformed)
+        self.count_reset()?;
+        Ok(Some(Event::Malformed))
     }
 
     /// A mistake on a stream: resets it; on one that has not begun it is the connection's.
@@ -355,6 +367,7 @@ impl<M: Copy> Core<M> {
     ) -> Told<M> {
         if let Some(open) = self.streams.open.get(&stream) {
             let phase = open.phase;
+            self.count_reset()?;
             self.reset(stream, code, out);
             return Ok(match phase {
                 Phase::Reading => Some(Event::Malformed),
@@ -409,10 +422,10 @@ impl<M: Copy> Core<M> {
         }
         open.received += bytes.len() as u64;
         if open.length.is_some_and(|length| open.received > length) {
-            return Ok(self.malformed(stream, out));
+            return self.malformed(stream, out);
         }
         if end_stream {
-            return Ok(self.end_request(stream, out));
+            return self.end_request(stream, out);
         }
         match bytes {
             [] => self.count_idle()?,
@@ -429,11 +442,7 @@ impl<M: Copy> Core<M> {
             self.count_idle()?;
             return Ok(None);
         };
-        self.resets += 1;
-        if self.resets > RESETS_MOST {
-            let why = "requests are reset without end";
-            return Err(Violation::of_connection(ErrorCode::EnhanceYourCalm, why));
-        }
+        self.count_reset()?;
         if open.phase != Phase::Waiting {
             return Ok(None);
         }

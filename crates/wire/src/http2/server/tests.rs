@@ -459,6 +459,14 @@ fn nothing_may_be_sent_without_end() {
         !play.broken()
     });
     assert!((9_000..11_000).contains(&resets.count()), "requests that are reset at once");
+    for (sentence, streams, fields) in [("refused", 0, &GET[..]), ("malformed", 9, &GET[..1])] {
+        let mut play = Play::waiting(Config { streams, ..Config::default() }).opened();
+        let sent = (0..20_000).take_while(|nth| {
+            play.hear(&headers(1 + 2 * nth, fields, true));
+            !play.broken()
+        });
+        assert!((9_000..11_000).contains(&sent.count()), "requests that are {sentence}");
+    }
     let mut play = Play::waiting(Config::default()).opened();
     play.hear(&raw(Kind::Headers, 1, 1, &[]));
     let frames = (0..20_000).take_while(|_| {
