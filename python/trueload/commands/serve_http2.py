@@ -4,12 +4,11 @@ only HTTP/2 can do wrong on purpose. Must not know how a server is run."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from trueload.commands.options import option_parser
+from trueload.commands.options import HttpVersion, option_parser
 from trueload.errors import UserError
 from trueload.protocol.option import positive_count, positive_span
 from trueload.protocol.plan import ServeHttp2
@@ -17,17 +16,11 @@ from trueload.units import parse_share
 
 COUNT_MAX = 2**32 - 1
 STREAMS = 1000
-
-
-class HttpChoice(StrEnum):
-    """The newest version of HTTP that a server speaks."""
-
-    HTTP_1_1 = "1.1"
-    HTTP_2 = "2"
+"""At once on each connection, unless --max-streams says otherwise."""
 
 
 HttpOption = Annotated[
-    HttpChoice | None,
+    HttpVersion | None,
     typer.Option(
         "--http",
         help="The newest version of HTTP to speak. With 2, HTTP/1.1 too on the same port: over TLS"
@@ -97,10 +90,10 @@ class StreamFaults:
 
 
 def read_http2(
-    http: HttpChoice | None, max_streams: int | None, faults: StreamFaults
+    http: HttpVersion | None, max_streams: int | None, faults: StreamFaults
 ) -> ServeHttp2 | None:
     """What is permitted over HTTP/2; None if it is not spoken. Raises ``UserError``."""
-    if http is HttpChoice.HTTP_2:
+    if http is HttpVersion.TWO:
         return ServeHttp2(max_streams=STREAMS if max_streams is None else max_streams)
     given = {
         "--max-streams": max_streams is not None,

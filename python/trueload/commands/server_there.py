@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from trueload.commands.job import Job
 from trueload.commands.serve import POLL_S, SERVERS, Serving, begin, end
+from trueload.commands.serve_http2 import STREAMS
 from trueload.engines.engine import Engine, EngineError, find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.machine.accounting import ProcessTree
@@ -22,6 +23,8 @@ from trueload.places.named import Here, ServerHost
 from trueload.places.open import open_place
 from trueload.protocol.plan import (
     Serve,
+    ServeHttp,
+    ServeHttp2,
 )
 from trueload.request.route import UNIX
 from trueload.runner.remote_agent import RemoteAgent
@@ -72,11 +75,14 @@ def serve_plan(kind: str, spec: TrialSpec, host: ServerHost) -> Serve:
             f"--server-place starts a plain server at an address, without {what}",
             "use a plain URL, or start the server there with `trueload serve`",
         )
+    service = SERVERS[kind].service_for(spec.exchange)
+    if isinstance(service, ServeHttp) and spec.http2 is not None:
+        service = service.model_copy(update={"http2": ServeHttp2(max_streams=STREAMS)})
     return Serve(
         listen=address,
         threads=len(host.cpus) if host.cpus else 1,
         cpus=host.cpus or (),
-        service=SERVERS[kind].service_for(spec.exchange),
+        service=service,
     )
 
 
