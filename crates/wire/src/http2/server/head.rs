@@ -40,6 +40,8 @@ pub(super) struct Fields {
     trailers: bool,
     method: String,
     path: String,
+    authority: String,
+    host: Option<String>,
     length: Option<u64>,
     expects_continue: bool,
     malformed: Option<&'static str>,
@@ -88,6 +90,11 @@ impl Fields {
         if connect && self.seen != expected {
             return Err("CONNECT with a scheme or a path");
         }
+        // RFC 9113 §8.3.1.
+        let host = self.host.as_deref().filter(|_| !self.authority.is_empty());
+        if host.is_some_and(|host| !is_same_host(host, &self.authority)) {
+            return Err("a Host that is not the :authority");
+        }
         let (length, expects_continue) = (self.length, self.expects_continue);
         let head = RequestHead { method: &self.method, target: &self.path };
         Ok((head, Facts { length, expects_continue }))
@@ -114,6 +121,11 @@ impl Fields {
             | b"upgrade" => Err("a field that is about the connection"),
             b"te" if !value.eq_ignore_ascii_case(b"trailers") => Err("a TE that is not trailers"),
             b"content-length" if !self.trailers => self.content_length(value),
+            b"host" if self.host.is_some() => Err("a second Host"),
+            b"host" => {
+                self.host = Some(String::from_utf8_lossy(value).into_owned());
+                Ok(())
+            }
             b"expect" if value.eq_ignore_ascii_case(b"100-continue") => {
                 self.expects_continue = true;
                 Ok(())
@@ -146,6 +158,7 @@ impl Fields {
                 return Err("a :path that does not begin with a slash");
             }
             seen::PATH => self.path.push_str(text),
+            seen::AUTHORITY => self.authority.push_str(text),
             _ => {}
         }
         Ok(())
@@ -160,6 +173,15 @@ impl Fields {
         self.length = Some(number.ok_or("the content-length is not a number")?);
         Ok(())
     }
+}
+
+/// Whether two names, each perhaps with a port that need not be said, are of the same server.
+fn is_same_host(one: &str, other: &str) -> bool {
+    let bare = |name: &'_ str| -> usize {
+        let port = [":80", ":443"].iter().find(|port| name.ends_with(**port));
+        name.len() - port.map_or(0, |port| port.len())
+    };
+    one[..bare(one)].eq_ignore_ascii_case(&other[..bare(other)])
 }
 
 #[cfg(test)]
@@ -242,6 +264,26 @@ mod tests {
         let connect = [(":method", "CONNECT"), (":authority", "h"), (":path", "/")];
         assert_eq!(read(&connect, false), Err("CONNECT with a scheme or a path"));
         assert!(read(&[(":method", "")], false).is_err());
+    }
+
+    #[test]
+    fn a_host_beside_the_authority_has_to_name_the_same_server() {
+        for (authority, host, same) in [
+            ("a.b:8080", "a.b:8080", true),
+            ("a.b", "A.B", true),
+            ("a.b:80", "a.b", true),
+            ("a.b", "a.b:443", true),
+            ("a.b", "b.a", false),
+            ("a.b:8080", "a.b", false),
+            ("a.b", "", false),
+        ] {
+            let fields = [&GET[..], &[(":authority", authority), ("host", host)]].concat();
+            assert_eq!(read(&fields, false).is_ok(), same, "{authority} {host}");
+        }
+        let alone = [&GET[..], &[("host", "x")]].concat();
+        assert!(read(&alone, false).is_ok());
+        let twice = [&alone[..], &[("host", "x")]].concat();
+        assert_eq!(read(&twice, false), Err("a second Host"));
     }
 
     #[test]
