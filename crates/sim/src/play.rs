@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use trueload_drive::{Address, Program};
 use trueload_engine::generator::{
     Broadcast, Broadcasting, Config, Generator, Http, Protocol as Spoken, Report, Requests, Target,
-    TcpEcho, UdpEcho, WsEcho,
+    TcpEcho, Text, UdpEcho, WsEcho,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Mix, Stop};
@@ -126,7 +126,7 @@ fn several(scenario: &Scenario, plan: &HttpPlan, rules: &Rules) -> Arc<Requests>
         }
         let body = (plan.method == "POST").then_some(&b"name=value"[..]);
         let texts = Texts { method: plan.method, path: "/", headers: &headers, body };
-        Target { template: Template::filled(&texts), rules: rules.clone() }
+        Target { text: Text::Http1(Template::filled(&texts)), rules: rules.clone() }
     };
     let targets = vec![target(false), target(true), target(false)];
     let order = Mix::new(&[2, 1, 1]).expect("weights");
