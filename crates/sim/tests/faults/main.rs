@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use trueload_engine::generator::{Http, Protocol, Requests, Target, TcpEcho, WsEcho};
+use trueload_engine::generator::{Http, Protocol, Requests, Target, TcpEcho, Text, WsEcho};
 use trueload_load::{Load, Mix, Stop, refill};
 use trueload_meter::{IdleClosed, Meter, TargetMeter};
 use trueload_sim::kernel::Setups;
@@ -161,7 +161,7 @@ fn several_of(case: &Case, rules: &Rules) -> Arc<Requests> {
             .collect();
         let body = case.body.as_deref().map(str::as_bytes);
         let texts = Texts { method: &case.method, path: "/", headers: &headers, body };
-        Target { template: Template::filled(&texts), rules: rules.clone() }
+        Target { text: Text::Http1(Template::filled(&texts)), rules: rules.clone() }
     };
     let order = Mix::new(&[2, 1, 1]).unwrap();
     Arc::new(Requests::new(
