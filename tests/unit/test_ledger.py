@@ -45,7 +45,7 @@ def test_an_ordinary_broadcast_is_valid_and_says_which_checks_are_not_for_it() -
     assert not_applicable == {
         *("stale", "littles-law", "send-lag", "rate-reached", "backlog", "fairness", "stall"),
         *("server-idle", "quantile-width", "both-ends", "over-pool", "host-bias", "clocks"),
-        *("cpu-limit", "subject-cpu-limit", "slow-connections", "predicted", "varying"),
+        *("cpu-limit", "subject-cpu-limit", "slow-connections", "predicted", "varying", "window"),
     }
     assert all(each.why for each in record.checks)
 
