@@ -195,6 +195,8 @@ mod tests {
     }
 
     proptest! {
+        // Each case fills a million moments three times over, which takes a debug build a third of a second.
+        #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
         fn cells_of_two_threads_are_those_of_one(
             mut times_ns in prop::collection::vec((0u64..200 * S, any::<bool>()), 1..200),
