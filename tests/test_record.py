@@ -147,10 +147,13 @@ def test_stalls_and_slow_bodies_with_an_end_are_answers() -> None:
 def test_a_server_that_says_that_it_closes_is_connected_to_again() -> None:
     counts, seen = counts_against(failing(close_after=10), connections=4, requests=400)
     assert counts["failed"] == {}
-    assert (counts["ok"], seen.ok, seen.faults) == (400, 400, {"close": 40})
+    assert (counts["ok"], seen.ok) == (400, 400)
     used = seen.requests_per_connection
     assert used is not None
-    assert (used.count, used.max) == (40, 10)
+    # Whichever is free takes the next request, so that the last of each of the four may have fewer.
+    assert (used.max, used.count in range(40, 44)) == (10, True)
+    assert seen.faults == {"close": seen.faults["close"]}
+    assert seen.faults["close"] in range(37, 41)
 
 
 def test_a_close_without_a_word_costs_at_most_the_request_on_its_way() -> None:

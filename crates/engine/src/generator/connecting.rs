@@ -370,9 +370,12 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         let now_ns = net.now_ns();
-        let sending = self.book.sending(now_ns).is_some_and(|(_, phase)| phase.has_more());
         let state = &mut self.slots[key].state;
-        if state.waiting_again() == 0 && !(sending && state.quota > 0) {
+        let (again, quota) = (state.waiting_again() > 0, state.quota);
+        let mut needed = || {
+            quota > 0 && self.book.sending(now_ns).is_some_and(|(_, phase)| phase.needs_another())
+        };
+        if !(again || needed()) {
             // Nobody misses this connection, so it is not down.
             if let Some(Trouble { lost: Some((_, orderly)), .. }) = state.had_trouble() {
                 *orderly = true;

@@ -100,6 +100,8 @@ pub(super) struct Phase {
     pub(super) open: u64,
     /// Requests that this thread's slots have still to send, whichever is free; without bound under a duration.
     pub(super) quota: u64,
+    /// Of a number of requests under a closed loop: slots of this thread that may still send one.
+    pub(super) sharers: u64,
     /// When a request last ended well, or none was open or due.
     pub(super) hopeful_ns: u64,
     pub(super) settled_ns: u64,
@@ -144,6 +146,7 @@ impl Phase {
             stopped_ns: 0,
             open: 0,
             quota: u64::MAX,
+            sharers: 0,
             hopeful_ns: 0,
             settled_ns: 0,
             next_tick_ns: u64::MAX,
@@ -219,6 +222,19 @@ impl Phase {
     #[inline]
     pub(super) fn has_more(&self) -> bool {
         self.quota > 0 || !matches!(self.share.load, Load::Closed { .. })
+    }
+
+    /// Whether a slot without a connection needs one to send something: where the others that are free suffice for what is
+    /// left, it leaves that to them, and is told apart from these from now on.
+    pub(super) fn needs_another(&mut self) -> bool {
+        let counted = matches!(self.share.load, Load::Closed { .. })
+            && matches!(self.share.stop, Stop::Requests(_));
+        let free = self.sharers.saturating_sub(self.open);
+        if !counted || (self.quota > 0 && self.quota >= free) {
+            return true;
+        }
+        self.sharers = self.sharers.saturating_sub(1);
+        false
     }
 
     /// How many requests a slot may take at first: of a number of requests no more than its share, so that each slot has

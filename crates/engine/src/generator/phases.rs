@@ -144,7 +144,7 @@ impl<P: Protocol> Generator<P> {
     }
 
     fn give_quotas(&mut self, index: usize, phase_share: &PhaseShare) {
-        let sum = self.slots.give_quotas(&self.config, phase_share);
+        let (sum, sharers) = self.slots.give_quotas(&self.config, phase_share);
         if let Stop::Requests(total) = phase_share.stop {
             let phase = &mut self.book.phases[index];
             let (thread, threads) = (self.config.thread, self.config.threads);
@@ -152,7 +152,7 @@ impl<P: Protocol> Generator<P> {
             let those = phase_share.threads_that_send(threads);
             let mine = if thread < those { share(total, those.into(), thread.into()) } else { 0 };
             let closed_loop = matches!(phase_share.load, Load::Closed { .. });
-            phase.quota = if closed_loop { sum } else { mine };
+            (phase.quota, phase.sharers) = (if closed_loop { sum } else { mine }, sharers);
             phase.meter.scheduled = phase.quota;
         }
     }

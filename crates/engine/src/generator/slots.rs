@@ -171,11 +171,11 @@ impl<C: Exchange<Tag> + Default> Slots<C> {
         self[key].due_ns(self.timeout_ns) <= now_ns
     }
 
-    /// Say which slots may send in a phase that starts; returns how many requests are for these to share: whichever is
-    /// free takes the next one, so that a slow answer holds up no others.
-    pub(super) fn give_quotas(&mut self, config: &Config, phase_share: &PhaseShare) -> u64 {
+    /// Say which slots may send in a phase that starts; returns how many requests are for these to share, and how many slots
+    /// they are: whichever is free takes the next one, so that a slow answer holds up no others.
+    pub(super) fn give_quotas(&mut self, config: &Config, phase_share: &PhaseShare) -> (u64, u64) {
         let closed_loop = matches!(phase_share.load, Load::Closed { .. });
-        let mut sum = 0;
+        let (mut sum, mut sharers) = (0, 0);
         for (key, slot) in (0..).zip(&mut self.slots) {
             slot.state.asked = slot.client.outstanding() > 0;
             let global = config.global(key);
@@ -183,6 +183,7 @@ impl<C: Exchange<Tag> + Default> Slots<C> {
             let open = matches!(slot.state.connection, ConnectionState::Open { .. }) && sends;
             slot.state.open_since_ns = if open { phase_share.start_ns } else { NEVER };
             slot.state.quota = if sends { u64::MAX } else { 0 };
+            sharers += u64::from(sends);
             sum += match phase_share.stop {
                 Stop::Requests(total) if closed_loop && sends => {
                     share(total, u64::from(phase_share.senders()), u64::from(global))
@@ -190,7 +191,7 @@ impl<C: Exchange<Tag> + Default> Slots<C> {
                 _ => 0,
             };
         }
-        sum
+        (sum, sharers)
     }
 
     /// A phase stops at `at_ns`: enter into it how long each slot could have sent, and who was idle.
