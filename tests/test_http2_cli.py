@@ -158,10 +158,10 @@ def test_over_tls_another_protocol_than_h2_is_refused(trueload: Trueload) -> Non
 @pytest.mark.parametrize(
     ("flags", "error", "hint"),
     [
-        (("--streams", "4"), "--streams is of HTTP/2, and requests go over HTTP/1.1", "--http 2"),
-        (("--http", "1.1", "--window", "1MiB"), "--window is of HTTP/2", "--http 2"),
+        (("--streams", "4"), "--streams needs HTTP/2, but requests go over HTTP/1.1", "--http 2"),
+        (("--http", "1.1", "--window", "1MiB"), "--window needs HTTP/2", "--http 2"),
         (("--http", "2", "--streams", "0"), "'0' is not from 1 to", "--help"),
-        (("--http", "2", "--pipeline", "4"), "--pipeline is of HTTP/1.1", "--streams N"),
+        (("--http", "2", "--pipeline", "4"), "--pipeline is for HTTP/1.1", "--streams N"),
         (("--http", "2", "--streams", "4", "--close"), "exclude each other", "keep one"),
         (("--http", "2", "--window", "0"), "'0' is not from 1 B", "--help"),
         (("--http", "2", "--connection-window", "1KiB"), "is not from 65,535 B", "--help"),

@@ -15,10 +15,7 @@ import contextlib
 import hashlib
 import json
 import os
-import re
-import select
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -29,7 +26,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+# As a script it is run from anywhere; its neighbour is found from the top of the repository.
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from tools.conformance_server import READY_S, ROOT, serving
+
 LOCK = ROOT / "tools" / "autobahn.lock"
 FOLDER = ROOT / "target" / "conformance"
 
@@ -51,7 +51,6 @@ DRIVERS = ("io_uring", "epoll")
 NO_PYTHON = 77
 INSTALL_S = 600.0
 SUITE_S = 300.0
-READY_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -144,35 +143,8 @@ def install(python: Path) -> Suite:
 @contextlib.contextmanager
 def server(driver: str) -> Iterator[str]:
     """Our server, on one driver; gives the URL of its echo."""
-    command = [sys.executable, "-m", "trueload", "serve", "ws", "--listen", "127.0.0.1:0"]
-    env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
-    with subprocess.Popen(
-        [*command, "--driver", driver], stderr=subprocess.PIPE, env=env, start_new_session=True
-    ) as process:
-        try:
-            yield echo_url(process)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-def echo_url(process: subprocess.Popen[bytes]) -> str:
-    """Waits until the server says where it listens."""
-    assert process.stderr is not None
-    said = b""
-    until = time.monotonic() + READY_S
-    while (left_s := until - time.monotonic()) > 0:
-        if select.select([process.stderr], [], [], left_s)[0]:
-            more = os.read(process.stderr.fileno(), 4096)
-            said += more
-            if match := re.search(rb"listening on (ws://\S+)/ws\n", said):
-                return match[1].decode() + "/echo"
-            if not more:
-                break
-    raise SystemExit(f"the server did not start: {said.decode(errors='replace')}")
+    with serving("ws", "--driver", driver) as url:
+        yield url.removesuffix("/ws") + "/echo"
 
 
 def wait_until_it_listens(address: str, process: subprocess.Popen[bytes]) -> None:

@@ -11,20 +11,18 @@ Exit: 0 all passed, 1 a case failed, 77 the suite cannot be had (nothing was tes
 
 from __future__ import annotations
 
-import contextlib
 import os
-import re
-import select
 import shutil
-import signal
 import subprocess
 import sys
-import time
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
-ROOT = Path(__file__).resolve().parent.parent
+# As a script it is run from anywhere; its neighbour is found from the top of the repository.
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from tools.conformance_server import ROOT, serving
+
 MODULE = ROOT / "tools" / "h2spec"
 FOLDER = ROOT / "target" / "conformance"
 
@@ -34,7 +32,6 @@ DRIVERS = ("io_uring", "epoll")
 NOT_THERE = 77
 BUILD_S = 600.0
 SUITE_S = 300.0
-READY_S = 20.0
 
 
 def build() -> Path | None:
@@ -56,51 +53,18 @@ def build() -> Path | None:
     return None if built.returncode else suite
 
 
-@contextlib.contextmanager
-def server(*flags: str) -> Iterator[int]:
-    """Our server; gives the port that it listens on."""
-    command = [sys.executable, "-m", "trueload", "serve", "http", "--http", "2", *flags]
-    env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
-    with subprocess.Popen(
-        [*command, "--listen", "127.0.0.1:0"],
-        stderr=subprocess.PIPE,
-        env=env,
-        start_new_session=True,
-    ) as process:
-        try:
-            yield port_of(process)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-def port_of(process: subprocess.Popen[bytes]) -> int:
-    """Wait until the server says where it listens."""
-    assert process.stderr is not None
-    said = b""
-    until = time.monotonic() + READY_S
-    while (left_s := until - time.monotonic()) > 0:
-        if select.select([process.stderr], [], [], left_s)[0]:
-            more = os.read(process.stderr.fileno(), 4096)
-            said += more
-            if match := re.search(rb"listening on https?://127\.0\.0\.1:(\d+)/\n", said):
-                return int(match[1])
-            if not more:
-                break
-    raise SystemExit(f"the server did not start: {said.decode(errors='replace')}")
-
-
 def run(suite: Path, name: str, *flags: str) -> list[str]:
     """Run all cases against a server with these flags; what it did not pass, a line each."""
     report = FOLDER / f"h2spec-{name}.xml"
     report.unlink(missing_ok=True)
     tls = ["--tls", "--insecure"] if "--tls" in flags else []
-    with server(*flags) as port, (FOLDER / f"h2spec-{name}.log").open("wb") as log:
+    with (
+        serving("http", "--http", "2", *flags) as url,
+        (FOLDER / f"h2spec-{name}.log").open("wb") as log,
+    ):
+        port = str(urlsplit(url).port)
         subprocess.run(
-            [str(suite), "--strict", "--port", str(port), "--junit-report", str(report), *tls],
+            [str(suite), "--strict", "--port", port, "--junit-report", str(report), *tls],
             stdout=log,
             stderr=log,
             timeout=SUITE_S,

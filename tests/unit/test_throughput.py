@@ -57,7 +57,7 @@ def slots(took: Callable[[], float], before: float, window: float) -> Iterator[A
 
 
 def queue(before: float, window: float) -> Iterator[Answer]:
-    """Those of a server that answers one after the other, all slots being asked at once."""
+    """Answers of a server with one queue, when all slots ask at once."""
     for number in range(math.ceil(SLOTS * (before + window + 1))):
         read = (number + 1) / SLOTS - before
         sent = max(-before, read - 1)
@@ -126,8 +126,8 @@ def test_answers_of_any_times_count_alike_behind_a_warmup(ratio: float) -> None:
 
 
 def test_a_common_start_does_not_pass_for_speed() -> None:
-    """Of a load that begins with the window the short requests are answered first: counted from the
-    start, exponential times would give 5 % too much in ten answers a slot, a queue, too."""
+    """A load that begins with the window gets its short requests answered first. Counted from the
+    start, exponential times, and a queue, too, would give 5 % too much in ten answers a slot."""
     chance = Random(7)
     for window in (10.0, 15.0, 30.0):
         runs = [list(slots(lambda: chance.expovariate(1.0), 0.0, window)) for _ in range(60)]

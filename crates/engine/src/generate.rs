@@ -141,15 +141,7 @@ impl Role {
         self.rss_before_bytes = own_rss_bytes();
         match self.plan.exchange.clone() {
             None if self.division.is_some() => self.start_parts(drivers)?,
-            None if self.plan.http2.is_some() => {
-                let sent = request::http2_sent(&self.plan, &self.blobs)?;
-                let windows = plan::windows(&self.plan);
-                self.start(drivers, options.as_ref(), || Http2::new(sent.clone(), windows))?;
-            }
-            None => {
-                let sending = request::sending(&self.plan, &self.blobs, None)?;
-                self.start(drivers, options.as_ref(), || sending.protocol())?;
-            }
+            None => self.start_http(drivers, options.as_ref())?,
             Some(ExchangePlan::TcpEcho { payload_sha256, size, half_close }) => {
                 let messages = exchange::messages(&payload_sha256, size, &self.blobs)?;
                 self.start(drivers, options.as_ref(), || {
@@ -189,6 +181,20 @@ impl Role {
         }
         self.tell_all(&Command::Connections(self.connections));
         Ok(())
+    }
+
+    /// Starts a thread for each driver that speaks the plan's version of HTTP.
+    fn start_http(
+        &mut self,
+        drivers: Vec<Driver>,
+        tls: Option<&client::Options>,
+    ) -> Result<(), Failure> {
+        if let Some(windows) = self.plan.http2 {
+            let sent = request::http2_sent(&self.plan, &self.blobs)?;
+            return self.start(drivers, tls, || Http2::new(sent.clone(), windows.into()));
+        }
+        let sending = request::sending(&self.plan, &self.blobs, None)?;
+        self.start(drivers, tls, || sending.protocol())
     }
 
     /// Starts a thread for each driver, with a protocol of its own.

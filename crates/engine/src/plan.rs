@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use trueload_drive::{Choice, Settings};
 use trueload_load::{Arrivals, Load, Stage};
-use trueload_wire::http2::client::Windows;
 use trueload_wire::http2::window::{WINDOW_FIRST, WINDOW_MOST};
 use trueload_wire::tls::client;
 
@@ -100,14 +99,6 @@ fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
         return refused("http2: is not for several origins");
     }
     Ok(())
-}
-
-/// The windows of each connection of HTTP/2.
-pub(crate) fn windows(plan: &GeneratePlan) -> Windows {
-    plan.http2.map_or(Windows::BROWSER, |http2| Windows {
-        stream: http2.stream_window,
-        connection: http2.connection_window,
-    })
 }
 
 /// Refuses a part that is none, or that would have nothing to do.

@@ -118,7 +118,7 @@ def with_streams(load: Load, asked: Asked) -> Load:
         return load
     if load.pipeline > 1:
         raise UserError(
-            "--pipeline is of HTTP/1.1, and --http 2 is given", "use --streams N instead"
+            "--pipeline is for HTTP/1.1, but --http 2 was given", "use --streams N instead"
         )
     if load.close and (asked.streams or 1) > 1:
         raise UserError("--close and --streams exclude each other", "keep one of them")

@@ -258,8 +258,8 @@ HttpOption = Annotated[
     HttpVersion | None,
     typer.Option(
         "--http",
-        help="The version of HTTP. 2 is negotiated by ALPN over TLS, and known beforehand without"
-        " it.  [default: 1.1]",
+        help="HTTP version to speak. Over https:// 2 is negotiated by ALPN, over http:// the server"
+        " must expect it (prior knowledge).  [default: 1.1]",
     ),
 ]
 StreamsOption = Annotated[
@@ -287,7 +287,7 @@ ConnectionWindowOption = Annotated[
         "--connection-window",
         metavar="SIZE",
         parser=option_parser(window_of_connection),
-        help="The same of a connection; that of browser is 15 MiB.  [default: browser]",
+        help="The same for a whole connection (browser: 15 MiB).  [default: browser]",
     ),
 ]
 UnixOption = Annotated[

@@ -69,7 +69,7 @@ SettingsDelayOption = Annotated[
         "--settings-delay",
         metavar="TIME",
         parser=option_parser(positive_span),
-        help="HTTP/2: send SETTINGS, and everything behind them, so late.",
+        help="HTTP/2: wait so long before sending SETTINGS and all that follows.",
     ),
 ]
 
@@ -85,7 +85,7 @@ class StreamFaults:
 
     @property
     def asked(self) -> bool:
-        """Whether there is any."""
+        """Whether any fault was asked for."""
         return self != StreamFaults()
 
 
@@ -103,5 +103,5 @@ def read_http2(
         "--settings-delay": faults.settings_delay is not None,
     }
     for flag in (flag for flag, is_given in given.items() if is_given):
-        raise UserError(f"{flag} is about HTTP/2, which is not spoken", "add --http 2")
+        raise UserError(f"{flag} needs HTTP/2, which this server does not speak", "add --http 2")
     return None

@@ -57,7 +57,7 @@ class LoadOptions(Settings):
         int | None,
         Option(
             counts_to(REQUESTS_MAX),
-            "Send so many requests, divided among the connections, instead of --duration.",
+            "Send so many requests in all, instead of --duration.",
         ),
     ] = None
     rate_per_s: Annotated[

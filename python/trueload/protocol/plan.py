@@ -150,7 +150,7 @@ class Duration(Model):
 
 
 class Requests(Model):
-    """Stop after this many requests, divided among the connections, the remainder to the first."""
+    """Stop after this many requests over all connections."""
 
     kind: Literal["requests"] = "requests"
     count: int

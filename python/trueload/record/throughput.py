@@ -143,9 +143,9 @@ def standard_error(found: Stretch, took: Distribution) -> float | None:
 
 
 def _variance(rates: Sequence[float]) -> float:
-    """Of one of many successive values, for their mean: the differences of neighbours, and by how
-    much more those differ that are two apart. Half that is their correlation, if it fades as fast
-    again with each step."""
+    """The variance that one rate contributes to their mean. It comes from the differences of
+    neighbours, and is larger where rates two apart differ more: then neighbours are correlated, and
+    their correlation is taken to fade by the same factor with each step."""
     near, far = (_half_square(rates, apart) for apart in (1, 2))
     correlation = min(0.5, max(0.0, far / near - 1)) if near else 0.0
     return near * (1 + correlation) / (1 - correlation) ** 2
@@ -193,7 +193,7 @@ def make_throughput(
 
 
 def make_tail(measured: Measurement, window: Phase) -> Tail | None:
-    """What was left behind the part that counts of a number of requests."""
+    """What was left to do when the part of a run by count that counts was over; None if nothing."""
     flow = measured.flow
     if flow is None or isinstance(window.stop, Duration) or isinstance(window.load, Turns):
         return None
@@ -202,7 +202,7 @@ def make_tail(measured: Measurement, window: Phase) -> Tail | None:
         return None
     late_ns = flow.whole_ns + ns * TAIL_SHARE
     ok = sum(flow.answered[math.ceil(late_ns / flow.part_ns) :])
-    # Of failures only the second is known: that of a time-out is late enough for that.
+    # Failures are known only by the second, which is fine enough for time-outs.
     bad = sum(second.failed for second in measured.series if second.t_s * NS_PER_S >= late_ns)
     return Tail(ns=ns, last=max(1, ok + bad))
 

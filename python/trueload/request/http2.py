@@ -71,7 +71,7 @@ def make_http2(
         "--connection-window": connection_window,
     }
     for flag in (flag for flag, value in given.items() if value is not None):
-        raise UserError(f"{flag} is of HTTP/2, and requests go over HTTP/1.1", "add --http 2")
+        raise UserError(f"{flag} needs HTTP/2, but requests go over HTTP/1.1", "add --http 2")
     return None
 
 

@@ -106,9 +106,9 @@ def check_client_share(record: Record) -> Finding:
     status, limit, part = max(map(judge, parts), key=_severity)
     why = f"{part.sentence()}: {format_share(part.share)}"
     if not is_open(record) and part.share >= limit:
-        why += f"; an upper bound, {format_duration(part.rest_ns)} without"
+        why += f"; the latency is an upper bound, {format_duration(part.rest_ns)} without our part"
     if status == "bound":
-        why += ", and the throughput a lower one"
+        why += ", and the throughput a lower bound"
     return Finding(status, why, part.share, limit)
 
 

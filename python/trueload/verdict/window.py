@@ -40,6 +40,6 @@ WINDOW = Definition(
     compute=check_window,
     of_client="the reference server's own account has no answers that an edge cuts",
     fault="load",
-    meaning="Of a window with few answers a slot, much of each figure is what its edges cut.",
+    meaning="With few answers a slot, those cut by the window's edges decide much of each figure.",
     remedy="Use a longer --duration, or more --requests, and a --warmup.",
 )

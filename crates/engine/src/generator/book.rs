@@ -52,13 +52,13 @@ impl Row {
     }
 }
 
-/// The part of a window that it is now: what is sent and answered within it was worked on there as a whole.
+/// The part of the window that the present time lies in. An answer whose request was sent within it counts there whole.
 #[derive(Debug, Default)]
 struct Part {
-    /// Its phase, and when it begins and ends on the engine's clock; empty behind the window.
+    /// Its phase, and when it begins and ends on the engine's clock; empty after the window.
     phase: usize,
     span_ns: Range<u64>,
-    /// Of the answers of this batch, those that were not: they have been entered.
+    /// Answers of this batch that took longer than the part. [`Book::spread`] has counted them already.
     spread: u64,
 }
 

@@ -100,7 +100,7 @@ pub(super) struct Phase {
     pub(super) open: u64,
     /// Requests that this thread's slots have still to send, whichever is free; without bound under a duration.
     pub(super) quota: u64,
-    /// Of a number of requests under a closed loop: slots of this thread that may still send one.
+    /// How many slots of this thread may still send a request. Kept only for a closed loop that ends by count.
     pub(super) sharers: u64,
     /// When a request last ended well, or none was open or due.
     pub(super) hopeful_ns: u64,
@@ -224,8 +224,8 @@ impl Phase {
         self.quota > 0 || !matches!(self.share.load, Load::Closed { .. })
     }
 
-    /// Whether a slot without a connection needs one to send something: where the others that are free suffice for what is
-    /// left, it leaves that to them, and is told apart from these from now on.
+    /// Whether a slot that lost its connection needs a new one. It does not if the other free slots can send all that is left;
+    /// then it sends nothing more in this phase.
     pub(super) fn needs_another(&mut self) -> bool {
         let counted = matches!(self.share.load, Load::Closed { .. })
             && matches!(self.share.stop, Stop::Requests(_));

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use trueload_wire::http2::client::Windows;
 use trueload_wire::shootout::Dialect;
 
 use super::{FaultsPlan, RequestPlan};
@@ -14,6 +15,12 @@ pub struct WindowsPlan {
     pub stream_window: u32,
     /// The same for a connection: 65,535 to 2^31 - 1.
     pub connection_window: u32,
+}
+
+impl From<WindowsPlan> for Windows {
+    fn from(plan: WindowsPlan) -> Self {
+        Windows { stream: plan.stream_window, connection: plan.connection_window }
+    }
 }
 
 /// What is exchanged over the connections of a generator.

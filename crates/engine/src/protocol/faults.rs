@@ -14,7 +14,7 @@ pub struct FaultsPlan {
     /// Of all requests, those answered with status 500.
     #[serde(default)]
     pub error_share: f64,
-    /// Those whose connection, or stream with HTTP/2, is reset instead of an answer.
+    /// Share of requests that are not answered: their connection is reset, or with HTTP/2 their stream.
     #[serde(default)]
     pub reset_share: f64,
     /// Those that are answered only after `stall_ns`; so are those behind them on the connection.
@@ -35,16 +35,16 @@ pub struct FaultsPlan {
     /// Without saying so in the last answer, or with HTTP/2 by GOAWAY.
     #[serde(default)]
     pub close_silently: bool,
-    /// Of all requests over HTTP/2, those whose stream is refused.
+    /// Share of requests over HTTP/2 whose stream is refused.
     #[serde(default)]
     pub refuse_share: f64,
-    /// A connection of HTTP/2 takes so many requests, and says GOAWAY; null for no such number.
+    /// Send GOAWAY after so many requests of an HTTP/2 connection; null for never.
     #[serde(default)]
     pub goaway_after: Option<u32>,
-    /// Streams of HTTP/2 get no more room for a body than they begin with.
+    /// Never enlarge the window of an HTTP/2 stream.
     #[serde(default)]
     pub stall_window: bool,
-    /// How late the SETTINGS of HTTP/2 are, and everything behind them.
+    /// How long HTTP/2's SETTINGS, and all that follows them, are held back.
     #[serde(default)]
     pub settings_delay_ns: u64,
 }

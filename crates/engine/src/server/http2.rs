@@ -203,17 +203,8 @@ impl Server {
         stream: u32,
         answer: Answer,
     ) -> bool {
-        let answer = self.spoilt(connection, answer);
-        let wait_ns = answer.route.wait_ns();
-        if wait_ns > 0 {
-            // The batch may have begun before the client asked: its answer would leave too early.
-            net.read_clock();
-        }
+        let (answer, wait_ns) = self.note_request(net, connection, answer);
         let (now_ns, token) = (net.now_ns(), connection.token);
-        self.watch.seen.requests += 1;
-        if let Some(record) = &mut self.record {
-            record.requested(now_ns, token.index, 1);
-        }
         if self.faults.as_ref().is_some_and(|faults| faults.goes_away(connection.asked)) {
             talk.machine.go_away(&mut self.out);
             self.note_fault(Fault::GoAway);

@@ -243,17 +243,8 @@ impl Server {
     /// Answers now, or puts the answer into the queue behind one that waits.
     #[inline]
     fn answer(&mut self, net: &mut impl Net, connection: &mut Connection, answer: Answer) -> bool {
-        let answer = self.spoilt(connection, answer);
-        let wait_ns = answer.route.wait_ns();
-        if wait_ns > 0 {
-            // The batch may have begun before the client asked: its answer would leave too early.
-            net.read_clock();
-        }
+        let (answer, wait_ns) = self.note_request(net, connection, answer);
         let (now_ns, token) = (net.now_ns(), connection.token);
-        self.watch.seen.requests += 1;
-        if let Some(record) = &mut self.record {
-            record.requested(now_ns, token.index, 1);
-        }
         let plain = matches!(answer.fault, Fault::None | Fault::Error | Fault::Refuse);
         if connection.pending.is_empty() && wait_ns == 0 && plain {
             self.responses.write(&mut self.out, answer);
@@ -267,6 +258,27 @@ impl Server {
             self.wait_for(token, 0, due_ns);
         }
         connection.pending.len() <= WAITING_MOST
+    }
+
+    /// Counts a request. Returns its answer with the fault that it meets, and how long it has to wait.
+    #[inline]
+    fn note_request(
+        &mut self,
+        net: &mut impl Net,
+        connection: &mut Connection,
+        answer: Answer,
+    ) -> (Answer, u64) {
+        let answer = self.spoilt(connection, answer);
+        let wait_ns = answer.route.wait_ns();
+        if wait_ns > 0 {
+            // The batch may have begun before the client asked: its answer would leave too early.
+            net.read_clock();
+        }
+        self.watch.seen.requests += 1;
+        if let Some(record) = &mut self.record {
+            record.requested(net.now_ns(), connection.token.index, 1);
+        }
+        (answer, wait_ns)
     }
 
     /// The answer with the fault that it meets.

@@ -2,11 +2,10 @@
 
 use trueload_wire::exchange::{Disposition, Ending, Exchange, PeerEnd};
 use trueload_wire::http1::client::Rules;
-use trueload_wire::http2::client::Windows;
 use trueload_wire::http2::frame::{ErrorCode, Kind};
 
 use crate::peer::OK;
-use crate::play::{Play, idempotent};
+use crate::play::{BROWSER, Play, idempotent};
 use crate::tables::{peer, rows};
 use Disposition::{Broken, Open, Unsolicited};
 use Ending::{Framing, H2FrameSize, H2Goaway, H2Protocol, H2Stream, Ok as Good};
@@ -104,7 +103,7 @@ fn what_cannot_be_http_2_is_refused_before_a_request_is_sent() {
         (&peer().settings(&[(2, 1)]).0, H2Protocol, "a server that announces push"),
     ] {
         for cut in 0..bytes.len().min(12) {
-            let mut play = Play::opening(Windows::BROWSER);
+            let mut play = Play::opening(BROWSER);
             let mut link = play.deliver(&bytes[..cut]);
             if link == Disposition::Opening {
                 link = play.deliver(&bytes[cut..]);
@@ -113,7 +112,7 @@ fn what_cannot_be_http_2_is_refused_before_a_request_is_sent() {
             assert_eq!(play.client.why_broken(), Some((ending, why)), "{bytes:?}");
         }
     }
-    let mut play = Play::opening(Windows::BROWSER);
+    let mut play = Play::opening(BROWSER);
     assert_eq!(play.hear(peer().settings(&[(3, 5), (99, 1)])), Open);
     assert_eq!(
         (play.client.streams_permitted(), play.frames()),

@@ -9,6 +9,9 @@ use trueload_wire::http2::request::Template;
 
 use crate::peer::Peer;
 
+/// The windows that the command asks for by default.
+pub(crate) const BROWSER: Windows = Windows { stream: 6 << 20, connection: 15 << 20 };
+
 pub(crate) struct Play {
     pub(crate) client: Client<usize>,
     pub(crate) endings: Vec<(usize, Ending)>,
@@ -55,7 +58,7 @@ impl Play {
         body: Option<&[u8]>,
         settings: &[(u16, u32)],
     ) -> Self {
-        let mut play = Self::opening(Windows::BROWSER);
+        let mut play = Self::opening(BROWSER);
         (play.rules, play.template) = (rules, get(body));
         play.deliver(&Peer::default().settings(settings).0);
         play.ask(count);

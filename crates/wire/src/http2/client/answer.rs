@@ -33,7 +33,7 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Those behind a body.
+    /// Trailers: the fields that follow a body.
     pub(super) fn of_trailers() -> Self {
         Fields { trailers: true, ..Fields::default() }
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::http2::frame::write_window_update;
 use crate::http2::violation::Violation;
-use crate::http2::window::{Overflow, ReceiveWindow, SendWindow, WINDOW_FIRST, WINDOW_MOST};
+use crate::http2::window::{Overflow, ReceiveWindow, SendWindow, WINDOW_FIRST};
 
 /// What the peer may send before we enlarge its window again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,10 +18,6 @@ pub struct Windows {
 impl Windows {
     /// What RFC 9113 begins with.
     pub const RFC: Windows = Windows { stream: WINDOW_FIRST, connection: WINDOW_FIRST };
-    /// What Chrome has: 6 MiB and 15 MiB.
-    pub const BROWSER: Windows = Windows { stream: 6 << 20, connection: 15 << 20 };
-    /// The largest that there are.
-    pub const UNLIMITED: Windows = Windows { stream: WINDOW_MOST, connection: WINDOW_MOST };
 }
 
 /// The windows of the connection.

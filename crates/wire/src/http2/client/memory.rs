@@ -19,7 +19,7 @@ const BLOCK_BYTES_MOST: usize = 1024;
 struct Known {
     block: Box<[u8]>,
     head: Head,
-    /// Of a block that refers to the table: when it was decoded.
+    /// The generation of the table when the block was decoded; none if the block does not refer to the table.
     generation: Option<u64>,
     inserts: u32,
 }

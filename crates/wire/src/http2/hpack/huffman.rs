@@ -36,7 +36,7 @@ const LENGTHS: [u8; SYMBOLS] = [
 ];
 
 struct Code {
-    /// Of each symbol, in the low bits.
+    /// The code of each symbol, in the low bits.
     codes: [u32; SYMBOLS],
     /// All symbols, by the length of their codes and then by their number.
     sorted: [u16; SYMBOLS],
