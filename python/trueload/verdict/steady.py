@@ -24,9 +24,11 @@ from trueload.verdict.throttling import TURN_NS
 PARTS, PARTS_MIN = 32, 20
 ANSWERS_MIN = 10  # in a part, on average: fewer are a matter of chance
 STRETCH_MIN = 2  # parts
-# A rate that is 5 % off is another rate; ordinary machines change their speed by 3 %. The other is
-# what halves that differ by 50 % do to each other's mean.
-STEADY_WARN, STEADY_FAIL = 0.05, 0.25
+# A rate that is 5 % off because the window began too early is another rate, and a longer warm-up is
+# the cure. Later a machine that others share changes its speed by as much, and there is no cure; a
+# server that slows down or pauses does more. The last is what halves that differ by 50 % do to each
+# other's mean.
+START_WARN, LATER_WARN, STEADY_FAIL = 0.05, 0.10, 0.25
 # Of 10,000 simulated steady runs at most 1 % have a stretch beyond so many standard errors, where
 # successive parts have a correlation of 0 to 0.5 (docs/method.md, `steady-state`).
 STANDARD_ERRORS = 6.0
@@ -39,11 +41,12 @@ FILLING = 2.0  # mean service times, without a warm-up
 
 @dataclass(frozen=True)
 class Stretch:
-    """Parts ``first`` to ``end`` of a window: the mean rates in it and outside, and how far apart
-    they are in standard errors."""
+    """Parts ``first`` to ``end`` of a window of ``count``: the mean rates in it and outside, and by
+    how many standard errors these differ."""
 
     first: int
     end: int
+    count: int
     inside: float
     outside: float
     errors: float
@@ -52,6 +55,13 @@ class Stretch:
         """By how much the mean of all differs from that of the rest; inf where the rest has
         none."""
         return abs(mean / self.outside - 1) if self.outside else math.inf
+
+    @property
+    def limit(self) -> float:
+        """The effect above which it is told."""
+        slower = self.inside < self.outside
+        began_slowly = self.first == 0 if slower else self.end == self.count
+        return START_WARN if began_slowly else LATER_WARN
 
     @property
     def worth(self) -> float:
@@ -75,9 +85,9 @@ def check_steady_state(record: Record) -> Finding:
     at_once, turn = _at_once(record) * NS_PER_S / part_ns, TURN_NS / part_ns
     found = largest_change(rates, at_once, turn)
     if found is None:
-        return Finding("pass", f"{format_rate(mean, 'requests')} throughout", 0.0, STEADY_WARN)
+        return Finding("pass", f"{format_rate(mean, 'requests')} throughout", 0.0, START_WARN)
     effect = found.effect(mean)
-    status, limit = graded_beyond(effect, STEADY_WARN, STEADY_FAIL)
+    status, limit = graded_beyond(effect, found.limit, STEADY_FAIL)
     from_ns, to_ns = (skipped_ns + part_ns * at for at in (found.first, found.end))
     why = (
         f"{format_rate(found.inside, 'requests')} from {format_duration(from_ns)} to"
@@ -122,7 +132,7 @@ def largest_change(
     of ``turn`` parts may be missing because a thread waited for its turn."""
     found = (each for each in _stretches(rates, at_once) if each.errors > STANDARD_ERRORS)
     mean = sum(rates) / len(rates)
-    telling = [each for each in found if each.effect(mean) > STEADY_WARN and each.worth > turn]
+    telling = [each for each in found if each.effect(mean) > each.limit and each.worth > turn]
     return max(telling, key=lambda each: each.errors, default=None)
 
 
@@ -138,7 +148,7 @@ def _stretches(rates: Sequence[float], at_once: float) -> Iterator[Stretch]:
             share = 1 / parts + 1 / left
             apart = max(0.0, abs(inside - outside) - at_once * share)
             errors = apart / (spread * math.sqrt(share))
-            yield Stretch(first, end, inside, outside, errors)
+            yield Stretch(first, end, count, inside, outside, errors)
 
 
 def spread_of(rates: Sequence[float]) -> float:
