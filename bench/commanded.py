@@ -73,12 +73,13 @@ def _why(ran: subprocess.CompletedProcess[str]) -> str:
     return (ran.stderr.strip().splitlines() or ["it says nothing"])[0]
 
 
-def ours_by_command(binary: Path, *flags: str) -> Generator:
-    """As a generator like the others."""
+def ours_by_command(binary: Path, *flags: str, at_once: str = "--pipeline") -> Generator:
+    """As a generator like the others; `at_once` says how many requests a connection has in
+    flight."""
 
     def measure(work: Work, cpu: int, memory: bool) -> Took:
         load = ["-c", str(work.connections), "-d", f"{work.duration_s:g}s"]
-        load += ["--pipeline", str(work.depth), "--driver", work.driver, *flags]
+        load += [at_once, str(work.depth), "--driver", work.driver, *flags]
         done = run_http(binary, work.url, load, work.duration_s + PATIENCE_S)
         counts, per_s = done.record["counts"], done.record["throughput"]["ok_per_s"]
         if counts["failed"] or not per_s:

@@ -124,8 +124,17 @@ def read_ab(ended: Ended) -> Took:
 
 def h2load(work: Work, cpu: int, memory: bool) -> Took:
     """h2load over HTTP/1.1; `-m` is its pipelining depth there."""
+    return _h2load(work, cpu, memory, "--h1")
+
+
+def h2load_http2(work: Work, cpu: int, memory: bool) -> Took:
+    """h2load over HTTP/2; `-m` is its number of streams on a connection there."""
+    return _h2load(work, cpu, memory)
+
+
+def _h2load(work: Work, cpu: int, memory: bool, *flags: str) -> Took:
     load = ["-t1", f"-c{work.connections}", f"-m{work.depth}", f"-D{whole_s(work)}"]
-    ended = _run(["h2load", "--h1", *load, work.url], work, cpu, memory)
+    ended = _run(["h2load", *flags, *load, work.url], work, cpu, memory)
     return read_h2load(ended, float(whole_s(work)))
 
 

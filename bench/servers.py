@@ -45,6 +45,8 @@ class Server:
     scheme: str = "http"
     driver: str = ""
     """Of the reference server."""
+    path: str = "/"
+    """What is asked for."""
 
     def sample(self) -> TreeSample:
         """What its process tree has used up to now."""
@@ -69,6 +71,19 @@ def nginx(folder: Path, cpu: int) -> Iterator[Server]:
     port = free_port()
     command = ["sh", "start.sh", str(folder), "127.0.0.1", str(port), "1"]
     with _subject("nginx", port, command, NGINX, cpu) as server:
+        yield server
+
+
+@contextmanager
+def nginx_http2(folder: Path, cpu: int) -> Iterator[Server]:
+    """The same over HTTP/2 in plain text, which takes no HTTP/1.1 on its port then."""
+    home = folder / "nginx-http2"
+    shutil.copytree(NGINX, home)
+    template = home / "nginx.conf.in"
+    template.write_text(template.read_text().replace("reuseport;", "reuseport http2;"))
+    port = free_port()
+    command = ["sh", "start.sh", str(home), "127.0.0.1", str(port), "1"]
+    with _subject("nginx", port, command, home, cpu) as server:
         yield server
 
 

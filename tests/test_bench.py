@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from harness import ROOT
 
-MODULES = ("cells", "machine", "marks", "page", "results")
+MODULES = ("cells", "http2", "machine", "marks", "page", "results")
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +61,12 @@ def test_generators_that_are_compared_take_their_turns_one_right_after_the_other
         assert all(each[-1] - each[0] == len(group) - 1 for each in rounds), group
 
 
-def test_every_target_compares_cells_that_are_measured(bench: Any) -> None:
-    measured = set(all_cells(bench))
-    for target in bench["cells"].targets():
+@pytest.mark.parametrize("report", ["cells", "http2"])
+def test_every_target_compares_cells_that_are_measured(bench: Any, report: str) -> None:
+    measured = {cell for group in bench[report].groups() for cell in group}
+    targets = bench[report].targets()
+    assert len({target.what for target in targets}) == len(targets)
+    for target in targets:
         assert {target.cell, target.against} <= measured, target.what
 
 
@@ -149,6 +152,7 @@ def outside(text: str, name: str) -> tuple[str, str]:
     ("where", "name"),
     [
         ("PERFORMANCE", "peers"),
+        ("PERFORMANCE", "http2"),
         ("PERFORMANCE", "breakdown"),
         ("PERFORMANCE", "floor"),
         ("ACCURACY", "truth"),
