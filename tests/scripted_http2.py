@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY = 0, 1, 3, 4, 7
+DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 7, 8
+INITIAL_WINDOW_SIZE, WINDOW_FIRST = 4, 65_535
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 OK = b"\x88"  # :status 200, from the static table
 
@@ -40,20 +42,26 @@ class Seen:
     requests: int = 0
     resets: int = 0
     body_bytes: int = 0
+    # What the client permits us to send, on a stream and on the last connection.
+    stream_window: int = WINDOW_FIRST
+    connection_window: int = WINDOW_FIRST
 
 
 @dataclass
 class Http2Peer:
     """Serves until the test ends. ``begins`` are its first words; ``says`` gives what it says when
-    a request of a number on its connection, from 1, is whole; None closes the connection."""
+    a request of a number on its connection, from 1, is whole; None closes the connection. One that
+    begins with nothing never acknowledges anything either. ``secure`` is for TLS."""
 
     says: Callable[[int, int], bytes | None]
     begins: bytes = settings()
+    secure: ssl.SSLContext | None = None
     seen: Seen = field(default_factory=Seen)
 
     def __post_init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/"
+        scheme = "https" if self.secure else "http"
+        self.url = f"{scheme}://127.0.0.1:{self._socket.getsockname()[1]}/"
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -62,17 +70,16 @@ class Http2Peer:
             self.seen.connections += 1
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
-    def _serve(self, connection: socket.socket) -> None:
-        with connection, contextlib.suppress(OSError):
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def _serve(self, plain: socket.socket) -> None:
+        with plain, contextlib.suppress(OSError):
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = self.secure.wrap_socket(plain, server_side=True) if self.secure else plain
             connection.sendall(self.begins)
             requests = 0
             for kind, flags, stream, payload in frames(connection):
-                if kind == SETTINGS and not flags & ACK:
+                if kind == SETTINGS and not flags & ACK and self.begins:
                     connection.sendall(frame(SETTINGS, ACK, 0))
-                self.seen.resets += kind == RST_STREAM
-                if kind == DATA:
-                    self.seen.body_bytes += len(payload)
+                self._note(kind, flags, stream, payload)
                 if kind not in (DATA, HEADERS) or not flags & END_STREAM:
                     continue
                 requests += 1
@@ -81,6 +88,18 @@ class Http2Peer:
                 if said is None:
                     return
                 connection.sendall(said)
+
+    def _note(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+        """What is only counted."""
+        self.seen.resets += kind == RST_STREAM
+        if kind == DATA:
+            self.seen.body_bytes += len(payload)
+        elif kind == WINDOW_UPDATE and stream == 0:
+            self.seen.connection_window += struct.unpack(">I", payload)[0]
+        elif kind == SETTINGS and not flags & ACK:
+            told = dict(struct.iter_unpack(">HI", payload))
+            self.seen.stream_window = told.get(INITIAL_WINDOW_SIZE, WINDOW_FIRST)
+            self.seen.connection_window = WINDOW_FIRST
 
 
 def frames(connection: socket.socket) -> Iterator[tuple[int, int, int, bytes]]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from harness import ROOT
 
-MODULES = ("cells", "http2", "machine", "marks", "page", "results")
+MODULES = ("cells", "http2", "machine", "marks", "page", "results", "traps2")
 
 
 @pytest.fixture(scope="module")
@@ -172,3 +172,30 @@ def test_a_report_is_written_into_its_own_section_of_the_page_and_nowhere_else(
     assert page.replaced(written, name, ["new"]) == page.replaced(text, name, ["new"])
     with pytest.raises(ValueError, match="0 sections called another"):
         page.replaced(text, "another", [])
+
+
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        (
+            "requests: 40 total, 20 done, 20 succeeded, 20 failed, 20 errored, 0 timeout\n"
+            "time for request:      198us      610us      358us      130us    60.00%",
+            (20, 20, "mean 358us", 0),
+        ),
+        ("requests: 20 total, 20 started, 0 done, 0 succeeded, 0 failed, 0 errored, 9 timeout\n"
+         "time for request:        0us        0us        0us        0us     0.00%", (0, 0, "", 0)),
+        ("killed", (0, 0, "prints no counts", 0)),
+    ],
+)  # fmt: skip
+def test_what_h2load_says_of_a_trap_is_read(bench: Any, out: str, said: tuple[object, ...]) -> None:
+    found = bench["traps2"].read_h2load(0, out, ROOT)
+    assert (found.ok, found.failed, found.remark, found.code) == said
+
+
+def test_a_trap_is_not_right_for_another_class_or_exit_code(bench: Any) -> None:
+    is_right = bench["traps2"].only("h2.stream", 4)
+    record = {"counts": {"ok": 0, "failed": {"h2.stream": 3, "status": 0}}}
+    assert is_right(record, 4)
+    assert not is_right(record, 0)
+    assert not is_right({"counts": {"ok": 0, "failed": {"status": 3}}}, 4)
+    assert not is_right({"counts": {"ok": 1, "failed": {"h2.stream": 3}}}, 4)
