@@ -37,7 +37,7 @@ CONTRACTS = Path(__file__).resolve().parents[2] / "contracts"
 LATENCY = LatencyUs(p50=21_000, p90=22_000, p99=23_000, max=24_000)
 TALK = Conversation(what="a talk", path="/wait/20", concurrency=4, pools=2, pool_size=2, go=(10,))
 FINE = Claim(ok=10, failed={}, elapsed_s=0.5, latency_us=LATENCY)
-SEEN = Counted(requests=10, ok=10, accepted=4, open_peak=4)
+SEEN = Counted(requests=10, ok=10, accepted=4, open_peak=4, at_once=4)
 
 
 def claim(**changes: Any) -> Claim:
@@ -84,6 +84,12 @@ COUNTS: list[tuple[dict[str, Any], Counted, str | None]] = [
     ({}, replace(SEEN, accepted=5), "opened 5 connections, where 4 are kept"),
     ({}, replace(SEEN, open_peak=5), "had 5 connections open at once, where 4 are the most"),
     ({"peak_least": 3}, replace(SEEN, open_peak=2), "had only 2 connections open at once"),
+    ({"at_once_least": 4}, replace(SEEN, at_once=3), "had only 3 requests under way at once, of 4"),
+    ({"loose": True}, replace(SEEN, accepted=9, open_peak=9), None),
+    ({"loose": True, "at_once_least": 5}, SEEN, "had only 4 requests under way"),
+    ({"peer": "go-away"}, replace(SEEN, requests=8, ok=10, accepted=9), None),
+    ({"peer": "go-away"}, replace(SEEN, ok=9), "claims 10 ok, but the server completed 9"),
+    ({"peer": "go-away"}, replace(SEEN, requests=14), "hidden retries"),
     (CLOSING, replace(SEEN, accepted=10), None),
     (CLOSING, replace(SEEN, accepted=9), "opened 9 connections for 10 requests"),
 ]
@@ -95,6 +101,16 @@ def test_the_servers_counts_decide(
 ) -> None:
     said = judge_conversation(TALK.model_copy(update=changes), [FINE], seen)
     assert said is None if fault is None else said is not None and fault in said
+
+
+def test_what_a_library_does_beyond_its_room_is_noted_where_the_talk_is_loose() -> None:
+    loose = TALK.model_copy(update={"loose": True})
+    more, fewer = replace(SEEN, accepted=9), replace(SEEN, requests=7)
+    assert note_of(loose, SEEN) is None
+    assert note_of(TALK, more) is None
+    assert note_of(loose, more) == "it opens 9 connections, where 4 are asked for"
+    assert note_of(loose, fewer) == "3 streams are refused, and not asked again"
+    assert note_of(TALK.model_copy(update={"peer": "go-away"}), SEEN) is None
 
 
 def test_requests_that_are_sent_again_are_noted() -> None:

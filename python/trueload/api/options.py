@@ -232,6 +232,7 @@ class SuiteOptions(
     cores: Literal["single", "multi"] | None
     connections: Numbers
     pipeline: Numbers
+    streams: Numbers
     rate: Rates
     close: Flag
     no_close: Flag

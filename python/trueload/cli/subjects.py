@@ -35,7 +35,7 @@ from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physica
 from trueload.runner.hosts import LocalHost
 from trueload.runner.process import substitute
 from trueload.runner.trials import Failed, Setting, Started, sweep, with_subject
-from trueload.runner.verify import ask, verify
+from trueload.runner.verify import ask, over, verify
 from trueload.runner.verify_client import verify_client
 from trueload.runner.verify_echo import ask_echo
 from trueload.runner.verify_shootout import ask_message
@@ -228,11 +228,15 @@ def _check(subject: Subject, stopped: Callable[[], bool]) -> Iterator[Checked]:
         if isinstance(contract, ClientContract):
             yield _checked_client(subject, built, name, contract, stopped)
             continue
-        outcome = _with_started(subject, built, contract, _verifier(subject, contract), stopped)
-        if isinstance(outcome, Failed):
-            yield Checked(subject.name, name, "failed", outcome.reason, outcome.log_tail)
-        else:
-            yield Checked(subject.name, name, "ok", outcome)
+        of_http = isinstance(contract, Contract) and subject.manifest.tls
+        for tls in (False, True) if of_http else (False,):
+            act = _verifier(subject, contract, tls)
+            outcome = _with_started(subject, built, contract, act, stopped, tls=tls)
+            shown = f"{name} over TLS" if tls else name
+            if isinstance(outcome, Failed):
+                yield Checked(subject.name, shown, "failed", outcome.reason, outcome.log_tail)
+            else:
+                yield Checked(subject.name, shown, "ok", outcome)
 
 
 def _checked_client(
@@ -250,7 +254,7 @@ def _checked_client(
             subject, built, layout, trueload_command=TRUELOAD_COMMAND, stopped=stopped
         )
 
-    found = verify_client(contract, start)
+    found = verify_client(contract, start, tls=subject.manifest.tls)
     if found.fault is not None:
         why = f"it does not keep the contract: {found.fault}"
         return Checked(subject.name, name, "failed", why, found.log_tail)
@@ -265,17 +269,19 @@ def _contract_of(subject: Subject, name: str) -> AnyContract | ClientContract:
     return as_spoken(contract, subject.manifest.path, subject.manifest.dialect)
 
 
-def _verifier(subject: Subject, contract: AnyContract) -> Callable[[Started], str | Failed]:
+def _verifier(
+    subject: Subject, contract: AnyContract, tls: bool
+) -> Callable[[Started], str | Failed]:
     """Every exchange; pipelining is only noted, because not every load needs it."""
     category = subject.manifest.category
 
     def act(started: Started) -> str | Failed:
-        fault = verify(contract, category, started.address, pipelined=False)
+        fault = verify(contract, category, started.address, pipelined=False, tls=tls)
         if fault is not None:
             return Failed(f"it does not keep the contract: {fault}", "")
-        if not isinstance(contract, Contract):
+        if not isinstance(contract, Contract) or contract.http == "2":
             return ""
-        pipelining = verify(contract, category, started.address, pipelined=True)
+        pipelining = verify(contract, category, started.address, pipelined=True, tls=tls)
         return f"but not pipelined: {pipelining}" if pipelining is not None else ""
 
     return act
@@ -300,12 +306,14 @@ def _with_started(
     contract: AnyContract,
     act: Callable[[Started], T | Failed],
     stopped: Callable[[], bool] = lambda: False,
+    *,
+    tls: bool = False,
 ) -> T | Failed:
     return with_subject(
         subject,
         built,
         _any_layout(subject),
-        Setting(contract=contract),
+        Setting(contract=contract, tls=tls),
         act,
         subject_host=LocalHost(TRUELOAD_COMMAND),
         stopped=stopped,
@@ -443,8 +451,9 @@ def _responses(subject: Subject) -> dict[str, Any]:
 def _replies(contract: Contract, category: str, started: Started) -> list[dict[str, Any]]:
     asked = [e for e in asked_of(contract, category, False) if e.form == "plain"]
     answers = []
+    means = over(contract, tls=False)
     for exchange in asked:
-        answer = ask(exchange, asked, started.address)
+        answer = ask(exchange, asked, started.address, means=means)
         head = answer.reply.raw_head if answer.reply is not None else b""
         body = answer.reply.body if answer.reply is not None else b""
         answers.append(

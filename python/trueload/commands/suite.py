@@ -61,7 +61,15 @@ from trueload.suites.definition import (
     load_suite,
 )
 from trueload.suites.execute import Execution, changed_subjects
-from trueload.suites.plan import Changes, PlannedLoad, SuitePlan, describe, make_plan, planned
+from trueload.suites.plan import (
+    Changes,
+    PlannedLoad,
+    SuitePlan,
+    check_contract,
+    describe,
+    make_plan,
+    planned,
+)
 from trueload.suites.pools import beyond_limits
 from trueload.text import plain
 from trueload.trial.run import run_trial
@@ -139,6 +147,10 @@ def read_suite(
         str | None,
         typer.Option("--pipeline", metavar="LIST", help="Requests in flight on a connection."),
     ] = None,
+    streams: Annotated[
+        str | None,
+        typer.Option("--streams", metavar="LIST", help="The same, of suites over HTTP/2."),
+    ] = None,
     rate: Annotated[
         str | None,
         typer.Option("--rate", metavar="LIST", help="Open loops, such as 1k/s,20k/s."),
@@ -200,6 +212,7 @@ def read_suite(
     changes = Changes(
         connections=_numbers("-c", connections),
         pipeline=_numbers("--pipeline", pipeline),
+        streams=_numbers("--streams", streams),
         cores=_cores(cores),
         rates_per_s=_rates(rate),
         window=read_window(**take_flags(read_window, more_flags)),
@@ -240,6 +253,7 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
     path = find_suite(name, suites)
     suite = load_suite(path)
     contract = _contract(suite.contract, clients=suite.clients is not None)
+    check_contract(suite, contract)
     chosen = choose_subjects(find_folder("subjects"), suite, parse_selects(asked.subjects), talk)
     if asked.dry_run:
         digests = dict.fromkeys((subject.name for subject in chosen), "")

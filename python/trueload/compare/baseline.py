@@ -19,6 +19,7 @@ from trueload.search.decide import Found
 from trueload.search.execute import outcome
 from trueload.search.found import deciding, read_plan, read_steps
 from trueload.store.runs import Row, Store
+from trueload.suites.http import PlannedHttp, http_labels, labelled_http
 from trueload.suites.pools import PlannedPools, labelled_pools, pool_labels
 from trueload.units import close_text, format_rate, idle_text
 
@@ -26,7 +27,10 @@ HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --
 FILE_BYTES_MAX = 256 * 1024**2  # thousands of trials; parsed it takes several times that
 
 # The labels that name a row of a suite; its repetition and its digest do not.
-CELL_LABELS = ("subject", "connections", "close", "idle", "pipeline", "rate", "cores")
+CELL_LABELS = (
+    *("subject", "connections", "close", "idle", "pipeline", "streams", "tls", "path", "rate"),
+    "cores",
+)
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ def _cells(value: Any) -> Iterator[_Kept]:
 def _cell_labels(row: Any) -> dict[str, str]:
     """As the store has them."""
     variant = f":{row['name']}" if row["name"] else ""
-    rate, pools = row.get("rate_per_s"), row.get("pools")
+    rate, pools, http = row.get("rate_per_s"), row.get("pools"), row.get("http")
     return {
         "subject": f"{row['language']}/{row['framework']}{variant}",
         "connections": str(row["connections"]),
@@ -129,6 +133,7 @@ def _cell_labels(row: Any) -> dict[str, str]:
         "close": close_text(row.get("close")),
         "idle": idle_text(row.get("idle") or ()),
         **({} if pools is None else pool_labels(PlannedPools.model_validate(pools))),
+        **({} if http is None else http_labels(PlannedHttp.model_validate(http))),
     }
 
 
@@ -168,6 +173,7 @@ def row_name(labels: Mapping[str, str]) -> str:
         {"close": "one per request", "kept": "kept"}.get(found.get("close", ""), ""),
         f"{found['idle']} idle" if "idle" in found else "",
         f"pipeline {found['pipeline']}" if found.get("pipeline", "1") != "1" else "",
+        labelled_http(labels).title,
         found.get("rate", ""),
         f"{found['cores']} core" if "cores" in found else "",
     ]

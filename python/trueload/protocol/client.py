@@ -18,7 +18,9 @@ from pydantic import Field, ValidationError
 
 from trueload.protocol.plan import Model
 
-Peer = Literal["reference", "refuse", "reset", "error", "mixed", "silent"]
+Peer = Literal[
+    "reference", "refuse", "reset", "error", "mixed", "silent", "refuse-streams", "go-away"
+]
 COUNT_MAX = 10**12  # far beyond any order; what is more is no count
 CLASSES_MAX = 40  # there are fewer classes of failures
 Count = Annotated[int, Field(ge=0, le=COUNT_MAX)]
@@ -26,6 +28,8 @@ FailureClass = Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,40}$")]
 Us = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 # A client may read its clock a little later than the server begins to wait.
 CLOCK_SLACK_US = 1_000
+STREAMS = 1000
+"""Permitted on each connection of HTTP/2, where nothing else is said."""
 PATH_PATTERN = r"^/[!-~]*$"
 WAIT_PREFIX = "/wait/"
 
@@ -33,7 +37,7 @@ WAIT_PREFIX = "/wait/"
 class ClientSetup(Model):
     """The first line that a client reads. `concurrency` requests are open at once; each of `pools`
     is a client object of the library, with at most `pool_size` connections; `pipelining` 1 is
-    none."""
+    none. To a client of HTTP/2 that is how many streams a connection may have at once."""
 
     url: str
     concurrency: int
@@ -65,7 +69,10 @@ class Claim(Model):
 class Conversation(Model):
     """A client from its start to the end of its input; see contracts/http-client.toml. `classes`
     are those that a failure may be given; so many connections as `peak_least` must have been open
-    at once; `retries`: a library may send requests again by itself, which is only noted."""
+    at once, and so many requests as `at_once_least` under way; `retries`: a library may send
+    requests again by itself, which is only noted. Over HTTP/2 the server permits `max_streams` of
+    them on a connection. Where a talk is `loose`, connections beyond the pools' room, and streams
+    that the server refuses, are only noted, too."""
 
     what: str
     peer: Peer = "reference"
@@ -79,12 +86,15 @@ class Conversation(Model):
     go: tuple[Annotated[int, Field(ge=1, le=100_000)], ...] = Field(min_length=1)
     classes: tuple[str, ...] = ()
     peak_least: int = Field(default=1, ge=1)
+    at_once_least: int = Field(default=1, ge=1)
+    max_streams: int = Field(default=STREAMS, ge=1, le=STREAMS)
     retries: bool = False
+    loose: bool = False
 
-    def setup(self, authority: str) -> ClientSetup:
+    def setup(self, authority: str, scheme: str = "http") -> ClientSetup:
         """The line for a server at ``authority`` (``IP:PORT``)."""
         return ClientSetup(
-            url=f"http://{authority}{self.path}",
+            url=f"{scheme}://{authority}{self.path}",
             concurrency=self.concurrency,
             pools=self.pools,
             pool_size=self.pool_size,
@@ -112,6 +122,7 @@ class ClientContract(Model):
 
     about: str
     role: Literal["client"]
+    http: Literal["1.1", "2"] = "1.1"
     conversations: tuple[Conversation, ...] = Field(min_length=1)
     refusals: tuple[Refusal, ...] = ()
 
@@ -119,12 +130,13 @@ class ClientContract(Model):
 @dataclass(frozen=True)
 class Counted:
     """What the server counted over a conversation: requests that came, answers with status 200,
-    connections, and the most of these that were open at once."""
+    connections, the most of these that were open at once, and the most requests under way."""
 
     requests: int
     ok: int
     accepted: int
     open_peak: int
+    at_once: int
 
 
 @dataclass(frozen=True)
@@ -172,9 +184,13 @@ def judge_conversation(talk: Conversation, claims: Sequence[Claim], seen: Counte
 
 def note_of(talk: Conversation, seen: Counted) -> str | None:
     """What is no fault, but has to be known."""
-    asked = sum(talk.go)
+    asked, most = sum(talk.go), talk.pools * talk.pool_size
     if seen.requests > asked:
         return f"it sends requests again, {seen.requests} for {asked}"
+    if talk.loose and seen.accepted > most:
+        return f"it opens {seen.accepted} connections, where {most} are asked for"
+    if talk.loose and seen.requests < asked:
+        return f"{asked - seen.requests} streams are refused, and not asked again"
     return None
 
 
@@ -221,20 +237,25 @@ def _conversation_faults(
     most = talk.pools * talk.pool_size
     if ok > seen.ok:
         yield f"claims {ok} ok, but the server completed {seen.ok}"
-    if ok < seen.ok:
+    # Some libraries lose what was on its way when the connection was taken from them.
+    if ok < seen.ok and talk.peer != "go-away":
         yield f"claims only {ok} ok, of {seen.ok} that the server completed"
     if seen.requests > asked and not talk.retries:
         yield f"the server saw {seen.requests} requests instead of {asked}: hidden retries"
-    if seen.requests < asked and talk.peer not in ("refuse", "reset"):
+    lost = talk.loose or talk.peer in ("refuse", "reset", "go-away")
+    if seen.requests < asked and not lost:
         yield f"the server saw only {seen.requests} of {asked} requests"
     if talk.peer not in ("reference", "mixed"):
         return
-    if talk.keep_alive and seen.accepted > most and talk.peer == "reference":
+    bound = not talk.loose
+    if bound and talk.keep_alive and seen.accepted > most and talk.peer == "reference":
         yield f"opened {seen.accepted} connections, where {most} are kept"
     if not talk.keep_alive and seen.accepted < asked:
         yield f"opened {seen.accepted} connections for {asked} requests, none to be used again"
-    if seen.open_peak > max(most, talk.concurrency if not talk.keep_alive else most):
+    if bound and seen.open_peak > (most if talk.keep_alive else max(most, talk.concurrency)):
         yield f"had {seen.open_peak} connections open at once, where {most} are the most"
+    if seen.at_once < talk.at_once_least:
+        yield f"had only {seen.at_once} requests under way at once, of {talk.concurrency}"
     if seen.open_peak < talk.peak_least:
         yield f"had only {seen.open_peak} connections open at once, {talk.concurrency} requests"
 

@@ -8,6 +8,8 @@ how a client is started, or how anything is judged.
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from trueload.protocol.client import Claim, ClientSetup
 from trueload.protocol.model import Model
 from trueload.protocol.seen import Seen
@@ -21,13 +23,15 @@ NEVER_SENT = ("dns", "connect.", "local.", "tls.")
 class ClientAsked(Model):
     """What a client was told: its setup, the number of requests of the order that counts, and of
     all orders before it; ``wait_ms``: how long the server takes for each answer; ``files``: its
-    open-file limit, null for as many as there are."""
+    open-file limit, null for as many as there are; ``max_streams``: how many streams the server
+    permits on a connection of HTTP/2, null over HTTP/1.1."""
 
     setup: ClientSetup
     requests: int
     warmup_requests: int
     wait_ms: int
     files: int | None
+    max_streams: int | None = Field(default=None, exclude_if=lambda value: value is None)
 
     @property
     def room(self) -> int:
@@ -35,9 +39,15 @@ class ClientAsked(Model):
         return self.setup.pools * self.setup.pool_size
 
     @property
+    def pool_at_once(self) -> int:
+        """Requests that the pools have room for at one time."""
+        streams = self.setup.pipelining
+        return self.room * min(streams, self.max_streams or streams)
+
+    @property
     def at_once(self) -> int:
         """Requests that can be under way at one time, at most."""
-        return min(self.room * self.setup.pipelining, self.setup.concurrency)
+        return min(self.pool_at_once, self.setup.concurrency)
 
 
 class ClientEnd(Model):
@@ -49,8 +59,9 @@ class ClientEnd(Model):
     ``cpu_ns_per_request`` is of the client's whole process tree, for each answer of the goodput.
 
     By Little's law connections that are each busy for ``wait_ms`` carry no more than
-    ``pool_ceiling_per_s`` = pools x pool size / wait, and no more than ``ceiling_per_s`` with as
-    many requests at once as were asked for; ``ceiling_share`` is the goodput of the latter."""
+    ``pool_ceiling_per_s`` = pools x pool size x streams / wait, and no more than ``ceiling_per_s``
+    with as many requests at once as were asked for; ``ceiling_share`` is the goodput of the latter.
+    Over HTTP/1.1 streams are 1."""
 
     asked: ClientAsked
     claim: Claim
@@ -86,7 +97,7 @@ def make_client_end(
         goodput_per_s=goodput,
         retries=max(0, seen.requests - _sent(claim)),
         cpu_ns_per_request=cpu_s * NS_PER_S / good if cpu_s is not None and good else None,
-        pool_ceiling_per_s=asked.room * asked.setup.pipelining * MS_PER_S / asked.wait_ms,
+        pool_ceiling_per_s=asked.pool_at_once * MS_PER_S / asked.wait_ms,
         ceiling_per_s=ceiling,
         ceiling_share=None if goodput is None else goodput / ceiling,
         order_ns=order_ns,

@@ -8,7 +8,7 @@ to `suites/figures.py` and a `Column` here. Pure. Must not know how a table is l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trueload.record.bound import at_least, verdict_text
@@ -143,8 +143,24 @@ def _load(
     return Column(heading, lambda row: read(row.summary.cell.load), show, always=True)
 
 
+def _optional(
+    heading: str, read: Callable[[PlannedLoad], Any], show: Callable[[Any], str] = str
+) -> Column:
+    """Left out of a table where no load has it."""
+    return replace(_load(heading, read, show), optional=True)
+
+
 def _pools(heading: str, field: str) -> Column:
     return _load(heading, lambda load: getattr(load.pools, field, None))
+
+
+def _connections(row: Row) -> int | None:
+    """The most that were open at once, of a load with streams: there they are no requests."""
+    pools = row.summary.cell.load.pools
+    if pools is None or not pools.streams:
+        return None
+    found: int | None = _figure("connections_open_peak", "client")(row)
+    return found
 
 
 def _within(row: Row) -> str | None:
@@ -226,6 +242,9 @@ SERVERS = Kind(
     csv=(
         _load("connections", lambda load: load.connections),
         _load("pipeline", lambda load: load.pipeline),
+        _optional("streams", lambda load: load.http and load.http.streams),
+        _optional("tls", lambda load: load.over_tls or None, lambda tls: "yes"),
+        _optional("path", lambda load: (load.http and load.http.path) or None),
         _load("rate_per_s", lambda load: load.rate_per_s, _rate),
         CORES,
         Column("figures", lambda row: row.which),
@@ -263,6 +282,11 @@ BROADCASTS = Kind(
     ),
     has=lambda figures: figures.carried is not None,
 )
+# Left out over HTTP/1.1.
+OF_STREAMS = (
+    _optional("streams", lambda load: (load.pools and load.pools.streams) or None),
+    _optional("permitted", lambda load: (load.pools and load.pools.max_streams) or None),
+)
 CLIENTS = Kind(
     columns=(
         Column("Client", lambda row: row.summary.cell.subject.name, left=True, always=True),
@@ -271,6 +295,7 @@ CLIENTS = Kind(
         _pools("Concurrency", "concurrency"),
         Column("Req/sec", _figure("goodput_per_s", "client"), format_cell),
         Column("Error %", _figure("error_share", "client"), lambda share: f"{share * 100:.1f}"),
+        *OF_STREAMS,
         RANK,
         INTERVAL,
         Column("CPU/req", _figure("cpu_us_per_request", "client"), lambda us: f"{us:.1f} us"),
@@ -278,12 +303,17 @@ CLIENTS = Kind(
         Column("peak", _figure("requests_open_peak", "client")),
         Column("mean", _figure("requests_open_mean", "client"), format_cell),
         Column("opened", _figure("opened", "client")),
+        Column("connections", _connections, optional=True),
         Column("pool ceiling", _figure("pool_ceiling_per_s", "client"), format_cell),
         Column("ceiling", _figure("ceiling_per_s", "client"), format_cell),
         Column("share", _figure("ceiling_share", "client"), _percent),
         VERDICT,
     ),
-    csv=(_load("files", lambda load: (load.pools and load.pools.files) or None), WHY),
+    csv=(
+        *OF_STREAMS,
+        _load("files", lambda load: (load.pools and load.pools.files) or None),
+        WHY,
+    ),
     published=6,
     named=0,
     legend=(

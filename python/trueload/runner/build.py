@@ -32,7 +32,7 @@ from trueload.escapes import without_escapes
 from trueload.files.catalogue import cache_folder
 from trueload.files.private import make_folder, open_descriptor
 from trueload.runner.inherited import build_environment
-from trueload.runner.needs import tool_versions
+from trueload.runner.needs import CERTIFICATE, tool_versions
 from trueload.runner.process import Orders, Processes, Program, StartError, substitute
 from trueload.runner.stamp import STAMP, files, is_passing, is_whole, read_stamp, write_stamp
 from trueload.subjects.manifest import Subject, sources
@@ -87,6 +87,8 @@ def content_key(subject: Subject) -> str:
         "tools": tool_versions(subject),
         "trueload": trueload.__version__,
     }
+    if manifest.shows_certificate:
+        facts["tls"] = CERTIFICATE
     if manifest.fetch:  # absent where there are none, as before there were any
         facts["fetch"] = manifest.fetch
     digest.update(json.dumps(facts, sort_keys=True).encode())
@@ -213,6 +215,8 @@ def _run_commands(work: _Work) -> None:
             said = _last_line(error.log_tail)
             reason = f"{error.reason}: {said}" if said else error.reason
             raise FetchError(reason, error.log_tail) from None
+    if work.subject.manifest.shows_certificate:
+        _run_command(work, "certificate", CERTIFICATE)
     for argv in work.subject.manifest.build:
         _run_command(work, "build", argv)
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from trueload.engines.engine import Engine, await_listening, seen_since_mark
 from trueload.protocol.client import Counted, Peer
 from trueload.protocol.faults import Faults
-from trueload.protocol.plan import Serve, ServeHttp
+from trueload.protocol.plan import Serve, ServeHttp, ServeHttp2, ServeSelfSigned, ServeTlsPlan
 
+SELF_SIGNED = ServeSelfSigned(names=("127.0.0.1",))
 READY_S = 10.0
 COUNT_S = 10.0
 WRONG: Mapping[Peer, Faults] = {
@@ -26,6 +27,8 @@ WRONG: Mapping[Peer, Faults] = {
     "mixed": Faults(error_share=0.5),
     "reset": Faults(reset_share=1.0),
     "silent": Faults(stall_share=1.0),
+    "refuse-streams": Faults(refuse_share=0.2),
+    "go-away": Faults(goaway_after=5),
 }
 """What each does wrong; the others do nothing."""
 
@@ -40,20 +43,30 @@ class Opened:
 
 
 @contextlib.contextmanager
-def opened(peer: Peer) -> Iterator[Opened]:
-    """The server of that kind. Raises ``EngineError``, ``UserError``."""
+def opened(
+    peer: Peer, http2: ServeHttp2 | None = None, tls: ServeTlsPlan | None = None
+) -> Iterator[Opened]:
+    """The server of that kind, with ``http2`` one that speaks that, too. Raises ``EngineError``,
+    ``UserError``."""
     if peer == "refuse":
         with socket.socket() as held:
             held.bind(("127.0.0.1", 0))
             port = held.getsockname()[1]
-            yield Opened(f"127.0.0.1:{port}", lambda: Counted(0, 0, 0, 0))
+            yield Opened(f"127.0.0.1:{port}", lambda: Counted(0, 0, 0, 0, 0))
             return
     with Engine.start() as engine:
-        service = ServeHttp(record=True, faults=WRONG.get(peer))
-        engine.send(Serve(listen="127.0.0.1:0", threads=1, cpus=(), service=service))
+        service = ServeHttp(record=True, faults=WRONG.get(peer), http2=http2)
+        listen = "127.0.0.1:0"
+        engine.send(Serve(listen=listen, threads=1, cpus=(), service=service, tls=tls))
         yield Opened(await_listening(engine, READY_S), lambda: _count(engine))
 
 
 def _count(engine: Engine) -> Counted:
     seen = seen_since_mark(engine, "end", COUNT_S)
-    return Counted(seen.requests, seen.ok, seen.accepted, seen.connections.peak)
+    return Counted(
+        requests=seen.requests,
+        ok=seen.ok,
+        accepted=seen.accepted,
+        open_peak=seen.connections.peak,
+        at_once=seen.open_requests.peak,
+    )

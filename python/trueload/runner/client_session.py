@@ -24,12 +24,13 @@ from trueload.machine.accounting import ProcessTree, machine_sample
 from trueload.machine.noise import noise_sample
 from trueload.protocol.client import Claim, ClientSetup, Unsupported, parse_answer, parse_claim
 from trueload.protocol.client_progress import ClientProgress, OnClientProgress
-from trueload.protocol.plan import Serve, Served, ServeHttp
+from trueload.protocol.plan import Serve, Served, ServeHttp, ServeHttp2
 from trueload.protocol.seen import Seen
 from trueload.record.client import ClientAsked, interval_ns
 from trueload.record.distance import distance_of, pair_of
 from trueload.runner.build import Build
 from trueload.runner.client import Client, ClientError, running_client
+from trueload.runner.client_peers import SELF_SIGNED
 from trueload.runner.cpus import Layout
 from trueload.runner.trials import kept_off
 from trueload.subjects.manifest import Subject
@@ -51,7 +52,9 @@ class UnsupportedError(Exception):
 @dataclass(frozen=True, kw_only=True)
 class ClientLoad:
     """What a session is about. `files` is the client's open-file limit, 0 for as many as there may
-    be; an order is to take about `span_ns`, the warm-up `warmup_ns`."""
+    be; an order is to take about `span_ns`, the warm-up `warmup_ns`. Over HTTP/2 a connection may
+    have so many `streams` at once, and the server permits `max_streams`; both are 0 over HTTP/1.1.
+    """
 
     pools: int
     pool_size: int
@@ -61,16 +64,18 @@ class ClientLoad:
     files: int
     span_ns: int
     warmup_ns: int
+    streams: int = 0
+    max_streams: int = 0
 
-    def setup(self, authority: str) -> ClientSetup:
+    def setup(self, authority: str, scheme: str = "http") -> ClientSetup:
         """The line for a server at ``authority``."""
         return ClientSetup(
-            url=f"http://{authority}/wait/{self.wait_ms}",
+            url=f"{scheme}://{authority}/wait/{self.wait_ms}",
             concurrency=self.concurrency,
             pools=self.pools,
             pool_size=self.pool_size,
             timeout_ms=self.timeout_ms,
-            pipelining=1,
+            pipelining=self.streams or 1,
             keep_alive=True,
         )
 
@@ -160,6 +165,7 @@ class ClientSession:
                 warmup_requests=warmup,
                 wait_ms=self.load.wait_ms,
                 files=self.load.files or None,
+                max_streams=self.load.max_streams or None,
             ),
             claim=claim,
             seen=seen,
@@ -244,8 +250,11 @@ def client_session(
     with Engine.start() as engine:
         cpus = () if layout.shared else layout.engine
         threads = max(1, len(cpus))
-        service = ServeHttp(record=True)
-        engine.send(Serve(listen="127.0.0.1:0", threads=threads, cpus=cpus, service=service))
+        http2 = ServeHttp2(max_streams=load.max_streams) if load.streams else None
+        service = ServeHttp(record=True, http2=http2)
+        tls = SELF_SIGNED if subject.manifest.tls else None
+        listen = "127.0.0.1:0"
+        engine.send(Serve(listen=listen, threads=threads, cpus=cpus, service=service, tls=tls))
         authority = await_listening(engine, SERVER_S)
 
         def watched() -> bool:
@@ -265,5 +274,6 @@ def client_session(
             stopped=watched,
             files=load.files,
         ) as client:
-            at_work.append(ClientSession(load, layout, engine, client, load.setup(authority)))
+            setup = load.setup(authority, "http" if tls is None else "https")
+            at_work.append(ClientSession(load, layout, engine, client, setup))
             yield at_work[0]

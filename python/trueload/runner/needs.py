@@ -26,12 +26,23 @@ _VERSION_ARGUMENTS = {
     "go": ("version",),
     "java": ("-version",),
     "javac": ("-version",),
+    "apache2": ("-v",),
+    "caddy": ("version",),
+    "haproxy": ("-v",),
     "nginx": ("-v",),
     "zig": ("version",),
     "kotlinc": ("-version",),
     "erl": ("-version",),
     "lua": ("-v",),
 }
+
+
+# What makes the certificate of a subject that answers over TLS, beside its files. It is nobody's:
+# whoever measures does not ask who signed it.
+CERTIFICATE = (
+    *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
+    *("-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "36500", "-subj", "/CN=subject"),
+)
 
 
 def missing(subject: Subject) -> str | None:
@@ -48,7 +59,8 @@ def missing(subject: Subject) -> str | None:
     for need in manifest.needs.tools:
         if reason := _tool_missing(need):
             return reason
-    for argv in (*manifest.fetch, *manifest.build, manifest.run):
+    made = (CERTIFICATE,) if manifest.shows_certificate else ()
+    for argv in (*made, *manifest.fetch, *manifest.build, manifest.run):
         program = argv[0]
         if "/" not in program and "{" not in program and find_program(program) is None:
             return f"{program} is not installed"
@@ -145,7 +157,8 @@ def _tool_missing(need: str) -> str | None:
     said = tool_version(tool)
     if said is None:
         return f"{tool} does not say its version; {need} is needed"
-    if not version_satisfies(said, operator, wanted):
+    # Its name may have digits of its own.
+    if not version_satisfies(said.removeprefix(tool), operator, wanted):
         return f"{need} is needed, and there is {said}"
     return None
 

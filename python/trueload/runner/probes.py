@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from trueload.protocol.plan import Duration, Requests
 from trueload.record.answers import Probes
 from trueload.record.schema import Record
-from trueload.runner.verify import EXCHANGE_TIMEOUT_S, ask
-from trueload.subjects.contracts import AnyContract, Contract, Exchange, asked_of
+from trueload.runner.verify import EXCHANGE_TIMEOUT_S, ask, over
+from trueload.subjects.contracts import AnyContract, Contract, Exchange, asked_of, exchange_of
 from trueload.trial.spec import Load
 from trueload.units import NS_PER_S
 from trueload.verdict import judge as judge_record
@@ -54,17 +54,25 @@ class Prober:
 
 @contextlib.contextmanager
 def probing(
-    contract: AnyContract, category: str, address: tuple[str, int], load: Load, seed: int
+    contract: AnyContract,
+    category: str,
+    address: tuple[str, int],
+    load: Load,
+    seed: int,
+    *,
+    path: str | None = None,
+    tls: bool = False,
 ) -> Iterator[Prober]:
-    """Asks from now on until the end of the block."""
+    """Asks from now on until the end of the block. The load is of the contract's ``path``, None for
+    the one that it has."""
     prober = Prober()
-    exchanges = others(contract, category)
+    exchanges = others(contract, category, path)
     # Where each request has a connection of its own, connections are scarce.
     if not isinstance(contract, Contract) or not exchanges or load.close:
         yield prober
         return
     chance, pause_s = random.Random(seed), _pause_s(load)
-    first = asked_of(contract, category, pipelined=False)[0]
+    first, means = exchange_of(contract, path), over(contract, tls=tls)
 
     def ask_on() -> None:
         turns: list[Exchange] = []
@@ -72,7 +80,7 @@ def probing(
             turns = turns or chance.sample(exchanges, len(exchanges))
             exchange = turns.pop()
             before = [first] * chance.choice(BEFORE)
-            answer = ask(exchange, (), address, before=before)
+            answer = ask(exchange, (), address, before=before, means=means)
             if answer.reply is not None and not prober.over.is_set():
                 prober.note(exchange, answer.fault)
 
@@ -91,12 +99,12 @@ def with_probes(record: Record, prober: Prober) -> Record:
     return judge_record(record.model_copy(update={"probes": found})) if found else record
 
 
-def others(contract: AnyContract, category: str) -> list[Exchange]:
+def others(contract: AnyContract, category: str, path: str | None = None) -> list[Exchange]:
     """The exchanges of a contract that are not just what the load asks."""
     if not isinstance(contract, Contract):
         return []
-    asked = asked_of(contract, category, pipelined=False)
-    return [each for each in asked if each.path != contract.load.path or each.form != "plain"]
+    asked, loaded = asked_of(contract, category, pipelined=False), path or contract.load.path
+    return [each for each in asked if each.path != loaded or each.form != "plain"]
 
 
 def _pause_s(load: Load) -> float:

@@ -15,8 +15,9 @@ from trueload.subjects.contracts import (
     AnyContract,
     Contract,
     EchoContract,
+    Load,
     ShootoutContract,
-    asked_of,
+    exchange_of,
 )
 
 
@@ -30,22 +31,32 @@ class Sent:
     exchange: Exchange | None = None
 
 
-def what_is_sent(contract: AnyContract, authority: str, padding_bytes: int | None) -> Sent:
+def what_is_sent(
+    contract: AnyContract,
+    authority: str,
+    padding_bytes: int | None,
+    *,
+    path: str | None = None,
+    tls: bool = False,
+) -> Sent:
     """For a subject at ``authority`` (``IP:PORT``) that keeps a contract; with ``padding_bytes``
-    each message is a broadcast, with so much padding."""
+    each message is a broadcast, with so much padding. Of HTTP, a ``path`` of the contract's may
+    take the place of that of its load."""
     if isinstance(contract, EchoContract):
         messages = make_messages(contract.load.size_bytes, None)
         return Sent(url=f"tcp://{authority}", exchange=TcpEcho(messages=messages))
     if isinstance(contract, ShootoutContract):
         return _over_websocket(contract, authority, padding_bytes)
-    return _over_http(contract, authority)
+    return _over_http(contract, authority, path, "https" if tls else "http")
 
 
-def _over_http(contract: Contract, authority: str) -> Sent:
-    first = asked_of(contract, "micro", pipelined=False)[0]
+def _over_http(contract: Contract, authority: str, path: str | None, scheme: str) -> Sent:
     asked = contract.load
+    first = exchange_of(contract, path)
+    if path is not None:
+        asked = Load(path=path, method=first.method)
     return Sent(
-        url=f"http://{authority}{asked.path}",
+        url=f"{scheme}://{authority}{asked.path}",
         request=Request(host=authority, path=asked.path, method=asked.method),
         expect=Expect(
             statuses=(first.status,),

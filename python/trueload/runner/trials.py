@@ -24,8 +24,12 @@ from trueload.files.catalogue import cache_folder
 from trueload.protocol.plan import (
     ENGINE_DEFAULTS,
     EngineOptions,
+    WindowsPlan,
 )
 from trueload.record.schema import Claim, Record
+from trueload.request.http2 import over_http2
+from trueload.request.tls import ALPN
+from trueload.request.values import Tls
 from trueload.runner import cgroup
 from trueload.runner.build import Build, in_use
 from trueload.runner.cpus import Layout
@@ -34,7 +38,7 @@ from trueload.runner.probes import probing, with_probes
 from trueload.runner.process import Orders, Program, StartError, substitute
 from trueload.runner.sending import what_is_sent
 from trueload.runner.verify import sample, verify
-from trueload.subjects.contracts import AnyContract, Contract, as_spoken, first_asked
+from trueload.subjects.contracts import AnyContract, Contract, as_spoken, exchange_of, first_asked
 from trueload.subjects.manifest import Subject
 from trueload.trial.spec import Load, TrialSpec
 
@@ -69,10 +73,12 @@ Measure = Callable[[TrialSpec, Callable[[], bool]], Record | Searched]
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What all trials of a run share. `files` is the open-file limit of the subject, 0 for as many
-    as there may be; `port` is None for a free one; `engine.refill` counts for loads
-    whose pipeline has as many places; `padding_bytes` are those of a broadcast, None for a subject
-    that is to echo; `seed` decides when what is asked beside the load."""
+    """What a trial needs besides its load. `files` is the open-file limit of the subject, 0 for as
+    many as there may be; `port` is None for a free one; `engine.refill` counts for loads whose
+    pipeline has as many places; `padding_bytes` are those of a broadcast, None for a subject that
+    is to echo; `seed` decides when what is asked beside the load. Of HTTP: `http2` are our windows
+    over HTTP/2, None over HTTP/1.1; with `tls` the subject answers over TLS; `path` takes the place
+    of that of the contract's load."""
 
     contract: AnyContract
     engine: EngineOptions = ENGINE_DEFAULTS
@@ -81,6 +87,9 @@ class Setting:
     port: int | None = None
     padding_bytes: int | None = None
     seed: int = 1
+    http2: WindowsPlan | None = None
+    tls: bool = False
+    path: str | None = None
 
 
 @dataclass(frozen=True)
@@ -129,12 +138,26 @@ def run_subject(
 
     def act(started: Started) -> Measured | Failed:
         category = subject.manifest.category
-        fault = verify(setting.contract, category, started.address, pipelined=load.pipeline > 1)
+        fault = verify(
+            setting.contract,
+            category,
+            started.address,
+            pipelined=load.pipeline > 1,
+            tls=setting.tls,
+        )
         if fault is not None:
             raise UnreadyError(f"it does not keep the contract: {fault}")
         with (
             kept_off(layout) if subject_host.address is None else contextlib.nullcontext(),
-            probing(setting.contract, category, started.address, load, setting.seed) as prober,
+            probing(
+                setting.contract,
+                category,
+                started.address,
+                load,
+                setting.seed,
+                path=setting.path,
+                tls=setting.tls,
+            ) as prober,
         ):
             found = measure(_spec(load, layout, setting, started), _Watch(started.processes))
         searched = found if isinstance(found, Searched) else None
@@ -226,7 +249,8 @@ def _become_ready(
                 f"port {port} is held by {seen.taken_by}, which is not the subject's"
             )
         if seen.sockets >= len(processes.started):
-            first = sample(setting.contract, (setting.host, port))
+            at = (setting.host, port)
+            first = sample(setting.contract, at, path=setting.path, tls=setting.tls)
             if first.fault is None:
                 return first.wire_bytes
             fault = first.fault
@@ -282,7 +306,9 @@ def _ends(processes: Kept) -> str:
 
 def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> TrialSpec:
     authority = f"{started.address[0]}:{started.address[1]}"
-    sent = what_is_sent(setting.contract, authority, setting.padding_bytes)
+    sent = what_is_sent(
+        setting.contract, authority, setting.padding_bytes, path=setting.path, tls=setting.tls
+    )
     return TrialSpec(
         url=sent.url,
         addresses=(authority,),
@@ -294,16 +320,27 @@ def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> Tri
         # A ranking by throughput says that a subject can do no more; at a rate nobody says so.
         claim=Claim(maximum=not load.is_open, answer_bytes=_verified_bytes(load, setting, started)),
         server=started.processes.tree,
+        http2=setting.http2,
+        tls=_tls(setting),
     )
+
+
+def _tls(setting: Setting) -> Tls | None:
+    """Of a subject whose certificate was made by its build: nobody else vouches for it."""
+    if not setting.tls:
+        return None
+    tls = Tls(server_name=setting.host, alpn=ALPN, trust="anybody")
+    return tls if setting.http2 is None else over_http2(tls)
 
 
 def _verified_bytes(load: Load, setting: Setting, started: Started) -> int | None:
     """The size of the answer that was verified, if the load asks for the same: whoever is asked to
     close answers with a header more."""
     contract = setting.contract
-    if load.close or not isinstance(contract, Contract):
+    # Over HTTP/2 an answer's header block is not always as long: it names what came before.
+    if load.close or not isinstance(contract, Contract) or setting.http2 is not None:
         return None
-    same = contract.exchanges[0].path == contract.load.path
+    same = exchange_of(contract, setting.path).path == (setting.path or contract.load.path)
     return started.sample_bytes if same else None
 
 
@@ -336,6 +373,7 @@ def _orders(
             "cpus": str(len(cpus)),
             "cpu_list": ",".join(str(cpu) for cpu in cpus),
             "build": str(folder),
+            "scheme": "https" if setting.tls else "http",
         }
 
     env = subject_host.environment({"HOME": str(scratch), "TMPDIR": str(scratch)})

@@ -1,7 +1,8 @@
 """Asks a subject what its contract asks, over real sockets, before it is measured.
 
-How: h11 writes the request and reads the answer, over a socket with one deadline for the whole
-exchange and a cap on what is read, so that a peer that drips or never ends costs a bounded time.
+How: h11 or h2 writes the request and reads the answer, over a socket with one deadline for the
+whole exchange and a cap on what is read, so that a peer that drips or never ends costs a bounded
+time. Over TLS any certificate does: it was made for the run.
 The judgement is the contract's.
 
 Must not know: processes. It never raises for what a peer does: it says what was wrong.
@@ -10,6 +11,7 @@ Must not know: processes. It never raises for what a peer does: it says what was
 from __future__ import annotations
 
 import socket
+import ssl
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,14 +20,17 @@ import h11
 
 from trueload.closing import Closing
 from trueload.runner.verify_echo import ask_echo, verify_echo
+from trueload.runner.verify_http2 import Http2Error, Http2Talk
 from trueload.runner.verify_shootout import ask_message, verify_shootout
 from trueload.subjects.contracts import (
     AnyContract,
+    Contract,
     EchoContract,
     Exchange,
     Reply,
     ShootoutContract,
     asked_of,
+    exchange_of,
     judge,
 )
 
@@ -40,38 +45,63 @@ class PeerError(Exception):
     """What the peer did instead of answering; one line."""
 
 
+@dataclass(frozen=True)
+class Over:
+    """What an exchange of HTTP goes over: a version, and TLS or not."""
+
+    http2: bool = False
+    tls: bool = False
+
+
+PLAIN = Over()
+
+
+def over(contract: AnyContract, *, tls: bool) -> Over:
+    """As the contract has it."""
+    return Over(http2=isinstance(contract, Contract) and contract.http == "2", tls=tls)
+
+
 def verify(
-    contract: AnyContract, category: str, address: tuple[str, int], *, pipelined: bool
+    contract: AnyContract,
+    category: str,
+    address: tuple[str, int],
+    *,
+    pipelined: bool,
+    tls: bool = False,
 ) -> str | None:
     """The first exchange that the subject fails, in one line; None if it masters all."""
     if isinstance(contract, EchoContract):
         return verify_echo(contract, address)
     if isinstance(contract, ShootoutContract):
         return verify_shootout(contract, address)
-    asked = asked_of(contract, category, pipelined)
+    means = over(contract, tls=tls)
+    # Over HTTP/2 whatever answers can answer several at once.
+    asked = asked_of(contract, category, pipelined or means.http2)
     for exchange in asked:
-        if fault := ask(exchange, asked, address).fault:
+        if fault := ask(exchange, asked, address, means=means).fault:
             return f"{exchange.what} ({exchange.method} {exchange.path}): {fault}"
     return None
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The answer to a contract's first exchange: its size, if it was right."""
+    """The answer to an exchange of a contract: its size, if it was right."""
 
     wire_bytes: int
     fault: str | None
 
 
-def sample(contract: AnyContract, address: tuple[str, int]) -> Sample:
-    """Asks the contract's first exchange."""
+def sample(
+    contract: AnyContract, address: tuple[str, int], *, path: str | None = None, tls: bool = False
+) -> Sample:
+    """Asks the contract's first exchange, or that of a ``path``."""
     if isinstance(contract, EchoContract):
         first = contract.echoes[0]
         return Sample(first.size_bytes, ask_echo(first, address))
     if isinstance(contract, ShootoutContract):
         message = contract.messages[0]
         return Sample(message.padding_bytes, ask_message(contract, message, address, 1))
-    answer = ask(contract.exchanges[0], (), address)
+    answer = ask(exchange_of(contract, path), (), address, means=over(contract, tls=tls))
     return Sample(answer.reply.wire_bytes if answer.reply else 0, answer.fault)
 
 
@@ -88,11 +118,12 @@ def ask(
     asked: Sequence[Exchange],
     address: tuple[str, int],
     before: Sequence[Exchange] = (),
+    means: Over = PLAIN,
 ) -> Answer:
     """One exchange in its form, on a connection where those `before` it were answered rightly.
     `asked` gives pipelined requests one that differs."""
     try:
-        with _Connection(address) as connection:
+        with _connection(address, means) as connection:
             for each in before:
                 connection.send(each)
                 reply = connection.receive(each)
@@ -128,17 +159,25 @@ def _pipelined(connection: _Connection, exchange: Exchange, asked: Sequence[Exch
     return Answer(reply, None)
 
 
+def _connection(address: tuple[str, int], means: Over) -> _Connection:
+    return _Http2Connection(address, means) if means.http2 else _Connection(address, means)
+
+
 class _Connection(Closing):
     """A connection with one deadline for all that happens on it."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], means: Over) -> None:
         self.host, self.port = address
+        shown = f"[{self.host}]" if ":" in self.host else self.host
+        self.authority = f"{shown}:{self.port}"
         self.deadline_s = time.monotonic() + EXCHANGE_TIMEOUT_S
         try:
             self.socket = socket.create_connection(address, timeout=EXCHANGE_TIMEOUT_S)
         except OSError as error:
             raise PeerError(f"no connection: {error.strerror or error}") from None
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if means.tls:
+            self.socket = _secured(self.socket, "h2" if means.http2 else "http/1.1")
         self.sent_s = time.monotonic()
         self.unread = b""  # the beginning of the next answer
 
@@ -146,7 +185,7 @@ class _Connection(Closing):
         self.socket.close()
 
     def send(self, exchange: Exchange, *, split: bool = False) -> None:
-        request = self._asked(exchange)[1]
+        request = self._request(exchange)
         middle = len(request) // 2 if split else 0
         if middle:
             self._send(request[:middle])
@@ -212,8 +251,48 @@ class _Connection(Closing):
 
     def _asked(self, exchange: Exchange) -> tuple[h11.Connection, bytes]:
         """What reads the answer to a request, and the request."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
         parser = h11.Connection(h11.CLIENT)
-        headers = [("Host", f"{host}:{self.port}")]
+        headers = [("Host", self.authority)]
         asked = h11.Request(method=exchange.method, target=exchange.path, headers=headers)
         return parser, (parser.send(asked) or b"") + (parser.send(h11.EndOfMessage()) or b"")
+
+    def _request(self, exchange: Exchange) -> bytes:
+        return self._asked(exchange)[1]
+
+
+class _Http2Connection(_Connection):
+    """The same over HTTP/2: each request on a stream of its own."""
+
+    def __init__(self, address: tuple[str, int], means: Over) -> None:
+        super().__init__(address, means)
+        scheme = "https" if means.tls else "http"
+        self.talk = Http2Talk(self.authority, scheme, self._send, self._read)
+
+    def send_all(self, exchanges: Sequence[Exchange]) -> None:
+        self._send(self.talk.requests(exchanges))
+
+    def receive(self, exchange: Exchange) -> Reply:
+        try:
+            return self.talk.reply(REPLY_BYTES_MAX)
+        except Http2Error as error:
+            raise PeerError(str(error)) from None
+
+    def _request(self, exchange: Exchange) -> bytes:
+        return self.talk.requests([exchange])
+
+
+def _secured(plain: socket.socket, alpn: str) -> socket.socket:
+    """Raises ``PeerError``."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols([alpn])
+    try:
+        secured = context.wrap_socket(plain)
+    except OSError as error:
+        plain.close()
+        raise PeerError(f"no TLS: {getattr(error, 'reason', None) or error}") from None
+    chosen = secured.selected_alpn_protocol()
+    if chosen not in (alpn, None if alpn == "http/1.1" else alpn):
+        secured.close()
+        raise PeerError(f"ALPN chose {chosen}, not {alpn}")
+    return secured

@@ -28,9 +28,11 @@ from trueload.protocol.client import (
     parse_answer,
     parse_claim,
 )
+from trueload.protocol.plan import ServeHttp2
 from trueload.runner.client import Client, ClientError
-from trueload.runner.client_peers import opened
+from trueload.runner.client_peers import SELF_SIGNED, opened
 from trueload.runner.process import StartError
+from trueload.runner.verify import Over
 
 # For an order, beyond what the server and the time-outs take: a bound for one that hangs.
 GO_S = 20.0
@@ -48,12 +50,15 @@ class ClientVerdict:
     notes: tuple[str, ...] = ()
 
 
-def verify_client(contract: ClientContract, start: StartClient) -> ClientVerdict:
-    """All conversations and refusals of a contract, up to the first fault."""
+def verify_client(
+    contract: ClientContract, start: StartClient, *, tls: bool = False
+) -> ClientVerdict:
+    """All conversations and refusals of a contract, up to the first fault; with ``tls`` against
+    servers whose certificate nobody vouches for."""
     notes: list[str] = []
     everything: list[Conversation | Refusal] = [*contract.conversations, *contract.refusals]
     for asked in everything:
-        verdict = _tried(asked, start)
+        verdict = _tried(asked, start, Over(http2=contract.http == "2", tls=tls))
         if verdict.fault is not None:
             return ClientVerdict(f"{asked.what}: {verdict.fault}", verdict.log_tail)
         notes += verdict.notes
@@ -62,7 +67,7 @@ def verify_client(contract: ClientContract, start: StartClient) -> ClientVerdict
     return ClientVerdict(None, "", tuple(notes))
 
 
-def _tried(asked: Conversation | Refusal, start: StartClient) -> ClientVerdict:
+def _tried(asked: Conversation | Refusal, start: StartClient, means: Over) -> ClientVerdict:
     """One process. What fails on our side is told as a fault, too: nothing could be verified."""
     try:
         with start() as client:
@@ -70,7 +75,7 @@ def _tried(asked: Conversation | Refusal, start: StartClient) -> ClientVerdict:
                 if isinstance(asked, Refusal):
                     _refuse(asked, client)
                     return ClientVerdict(None)
-                why = _hold(asked, client)
+                why = _hold(asked, client, means)
             except (ClientError, ValueError) as fault:
                 client.processes.end(0)
                 return ClientVerdict(str(fault), client.processes.log_tail())
@@ -81,11 +86,12 @@ def _tried(asked: Conversation | Refusal, start: StartClient) -> ClientVerdict:
     return ClientVerdict(None, "", () if why is None else (f"{asked.what}: {why}",))
 
 
-def _hold(talk: Conversation, client: Client) -> str | None:
+def _hold(talk: Conversation, client: Client, means: Over) -> str | None:
     """What has to be known of it: why it is not supported, or what it does besides; raises
     ``ClientError`` or ``ValueError`` for a fault."""
-    with opened(talk.peer) as server:
-        setup = talk.setup(server.authority)
+    http2 = ServeHttp2(max_streams=talk.max_streams) if means.http2 else None
+    with opened(talk.peer, http2, SELF_SIGNED if means.tls else None) as server:
+        setup = talk.setup(server.authority, "https" if means.tls else "http")
         try:
             claims = _converse(talk, setup, client)
         except (ClientError, ValueError):

@@ -57,7 +57,8 @@ class Exchange(Model):
     """A request and its required reply; what is null may be anything.
 
     `form`: plain; twice, on one connection; split, the request in two parts; pipelined,
-    three at once. `categories` are those of the subjects that it is asked of.
+    three at once, over HTTP/2 each on a stream. `categories` are those of the subjects that it is
+    asked of.
     """
 
     what: str
@@ -74,19 +75,31 @@ class Exchange(Model):
 
 
 class Contract(Model):
-    """What a subject must answer over HTTP. The first exchange also tells when it is ready."""
+    """What a subject must answer over a version of HTTP. The first exchange also tells when it is
+    ready."""
 
     about: str
     role: Literal["server"]
+    http: Literal["1.1", "2"] = "1.1"
     load: Load
     exchanges: tuple[Exchange, ...] = Field(min_length=1)
 
 
-def document_bytes(contract: AnyContract | ClientContract) -> int | None:
+def exchange_of(contract: Contract, path: str | None) -> Exchange:
+    """The first exchange, or that of a ``path``. Raises ``ValueError`` where there is none."""
+    if path is None:
+        return contract.exchanges[0]
+    for exchange in contract.exchanges:
+        if (exchange.path, exchange.form) == (path, "plain"):
+            return exchange
+    raise ValueError(f"the contract asks for no {path}")
+
+
+def document_bytes(contract: AnyContract | ClientContract, path: str | None = None) -> int | None:
     """The length of a right answer's body; None where the contract leaves it open, or has none."""
     if not isinstance(contract, Contract):
         return None
-    first = contract.exchanges[0]
+    first = exchange_of(contract, path)
     return len(first.body.encode()) if first.body is not None else first.body_bytes
 
 

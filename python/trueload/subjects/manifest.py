@@ -36,7 +36,7 @@ from trueload.protocol.shootout import Dialect
 MANIFEST = "subject.toml"
 # The contract whose subjects may say how they speak.
 SHOOTOUT = "ws-shootout"
-PLACEHOLDERS = ("host", "port", "cpus", "cpu_list", "build", "trueload")
+PLACEHOLDERS = ("host", "port", "scheme", "cpus", "cpu_list", "build", "trueload")
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 # Made by builds in the checkout, never sources; .gitignore names the same.
 NOT_SOURCES = frozenset({"target", "build", "node_modules", "__pycache__", ".git", ".venv"})
@@ -116,6 +116,7 @@ class Manifest(Model):
     cores: tuple[Cores, ...] = ("single", "multi")
     prefork: bool = False
     trap: bool = False
+    tls: bool = False
     path: Text | None = Field(default=None, pattern=PATH_PATTERN)
     dialect: Dialect | None = None
 
@@ -123,11 +124,18 @@ class Manifest(Model):
     def _only_where_they_count(self) -> Self:
         if (self.path or self.dialect) and SHOOTOUT not in self.contracts:
             raise ValueError(f"path and dialect are for the contract {SHOOTOUT} alone")
-        if self.role == "client":
-            words = [*self.run, *self.env.values()]
-            if self.prefork or any("{host}" in word or "{port}" in word for word in words):
-                raise ValueError("a client is told on its stdin where to: no host, port or prefork")
+        words = [*self.run, *self.env.values()]
+        if self.tls and self.role == "server" and not any("{scheme}" in word for word in words):
+            raise ValueError("with tls the command has to be told {scheme}, http or https")
+        placed = self.prefork or any("{host}" in word or "{port}" in word for word in words)
+        if self.role == "client" and placed:
+            raise ValueError("a client is told on its stdin where to: no host, port or prefork")
         return self
+
+    @property
+    def shows_certificate(self) -> bool:
+        """Whether its build is to make one."""
+        return self.tls and self.role == "server"
 
 
 MANIFEST_KEYS = (*Manifest.model_fields, "variants")

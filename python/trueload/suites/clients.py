@@ -148,4 +148,6 @@ def client_load(plan: SuitePlan, cell: Cell) -> ClientLoad:
         files=pools.files,
         span_ns=plan.stop.ns,
         warmup_ns=warmup_ns,
+        streams=pools.streams,
+        max_streams=pools.max_streams,
     )

@@ -18,10 +18,12 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from trueload.errors import UserError
 from trueload.files.toml import UnreadableError, read_toml
+from trueload.protocol.client import PATH_PATTERN, STREAMS
 from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions, positive_rate
 from trueload.protocol.option import Settings, name_of, options_of, read_texts
-from trueload.protocol.plan import ENGINE_DEFAULTS, EngineOptions, Model
+from trueload.protocol.plan import ENGINE_DEFAULTS, EngineOptions, Model, WindowsPlan
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
+from trueload.request.http2 import window_of_connection, window_of_stream
 from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.subjects.manifest import Cores
 from trueload.units import SEED_MAX, parse_duration, parse_size
@@ -41,6 +43,7 @@ SETTINGS: dict[str, tuple[type[Settings], tuple[str, ...]]] = {
 
 Positive = Annotated[int, Field(gt=0)]
 Count = Annotated[int, Field(ge=0)]
+Permitted = Annotated[int, Field(ge=1, le=STREAMS)]
 Seed = Annotated[int, Field(ge=0, le=SEED_MAX)]
 Report = Literal["table", "apachebench"]
 
@@ -71,7 +74,18 @@ def _wait(text: str) -> str:
     return text
 
 
+def _window(text: str) -> str:
+    window_of_stream(text)
+    return text
+
+
+def _connection_window(text: str) -> str:
+    window_of_connection(text)
+    return text
+
+
 Size = Annotated[str, AfterValidator(_size)]
+AskedPath = Annotated[str, Field(pattern=PATH_PATTERN)]
 Limit = Annotated[str, AfterValidator(_limit)]
 Rate = Annotated[str, AfterValidator(_rate)]
 
@@ -80,10 +94,13 @@ class Axes(Model):
     """Loads: every combination of the values. `cores` is where the subject runs; with a `rate` the
     loop is open, without one each connection sends as soon as it can. `close` takes the place of
     the suite's. `idle` are the steps of a staircase: so many idle connections beside the others,
-    the last of them held under load.
+    the last of them held under load. `path` are those that the contract has an exchange of, `tls`
+    whether the subject answers over TLS, `streams` the requests in flight on a connection of
+    HTTP/2.
 
     Of clients: so many `pools` of so many connections (`pool_size`), and so many requests at once
-    (`concurrency`); `files` are limits of open files, 0 for as many as there may be."""
+    (`concurrency`); `files` are limits of open files, 0 for as many as there may be. Over HTTP/2
+    a connection may have so many `streams`, and the server permits `max_streams`."""
 
     connections: tuple[Positive, ...] = Field(default=(64,), min_length=1)
     pipeline: tuple[Positive, ...] = Field(default=(1,), min_length=1)
@@ -91,20 +108,27 @@ class Axes(Model):
     rate: tuple[Rate, ...] = ()
     close: tuple[bool, ...] = ()
     idle: tuple[Count, ...] = ()
+    streams: tuple[Positive, ...] = ()
+    tls: tuple[bool, ...] = ()
+    path: tuple[AskedPath, ...] = ()
     pools: tuple[Positive, ...] = ()
     pool_size: tuple[Positive, ...] = ()
     concurrency: tuple[Positive, ...] = ()
     files: tuple[Count, ...] = ()
+    max_streams: tuple[Permitted, ...] = ()
 
     @model_validator(mode="after")
     def _of_one_role(self) -> Axes:
         if not self.of_clients:
             if self.files:
                 raise ValueError("files is an axis of clients; of servers it is the suite's")
+            if self.max_streams:
+                raise ValueError("max_streams is an axis of clients, whose server permits them")
             return self
         if not (self.pools and self.pool_size and self.concurrency):
             raise ValueError("a load of clients has pools, pool_size and concurrency")
-        others = {"connections", "pipeline", "rate", "close", "idle"} & self.model_fields_set
+        of_servers = {"connections", "pipeline", "rate", "close", "idle", "tls", "path"}
+        others = of_servers & self.model_fields_set
         if others:
             raise ValueError(f"{sorted(others)[0]} is an axis of servers, beside those of clients")
         return self
@@ -157,6 +181,21 @@ class Clients(Model):
     wait: Annotated[str, AfterValidator(_wait)]
 
 
+class Http2(Model):
+    """Requests go over HTTP/2, as `trueload http --http 2` sends them, with these windows."""
+
+    window: Annotated[str, AfterValidator(_window)] = "browser"
+    connection_window: Annotated[str, AfterValidator(_connection_window)] = "browser"
+
+    @property
+    def windows(self) -> WindowsPlan:
+        """As they go into a plan."""
+        return WindowsPlan(
+            stream_window=window_of_stream(self.window),
+            connection_window=window_of_connection(self.connection_window),
+        )
+
+
 class Suite(Model):
     """A suite as written. `subjects` are SELECTs, none for all that have the contract;
     `files` is the open-file limit of the subject, 0 for all that there are. With `prime` the
@@ -178,6 +217,7 @@ class Suite(Model):
     files: int = Field(default=0, ge=0)
     broadcast: Broadcast | None = None
     clients: Clients | None = None
+    http2: Http2 | None = None
     full: tuple[Axes, ...] = ()
     published: str = ""
     published_tables: tuple[PublishedTable, ...] = ()
@@ -215,6 +255,15 @@ class Suite(Model):
             raise ValueError("a suite with [clients] has pools in each load, another in none")
         if self.clients is not None and not self.window.gave("duration_ns"):
             raise ValueError("a suite with [clients] has a duration: so long an order is to take")
+        return self
+
+    @model_validator(mode="after")
+    def _of_one_version(self) -> Suite:
+        for block in (*self.loads, *self.full):
+            if self.http2 is None and (block.streams or block.max_streams):
+                raise ValueError("streams are of HTTP/2: add [http2], or write pipeline")
+            if self.http2 is not None and block.pipeline != (1,):
+                raise ValueError("pipeline is of HTTP/1.1: write streams, or leave [http2] away")
         return self
 
 

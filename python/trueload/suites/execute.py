@@ -39,6 +39,7 @@ from trueload.store.runs import Row, Run, Store
 from trueload.subjects.contracts import AnyContract, document_bytes
 from trueload.subjects.manifest import Subject
 from trueload.suites.clients import ClientTrials
+from trueload.suites.http import http_labels
 from trueload.suites.plan import (
     ALL_REPETITIONS,
     PARTIAL,
@@ -84,7 +85,7 @@ class Execution:
     subject_host: SubjectHost | None = None
     _done: set[str] = field(default_factory=set)
     _builds: dict[str, Build] = field(default_factory=dict)
-    _given_up: dict[tuple[str, str, bool], str] = field(default_factory=dict)
+    _given_up: dict[tuple[str, str, bool, bool], str] = field(default_factory=dict)
     _measured: set[str] = field(default_factory=set)
     _measured_cells: set[str] = field(default_factory=set)
     _clients: ClientTrials = field(init=False)
@@ -203,9 +204,9 @@ class Execution:
         pools = cell.load.pools
         return None if pools is None else beyond_limits(pools, hard_limit(), count_ports())
 
-    def _manner(self, cell: Cell) -> tuple[str, str, bool]:
+    def _manner(self, cell: Cell) -> tuple[str, str, bool, bool]:
         """What a subject that failed once will fail at again."""
-        return (cell.subject.name, cell.load.cores, cell.load.pipeline > 1)
+        return (cell.subject.name, cell.load.cores, cell.load.at_once > 1, cell.load.over_tls)
 
     def _measure(self, trial: Trial, layout: Layout) -> Measured | Failed | None:
         """None if the user wanted the end before anything was measured."""
@@ -220,7 +221,7 @@ class Execution:
                     built,
                     self.plan.load_of(trial.cell.load),
                     layout,
-                    self.plan.setting(self.contract),
+                    self.plan.setting(self.contract, trial.cell.load),
                     self.measure,
                     subject_host=self.subject_host or LocalHost(self.trueload_command),
                     stopped=self.stopped,
@@ -236,7 +237,10 @@ class Execution:
     def _layout(self, cell: Cell) -> Layout | str:
         """Where both run, or why the cell is skipped. A client that can do with one CPU only gets
         one: how many the others have is the machine's affair."""
-        allowed, cores = self.subjects[cell.subject.name].manifest.cores, cell.load.cores
+        manifest, cores = self.subjects[cell.subject.name].manifest, cell.load.cores
+        if cell.load.over_tls and not manifest.tls:
+            return "it does not answer over TLS"
+        allowed = manifest.cores
         if self.subject_host is not None and cores in allowed:
             return lay_out_there(cores, self.subject_host.cpus)
         choose = lay_out
@@ -262,7 +266,9 @@ class Execution:
         labels = self._labels(trial.cell, f"r{trial.repetition}")
         if outcome.response_bytes is not None:
             labels["response_bytes"] = str(outcome.response_bytes)
-        if (length := document_bytes(self.contract)) is not None:
+        http = trial.cell.load.http
+        path = http.path or None if http is not None else None
+        if (length := document_bytes(self.contract, path)) is not None:
             labels["document_bytes"] = str(length)
         if outcome.died:
             labels["died"] = outcome.died
@@ -312,6 +318,7 @@ class Execution:
             "close": close_text(load.close),
             "idle": idle_text(load.idle),
             **({} if load.pools is None else pool_labels(load.pools)),
+            **({} if load.http is None else http_labels(load.http)),
             "repetition": repetition,
             "digest": self.digests.get(subject.name, ""),
         }

@@ -14,7 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 
+from pydantic import Field
+
 from trueload.errors import UserError
+from trueload.protocol.client import ClientContract
 from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions
 from trueload.protocol.option import flag_of
 from trueload.protocol.plan import (
@@ -25,11 +28,13 @@ from trueload.protocol.plan import (
     Model,
     Requests,
     Turns,
+    WindowsPlan,
 )
 from trueload.runner.trials import Setting
-from trueload.subjects.contracts import AnyContract
+from trueload.subjects.contracts import AnyContract, Contract
 from trueload.subjects.manifest import Cores, Subject
 from trueload.suites.definition import Axes, PublishedTable, Report, Suite
+from trueload.suites.http import PlannedHttp, planned_http
 from trueload.suites.pools import PlannedPools, planned_pools
 from trueload.trial.spec import CLOSED, Load, open_load
 from trueload.units import (
@@ -77,7 +82,8 @@ class PlannedBroadcast(Model):
 
 class PlannedLoad(Model):
     """One load of the plan; of a broadcast, `connections` are the clients of each step. `close` is
-    None for what the plan says; `idle` are the steps of idle connections beside the others. Where
+    None for what the plan says; `idle` are the steps of idle connections beside the others; `http`
+    is what a load over HTTP/2, over TLS or of a path of its own has besides. Where
     clients are measured it has `pools`, and `connections` are those that they have room for."""
 
     connections: int
@@ -88,6 +94,18 @@ class PlannedLoad(Model):
     close: bool | None = None
     idle: tuple[int, ...] = ()
     pools: PlannedPools | None = None
+    http: PlannedHttp | None = Field(default=None, exclude_if=lambda value: value is None)
+
+    @property
+    def at_once(self) -> int:
+        """Requests in flight on a connection."""
+        streams = None if self.http is None else self.http.streams
+        return self.pipeline if streams is None else streams
+
+    @property
+    def over_tls(self) -> bool:
+        """Whether the subject answers over TLS."""
+        return self.http is not None and self.http.tls
 
     @property
     def most(self) -> int:
@@ -108,7 +126,8 @@ class PlannedLoad(Model):
         close = {None: "", True: ", one per request", False: ", kept"}[self.close]
         idle = f" beside {self.idle[-1]:,} idle ones" if self.idle else ""
         head = f"{self.connections} connection{plural}{idle}"
-        return f"{head}{close}{pipelining}{rate}, {cores}"
+        http = "" if self.http is None else f", {self.http.title}"
+        return f"{head}{close}{pipelining}{http}{rate}, {cores}"
 
     @property
     def key(self) -> str:
@@ -118,7 +137,8 @@ class PlannedLoad(Model):
         rate = "" if self.rate_per_s is None else f" {self.rate_per_s:.10g}/s"
         close, idle = close_text(self.close), idle_text(self.idle)
         words = f"{' ' if close else ''}{close}{' idle ' if idle else ''}{idle}"
-        return f"c{self.connections} p{self.pipeline}{rate}{words} {self.cores}"
+        http = "" if self.http is None else f" {self.http.key}"
+        return f"c{self.connections} p{self.pipeline}{http}{rate}{words} {self.cores}"
 
 
 class SuitePlan(EngineOptions):
@@ -144,9 +164,11 @@ class SuitePlan(EngineOptions):
     report: Report = "table"
     client_wait_ms: int | None = None
     client_rounds: int = 1
+    http2: WindowsPlan | None = Field(default=None, exclude_if=lambda value: value is None)
 
-    def setting(self, contract: AnyContract) -> Setting:
-        """What all its trials share."""
+    def setting(self, contract: AnyContract, planned: PlannedLoad) -> Setting:
+        """What a trial of that load needs besides it."""
+        http = planned.http or PlannedHttp()
         return Setting(
             contract=contract,
             engine=self.engine,
@@ -154,6 +176,9 @@ class SuitePlan(EngineOptions):
             port=self.port,
             padding_bytes=None if self.broadcast is None else self.broadcast.padding_bytes,
             seed=self.seed,
+            http2=self.http2,
+            tls=http.tls,
+            path=http.path or None,
         )
 
     def load_of(self, planned: PlannedLoad) -> Load:
@@ -161,7 +186,7 @@ class SuitePlan(EngineOptions):
         return Load(
             connections=planned.connections,
             idle=planned.idle,
-            pipeline=planned.pipeline,
+            pipeline=planned.at_once,
             close=self.close if planned.close is None else planned.close,
             pacing=self._pacing(planned),
             stop=self.stop,
@@ -213,6 +238,7 @@ class Changes:
 
     connections: tuple[int, ...] | None = None
     pipeline: tuple[int, ...] | None = None
+    streams: tuple[int, ...] | None = None
     cores: tuple[Cores, ...] | None = None
     rates_per_s: tuple[float, ...] | None = None
     window: LoadOptions = LOAD_DEFAULTS
@@ -266,8 +292,35 @@ def check_role(suite: Suite, changes: Changes) -> None:
             f"{option} is for suites of {other}, and this one measures {what}",
             "`trueload suite run --help` says what each option is for",
         )
+    http2 = suite.http2 is not None
+    if not clients and (changes.pipeline if http2 else changes.streams) is not None:
+        wrong, right = ("--pipeline", "--streams") if http2 else ("--streams", "--pipeline")
+        raise UserError(
+            f"{wrong} is of HTTP/{'1.1' if http2 else '2'}, and this suite is not", f"use {right}"
+        )
     if changes.full and not suite.full:
         raise UserError("--full: this suite has no larger grid", "leave --full away")
+
+
+def check_contract(suite: Suite, contract: AnyContract | ClientContract) -> None:
+    """Raises ``UserError`` for a contract of another version of HTTP, or without a path that is
+    asked for."""
+    if not isinstance(contract, Contract | ClientContract):
+        return
+    if (contract.http == "2") != (suite.http2 is not None):
+        raise UserError(
+            f"the contract {suite.contract!r} is one of HTTP/{contract.http}, and the suite's"
+            f" requests go over HTTP/{'2' if suite.http2 is not None else '1.1'}",
+            "give the suite [http2], or leave that away",
+        )
+    if isinstance(contract, ClientContract):
+        return
+    known = {exchange.path for exchange in contract.exchanges if exchange.form == "plain"}
+    for path in sorted({path for block in suite.loads for path in block.path} - known):
+        raise UserError(
+            f"the contract {suite.contract!r} does not say what {path} answers",
+            f"paths are {', '.join(sorted(known))}",
+        )
 
 
 def make_plan(
@@ -302,6 +355,7 @@ def make_plan(
         report=suite.report,
         client_wait_ms=_client_wait_ms(suite),
         client_rounds=1 if suite.clients is None else suite.clients.rounds,
+        http2=None if suite.http2 is None else suite.http2.windows,
         **changes.engine.over(suite.engine).model_dump(),
     )
 
@@ -342,8 +396,9 @@ def _loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
             changes.connections or block.connections,
             rates,
             (None,) if changes.close is not None else block.close or (None,),
+            tuple(planned_http(block, changes.streams, http2=suite.http2 is not None)),
         )
-        for cores, pipeline, connections, rate_per_s, close in axes:
+        for cores, pipeline, connections, rate_per_s, close, http in axes:
             load = PlannedLoad(
                 connections=connections,
                 pipeline=pipeline,
@@ -352,6 +407,7 @@ def _loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
                 broadcast=suite.broadcast is not None,
                 close=close,
                 idle=block.idle,
+                http=http,
             )
             if load not in seen:
                 seen.add(load)
@@ -364,7 +420,13 @@ def _client_loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
     blocks: Sequence[Axes] = suite.full if changes.full else suite.loads
     for block in blocks:
         found = planned_pools(
-            block, changes.pools, changes.pool_sizes, changes.concurrency, suite.files
+            block,
+            changes.pools,
+            changes.pool_sizes,
+            changes.concurrency,
+            changes.streams,
+            suite.files,
+            http2=suite.http2 is not None,
         )
         for cores, pools in product(changes.cores or block.cores, found):
             load = PlannedLoad(connections=pools.room, pipeline=1, cores=cores, pools=pools)

@@ -9,6 +9,9 @@ import resource
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
+from pydantic import Field
+
+from trueload.protocol.client import STREAMS
 from trueload.protocol.plan import Model
 from trueload.runner.files import SPARE
 from trueload.suites.definition import Axes
@@ -17,12 +20,15 @@ from trueload.units import format_count
 
 class PlannedPools(Model):
     """A load of clients; `files` is the open-file limit of the client, 0 for as many as there may
-    be."""
+    be. Over HTTP/2 a connection may have so many `streams` at once, and the server permits
+    `max_streams`; both are 0 over HTTP/1.1."""
 
     pools: int
     pool_size: int
     concurrency: int
     files: int = 0
+    streams: int = Field(default=0, exclude_if=lambda value: value == 0)
+    max_streams: int = Field(default=0, exclude_if=lambda value: value == 0)
 
     @property
     def room(self) -> int:
@@ -32,7 +38,9 @@ class PlannedPools(Model):
     @property
     def short(self) -> str:
         """``4x256 for 1,024``: pool count, pool size, and requests asked for at once."""
-        return f"{self.pools}x{self.pool_size} for {self.concurrency:,}"
+        streams = f"x{self.streams}" if self.streams else ""
+        few = f", {self.max_streams:,} permitted" if self.max_streams < self.streams else ""
+        return f"{self.pools}x{self.pool_size}{streams} for {self.concurrency:,}{few}"
 
     @property
     def title(self) -> str:
@@ -40,13 +48,15 @@ class PlannedPools(Model):
         plural = "s" if self.pools > 1 else ""
         files = f", {format_count(self.files)} open files" if self.files else ""
         at_once = format_count(self.concurrency)
-        return f"{self.pools} pool{plural} of {self.pool_size}, {at_once} at once{files}"
+        streams = f", {self.streams} streams ({self.max_streams} permitted)" if self.streams else ""
+        return f"{self.pools} pool{plural} of {self.pool_size}{streams}, {at_once} at once{files}"
 
     @property
     def key(self) -> str:
         """Names the load within the plan, and in the store."""
         files = f" files {self.files}" if self.files else ""
-        return f"pools {self.pools} of {self.pool_size} at once {self.concurrency}{files}"
+        streams = f" streams {self.streams} of {self.max_streams}" if self.streams else ""
+        return f"pools {self.pools} of {self.pool_size}{streams} at once {self.concurrency}{files}"
 
 
 def planned_pools(
@@ -54,27 +64,42 @@ def planned_pools(
     pools: Sequence[int] | None,
     pool_sizes: Sequence[int] | None,
     concurrency: Sequence[int] | None,
+    streams: Sequence[int] | None,
     files: int,
+    *,
+    http2: bool,
 ) -> Iterator[PlannedPools]:
     """Every combination of a block, with what the command line has instead; `files` is the suite's
     limit, where the block has none."""
+    no_streams = (0,)
     axes = product(
         block.files or (files,),
         pools or block.pools,
         pool_sizes or block.pool_size,
         concurrency or block.concurrency,
+        (streams or block.streams or (1,)) if http2 else no_streams,
+        (block.max_streams or (STREAMS,)) if http2 else no_streams,
     )
-    for limit, count, size, at_once in axes:
-        yield PlannedPools(pools=count, pool_size=size, concurrency=at_once, files=limit)
+    for limit, count, size, at_once, of_each, permitted in axes:
+        yield PlannedPools(
+            pools=count,
+            pool_size=size,
+            concurrency=at_once,
+            files=limit,
+            streams=of_each,
+            max_streams=permitted,
+        )
 
 
 def pool_labels(load: PlannedPools) -> dict[str, str]:
     """What the store says of a row of such a load."""
+    over_http2 = {"streams": str(load.streams), "max_streams": str(load.max_streams)}
     return {
         "pools": str(load.pools),
         "pool_size": str(load.pool_size),
         "concurrency": str(load.concurrency),
         "files": str(load.files or ""),
+        **(over_http2 if load.streams else {}),
     }
 
 
@@ -82,7 +107,7 @@ def labelled_pools(labels: Mapping[str, str]) -> PlannedPools | None:
     """The load of a row, from what the store says of it; None of servers."""
     if "pools" not in labels:
         return None
-    names = ("pools", "pool_size", "concurrency", "files")
+    names = ("pools", "pool_size", "concurrency", "files", "streams", "max_streams")
     return PlannedPools(**{name: int(labels.get(name) or 0) for name in names})
 
 

@@ -1,0 +1,69 @@
+"""The loads of a suite over HTTP/2, over TLS, or of several paths: what else than connections they
+are made of.
+
+Pure. Must not know how a subject is started, or how anything is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+from trueload.protocol.plan import Model
+from trueload.suites.definition import Axes
+
+
+class PlannedHttp(Model):
+    """What a load asks of HTTP. ``streams`` is None over HTTP/1.1, ``path`` empty for the
+    contract's own."""
+
+    streams: int | None = None
+    tls: bool = False
+    path: str = ""
+
+    @property
+    def title(self) -> str:
+        """For people: ``10 streams on each, over TLS, /bytes/1024``."""
+        streams = f"{self.streams} stream{'' if self.streams == 1 else 's'} on each"
+        parts = ("" if self.streams is None else streams, "over TLS" if self.tls else "", self.path)
+        return ", ".join(part for part in parts if part)
+
+    @property
+    def key(self) -> str:
+        """Names the load within the plan, and in the store."""
+        streams = "" if self.streams is None else f"s{self.streams}"
+        return " ".join(part for part in (streams, "tls" if self.tls else "", self.path) if part)
+
+
+def planned_http(
+    block: Axes, streams: tuple[int, ...] | None, *, http2: bool
+) -> Iterator[PlannedHttp | None]:
+    """Every combination of a block, with the ``streams`` of the command line instead; None for what
+    is as it always was."""
+    axes = product(
+        block.tls or (False,),
+        block.path or ("",),
+        (streams or block.streams or (1,)) if http2 else (None,),
+    )
+    for tls, path, count in axes:
+        made = PlannedHttp(streams=count, tls=tls, path=path)
+        yield None if made == PlannedHttp() else made
+
+
+def http_labels(load: PlannedHttp) -> dict[str, str]:
+    """What the store says of a row of such a load."""
+    return {
+        "streams": "" if load.streams is None else str(load.streams),
+        "tls": "yes" if load.tls else "",
+        "path": load.path,
+    }
+
+
+def labelled_http(labels: Mapping[str, str]) -> PlannedHttp:
+    """The load of a row, from what the store says of it."""
+    streams = labels.get("streams")
+    return PlannedHttp(
+        streams=int(streams) if streams else None,
+        tls=labels.get("tls") == "yes",
+        path=labels.get("path", ""),
+    )

@@ -1,0 +1,64 @@
+#!/bin/sh
+# Starts Apache httpd on our own configuration: start.sh SCHEME HOST PORT PROCESSES. Nothing of the system's own is read
+# but its modules.
+#
+# Where we are root it serves as somebody else, who cannot look into TMPDIR: what it reads lies in a folder for everybody
+# then, which is removed at the end.
+set -eu
+
+case $2 in
+*:*) host="[$2]" ;;
+*) host=$2 ;;
+esac
+case $1 in
+https) protocol=h2 secured=on ;;
+*) protocol=h2c secured=off ;;
+esac
+
+files=$(mktemp -d /tmp/apache-subject.XXXXXX)
+trap 'rm -rf "$files"' EXIT
+chmod 755 "$files"
+mkdir "$files/bytes"
+for size in 1024 65536; do
+    head -c "$size" /dev/zero | tr '\0' x >"$files/bytes/$size"
+done
+cat >"$TMPDIR/apache.conf" <<END
+$(for module in mpm_event authz_core ssl http2; do
+    echo "LoadModule ${module}_module /usr/lib/apache2/modules/mod_$module.so"
+done)
+$([ "$(id -u)" != 0 ] || printf 'User nobody\nGroup nogroup\n')
+ServerRoot "$TMPDIR"
+DefaultRuntimeDir "$TMPDIR"
+PidFile "$TMPDIR/pid"
+ErrorLog /dev/stderr
+LogLevel crit
+ServerName subject
+ServerTokens Prod
+Listen $host:$3
+ListenBacklog 4096
+
+StartServers $4
+ServerLimit $4
+ThreadsPerChild 64
+MaxRequestWorkers $((64 * $4))
+AsyncRequestWorkerFactor 256
+MaxConnectionsPerChild 0
+
+# A connection ends when the client says so.
+KeepAliveTimeout 3600
+Timeout 3600
+
+Protocols $protocol
+SSLEngine $secured
+SSLCertificateFile "$PWD/cert.pem"
+SSLCertificateKeyFile "$PWD/key.pem"
+DocumentRoot "$files"
+<Directory "$files">
+    Require all granted
+    AllowOverride None
+</Directory>
+END
+apache2 -D FOREGROUND -f "$TMPDIR/apache.conf" &
+server=$!
+trap 'kill "$server"; wait; exit 0' TERM INT
+wait "$server"

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Starts h2o on our own configuration: start.sh SCHEME HOST PORT THREADS. Everything that it writes lies in TMPDIR,
+# which is gone afterwards.
+set -eu
+
+mkdir -p "$TMPDIR/files/bytes"
+for size in 1024 65536; do
+    head -c "$size" /dev/zero | tr '\0' x >"$TMPDIR/files/bytes/$size"
+done
+{
+    cat <<END
+listen:
+  host: "$2"
+  port: $3
+END
+    if [ "$1" = https ]; then
+        cat <<END
+  ssl:
+    certificate-file: "$PWD/cert.pem"
+    key-file: "$PWD/key.pem"
+    ocsp-update-interval: 0
+END
+    fi
+    if [ "$(id -u)" = 0 ]; then echo "user: root"; fi # the files are the caller's alone
+    cat <<END
+num-threads: $4
+max-connections: 16384
+# A connection ends when the client says so.
+http2-idle-timeout: 3600
+hosts:
+  default:
+    paths:
+      /:
+        file.dir: "$TMPDIR/files"
+END
+} >"$TMPDIR/h2o.conf"
+exec h2o -m worker -c "$TMPDIR/h2o.conf"

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Starts Caddy on our own configuration: start.sh SCHEME HOST PORT. Everything that it writes lies in TMPDIR, which is
+# gone afterwards; its administration listens nowhere.
+set -eu
+
+mkdir -p "$TMPDIR/files/bytes"
+for size in 1024 65536; do
+    head -c "$size" /dev/zero | tr '\0' x >"$TMPDIR/files/bytes/$size"
+done
+case $1 in
+https) secured="tls $PWD/cert.pem $PWD/key.pem" ;;
+*) secured="" ;;
+esac
+cat >"$TMPDIR/Caddyfile" <<END
+{
+    admin off
+    auto_https off
+    log {
+        level ERROR
+    }
+    servers {
+        protocols h1 h2 h2c
+        # A connection ends when the client says so.
+        timeouts {
+            idle 1h
+        }
+    }
+}
+$1://:$3 {
+    bind $2
+    $secured
+    root * $TMPDIR/files
+    file_server
+}
+END
+exec caddy run --config "$TMPDIR/Caddyfile" --adapter caddyfile

@@ -1,0 +1,90 @@
+//! hyper's HTTP/2 on tokio: subject SCHEME HOST:PORT CPUS. In plain text a connection begins with it, over TLS
+//! rustls has ALPN choose it.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::sync::Arc;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderValue, SERVER};
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_rustls::TlsAcceptor;
+
+static BODY: [u8; 65_536] = [b'x'; 65_536];
+
+async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (status, body): (_, &'static [u8]) = match request.uri().path() {
+        "/bytes/1024" => (StatusCode::OK, &BODY[..1024]),
+        "/bytes/65536" => (StatusCode::OK, &BODY),
+        _ => (StatusCode::NOT_FOUND, b"not found"),
+    };
+    let mut response = Response::new(Full::new(Bytes::from_static(body)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(SERVER, HeaderValue::from_static("hyper"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    Ok(response)
+}
+
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+    // How a connection ends is its client's affair.
+    let _ = http2::Builder::new(TokioExecutor::new())
+        .serve_connection(TokioIo::new(stream), service_fn(answer))
+        .await;
+}
+
+async fn take(stream: TcpStream, acceptor: Option<TlsAcceptor>) {
+    match acceptor {
+        None => serve(stream).await,
+        Some(acceptor) => {
+            if let Ok(secured) = acceptor.accept(stream).await {
+                serve(secured).await;
+            }
+        }
+    }
+}
+
+fn acceptor() -> Result<TlsAcceptor, Box<dyn Error>> {
+    let certificates = CertificateDer::pem_file_iter("cert.pem")?.collect::<Result<_, _>>()?;
+    let key = PrivateKeyDer::from_pem_file("key.pem")?;
+    let mut config =
+        ServerConfig::builder().with_no_client_auth().with_single_cert(certificates, key)?;
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+async fn listen(scheme: &str, at: &str) -> Result<(), Box<dyn Error>> {
+    let acceptor = if scheme == "https" { Some(acceptor()?) } else { None };
+    let listener = TcpListener::bind(at).await?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => return Ok(()),
+            Ok((stream, _)) = listener.accept() => {
+                stream.set_nodelay(true)?;
+                tokio::spawn(take(stream, acceptor.clone()));
+            }
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [scheme, at, cpus] = arguments.as_slice() else {
+        return Err("subject SCHEME HOST:PORT CPUS".into());
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(cpus.parse()?)
+        .enable_all()
+        .build()?;
+    runtime.block_on(listen(scheme, at))
+}
