@@ -1,14 +1,21 @@
 // GETs with the standard library: a Client and its Transport for each pool, a goroutine for each
-// request that is open at once.
+// request that is open at once. With the argument http2 over that, in plain text.
+//
+// Over HTTP/2 how many streams a connection has is the server's affair: a Transport opens another one
+// where it permits no more. A semaphore sees to what the setup says.
 package main
 
 import (
 	"io"
 	"net/http"
+	"os"
+	"strings"
 )
 
+var overHTTP2 = len(os.Args) > 1 && os.Args[1] == "http2"
+
 func unsupported(setup Setup) string {
-	if setup.Pipelining > 1 {
+	if setup.Pipelining > 1 && !overHTTP2 {
 		return "net/http does not pipeline"
 	}
 	return ""
@@ -23,17 +30,32 @@ func newClient(setup Setup) *http.Client {
 		DisableKeepAlives:   !setup.KeepAlive,
 		DisableCompression:  true,
 	}
+	if overHTTP2 {
+		transport.Protocols = new(http.Protocols)
+		transport.Protocols.SetUnencryptedHTTP2(true)
+	}
 	return &http.Client{Transport: transport, Timeout: setup.timeout()}
+}
+
+// Of HTTP/2 the library's errors are its own: they are told by their texts.
+func class(err error) string {
+	switch text := err.Error(); {
+	case strings.Contains(text, "stream error"):
+		return "h2.stream"
+	case strings.Contains(text, "GOAWAY"):
+		return "h2.goaway"
+	}
+	return classOf(err)
 }
 
 func get(client *http.Client, url string) string {
 	response, err := client.Get(url)
 	if err != nil {
-		return classOf(err)
+		return class(err)
 	}
 	defer response.Body.Close()
 	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		return classOf(err)
+		return class(err)
 	}
 	if response.StatusCode != http.StatusOK {
 		return "status"
@@ -43,12 +65,21 @@ func get(client *http.Client, url string) string {
 
 func prepare(setup Setup) func(worker int) request {
 	clients := make([]*http.Client, setup.Pools)
+	rooms := make([]chan struct{}, setup.Pools)
 	for pool := range clients {
 		clients[pool] = newClient(setup)
+		rooms[pool] = make(chan struct{}, setup.PoolSize*setup.Pipelining)
 	}
 	return func(worker int) request {
-		client := clients[worker%len(clients)]
-		return func() string { return get(client, *setup.URL) }
+		client, room := clients[worker%len(clients)], rooms[worker%len(clients)]
+		if !overHTTP2 {
+			return func() string { return get(client, *setup.URL) }
+		}
+		return func() string {
+			room <- struct{}{}
+			defer func() { <-room }()
+			return get(client, *setup.URL)
+		}
 	}
 }
 

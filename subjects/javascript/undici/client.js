@@ -1,8 +1,11 @@
-// GETs with undici: a Pool for each pool, whose queue holds what finds no connection.
+// GETs with undici: a Pool for each pool, whose queue holds what finds no connection. With the argument
+// http2 over that, over TLS with any certificate: it speaks it where ALPN has chosen it.
 'use strict';
 
 const { Pool } = require('undici');
 const { talk, classOf } = require('./talk');
+
+const HTTP2 = process.argv[2] === 'http2';
 
 let pools = [];
 
@@ -17,7 +20,9 @@ function open(setup) {
     pipelining: setup.pipelining,
     headersTimeout: setup.timeout_ms,
     bodyTimeout: setup.timeout_ms,
-    connect: { timeout: setup.timeout_ms },
+    allowH2: HTTP2,
+    maxConcurrentStreams: setup.pipelining,
+    connect: { timeout: setup.timeout_ms, rejectUnauthorized: !HTTP2 },
     keepAliveTimeout: 3_600_000,
     keepAliveMaxTimeout: 3_600_000,
   };
@@ -42,6 +47,8 @@ function nameOf(error) {
     case 'UND_ERR_BODY_TIMEOUT': return 'timeout.total';
     case 'UND_ERR_CONNECT_TIMEOUT': return 'connect.timeout';
     case 'UND_ERR_SOCKET': return error.cause ? classOf(error) : 'empty';
+    case 'ERR_HTTP2_STREAM_ERROR': return 'h2.stream';
+    case 'ERR_HTTP2_GOAWAY_SESSION': return 'h2.goaway';
     default: return classOf(error);
   }
 }

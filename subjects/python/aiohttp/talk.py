@@ -37,8 +37,9 @@ class Tally:
     failed: Counter[str] = field(default_factory=Counter)
 
 
-def hear_setup() -> Setup:
-    """The first line; ends the program if it is no setup."""
+def hear_setup(*, streams: bool = False) -> Setup:
+    """The first line; ends the program if it is no setup. To a client of HTTP/2 `pipelining` is how many
+    `streams` a connection may have."""
     try:
         given = json.loads(sys.stdin.readline())
         setup = Setup(**given)
@@ -48,7 +49,7 @@ def hear_setup() -> Setup:
                 raise ValueError(f"{each.name} is no {each.type}")
     except (ValueError, TypeError) as error:
         sys.exit(f"no setup: {error}")
-    if setup.pipelining > 1:
+    if setup.pipelining > 1 and not streams:
         say({"unsupported": "it does not pipeline"})
         sys.exit(0)
     return setup

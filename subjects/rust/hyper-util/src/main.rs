@@ -1,5 +1,5 @@
 //! GETs with hyper-util's `Client` on tokio, one for each pool; a task for each request that is open at
-//! once.
+//! once. With the argument `http2` behind the CPUs over that, in plain text.
 //!
 //! A `Client` keeps connections but does not limit them, and has no time-out; as its users do, a
 //! semaphore for each pool and tokio's `timeout` see to that.
@@ -30,7 +30,7 @@ struct Pool {
     keep_alive: bool,
 }
 
-fn open(setup: &Setup) -> Pool {
+fn open(setup: &Setup, http2: bool) -> Pool {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
     let client = Client::builder(TokioExecutor::new())
@@ -38,10 +38,11 @@ fn open(setup: &Setup) -> Pool {
         .pool_max_idle_per_host(if setup.keep_alive { setup.pool_size } else { 0 })
         .pool_idle_timeout(None)
         .retry_canceled_requests(false)
+        .http2_only(http2)
         .build(connector);
     Pool {
         client,
-        room: Arc::new(Semaphore::new(setup.pool_size)),
+        room: Arc::new(Semaphore::new(setup.pool_size * setup.pipelining)),
         timeout: Duration::from_millis(setup.timeout_ms),
         keep_alive: setup.keep_alive,
     }
@@ -66,10 +67,23 @@ async fn exchange(pool: &Pool, uri: &Uri) -> Result<(), &'static str> {
 }
 
 fn class(error: &(dyn std::error::Error + 'static)) -> &'static str {
+    // Over HTTP/2 it waited for a connection that another request failed to make.
+    if format!("{error:?}").contains("CheckoutNoLongerWanted") {
+        return "connect.refused";
+    }
     let mut at = Some(error);
     while let Some(error) = at {
         if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message) {
             return "empty";
+        }
+        // Of HTTP/2 the library h2 says what happened.
+        if let Some(error) = error.downcast_ref::<h2::Error>() {
+            if error.is_reset() {
+                return "h2.stream";
+            }
+            if error.is_go_away() {
+                return "h2.goaway";
+            }
         }
         at = error.source();
     }
@@ -109,11 +123,12 @@ async fn go(pools: &[Pool], uri: &Uri, concurrency: usize, number: usize) -> (Ta
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cpus = std::env::args().nth(1).and_then(|cpus| cpus.parse().ok()).unwrap_or(1);
-    let setup = talk::hear_setup();
+    let http2 = std::env::args().nth(2).is_some_and(|version| version == "http2");
+    let setup = talk::hear_setup(http2);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(cpus).enable_all().build()?;
     let uri: Uri = setup.url.parse()?;
-    let pools: Vec<Pool> = (0..setup.pools).map(|_| open(&setup)).collect();
+    let pools: Vec<Pool> = (0..setup.pools).map(|_| open(&setup, http2)).collect();
     talk::hear_orders(|number| runtime.block_on(go(&pools, &uri, setup.concurrency, number)));
     Ok(())
 }

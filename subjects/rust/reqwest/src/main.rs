@@ -1,4 +1,5 @@
-//! GETs with reqwest on tokio: a `Client` for each pool, a task for each request that is open at once.
+//! GETs with reqwest on tokio: a `Client` for each pool, a task for each request that is open at once. With
+//! the argument `http2` behind the CPUs over that, in plain text.
 //!
 //! A `Client` keeps connections but does not limit them; as its users do, a semaphore for each pool
 //! does, and a request waits for it.
@@ -21,19 +22,21 @@ struct Pool {
     room: Arc<Semaphore>,
 }
 
-fn open(setup: &Setup) -> Result<Pool, reqwest::Error> {
+fn open(setup: &Setup, http2: bool) -> Result<Pool, reqwest::Error> {
     let mut headers = HeaderMap::new();
     if !setup.keep_alive {
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    let client = Client::builder()
+    let builder = Client::builder();
+    let builder = if http2 { builder.http2_prior_knowledge() } else { builder };
+    let client = builder
         .timeout(Duration::from_millis(setup.timeout_ms))
         .pool_max_idle_per_host(if setup.keep_alive { setup.pool_size } else { 0 })
         .pool_idle_timeout(None)
         .default_headers(headers)
         .no_proxy()
         .build()?;
-    Ok(Pool { client, room: Arc::new(Semaphore::new(setup.pool_size)) })
+    Ok(Pool { client, room: Arc::new(Semaphore::new(setup.pool_size * setup.pipelining)) })
 }
 
 async fn get(pool: &Pool, url: &str) -> Result<(), &'static str> {
@@ -49,11 +52,36 @@ fn class(error: &reqwest::Error) -> &'static str {
     if error.is_timeout() {
         return "timeout.total";
     }
+    if let Some(class) = class_of_http2(error) {
+        return class;
+    }
     match class_of(error) {
         // hyper's own: the connection ended before a whole answer.
         "other" if error.is_request() && !error.is_connect() => "empty",
         name => name,
     }
+}
+
+/// Of HTTP/2 the library h2 says what happened. What has no connection waited for one that another request
+/// failed to make.
+fn class_of_http2(error: &reqwest::Error) -> Option<&'static str> {
+    if format!("{error:?}").contains("CheckoutNoLongerWanted") {
+        return Some("connect.refused");
+    }
+    let mut at: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = at {
+        if let Some(error) = error.downcast_ref::<h2::Error>() {
+            return if error.is_reset() {
+                Some("h2.stream")
+            } else if error.is_go_away() {
+                Some("h2.goaway")
+            } else {
+                None
+            };
+        }
+        at = error.source();
+    }
+    None
 }
 
 async fn work(pool: Pool, url: Arc<str>, taken: Arc<AtomicUsize>, number: usize) -> Tally {
@@ -89,10 +117,11 @@ async fn go(pools: &[Pool], setup: &Setup, number: usize) -> (Tally, Duration) {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cpus = std::env::args().nth(1).and_then(|cpus| cpus.parse().ok()).unwrap_or(1);
-    let setup = talk::hear_setup();
+    let http2 = std::env::args().nth(2).is_some_and(|version| version == "http2");
+    let setup = talk::hear_setup(http2);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(cpus).enable_all().build()?;
-    let pools: Vec<Pool> = (0..setup.pools).map(|_| open(&setup)).collect::<Result<_, _>>()?;
+    let pools: Vec<Pool> = (0..setup.pools).map(|_| open(&setup, http2)).collect::<Result<_, _>>()?;
     talk::hear_orders(|number| runtime.block_on(go(&pools, &setup, number)));
     Ok(())
 }

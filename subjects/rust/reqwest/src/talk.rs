@@ -83,15 +83,16 @@ fn say(line: &str) {
     }
 }
 
-/// The first line; ends the program if it is no setup, or one that asks for pipelining.
-pub fn hear_setup() -> Setup {
+/// The first line; ends the program if it is no setup, or one that asks for pipelining. To a client of
+/// HTTP/2 that is how many `streams` a connection may have.
+pub fn hear_setup(streams: bool) -> Setup {
     let mut line = String::new();
     if let Err(error) = io::stdin().lock().read_line(&mut line) {
         die(&format!("no setup: {error}"));
     }
     let setup: Setup =
         serde_json::from_str(&line).unwrap_or_else(|error| die(&format!("no setup: {error}")));
-    if setup.pipelining > 1 {
+    if setup.pipelining > 1 && !streams {
         say(r#"{"unsupported": "it does not pipeline"}"#);
         exit(0);
     }

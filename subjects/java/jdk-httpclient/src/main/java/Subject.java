@@ -1,30 +1,81 @@
-// GETs with the JDK's own HttpClient, one for each pool; a thread for each request that is open at once.
+// GETs with the JDK's own HttpClient, one for each pool; a thread for each request that is open at once. With
+// the argument http2 over that, over TLS with any certificate: in plain text it only upgrades from HTTP/1.1.
 //
 // The client keeps connections but does not limit them; as its users do, a semaphore for each pool
 // does, and a request waits for it. Whether connections are kept is told by system properties alone.
 import java.io.IOException;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
+import java.security.GeneralSecurityException;
+import java.security.cert.X509Certificate;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Semaphore;
 import java.util.function.Function;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLEngine;
+import javax.net.ssl.TrustManager;
+import javax.net.ssl.X509ExtendedTrustManager;
 
 public final class Subject {
     private record Pool(HttpClient client, Semaphore room) {}
 
+    private static boolean http2;
+
     private Subject() {}
 
     public static void main(String[] arguments) throws Exception {
+        http2 = arguments.length > 0 && arguments[0].equals("http2");
         Talk.talk(Subject::unsupported, Subject::open);
     }
 
     private static String unsupported(Talk.Setup setup) {
-        return setup.pipelining > 1 ? "the JDK's HttpClient does not pipeline" : null;
+        return setup.pipelining > 1 && !http2 ? "the JDK's HttpClient does not pipeline" : null;
+    }
+
+    private static HttpClient newClient() {
+        var builder = HttpClient.newBuilder();
+        if (!http2) {
+            return builder.version(HttpClient.Version.HTTP_1_1).build();
+        }
+        try {
+            var context = SSLContext.getInstance("TLS");
+            context.init(null, new TrustManager[] {new Anybody()}, null);
+            return builder.version(HttpClient.Version.HTTP_2).sslContext(context).build();
+        } catch (GeneralSecurityException error) {
+            throw new IllegalStateException(error);
+        }
+    }
+
+    /** Takes every certificate; of this kind also one for another name. */
+    private static final class Anybody extends X509ExtendedTrustManager {
+        @Override
+        public void checkClientTrusted(X509Certificate[] chain, String type) {}
+
+        @Override
+        public void checkServerTrusted(X509Certificate[] chain, String type) {}
+
+        @Override
+        public void checkClientTrusted(X509Certificate[] chain, String type, Socket socket) {}
+
+        @Override
+        public void checkServerTrusted(X509Certificate[] chain, String type, Socket socket) {}
+
+        @Override
+        public void checkClientTrusted(X509Certificate[] chain, String type, SSLEngine engine) {}
+
+        @Override
+        public void checkServerTrusted(X509Certificate[] chain, String type, SSLEngine engine) {}
+
+        @Override
+        public X509Certificate[] getAcceptedIssuers() {
+            return new X509Certificate[0];
+        }
     }
 
     private static Function<Integer, Talk.Request> open(Talk.Setup setup) {
@@ -34,8 +85,7 @@ public final class Subject {
         System.setProperty("jdk.httpclient.allowRestrictedHeaders", "connection");
         List<Pool> pools = new ArrayList<>();
         for (int i = 0; i < setup.pools; i++) {
-            var client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
-            pools.add(new Pool(client, new Semaphore(setup.pool_size)));
+            pools.add(new Pool(newClient(), new Semaphore(setup.pool_size * setup.pipelining)));
         }
         var builder = HttpRequest.newBuilder(URI.create(setup.url));
         builder.timeout(Duration.ofMillis(setup.timeout_ms));
@@ -57,6 +107,15 @@ public final class Subject {
         } catch (HttpTimeoutException error) {
             return "timeout.total";
         } catch (IOException error) {
+            String text = String.valueOf(error.getMessage());
+            // Of HTTP/2 the client's errors are told by their texts.
+            if (http2 && text.contains("GOAWAY")) {
+                return "h2.goaway";
+            }
+            // Where the server permits no more streams, it refuses them by itself.
+            if (http2 && (text.contains("RST_STREAM") || text.contains("too many concurrent streams"))) {
+                return "h2.stream";
+            }
             return Talk.classOf(error);
         } finally {
             pool.room().release();

@@ -1,5 +1,5 @@
 // GETs with OkHttp: a client with its ConnectionPool for each pool; a thread for each request that is
-// open at once.
+// open at once. With the argument http2 over that, in plain text.
 //
 // The pool keeps connections but does not limit them; as its users do who call it from their own
 // threads, a semaphore for each pool does, and a request waits for it.
@@ -13,25 +13,31 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import okhttp3.ConnectionPool;
 import okhttp3.OkHttpClient;
+import okhttp3.Protocol;
 import okhttp3.Request;
+import okhttp3.internal.http2.ConnectionShutdownException;
+import okhttp3.internal.http2.StreamResetException;
 
 public final class Subject {
     private record Pool(OkHttpClient client, Semaphore room) {}
 
+    private static boolean http2;
+
     private Subject() {}
 
     public static void main(String[] arguments) throws Exception {
+        http2 = arguments.length > 0 && arguments[0].equals("http2");
         Talk.talk(Subject::unsupported, Subject::open);
     }
 
     private static String unsupported(Talk.Setup setup) {
-        return setup.pipelining > 1 ? "OkHttp does not pipeline" : null;
+        return setup.pipelining > 1 && !http2 ? "OkHttp does not pipeline" : null;
     }
 
     private static Function<Integer, Talk.Request> open(Talk.Setup setup) {
         List<Pool> pools = new ArrayList<>();
         for (int i = 0; i < setup.pools; i++) {
-            pools.add(new Pool(newClient(setup), new Semaphore(setup.pool_size)));
+            pools.add(new Pool(newClient(setup), new Semaphore(setup.pool_size * setup.pipelining)));
         }
         var builder = new Request.Builder().url(setup.url);
         if (!setup.keep_alive) {
@@ -47,6 +53,7 @@ public final class Subject {
     private static OkHttpClient newClient(Talk.Setup setup) {
         Duration timeout = Duration.ofMillis(setup.timeout_ms);
         return new OkHttpClient.Builder()
+                .protocols(List.of(http2 ? Protocol.H2_PRIOR_KNOWLEDGE : Protocol.HTTP_1_1))
                 .connectionPool(new ConnectionPool(setup.pool_size, 1, TimeUnit.HOURS))
                 .retryOnConnectionFailure(false)
                 .followRedirects(false)
@@ -63,6 +70,10 @@ public final class Subject {
             return answer.code() == 200 ? null : "status";
         } catch (InterruptedIOException error) {
             return "timeout.first_byte";
+        } catch (StreamResetException error) {
+            return "h2.stream";
+        } catch (ConnectionShutdownException error) {
+            return "h2.goaway";
         } catch (IOException error) {
             String name = Talk.classOf(error);
             boolean ended = String.valueOf(error.getMessage()).startsWith("unexpected end of stream");
