@@ -19,6 +19,7 @@ mod exchange;
 mod faults;
 mod flow;
 mod generator;
+mod http2;
 mod kinds;
 mod origins;
 mod part;
@@ -39,6 +40,7 @@ pub use exchange::{DialectPlan, ExchangePlan, Http2Plan, ServicePlan, WindowsPla
 pub use faults::FaultsPlan;
 pub use flow::{Backlog, Flow, Work};
 pub use generator::{Generator, Lateness, Stalls};
+pub use http2::{Announced, HeaderBytes, Http2, Waits};
 pub use kinds::{Kind, Kinds, OtherKinds};
 pub use origins::{OriginConnections, OriginPlan};
 pub use part::{Machine, MachineShares, PartPlan};
@@ -491,6 +493,9 @@ pub struct Measurement {
     /// Counts of datagrams; null where a stream carries the requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
+    /// What connections of HTTP/2 counted; null of other protocols.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http2: Option<Http2>,
     /// Kinds of answer, where the plan has one request; elsewhere they are with its targets.
     #[serde(default, skip_serializing_if = "Kinds::is_empty")]
     pub kinds: Kinds,

@@ -11,7 +11,7 @@ use crate::exchange;
 use crate::generator::{self, ByLength, Connected, DoneReport, TickReport};
 use crate::protocol::{
     Connections, Counts, Deliveries, DeliveryHistograms, Flow, GeneratePlan, Generator, Histograms,
-    Lateness, Measurement, Second, Slots, Stalls, TargetCounts, Tick, Tls,
+    Http2, Lateness, Measurement, Second, Slots, Stalls, TargetCounts, Tick, Tls,
 };
 use crate::threads::Driven;
 
@@ -135,7 +135,7 @@ pub(crate) fn measurement(
     let generator = generator(plan, driven, window_ns, &threads);
     let found: Vec<_> = threads.iter().flat_map(|thread| thread.reasons.clone()).collect();
     let reasons = reasons(&found);
-    let deliveries = deliveries(&threads);
+    let (deliveries, http2) = (deliveries(&threads), http2(&threads));
     let mut meter = merged(threads.into_iter().map(|thread| thread.meter));
     let (handshakes_full, handshakes_resumed) = meter.times.handshakes();
     let times = std::mem::take(&mut meter.times).encoded();
@@ -185,6 +185,7 @@ pub(crate) fn measurement(
         origins: Vec::new(),
         deliveries,
         datagrams: exchange::is_of_datagrams(plan).then(|| meter.datagrams.into()),
+        http2,
         kinds: (&meter.kinds).into(),
         early: meter.early.into(),
     }
@@ -204,6 +205,16 @@ fn family(plan: &GeneratePlan, set_up: &Connected) -> &'static str {
 fn every_address(plan: &GeneratePlan) -> impl Iterator<Item = &Address> {
     let of_origins = plan.origins.iter().flat_map(|origin| &origin.addresses);
     plan.addresses.iter().chain(of_origins).map(|address| &address.0)
+}
+
+/// What connections of HTTP/2 counted.
+fn http2(threads: &[DoneReport]) -> Option<Http2> {
+    let accounts = threads.iter().filter_map(|thread| thread.account);
+    let sum = accounts.reduce(|mut sum, account| {
+        sum.merge(&account);
+        sum
+    });
+    sum.as_ref().map(Http2::from)
 }
 
 /// What became of a broadcast at its receivers.

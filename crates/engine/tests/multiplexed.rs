@@ -12,13 +12,19 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use trueload_drive::{ConnectError, Net, Program, Remote, Token};
 use trueload_engine::generator::{
-    Carrier, Command, Config, ConnectionEnd, DoneReport, Generator, Input, PhaseShare, Protocol,
-    Report, Tag,
+    Carrier, Command, Config, ConnectionEnd, DoneReport, Generator, Http2, Http2Sent, Input,
+    PhaseShare, Protocol, Report, Tag,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop};
 use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome};
+use trueload_wire::http1::client::Rules;
+use trueload_wire::http1::template::Texts;
+use trueload_wire::http2::client::Windows;
+use trueload_wire::http2::frame::write_block;
+use trueload_wire::http2::request::Template;
+use trueload_wire::http2::settings::{self, parameter};
 
 const MS: u64 = 1_000_000;
 const TIMEOUT_NS: u64 = 100 * MS;
@@ -197,21 +203,27 @@ fn token(index: u32) -> Token {
 }
 
 /// A generator with one slot in a phase, played by hand.
-struct Play {
-    generator: Generator<Toy>,
+struct Play<P: Protocol> {
+    generator: Generator<P>,
     wire: Wire,
     reports: Receiver<Report>,
     _commands: Sender<Command>,
 }
 
-impl Play {
-    /// The slot is connected, and its phase has begun.
+impl Play<Toy> {
     fn begin(depth: usize) -> Self {
+        Self::of(Toy, depth)
+    }
+}
+
+impl<P: Protocol> Play<P> {
+    /// The slot is connected, and its phase has begun.
+    fn of(protocol: P, depth: usize) -> Self {
         let (commands, inbox) = channel();
         let (to, reports) = channel();
         let outlet = Outlet::to(to, |report| report);
         let config = Arc::new(config(depth));
-        let generator = Generator::new(config, Toy, Arc::default(), inbox, outlet);
+        let generator = Generator::new(config, protocol, Arc::default(), inbox, outlet);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
         let stop = Stop::After(WINDOW_NS);
@@ -328,4 +340,27 @@ fn a_connection_that_drains_is_asked_nothing_new_and_replaced_when_it_is_empty()
     assert_eq!(play.said(), [(1, 0), (1, 1)], "asked on the next one");
     let meter = play.end().meter;
     assert_eq!((meter.ok, meter.reconnects, meter.stale), (2, 1, 0));
+}
+
+#[test]
+fn times_of_http_2_are_those_of_the_window_and_counts_go_on_in_the_drain() {
+    let texts = Texts { method: "GET", path: "/", headers: &[], body: None };
+    let sent = Http2Sent::Alike(Template::plain("http", &texts), Rules::default());
+    let mut play = Play::of(Http2::new(sent, Windows::RFC), 3);
+    let mut words = Vec::new();
+    settings::write(&mut words, &[(parameter::MAX_CONCURRENT_STREAMS, 1)]);
+    play.at(12 * MS);
+    play.hear(0, &words);
+    for (stream, at_ms) in (1..).step_by(2).zip((32..1_002).step_by(20)) {
+        play.at(at_ms * MS);
+        words.clear();
+        write_block(&mut words, stream, &[0x88], true, 16_384);
+        play.hear(0, &words);
+    }
+    // Three are left: nobody answers them.
+    let done = play.end();
+    let account = done.account.expect("connections count");
+    let window_ns = WINDOW_NS - 10 * MS;
+    assert_eq!((account.open_ns, account.waits_ns.stream), (window_ns, 2 * window_ns));
+    assert_eq!((done.meter.ok, account.resets, account.connections), (49, 3, 1));
 }

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from trueload.assemble.answers import make_answers
 from trueload.assemble.broadcast import bytes_per_connection, make_deliveries, with_joining
 from trueload.assemble.hosts import make_hosts
+from trueload.assemble.http2 import make_http2
 from trueload.assemble.idle import make_idle, merged_failed
 from trueload.assemble.machine import MachineUse, Ours, machine_use
 from trueload.assemble.observation import HostSample, Observation, PhaseLog
@@ -152,6 +153,7 @@ def make_record(seen: Observation) -> Record:
         tls=make_tls_record(seen.generate, seen.ready, phases),
         deliveries=make_deliveries(measured),
         datagrams=measured.datagrams,
+        http2=make_http2(measured, phases),
         answers=_answers(seen, measured),
         early=add_up([NO_EARLY, *(each.early for each in phases)]),
         idle=make_idle(seen.steps, measured.connections.idle_open if complete else None),

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from trueload.engines.histograms import merge_histogram
+from trueload.protocol.http2 import Announced, Http2
 from trueload.protocol.kinds import Kind, Kinds
 from trueload.protocol.model import Model
 from trueload.protocol.packed import PackedCounts
@@ -367,8 +368,38 @@ def merge_measurements(
         origins=tuple(map(add_up, zip(*(part.origins for part in parts), strict=True))),
         deliveries=merge_deliveries([part.deliveries for part in parts]),
         datagrams=add_up(datagrams) if datagrams else None,
+        http2=merge_http2([part.http2 for part in parts if part.http2 is not None]),
         kinds=merge_kinds([part.kinds for part in parts]),
         early=add_up([part.early for part in parts]),
+    )
+
+
+def merge_http2(parts: Sequence[Http2]) -> Http2 | None:
+    """The sum of all, and what all of their peers announced."""
+    if not parts:
+        return None
+    heard = [part for part in parts if part.connections]
+    announced = (
+        name for name, field in Http2.model_fields.items() if field.annotation is Announced
+    )
+    return add_up(
+        parts,
+        waits_ns=add_up([part.waits_ns for part in parts]),
+        headers_out=add_up([part.headers_out for part in parts]),
+        headers_in=add_up([part.headers_in for part in parts]),
+        **{name: _all_announced([getattr(part, name) for part in heard]) for name in announced},
+    )
+
+
+def _all_announced(parts: Sequence[Announced]) -> Announced:
+    """The least and the most of all, where no limit is more than any."""
+    limits = [part.least for part in parts if part.least is not None]
+    most = [part.most for part in parts]
+    return Announced(
+        least=min(limits, default=None),
+        most=max((each for each in most if each is not None), default=None)
+        if None not in most
+        else None,
     )
 
 

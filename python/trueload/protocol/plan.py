@@ -45,6 +45,7 @@ from trueload.protocol.faults import Faults as Faults
 from trueload.protocol.flow import Backlog as Backlog
 from trueload.protocol.flow import Flow as Flow
 from trueload.protocol.flow import Work as Work
+from trueload.protocol.http2 import Http2 as Http2
 from trueload.protocol.kinds import Kinds as Kinds
 from trueload.protocol.lateness import Lateness as Lateness
 from trueload.protocol.lateness import Stalls as Stalls
@@ -373,6 +374,7 @@ class Measurement(Model):
     origins: tuple[OriginConnections, ...] = Field(default=(), exclude_if=lambda found: not found)
     deliveries: Deliveries | None = Field(default=None, exclude_if=lambda value: value is None)
     datagrams: Datagrams | None = Field(default=None, exclude_if=lambda value: value is None)
+    http2: Http2 | None = Field(default=None, exclude_if=lambda value: value is None)
     kinds: Kinds = Field(default=NO_KINDS, exclude_if=lambda found: found == NO_KINDS)
     early: Early = Field(default=NO_EARLY, exclude_if=lambda found: found == NO_EARLY)
 

@@ -30,6 +30,7 @@ from trueload.protocol.plan import (
 from trueload.record.answers import Answers, Probes
 from trueload.record.bound import verdict_text
 from trueload.record.client import ClientEnd
+from trueload.record.http2 import Http2
 from trueload.stats import Distribution
 
 SCHEMA = 1
@@ -441,15 +442,15 @@ class Record(Model):
     perhaps more, as a quicker generator might have shown. ``targets`` is null where there is one
     request, ``origins`` where these have one (scheme, host and port), ``server`` where its
     processes were not seen, or not for the whole window, ``deliveries`` where nothing is broadcast,
-    ``datagrams`` where a stream carries the requests, ``idle`` where no idle connection was asked
-    for, ``answers`` are of the requests whose bodies were not compared with those expected,
-    ``early`` are answers of warm-up and window about which the kernel was asked, ``probes`` are of
-    subjects whose contract fixes more than the load asks for, ``cpu_distance``
-    where generator and server are not known to run on two CPUs of one machine; ``schema_`` is
-    ``schema`` in JSON. ``client_ns`` is about our generator, and ``round_trip_ns`` is the service
-    time without its part, from when the kernel had a request to when it had the answer, on the
-    sample that ``client_ns.receive`` is of; both are empty in records that are older. ``flow`` is
-    null in these, too, and where the engine died; ``tail`` also of a duration.
+    ``datagrams`` where a stream carries the requests, ``http2`` of other protocols, ``idle`` where
+    no idle connection was asked for, ``answers`` are of the requests whose bodies were not compared
+    with those expected, ``early`` are answers of warm-up and window about which the kernel was
+    asked, ``probes`` are of subjects whose contract fixes more than the load asks for,
+    ``cpu_distance`` where generator and server are not known to run on two CPUs of one machine;
+    ``schema_`` is ``schema`` in JSON. ``client_ns`` is about our generator, and ``round_trip_ns``
+    is the service time without its part, from when the kernel had a request to when it had the
+    answer, on the sample that ``client_ns.receive`` is of; both are empty in records that are
+    older. ``flow`` is null in these, too, and where the engine died; ``tail`` also of a duration.
 
     ``client`` is null where a server was measured. Where a client was, ``generator`` is the
     client's process tree, ``server`` our reference server, ``plan.generate`` what the client was
@@ -493,6 +494,7 @@ class Record(Model):
     tls: Tls | None = None
     deliveries: Deliveries | None = None
     datagrams: Datagrams | None = None
+    http2: Http2 | None = None
     answers: tuple[Answers, ...] = ()
     early: Early = Early()
     probes: Probes | None = None

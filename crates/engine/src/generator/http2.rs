@@ -9,7 +9,7 @@ use trueload_drive::Net;
 use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Exchange, Outcome};
 use trueload_wire::http1::client::Rules;
-use trueload_wire::http2::client::{Client, Windows};
+use trueload_wire::http2::client::{Account, Client, Windows};
 use trueload_wire::http2::request::Template;
 
 use super::book::class_of_ending;
@@ -141,6 +141,10 @@ impl Protocol for Http2 {
         }
     }
 
+    fn take_account(&self, client: &mut Client<Tag>, until_ns: u64) -> Option<Account> {
+        Some(client.take_account(until_ns))
+    }
+
     #[inline]
     fn waits_to_write(&self, client: &Client<Tag>) -> bool {
         client.waits_to_write()
@@ -179,6 +183,7 @@ impl Protocol for Http2 {
             carrier.send(&self.frames);
             sent += self.frames.len();
         }
+        client.note(carrier.net.now_ns());
         sent
     }
 }

@@ -5,6 +5,7 @@ use std::sync::mpsc::Receiver;
 
 use trueload_drive::{Address, ThreadUse};
 use trueload_meter::{Class, Counted, Deliveries, Failed, Meter, Recorded};
+use trueload_wire::http2::client::Account;
 use trueload_wire::tls::Secured;
 
 use super::{Lateness, PhaseShare, Sent};
@@ -147,6 +148,8 @@ pub struct DoneReport {
     pub idle_open: u32,
     /// When the thread did not run although it had something to do.
     pub lateness: Lateness,
+    /// What connections have counted for themselves.
+    pub account: Option<Account>,
     /// Of a broadcast: what became of its messages at their receivers.
     pub deliveries: Option<Deliveries>,
     /// Why connections failed up to now, the first of each class, where more is known than the class.

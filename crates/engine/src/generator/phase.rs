@@ -3,6 +3,7 @@
 use trueload_drive::{Net, ThreadUse};
 use trueload_load::{Load, Schedule, Stop, share};
 use trueload_meter::{Backlog, Meter};
+use trueload_wire::http2::client::Account;
 
 use super::Config;
 use super::coalescing::{Done, Pacing, Wakings};
@@ -118,6 +119,8 @@ pub(super) struct Phase {
     spun_at_start_ns: u64,
     pub(super) pacing: Pacing,
     pub(super) meter: Meter,
+    /// What connections have counted for themselves.
+    pub(super) account: Option<Account>,
     /// The arrivals of an open loop still to be drawn, and those not yet counted by a tick.
     pub(super) schedule: Option<Schedule>,
     pub(super) uncounted: Option<Schedule>,
@@ -159,6 +162,7 @@ impl Phase {
             spun_at_start_ns: 0,
             pacing: Pacing::default(),
             meter: if open { Meter::of_open_loop() } else { Meter::default() },
+            account: None,
             schedule: None,
             uncounted: None,
             counted: 0,

@@ -64,6 +64,7 @@ impl<P: Protocol> Generator<P> {
     fn stop_phase(&mut self, net: &impl Net, index: usize, at_ns: u64) {
         let open_before = self.book.open_before(index);
         self.book.end_part();
+        self.enter_accounts(index, at_ns);
         let phase = &mut self.book.phases[index];
         self.slots.stop(&self.config, phase, at_ns);
         if let Some(concurrent) = phase.concurrent() {
@@ -76,6 +77,23 @@ impl<P: Protocol> Generator<P> {
             phase.end_backlog(open_before);
         }
         self.link.report(Report::Stopped(index, at_ns));
+    }
+
+    /// Enters into a phase what connections have counted for themselves up to this time.
+    fn enter_accounts(&mut self, index: usize, until_ns: u64) {
+        let phase = &mut self.book.phases[index];
+        for slot in self.slots.iter_mut() {
+            let Some(mut found) = self.codec.protocol.take_account(&mut slot.client, until_ns)
+            else {
+                return;
+            };
+            match phase.stage {
+                Stage::Done => continue,
+                Stage::Sending => {}
+                _ => found = found.behind_window(),
+            }
+            phase.account.get_or_insert_default().merge(&found);
+        }
     }
 
     fn start_next_if_due(&mut self, net: &mut impl Net) {
@@ -99,6 +117,7 @@ impl<P: Protocol> Generator<P> {
         // What the phase before was allowed is not in the books of this one.
         net.coalesce(Coalescing::default());
         if next > 0 {
+            self.enter_accounts(next - 1, now_ns);
             self.slots.enter(&mut self.book, next - 1);
         } else {
             self.book.take_over_early();
@@ -234,6 +253,7 @@ impl<P: Protocol> Generator<P> {
 
     fn finish_phase(&mut self, index: usize) {
         if self.book.current == Some(index) {
+            self.enter_accounts(index, self.book.phases[index].settled_ns);
             self.slots.enter(&mut self.book, index);
             self.slots.charge_debts(&mut self.book, index);
         }
@@ -258,6 +278,7 @@ impl<P: Protocol> Generator<P> {
             established,
             idle_open: phase.idle_open,
             lateness: phase.watch.lateness,
+            account: phase.account.take(),
             deliveries: None,
             reasons: self.pace.reasons(),
         };

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use trueload_drive::{Datagrams, Net, Transport};
 use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Exchange, Outcome, PeerEnd};
+use trueload_wire::http2::client::Account;
 
 use super::carrier::Carrier;
 use super::messages::DoneReport;
@@ -115,6 +116,13 @@ pub trait Protocol: Debug {
     /// Whether the phase cannot end yet, although all its requests may have.
     fn awaits(&self, _phase: u16) -> bool {
         false
+    }
+
+    /// What the connections of this slot have counted for themselves since this was asked last, up to this time; none where
+    /// they count nothing.
+    #[inline]
+    fn take_account(&self, _client: &mut Self::Client, _until_ns: u64) -> Option<Account> {
+        None
     }
 
     /// A phase is over: add to its report what only the protocol has counted.

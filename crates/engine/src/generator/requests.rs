@@ -13,7 +13,7 @@ use trueload_load::{Mix, Places, random};
 use trueload_wire::http1::client::{Memories, Rulebook, Rules};
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::http1::template::{Part, Template};
-use trueload_wire::http2::client::Requests as Http2Requests;
+use trueload_wire::http2::client::{Head, Requests as Http2Requests};
 use trueload_wire::http2::request::{Filling, Template as Http2Template};
 
 use super::carrier::Carrier;
@@ -211,8 +211,9 @@ impl ByTarget<'_> {
 }
 
 impl Http2Requests<Tag> for ByTarget<'_> {
-    fn write_block(&self, tag: &Tag, out: &mut Vec<u8>) -> u64 {
-        self.http2_of(tag).map_or(0, |(template, filled)| template.write_block(&filled, out))
+    fn write_block(&self, tag: &Tag, out: &mut Vec<u8>) -> Head {
+        let head = self.http2_of(tag).map(|(template, filled)| template.write_block(&filled, out));
+        head.unwrap_or_default()
     }
 
     fn write_body(&self, tag: &Tag, part: Range<u64>, out: &mut Vec<u8>) {

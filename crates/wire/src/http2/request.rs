@@ -9,7 +9,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::client::Requests;
+use super::client::{Head, Requests};
 use super::hpack::Indexing;
 use super::hpack::literal::{begin, field, plain_string};
 use crate::http1::template::{DIGITS_MOST, Piece, Texts, decimal, pieces};
@@ -19,6 +19,8 @@ use crate::http1::template::{DIGITS_MOST, Piece, Texts, decimal, pieces};
 pub struct Template {
     block: Box<[Part]>,
     body: Box<[Piece]>,
+    /// Bytes of names and values without places.
+    plain_bytes: u64,
     /// Random numbers in the block.
     drawn: u32,
 }
@@ -79,8 +81,8 @@ impl Template {
         body: Vec<Piece>,
     ) -> Self {
         let mut parts = Parts::default();
-        field(&mut parts.pending, b":method", texts.method.as_bytes(), false);
-        field(&mut parts.pending, b":scheme", scheme.as_bytes(), false);
+        parts.plain_field(b":method", texts.method.as_bytes(), false);
+        parts.plain_field(b":scheme", scheme.as_bytes(), false);
         let host = texts.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
         host.iter().for_each(|(_, host)| parts.field(b":authority", cut(host.as_bytes())));
         parts.field(b":path", cut(texts.path.as_bytes()));
@@ -91,46 +93,51 @@ impl Template {
             }
         }
         parts.cut();
-        let (block, drawn) = (parts.done.into(), parts.drawn);
-        Template { block, body: body.into(), drawn }
+        let Parts { done, plain_bytes, drawn, .. } = parts;
+        Template { block: done.into(), body: body.into(), plain_bytes, drawn }
     }
 
     fn say_length(&mut self) {
         let mut parts = Parts::default();
         if let [] | [Piece::Fixed(_)] = *self.body {
             let len = self.body_len(&()).to_string();
-            field(&mut parts.pending, b"content-length", len.as_bytes(), false);
+            parts.plain_field(b"content-length", len.as_bytes(), false);
         } else {
-            begin(&mut parts.pending, b"content-length", Indexing::Without);
+            parts.begin(b"content-length", Indexing::Without);
             parts.cut();
             parts.done.push(Part::Length);
         }
         parts.cut();
+        self.plain_bytes += parts.plain_bytes;
         self.block = self.block.iter().cloned().chain(parts.done).collect();
     }
 
-    /// Appends the header block; returns how many bytes the body has.
+    /// Appends the header block.
     #[inline]
-    pub fn write_block(&self, filling: &impl Filling, out: &mut Vec<u8>) -> u64 {
-        let mut drawn = 0;
+    pub fn write_block(&self, filling: &impl Filling, out: &mut Vec<u8>) -> Head {
+        let (mut drawn, mut plain_bytes) = (0, self.plain_bytes);
         for part in &self.block {
             match part {
                 Part::Fixed(bytes) => out.extend_from_slice(bytes),
                 Part::Text(text) => {
                     let mut filled = Vec::new();
                     fill(text, filling, &mut drawn, &mut filled);
+                    plain_bytes += filled.len() as u64;
                     plain_string(out, &filled);
                 }
                 Part::Length => {
                     let mut digits = [0; DIGITS_MOST];
-                    plain_string(out, decimal(self.body_len(filling), &mut digits));
+                    let digits = decimal(self.body_len(filling), &mut digits);
+                    plain_bytes += digits.len() as u64;
+                    plain_string(out, digits);
                 }
             }
         }
-        match &*self.body {
+        let body_bytes = match &*self.body {
             [] => 0,
             _ => self.body_len(filling),
-        }
+        };
+        Head { plain_bytes, body_bytes }
     }
 
     /// Appends a part of the body.
@@ -163,7 +170,7 @@ impl Template {
 /// Requests that are all alike, without places.
 impl<T> Requests<T> for Template {
     #[inline]
-    fn write_block(&self, _tag: &T, out: &mut Vec<u8>) -> u64 {
+    fn write_block(&self, _tag: &T, out: &mut Vec<u8>) -> Head {
         Template::write_block(self, &(), out)
     }
 
@@ -177,18 +184,31 @@ impl<T> Requests<T> for Template {
 struct Parts {
     done: Vec<Part>,
     pending: Vec<u8>,
+    plain_bytes: u64,
     drawn: u32,
 }
 
 impl Parts {
+    /// A field without places.
+    fn plain_field(&mut self, name: &[u8], value: &[u8], secret: bool) {
+        self.plain_bytes += (name.len() + value.len()) as u64;
+        field(&mut self.pending, name, value, secret);
+    }
+
+    /// The name of a field whose value follows each time.
+    fn begin(&mut self, name: &[u8], indexing: Indexing) {
+        self.plain_bytes += name.len() as u64;
+        begin(&mut self.pending, name, indexing);
+    }
+
     fn field(&mut self, name: &[u8], value: Vec<Piece>) {
         let secret = matches!(name, b"authorization" | b"proxy-authorization" | b"cookie");
         match &value[..] {
-            [] => field(&mut self.pending, name, b"", secret),
-            [Piece::Fixed(value)] => field(&mut self.pending, name, value, secret),
+            [] => self.plain_field(name, b"", secret),
+            [Piece::Fixed(value)] => self.plain_field(name, value, secret),
             _ => {
                 let indexing = if secret { Indexing::Never } else { Indexing::Without };
-                begin(&mut self.pending, name, indexing);
+                self.begin(name, indexing);
                 self.cut();
                 let randoms = value.iter().filter(|piece| **piece == Piece::Random).count();
                 self.drawn += randoms as u32;
@@ -249,13 +269,16 @@ mod tests {
 
     fn fields(template: &Template, number: u64) -> (Vec<String>, u64) {
         let (mut block, mut fields) = (Vec::new(), Vec::new());
-        let body = template.write_block(&Numbered(number), &mut block);
+        let head = template.write_block(&Numbered(number), &mut block);
+        let mut plain_bytes = 0;
         let mut add = |field: crate::http2::hpack::Field<'_>| {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            plain_bytes += (field.name.len() + field.value.len()) as u64;
             fields.push(format!("{}={}", text(field.name), text(field.value)));
         };
         Decoder::default().decode(&block, 1 << 20, &mut add).expect("a block");
-        (fields, body)
+        assert_eq!(head.plain_bytes, plain_bytes, "as they are before they are coded");
+        (fields, head.body_bytes)
     }
 
     fn headers(all: &[(&str, &str)]) -> Vec<(String, String)> {

@@ -64,13 +64,15 @@ pub struct ReceiveWindow {
     left: u32,
     /// What was taken since we told it last.
     taken: u32,
+    /// What we told it last: it may not know yet.
+    told: u32,
 }
 
 impl ReceiveWindow {
     /// A window that the peer knows of.
     #[must_use]
     pub fn new(size: u32) -> Self {
-        ReceiveWindow { size, left: size, taken: 0 }
+        ReceiveWindow { size, left: size, taken: 0, told: 0 }
     }
 
     /// The peer has sent so much.
@@ -93,7 +95,15 @@ impl ReceiveWindow {
         }
         let by = std::mem::take(&mut self.taken);
         self.left += by;
+        self.told = by;
         Some(by)
+    }
+
+    /// Whether the peer has sent all that it could before we told it of more room: it may have had to wait for that.
+    #[inline]
+    #[must_use]
+    pub fn is_used_up(&self) -> bool {
+        self.left == self.told
     }
 }
 

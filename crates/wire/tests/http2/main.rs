@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod accounts;
 mod endings;
 mod flow;
 mod peer;

@@ -21,6 +21,8 @@ pub(crate) struct Play {
     pub(crate) link: Disposition,
     pub(crate) rules: Rules,
     pub(crate) template: Template,
+    /// The clock.
+    pub(crate) now_ns: u64,
     asked: usize,
 }
 
@@ -43,6 +45,7 @@ impl Play {
             link: Disposition::Opening,
             rules: idempotent(),
             template: get(None),
+            now_ns: 7,
             asked: 0,
         }
     }
@@ -78,11 +81,13 @@ impl Play {
             let most = self.said.len() + 65_536;
             self.client.write(&self.template, most, &mut self.said);
         }
+        self.client.note(self.now_ns);
     }
 
     pub(crate) fn deliver(&mut self, bytes: &[u8]) -> Disposition {
-        let Play { client, outcomes, said, rules, .. } = self;
-        self.link = client.handle_input(7, bytes, rules, said, &mut |heard| outcomes.push(heard));
+        let Play { client, outcomes, said, rules, now_ns, .. } = self;
+        self.link =
+            client.handle_input(*now_ns, bytes, rules, said, &mut |heard| outcomes.push(heard));
         self.take_over();
         self.write();
         self.link

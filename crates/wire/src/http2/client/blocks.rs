@@ -7,7 +7,7 @@ use super::{Client, Fault};
 use crate::exchange::{Ending, Outcome};
 use crate::http1::Limits;
 use crate::http1::client::Rulebook;
-use crate::http2::frame::{ErrorCode, write_reset};
+use crate::http2::frame::ErrorCode;
 use crate::http2::hpack;
 use crate::http2::violation::Violation;
 
@@ -40,8 +40,9 @@ impl<T: Copy> Client<T> {
     ) -> Result<(), Fault> {
         let awaits_head = self.awaiting(number).map(|stream| stream.status == 0);
         if awaits_head == Some(true)
-            && let Some(head) = self.blocks.recognise(block)
+            && let Some((head, plain)) = self.blocks.recognise(block)
         {
+            self.accounting.account.headers_in.note(plain.into(), block.len());
             self.handle_final(number, head, ends, reading);
             return Ok(());
         }
@@ -61,11 +62,13 @@ impl<T: Copy> Client<T> {
             .map_or_else(Limits::default, |stream| reading.rulebook.rules_of(&stream.tag).limits);
         let trailers = awaits_head == Some(false);
         let mut fields = if trailers { Fields::of_trailers() } else { Fields::default() };
-        let mut count = 0;
+        let (mut count, mut plain) = (0, 0);
         self.blocks.decode(block, limits.head_bytes, &mut |field| {
             count += 1;
+            plain += field.name.len() + field.value.len();
             fields.add(field.name, field.value);
         })?;
+        self.accounting.account.headers_in.note(plain as u64, block.len());
         if count > limits.header_count {
             let why = "too many header fields";
             return Err(Violation::of_connection(ErrorCode::EnhanceYourCalm, why).into());
@@ -83,7 +86,7 @@ impl<T: Copy> Client<T> {
             }
             Ok(head) if head.is_interim() => self.handle_interim(number, ends, limits, reading),
             Ok(head) => {
-                self.blocks.remember(block, head);
+                self.blocks.remember(block, head, plain as u32);
                 self.handle_final(number, head, ends, reading);
             }
         }
@@ -136,7 +139,7 @@ impl<T: Copy> Client<T> {
         let Some(mut stream) = nth_of(number).and_then(|nth| self.take(nth)) else { return };
         if stream.unsent > 0 {
             // Nobody needs the rest of the request.
-            write_reset(reading.output, number, ErrorCode::Cancel);
+            self.reset_upload(number, ErrorCode::Cancel, reading.output);
         }
         self.idle_frames = 0;
         let rules = reading.rulebook.rules_of(&stream.tag);

@@ -33,6 +33,10 @@ pub(super) struct Flow {
     pub(super) ready: VecDeque<u32>,
     /// Streams with a body to send.
     pub(super) uploading: u32,
+    /// Streams on which the peer has used up what it may send.
+    pub(super) held_streams: u32,
+    /// It has on the whole connection.
+    pub(super) held: bool,
 }
 
 impl Flow {
@@ -43,7 +47,21 @@ impl Flow {
             send: SendWindow::new(WINDOW_FIRST),
             ready: VecDeque::new(),
             uploading: 0,
+            held_streams: 0,
+            held: false,
         }
+    }
+
+    /// Whether nobody can be waiting for a window.
+    #[inline]
+    pub(super) fn is_free(&self) -> bool {
+        self.uploading == 0 && self.held_streams == 0 && !self.held
+    }
+
+    /// A stream has no body to send any more, or no window for it.
+    #[cold]
+    pub(super) fn not_ready(&mut self, nth: u32) {
+        self.ready.retain(|ready| *ready != nth);
     }
 
     /// The peer sends so many bytes: what it sends is read at once, so that it may soon send more.
@@ -53,6 +71,7 @@ impl Flow {
         if let Some(by) = self.receive.release(bytes) {
             write_window_update(output, 0, by);
         }
+        self.held = self.receive.is_used_up();
         Ok(())
     }
 }

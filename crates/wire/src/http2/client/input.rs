@@ -7,7 +7,7 @@ use super::{Client, Fault, Stage};
 use crate::exchange::{Disposition, Ending, Exchange, Outcome};
 use crate::http1::client::Rulebook;
 use crate::http2::frame::write_window_update;
-use crate::http2::frame::{ErrorCode, write_goaway, write_ping, write_reset, write_settings_ack};
+use crate::http2::frame::{ErrorCode, write_goaway, write_ping, write_settings_ack};
 use crate::http2::read::{Data, Frame, Piece, Reader};
 use crate::http2::settings::{parameter, parameters};
 use crate::http2::violation::{Scope, Violation};
@@ -48,6 +48,7 @@ impl<T: Copy> Client<T> {
         match read {
             Ok(()) => {
                 self.resets.ask(reading.output);
+                self.note(now_ns);
                 self.disposition()
             }
             Err(fault) => self.break_off(fault, reading),
@@ -65,6 +66,7 @@ impl<T: Copy> Client<T> {
             let rest = &HTTP1[usize::from(*like_http1)..];
             let alike = bytes.iter().zip(rest).take_while(|(one, two)| one == two).count();
             if alike == rest.len() {
+                self.accounting.account.http1 += 1;
                 return Err(Violation::protocol("the peer answers in HTTP/1").into());
             }
             *like_http1 = if alike == bytes.len() { *like_http1 + alike as u8 } else { 0 };
@@ -167,7 +169,11 @@ impl<T: Copy> Client<T> {
     #[inline]
     pub(super) fn take(&mut self, nth: u32) -> Option<Stream<T>> {
         let stream = self.streams.remove(nth)?;
-        self.flow.uploading -= u32::from(stream.unsent > 0);
+        self.flow.held_streams -= u32::from(stream.receive.is_used_up());
+        if stream.unsent > 0 {
+            self.flow.uploading -= 1;
+            self.flow.not_ready(nth);
+        }
         Some(stream)
     }
 
@@ -197,9 +203,9 @@ impl<T: Copy> Client<T> {
             return;
         };
         if !ended {
-            self.resets.reset(stream, code, reading.output);
+            self.reset_stream(stream, code, reading.output);
         } else if unsent > 0 {
-            write_reset(reading.output, stream, code);
+            self.reset_upload(stream, code, reading.output);
         }
         self.idle_frames = 0;
         (reading.on_outcome)(Outcome::unanswered(tag, ending, reading.now_ns));
@@ -238,6 +244,7 @@ impl<T: Copy> Client<T> {
             }
         }
         self.end_waiting(now_ns, ending, on_outcome);
+        self.note(now_ns);
         Disposition::Broken
     }
 }
@@ -292,11 +299,14 @@ impl<T: Copy> Client<T> {
             self.unawaited(number, "DATA on a stream that awaits none")?;
             return Ok(self.flow.receive(len, reading.output)?);
         };
+        let was_held = stream.receive.is_used_up();
         stream.receive.receive(len).map_err(beyond_window)?;
         if !end_stream && let Some(by) = stream.receive.release(len) {
             write_window_update(reading.output, number, by);
         }
-        let early = stream.status == 0;
+        let (early, held) = (stream.status == 0, stream.receive.is_used_up());
+        self.flow.held_streams += u32::from(held);
+        self.flow.held_streams -= u32::from(was_held);
         self.flow.receive(len, reading.output)?;
         if len == 0 && !end_stream {
             self.note_idle()?;
@@ -335,6 +345,8 @@ impl<T: Copy> Client<T> {
         write_settings_ack(reading.output);
         if first {
             self.stage = Stage::Open;
+        } else {
+            self.accounting.account.announce(self.peer);
         }
         Ok(())
     }
@@ -344,8 +356,11 @@ impl<T: Copy> Client<T> {
         for stream in self.streams.iter_mut() {
             let had_room = stream.send.room() > 0;
             stream.send.change(by).map_err(too_large)?;
-            if !had_room && stream.send.room() > 0 && stream.unsent > 0 {
-                self.flow.ready.push_back(stream.nth);
+            match (had_room, stream.send.room() > 0) {
+                _ if stream.unsent == 0 => {}
+                (false, true) => self.flow.ready.push_back(stream.nth),
+                (true, false) => self.flow.not_ready(stream.nth),
+                _ => {}
             }
         }
         Ok(())
@@ -385,6 +400,7 @@ impl<T: Copy> Client<T> {
         let refused = code == ErrorCode::RefusedStream && !begun;
         let again = refused && reading.rulebook.rules_of(&tag).idempotent;
         let ending = if again { Ending::StaleRefused } else { Ending::H2Stream };
+        self.accounting.account.returned += u64::from(again);
         self.idle_frames = 0;
         (reading.on_outcome)(Outcome::unanswered(tag, ending, reading.now_ns));
         Ok(())
@@ -404,14 +420,18 @@ impl<T: Copy> Client<T> {
             }
             error |= erred;
             self.note_idle()?;
+        } else {
+            self.accounting.account.goaways += 1;
         }
         self.stage = Stage::Draining { last, error };
         for nth in self.streams.numbers_from(last.div_ceil(2)) {
             let Some(Stream { tag, .. }) = self.take(nth) else { continue };
             let again = reading.rulebook.rules_of(&tag).idempotent;
             let ending = if again { Ending::StaleGoaway } else { Ending::H2Goaway };
+            self.accounting.account.returned += u64::from(again);
             (reading.on_outcome)(Outcome::unanswered(tag, ending, reading.now_ns));
         }
+        self.accounting.account.returned += self.streams.waiting() as u64;
         self.end_waiting(reading.now_ns, Ending::StaleGoaway, reading.on_outcome);
         Ok(())
     }

@@ -19,6 +19,8 @@ const BLOCK_BYTES_MOST: usize = 1024;
 struct Known {
     block: Box<[u8]>,
     head: Head,
+    /// Bytes of its names and values.
+    plain: u32,
     /// The generation of the table when the block was decoded; none if the block does not refer to the table.
     generation: Option<u64>,
     inserts: u32,
@@ -36,9 +38,9 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// What a block says, if it is one of those remembered.
+    /// What a block says, if it is one of those remembered, and how many bytes its names and values have.
     #[inline]
-    pub(super) fn recognise(&mut self, block: &[u8]) -> Option<Head> {
+    pub(super) fn recognise(&mut self, block: &[u8]) -> Option<(Head, u32)> {
         let same = |known: &Known| {
             *known.block == *block
                 && known.generation.is_none_or(|generation| {
@@ -46,14 +48,14 @@ impl Blocks {
                 })
         };
         let place = self.known.iter().position(same)?;
-        let Known { head, inserts, .. } = self.known[place];
+        let Known { head, plain, inserts, .. } = self.known[place];
         if inserts > 0 {
             match self.missed.last_mut() {
                 Some((last, count)) if *last == place => *count = count.saturating_add(1),
                 _ => self.note_missed(place),
             }
         }
-        Some(head)
+        Some((head, plain))
     }
 
     /// Decodes a block.
@@ -67,15 +69,16 @@ impl Blocks {
         self.decoder.decode(block, list_bytes_max, on_field)
     }
 
-    /// Remembers what the block said that was just decoded.
-    pub(super) fn remember(&mut self, block: &[u8], head: Head) {
+    /// Remembers what the block said that was just decoded, and how many bytes its names and values have.
+    pub(super) fn remember(&mut self, block: &[u8], head: Head, plain: u32) {
         let Some(shape) = shape(block).filter(|_| block.len() <= BLOCK_BYTES_MOST) else { return };
         if shape.refers && shape.inserts > 0 {
             // Its indices mean something else from now on.
             return;
         }
         let generation = shape.refers.then(|| self.decoder.generation());
-        let known = Known { block: block.into(), head, generation, inserts: shape.inserts };
+        let (block, inserts) = (block.into(), shape.inserts);
+        let known = Known { block, head, plain, generation, inserts };
         // What says the same under another generation will not again.
         let stale = self.known.iter().position(|before| {
             before.generation.is_some_and(|before| before != self.decoder.generation())
@@ -144,9 +147,9 @@ mod tests {
         let inserting = [&[0x88, 0x76, 60][..], &[b'x'; 60]].concat();
         let head = Head { status: 200, length: None };
         for _ in 0..200 {
-            if blocks.recognise(&inserting) != Some(head) {
+            if blocks.recognise(&inserting) != Some((head, 7)) {
                 blocks.decode(&inserting, 1 << 20, &mut |_| {}).expect("a block");
-                blocks.remember(&inserting, head);
+                blocks.remember(&inserting, head, 7);
             }
         }
         // 98 bytes each: the oldest of 41 that have room.
@@ -176,12 +179,12 @@ mod tests {
                 model.decode(&bytes, 1 << 20, &mut |field| heard.push((field.name.to_vec(), field.value.to_vec()))).expect("a block");
                 prop_assert_eq!(&heard, &fields);
                 match blocks.recognise(&bytes) {
-                    Some(head) => prop_assert_eq!(head, expected),
+                    Some(found) => prop_assert_eq!(found, (expected, which.into())),
                     None => {
                         let mut heard = Vec::new();
                         blocks.decode(&bytes, 1 << 20, &mut |field| heard.push((field.name.to_vec(), field.value.to_vec()))).expect("a block");
                         prop_assert_eq!(&heard, &fields);
-                        blocks.remember(&bytes, expected);
+                        blocks.remember(&bytes, expected, which.into());
                     }
                 }
             }

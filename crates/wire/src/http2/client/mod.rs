@@ -10,6 +10,7 @@
 //!
 //! What it must not know: sockets, phases, and what requests look like before they are encoded.
 
+mod account;
 mod answer;
 mod blocks;
 mod flow;
@@ -24,6 +25,8 @@ use std::ops::Range;
 use crate::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
 use crate::http1::client::Rulebook;
 
+use account::Accounting;
+pub use account::{Account, Announced, HeaderBytes, Waits};
 use flow::Flow;
 pub use flow::Windows;
 use memory::Blocks;
@@ -31,17 +34,26 @@ use reset::Resets;
 use streams::{Stream, Streams};
 
 use super::block::Block;
-use super::frame::ErrorCode;
+use super::frame::{ErrorCode, write_reset};
 use super::read::Reader;
 use super::settings::Settings;
 
 /// What is sent, by the tag of a request.
 pub trait Requests<T> {
-    /// Appends the header block of a request; returns how many bytes its body has.
-    fn write_block(&self, tag: &T, out: &mut Vec<u8>) -> u64;
+    /// Appends the header block of a request.
+    fn write_block(&self, tag: &T, out: &mut Vec<u8>) -> Head;
 
     /// Appends this part of its body.
     fn write_body(&self, tag: &T, part: Range<u64>, out: &mut Vec<u8>);
+}
+
+/// The head of a request that has been written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Bytes of its names and values, before they were coded.
+    pub plain_bytes: u64,
+    /// Bytes of the body that follows.
+    pub body_bytes: u64,
 }
 
 /// Where a connection stands.
@@ -74,6 +86,7 @@ pub struct Client<T> {
     /// Frames since the last that brought anything for a request.
     idle_frames: u32,
     answered: bool,
+    accounting: Accounting,
     /// Why it is broken.
     fault: Option<Fault>,
 }
@@ -101,6 +114,7 @@ impl<T> Default for Client<T> {
             resets: Resets::default(),
             idle_frames: 0,
             answered: false,
+            accounting: Accounting::default(),
             fault: None,
         }
     }
@@ -149,6 +163,7 @@ impl<T: Copy> Client<T> {
         }
         let ending = if end == PeerEnd::Fin { Ending::Stale } else { Ending::Reset };
         self.end_waiting(now_ns, ending, on_outcome);
+        self.note(now_ns);
     }
 
     /// What has no stream yet ends with its connection. It never left: on one that has answered anything it may be sent again
@@ -163,6 +178,19 @@ impl<T: Copy> Client<T> {
         for tag in self.streams.drain_waiting() {
             on_outcome(Outcome::unanswered(tag, ending, now_ns));
         }
+    }
+
+    /// Resets a stream that the peer may still send on.
+    fn reset_stream(&mut self, stream: u32, code: ErrorCode, output: &mut Vec<u8>) {
+        self.accounting.account.resets += 1;
+        self.resets.reset(stream, code, output);
+    }
+
+    /// Resets a stream that the peer has ended, as the rest of our request is of no use to it.
+    #[cold]
+    fn reset_upload(&mut self, stream: u32, code: ErrorCode, output: &mut Vec<u8>) {
+        self.accounting.account.resets += 1;
+        write_reset(output, stream, code);
     }
 
     /// What may be done with the connection from here.
@@ -182,11 +210,14 @@ impl<T: Copy> Exchange<T> for Client<T> {
         debug_assert_eq!(self.outstanding(), 0);
         let mut streams = std::mem::take(&mut self.streams);
         streams.reset();
-        *self = Client { streams, ..Client::default() };
+        let mut accounting = std::mem::take(&mut self.accounting);
+        accounting.reopen();
+        *self = Client { streams, accounting, ..Client::default() };
     }
 
     #[inline]
     fn ask_alike(&mut self, tag: T, count: usize) {
+        self.accounting.count(&self.peer);
         self.streams.wait(tag, count);
     }
 
@@ -240,10 +271,11 @@ impl<T: Copy> Exchange<T> for Client<T> {
             let Some(Stream { tag, begun, unsent, .. }) = self.take(nth) else { break };
             let half_way = begun || unsent > 0;
             let ending = if half_way { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
-            self.resets.reset(2 * nth + 1, ErrorCode::Cancel, output);
+            self.reset_stream(2 * nth + 1, ErrorCode::Cancel, output);
             on_outcome(Outcome::unanswered(tag, ending, now_ns));
         }
         self.resets.ask(output);
+        self.note(now_ns);
         self.disposition()
     }
 

@@ -1,7 +1,7 @@
 //! What is sent: the preface, requests as far as the peer permits them, and bodies as far as the windows go.
 
 use super::flow::Flow;
-use super::{Client, Requests, Stage, Windows};
+use super::{Client, Head, Requests, Stage, Windows};
 use crate::http1::Limits;
 use crate::http2::frame::{
     FRAME_BYTES_LEAST, HEADER_BYTES, Header, Kind, PREFACE, flags, write_block, write_window_update,
@@ -35,11 +35,16 @@ impl<T: Copy> Client<T> {
         self.may_begin() || (self.flow.send.room() > 0 && !self.flow.ready.is_empty())
     }
 
+    /// Whether the peer permits one more stream.
+    #[inline]
+    pub(super) fn permits_more(&self) -> bool {
+        self.peer.streams.is_none_or(|most| self.streams.open() < most as usize)
+    }
+
     #[inline]
     fn may_begin(&self) -> bool {
-        let permitted = self.peer.streams.is_none_or(|most| self.streams.open() < most as usize);
         self.streams.waiting() > 0
-            && permitted
+            && self.permits_more()
             && self.stage == Stage::Open
             && !self.streams.exhausted()
     }
@@ -66,9 +71,10 @@ impl<T: Copy> Client<T> {
         if !self.streams.was_opened(0) {
             out.push(NO_TABLE);
         }
-        let body = requests.write_block(&tag, out);
+        let Head { plain_bytes, body_bytes: body } = requests.write_block(&tag, out);
         let nth = self.streams.begin(tag, self.peer.window, self.flow.of_stream, body);
         let len = (out.len() - at - HEADER_BYTES) as u32;
+        self.accounting.account.headers_out.note(plain_bytes, len as usize);
         let end_stream = if body == 0 { flags::END_STREAM } else { 0 };
         let stream = 2 * nth + 1;
         if len > FRAME_BYTES_LEAST {

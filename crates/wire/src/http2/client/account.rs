@@ -1,0 +1,248 @@
+//! What a connection counts beside the endings of its requests: what they waited for, and what its peer permits and does.
+//!
+//! How it works: times are integrals over time of how many requests are in a state. That number is noted whenever something
+//! has happened and holds until the next time, so that no clock is read here. Where nothing waits it is one addition.
+//!
+//! What it must not know: frames, and when a measurement begins or ends.
+
+use super::{Client, Stage};
+use crate::http2::settings::Settings;
+
+/// Requests by what they wait for. As times they are requests times nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waits {
+    /// Not sent yet, for whatever reason.
+    pub queued: u64,
+    /// Of these: the peer permits no more streams.
+    pub stream: u64,
+    /// A body of ours: the connection's window is used up.
+    pub send_connection: u64,
+    /// A body of ours: its stream's window is used up.
+    pub send_stream: u64,
+    /// An answer: the window that we give the connection is used up.
+    pub receive_connection: u64,
+    /// An answer: the window that we give its stream is used up.
+    pub receive_stream: u64,
+}
+
+impl Waits {
+    const NONE: Waits = Waits {
+        queued: 0,
+        stream: 0,
+        send_connection: 0,
+        send_stream: 0,
+        receive_connection: 0,
+        receive_stream: 0,
+    };
+
+    /// Adds so many times these.
+    fn add(&mut self, other: &Waits, factor: u64) {
+        self.queued += other.queued * factor;
+        self.stream += other.stream * factor;
+        self.send_connection += other.send_connection * factor;
+        self.send_stream += other.send_stream * factor;
+        self.receive_connection += other.receive_connection * factor;
+        self.receive_stream += other.receive_stream * factor;
+    }
+}
+
+/// Bytes of header fields in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeaderBytes {
+    /// Names and values.
+    pub plain: u64,
+    /// The same as they were sent.
+    pub coded: u64,
+}
+
+impl HeaderBytes {
+    #[inline]
+    pub(super) fn note(&mut self, plain: u64, coded: usize) {
+        self.plain += plain;
+        self.coded += coded as u64;
+    }
+}
+
+/// What peers have announced: the least and the most of each parameter, where several differ or one has changed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announced {
+    /// The least.
+    pub least: Settings,
+    /// The most.
+    pub most: Settings,
+}
+
+impl Announced {
+    fn of(settings: Settings) -> Self {
+        Announced { least: settings, most: settings }
+    }
+
+    fn merge(&mut self, other: &Announced) {
+        // Who says nothing of streams permits any number.
+        let streams = |settings: &Settings| settings.streams.map_or(u64::MAX, u64::from);
+        if streams(&other.least) < streams(&self.least) {
+            self.least.streams = other.least.streams;
+        }
+        if streams(&other.most) > streams(&self.most) {
+            self.most.streams = other.most.streams;
+        }
+        self.least.window = self.least.window.min(other.least.window);
+        self.most.window = self.most.window.max(other.most.window);
+        self.least.frame_bytes = self.least.frame_bytes.min(other.least.frame_bytes);
+        self.most.frame_bytes = self.most.frame_bytes.max(other.most.frame_bytes);
+        self.least.table_bytes = self.least.table_bytes.min(other.least.table_bytes);
+        self.most.table_bytes = self.most.table_bytes.max(other.most.table_bytes);
+    }
+}
+
+/// What connections of HTTP/2 have counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Connections on which anything was asked.
+    pub connections: u64,
+    /// Connections whose peer answered in HTTP/1.
+    pub http1: u64,
+    /// Connections whose end the peer has announced (GOAWAY).
+    pub goaways: u64,
+    /// Requests that the peer gave back undone (GOAWAY, REFUSED_STREAM) and that may be sent again.
+    pub returned: u64,
+    /// Streams that we have reset.
+    pub resets: u64,
+    /// Open streams, times nanoseconds.
+    pub open_ns: u64,
+    /// What requests waited for.
+    pub waits_ns: Waits,
+    /// Of requests.
+    pub headers_out: HeaderBytes,
+    /// Of answers.
+    pub headers_in: HeaderBytes,
+    /// None where no connection was asked anything.
+    pub announced: Option<Announced>,
+}
+
+impl Account {
+    /// Adds that of other connections, or of another time.
+    pub fn merge(&mut self, other: &Account) {
+        self.connections += other.connections;
+        self.http1 += other.http1;
+        self.goaways += other.goaways;
+        self.returned += other.returned;
+        self.resets += other.resets;
+        self.open_ns += other.open_ns;
+        self.waits_ns.add(&other.waits_ns, 1);
+        for (mine, theirs) in
+            [(&mut self.headers_out, other.headers_out), (&mut self.headers_in, other.headers_in)]
+        {
+            mine.plain += theirs.plain;
+            mine.coded += theirs.coded;
+        }
+        match (&mut self.announced, &other.announced) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (mine, theirs) => *mine = mine.or(*theirs),
+        }
+    }
+
+    /// The same behind a window that had its connections, and has its times: only what has happened since is new.
+    #[must_use]
+    pub fn behind_window(self) -> Self {
+        Account { connections: 0, open_ns: 0, waits_ns: Waits::NONE, ..self }
+    }
+
+    pub(super) fn announce(&mut self, settings: Settings) {
+        let new = Announced::of(settings);
+        self.announced.get_or_insert(new).merge(&new);
+    }
+}
+
+/// The account of one connection after the other, and how it stands with the present one.
+#[derive(Debug, Default)]
+pub(super) struct Accounting {
+    pub(super) account: Account,
+    /// The present connection is among those counted.
+    counted: bool,
+    since_ns: u64,
+    /// Since then.
+    open: u64,
+    waits: Waits,
+}
+
+impl Accounting {
+    /// The connection is gone, and a fresh one takes its place.
+    pub(super) fn reopen(&mut self) {
+        (self.counted, self.open, self.waits) = (false, 0, Waits::NONE);
+    }
+
+    /// Something is asked on the connection.
+    #[inline]
+    pub(super) fn count(&mut self, settings: &Settings) {
+        if !std::mem::replace(&mut self.counted, true) {
+            self.account.connections += 1;
+            self.account.announce(*settings);
+        }
+    }
+
+    /// From now on so many streams are open, and so many requests wait.
+    #[inline]
+    fn note(&mut self, now_ns: u64, open: u64, waits: Waits) {
+        let past_ns = now_ns.saturating_sub(self.since_ns);
+        self.since_ns = self.since_ns.max(now_ns);
+        self.account.open_ns += self.open * past_ns;
+        self.open = open;
+        if self.waits != Waits::NONE {
+            self.account.waits_ns.add(&self.waits, past_ns);
+        }
+        self.waits = waits;
+    }
+}
+
+impl<T: Copy> Client<T> {
+    /// How many requests wait is noted: to be called when anything was asked or written. All else that changes it does so
+    /// itself.
+    #[inline]
+    pub fn note(&mut self, now_ns: u64) {
+        let open = self.streams.open() as u64;
+        if open == 0 {
+            // There is nothing that the peer could want to send.
+            self.flow.held = false;
+        }
+        let waits = if self.streams.waiting() == 0 && self.flow.is_free() {
+            Waits::NONE
+        } else {
+            self.waits(open)
+        };
+        self.accounting.note(now_ns, open, waits);
+    }
+
+    fn waits(&self, open: u64) -> Waits {
+        let flow = &self.flow;
+        let queued = self.streams.waiting() as u64;
+        let unpermitted = self.stage == Stage::Open && !self.permits_more();
+        let ready = flow.ready.len() as u64;
+        let uploading = u64::from(flow.uploading);
+        let receive_stream = u64::from(flow.held_streams);
+        Waits {
+            queued,
+            stream: if unpermitted { queued } else { 0 },
+            send_connection: if flow.send.room() == 0 { ready } else { 0 },
+            send_stream: uploading.saturating_sub(ready),
+            receive_connection: if flow.held {
+                open.saturating_sub(receive_stream + uploading)
+            } else {
+                0
+            },
+            receive_stream,
+        }
+    }
+
+    /// What was counted since this was asked last, up to this time.
+    pub fn take_account(&mut self, until_ns: u64) -> Account {
+        let Accounting { open, waits, .. } = self.accounting;
+        self.accounting.note(until_ns, open, waits);
+        let taken = std::mem::take(&mut self.accounting.account);
+        self.accounting.counted = false;
+        if self.streams.open() + self.streams.waiting() > 0 {
+            self.accounting.count(&self.peer);
+        }
+        taken
+    }
+}
