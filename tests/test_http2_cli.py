@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 import pytest
-from harness import Trueload, start_server
+from harness import Trueload, start_server, statuses
 from scripted_http2 import (
     DATA,
     END_HEADERS,
@@ -103,6 +103,48 @@ def test_a_body_is_sent_as_far_as_the_window_goes(trueload: Trueload) -> None:
     record = measured(trueload, peer, *words)
     assert record["counts"]["ok"] == 10
     assert peer.seen.body_bytes == 10_000
+
+
+OF_A_WINDOW = ("-d", "300ms", "--warmup", "0")
+STREAMS = ("--http", "2", "-c", "2", "--streams", "5", *OF_A_WINDOW, "--json", "-")
+
+
+def test_a_limit_of_streams_is_told_with_what_it_costs(trueload: Trueload) -> None:
+    server = start_server(trueload, "--http", "2", "--max-streams", "1")
+    record = trueload.run("http", server.url, *STREAMS).json()
+    found = record["http2"]
+    assert found["max_concurrent_streams"] == {"least": 1, "most": 1}
+    assert (found["connections"], found["http1"], found["resets"]) == (2, 0, 0)
+    assert found["streams"] <= 2
+    assert found["waited"]["stream"] >= 0.7, "four of five wait"
+    assert found["headers_out"]["plain"] > found["headers_out"]["coded"] > 0
+    checks = statuses(record)
+    names = ("protocol", "streams", "flow-control", "goaway")
+    assert [checks[name] for name in names] == ["pass", "warn", "pass", "pass"]
+
+
+def test_a_server_that_ends_connections_is_told_by_the_requests_it_gave_back(
+    trueload: Trueload,
+) -> None:
+    server = start_server(trueload, "--http", "2", "--goaway-after", "7")
+    done = trueload.run("http", server.url, *STREAMS)
+    record = done.json()
+    assert record["counts"]["failed"] == {}
+    assert record["http2"]["goaways"] >= 1
+    assert 1 <= record["http2"]["returned"] <= record["counts"]["stale"]
+    assert statuses(record)["goaway"] == "warn"
+    assert "by the server (GOAWAY)" in done.err, "for people"
+
+
+def test_a_window_that_is_never_opened_is_the_servers(trueload: Trueload) -> None:
+    server = start_server(trueload, "--http", "2", "--stall-window")
+    body = ("--method", "POST", "--body", "x" * 100_000, "--timeout", "200ms")
+    record = trueload.run("http", server.url, *STREAMS, *body).json()
+    assert set(record["counts"]["failed"]) == {"timeout.total"}
+    assert record["http2"]["resets"] == record["counts"]["failed"]["timeout.total"]
+    check = next(each for each in record["checks"] if each["name"] == "flow-control")
+    assert check["status"] == "warn"
+    assert "the server's window" in check["why"]
 
 
 def closes_at_once(connection: socket.socket) -> None:

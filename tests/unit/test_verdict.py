@@ -138,6 +138,7 @@ def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
         *("send-lag", "rate-reached", "backlog", "server-idle", "quantile-width"),
         *("ledger", "both-ends", "over-pool", "cpu-limit", "subject-cpu-limit"),
         *("predicted", "varying", *OF_SEVERAL_HOSTS),
+        *OF_HTTP2,
     }
 
 
@@ -165,7 +166,11 @@ OF_OUR_SIDE = {"backends", "client-share", "hiccup", "cpu-limit", "subject-cpu-l
 OF_ANSWERS = {"predicted", "varying"}
 OF_THE_FLOW = {"backlog", "steady-state", "stall"}  # theirs are in test_verdict_flow.py
 OF_SLOTS = {"slow-connections"}  # its cases are in test_slow_connections.py
-ELSEWHERE = {*OF_SEVERAL_HOSTS, *OF_OUR_SIDE, *OF_ANSWERS, *OF_THE_FLOW, *OF_SLOTS}
+OF_HTTP2 = {"protocol", "goaway", "streams", "flow-control"}  # theirs are in test_verdict_http2.py
+ELSEWHERE = {
+    *(*OF_SEVERAL_HOSTS, *OF_OUR_SIDE, *OF_ANSWERS, *OF_THE_FLOW),
+    *(*OF_SLOTS, *OF_HTTP2),
+}
 
 Case = tuple[str, dict[str, Any], Status, str]
 

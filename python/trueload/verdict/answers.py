@@ -114,9 +114,12 @@ def check_stale(record: Record) -> Finding:
         return not_applicable("no connection is kept (--close)")
     if counts.issued == 0:
         return not_applicable("no request was issued")
-    share = counts.stale / counts.issued
+    # Those that came back undone are in `goaway`.
+    returned = record.http2.returned if record.http2 is not None else 0
+    stale = max(0, counts.stale - returned)
+    share = stale / counts.issued
     why = (
-        f"{format_count(counts.stale)} of {format_count(counts.issued)} requests met a connection"
+        f"{format_count(stale)} of {format_count(counts.issued)} requests met a connection"
         " that the server had just closed"
     )
     if counts.stale_resets:

@@ -1,0 +1,221 @@
+"""Checks of HTTP/2: was it spoken, were as many streams in flight as asked, and who had to wait?
+
+Pure functions of a record.
+"""
+
+from __future__ import annotations
+
+from trueload.protocol.plan import Duration
+from trueload.record.http2 import Http2, Waited
+from trueload.record.schema import Record
+from trueload.units import format_count, format_share
+from trueload.verdict.common import (
+    Definition,
+    Finding,
+    in_one_line,
+    is_closed,
+    is_staged,
+    not_applicable,
+    times,
+    too_short,
+)
+
+ALPN = "tls.alpn"
+STREAMS_WARN = 0.95  # of what was asked for: below that it is another concurrency
+FLOW_WARN = 0.10  # of the time in flight: as much as a figure may be off before it is another
+# A returned request costs its client a second try, as a stale one does.
+RETURNED_WARN = 0.01
+
+NOT_HTTP2 = "HTTP/2 is not spoken"
+NOT_A_GENERATOR = "it is about our generator's connections"
+
+WINDOWS: dict[str, str] = {
+    "receive_connection": "answers waited for our window of the connection (--connection-window)",
+    "receive_stream": "answers waited for our window of their stream (--window)",
+    "send_connection": "our bodies waited for the server's window of the connection",
+    "send_stream": "our bodies waited for the server's window of their stream",
+}
+"""Who waited for whose window, by the field of `Waited`."""
+
+
+def check_protocol(record: Record) -> Finding:
+    """Connections that spoke another version than the one that was asked for."""
+    if record.plan.generate.http2 is None:
+        return not_applicable("HTTP/2 was not asked for")
+    found = record.http2
+    if found is None:
+        return not_applicable("nothing was measured")
+    by_alpn = sum(
+        failed.get(ALPN, 0)
+        for failed in (
+            record.connections.failed,
+            record.counts.failed,
+            record.warmup.counts.failed,
+        )
+    )
+    others = found.http1 + by_alpn
+    spoke = f"{times(found.connections, 'connection')} spoke HTTP/2"
+    if not others:
+        if not found.connections:
+            return not_applicable("no connection became usable")
+        return Finding("pass", spoke, 0, 0)
+    parts = [
+        spoke,
+        f"to {times(found.http1, 'attempt')} the server answered in HTTP/1" if found.http1 else "",
+        f"{times(by_alpn, 'handshake')} did not agree on it (ALPN)" if by_alpn else "",
+    ]
+    return Finding("fail", in_one_line(parts), others, 0)
+
+
+PROTOCOL = Definition(
+    name="protocol",
+    order=17,
+    compute=check_protocol,
+    of_client=NOT_A_GENERATOR,
+    fault="subject",
+    meaning="What is measured must speak the version of HTTP that was asked for, all of it.",
+    remedy=(
+        "Look at what lies behind the address: a balancer may have servers that do not speak"
+        " HTTP/2. `--http 1.1` asks for HTTP/1.1 instead."
+    ),
+)
+
+
+def check_streams(record: Record) -> Finding:
+    """The mean number of streams in flight against those that a closed loop asks for."""
+    found, generate = record.http2, record.plan.generate
+    if found is None:
+        return not_applicable(NOT_HTTP2)
+    if not is_closed(record):
+        return not_applicable("the load does not ask for a number at once (no closed loop)")
+    if is_staged(record):
+        return not_applicable("the load itself changes (--stages)")
+    if generate.close:
+        return not_applicable("each request has a connection of its own (--close)")
+    if found.streams is None or record.slots is None:
+        return not_applicable("nothing was measured")
+    if short := too_short(record):
+        return not_applicable(short)
+    asked = _asked_at_once(record)
+    if asked <= 0:
+        return not_applicable("nothing was asked for")
+    share = found.streams / asked
+    count = f"{found.streams:.1f} streams in flight on average, {asked:,.1f} asked for"
+    told = f"{count}; {permitted_text(found)}"
+    if share >= STREAMS_WARN:
+        return Finding("pass", told, share, STREAMS_WARN)
+    ended = f"the server ended {times(found.goaways, 'connection')} (GOAWAY)"
+    parts = [told, ended if found.goaways else "", _waited_text(found)]
+    return Finding("warn", in_one_line(parts), share, STREAMS_WARN)
+
+
+def _asked_at_once(record: Record) -> float:
+    """Connections times streams, for the whole window. A number of requests runs out on one
+    connection before it does on others: there it is the time that the load permitted."""
+    window, generate = record.plan.window, record.plan.generate
+    if isinstance(window.stop, Duration):
+        connections = window.connections or generate.connections
+        return (connections - window.idle) * generate.pipeline
+    permitted_ns = record.slots.permitted_ns if record.slots is not None else 0
+    return permitted_ns / record.window.window_ns
+
+
+def permitted_text(found: Http2) -> str:
+    """``the server permits 100 on each connection``."""
+    told = found.max_concurrent_streams
+    if told.least is None:
+        return "the server sets no limit to them"
+    if told.most == told.least:
+        return f"the server permits {told.least:,} on each connection (MAX_CONCURRENT_STREAMS)"
+    most = "any number" if told.most is None else f"{told.most:,}"
+    return (
+        f"the server permits {told.least:,} to {most} on each connection (MAX_CONCURRENT_STREAMS)"
+    )
+
+
+def _waited_text(found: Http2) -> str:
+    if found.waited is None or not found.waited.stream:
+        return ""
+    share = format_share(found.waited.stream)
+    return f"requests waited {share} of their time for a stream, and their latency has it"
+
+
+STREAMS = Definition(
+    name="streams",
+    order=45,
+    compute=check_streams,
+    of_client=NOT_A_GENERATOR,
+    fault="subject",
+    meaning="A figure is of the concurrency that was reached, not of the one that was asked for.",
+    remedy=(
+        "Raise the server's limit of streams, ask for as many as it permits with --streams, or"
+        " use more --connections. Where it permits enough, look at GOAWAYs and reconnects."
+    ),
+)
+
+
+def check_flow_control(record: Record) -> Finding:
+    """The share of the time in flight in which a window was used up."""
+    found = record.http2
+    if found is None:
+        return not_applicable(NOT_HTTP2)
+    if found.waited is None:
+        return not_applicable("nothing was in flight")
+    if short := too_short(record):
+        return not_applicable(short)
+    share = sum(getattr(found.waited, name) for name in WINDOWS)
+    if share < FLOW_WARN:
+        why = f"requests waited {format_share(share)} of their time for a window"
+        return Finding("pass", why, share, FLOW_WARN)
+    return Finding("warn", window_text(found.waited), share, FLOW_WARN)
+
+
+def window_text(waited: Waited) -> str:
+    """Whose windows requests waited for, those first that cost most."""
+    shares = {name: getattr(waited, name) for name in WINDOWS}
+    worst = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])
+    return in_one_line(f"{format_share(shares[name])}: {WINDOWS[name]}" for name in worst)
+
+
+FLOW_CONTROL = Definition(
+    name="flow-control",
+    order=47,
+    compute=check_flow_control,
+    of_client=NOT_A_GENERATOR,
+    fault="either",
+    meaning="Where a window is used up, the figure is one of the window and the round trip.",
+    remedy=(
+        "Raise ours with --window and --connection-window, if clients have larger ones. If it is"
+        " the server's, raise that, or look why it does not read."
+    ),
+)
+
+
+def check_goaway(record: Record) -> Finding:
+    """Requests that the server gave back undone ÷ issued."""
+    found, counts = record.http2, record.counts
+    if found is None:
+        return not_applicable(NOT_HTTP2)
+    if counts.issued == 0:
+        return not_applicable("no request was issued")
+    share = found.returned / counts.issued
+    why = (
+        f"{format_count(found.returned)} of {format_count(counts.issued)} requests came back undone"
+        f" (GOAWAY, REFUSED_STREAM); the server ended {times(found.goaways, 'connection')}"
+    )
+    return Finding("warn" if share >= RETURNED_WARN else "pass", why, share, RETURNED_WARN)
+
+
+GOAWAY = Definition(
+    name="goaway",
+    order=32,
+    compute=check_goaway,
+    of_client="what a client sends again is in both-ends",
+    fault="subject",
+    meaning="A server that gives requests back makes its clients ask twice.",
+    remedy=(
+        "Raise the server's requests per connection, and its limit of streams where it refuses"
+        " those that it has announced."
+    ),
+    per_host=True,
+)

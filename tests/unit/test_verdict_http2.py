@@ -1,0 +1,233 @@
+"""The checks of HTTP/2, and what a result says of it: one table each."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from samples import PHASE, SLOTS, WINDOW_NS, connections, counts, good_record, plan, slots, staged
+from trueload.assemble.http2 import make_http2
+from trueload.engines.merge import merge_http2
+from trueload.protocol import http2
+from trueload.protocol.exchange import WindowsPlan
+from trueload.protocol.http2 import Announced, HeaderBytes, Waits
+from trueload.protocol.plan import Requests, Stage
+from trueload.record.http2 import Http2, Waited
+from trueload.record.schema import Check, Record, Status, Warmup
+from trueload.report.http2 import http2_lines
+
+STREAMS = 10
+BROWSER = WindowsPlan(stream_window=6 * 2**20, connection_window=15 * 2**20)
+NO_WAITS = dict.fromkeys(Waited.model_fields, 0.0)
+
+
+def waited(**shares: float) -> Waited:
+    return Waited(**{**NO_WAITS, **shares})
+
+
+def spoken(**changes: Any) -> Http2:
+    """Ten connections that had all their ten streams in flight, and waited for nothing."""
+    fields: dict[str, Any] = {
+        "connections": SLOTS,
+        "http1": 0,
+        "goaways": 0,
+        "returned": 0,
+        "resets": 0,
+        "streams": float(SLOTS * STREAMS),
+        "waited": waited(),
+        "headers_out": HeaderBytes(plain=400_000, coded=200_000),
+        "headers_in": HeaderBytes(plain=1_000_000, coded=50_000),
+        "max_concurrent_streams": Announced(least=128, most=128),
+        "initial_window_size": Announced(least=65_535, most=65_535),
+        "max_frame_size": Announced(least=16_384, most=16_384),
+        "header_table_size": Announced(least=4_096, most=4_096),
+    }
+    return Http2(**{**fields, **changes})
+
+
+def record(found: Http2 | None, window: Any = PHASE, **changes: Any) -> Record:
+    generate = plan(http2=BROWSER, pipeline=STREAMS, **changes.pop("plan", {}))
+    told = good_record().plan.model_copy(update={"generate": generate, "window": window})
+    return good_record(http2=found, **{"plan": told, **changes})
+
+
+def check(name: str, found: Http2 | None, **changes: Any) -> Check:
+    checks = record(found, **changes).checks
+    return next(each for each in checks if each.name == name)
+
+
+def by_alpn(count: int) -> dict[str, Any]:
+    return {"connections": connections(failed={"tls.alpn": count})}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found", "changes", "status", "why"),
+    [
+        ("all speak it", {}, {}, "pass", "10 connections spoke HTTP/2"),
+        ("some answer in HTTP/1", {"http1": 3}, {}, "fail",
+         "10 connections spoke HTTP/2; to 3 attempts the server answered in HTTP/1"),
+        ("some choose another by ALPN", {}, by_alpn(2), "fail", "2 handshakes did not agree on it"),
+        ("in the warm-up only", {},
+         {"warmup": Warmup(counts=counts(failed={"tls.alpn": 1}), wall_s=1.0)}, "fail",
+         "1 handshake did not"),
+        ("nobody was there", {"connections": 0}, {}, "n/a", "no connection became usable"),
+    ],
+)  # fmt: skip
+def test_a_connection_that_speaks_another_version_fails(
+    sentence: str, found: dict[str, Any], changes: dict[str, Any], status: Status, why: str
+) -> None:
+    seen = check("protocol", spoken(**found), **changes)
+    assert (seen.status, why in seen.why) == (status, True), f"{sentence}: {seen.why}"
+
+
+LIMITED = {"max_concurrent_streams": Announced(least=1, most=1), "streams": 10.0}
+FEW = PHASE.model_copy(update={"stop": Requests(count=50)})
+HALF_PERMITTED = slots(permitted_ns=50 * WINDOW_NS)
+RAMP = PHASE.model_copy(
+    update={"load": PHASE.load.model_copy(update={
+        "active": (Stage(ns=WINDOW_NS, **{"from": 1.0, "to": 10.0}),)})}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found", "changes", "status", "why"),
+    [
+        ("all that were asked for", {}, {}, "pass", "100.0 streams in flight on average, 100.0 as"),
+        ("nearly all", {"streams": 95.1}, {}, "pass", "permits 128 on each connection"),
+        ("a few less", {"streams": 94.9}, {}, "warn", "94.9 streams in flight"),
+        ("one is permitted", {**LIMITED, "waited": waited(stream=0.9)}, {}, "warn",
+         "the server permits 1 on each connection (MAX_CONCURRENT_STREAMS); requests waited 90 %"),
+        ("none is permitted",
+         {"max_concurrent_streams": Announced(least=0, most=0), "streams": 0.0}, {}, "warn",
+         "permits 0 on each connection"),
+        ("servers differ", {"max_concurrent_streams": Announced(least=1), "streams": 50.0}, {},
+         "warn", "permits 1 to any number on each"),
+        ("no limit, but GOAWAYs",
+         {"max_concurrent_streams": Announced(), "streams": 50.0, "goaways": 70}, {}, "warn",
+         "no limit to them; the server ended 70 connections (GOAWAY)"),
+        ("idle connections ask for nothing", {"streams": 50.0},
+         {"window": PHASE.model_copy(update={"idle": 5})}, "pass", "50.0 asked for"),
+        ("few requests run out", {"streams": 49.0}, {"window": FEW, "slots": HALF_PERMITTED},
+         "pass", "50.0 asked for"),
+        ("an open loop asks for a rate", LIMITED, {"window": staged((100, 100))}, "n/a",
+         "no closed loop"),
+        ("stages ask for more and more", LIMITED, {"window": RAMP}, "n/a", "--stages"),
+        ("a connection for each request", LIMITED, {"plan": {"close": True}}, "n/a", "--close"),
+    ],
+)  # fmt: skip
+def test_fewer_streams_in_flight_than_a_closed_loop_asks_for_warn(
+    sentence: str, found: dict[str, Any], changes: dict[str, Any], status: Status, why: str
+) -> None:
+    seen = check("streams", spoken(**found), **changes)
+    assert (seen.status, why in seen.why) == (status, True), f"{sentence}: {seen.why}"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "shares", "status", "why"),
+    [
+        ("nobody waits", {}, "pass", "waited 0 % of their time"),
+        ("waiting for a stream is none for a window", {"stream": 0.9}, "pass", "waited 0 % of"),
+        ("a little of each", {"send_stream": 0.04, "receive_stream": 0.05}, "pass", "waited 9 %"),
+        ("the server's window of a stream", {"send_stream": 0.5}, "warn",
+         "50 %: our bodies waited for the server's window of their stream"),
+        ("the server's of the connection", {"send_connection": 0.1}, "warn",
+         "10 %: our bodies waited for the server's window of the connection"),
+        ("ours, the worst first", {"receive_stream": 0.1, "receive_connection": 0.3}, "warn",
+         "30 %: answers waited for our window of the connection (--connection-window);"
+         " 10 %: answers waited for our window of their stream (--window)"),
+    ],
+)  # fmt: skip
+def test_a_tenth_of_the_time_without_a_window_warns_and_says_whose(
+    sentence: str, shares: dict[str, float], status: Status, why: str
+) -> None:
+    seen = check("flow-control", spoken(waited=waited(**shares)))
+    assert (seen.status, why in seen.why) == (status, True), f"{sentence}: {seen.why}"
+
+
+@pytest.mark.parametrize(
+    ("returned", "stale", "goaway", "of_stale"),
+    [
+        (0, 0, "pass", "pass"),
+        (99, 99, "pass", "pass"),
+        (100, 100, "warn", "pass"),
+        (0, 100, "pass", "warn"),
+        (100, 200, "warn", "warn"),
+    ],
+)
+def test_a_request_that_comes_back_undone_is_told_from_one_that_met_a_closed_connection(
+    returned: int, stale: int, goaway: Status, of_stale: Status
+) -> None:
+    found = spoken(returned=returned, goaways=3)
+    seen = {name: check(name, found, counts=counts(stale=stale)) for name in ("goaway", "stale")}
+    assert (seen["goaway"].status, seen["stale"].status) == (goaway, of_stale)
+    assert "the server ended 3 connections" in seen["goaway"].why
+
+
+def test_over_http_1_none_of_them_applies() -> None:
+    checks = {each.name: each.status for each in good_record().checks}
+    names = ("protocol", "streams", "flow-control", "goaway")
+    assert {checks[name] for name in names} == {"n/a"}
+    assert http2_lines(good_record()) == []
+
+
+def test_a_result_tells_streams_waits_headers_and_what_was_reset() -> None:
+    found = spoken(
+        resets=20, goaways=1, waited=waited(stream=0.5, receive_stream=0.25), streams=50.0
+    )
+    assert dict(http2_lines(record(found))) == {
+        "streams": "50.0 in flight on average;"
+        " the server permits 128 on each connection (MAX_CONCURRENT_STREAMS)",
+        "waits": "for a stream 50 % of the time in flight, for a window 25 %"
+        " (25 %: answers waited for our window of their stream (--window))",
+        "headers": "sent 195 KiB for 391 KiB (50 %), received 48.8 KiB for 977 KiB (5 %);"
+        " requests that are all alike flatter this",
+        "ended": "20 streams reset by us, 1 connection by the server (GOAWAY)",
+    }
+    quiet = dict(http2_lines(record(spoken())))
+    assert quiet["waits"] == "for a stream 0 % of the time in flight, for a window 0 %"
+    assert "ended" not in quiet
+
+
+def test_shares_are_of_the_time_in_flight_and_other_versions_of_the_whole_trial() -> None:
+    engine = http2.Http2(
+        connections=2,
+        http1=1,
+        streams_ns=300,
+        waits_ns=Waits(queued=100, stream=80, send_stream=40),
+    )
+    measured = measurement(engine)
+    made = make_http2(measured, [measured, measured])
+    assert made is not None
+    assert made.waited == waited(stream=0.2, send_stream=0.1)
+    assert (made.http1, made.streams) == (2, 300 / measured.window_ns)
+    idle = make_http2(measurement(http2.Http2()), [])
+    assert idle is not None
+    assert idle.waited is None
+    assert make_http2(measurement(None), []) is None
+
+
+def measurement(engine: http2.Http2 | None) -> Any:
+    """As much of a measurement as is asked for."""
+    return SimpleNamespace(http2=engine, window_ns=100)
+
+
+def test_what_several_engines_counted_is_added_up() -> None:
+    def part(limit: int | None, resets: int = 0) -> http2.Http2:
+        return http2.Http2(
+            connections=1,
+            resets=resets,
+            waits_ns=Waits(queued=5),
+            headers_in=HeaderBytes(plain=10, coded=1),
+            max_concurrent_streams=Announced(least=limit, most=limit),
+        )
+
+    both = merge_http2([part(100, 1), part(7, 2), http2.Http2(http1=1)])
+    assert both is not None
+    assert (both.connections, both.resets, both.http1, both.waits_ns.queued) == (2, 3, 1, 10)
+    assert both.headers_in == HeaderBytes(plain=20, coded=2)
+    assert both.max_concurrent_streams == Announced(least=7, most=100)
+    unlimited = merge_http2([part(None), part(7)])
+    assert unlimited is not None
+    assert unlimited.max_concurrent_streams == Announced(least=7, most=None)
+    assert merge_http2([]) is None
