@@ -167,9 +167,10 @@ OF_ANSWERS = {"predicted", "varying"}
 OF_THE_FLOW = {"backlog", "steady-state", "stall"}  # theirs are in test_verdict_flow.py
 OF_SLOTS = {"slow-connections"}  # its cases are in test_slow_connections.py
 OF_HTTP2 = {"protocol", "goaway", "streams", "flow-control"}  # theirs are in test_verdict_http2.py
+OF_TIMERS = {"delayed-ack"}  # its cases are in test_delayed_ack.py
 ELSEWHERE = {
     *(*OF_SEVERAL_HOSTS, *OF_OUR_SIDE, *OF_ANSWERS, *OF_THE_FLOW),
-    *(*OF_SLOTS, *OF_HTTP2),
+    *(*OF_SLOTS, *OF_HTTP2, *OF_TIMERS),
 }
 
 Case = tuple[str, dict[str, Any], Status, str]

@@ -1,0 +1,145 @@
+"""The check `delayed-ack`: do some answers wait for an acknowledgement that is late on purpose?
+
+Nagle's algorithm (RFC 896) holds back a small segment while an earlier one is not acknowledged, and
+the other side delays its acknowledgement (RFC 1122 §4.2.3.2) in the hope of data to send with it.
+The kernel's timer ends that: 40 ms on Linux, 200 ms on Windows and as Linux's upper bound. So a
+server that writes an answer in two pieces, without TCP_NODELAY, has a few answers that take as long
+as the others and 40 ms more. Pure.
+
+What else lies at 40 ms must not be accused. So the answers there have to be a mode of their own: a
+minority, far from the main body, and with hardly any neighbours. And where a connection has one
+request at a time, all that the server has sent before was acknowledged with that request: only the
+*rest* of an answer can wait. Answers whose first byte is as late were made late by the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from trueload.record.schema import Record
+from trueload.stats import Buckets, decode_histogram, merge_sparse, value_at_rank
+from trueload.units import format_count, format_duration, format_share
+from trueload.verdict.common import Definition, Finding, not_applicable
+
+MS = 1_000_000
+# The timers in ns, each with how much later it may be: Linux counts them in jiffies of up to 4 ms
+# (TCP_DELACK_MIN is HZ/25, TCP_DELACK_MAX HZ/5).
+TIMERS = ((40 * MS, 4 * MS), (200 * MS, 10 * MS))
+DELAYED_WARN = 0.01  # then p99 is such a wait
+BODY_MOST = 0.25  # of the timer: a median above it is not far from the mode
+# A mode has hardly any neighbours: each quarter of the timer beside it holds at most so much of it.
+# A server that is slow for other reasons has a tail, which has no edge at 40 ms.
+NEIGHBOURS_MOST = 0.25
+ANSWERS_MIN = 10  # fewer in a mode are chance
+ALSO_FIRST_BYTE = 0.5  # then it is the server that waited, not the rest of its answers
+
+
+@dataclass(frozen=True)
+class Mode:
+    """Answers that took as long as a timer, and a little: how many, of how many."""
+
+    timer_ns: int
+    count: int
+    total: int
+
+    @property
+    def share(self) -> float:
+        return self.count / self.total
+
+
+def delayed_mode(times: Buckets) -> Mode | None:
+    """The mode at a timer of delayed acknowledgements that most of these times belong to."""
+    found = [mode for timer in TIMERS if (mode := _mode_at(times, *timer)) is not None]
+    return max(found, key=lambda mode: mode.count, default=None)
+
+
+def _mode_at(times: Buckets, timer_ns: int, later_ns: int) -> Mode | None:
+    if times.total == 0:
+        return None
+    median_ns = value_at_rank(times, (times.total + 1) // 2)
+    if median_ns > BODY_MOST * timer_ns:
+        return None
+    top_ns = timer_ns + later_ns + median_ns
+    beside_ns = timer_ns // 4
+    count = _between(times, timer_ns, top_ns)
+    neighbours = max(
+        _between(times, timer_ns - beside_ns, timer_ns),
+        _between(times, top_ns, top_ns + beside_ns),
+    )
+    if count < ANSWERS_MIN or neighbours > NEIGHBOURS_MOST * count:
+        return None
+    return Mode(timer_ns, count, times.total)
+
+
+def _between(times: Buckets, from_ns: int, to_ns: int) -> int:
+    """How many are in between; a bucket counts as its highest value, so that the timer is in."""
+    buckets = zip(times.highs, times.counts, strict=True)
+    return sum(count for high, count in buckets if from_ns <= high < to_ns)
+
+
+def is_late_from_the_start(mode: Mode, first_bytes: Buckets) -> bool:
+    """Whether the first byte of these answers was as late as their end."""
+    later_ns = dict(TIMERS)[mode.timer_ns]
+    # A first byte is earlier than the end, by as long as the body took at the most.
+    late = _between(first_bytes, mode.timer_ns - later_ns, mode.timer_ns + 2 * later_ns)
+    return late >= ALSO_FIRST_BYTE * mode.count
+
+
+def check_delayed_ack(record: Record) -> Finding:
+    """The share of answers that waited for a delayed acknowledgement."""
+    if record.datagrams is not None:
+        return not_applicable("datagrams are not acknowledged")
+    if record.deliveries is not None:
+        return not_applicable("a broadcast has deliveries, not answers")
+    if record.plan.generate.addresses and record.plan.generate.addresses[0].startswith("unix:"):
+        return not_applicable("a Unix socket has no acknowledgements")
+    times = decode_histogram(record.histograms.service)
+    if times.total == 0:
+        return not_applicable("nothing was answered well")
+    modes = [mode for each in _by_request(record, times) if (mode := delayed_mode(each))]
+    worst = max(modes, key=lambda mode: mode.share, default=None)
+    if worst is None or worst.share < DELAYED_WARN:
+        share = worst.share if worst is not None else 0.0
+        why = "no answers stand apart that took 40 ms or 200 ms more than the others"
+        if worst is not None:
+            why = f"{_told(worst)}: too few to tell"
+        return Finding("pass", why, share, DELAYED_WARN)
+    first_bytes = decode_histogram(record.histograms.first_byte)
+    if record.plan.generate.pipeline == 1 and is_late_from_the_start(worst, first_bytes):
+        why = f"{_told(worst)}, but so did their first bytes: the server itself waited"
+        return Finding("pass", why, worst.share, DELAYED_WARN)
+    why = (
+        f"{_told(worst)}, apart from all others (p50"
+        f" {format_duration(value_at_rank(times, (times.total + 1) // 2))}): the signature of"
+        " Nagle's algorithm against delayed acknowledgements"
+    )
+    return Finding("warn", why, worst.share, DELAYED_WARN)
+
+
+def _by_request(record: Record, times: Buckets) -> Iterable[Buckets]:
+    """The times of each target by itself: one that takes 40 ms is no mode of the others."""
+    if record.targets is None:
+        return [times]
+    return [merge_sparse([target.latency]) for target in record.targets]
+
+
+def _told(mode: Mode) -> str:
+    return (
+        f"{format_count(mode.count)} answers ({format_share(mode.share)}) took"
+        f" {format_duration(mode.timer_ns)} and a little more"
+    )
+
+
+DELAYED_ACK = Definition(
+    name="delayed-ack",
+    order=137,
+    compute=check_delayed_ack,
+    of_client="only our generator times answers",
+    fault="subject",
+    meaning="A few answers that take 40 ms more than the others wait for a timer, not for work.",
+    remedy=(
+        "Give the server's connections TCP_NODELAY, or write each answer at once. At 200 ms it"
+        " may also be lost packets: that is the least time after which Linux sends again."
+    ),
+)
