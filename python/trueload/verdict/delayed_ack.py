@@ -3,13 +3,14 @@
 Nagle's algorithm (RFC 896) holds back a small segment while an earlier one is not acknowledged, and
 the other side delays its acknowledgement (RFC 1122 §4.2.3.2) in the hope of data to send with it.
 The kernel's timer ends that: 40 ms on Linux, 200 ms on Windows and as Linux's upper bound. So a
-server that writes an answer in two pieces, without TCP_NODELAY, has a few answers that take as long
-as the others and 40 ms more. Pure.
+server that writes an answer in two pieces, without TCP_NODELAY, has answers that take as long as
+the others and 40 ms more: a few, or all of them. Pure.
 
-What else lies at 40 ms must not be accused. So the answers there have to be a mode of their own: a
-minority, far from the main body, and with hardly any neighbours. And where a connection has one
-request at a time, all that the server has sent before was acknowledged with that request: only the
-*rest* of an answer can wait. Answers whose first byte is as late were made late by the server.
+What else lies at 40 ms must not be accused. So the answers there have to be a mode of their own:
+with hardly any neighbours, and far from the main body of answers. Where there are no others, it has
+to be far from the first bytes. And where a connection has one request at a time, all that the
+server has sent before was acknowledged with that request: only the *rest* of an answer can wait.
+Answers whose first byte is as late were made late by the server.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from trueload.record.schema import Record
-from trueload.stats import Buckets, decode_histogram, merge_sparse, value_at_rank
+from trueload.stats import EMPTY, Buckets, decode_histogram, merge_sparse, value_at_rank
 from trueload.units import format_count, format_duration, format_share
 from trueload.verdict.common import Definition, Finding, not_applicable
 
 MS = 1_000_000
 # The timers in ns, each with how much later it may be: Linux counts them in jiffies of up to 4 ms
-# (TCP_DELACK_MIN is HZ/25, TCP_DELACK_MAX HZ/5).
-TIMERS = ((40 * MS, 4 * MS), (200 * MS, 10 * MS))
+# (TCP_DELACK_MIN is HZ/25, TCP_DELACK_MAX HZ/5) and rounds up twice: 48 ms is what is seen most.
+TIMERS = ((40 * MS, 9 * MS), (200 * MS, 12 * MS))
 DELAYED_WARN = 0.01  # then p99 is such a wait
 BODY_MOST = 0.25  # of the timer: a median above it is not far from the mode
 # A mode has hardly any neighbours: each quarter of the timer beside it holds at most so much of it.
@@ -48,16 +49,31 @@ class Mode:
         return self.count / self.total
 
 
-def delayed_mode(times: Buckets) -> Mode | None:
-    """The mode at a timer of delayed acknowledgements that most of these times belong to."""
-    found = [mode for timer in TIMERS if (mode := _mode_at(times, *timer)) is not None]
-    return max(found, key=lambda mode: mode.count, default=None)
+def delayed_mode(times: Buckets, first_bytes: Buckets = EMPTY) -> Mode | None:
+    """The mode at a timer of delayed acknowledgements that most of these times belong to: beside
+    the others, or else behind the first bytes of the same answers."""
+    return _worst(_modes(times, times)) or _worst(
+        mode for mode in _modes(times, first_bytes) if not is_late_from_the_start(mode, first_bytes)
+    )
 
 
-def _mode_at(times: Buckets, timer_ns: int, later_ns: int) -> Mode | None:
-    if times.total == 0:
-        return None
-    median_ns = value_at_rank(times, (times.total + 1) // 2)
+def _worst(modes: Iterable[Mode]) -> Mode | None:
+    return max(modes, key=lambda mode: mode.count, default=None)
+
+
+def _modes(times: Buckets, quick: Buckets) -> Iterable[Mode]:
+    """The modes of times that are far from the median of what is quick."""
+    if times.total == 0 or quick.total == 0:
+        return []
+    found = [_mode_at(times, _median(quick), *timer) for timer in TIMERS]
+    return [mode for mode in found if mode is not None]
+
+
+def _median(times: Buckets) -> int:
+    return value_at_rank(times, (times.total + 1) // 2)
+
+
+def _mode_at(times: Buckets, median_ns: int, timer_ns: int, later_ns: int) -> Mode | None:
     if median_ns > BODY_MOST * timer_ns:
         return None
     top_ns = timer_ns + later_ns + median_ns
@@ -97,7 +113,8 @@ def check_delayed_ack(record: Record) -> Finding:
     times = decode_histogram(record.histograms.service)
     if times.total == 0:
         return not_applicable("nothing was answered well")
-    modes = [mode for each in _by_request(record, times) if (mode := delayed_mode(each))]
+    first_bytes = decode_histogram(record.histograms.first_byte)
+    modes = [mode for each in _by_request(record, times) if (mode := delayed_mode(*each))]
     worst = max(modes, key=lambda mode: mode.share, default=None)
     if worst is None or worst.share < DELAYED_WARN:
         share = worst.share if worst is not None else 0.0
@@ -105,23 +122,25 @@ def check_delayed_ack(record: Record) -> Finding:
         if worst is not None:
             why = f"{_told(worst)}: too few to tell"
         return Finding("pass", why, share, DELAYED_WARN)
-    first_bytes = decode_histogram(record.histograms.first_byte)
     if record.plan.generate.pipeline == 1 and is_late_from_the_start(worst, first_bytes):
         why = f"{_told(worst)}, but so did their first bytes: the server itself waited"
         return Finding("pass", why, worst.share, DELAYED_WARN)
+    others = f"p50 {format_duration(_median(times))}"
+    if worst.share > 1 / 2:
+        others = f"p50 of first bytes {format_duration(_median(first_bytes))}"
     why = (
-        f"{_told(worst)}, apart from all others (p50"
-        f" {format_duration(value_at_rank(times, (times.total + 1) // 2))}): the signature of"
-        " Nagle's algorithm against delayed acknowledgements"
+        f"{_told(worst)}, apart from all others ({others}): the signature of Nagle's algorithm"
+        " against delayed acknowledgements"
     )
     return Finding("warn", why, worst.share, DELAYED_WARN)
 
 
-def _by_request(record: Record, times: Buckets) -> Iterable[Buckets]:
-    """The times of each target by itself: one that takes 40 ms is no mode of the others."""
+def _by_request(record: Record, times: Buckets) -> Iterable[tuple[Buckets, Buckets]]:
+    """The times of each target by itself, as one that takes 40 ms is no mode of the others; and of
+    a single one its first bytes."""
     if record.targets is None:
-        return [times]
-    return [merge_sparse([target.latency]) for target in record.targets]
+        return [(times, decode_histogram(record.histograms.first_byte))]
+    return [(merge_sparse([target.latency]), EMPTY) for target in record.targets]
 
 
 def _told(mode: Mode) -> str:
@@ -137,7 +156,7 @@ DELAYED_ACK = Definition(
     compute=check_delayed_ack,
     of_client="only our generator times answers",
     fault="subject",
-    meaning="A few answers that take 40 ms more than the others wait for a timer, not for work.",
+    meaning="Answers that take 40 ms more than others, or than their first byte, wait for a timer.",
     remedy=(
         "Give the server's connections TCP_NODELAY, or write each answer at once. At 200 ms it"
         " may also be lost packets: that is the least time after which Linux sends again."
