@@ -69,3 +69,41 @@ def test_a_suite_of_broadcasts_has_a_row_and_the_steps_of_each_subject(
     assert all(trial["deliveries"]["lost"] == 0 for trial in found["trials"])
     compared = trueload.run("runs", "compare", "last", "last", "--format", "json")
     assert compared.code in (0, 2, 4), compared  # 4: a busy machine spoiled it
+
+
+HTTP2 = """
+about    = "ten streams, in plain text and over TLS"
+contract = "http2-bytes"
+subjects = ["rust/trueload:http2"]
+requests = 500
+
+[http2]
+window = "rfc"
+
+[[loads]]
+connections = [2]
+streams     = [10]
+path        = ["/bytes/65536"]
+tls         = [false, true]
+"""
+
+
+def test_a_suite_over_http2_has_a_table_in_plain_text_and_one_over_tls(
+    trueload: Trueload, cached: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "http2.toml"
+    file.write_text(HTTP2)
+    done = trueload.run("suite", "run", str(file), *ONE, "--json", "-", env=cached)
+    found = done.json()
+    assert [row["http"] for row in found["rows"]] == [
+        {"streams": 10, "tls": tls, "path": "/bytes/65536"} for tls in (False, True)
+    ], done
+    for row, trial in zip(found["rows"], found["trials"], strict=True):
+        assert (row["outcome"], row["figures"]["requests"]) == ("measured", 500), done
+        assert trial["plan"]["generate"]["pipeline"] == 10
+        assert trial["plan"]["generate"]["http2"]["stream_window"] == 65_535
+    shown = trueload.run("suite", "run", "--resume", "last", "--format", "csv", env=cached)
+    header, plain, secured = shown.out.splitlines()
+    where = header.split(",").index("streams")
+    assert plain.split(",")[where : where + 3] == ["10", "", "/bytes/65536"]
+    assert secured.split(",")[where : where + 3] == ["10", "yes", "/bytes/65536"]

@@ -17,11 +17,16 @@ const WAIT_MS_MOST: u64 = 3_600_000;
 pub(super) const PERF_BODY: &str = "{\"path\":\"/perf\",\"status\":\"ok\",\"message\":\"Hello, World!\",\
                                     \"numbers\":[1,2,3,5,8,13,21]}";
 
+/// The body of `GET /bytes/65536`; that of `/bytes/1024` is its beginning.
+const BYTES: &[u8] = &[b'x'; 65_536];
+
 /// What a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Hello,
     Perf,
+    Bytes1024,
+    Bytes65536,
     Wait { ns: u64 },
     Unknown,
 }
@@ -32,6 +37,8 @@ impl Route {
         match path {
             "/" => Route::Hello,
             "/perf" => Route::Perf,
+            "/bytes/1024" => Route::Bytes1024,
+            "/bytes/65536" => Route::Bytes65536,
             _ => match path.strip_prefix("/wait/").map(str::as_bytes) {
                 Some(digits) if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
                     let ms = path["/wait/".len()..].parse::<u64>().ok();
@@ -62,20 +69,24 @@ impl Route {
             Route::Hello => 0,
             Route::Perf => 1,
             Route::Wait { .. } => 2,
-            Route::Unknown => 3,
+            Route::Bytes1024 => 3,
+            Route::Bytes65536 => 4,
+            Route::Unknown => 5,
         }
     }
 }
 
 /// Status, content type and body of each route's answer, and of an error on purpose.
-const PARTS: [(&str, &str, &str); 5] = [
-    ("200 OK", "text/plain", "Hello, World!"),
-    ("200 OK", "application/json", PERF_BODY),
-    ("200 OK", "text/plain", "ok"),
-    ("404 Not Found", "text/plain", "not found\n"),
-    ("500 Internal Server Error", "text/plain", "error\n"),
+const PARTS: [(&str, &str, &[u8]); 7] = [
+    ("200 OK", "text/plain", b"Hello, World!"),
+    ("200 OK", "application/json", PERF_BODY.as_bytes()),
+    ("200 OK", "text/plain", b"ok"),
+    ("200 OK", "text/plain", BYTES.split_at(1024).0),
+    ("200 OK", "text/plain", BYTES),
+    ("404 Not Found", "text/plain", b"not found\n"),
+    ("500 Internal Server Error", "text/plain", b"error\n"),
 ];
-const ERROR: usize = 4;
+const ERROR: usize = 6;
 
 /// The place of an answer among [`PARTS`].
 #[inline]
@@ -101,7 +112,7 @@ const ROW: usize = 64;
 pub(super) struct Responses {
     date: String,
     /// For HTTP/2: the fields of each of [`PARTS`].
-    blocks: [Vec<u8>; 5],
+    blocks: [Vec<u8>; PARTS.len()],
     hellos: Arc<[u8]>,
     hello_len: usize,
 }
@@ -180,7 +191,7 @@ impl Responses {
         };
         self.head(out, status, kind, body.len(), connection);
         if !answer.head_only {
-            out.extend_from_slice(body.as_bytes());
+            out.extend_from_slice(body);
         }
     }
 
@@ -188,7 +199,7 @@ impl Responses {
     #[inline]
     pub(super) fn of_stream(&self, answer: Answer) -> (&[u8], &'static [u8]) {
         let place = place_of(answer);
-        let body = if answer.head_only { &[] } else { PARTS[place].2.as_bytes() };
+        let body = if answer.head_only { &[] } else { PARTS[place].2 };
         (&self.blocks[place], body)
     }
 
@@ -233,6 +244,9 @@ mod tests {
         let cases = [
             ("/", Route::Hello),
             ("/perf", Route::Perf),
+            ("/bytes/1024", Route::Bytes1024),
+            ("/bytes/65536", Route::Bytes65536),
+            ("/bytes/1", Route::Unknown),
             ("/wait/10", Route::Wait { ns: 10_000_000 }),
             ("/wait/0", Route::Wait { ns: 0 }),
             ("/wait/", Route::Unknown),

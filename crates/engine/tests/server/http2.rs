@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use trueload_drive::{PeerClose, Program};
 use trueload_engine::protocol::FaultsPlan;
-use trueload_wire::http2::frame::{ErrorCode, PREFACE, write_block, write_data, write_reset};
+use trueload_wire::http2::frame::{
+    ErrorCode, PREFACE, write_block, write_data, write_reset, write_window_update,
+};
 use trueload_wire::http2::hpack::{Decoder, literal};
 use trueload_wire::http2::read::{Frame, Piece, Reader};
 use trueload_wire::http2::settings;
@@ -158,6 +160,25 @@ fn every_path_is_answered_as_over_http1() {
         format!("9 {perf}."),
     ];
     assert_eq!(answers(&world), expected);
+}
+
+#[test]
+fn a_body_larger_than_the_window_ends_when_the_client_has_made_room() {
+    let mut world = opened(None);
+    world.hear(&[get(1, "/bytes/1024"), get(3, "/bytes/65536")].concat());
+    let body = |world: &World, stream: u32| {
+        let prefix = format!("{stream} x");
+        let data = answers(world).into_iter().filter(|line| line.starts_with(&prefix));
+        data.map(|line| line[prefix.len() - 1..].to_owned()).collect::<String>()
+    };
+    assert_eq!(body(&world, 1), format!("{}.", "x".repeat(1024)));
+    assert_eq!(body(&world, 3).len(), 65_535 - 1024, "the window of the connection");
+    let mut room = Vec::new();
+    write_window_update(&mut room, 0, 1025);
+    write_window_update(&mut room, 3, 1);
+    world.hear(&room);
+    assert_eq!(body(&world, 3), format!("{}.", "x".repeat(65_536)));
+    assert_eq!(world.mark().answered, 2);
 }
 
 /// The body of `/perf` over HTTP/1.
