@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 7, 8
-INITIAL_WINDOW_SIZE, WINDOW_FIRST = 4, 65_535
+HEADER_TABLE_SIZE, INITIAL_WINDOW_SIZE, WINDOW_FIRST = 1, 4, 65_535
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 OK = b"\x88"  # :status 200, from the static table
 
@@ -42,6 +42,7 @@ class Seen:
     requests: int = 0
     resets: int = 0
     body_bytes: int = 0
+    header_table: int | None = None
     # What the client permits us to send, on a stream and on the last connection.
     stream_window: int = WINDOW_FIRST
     connection_window: int = WINDOW_FIRST
@@ -98,6 +99,7 @@ class Http2Peer:
             self.seen.connection_window += struct.unpack(">I", payload)[0]
         elif kind == SETTINGS and not flags & ACK:
             told = dict(struct.iter_unpack(">HI", payload))
+            self.seen.header_table = told.get(HEADER_TABLE_SIZE)
             self.seen.stream_window = told.get(INITIAL_WINDOW_SIZE, WINDOW_FIRST)
             self.seen.connection_window = WINDOW_FIRST
 

@@ -105,6 +105,13 @@ def test_a_body_is_sent_as_far_as_the_window_goes(trueload: Trueload) -> None:
     assert peer.seen.body_bytes == 10_000
 
 
+def test_the_server_is_told_how_much_it_may_remember_of_headers(trueload: Trueload) -> None:
+    peer = Http2Peer(lambda _, stream: answer(stream))
+    record = measured(trueload, peer, "--header-table-size", "64KiB")
+    assert (record["counts"]["ok"], peer.seen.header_table) == (100, 65_536)
+    assert record["plan"]["generate"]["http2"]["header_table_bytes"] == 65_536
+
+
 OF_A_WINDOW = ("-d", "300ms", "--warmup", "0")
 STREAMS = ("--http", "2", "-c", "2", "--streams", "5", *OF_A_WINDOW, "--json", "-")
 
@@ -202,6 +209,8 @@ def test_over_tls_another_protocol_than_h2_is_refused(trueload: Trueload) -> Non
     [
         (("--streams", "4"), "--streams needs HTTP/2, but requests go over HTTP/1.1", "--http 2"),
         (("--http", "1.1", "--window", "1MiB"), "--window needs HTTP/2", "--http 2"),
+        (("--header-table-size", "0"), "--header-table-size needs HTTP/2", "--http 2"),
+        (("--http", "2", "--header-table-size", "2MiB"), "is not from 0 to 1 MiB", "--help"),
         (("--http", "2", "--streams", "0"), "'0' is not from 1 to", "--help"),
         (("--http", "2", "--pipeline", "4"), "--pipeline is for HTTP/1.1", "--streams N"),
         (("--http", "2", "--streams", "4", "--close"), "exclude each other", "keep one"),

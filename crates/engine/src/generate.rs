@@ -189,9 +189,9 @@ impl Role {
         drivers: Vec<Driver>,
         tls: Option<&client::Options>,
     ) -> Result<(), Failure> {
-        if let Some(windows) = self.plan.http2 {
+        if let Some(http2) = self.plan.http2 {
             let sent = request::http2_sent(&self.plan, &self.blobs)?;
-            return self.start(drivers, tls, || Http2::new(sent.clone(), windows.into()));
+            return self.start(drivers, tls, || Http2::new(sent.clone(), http2));
         }
         let sending = request::sending(&self.plan, &self.blobs, None)?;
         self.start(drivers, tls, || sending.protocol())

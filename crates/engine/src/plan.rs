@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use trueload_drive::{Choice, Settings};
 use trueload_load::{Arrivals, Load, Stage};
+use trueload_wire::http2::hpack::TABLE_BYTES_MOST;
 use trueload_wire::http2::window::{WINDOW_FIRST, WINDOW_MOST};
 use trueload_wire::tls::client;
 
@@ -91,6 +92,9 @@ fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
     }
     if !(WINDOW_FIRST..=WINDOW_MOST).contains(&http2.connection_window) {
         return refused("http2.connection_window: must be 65,535 to 2^31 - 1");
+    }
+    if http2.header_table_bytes > TABLE_BYTES_MOST {
+        return refused("http2.header_table_bytes: must be at most 1 MiB");
     }
     if plan.exchange.is_some() {
         return refused("http2: excludes exchange");

@@ -160,6 +160,7 @@ class RequestOptions(TlsOptions, total=False):
     streams: Number
     window: int | str | None
     connection_window: int | str | None
+    header_table_size: int | str | None
 
     targets: Name
     curl: Text

@@ -19,7 +19,7 @@ from trueload.errors import UserError
 from trueload.files import outputs
 from trueload.protocol.engine_options import PIPELINE_MAX
 from trueload.protocol.option import positive_count
-from trueload.request.http2 import window_of_connection, window_of_stream
+from trueload.request.http2 import header_table_size, window_of_connection, window_of_stream
 from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.units import (
     format_cpu_list,
@@ -288,6 +288,16 @@ ConnectionWindowOption = Annotated[
         metavar="SIZE",
         parser=option_parser(window_of_connection),
         help="The same for a whole connection (browser: 15 MiB).  [default: browser]",
+    ),
+]
+HeaderTableSizeOption = Annotated[
+    int | None,
+    typer.Option(
+        "--header-table-size",
+        metavar="SIZE",
+        parser=option_parser(header_table_size),
+        help="What the server may remember of headers on each connection (HPACK); 0 for nothing."
+        "  [default: 4KiB]",
     ),
 ]
 UnixOption = Annotated[

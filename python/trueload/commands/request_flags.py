@@ -16,7 +16,7 @@ from trueload.commands import options
 from trueload.commands.job import Asked
 from trueload.errors import UserError
 from trueload.request.curl import CurlCommand, parse_curl
-from trueload.request.http2 import make_http2, over_http2
+from trueload.request.http2 import Http2Flags, make_http2, over_http2
 from trueload.request.make import make_request, parse_statuses, read_body
 from trueload.request.origins import shown_origins, tls_of_origins
 from trueload.request.redact import redact_url
@@ -50,6 +50,7 @@ def read_asked(
     streams: options.StreamsOption = None,
     window: options.WindowOption = None,
     connection_window: options.ConnectionWindowOption = None,
+    header_table_size: options.HeaderTableSizeOption = None,
     unix: options.UnixOption = None,
     resolve: options.ResolveOption = None,
     local_address: options.LocalAddressOption = None,
@@ -77,9 +78,12 @@ def read_asked(
     )
     http2 = make_http2(
         None if http is None else http.value,
-        streams=streams,
-        window=window,
-        connection_window=connection_window,
+        Http2Flags(
+            streams=streams,
+            window=window,
+            connection_window=connection_window,
+            header_table_size=header_table_size,
+        ),
     )
     headers = tuple(header or ())
     if targets is not None:

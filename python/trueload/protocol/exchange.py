@@ -27,12 +27,18 @@ class RequestPlan(Model):
     template: bool = False
 
 
+HEADER_TABLE_BYTES = 4096  # as RFC 9113 has it
+
+
 class WindowsPlan(Model):
     """HTTP/2 instead of HTTP/1: what the server may send before it has to wait, in bytes, on each
-    stream and on each connection."""
+    stream and on each connection, and the table that its header blocks may refer to."""
 
     stream_window: int
     connection_window: int
+    header_table_bytes: int = Field(
+        default=HEADER_TABLE_BYTES, exclude_if=lambda value: value == HEADER_TABLE_BYTES
+    )
 
 
 class TcpEchoPlan(Model):

@@ -6,7 +6,7 @@ Must not know how frames are written, or what a load is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from trueload.errors import UserError
@@ -18,6 +18,7 @@ Version = Literal["1.1", "2"]
 """What may be asked for."""
 WINDOW_FIRST = 65_535
 WINDOW_MOST = 2**31 - 1
+TABLE_MOST = 2**20
 PROFILES = {
     "rfc": WindowsPlan(stream_window=WINDOW_FIRST, connection_window=WINDOW_FIRST),
     "browser": WindowsPlan(stream_window=6 * 2**20, connection_window=15 * 2**20),
@@ -37,6 +38,14 @@ def window_of_connection(text: str) -> int:
     return _window(text, WINDOW_FIRST, lambda profile: profile.connection_window)
 
 
+def header_table_size(text: str) -> int:
+    """``--header-table-size``. Raises ``ValueError``."""
+    size = parse_size(text)
+    if size > TABLE_MOST:
+        raise ValueError(f"'{text}' is not from 0 to {TABLE_MOST // 2**20} MiB")
+    return size
+
+
 def _window(text: str, least: int, of_profile: Callable[[WindowsPlan], int]) -> int:
     if text in PROFILES:
         return of_profile(PROFILES[text])
@@ -49,28 +58,28 @@ def _window(text: str, least: int, of_profile: Callable[[WindowsPlan], int]) -> 
     return size
 
 
-def make_http2(
-    version: Version | None,
-    *,
-    streams: int | None,
-    window: int | None,
-    connection_window: int | None,
-) -> WindowsPlan | None:
+@dataclass(frozen=True, kw_only=True)
+class Http2Flags:
+    """What was given that only HTTP/2 has."""
+
+    streams: int | None = None
+    window: int | None = None
+    connection_window: int | None = None
+    header_table_size: int | None = None
+
+
+def make_http2(version: Version | None, flags: Http2Flags) -> WindowsPlan | None:
     """The plan of HTTP/2; None for HTTP/1.1. Raises ``UserError``."""
     if version == "2":
-        browser = PROFILES["browser"]
-        return WindowsPlan(
-            stream_window=browser.stream_window if window is None else window,
-            connection_window=(
-                browser.connection_window if connection_window is None else connection_window
-            ),
-        )
-    given = {
-        "--streams": streams,
-        "--window": window,
-        "--connection-window": connection_window,
-    }
-    for flag in (flag for flag, value in given.items() if value is not None):
+        given = {
+            "stream_window": flags.window,
+            "connection_window": flags.connection_window,
+            "header_table_bytes": flags.header_table_size,
+        }
+        named = {name: value for name, value in given.items() if value is not None}
+        return PROFILES["browser"].model_copy(update=named)
+    for name in (name for name, value in vars(flags).items() if value is not None):
+        flag = f"--{name.replace('_', '-')}"
         raise UserError(f"{flag} needs HTTP/2, but requests go over HTTP/1.1", "add --http 2")
     return None
 

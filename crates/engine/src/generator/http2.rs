@@ -9,7 +9,7 @@ use trueload_drive::Net;
 use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Exchange, Outcome};
 use trueload_wire::http1::client::Rules;
-use trueload_wire::http2::client::{Account, Client, Windows};
+use trueload_wire::http2::client::{Account, Client, Terms};
 use trueload_wire::http2::request::Template;
 
 use super::book::class_of_ending;
@@ -25,7 +25,7 @@ const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Http2 {
     sent: Http2Sent,
-    windows: Windows,
+    terms: Terms,
     /// Room to write frames.
     frames: Vec<u8>,
     /// How many requests this thread knows to be drawn.
@@ -45,11 +45,11 @@ pub enum Http2Sent {
 }
 
 impl Http2 {
-    /// Connections that send this, and permit their peers such windows.
+    /// Connections that send this, and tell their peers such terms.
     #[must_use]
-    pub fn new(sent: Http2Sent, windows: Windows) -> Self {
-        let (frames, violation) = (Vec::new(), Class::Unsolicited);
-        Http2 { sent, windows, frames, drawn: 0, refusal: None, violation }
+    pub fn new(sent: Http2Sent, terms: impl Into<Terms>) -> Self {
+        let (terms, frames, violation) = (terms.into(), Vec::new(), Class::Unsolicited);
+        Http2 { sent, terms, frames, drawn: 0, refusal: None, violation }
     }
 
     /// Keeps why a connection is of no use.
@@ -78,7 +78,7 @@ impl Protocol for Http2 {
     }
 
     fn open(&mut self, client: &mut Client<Tag>, _key: u32, output: &mut Vec<u8>) -> bool {
-        client.open(self.windows, output);
+        client.open(self.terms, output);
         true
     }
 

@@ -2,7 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use trueload_wire::http2::client::Windows;
+use trueload_wire::http2::client::{Terms, Windows};
+use trueload_wire::http2::hpack::TABLE_BYTES;
 use trueload_wire::shootout::Dialect;
 
 use super::{FaultsPlan, RequestPlan};
@@ -15,11 +16,23 @@ pub struct WindowsPlan {
     pub stream_window: u32,
     /// The same for a connection: 65,535 to 2^31 - 1.
     pub connection_window: u32,
+    /// Bytes of the table that the server's header blocks may refer to, up to 1 MiB.
+    #[serde(default = "table_bytes", skip_serializing_if = "is_table_of_rfc")]
+    pub header_table_bytes: u32,
 }
 
-impl From<WindowsPlan> for Windows {
+fn table_bytes() -> u32 {
+    TABLE_BYTES
+}
+
+fn is_table_of_rfc(bytes: &u32) -> bool {
+    *bytes == TABLE_BYTES
+}
+
+impl From<WindowsPlan> for Terms {
     fn from(plan: WindowsPlan) -> Self {
-        Windows { stream: plan.stream_window, connection: plan.connection_window }
+        let windows = Windows { stream: plan.stream_window, connection: plan.connection_window };
+        Terms { windows, table_bytes: plan.header_table_bytes }
     }
 }
 

@@ -5,6 +5,7 @@
 mod accounts;
 mod endings;
 mod flow;
+mod header_table;
 mod peer;
 mod play;
 mod properties;

@@ -3,7 +3,7 @@
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::Texts;
-use trueload_wire::http2::client::{Client, Windows};
+use trueload_wire::http2::client::{Client, Terms, Windows};
 use trueload_wire::http2::read::{Frame, Piece, Reader};
 use trueload_wire::http2::request::Template;
 
@@ -32,11 +32,11 @@ pub(crate) fn idempotent() -> Rules {
 
 impl Play {
     /// A connection whose peer has not spoken.
-    pub(crate) fn opening(windows: Windows) -> Self {
+    pub(crate) fn opening(terms: impl Into<Terms>) -> Self {
         let mut client = Client::default();
         client.reopen();
         let mut said = Vec::new();
-        client.open(windows, &mut said);
+        client.open(terms, &mut said);
         Play {
             client,
             endings: Vec::new(),

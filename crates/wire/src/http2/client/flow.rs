@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::http2::frame::write_window_update;
+use crate::http2::hpack;
 use crate::http2::violation::Violation;
 use crate::http2::window::{Overflow, ReceiveWindow, SendWindow, WINDOW_FIRST};
 
@@ -18,6 +19,21 @@ pub struct Windows {
 impl Windows {
     /// What RFC 9113 begins with.
     pub const RFC: Windows = Windows { stream: WINDOW_FIRST, connection: WINDOW_FIRST };
+}
+
+/// What the peer is told of us before it answers anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// What it may send.
+    pub windows: Windows,
+    /// Bytes of the table that its header blocks may refer to, up to [`hpack::TABLE_BYTES_MOST`].
+    pub table_bytes: u32,
+}
+
+impl From<Windows> for Terms {
+    fn from(windows: Windows) -> Self {
+        Terms { windows, table_bytes: hpack::TABLE_BYTES }
+    }
 }
 
 /// The windows of the connection.

@@ -135,7 +135,11 @@ impl<T: Copy> Client<T> {
             }
             Frame::GoAway { last, code } => self.goaway(last, code, reading),
             Frame::Push { .. } => Err(unsolicited("a PUSH_PROMISE, although push was refused")),
-            Frame::SettingsAck | Frame::Priority { .. } | Frame::Unknown => self.note_idle(),
+            Frame::SettingsAck => {
+                self.blocks.acknowledged()?;
+                self.note_idle()
+            }
+            Frame::Priority { .. } | Frame::Unknown => self.note_idle(),
         }
     }
 

@@ -33,11 +33,33 @@ pub(super) struct Blocks {
     known: Vec<Known>,
     /// Where the next one is put.
     turn: usize,
+    /// The table that the peer is told of, until it acknowledges that.
+    announced: Option<u32>,
     /// Known blocks, by place, that came since and have not been decoded: how often, one behind the other.
     missed: Vec<(usize, u32)>,
 }
 
 impl Blocks {
+    /// The peer is told that the table may have so many bytes.
+    pub(super) fn announce(&mut self, table_bytes: u32) {
+        if table_bytes != hpack::TABLE_BYTES {
+            self.announced = Some(table_bytes);
+            self.decoder.announce(table_bytes);
+        }
+    }
+
+    /// The peer has acknowledged that.
+    #[inline]
+    pub(super) fn acknowledged(&mut self) -> Result<(), hpack::Error> {
+        let Some(table_bytes) = self.announced.take() else { return Ok(()) };
+        self.catch_up()?;
+        // The next block has to resize the table if it has to become smaller: none is taken as known.
+        self.known.clear();
+        self.turn = 0;
+        self.decoder.acknowledged(table_bytes);
+        Ok(())
+    }
+
     /// What a block says, if it is one of those remembered, and how many bytes its names and values have.
     #[inline]
     pub(super) fn recognise(&mut self, block: &[u8]) -> Option<(Head, u32)> {
@@ -94,22 +116,26 @@ impl Blocks {
     }
 
     /// More than so many insertions leave nothing of what was in the table before.
-    const INSERTS_MOST: u32 = hpack::TABLE_BYTES / ENTRY_BYTES as u32 + 1;
+    fn inserts_most(&self) -> usize {
+        self.decoder.table_bytes_most() / ENTRY_BYTES + 1
+    }
 
     #[cold]
     fn note_missed(&mut self, place: usize) {
         // Where several alternate: what is older than a whole table has left nothing in it.
-        if self.missed.len() > 2 * Self::INSERTS_MOST as usize {
-            self.missed.drain(..Self::INSERTS_MOST as usize);
+        let inserts_most = self.inserts_most();
+        if self.missed.len() > 2 * inserts_most {
+            self.missed.drain(..inserts_most);
         }
         self.missed.push((place, 1));
     }
 
     /// Decodes what was only recognised.
     fn catch_up(&mut self) -> Result<(), hpack::Error> {
+        let inserts_most = self.inserts_most();
         for (place, count) in self.missed.drain(..) {
             let Known { block, inserts, .. } = &self.known[place];
-            for _ in 0..count.min(Self::INSERTS_MOST.div_ceil(*inserts)) {
+            for _ in 0..(count as usize).min(inserts_most.div_ceil(*inserts as usize)) {
                 self.decoder.decode(block, usize::MAX, &mut |_| {})?;
             }
         }
@@ -143,22 +169,32 @@ mod tests {
 
     #[test]
     fn a_block_that_only_inserts_is_recognised_and_the_table_is_made_up_for() {
-        let mut blocks = Blocks::default();
         let inserting = [&[0x88, 0x76, 60][..], &[b'x'; 60]].concat();
         let head = Head { status: 200, length: None };
-        for _ in 0..200 {
-            if blocks.recognise(&inserting) != Some((head, 7)) {
-                blocks.decode(&inserting, 1 << 20, &mut |_| {}).expect("a block");
-                blocks.remember(&inserting, head, 7);
+        // 98 bytes each: so many have room.
+        for (table_bytes, room) in [(4096, 41), (2048, 20), (5880, 60)] {
+            let mut blocks = Blocks::default();
+            blocks.announce(table_bytes);
+            blocks.acknowledged().expect("nothing was left to be decoded");
+            let mut resizing = Vec::new();
+            let mut encoder = Encoder::new(4096);
+            encoder.resize(table_bytes);
+            encoder.begin_block(&mut resizing);
+            blocks.decode(&resizing, 1 << 20, &mut |_| {}).expect("a change of size");
+            for _ in 0..200 {
+                if blocks.recognise(&inserting) != Some((head, 7)) {
+                    blocks.decode(&inserting, 1 << 20, &mut |_| {}).expect("a block");
+                    blocks.remember(&inserting, head, 7);
+                }
             }
+            let mut heard = 0;
+            blocks
+                .decode(&[0x80 | (61 + room)], 1 << 20, &mut |field| heard += field.value.len())
+                .expect("a block");
+            assert_eq!(heard, 60);
+            let beyond = blocks.decode(&[0x80 | (61 + room + 1)], 1 << 20, &mut |_| {});
+            beyond.expect_err("beyond the table");
         }
-        // 98 bytes each: the oldest of 41 that have room.
-        let mut heard = 0;
-        blocks
-            .decode(&[0x80 | (61 + 41)], 1 << 20, &mut |field| heard += field.value.len())
-            .expect("a block");
-        assert_eq!(heard, 60);
-        blocks.decode(&[0x80 | (61 + 42)], 1 << 20, &mut |_| {}).expect_err("beyond the table");
     }
 
     proptest! {

@@ -28,7 +28,7 @@ use crate::http1::client::Rulebook;
 use account::Accounting;
 pub use account::{Account, Announced, HeaderBytes, Waits};
 use flow::Flow;
-pub use flow::Windows;
+pub use flow::{Terms, Windows};
 use memory::Blocks;
 use reset::Resets;
 use streams::{Stream, Streams};

@@ -1,29 +1,43 @@
 //! What is sent: the preface, requests as far as the peer permits them, and bodies as far as the windows go.
 
 use super::flow::Flow;
-use super::{Client, Head, Requests, Stage, Windows};
+use super::{Client, Head, Requests, Stage, Terms};
 use crate::http1::Limits;
 use crate::http2::frame::{
     FRAME_BYTES_LEAST, HEADER_BYTES, Header, Kind, PREFACE, flags, write_block, write_window_update,
 };
+use crate::http2::hpack;
 use crate::http2::settings::{self, parameter};
 use crate::http2::window::WINDOW_FIRST;
+
+impl Terms {
+    /// What of it is said in SETTINGS.
+    fn parameters(self) -> Vec<(u16, u32)> {
+        let list_bytes = u32::try_from(Limits::default().head_bytes).unwrap_or(u32::MAX);
+        let mut parameters = vec![
+            (parameter::ENABLE_PUSH, 0),
+            (parameter::INITIAL_WINDOW_SIZE, self.windows.stream),
+            (parameter::MAX_HEADER_LIST_SIZE, list_bytes),
+        ];
+        if self.table_bytes != hpack::TABLE_BYTES {
+            parameters.insert(0, (parameter::HEADER_TABLE_SIZE, self.table_bytes));
+        }
+        parameters
+    }
+}
 
 /// What begins the first block: our encoder has no dynamic table (RFC 7541 §6.3). A peer that permits none expects to hear it.
 const NO_TABLE: u8 = 0x20;
 
 impl<T: Copy> Client<T> {
     /// A fresh connection: says what comes before all requests. It is usable when the peer has sent its SETTINGS.
-    pub fn open(&mut self, windows: Windows, output: &mut Vec<u8>) {
+    pub fn open(&mut self, terms: impl Into<Terms>, output: &mut Vec<u8>) {
+        let terms = terms.into();
+        let Terms { windows, table_bytes } = terms;
         self.flow = Flow::new(windows);
+        self.blocks.announce(table_bytes);
         output.extend_from_slice(PREFACE);
-        let list_bytes = u32::try_from(Limits::default().head_bytes).unwrap_or(u32::MAX);
-        let parameters = [
-            (parameter::ENABLE_PUSH, 0),
-            (parameter::INITIAL_WINDOW_SIZE, windows.stream),
-            (parameter::MAX_HEADER_LIST_SIZE, list_bytes),
-        ];
-        settings::write(output, &parameters);
+        settings::write(output, &terms.parameters());
         if windows.connection > WINDOW_FIRST {
             write_window_update(output, 0, windows.connection - WINDOW_FIRST);
         }

@@ -57,6 +57,17 @@ impl<'a> Text<'a> {
 }
 
 impl Decoder {
+    /// The peer is told of this HEADER_TABLE_SIZE: it may use so much as soon as it knows.
+    pub fn announce(&mut self, table_bytes: u32) {
+        self.announced = self.announced.max(table_bytes as usize);
+    }
+
+    /// Bytes that the table may come to have.
+    #[must_use]
+    pub fn table_bytes_most(&self) -> usize {
+        self.announced.max(self.table.size_max())
+    }
+
     /// The peer has acknowledged SETTINGS with this HEADER_TABLE_SIZE.
     pub fn acknowledged(&mut self, table_bytes: u32) {
         self.announced = table_bytes as usize;

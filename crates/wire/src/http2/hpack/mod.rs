@@ -22,6 +22,8 @@ pub use shape::{Shape, shape};
 
 /// The table size that both sides begin with (RFC 9113 §6.5.2).
 pub const TABLE_BYTES: u32 = 4096;
+/// The largest table that a decoder of ours may be asked to have.
+pub const TABLE_BYTES_MOST: u32 = 1 << 20;
 /// What an entry counts for beside its bytes (RFC 7541 §4.1).
 pub const ENTRY_BYTES: usize = 32;
 
