@@ -147,7 +147,7 @@ class Trap:
         certificate.configure_cert(context)
         if not self.over_http1:
             context.set_alpn_protocols(["h2"])
-            peer = Http2Peer(self.says, self.begins, context if secure else None)
+            peer = Http2Peer(self.says, self.begins, (context,) if secure else ())
             yield peer.url, peer.seen
             return
         context.set_alpn_protocols(["http/1.1"])

@@ -40,6 +40,8 @@ class Seen:
 
     connections: int = 0
     requests: int = 0
+    over_http1: int = 0
+    pipelined: bool = False
     resets: int = 0
     body_bytes: int = 0
     header_table: int | None = None
@@ -52,11 +54,12 @@ class Seen:
 class Http2Peer:
     """Serves until the test ends. ``begins`` are its first words; ``says`` gives what it says when
     a request of a number on its connection, from 1, is whole; None closes the connection. One that
-    begins with nothing never acknowledges anything either. ``secure`` is for TLS."""
+    begins with nothing never acknowledges anything either. ``secure`` is for TLS: its contexts take
+    turns; where they choose another protocol by ALPN, requests of HTTP/1.1 are answered."""
 
     says: Callable[[int, int], bytes | None]
     begins: bytes = settings()
-    secure: ssl.SSLContext | None = None
+    secure: tuple[ssl.SSLContext, ...] = ()
     seen: Seen = field(default_factory=Seen)
 
     def __post_init__(self) -> None:
@@ -68,27 +71,44 @@ class Http2Peer:
     def _accept(self) -> None:
         while True:
             connection, _ = self._socket.accept()
+            turn = self.seen.connections
             self.seen.connections += 1
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+            threading.Thread(target=self._serve, args=(connection, turn), daemon=True).start()
 
-    def _serve(self, plain: socket.socket) -> None:
+    def _serve(self, plain: socket.socket, turn: int) -> None:
         with plain, contextlib.suppress(OSError):
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection = self.secure.wrap_socket(plain, server_side=True) if self.secure else plain
-            connection.sendall(self.begins)
-            requests = 0
-            for kind, flags, stream, payload in frames(connection):
-                if kind == SETTINGS and not flags & ACK and self.begins:
-                    connection.sendall(frame(SETTINGS, ACK, 0))
-                self._note(kind, flags, stream, payload)
-                if kind not in (DATA, HEADERS) or not flags & END_STREAM:
-                    continue
-                requests += 1
-                self.seen.requests += 1
-                said = self.says(requests, stream)
-                if said is None:
+            connection = plain
+            if self.secure:
+                context = self.secure[turn % len(self.secure)]
+                connection = context.wrap_socket(plain, server_side=True)
+                if connection.selected_alpn_protocol() != "h2":
+                    self._serve_http1(connection)
                     return
-                connection.sendall(said)
+            self._serve_http2(connection)
+
+    def _serve_http2(self, connection: socket.socket) -> None:
+        connection.sendall(self.begins)
+        requests = 0
+        for kind, flags, stream, payload in frames(connection):
+            if kind == SETTINGS and not flags & ACK and self.begins:
+                connection.sendall(frame(SETTINGS, ACK, 0))
+            self._note(kind, flags, stream, payload)
+            if kind not in (DATA, HEADERS) or not flags & END_STREAM:
+                continue
+            requests += 1
+            self.seen.requests += 1
+            said = self.says(requests, stream)
+            if said is None:
+                return
+            connection.sendall(said)
+
+    def _serve_http1(self, connection: socket.socket) -> None:
+        while said := connection.recv(65_536):
+            assert said.endswith(b"\r\n\r\n"), said
+            self.seen.pipelined |= said.count(b"\r\n\r\n") > 1
+            self.seen.over_http1 += 1
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     def _note(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         """What is only counted."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from typing import Any
 
 import pytest
+import trustme
 from harness import Trueload, start_server, statuses
 from scripted_http2 import (
     DATA,
@@ -204,6 +206,40 @@ def test_over_tls_another_protocol_than_h2_is_refused(trueload: Trueload) -> Non
     assert set(done.json()["counts"]["failed"]) == {"tls.alpn"}
 
 
+AUTO = ("--http", "auto", "--insecure")
+
+
+@pytest.mark.parametrize("server", [("--http", "2"), ()])
+def test_a_connection_speaks_what_its_server_chose(
+    trueload: Trueload, server: tuple[str, ...]
+) -> None:
+    url = start_server(trueload, "--tls", *server).url.replace("http://", "https://")
+    record = trueload.run("http", url + "/{counter}", *FEW, *AUTO).json()
+    assert (record["counts"]["ok"], record["counts"]["failed"]) == (0, {"status": 100})
+    assert record["tls"]["alpn"] == ("h2" if server else "http/1.1")
+
+
+@pytest.mark.parametrize("more", [(), ("--close", "--streams", "1"), ("--rate", "1k/s")])
+def test_of_two_connections_each_may_speak_another_version(
+    trueload: Trueload, more: tuple[str, ...]
+) -> None:
+    peer = Http2Peer(lambda _, stream: answer(stream), secure=(offering("h2"), offering()))
+    record = measured(trueload, peer, *AUTO, *more)
+    assert (record["counts"]["ok"], record["counts"]["failed"]) == (100, {})
+    seen = peer.seen
+    assert (seen.requests + seen.over_http1, seen.pipelined) == (100, False)
+    assert min(seen.requests, seen.over_http1) > 0
+
+
+def offering(*protocols: str) -> ssl.SSLContext:
+    """A server's TLS that chooses among these."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
+    if protocols:
+        context.set_alpn_protocols(protocols)
+    return context
+
+
 @pytest.mark.parametrize(
     ("flags", "error", "hint"),
     [
@@ -211,6 +247,7 @@ def test_over_tls_another_protocol_than_h2_is_refused(trueload: Trueload) -> Non
         (("--http", "1.1", "--window", "1MiB"), "--window needs HTTP/2", "--http 2"),
         (("--header-table-size", "0"), "--header-table-size needs HTTP/2", "--http 2"),
         (("--http", "2", "--header-table-size", "2MiB"), "is not from 0 to 1 MiB", "--help"),
+        (("--http", "auto"), "--http auto is for https://", "use --http 2"),
         (("--http", "2", "--streams", "0"), "'0' is not from 1 to", "--help"),
         (("--http", "2", "--pipeline", "4"), "--pipeline is for HTTP/1.1", "--streams N"),
         (("--http", "2", "--streams", "4", "--close"), "exclude each other", "keep one"),

@@ -16,8 +16,9 @@ use crate::blobs::Blobs;
 use crate::exchange;
 use crate::failure::Failure;
 use crate::generator::{
-    Broadcast, Broadcasting, Command, Connected, DoneReport, Generator, Http2, PerOrigin,
-    PhaseShare, Protocol, Report, START_LEAD_NS, TcpEcho, TickReport, UdpEcho, WsEcho,
+    Broadcast, Broadcasting, Command, Connected, DoneReport, Generator, Http2, InFlight,
+    Negotiated, PerOrigin, PhaseShare, Protocol, Report, START_LEAD_NS, TcpEcho, TickReport,
+    UdpEcho, WsEcho,
 };
 use crate::limits::{self, Have};
 use crate::lines::say;
@@ -189,12 +190,19 @@ impl Role {
         drivers: Vec<Driver>,
         tls: Option<&client::Options>,
     ) -> Result<(), Failure> {
-        if let Some(http2) = self.plan.http2 {
-            let sent = request::http2_sent(&self.plan, &self.blobs)?;
-            return self.start(drivers, tls, || Http2::new(sent.clone(), http2));
+        let Some(http2) = self.plan.http2 else {
+            let sending = request::sending(&self.plan, &self.blobs, None)?;
+            return self.start(drivers, tls, || sending.protocol());
+        };
+        if let Some(depth) = http2.http1_pipeline {
+            let (sending, sent) = request::sent_over_both(&self.plan, &self.blobs)?;
+            let most = InFlight { http1: depth as usize, http2: self.plan.pipeline as usize };
+            return self.start(drivers, tls, || {
+                Negotiated::new(sending.protocol(), Http2::new(sent.clone(), http2), most)
+            });
         }
-        let sending = request::sending(&self.plan, &self.blobs, None)?;
-        self.start(drivers, tls, || sending.protocol())
+        let sent = request::http2_sent(&self.plan, &self.blobs)?;
+        self.start(drivers, tls, || Http2::new(sent.clone(), http2))
     }
 
     /// Starts a thread for each driver, with a protocol of its own.

@@ -50,13 +50,17 @@ pub(crate) fn is_complete(plan: &GeneratePlan, blobs: &Blobs) -> bool {
     blobs.hold(bodies.flatten().chain(tls.flat_map(secrets::named)).chain(payload))
 }
 
-/// Refuses what cannot be carried out, with the field's name.
-pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
-    let within = |field: &str, value: u64, most: u64| match value {
+/// Refuses a number that is 0, or too large.
+fn within(field: &str, value: u64, most: u64) -> Result<(), Failure> {
+    match value {
         0 => Err(Failure::Plan(format!("{field}: must not be 0"))),
         value if value > most => Err(Failure::Plan(format!("{field}: must be at most {most}"))),
         _ => Ok(()),
-    };
+    }
+}
+
+/// Refuses what cannot be carried out, with the field's name.
+pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.protocol != PROTOCOL {
         return Err(Failure::Plan(format!("protocol: must be {PROTOCOL}")));
     }
@@ -95,6 +99,12 @@ fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
     }
     if http2.header_table_bytes > TABLE_BYTES_MOST {
         return refused("http2.header_table_bytes: must be at most 1 MiB");
+    }
+    if let Some(depth) = http2.http1_pipeline {
+        if plan.tls.is_none() {
+            return refused("http2.http1_pipeline: needs TLS, which negotiates the version");
+        }
+        within("http2.http1_pipeline", depth.into(), PIPELINE_MOST.into())?;
     }
     if plan.exchange.is_some() {
         return refused("http2: excludes exchange");
@@ -227,7 +237,7 @@ pub(crate) fn config(
     tls: Option<&client::Options>,
     thread: u32,
 ) -> Result<Config, Failure> {
-    let depth = plan.pipeline as usize;
+    let depth = plan.depth();
     let rate = u64::from(plan.connect_rate_per_s);
     let threads = plan.threads * plan.part.of;
     Ok(Config {

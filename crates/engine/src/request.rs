@@ -111,26 +111,25 @@ pub(crate) fn sending(
     blobs: &Blobs,
     places: Option<Places>,
 ) -> Result<Sending, Failure> {
-    let depth = plan.pipeline as usize;
-    let http1 = |(_, request, expect)| {
-        let make = |texts: &Texts<'_>, template| {
-            Text::Http1(if template { Template::filled(texts) } else { Template::plain(texts) })
-        };
-        target(request, expect, blobs, make)
-    };
-    let mut targets: Vec<Target> = all(plan).map(http1).collect();
-    if let [Target { text: Text::Http1(template), .. }] = &targets[..]
-        && let Some(request) = template.fixed()
+    let make = |texts: &Texts<'_>, template| Text::Http1(over_http1(texts, template));
+    sending_of(plan, targets(plan, blobs, make), places)
+}
+
+fn sending_of(
+    plan: &GeneratePlan,
+    mut targets: Vec<Target>,
+    places: Option<Places>,
+) -> Result<Sending, Failure> {
+    let depth = plan.depth();
+    if let [Target { text, .. }] = &targets[..]
+        && let Some(request) = text.http1().and_then(Template::fixed)
         && plan.targets.is_empty()
     {
         let burst = burst(request, depth);
         let rules = targets.remove(0).rules;
         return Ok(Sending { burst, rules, requests: None });
     }
-    let len_most = |target: &Target| match &target.text {
-        Text::Http1(template) => template.len_most(),
-        Text::Http2(_) => 0,
-    };
+    let len_most = |target: &Target| target.text.http1().map_or(0, Template::len_most);
     let longest = targets.iter().map(len_most).max().unwrap_or(0);
     if longest.saturating_mul(depth) > DIFFERING_BYTES_MOST {
         let most = DIFFERING_BYTES_MOST >> 20;
@@ -155,19 +154,51 @@ fn several(
 
 /// What a plan sends over HTTP/2; its bodies must have come.
 pub(crate) fn http2_sent(plan: &GeneratePlan, blobs: &Blobs) -> Result<Http2Sent, Failure> {
-    let scheme = if plan.tls.is_some() { "https" } else { "http" };
-    let make = |texts: &Texts<'_>, template| {
-        use http2::request::Template;
-        let make = if template { Template::filled } else { Template::plain };
-        Text::Http2(make(scheme, texts))
-    };
-    let mut targets: Vec<Target> =
-        all(plan).map(|(_, request, expect)| target(request, expect, blobs, make)).collect();
+    let make = |texts: &Texts<'_>, template| Text::Http2(over_http2(plan, texts, template));
+    let mut targets = targets(plan, blobs, make);
     let alike = plan.request.as_ref().is_some_and(|request| !request.template);
     if alike && let Some(Target { text: Text::Http2(template), rules }) = targets.pop() {
         return Ok(Http2Sent::Alike(template, rules));
     }
     Ok(Http2Sent::Several(several(plan, targets, None)?))
+}
+
+/// What a plan sends over either version; its bodies must have come. What differs has the same numbers over both.
+pub(crate) fn sent_over_both(
+    plan: &GeneratePlan,
+    blobs: &Blobs,
+) -> Result<(Sending, Http2Sent), Failure> {
+    let make = |texts: &Texts<'_>, template| {
+        Text::Both(over_http1(texts, template), over_http2(plan, texts, template))
+    };
+    let targets = targets(plan, blobs, make);
+    let first = targets.first().and_then(|target| target.text.http2().cloned());
+    let sending = sending_of(plan, targets, None)?;
+    let http2 = match (&sending.requests, first) {
+        (Some(requests), _) => Http2Sent::Several(Arc::clone(requests)),
+        (None, Some(template)) => Http2Sent::Alike(template, sending.rules.clone()),
+        (None, None) => return Err(Failure::Plan("request: there is none".into())),
+    };
+    Ok((sending, http2))
+}
+
+/// Every request of a plan, as `make` writes it.
+fn targets(
+    plan: &GeneratePlan,
+    blobs: &Blobs,
+    make: impl Fn(&Texts<'_>, bool) -> Text,
+) -> Vec<Target> {
+    all(plan).map(|(_, request, expect)| target(request, expect, blobs, &make)).collect()
+}
+
+fn over_http1(texts: &Texts<'_>, template: bool) -> Template {
+    if template { Template::filled(texts) } else { Template::plain(texts) }
+}
+
+fn over_http2(plan: &GeneratePlan, texts: &Texts<'_>, template: bool) -> http2::request::Template {
+    use http2::request::Template;
+    let scheme = if plan.tls.is_some() { "https" } else { "http" };
+    if template { Template::filled(scheme, texts) } else { Template::plain(scheme, texts) }
 }
 
 /// A request in a row, and how often it is: no longer than one connection takes at once, nor than is worth a copy.
@@ -202,6 +233,7 @@ fn target(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::ToEngine;
 
     #[test]
     fn each_thread_sends_bytes_of_its_own() {
@@ -210,6 +242,36 @@ mod tests {
             let sending = Sending { burst, rules: Rules::default(), requests: None };
             let threads = [sending.protocol(), sending.protocol()];
             assert_eq!(Arc::strong_count(&sending.burst.0), users, "{len} bytes: {threads:?}");
+        }
+    }
+
+    /// The generator's plan among the examples, with one request.
+    fn plan(path: &str, template: bool) -> GeneratePlan {
+        let examples = include_str!("../../../schema/examples/to-engine.jsonl");
+        let plans = examples.lines().filter_map(|line| match serde_json::from_str(line) {
+            Ok(ToEngine::Generate(plan)) => Some(plan),
+            _ => None,
+        });
+        let mut plan = plans.into_iter().find(|plan| plan.request.is_some()).expect("an example");
+        let request = plan.request.as_mut().expect("a request");
+        (request.path, request.template) = (path.to_owned(), template);
+        *plan
+    }
+
+    #[test]
+    fn what_differs_has_the_same_numbers_over_either_version_and_what_does_not_has_none() {
+        for (path, template, differs) in
+            [("/", false, false), ("/", true, false), ("/{counter}", true, true)]
+        {
+            let plan = plan(path, template);
+            let (sending, sent) = sent_over_both(&plan, &Blobs::default()).expect("a plan");
+            match (sending.requests, sent) {
+                (Some(one), Http2Sent::Several(other)) => {
+                    assert!(differs && Arc::ptr_eq(&one, &other), "{path} {template}");
+                }
+                (None, Http2Sent::Alike(..)) => assert!(!differs, "{path} {template}"),
+                (one, other) => panic!("{path} {template}: {one:?}, {other:?}"),
+            }
         }
     }
 

@@ -106,7 +106,7 @@ struct Toy;
 impl Protocol for Toy {
     type Client = Client;
 
-    fn peer_closes(&self) -> bool {
+    fn peer_closes(&self, _client: &Self::Client) -> bool {
         true
     }
 

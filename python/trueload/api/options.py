@@ -156,7 +156,7 @@ class TlsOptions(TypedDict, total=False):
 class RequestOptions(TlsOptions, total=False):
     """What is asked of an HTTP server, and which answers are good."""
 
-    http: Literal["1.1", "2"] | None
+    http: Literal["1.1", "2", "auto"] | None
     streams: Number
     window: int | str | None
     connection_window: int | str | None

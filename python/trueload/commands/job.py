@@ -221,7 +221,10 @@ def _asked_for(job: Job) -> str:
 
 def _http2_hint(failed: Mapping[str, int], job: Job) -> str | None:
     spoke = (name for name in failed if not name.startswith(("connect.", "local.", "tls.")))
-    if job.spec.http2 is None or not (any(spoke) or "tls.alpn" in failed):
+    http2 = job.spec.http2
+    if http2 is None or not (any(spoke) or "tls.alpn" in failed):
+        return None
+    if http2.http1_pipeline is not None and not any(name.startswith("h2.") for name in failed):
         return None
     return f"{_asked_for(job)} does not speak HTTP/2 to us; try --http 1.1"
 

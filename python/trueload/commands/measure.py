@@ -21,7 +21,7 @@ from trueload.commands.place_options import check_local_addresses, check_pinned,
 from trueload.commands.search import SearchFlags, choose_search, started
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions
-from trueload.protocol.plan import EngineOptions
+from trueload.protocol.plan import EngineOptions, WindowsPlan
 from trueload.record.schema import Claim
 from trueload.record.thresholds import Condition, parse_condition
 from trueload.request.origins import check_origins, origin_specs
@@ -68,7 +68,7 @@ def read_job(
     thresholds = tuple(parse_condition(text) for text in fail_on or ())
     plan = choose_search(SearchFlags(limit, search, repeat), given, len(asked.origins))
     load = choose_load(started(given, plan), random=asked.has_random, close=asked.close)
-    load = with_streams(load, asked)
+    load, http2 = with_streams(load, asked)
     _check_engine(engine, load)
     check_pinned(engine, where)
     spec = TrialSpec(
@@ -78,7 +78,7 @@ def read_job(
         expect=asked.expect,
         targets=asked.targets,
         exchange=asked.exchange,
-        http2=asked.http2,
+        http2=http2,
         seed=given.seed,
         load=load,
         engine=engine,
@@ -112,17 +112,21 @@ def read_job(
     )
 
 
-def with_streams(load: Load, asked: Asked) -> Load:
-    """The load with as many streams on each connection as were asked for. Raises ``UserError``."""
-    if asked.http2 is None:
-        return load
-    if load.pipeline > 1:
+def with_streams(load: Load, asked: Asked) -> tuple[Load, WindowsPlan | None]:
+    """The load with as many streams on each connection as were asked for; ``--pipeline`` is for
+    those that may come to speak HTTP/1.1. Raises ``UserError``."""
+    http2 = asked.http2
+    if http2 is None:
+        return load, None
+    if http2.http1_pipeline is not None:
+        http2 = http2.model_copy(update={"http1_pipeline": load.pipeline})
+    elif load.pipeline > 1:
         raise UserError(
             "--pipeline is for HTTP/1.1, but --http 2 was given", "use --streams N instead"
         )
     if load.close and (asked.streams or 1) > 1:
         raise UserError("--close and --streams exclude each other", "keep one of them")
-    return replace(load, pipeline=asked.streams or 1)
+    return replace(load, pipeline=asked.streams or 1), http2
 
 
 def claimed_percentile(conditions: Sequence[Condition]) -> str | None:

@@ -68,6 +68,14 @@ class HttpVersion(StrEnum):
     TWO = "2"
 
 
+class HttpChoice(StrEnum):
+    """Which version of HTTP is spoken."""
+
+    ONE = "1.1"
+    TWO = "2"
+    AUTO = "auto"
+
+
 class SearchAxis(StrEnum):
     """What ``--limit`` searches the largest of."""
 
@@ -255,11 +263,12 @@ CurlOption = Annotated[
     ),
 ]
 HttpOption = Annotated[
-    HttpVersion | None,
+    HttpChoice | None,
     typer.Option(
         "--http",
-        help="HTTP version to speak. Over https:// 2 is negotiated by ALPN, over http:// the server"
-        " must expect it (prior knowledge).  [default: 1.1]",
+        help="HTTP version to speak. Over https:// 2 is negotiated by ALPN, and auto takes what the"
+        " server chooses for each connection; over http:// the server must expect 2 (prior"
+        " knowledge).  [default: 1.1]",
     ),
 ]
 StreamsOption = Annotated[

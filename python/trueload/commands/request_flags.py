@@ -105,10 +105,10 @@ def read_asked(
     if http2 is not None:
         if len(origins) > 1:
             raise UserError(
-                "--http 2 is for one origin so far, and the targets have several",
+                "HTTP/2 is for one origin so far, and the targets have several",
                 "run them one by one, or leave --http out",
             )
-        secure = None if secure is None else over_http2(secure)
+        secure = over_http2(http2, secure)
     return Asked(
         url=redact_url(shown),
         target=target,

@@ -38,7 +38,7 @@ from trueload.record.thresholds import (
 )
 from trueload.units import format_count
 from trueload.verdict import decide, is_lower_bound, worst_checks
-from trueload.verdict.common import times
+from trueload.verdict.common import in_flight
 
 METRICS = ("throughput", "mean", "p50", "p75", "p90", "p95", "p99", "p99.9")
 PATH_SHOWN = 60  # characters: a note is one line
@@ -164,10 +164,7 @@ def _load(record: Record) -> str:
     if record.client is not None:
         return f"a wait of {record.client.asked.wait_ms} ms"  # the rest is in the row's name
     parts = [f"{generate.connections} connections"]
-    if generate.http2 is not None:
-        parts.append(f"HTTP/2, {times(generate.pipeline, 'stream')}")
-    elif generate.pipeline > 1:
-        parts.append(f"pipeline {generate.pipeline}")
+    parts += in_flight(generate)
     if generate.close:
         parts.append("one per request")
     parts += [_stage(stage, "/s") for stage in load.stages] if isinstance(load, Open) else []

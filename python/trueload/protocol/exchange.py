@@ -32,13 +32,16 @@ HEADER_TABLE_BYTES = 4096  # as RFC 9113 has it
 
 class WindowsPlan(Model):
     """HTTP/2 instead of HTTP/1: what the server may send before it has to wait, in bytes, on each
-    stream and on each connection, and the table that its header blocks may refer to."""
+    stream and on each connection, and the table that its header blocks may refer to. With
+    ``http1_pipeline`` ALPN offers HTTP/1.1 beside it, and a connection that speaks that has so many
+    requests in flight."""
 
     stream_window: int
     connection_window: int
     header_table_bytes: int = Field(
         default=HEADER_TABLE_BYTES, exclude_if=lambda value: value == HEADER_TABLE_BYTES
     )
+    http1_pipeline: int | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class TcpEchoPlan(Model):

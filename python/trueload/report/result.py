@@ -50,7 +50,7 @@ from trueload.verdict import (
     sent_per_s,
     worst_checks,
 )
-from trueload.verdict.common import times
+from trueload.verdict.common import in_flight, times
 from trueload.verdict.slots import idle_closed_text
 from trueload.verdict.throttling import throttled_text
 from trueload.verdict.varying import answers_text
@@ -229,10 +229,7 @@ def load_text(record: Record) -> str:
         parts[0] += ", one per request" if generate.exchange is None else ", one per message"
     if record.plan.payload_bytes is not None:
         parts.append(f"messages of {format_size(record.plan.payload_bytes)}")
-    if generate.http2 is not None:
-        parts.append(f"HTTP/2, {times(generate.pipeline, 'stream')}")
-    elif generate.pipeline > 1:
-        parts.append(f"pipeline {generate.pipeline}")
+    parts += in_flight(generate)
     parts += _load(record.plan.window.load)
     parts.append(_stop(record.plan.window.stop))
     if record.plan.warmup is not None:

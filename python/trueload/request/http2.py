@@ -14,8 +14,8 @@ from trueload.protocol.plan import WindowsPlan
 from trueload.request.values import Tls
 from trueload.units import parse_size
 
-Version = Literal["1.1", "2"]
-"""What may be asked for."""
+Version = Literal["1.1", "2", "auto"]
+"""What may be asked for; ``auto`` is either, as the server chooses by ALPN."""
 WINDOW_FIRST = 65_535
 WINDOW_MOST = 2**31 - 1
 TABLE_MOST = 2**20
@@ -26,6 +26,7 @@ PROFILES = {
 }
 """Windows by name. Those of RFC 9113 hold until a peer says otherwise; the browser is Chrome."""
 ALPN = ("h2",)
+ALPN_OF_EITHER = ("h2", "http/1.1")
 
 
 def window_of_stream(text: str) -> int:
@@ -70,20 +71,31 @@ class Http2Flags:
 
 def make_http2(version: Version | None, flags: Http2Flags) -> WindowsPlan | None:
     """The plan of HTTP/2; None for HTTP/1.1. Raises ``UserError``."""
-    if version == "2":
-        given = {
-            "stream_window": flags.window,
-            "connection_window": flags.connection_window,
-            "header_table_bytes": flags.header_table_size,
-        }
-        named = {name: value for name, value in given.items() if value is not None}
-        return PROFILES["browser"].model_copy(update=named)
-    for name in (name for name, value in vars(flags).items() if value is not None):
-        flag = f"--{name.replace('_', '-')}"
-        raise UserError(f"{flag} needs HTTP/2, but requests go over HTTP/1.1", "add --http 2")
-    return None
+    if version not in ("2", "auto"):
+        for name, value in vars(flags).items():
+            if value is not None:
+                flag = f"--{name.replace('_', '-')}"
+                why = f"{flag} needs HTTP/2, but requests go over HTTP/1.1"
+                raise UserError(why, "add --http 2")
+        return None
+    given = {
+        "stream_window": flags.window,
+        "connection_window": flags.connection_window,
+        "header_table_bytes": flags.header_table_size,
+        "http1_pipeline": 1 if version == "auto" else None,
+    }
+    named = {name: value for name, value in given.items() if value is not None}
+    return PROFILES["browser"].model_copy(update=named)
 
 
-def over_http2(tls: Tls) -> Tls:
-    """TLS that offers HTTP/2 alone, and takes no other answer."""
-    return replace(tls, alpn=ALPN, alpn_required=True)
+def over_http2(plan: WindowsPlan, tls: Tls | None) -> Tls | None:
+    """TLS that offers HTTP/2 alone, and takes no other answer; or either version, and then also
+    none, which is HTTP/1.1. Raises ``UserError``."""
+    if plan.http1_pipeline is not None:
+        if tls is None:
+            raise UserError(
+                "--http auto is for https://, where the server chooses; http:// negotiates nothing",
+                "use --http 2 (the server must expect it), or --http 1.1",
+            )
+        return replace(tls, alpn=ALPN_OF_EITHER, alpn_required=False)
+    return None if tls is None else replace(tls, alpn=ALPN, alpn_required=True)

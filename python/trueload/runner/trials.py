@@ -330,7 +330,7 @@ def _tls(setting: Setting) -> Tls | None:
     if not setting.tls:
         return None
     tls = Tls(server_name=setting.host, alpn=ALPN, trust="anybody")
-    return tls if setting.http2 is None else over_http2(tls)
+    return tls if setting.http2 is None else over_http2(setting.http2, tls)
 
 
 def _verified_bytes(load: Load, setting: Setting, started: Started) -> int | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from trueload.protocol.plan import Closed, Open
+from trueload.protocol.plan import Closed, Generate, Open
 from trueload.record.client import ClientEnd
 from trueload.record.schema import Check, Record, Status
 from trueload.units import format_count, format_duration
@@ -133,3 +133,16 @@ def in_one_line(reasons: Iterable[str]) -> str:
 def times(count: int, what: str, plural: str | None = None) -> str:
     """``1 request``, ``2 requests``."""
     return f"{format_count(count)} {what if count == 1 else plural or f'{what}s'}"
+
+
+def in_flight(generate: Generate) -> list[str]:
+    """How many requests a connection has in flight, as parts of a sentence: ``HTTP/2, 10 streams``,
+    ``pipeline 4``; none for one request over HTTP/1.1."""
+    http2 = generate.http2
+    if http2 is None:
+        return [f"pipeline {generate.pipeline}"] if generate.pipeline > 1 else []
+    streams = times(generate.pipeline, "stream")
+    if http2.http1_pipeline is None:
+        return [f"HTTP/2, {streams}"]
+    own = f", pipeline {http2.http1_pipeline}" if http2.http1_pipeline > 1 else ""
+    return [f"HTTP/2 ({streams}) or HTTP/1.1{own}"]

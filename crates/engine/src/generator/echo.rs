@@ -26,7 +26,7 @@ impl TcpEcho {
 impl Protocol for TcpEcho {
     type Client = Client<Tag>;
 
-    fn peer_closes(&self) -> bool {
+    fn peer_closes(&self, _client: &Self::Client) -> bool {
         self.half_close
     }
 

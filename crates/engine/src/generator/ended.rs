@@ -26,7 +26,7 @@ impl<P: Protocol> Generator<P> {
         let farewell = client.farewell();
         if farewell == Farewell::Begun {
             // What may have become one has not.
-            let class = self.codec.protocol.violation();
+            let class = self.codec.protocol.violation(client);
             return self.violated(net, key, token, class);
         }
         let idle = client.outstanding() == 0;

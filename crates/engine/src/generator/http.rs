@@ -66,7 +66,7 @@ impl Protocol for Http {
         }
     }
 
-    fn peer_closes(&self) -> bool {
+    fn peer_closes(&self, _client: &Self::Client) -> bool {
         true
     }
 

@@ -73,7 +73,7 @@ impl Protocol for Http2 {
         }
     }
 
-    fn peer_closes(&self) -> bool {
+    fn peer_closes(&self, _client: &Self::Client) -> bool {
         false
     }
 
@@ -97,7 +97,7 @@ impl Protocol for Http2 {
         }
     }
 
-    fn violation(&self) -> Class {
+    fn violation(&self, _client: &Self::Client) -> Class {
         self.violation
     }
 

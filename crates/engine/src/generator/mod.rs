@@ -25,6 +25,7 @@ mod http;
 mod http2;
 mod lateness;
 mod messages;
+mod negotiated;
 mod opening;
 mod per_origin;
 mod phase;
@@ -67,6 +68,7 @@ pub use http2::{Http2, Http2Sent};
 pub use lateness::{ByLength, Lateness, Stalls};
 use messages::Link;
 pub use messages::{Command, Connected, DoneReport, Report, TickReport};
+pub use negotiated::{InFlight, Negotiated};
 pub use per_origin::PerOrigin;
 pub use phase::PhaseShare;
 pub(crate) use phase::START_LEAD_NS;
@@ -170,7 +172,7 @@ impl<P: Protocol> Generator<P> {
 
     /// The peer says ever more and takes none of the answers: the request that is outstanding pays, if there is one.
     fn takes_nothing(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        let class = self.codec.protocol.violation();
+        let class = self.codec.protocol.violation(&self.slots[key].client);
         if let ConnectionState::Opening { .. } = self.slots[key].state.connection {
             // It was never open: what fails is the attempt.
             let why = "the peer said ever more and took none of the answers".to_owned();
@@ -312,7 +314,7 @@ impl<P: Protocol> Generator<P> {
                 self.broken(net, key, token);
             }
             exchange::Disposition::Unsolicited => {
-                let class = self.codec.protocol.violation();
+                let class = self.codec.protocol.violation(&self.slots[key].client);
                 self.violated(net, key, token, class);
             }
             exchange::Disposition::Opening | exchange::Disposition::Refused => {}
@@ -329,7 +331,7 @@ impl<P: Protocol> Generator<P> {
 
     /// The one request of this connection is answered.
     fn answered_alone(&mut self, net: &mut impl Net, key: u32, token: Token, ending: bool) {
-        if self.codec.protocol.peer_closes() {
+        if self.codec.protocol.peer_closes(&self.slots[key].client) {
             self.closing(net, key, token, ending);
         } else {
             net.close(token);

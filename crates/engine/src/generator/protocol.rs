@@ -75,7 +75,10 @@ pub trait Protocol: Debug {
     }
 
     /// Whether it is the peer who ends a connection that was for one request.
-    fn peer_closes(&self) -> bool;
+    fn peer_closes(&self, client: &Self::Client) -> bool;
+
+    /// TLS is agreed on, and what the server chose by ALPN. A machine may be replaced here; nothing has been asked on it.
+    fn choose(&mut self, _client: &mut Self::Client, _alpn: Option<&[u8]>) {}
 
     /// A connection is there. Writes what is to be said before the first request; true if the peer has
     /// to agree before the connection is usable ([`Disposition::Opening`]).
@@ -98,7 +101,7 @@ pub trait Protocol: Debug {
 
     /// What the request is charged with that pays for the last connection that was [`Disposition::Unsolicited`]; where that is
     /// not its name, `websocket.rs` says why.
-    fn violation(&self) -> Class {
+    fn violation(&self, _client: &Self::Client) -> Class {
         Class::Unsolicited
     }
 

@@ -39,6 +39,28 @@ pub enum Text {
     Http1(Template),
     /// Over HTTP/2.
     Http2(Http2Template),
+    /// Over either.
+    Both(Template, Http2Template),
+}
+
+impl Text {
+    /// As it is over HTTP/1, if it goes over that.
+    #[inline]
+    pub(crate) fn http1(&self) -> Option<&Template> {
+        match self {
+            Text::Http1(template) | Text::Both(template, _) => Some(template),
+            Text::Http2(_) => None,
+        }
+    }
+
+    /// As it is over HTTP/2, if it goes over that.
+    #[inline]
+    pub(crate) fn http2(&self) -> Option<&Http2Template> {
+        match self {
+            Text::Http2(template) | Text::Both(_, template) => Some(template),
+            Text::Http1(_) => None,
+        }
+    }
 }
 
 /// All that a run sends.
@@ -118,7 +140,7 @@ impl Requests {
 
     /// Writes the request of a number over HTTP/1.
     fn write(&self, number: u64, put: &mut impl FnMut(Part<'_>)) {
-        let Text::Http1(template) = &self.targets[self.order.pick(number)].text else { return };
+        let Some(template) = self.targets[self.order.pick(number)].text.http1() else { return };
         let filled = self.filled(number);
         template.write(filled.written, |nth| filled.random(nth), put);
     }
@@ -203,10 +225,8 @@ impl ByTarget<'_> {
     /// The request of a tag over HTTP/2, and what fills its places.
     fn http2_of(&self, tag: &Tag) -> Option<(&Http2Template, Filled)> {
         let number = number(self.drawn, tag.number);
-        match &self.requests.targets[self.requests.order.pick(number)].text {
-            Text::Http2(template) => Some((template, self.requests.filled(number))),
-            Text::Http1(_) => None,
-        }
+        let target = &self.requests.targets[self.requests.order.pick(number)];
+        Some((target.text.http2()?, self.requests.filled(number)))
     }
 }
 

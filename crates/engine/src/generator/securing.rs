@@ -101,9 +101,11 @@ impl<P: Protocol> Generator<P> {
     /// The handshake is done: from here on the slot has a connection.
     fn secured(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let now_ns = net.now_ns();
-        let Some(Secure { session, began_ns, .. }) = self.slots[key].tls.as_deref() else {
+        let Slot { client, tls, .. } = &mut self.slots[key];
+        let Some(Secure { session, began_ns, .. }) = tls.as_deref() else {
             return;
         };
+        self.codec.protocol.choose(client, session.alpn());
         let (resumed, took_ns) = (session.is_resumed(), now_ns - began_ns);
         if self.pace.secured.is_none() {
             self.pace.secured = session.secured();

@@ -35,7 +35,7 @@ impl Protocol for UdpEcho {
         Transport::Datagram
     }
 
-    fn peer_closes(&self) -> bool {
+    fn peer_closes(&self, _client: &Self::Client) -> bool {
         false
     }
 

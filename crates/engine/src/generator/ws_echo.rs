@@ -39,7 +39,7 @@ impl WsEcho {
 impl Protocol for WsEcho {
     type Client = Client<Tag>;
 
-    fn peer_closes(&self) -> bool {
+    fn peer_closes(&self, _client: &Self::Client) -> bool {
         false
     }
 

@@ -19,6 +19,10 @@ pub struct WindowsPlan {
     /// Bytes of the table that the server's header blocks may refer to, up to 1 MiB.
     #[serde(default = "table_bytes", skip_serializing_if = "is_table_of_rfc")]
     pub header_table_bytes: u32,
+    /// HTTP/1.1 is offered beside it by ALPN: so many requests are in flight on a connection whose server chooses that. Null where
+    /// HTTP/2 alone is spoken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http1_pipeline: Option<u32>,
 }
 
 fn table_bytes() -> u32 {

@@ -75,6 +75,13 @@ pub struct Stalls {
 }
 
 impl GeneratePlan {
+    /// Requests in flight on a connection, at most, whatever it speaks.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        let http1 = self.http2.and_then(|http2| http2.http1_pipeline).unwrap_or(1);
+        self.pipeline.max(http1) as usize
+    }
+
     /// Free places from which on a connection is filled again: as the plan says, else half the depth. Streams of HTTP/2 end one
     /// by one, and each is replaced at once.
     #[must_use]

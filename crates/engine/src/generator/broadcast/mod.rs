@@ -296,7 +296,7 @@ fn kind(dialect: Dialect) -> Kind {
 impl Protocol for Broadcast {
     type Client = Client;
 
-    fn peer_closes(&self) -> bool {
+    fn peer_closes(&self, _client: &Self::Client) -> bool {
         false
     }
 
@@ -313,7 +313,7 @@ impl Protocol for Broadcast {
         self.refused.take().unwrap_or_else(unknown)
     }
 
-    fn violation(&self) -> Class {
+    fn violation(&self, _client: &Self::Client) -> Class {
         self.violation
     }
 
