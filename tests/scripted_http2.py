@@ -40,6 +40,7 @@ class Seen:
 
     connections: int = 0
     requests: int = 0
+    asked: bytes = b""
     over_http1: int = 0
     pipelined: bool = False
     resets: int = 0
@@ -55,11 +56,13 @@ class Http2Peer:
     """Serves until the test ends. ``begins`` are its first words; ``says`` gives what it says when
     a request of a number on its connection, from 1, is whole; None closes the connection. One that
     begins with nothing never acknowledges anything either. ``secure`` is for TLS: its contexts take
-    turns; where they choose another protocol by ALPN, requests of HTTP/1.1 are answered."""
+    turns; where they choose another protocol by ALPN, requests of HTTP/1.1 are answered. With
+    ``upgrades`` it says that to the request in HTTP/1.1 that each connection begins with."""
 
     says: Callable[[int, int], bytes | None]
     begins: bytes = settings()
     secure: tuple[ssl.SSLContext, ...] = ()
+    upgrades: bytes | None = None
     seen: Seen = field(default_factory=Seen)
 
     def __post_init__(self) -> None:
@@ -85,7 +88,18 @@ class Http2Peer:
                 if connection.selected_alpn_protocol() != "h2":
                     self._serve_http1(connection)
                     return
+            if self.upgrades is not None:
+                self._answer_upgrade(connection, self.upgrades)
+                if b"Upgrade: h2c" not in self.upgrades:
+                    return
             self._serve_http2(connection)
+
+    def _answer_upgrade(self, connection: socket.socket, says: bytes) -> None:
+        asked = b""
+        while not asked.endswith(b"\r\n\r\n"):
+            asked += connection.recv(1)
+        self.seen.asked = asked
+        connection.sendall(says)
 
     def _serve_http2(self, connection: socket.socket) -> None:
         connection.sendall(self.begins)

@@ -202,7 +202,14 @@ impl Role {
             });
         }
         let sent = request::http2_sent(&self.plan, &self.blobs)?;
-        self.start(drivers, tls, || Http2::new(sent.clone(), http2))
+        let upgrade = request::upgrade(&self.plan).filter(|_| http2.upgrade);
+        self.start(drivers, tls, || {
+            let speaks = Http2::new(sent.clone(), http2);
+            match &upgrade {
+                Some(request) => speaks.upgrading(request.clone()),
+                None => speaks,
+            }
+        })
     }
 
     /// Starts a thread for each driver, with a protocol of its own.

@@ -106,6 +106,9 @@ fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
         }
         within("http2.http1_pipeline", depth.into(), PIPELINE_MOST.into())?;
     }
+    if http2.upgrade && (plan.tls.is_some() || http2.http1_pipeline.is_some()) {
+        return refused("http2.upgrade: is for plain text, and for HTTP/2 alone");
+    }
     if plan.exchange.is_some() {
         return refused("http2: excludes exchange");
     }

@@ -10,6 +10,7 @@ use trueload_wire::http1::Limits;
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
 use trueload_wire::http2;
+use trueload_wire::http2::client::UpgradeRequest;
 
 use crate::blobs::{self, Blobs};
 use crate::failure::Failure;
@@ -161,6 +162,14 @@ pub(crate) fn http2_sent(plan: &GeneratePlan, blobs: &Blobs) -> Result<Http2Sent
         return Ok(Http2Sent::Alike(template, rules));
     }
     Ok(Http2Sent::Several(several(plan, targets, None)?))
+}
+
+/// What asks for HTTP/2 on connections that begin with HTTP/1.1: the head of what the plan's first request asks for.
+pub(crate) fn upgrade(plan: &GeneratePlan) -> Option<UpgradeRequest> {
+    let (_, request, _) = all(plan).next()?;
+    let (method, path) = (request.method.as_str(), request.path.as_str());
+    let texts = Texts { method, path, headers: &request.headers, body: None };
+    Some(UpgradeRequest::new(&texts, request.template, plan.http2?))
 }
 
 /// What a plan sends over either version; its bodies must have come. What differs has the same numbers over both.

@@ -161,6 +161,7 @@ class RequestOptions(TlsOptions, total=False):
     window: int | str | None
     connection_window: int | str | None
     header_table_size: int | str | None
+    h2c_upgrade: Flag
 
     targets: Name
     curl: Text

@@ -309,6 +309,14 @@ HeaderTableSizeOption = Annotated[
         "  [default: 4KiB]",
     ),
 ]
+H2cUpgradeOption = Annotated[
+    bool,
+    typer.Option(
+        "--h2c-upgrade",
+        help="Begin each connection with a request of HTTP/1.1 that asks for HTTP/2 (RFC 7540"
+        " §3.2), over http:// alone.",
+    ),
+]
 UnixOption = Annotated[
     str | None,
     typer.Option(

@@ -51,6 +51,7 @@ def read_asked(
     window: options.WindowOption = None,
     connection_window: options.ConnectionWindowOption = None,
     header_table_size: options.HeaderTableSizeOption = None,
+    h2c_upgrade: options.H2cUpgradeOption = False,
     unix: options.UnixOption = None,
     resolve: options.ResolveOption = None,
     local_address: options.LocalAddressOption = None,
@@ -83,6 +84,7 @@ def read_asked(
             window=window,
             connection_window=connection_window,
             header_table_size=header_table_size,
+            h2c_upgrade=h2c_upgrade,
         ),
     )
     headers = tuple(header or ())

@@ -34,7 +34,8 @@ class WindowsPlan(Model):
     """HTTP/2 instead of HTTP/1: what the server may send before it has to wait, in bytes, on each
     stream and on each connection, and the table that its header blocks may refer to. With
     ``http1_pipeline`` ALPN offers HTTP/1.1 beside it, and a connection that speaks that has so many
-    requests in flight."""
+    requests in flight. With ``upgrade`` connections begin with a request of HTTP/1.1 that asks for
+    HTTP/2."""
 
     stream_window: int
     connection_window: int
@@ -42,6 +43,7 @@ class WindowsPlan(Model):
         default=HEADER_TABLE_BYTES, exclude_if=lambda value: value == HEADER_TABLE_BYTES
     )
     http1_pipeline: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    upgrade: bool = Field(default=False, exclude_if=lambda value: not value)
 
 
 class TcpEchoPlan(Model):

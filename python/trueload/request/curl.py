@@ -89,7 +89,8 @@ ADVICE = {
     "--http1.0": "leave it out: `trueload http` speaks HTTP/1.1",
     "--max-time": "leave it out, and use --timeout",
     "--connect-timeout": "leave it out, and use --timeout",
-    "--http2": "leave it out: `trueload http` speaks HTTP/1.1",
+    "--http2": "leave it out, and use --http auto, or --h2c-upgrade for http://",
+    "--http2-prior-knowledge": "leave it out, and use --http 2",
     "--proxy": "leave it out: there are no proxies, requests go to the server itself",
 }
 _SHORT_ADVICE = {

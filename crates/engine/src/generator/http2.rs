@@ -9,7 +9,7 @@ use trueload_drive::Net;
 use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Exchange, Outcome};
 use trueload_wire::http1::client::Rules;
-use trueload_wire::http2::client::{Account, Client, Terms};
+use trueload_wire::http2::client::{Account, Client, Terms, UpgradeRequest};
 use trueload_wire::http2::request::Template;
 
 use super::book::class_of_ending;
@@ -26,6 +26,8 @@ const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
 pub struct Http2 {
     sent: Http2Sent,
     terms: Terms,
+    /// What asks for HTTP/2 on a connection of HTTP/1.1; none where connections begin with HTTP/2.
+    upgrade: Option<UpgradeRequest>,
     /// Room to write frames.
     frames: Vec<u8>,
     /// How many requests this thread knows to be drawn.
@@ -49,7 +51,13 @@ impl Http2 {
     #[must_use]
     pub fn new(sent: Http2Sent, terms: impl Into<Terms>) -> Self {
         let (terms, frames, violation) = (terms.into(), Vec::new(), Class::Unsolicited);
-        Http2 { sent, terms, frames, drawn: 0, refusal: None, violation }
+        Http2 { sent, terms, upgrade: None, frames, drawn: 0, refusal: None, violation }
+    }
+
+    /// The same, but connections begin with HTTP/1.1 and this request.
+    #[must_use]
+    pub fn upgrading(self, request: UpgradeRequest) -> Self {
+        Http2 { upgrade: Some(request), ..self }
     }
 
     /// Keeps why a connection is of no use.
@@ -59,7 +67,8 @@ impl Http2 {
         self.violation =
             why.and_then(|(ending, _)| class_of_ending(ending)).unwrap_or(Class::Unsolicited);
         let why = why.map_or("the peer says what nobody asked for", |(_, why)| why);
-        self.refusal = Some(OpenError { class: self.violation, why: why.to_owned() });
+        let why = client.why_not_upgraded().map_or(why.to_owned(), |why| why.to_string());
+        self.refusal = Some(OpenError { class: self.violation, why });
     }
 }
 
@@ -78,7 +87,10 @@ impl Protocol for Http2 {
     }
 
     fn open(&mut self, client: &mut Client<Tag>, _key: u32, output: &mut Vec<u8>) -> bool {
-        client.open(self.terms, output);
+        match &self.upgrade {
+            Some(request) => client.upgrade(request, output),
+            None => client.open(self.terms, output),
+        }
         true
     }
 
@@ -91,9 +103,15 @@ impl Protocol for Http2 {
     }
 
     fn unusable(&self) -> Unusable {
-        Unusable {
-            ended: "before it sent the SETTINGS that HTTP/2 begins with",
-            late: "the SETTINGS that HTTP/2 begins with did not come in time",
+        match self.upgrade {
+            None => Unusable {
+                ended: "before it sent the SETTINGS that HTTP/2 begins with",
+                late: "the SETTINGS that HTTP/2 begins with did not come in time",
+            },
+            Some(_) => Unusable {
+                ended: "before it was upgraded to HTTP/2",
+                late: "the connection was not upgraded to HTTP/2 in time",
+            },
         }
     }
 

@@ -26,5 +26,6 @@ mod fields;
 mod head;
 pub(crate) mod kept;
 mod text;
+pub(crate) mod upgrade;
 
 pub use limits::{Limits, ParseError};

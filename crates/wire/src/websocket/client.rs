@@ -1,31 +1,17 @@
 //! The opening handshake of a client (RFC 6455 §4.1): the request, and whether the answer opens the connection.
 //!
 //! How it works: an [`Opening`] is the request but for its key, the same for all connections; an [`Awaited`] is
-//! what one connection waits for. Interim answers are passed over as HTTP has it; the final one is judged when its
-//! head is whole.
+//! what one connection waits for. The final answer is judged when its head is whole.
 //!
 //! What it must not know: sockets, and where the 16 bytes come from.
 
 use super::accept::{self, ACCEPT, Accept, EXTENSIONS, KEY, PROTOCOL, VERSION};
-use crate::http1::kept::KeptHead;
-use crate::http1::{Limits, ParseError};
+use crate::http1::Limits;
+pub use crate::http1::upgrade::OpeningError;
+use crate::http1::upgrade::Upgrade;
 
 /// Fields that the machine writes itself, and those of extensions, which it does not have.
 const OWN: [&str; 6] = ["Upgrade", "Connection", KEY, VERSION, ACCEPT, EXTENSIONS];
-
-/// Why a connection was not opened. The text names the reason and never quotes the peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OpeningError {
-    /// The answer is not HTTP.
-    #[error(transparent)]
-    Http(#[from] ParseError),
-    /// The answer has another status than 101.
-    #[error("the server answered {0} instead of 101")]
-    Status(u16),
-    /// The answer is a 101 that RFC 6455 has the client refuse.
-    #[error("the server's 101 {0}")]
-    HandshakeError(&'static str),
-}
 
 /// A header that cannot be asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -70,25 +56,17 @@ impl Opening {
         out.extend_from_slice(&self.prefix);
         out.extend_from_slice(&key);
         out.extend_from_slice(b"\r\n\r\n");
-        Awaited { accept: accept::accept(&key), interim: 0, head: KeptHead::of_upgrade() }
+        Awaited { accept: accept::accept(&key), upgrade: Upgrade::default() }
     }
 
     /// Whether a 101 opens the connection (RFC 6455 §4.1, the list at its end).
-    fn judge(&self, head: &KeptHead, accept: &Accept) -> Result<(), &'static str> {
-        let say = |is: bool, why| if is { Ok(()) } else { Err(why) };
-        say(!head.is_http10(), "is HTTP/1.0")?;
-        let mut upgrades = head.elements("Upgrade");
-        let upgrade = upgrades.next().is_some_and(|to| to.eq_ignore_ascii_case(b"websocket"));
-        say(upgrade && upgrades.next().is_none(), "does not upgrade to websocket")?;
-        let connection = head.has_element("Connection", "upgrade");
-        say(connection, "does not say Connection: Upgrade")?;
-        // A server must not send Content-Length in a 101 (RFC 9110 §8.6), nor Transfer-Encoding (RFC 9112 §6.1): who
-        // goes by them takes the first frames for content. 0 says nothing else than its absence, and many servers
-        // have sent it.
-        say(!head.has_content(), "says that it has content")?;
+    fn judge(&self, upgrade: &Upgrade, accept: &Accept) -> Result<(), OpeningError> {
+        let say = |is: bool, why| if is { Ok(()) } else { Err(OpeningError::HandshakeError(why)) };
+        upgrade.leads_to("websocket", "does not upgrade to websocket")?;
+        let head = upgrade.head();
         let mut accepts = head.values(ACCEPT);
         let Some(accepted) = accepts.next() else {
-            return Err("has no Sec-WebSocket-Accept");
+            return Err(OpeningError::HandshakeError("has no Sec-WebSocket-Accept"));
         };
         say(accepts.next().is_none(), "has a second Sec-WebSocket-Accept")?;
         say(accepted == accept, "has a Sec-WebSocket-Accept that does not fit the key")?;
@@ -106,9 +84,7 @@ impl Opening {
 #[derive(Debug)]
 pub struct Awaited {
     accept: Accept,
-    /// 1xx answers that came before.
-    interim: u32,
-    head: KeptHead,
+    upgrade: Upgrade,
 }
 
 impl Awaited {
@@ -123,29 +99,16 @@ impl Awaited {
         bytes: &[u8],
         limits: &Limits,
     ) -> Result<Option<usize>, OpeningError> {
-        let mut at = 0;
-        loop {
-            let Some(taken) = self.head.feed(&bytes[at..], limits)? else {
-                return Ok(None);
-            };
-            at += taken;
-            match self.head.status() {
-                101 => break,
-                100..=199 if self.interim < limits.informational => {
-                    self.interim += 1;
-                    self.head = KeptHead::of_upgrade();
-                }
-                100..=199 => return Err(ParseError::Limit("too many 1xx responses").into()),
-                status => return Err(OpeningError::Status(status)),
-            }
+        let taken = self.upgrade.feed(bytes, limits)?;
+        if taken.is_some() {
+            opening.judge(&self.upgrade, &self.accept)?;
         }
-        opening.judge(&self.head, &self.accept).map_err(OpeningError::HandshakeError)?;
-        Ok(Some(at))
+        Ok(taken)
     }
 
     /// Whether any byte of the answer has come.
     #[must_use]
     pub fn started(&self) -> bool {
-        self.interim > 0 || self.head.started()
+        self.upgrade.started()
     }
 }

@@ -10,3 +10,4 @@ mod peer;
 mod play;
 mod properties;
 mod tables;
+mod upgrade;

@@ -74,7 +74,10 @@ impl<T: Copy> Client<T> {
             return Err(Violation::of_connection(ErrorCode::EnhanceYourCalm, why).into());
         }
         if awaits_head.is_none() {
-            // The stream was reset: only the table had to hear of this.
+            // The stream was reset, or answers the upgrade: only the table had to hear of this.
+            if ends {
+                self.end_of_upgrade(number);
+            }
             return Ok(());
         }
         match fields.finish() {

@@ -3,6 +3,7 @@
 use super::answer::Malformed;
 use super::flow::{beyond_window, too_large};
 use super::streams::{Stream, UNKNOWN, nth_of};
+use super::upgrade::FirstStream;
 use super::{Client, Fault, Stage};
 use crate::exchange::{Disposition, Ending, Exchange, Outcome};
 use crate::http1::client::Rulebook;
@@ -41,7 +42,9 @@ impl<T: Copy> Client<T> {
         let mut reading = Reading { now_ns, rulebook, output, on_outcome };
         let mut reader = std::mem::take(&mut self.reader);
         let read = match self.stage {
-            Stage::Opening { .. } => self.read_first(bytes, &mut reader, &mut reading),
+            Stage::Upgrading | Stage::Opening { .. } => {
+                self.read_first(bytes, &mut reader, &mut reading)
+            }
             _ => self.read(bytes, &mut reader, &mut reading),
         };
         self.reader = reader;
@@ -62,6 +65,13 @@ impl<T: Copy> Client<T> {
         reader: &mut Reader,
         reading: &mut Reading<'_, R, F>,
     ) -> Result<(), Fault> {
+        let bytes = match self.stage {
+            Stage::Upgrading => match self.read_upgrade(bytes, reading)? {
+                Some(behind) => behind,
+                None => return Ok(()),
+            },
+            _ => bytes,
+        };
         if let Stage::Opening { like_http1 } = &mut self.stage {
             let rest = &HTTP1[usize::from(*like_http1)..];
             let alike = bytes.iter().zip(rest).take_while(|(one, two)| one == two).count();
@@ -190,7 +200,8 @@ impl<T: Copy> Client<T> {
     /// A part of an answer has come on a stream that awaits none.
     #[cold]
     pub(super) fn unawaited(&mut self, stream: u32, why: &'static str) -> Result<(), Fault> {
-        if self.resets.may_be_late(stream) { self.note_idle() } else { Err(unsolicited(why)) }
+        let expected = self.answers_upgrade(stream) || self.resets.may_be_late(stream);
+        if expected { self.note_idle() } else { Err(unsolicited(why)) }
     }
 
     /// The request of a stream fails, and the connection goes on. With `ended` the peer sends no more on it.
@@ -234,9 +245,11 @@ impl<T: Copy> Client<T> {
         reading: Reading<'_, R, F>,
     ) -> Disposition {
         let Reading { now_ns, output, on_outcome, .. } = reading;
-        write_goaway(output, 0, fault.code, fault.why);
         self.fault = Some(fault);
-        if let Stage::Opening { .. } = self.stage {
+        if self.stage != Stage::Upgrading {
+            write_goaway(output, 0, fault.code, fault.why);
+        }
+        if self.disposition() == Disposition::Opening {
             return Disposition::Refused;
         }
         let Some(ending) = fault.ending.filter(|_| self.outstanding() > 0) else {
@@ -266,7 +279,12 @@ impl<T: Copy> Client<T> {
         if let Some(len) = begins {
             self.begin_data(number, len, end_stream, reading)?;
         }
-        let Some(stream) = self.awaiting(number) else { return Ok(()) };
+        let Some(stream) = self.awaiting(number) else {
+            if end_stream {
+                self.end_of_upgrade(number);
+            }
+            return Ok(());
+        };
         stream.body.compare(bytes, reading.rulebook.rules_of(&stream.tag).body.as_deref());
         if stream.left != UNKNOWN {
             match stream.left.checked_sub(bytes.len() as u64) {
@@ -348,7 +366,8 @@ impl<T: Copy> Client<T> {
         }
         write_settings_ack(reading.output);
         if first {
-            self.stage = Stage::Open;
+            let awaited = self.first == FirstStream::Awaited;
+            self.stage = if awaited { Stage::Answering } else { Stage::Open };
         } else {
             self.accounting.account.announce(self.peer);
         }
@@ -400,6 +419,10 @@ impl<T: Copy> Client<T> {
         let Some(nth) = opened else {
             return Err(Violation::protocol("a RST_STREAM on an idle stream").into());
         };
+        if self.answers_upgrade(number) && self.stage == Stage::Answering {
+            return Err(Violation::protocol("the answer to the upgrade is reset").into());
+        }
+        self.end_of_upgrade(number);
         let Some(Stream { tag, begun, .. }) = self.take(nth) else { return self.note_idle() };
         let refused = code == ErrorCode::RefusedStream && !begun;
         let again = refused && reading.rulebook.rules_of(&tag).idempotent;

@@ -19,6 +19,7 @@ mod memory;
 mod output;
 mod reset;
 mod streams;
+mod upgrade;
 
 use std::ops::Range;
 
@@ -32,6 +33,8 @@ pub use flow::{Terms, Windows};
 use memory::Blocks;
 use reset::Resets;
 use streams::{Stream, Streams};
+pub use upgrade::UpgradeRequest;
+use upgrade::{FirstStream, Upgrading};
 
 use super::block::Block;
 use super::frame::{ErrorCode, write_reset};
@@ -59,10 +62,14 @@ pub struct Head {
 /// Where a connection stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
+    /// It speaks HTTP/1.1, and has asked for HTTP/2.
+    Upgrading,
     /// The peer has not sent its SETTINGS yet; so many bytes of it are like an answer in HTTP/1.
     Opening {
         like_http1: u8,
     },
+    /// It has, and not yet answered the request that asked for the upgrade.
+    Answering,
     Open,
     /// The peer has announced the end (GOAWAY), and answers up to this stream of ours.
     Draining {
@@ -83,6 +90,8 @@ pub struct Client<T> {
     peer: Settings,
     flow: Flow,
     resets: Resets,
+    upgrading: Option<Box<Upgrading>>,
+    first: FirstStream,
     /// Frames since the last that brought anything for a request.
     idle_frames: u32,
     answered: bool,
@@ -112,6 +121,8 @@ impl<T> Default for Client<T> {
             peer: Settings::default(),
             flow: Flow::new(Windows::RFC),
             resets: Resets::default(),
+            upgrading: None,
+            first: FirstStream::None,
             idle_frames: 0,
             answered: false,
             accounting: Accounting::default(),
@@ -197,7 +208,7 @@ impl<T: Copy> Client<T> {
     #[inline]
     fn disposition(&self) -> Disposition {
         match self.stage {
-            Stage::Opening { .. } => Disposition::Opening,
+            Stage::Upgrading | Stage::Opening { .. } | Stage::Answering => Disposition::Opening,
             Stage::Open if self.streams.exhausted() => Disposition::Draining,
             Stage::Open => Disposition::Open,
             Stage::Draining { .. } => Disposition::Draining,

@@ -1,6 +1,7 @@
 //! What is sent: the preface, requests as far as the peer permits them, and bodies as far as the windows go.
 
 use super::flow::Flow;
+use super::upgrade::FirstStream;
 use super::{Client, Head, Requests, Stage, Terms};
 use crate::http1::Limits;
 use crate::http2::frame::{
@@ -12,7 +13,7 @@ use crate::http2::window::WINDOW_FIRST;
 
 impl Terms {
     /// What of it is said in SETTINGS.
-    fn parameters(self) -> Vec<(u16, u32)> {
+    pub(super) fn parameters(self) -> Vec<(u16, u32)> {
         let list_bytes = u32::try_from(Limits::default().head_bytes).unwrap_or(u32::MAX);
         let mut parameters = vec![
             (parameter::ENABLE_PUSH, 0),
@@ -82,7 +83,8 @@ impl<T: Copy> Client<T> {
         let Some(tag) = self.streams.next_waiting() else { return };
         let at = out.len();
         out.extend_from_slice(&[0; HEADER_BYTES]);
-        if !self.streams.was_opened(0) {
+        // Stream 1 may be the one that answers an upgrade.
+        if !self.streams.was_opened(u32::from(self.first != FirstStream::None)) {
             out.push(NO_TABLE);
         }
         let Head { plain_bytes, body_bytes: body } = requests.write_block(&tag, out);

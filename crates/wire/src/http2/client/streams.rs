@@ -87,6 +87,11 @@ impl<T: Copy> Streams<T> {
         (self.next, self.oldest, self.open) = (0, 0, 0);
     }
 
+    /// The first number is another's.
+    pub(super) fn skip_first(&mut self) {
+        (self.next, self.oldest) = (1, 1);
+    }
+
     /// Streams that are open.
     #[inline]
     pub(super) fn open(&self) -> usize {
