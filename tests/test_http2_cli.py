@@ -247,7 +247,9 @@ def test_a_connection_speaks_what_its_server_chose(
     url = start_server(trueload, "--tls", *server).url.replace("http://", "https://")
     record = trueload.run("http", url + "/{counter}", *FEW, *AUTO).json()
     assert (record["counts"]["ok"], record["counts"]["failed"]) == (0, {"status": 100})
-    assert record["tls"]["alpn"] == ("h2" if server else "http/1.1")
+    found = record["http2"]
+    assert (found["connections"], found["http1"]) == ((2, 0) if server else (0, 2))
+    assert statuses(record)["protocol"] == "pass"
 
 
 @pytest.mark.parametrize("more", [(), ("--close", "--streams", "1"), ("--rate", "1k/s")])
@@ -260,6 +262,9 @@ def test_of_two_connections_each_may_speak_another_version(
     seen = peer.seen
     assert (seen.requests + seen.over_http1, seen.pipelined) == (100, False)
     assert min(seen.requests, seen.over_http1) > 0
+    found = record["http2"]
+    both = (50, 50) if "--close" in more else (1, 1)
+    assert (found["connections"], found["http1"]) == both
 
 
 def offering(*protocols: str) -> ssl.SSLContext:

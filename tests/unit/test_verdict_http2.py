@@ -197,14 +197,14 @@ def test_shares_are_of_the_time_in_flight_and_other_versions_of_the_whole_trial(
         waits_ns=Waits(queued=100, stream=80, send_stream=40),
     )
     measured = measurement(engine)
-    made = make_http2(measured, [measured, measured])
+    made = make_http2(plan(http2=BROWSER), measured, [measured, measured])
     assert made is not None
     assert made.waited == waited(stream=0.2, send_stream=0.1)
     assert (made.http1, made.streams) == (2, 300 / measured.window_ns)
-    idle = make_http2(measurement(http2.Http2()), [])
+    idle = make_http2(plan(http2=BROWSER), measurement(http2.Http2()), [])
     assert idle is not None
     assert idle.waited is None
-    assert make_http2(measurement(None), []) is None
+    assert make_http2(plan(http2=BROWSER), measurement(None), []) is None
 
 
 def measurement(engine: http2.Http2 | None) -> Any:
@@ -231,3 +231,26 @@ def test_what_several_engines_counted_is_added_up() -> None:
     assert unlimited is not None
     assert unlimited.max_concurrent_streams == Announced(least=7, most=None)
     assert merge_http2([]) is None
+
+
+@pytest.mark.parametrize(
+    ("connections_of", "spoke", "streams"),
+    [
+        ((6, 4), "6 connections spoke HTTP/2, 4 connections spoke HTTP/1.1", "n/a"),
+        ((SLOTS, 0), f"{SLOTS} connections spoke HTTP/2", "pass"),
+        ((0, 1), "1 connection spoke HTTP/1.1", "n/a"),
+    ],
+)
+def test_where_the_server_chooses_no_version_is_wrong_and_each_is_told(
+    connections_of: tuple[int, int], spoke: str, streams: Status
+) -> None:
+    found = spoken(connections=connections_of[0], http1=connections_of[1])
+    told = record(found).plan
+    http2_plan = BROWSER.model_copy(update={"http1_pipeline": 1})
+    generate = told.generate.model_copy(update={"http2": http2_plan})
+    chosen = good_record(http2=found, plan=told.model_copy(update={"generate": generate}))
+    by_name = {each.name: each for each in chosen.checks}
+    protocol = by_name["protocol"]
+    assert (protocol.status, protocol.why) == ("pass", f"{spoke}, as the server chose")
+    assert by_name["streams"].status == streams
+    assert dict(http2_lines(chosen))["versions"] == spoke

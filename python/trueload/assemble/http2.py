@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.protocol import http2
-from trueload.protocol.plan import Measurement
+from trueload.protocol.plan import Generate, Measurement
 from trueload.record.http2 import Http2, Waited
 
 NOT_IN_RECORD = {"streams_ns", "waits_ns"}
 
 
-def make_http2(measured: Measurement, phases: Sequence[Measurement]) -> Http2 | None:
-    """The account of the window, with the peers of all phases that spoke HTTP/1; None of other
-    protocols, and without a measurement."""
+def make_http2(
+    generate: Generate, measured: Measurement, phases: Sequence[Measurement]
+) -> Http2 | None:
+    """The account of the window, with the peers of all phases that spoke HTTP/1 although they had
+    no choice; None of other protocols, and without a measurement."""
     found = measured.http2
     if found is None:
         return None
     counts = {name: getattr(found, name) for name in http2.Http2.model_fields}
-    counts["http1"] = sum(phase.http2.http1 for phase in phases if phase.http2 is not None)
+    if generate.http2 is None or not generate.http2.is_chosen:
+        counts["http1"] = sum(phase.http2.http1 for phase in phases if phase.http2 is not None)
     window_ns = measured.window_ns
     return Http2(
         **{name: value for name, value in counts.items() if name not in NOT_IN_RECORD},

@@ -153,7 +153,7 @@ def make_record(seen: Observation) -> Record:
         tls=make_tls_record(seen.generate, seen.ready, phases),
         deliveries=make_deliveries(measured),
         datagrams=measured.datagrams,
-        http2=make_http2(measured, phases),
+        http2=make_http2(seen.generate, measured, phases),
         answers=_answers(seen, measured),
         early=add_up([NO_EARLY, *(each.early for each in phases)]),
         idle=make_idle(seen.steps, measured.connections.idle_open if complete else None),

@@ -224,7 +224,7 @@ def _http2_hint(failed: Mapping[str, int], job: Job) -> str | None:
     http2 = job.spec.http2
     if http2 is None or not (any(spoke) or "tls.alpn" in failed):
         return None
-    if http2.http1_pipeline is not None and not any(name.startswith("h2.") for name in failed):
+    if http2.is_chosen and not any(name.startswith("h2.") for name in failed):
         return None
     if http2.upgrade:
         return f"{_asked_for(job)} does not upgrade to HTTP/2; try --http 2, or --http 1.1"

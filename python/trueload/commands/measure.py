@@ -118,7 +118,7 @@ def with_streams(load: Load, asked: Asked) -> tuple[Load, WindowsPlan | None]:
     http2 = asked.http2
     if http2 is None:
         return load, None
-    if http2.http1_pipeline is not None:
+    if http2.is_chosen:
         http2 = http2.model_copy(update={"http1_pipeline": load.pipeline})
     elif load.pipeline > 1:
         raise UserError(

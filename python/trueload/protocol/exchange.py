@@ -45,6 +45,11 @@ class WindowsPlan(Model):
     http1_pipeline: int | None = Field(default=None, exclude_if=lambda value: value is None)
     upgrade: bool = Field(default=False, exclude_if=lambda value: not value)
 
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the server of each connection chooses what it speaks."""
+        return self.http1_pipeline is not None
+
 
 class TcpEchoPlan(Model):
     """Messages come back byte by byte. A blob is the message, or, with ``size``, is cut into

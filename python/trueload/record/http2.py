@@ -23,7 +23,8 @@ class Waited(Model):
 
 class Http2(Model):
     """HTTP/2 of a trial. ``connections`` made requests in the window, all over HTTP/2; the peers of
-    ``http1`` attempts, in the whole trial, answered in HTTP/1. ``goaways`` connections were ended
+    ``http1`` attempts, in the whole trial, answered in HTTP/1; where the server chooses, so many
+    connections made requests in HTTP/1.1 in the window. ``goaways`` connections were ended
     by the server (GOAWAY); ``returned`` requests came back undone (GOAWAY, REFUSED_STREAM);
     ``resets`` streams were reset by us, most of them for a time-out. ``streams`` is the mean number
     of streams in flight over all connections, null without a window; ``waited`` is null where

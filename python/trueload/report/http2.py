@@ -10,7 +10,7 @@ from trueload.record.http2 import Http2
 from trueload.record.schema import Record
 from trueload.units import format_share, format_size
 from trueload.verdict.common import times
-from trueload.verdict.http2 import WINDOWS, permitted_text, window_text
+from trueload.verdict.http2 import WINDOWS, is_chosen, permitted_text, versions_text, window_text
 
 TOLD_FROM = 0.01  # of the time in flight: below that nobody asks whose window it was
 
@@ -21,6 +21,7 @@ def http2_lines(record: Record) -> list[tuple[str, str]]:
     if found is None:
         return []
     lines = [
+        ("versions", versions_text(found) if is_chosen(record) else ""),
         ("streams", _streams(found)),
         ("waits", waits_text(found)),
         ("headers", headers_text(found)),
@@ -30,7 +31,7 @@ def http2_lines(record: Record) -> list[tuple[str, str]]:
 
 
 def _streams(found: Http2) -> str:
-    if found.streams is None:
+    if found.streams is None or not found.connections:
         return ""
     return f"{found.streams:.1f} in flight on average; {permitted_text(found)}"
 

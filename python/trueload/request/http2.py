@@ -101,7 +101,7 @@ def over_http2(plan: WindowsPlan, tls: Tls | None) -> Tls | None:
             "--h2c-upgrade is for http://, and the URL begins with https://",
             "use --http 2, which ALPN negotiates",
         )
-    if plan.http1_pipeline is not None:
+    if plan.is_chosen:
         if tls is None:
             raise UserError(
                 "--http auto is for https://, where the server chooses; http:// negotiates nothing",

@@ -45,6 +45,8 @@ def check_protocol(record: Record) -> Finding:
     found = record.http2
     if found is None:
         return not_applicable("nothing was measured")
+    if is_chosen(record):
+        return Finding("pass", f"{versions_text(found)}, as the server chose", 0, 0)
     by_alpn = sum(
         failed.get(ALPN, 0)
         for failed in (
@@ -86,6 +88,8 @@ def check_streams(record: Record) -> Finding:
     found, generate = record.http2, record.plan.generate
     if found is None:
         return not_applicable(NOT_HTTP2)
+    if is_chosen(record) and found.http1:
+        return not_applicable("connections of HTTP/1.1 are among those measured")
     if not is_closed(record):
         return not_applicable("the load does not ask for a number at once (no closed loop)")
     if is_staged(record):
@@ -118,6 +122,19 @@ def _asked_at_once(record: Record) -> float:
         return (connections - window.idle) * generate.pipeline
     permitted_ns = record.slots.permitted_ns if record.slots is not None else 0
     return permitted_ns / record.window.window_ns
+
+
+def is_chosen(record: Record) -> bool:
+    """Whether the server of each connection chooses what it speaks."""
+    http2 = record.plan.generate.http2
+    return http2 is not None and http2.is_chosen
+
+
+def versions_text(found: Http2) -> str:
+    """``2 connections spoke HTTP/2, 1 connection spoke HTTP/1.1``."""
+    by_version = (("HTTP/2", found.connections), ("HTTP/1.1", found.http1))
+    parts = [f"{times(count, 'connection')} spoke {name}" for name, count in by_version if count]
+    return ", ".join(parts) or "no connection was asked anything"
 
 
 def permitted_text(found: Http2) -> str:

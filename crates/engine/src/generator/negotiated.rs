@@ -7,6 +7,7 @@ use std::sync::Arc;
 use trueload_drive::Net;
 use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Farewell, Outcome};
+use trueload_wire::http2::client::Account;
 use trueload_wire::{http1, http2};
 
 use super::carrier::Carrier;
@@ -36,18 +37,58 @@ pub struct InFlight {
     pub http2: usize,
 }
 
-/// The machine of one connection.
-#[derive(Debug)]
-pub enum Either {
-    /// It speaks HTTP/1.1, with so many requests in flight at most.
-    Http1(http1::client::Client<Tag>, usize),
-    /// It speaks HTTP/2, the same.
-    Http2(Box<http2::client::Client<Tag>>, usize),
+/// The machine of one connection, and what those of its slot have counted.
+#[derive(Debug, Default)]
+pub struct Either {
+    machine: Machine,
+    /// Requests in flight at most.
+    most: usize,
+    /// The present connection of HTTP/1.1 is among those counted.
+    counted: bool,
+    /// What connections of HTTP/1.1 counted, and those of HTTP/2 before them.
+    account: Option<Box<Account>>,
 }
 
-impl Default for Either {
+#[derive(Debug)]
+enum Machine {
+    Http1(http1::client::Client<Tag>),
+    Http2(Box<http2::client::Client<Tag>>),
+}
+
+impl Default for Machine {
     fn default() -> Self {
-        Either::Http1(http1::client::Client::default(), 1)
+        Machine::Http1(http1::client::Client::default())
+    }
+}
+
+impl Either {
+    /// What connections have counted since this was asked last, up to this time.
+    fn take_account(&mut self, until_ns: u64) -> Account {
+        let mut found = self.account.take().map_or_else(Account::default, |account| *account);
+        match &mut self.machine {
+            Machine::Http1(client) => {
+                self.counted = false;
+                if client.outstanding() > 0 {
+                    self.count_http1();
+                }
+            }
+            Machine::Http2(client) => found.merge(&client.take_account(until_ns)),
+        }
+        found
+    }
+
+    /// Something is asked on a connection of HTTP/1.1.
+    #[inline]
+    fn count_http1(&mut self) {
+        if !std::mem::replace(&mut self.counted, true) {
+            self.account.get_or_insert_default().http1 += 1;
+        }
+    }
+
+    /// The next connection speaks this.
+    fn become_of(&mut self, machine: Machine, most: usize) {
+        let account = self.take_account(0);
+        *self = Either { machine, most, counted: false, account: Some(Box::new(account)) };
     }
 }
 
@@ -55,52 +96,54 @@ impl Default for Either {
 macro_rules! of_either {
     ($either:expr, $client:ident => $what:expr) => {
         match $either {
-            Either::Http1($client, _) => $what,
-            Either::Http2($client, _) => $what,
+            Machine::Http1($client) => $what,
+            Machine::Http2($client) => $what,
         }
     };
 }
 
 impl Exchange<Tag> for Either {
     fn reopen(&mut self) {
-        of_either!(self, client => client.reopen());
+        self.counted = false;
+        of_either!(&mut self.machine, client => client.reopen());
     }
 
     #[inline]
     fn ask_alike(&mut self, tag: Tag, count: usize) {
-        of_either!(self, client => client.ask_alike(tag, count));
+        match &mut self.machine {
+            Machine::Http1(client) => client.ask_alike(tag, count),
+            Machine::Http2(client) => return client.ask_alike(tag, count),
+        }
+        self.count_http1();
     }
 
     #[inline]
     fn outstanding(&self) -> usize {
-        of_either!(self, client => client.outstanding())
+        of_either!(&self.machine, client => client.outstanding())
     }
 
     #[inline]
     fn capacity(&self, depth: usize) -> usize {
-        match self {
-            Either::Http1(client, most) => client.capacity(depth.min(*most)),
-            Either::Http2(client, most) => client.capacity(depth.min(*most)),
-        }
+        of_either!(&self.machine, client => client.capacity(depth.min(self.most)))
     }
 
     fn has_answered(&self) -> bool {
-        of_either!(self, client => client.has_answered())
+        of_either!(&self.machine, client => client.has_answered())
     }
 
     #[inline]
     fn change_newest(&mut self, change: impl FnMut(&mut Tag) -> bool) {
-        of_either!(self, client => client.change_newest(change));
+        of_either!(&mut self.machine, client => client.change_newest(change));
     }
 
     #[inline]
     fn is_held_back(&self) -> bool {
-        of_either!(self, client => client.is_held_back())
+        of_either!(&self.machine, client => client.is_held_back())
     }
 
     #[inline]
     fn next_timeout_ns(&self, deadline_ns: impl Fn(&Tag) -> u64) -> Option<u64> {
-        of_either!(self, client => client.next_timeout_ns(deadline_ns))
+        of_either!(&self.machine, client => client.next_timeout_ns(deadline_ns))
     }
 
     fn handle_timeout(
@@ -110,29 +153,29 @@ impl Exchange<Tag> for Either {
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
-        of_either!(self, client => client.handle_timeout(now_ns, deadline_ns, output, on_outcome))
+        of_either!(&mut self.machine, client => client.handle_timeout(now_ns, deadline_ns, output, on_outcome))
     }
 
     fn lasts_until_end(&self) -> bool {
-        match self {
-            Either::Http1(client, _) => Exchange::lasts_until_end(client),
-            Either::Http2(client, _) => client.lasts_until_end(),
+        match &self.machine {
+            Machine::Http1(client) => Exchange::lasts_until_end(client),
+            Machine::Http2(client) => client.lasts_until_end(),
         }
     }
 
     fn farewell(&self) -> Farewell {
-        of_either!(self, client => client.farewell())
+        of_either!(&self.machine, client => client.farewell())
     }
 
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
-        match self {
-            Either::Http1(client, _) => Exchange::why_broken(client),
-            Either::Http2(client, _) => client.why_broken(),
+        match &self.machine {
+            Machine::Http1(client) => Exchange::why_broken(client),
+            Machine::Http2(client) => client.why_broken(),
         }
     }
 
     fn cancel(&mut self) -> impl Iterator<Item = Tag> + '_ {
-        of_either!(self, client => client.cancel().collect::<Vec<_>>()).into_iter()
+        of_either!(&mut self.machine, client => client.cancel().collect::<Vec<_>>()).into_iter()
     }
 }
 
@@ -152,30 +195,28 @@ impl Protocol for Negotiated {
     }
 
     fn peer_closes(&self, client: &Either) -> bool {
-        match client {
-            Either::Http1(client, _) => self.http1.peer_closes(client),
-            Either::Http2(client, _) => self.http2.peer_closes(client),
+        match &client.machine {
+            Machine::Http1(client) => self.http1.peer_closes(client),
+            Machine::Http2(client) => self.http2.peer_closes(client),
         }
     }
 
     fn choose(&mut self, client: &mut Either, alpn: Option<&[u8]>) {
         debug_assert_eq!(client.outstanding(), 0);
-        match (alpn == Some(H2), &client) {
+        match (alpn == Some(H2), &client.machine) {
             // Its buffers are of use to the next connection.
-            (true, Either::Http2(..)) => {}
-            (true, Either::Http1(..)) => {
-                *client = Either::Http2(Box::default(), self.most.http2);
+            (true, Machine::Http2(..)) => {}
+            (true, Machine::Http1(..)) => {
+                client.become_of(Machine::Http2(Box::default()), self.most.http2);
             }
-            (false, _) => {
-                *client = Either::Http1(http1::client::Client::default(), self.most.http1)
-            }
+            (false, _) => client.become_of(Machine::default(), self.most.http1),
         }
     }
 
     fn open(&mut self, client: &mut Either, key: u32, output: &mut Vec<u8>) -> bool {
-        match client {
-            Either::Http1(client, _) => self.http1.open(client, key, output),
-            Either::Http2(client, _) => self.http2.open(client, key, output),
+        match &mut client.machine {
+            Machine::Http1(client) => self.http1.open(client, key, output),
+            Machine::Http2(client) => self.http2.open(client, key, output),
         }
     }
 
@@ -190,9 +231,9 @@ impl Protocol for Negotiated {
     }
 
     fn violation(&self, client: &Either) -> Class {
-        match client {
-            Either::Http1(client, _) => self.http1.violation(client),
-            Either::Http2(client, _) => self.http2.violation(client),
+        match &client.machine {
+            Machine::Http1(client) => self.http1.violation(client),
+            Machine::Http2(client) => self.http2.violation(client),
         }
     }
 
@@ -204,9 +245,9 @@ impl Protocol for Negotiated {
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
-        match client {
-            Either::Http1(client, _) => self.http1.handle_input(client, input, output, on_outcome),
-            Either::Http2(client, _) => self.http2.handle_input(client, input, output, on_outcome),
+        match &mut client.machine {
+            Machine::Http1(client) => self.http1.handle_input(client, input, output, on_outcome),
+            Machine::Http2(client) => self.http2.handle_input(client, input, output, on_outcome),
         }
     }
 
@@ -216,24 +257,24 @@ impl Protocol for Negotiated {
         end: ConnectionEnd,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
-        match client {
-            Either::Http1(client, _) => self.http1.handle_end(client, end, on_outcome),
-            Either::Http2(client, _) => self.http2.handle_end(client, end, on_outcome),
+        match &mut client.machine {
+            Machine::Http1(client) => self.http1.handle_end(client, end, on_outcome),
+            Machine::Http2(client) => self.http2.handle_end(client, end, on_outcome),
         }
     }
 
     #[inline]
     fn note_queued(&self, client: &mut Either, drawn: u64, bytes: usize) {
-        match client {
-            Either::Http1(client, _) => self.http1.note_queued(client, drawn, bytes),
-            Either::Http2(client, _) => self.http2.note_queued(client, drawn, bytes),
+        match &mut client.machine {
+            Machine::Http1(client) => self.http1.note_queued(client, drawn, bytes),
+            Machine::Http2(client) => self.http2.note_queued(client, drawn, bytes),
         }
     }
 
     fn bytes_from(&self, client: &Either, tag: &Tag, drawn: u64) -> Option<usize> {
-        match client {
-            Either::Http1(client, _) => self.http1.bytes_from(client, tag, drawn),
-            Either::Http2(client, _) => self.http2.bytes_from(client, tag, drawn),
+        match &client.machine {
+            Machine::Http1(client) => self.http1.bytes_from(client, tag, drawn),
+            Machine::Http2(client) => self.http2.bytes_from(client, tag, drawn),
         }
     }
 
@@ -245,25 +286,29 @@ impl Protocol for Negotiated {
         drawn: u64,
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize {
-        match client {
-            Either::Http1(client, _) => self.http1.send(client, count, drawn, carrier),
-            Either::Http2(client, _) => self.http2.send(client, count, drawn, carrier),
+        match &mut client.machine {
+            Machine::Http1(client) => self.http1.send(client, count, drawn, carrier),
+            Machine::Http2(client) => self.http2.send(client, count, drawn, carrier),
         }
+    }
+
+    fn take_account(&self, client: &mut Either, until_ns: u64) -> Option<Account> {
+        Some(client.take_account(until_ns))
     }
 
     #[inline]
     fn waits_to_write(&self, client: &Either) -> bool {
-        match client {
-            Either::Http1(client, _) => self.http1.waits_to_write(client),
-            Either::Http2(client, _) => self.http2.waits_to_write(client),
+        match &client.machine {
+            Machine::Http1(client) => self.http1.waits_to_write(client),
+            Machine::Http2(client) => self.http2.waits_to_write(client),
         }
     }
 
     #[inline]
     fn send_waiting(&mut self, client: &mut Either, carrier: &mut Carrier<'_, impl Net>) -> usize {
-        match client {
-            Either::Http1(client, _) => self.http1.send_waiting(client, carrier),
-            Either::Http2(client, _) => self.http2.send_waiting(client, carrier),
+        match &mut client.machine {
+            Machine::Http1(client) => self.http1.send_waiting(client, carrier),
+            Machine::Http2(client) => self.http2.send_waiting(client, carrier),
         }
     }
 }
@@ -278,6 +323,16 @@ mod tests {
 
     use super::super::http2::Http2Sent;
     use super::*;
+
+    const TAG: Tag = Tag {
+        scheduled_ns: 0,
+        sent_ns: 0,
+        handed_over: true,
+        settled_before: 0,
+        phase: 0,
+        again: false,
+        number: 0,
+    };
 
     fn negotiated() -> Negotiated {
         let texts = Texts { method: "GET", path: "/", headers: &[], body: None };
@@ -306,6 +361,15 @@ mod tests {
             assert_eq!(client.capacity(100), if over_http2 { 5 } else { 2 }, "{alpn:?}");
             assert_eq!(client.capacity(1), 1);
             assert_eq!(protocol.peer_closes(&client), !over_http2, "{alpn:?}");
+            client.ask_alike(TAG, 2);
+            assert_eq!(client.cancel().count(), 2);
+        }
+        let account = protocol.take_account(&mut client, 0).expect("they count");
+        assert_eq!(account.http1, 3);
+        client.ask_alike(TAG, 1);
+        for _ in 0..2 {
+            let account = protocol.take_account(&mut client, 0).expect("they count");
+            assert_eq!((account.http1, account.connections), (1, 0), "it is in every phase");
         }
     }
 }

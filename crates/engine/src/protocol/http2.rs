@@ -12,7 +12,7 @@ use trueload_wire::http2::settings::Settings;
 pub struct Http2 {
     /// Connections on which requests were made over HTTP/2.
     pub connections: u64,
-    /// Connections whose peer answered in HTTP/1.
+    /// Connections whose peer answered in HTTP/1; where it could choose, those on which requests were made over it.
     pub http1: u64,
     /// Connections whose end the peer has announced (GOAWAY).
     pub goaways: u64,

@@ -100,7 +100,7 @@ impl Announced {
 pub struct Account {
     /// Connections on which anything was asked.
     pub connections: u64,
-    /// Connections whose peer answered in HTTP/1.
+    /// Connections whose peer answered in HTTP/1, or chose it where it could.
     pub http1: u64,
     /// Connections whose end the peer has announced (GOAWAY).
     pub goaways: u64,
