@@ -3,6 +3,8 @@
 //! The sizes are chosen so that a run has tens to hundreds of requests: what matters is that many different runs are
 //! played. What a seed means changes whenever the drawing does.
 
+mod http2;
+
 use std::sync::Arc;
 
 use trueload_load::{Arrivals, Load, Stage, Stop, refill};
@@ -10,14 +12,17 @@ use trueload_wire::shootout::Dialect;
 
 use crate::chance::Chance;
 use crate::scenario::{
-    Accept, Bytes, Delay, End, HttpPlan, KernelPlan, MS, Manner, PhasePlan, Protocol, S, Scenario,
-    Style, Trick, US,
+    Accept, Bytes, Delay, End, Http2Plan, HttpPlan, KernelPlan, MS, Manner, PhasePlan, Protocol, S,
+    Scenario, Style, Trick, US,
 };
 
 /// Handshakes take a hundred times as long as the rest of a run.
 const TLS_ONE_IN: u64 = 16;
 /// The part of the seed that decides about TLS.
 const TLS: u64 = 777;
+/// The part of the seed that decides about HTTP/2, which so many have.
+const HTTP2: u64 = 779;
+const HTTP2_ONE_IN: u64 = 3;
 /// The part of the seed that decides which engines share a broadcast.
 const SHARED: u64 = 778;
 
@@ -26,7 +31,8 @@ const SHARED: u64 = 778;
 pub fn scenario(seed: u64) -> Scenario {
     let mut chance = Chance::new(seed);
     let fair = chance.one_in(2);
-    let protocol = protocol(&mut chance);
+    let mut http2 = Chance::part(seed, HTTP2);
+    let protocol = protocol(&mut chance, &mut http2);
     let half_close = matches!(protocol, Protocol::Tcp { half_close: true, .. });
     let broadcast = matches!(protocol, Protocol::Broadcast { .. });
     let datagrams = matches!(protocol, Protocol::Udp { .. });
@@ -39,8 +45,12 @@ pub fn scenario(seed: u64) -> Scenario {
         kernel.lost_one_in = chance.pick(&[0, 2, 10, 40]);
         kernel.twice_one_in = chance.pick(&[0, 2, 10]);
     }
+    let right = fair || datagrams;
     let peers: Vec<Manner> = (0..chance.between(1, 3))
-        .map(|_| manner(&mut chance, fair || datagrams, &protocol, close))
+        .map(|_| {
+            let common = manner(&mut chance, right, &protocol, close);
+            http2::add(&mut http2, common, right, &protocol, depth)
+        })
         .collect();
     let mut shared = Chance::part(seed, SHARED);
     let engines = shared.pick(&[1, 1, 2, 3]);
@@ -87,8 +97,9 @@ pub fn scenario(seed: u64) -> Scenario {
     scenario
 }
 
-fn protocol(chance: &mut Chance) -> Protocol {
-    match chance.below(10) {
+/// What is spoken. `http2` is a draw of its own, as that about TLS.
+fn protocol(chance: &mut Chance, http2: &mut Chance) -> Protocol {
+    let protocol = match chance.below(10) {
         0..=3 => Protocol::Http(HttpPlan {
             method: chance.pick(&["GET", "GET", "GET", "HEAD", "POST"]),
             several: chance.one_in(4),
@@ -103,7 +114,8 @@ fn protocol(chance: &mut Chance) -> Protocol {
             dialect: chance.pick(&Dialect::ALL),
             padding: chance.scaled(1, 200) as u32,
         },
-    }
+    };
+    if http2.one_in(HTTP2_ONE_IN) { Protocol::Http2(http2::plan(http2)) } else { protocol }
 }
 
 fn kernel(chance: &mut Chance, fair: bool) -> KernelPlan {
@@ -175,6 +187,7 @@ fn manner(chance: &mut Chance, fair: bool, protocol: &Protocol, close: bool) -> 
     Manner {
         accept,
         greeting,
+        tricks,
         delay: delay(chance),
         style: match chance.below(12) {
             0 => Style::Dated,
@@ -187,15 +200,14 @@ fn manner(chance: &mut Chance, fair: bool, protocol: &Protocol, close: bool) -> 
             7 => Style::LaterVersion,
             _ => Style::Length,
         },
-        tricks,
         keeps_open: chance.one_in(6),
-        forgets_ns: None,
+        ..Manner::default()
     }
 }
 
 /// A peer of some runs answers rightly, with a status that is no success.
 fn answer_with_status(scenario: &mut Scenario, chance: &mut Chance) {
-    if matches!(scenario.protocol, Protocol::Http(_)) && chance.one_in(16) {
+    if matches!(scenario.protocol, Protocol::Http(_) | Protocol::Http2(_)) && chance.one_in(16) {
         scenario.peers[0].style = Style::Status(chance.pick(&[404, 500, 600, 999]));
     }
 }
@@ -203,7 +215,12 @@ fn answer_with_status(scenario: &mut Scenario, chance: &mut Chance) {
 /// The peers of some runs forget connections over the pauses between phases. How long a connection was quiet looks a bit
 /// different from both ends: so it is either quiet for longer than that by far, or always at work.
 fn forget_quiet_connections(scenario: &mut Scenario, chance: &mut Chance) {
-    let again = matches!(&scenario.protocol, Protocol::Http(plan) if plan.method != "POST");
+    let again = match &scenario.protocol {
+        Protocol::Http(plan) | Protocol::Http2(Http2Plan { http: plan, .. }) => {
+            plan.method != "POST"
+        }
+        _ => false,
+    };
     let busy =
         |phase: &PhasePlan| matches!(&phase.load, Load::Closed { active } if active.is_empty());
     let alone = scenario.depth == 1 && !scenario.close;

@@ -44,6 +44,21 @@ pub trait Peers: fmt::Debug {
     fn requests_on(&self, _index: u32) -> u64 {
         0
     }
+
+    /// The first thing that a generator did and the protocol forbids.
+    fn mistake(&self) -> Option<String> {
+        None
+    }
+
+    /// Answers that were sent whole, where that is known.
+    fn whole(&self) -> Option<u64> {
+        None
+    }
+
+    /// How often any request came, at most, where requests are known apart.
+    fn repeats_most(&self) -> u32 {
+        0
+    }
 }
 
 /// Peers that somebody else looks at, too.
@@ -86,6 +101,18 @@ impl<P: Peers> Peers for Rc<RefCell<P>> {
 
     fn requests_on(&self, index: u32) -> u64 {
         self.borrow().requests_on(index)
+    }
+
+    fn mistake(&self) -> Option<String> {
+        self.borrow().mistake()
+    }
+
+    fn whole(&self) -> Option<u64> {
+        self.borrow().whole()
+    }
+
+    fn repeats_most(&self) -> u32 {
+        self.borrow().repeats_most()
     }
 }
 

@@ -5,14 +5,16 @@ use std::sync::{Arc, OnceLock};
 
 use trueload_drive::{Address, Program};
 use trueload_engine::generator::{
-    Broadcast, Broadcasting, Config, Generator, Http, Protocol as Spoken, Report, Requests, Target,
-    TcpEcho, Text, UdpEcho, WsEcho,
+    Broadcast, Broadcasting, Config, Generator, Http, Http2, Http2Sent, Protocol as Spoken, Report,
+    Requests, Target, TcpEcho, Text, UdpEcho, WsEcho,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Mix, Stop};
 use trueload_wire::echo::Messages;
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
+use trueload_wire::http2::client::Windows;
+use trueload_wire::http2::request::Template as Http2Template;
 use trueload_wire::tls::client;
 use trueload_wire::websocket::Kind;
 use trueload_wire::websocket::client::Opening;
@@ -21,9 +23,9 @@ use trueload_wire::websocket::echo::Words;
 use crate::chance::Chance;
 use crate::front::Front;
 use crate::kernel::{Kernel, Setups};
-use crate::peer::{Drawn, Listeners};
+use crate::peer::{Drawn, DrawnHttp2, Listeners, Numbers};
 use crate::peers::Peers;
-use crate::scenario::{HttpPlan, Protocol, S, Scenario};
+use crate::scenario::{BODY, Http2Plan, HttpPlan, Protocol, S, Scenario};
 
 /// The time at which every run begins.
 pub const BEGIN_NS: u64 = S;
@@ -52,6 +54,7 @@ pub struct Played {
 pub fn play(scenario: &Arc<Scenario>, trace: bool) -> Played {
     match &scenario.protocol {
         Protocol::Http(plan) => play_in(scenario, trace, http(scenario, plan)),
+        Protocol::Http2(plan) => play_http2(scenario, trace, plan),
         Protocol::Tcp { size, half_close } => {
             let protocol = TcpEcho::new(messages(*size), *half_close);
             play_in(scenario, trace, |_| protocol.clone())
@@ -91,6 +94,48 @@ fn messages(size: usize) -> Messages {
     Messages::new(text.collect(), size).expect("the payload is whole messages")
 }
 
+fn play_http2(scenario: &Arc<Scenario>, trace: bool, plan: &Http2Plan) -> Played {
+    let numbers = Numbers::default();
+    let peers = |thread| -> Box<dyn Peers> {
+        Box::new(DrawnHttp2::new(scenario, plan.http.method, thread, &numbers))
+    };
+    let protocol = http2(scenario, plan);
+    let program = |generator| generator;
+    let tls = tls_of(scenario);
+    play_as(scenario, trace, &Cast { protocol: &protocol, program: &program, peers: &peers, tls })
+}
+
+fn http2(scenario: &Scenario, plan: &Http2Plan) -> impl Fn(u32) -> Http2 + use<> {
+    let rules = rules(&plan.http);
+    let scheme = if scenario.tls { "https" } else { "http" };
+    let body = vec![b'z'; plan.body_bytes];
+    let body = (plan.http.method == "POST").then_some(&body[..]);
+    let mut headers = vec![("Host".to_owned(), "a".to_owned())];
+    let sent = if plan.http.several {
+        headers.push(("X-Number".to_owned(), "{counter} {random}".to_owned()));
+        let texts = Texts { method: plan.http.method, path: "/", headers: &headers, body };
+        let text = Text::Http2(Http2Template::filled(scheme, &texts));
+        let targets = vec![Target { text, rules: rules.clone() }; 3];
+        let order = Mix::new(&[2, 1, 1]).expect("weights");
+        Http2Sent::Several(Arc::new(Requests::new(targets, order, scenario.seed, true, (0, 1))))
+    } else {
+        let texts = Texts { method: plan.http.method, path: "/", headers: &headers, body };
+        Http2Sent::Alike(Http2Template::plain(scheme, &texts), rules)
+    };
+    let windows = Windows { stream: plan.window, connection: plan.connection_window };
+    move |_| Http2::new(sent.clone(), windows)
+}
+
+/// What is a good answer.
+fn rules(plan: &HttpPlan) -> Rules {
+    Rules {
+        body: plan.expect_body.then(|| BODY.into()).filter(|_| plan.method != "HEAD"),
+        head_request: plan.method == "HEAD",
+        idempotent: plan.method != "POST",
+        ..Rules::default()
+    }
+}
+
 fn http(scenario: &Scenario, plan: &HttpPlan) -> impl Fn(u32) -> Http + use<> {
     let body = if plan.method == "POST" { "name=value" } else { "" };
     let fields = match plan.method {
@@ -99,12 +144,7 @@ fn http(scenario: &Scenario, plan: &HttpPlan) -> impl Fn(u32) -> Http + use<> {
     };
     let close = if scenario.close { "Connection: close\r\n" } else { "" };
     let request = format!("{} / HTTP/1.1\r\nHost: a\r\n{fields}{close}\r\n{body}", plan.method);
-    let rules = Rules {
-        body: plan.expect_body.then(|| b"hello".to_vec()).filter(|_| plan.method != "HEAD"),
-        head_request: plan.method == "HEAD",
-        idempotent: plan.method != "POST",
-        ..Rules::default()
-    };
+    let rules = rules(plan);
     let several = plan.several.then(|| several(scenario, plan, &rules));
     let (burst, depth): (Arc<[u8]>, _) =
         (request.repeat(scenario.depth).into_bytes().into(), scenario.depth);
@@ -197,9 +237,13 @@ fn play_drawn<P: Spoken, G: Program>(
 ) -> Played {
     let listeners = Listeners::default();
     let peers = |thread| -> Box<dyn Peers> { Box::new(Drawn::new(scenario, thread, &listeners)) };
-    let tls = if scenario.tls { Setups::both() } else { Setups::default() };
+    let tls = tls_of(scenario);
     let cast = Cast { protocol: &protocol, program: &program, peers: &peers, tls };
     play_as(scenario, trace, &cast)
+}
+
+fn tls_of(scenario: &Scenario) -> Setups {
+    if scenario.tls { Setups::both() } else { Setups::default() }
 }
 
 /// Plays a scenario with another protocol and other peers than the scenario names.

@@ -1,10 +1,14 @@
 //! What a run plays, as a plain value: it can be drawn from a seed, printed, and written down as a test of its own.
 
+mod http2;
+
 use std::fmt;
 use std::sync::Arc;
 
 use trueload_load::{Load, Stop};
 use trueload_wire::shootout::Dialect;
+
+pub use http2::{Http2Manner, Http2Plan, Http2Trick, Leave};
 
 /// Bytes of the longest request, or its answer, that counts for how long an exchange may take.
 const MESSAGE_BYTES: u64 = 128;
@@ -13,6 +17,8 @@ const MESSAGE_BYTES: u64 = 128;
 const OPENING_BYTES: u64 = 300;
 /// Bytes of a handshake of TLS that each side says, with its tickets, at most.
 const TLS_BYTES: u64 = 3_000;
+/// The body of a right answer.
+pub const BODY: &str = "hello";
 /// Nanoseconds in a microsecond.
 pub const US: u64 = 1_000;
 /// Nanoseconds in a millisecond.
@@ -104,6 +110,8 @@ impl Default for Scenario {
 pub enum Protocol {
     /// HTTP/1.1.
     Http(HttpPlan),
+    /// HTTP/2.
+    Http2(Http2Plan),
     /// TCP echo.
     Tcp {
         /// Bytes of a message.
@@ -247,6 +255,8 @@ pub struct Manner {
     pub keeps_open: bool,
     /// It forgets a connection that has been quiet for so long since its last answer, and resets it at the next request.
     pub forgets_ns: Option<u64>,
+    /// What it does if HTTP/2 is spoken; of the styles and tricks above, [`Style::body_bytes`] and the status are used then.
+    pub http2: Http2Manner,
 }
 
 impl Default for Manner {
@@ -259,6 +269,7 @@ impl Default for Manner {
             tricks: Vec::new(),
             keeps_open: false,
             forgets_ns: None,
+            http2: Http2Manner::default(),
         }
     }
 }
@@ -314,6 +325,14 @@ pub enum Style {
     LaterVersion,
     /// With this status, which is no success.
     Status(u16),
+}
+
+impl Style {
+    /// Bytes of an answer's body.
+    #[must_use]
+    pub fn body_bytes(self) -> usize {
+        if let Style::Large(bytes) = self { bytes } else { BODY.len() }
+    }
 }
 
 /// How a peer ends a connection.
@@ -401,7 +420,11 @@ impl Scenario {
                 let greeting = manner.greeting.is_none();
                 let accepted = manner.accept == Accept::Yes;
                 let tricks = manner.tricks.iter().all(|(_, trick)| trick.is_right(&self.protocol));
-                style && greeting && accepted && tricks
+                let http2 = match &self.protocol {
+                    Protocol::Http2(plan) => manner.http2.is_right(plan, self.depth),
+                    _ => true,
+                };
+                style && greeting && accepted && tricks && http2
             })
     }
 
@@ -443,6 +466,9 @@ impl Scenario {
             + kernel.late_ns
             + kernel.coalesce_ns
             + connections * (kernel.input_cost_ns + kernel.send_cost_ns) * 4;
+        if let Protocol::Http2(plan) = &self.protocol {
+            return secure_ns(self, turn_ns + way_ns) + plan.slowest_ns(self, turn_ns, way_ns);
+        }
         let piece = kernel.room.min(kernel.send_most).min(4096) as u64;
         let opening = match self.protocol {
             Protocol::Ws { .. } | Protocol::Broadcast { .. } => OPENING_BYTES,
@@ -454,4 +480,11 @@ impl Scenario {
         let delay_ns = peers.iter().map(|manner| manner.delay.most_ns).max().unwrap_or(0);
         depth * delay_ns + pieces * (way_ns + turn_ns) + 2 * reads * turn_ns
     }
+}
+
+/// How long a handshake of TLS takes, at most, if a piece of it takes so long.
+fn secure_ns(scenario: &Scenario, piece_ns: u64) -> u64 {
+    let kernel = &scenario.kernel;
+    let piece = kernel.room.min(kernel.send_most).min(kernel.read_most / 2 + 1) as u64;
+    if scenario.tls { (TLS_BYTES / piece + 2) * piece_ns } else { 0 }
 }

@@ -110,6 +110,15 @@ const TAMPERS: &[(&str, Tamper)] = &[
         backlog.note(0, 1, 1_000_000);
         played.front.done[0].done.meter.backlog = Some(backlog);
     }),
+    ("what is sent is as the protocol has it", |played| {
+        played.kernels[0].seen.mistake = Some("a stream too many".to_owned());
+    }),
+    ("an answer that counts was sent whole", |played| {
+        played.kernels[0].seen.whole = Some(19);
+    }),
+    ("a request is asked again once at most", |played| {
+        played.kernels[0].seen.repeats_most = 3;
+    }),
 ];
 
 fn take_meter(played: &mut Played) -> trueload_meter::Meter {

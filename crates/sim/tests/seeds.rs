@@ -2,7 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
-use trueload_sim::scenario::{Scenario, Style};
+use trueload_sim::scenario::{Protocol, Scenario, Style};
 use trueload_sim::{check, draw, run, run_twice};
 
 #[test]
@@ -50,6 +50,7 @@ fn the_seeds_draw_every_kind_of_run() {
     let count = |holds: &dyn Fn(&trueload_sim::scenario::Scenario) -> bool| {
         scenarios.iter().filter(|scenario| holds(scenario)).count()
     };
+    some("HTTP/2", count(&|scenario| matches!(scenario.protocol, Protocol::Http2(_))));
     some("right peers", count(&|scenario| scenario.is_fair()));
     some("threads", count(&|scenario| scenario.threads > 1));
     some("pipelining", count(&|scenario| scenario.depth > 1));

@@ -91,6 +91,12 @@ pub struct Seen {
     pub open_most: u32,
     /// Why the run was given up, if it was.
     pub stuck: Option<String>,
+    /// The first thing that the program did and its protocol forbids, as the peers saw it.
+    pub mistake: Option<String>,
+    /// Answers that the peers sent whole, where that is known.
+    pub whole: Option<u64>,
+    /// How often one request came to the peers of all threads, at most.
+    pub repeats_most: u32,
 }
 
 /// The kernel of one thread.
@@ -248,6 +254,9 @@ impl Kernel {
                 _ => {}
             }
         }
+        self.seen.mistake = self.peers.mistake();
+        self.seen.whole = self.peers.whole();
+        self.seen.repeats_most = self.peers.repeats_most();
     }
 
     fn batch(&mut self, program: &mut impl Program) {

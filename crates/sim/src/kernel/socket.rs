@@ -112,12 +112,10 @@ impl Socket {
         }
     }
 
-    /// When the request that began at this offset was handed over.
-    fn handed_ns(&mut self, start: u64) -> Option<u64> {
-        while self.handed.front().is_some_and(|(end, _)| *end <= start) {
-            self.handed.pop_front();
-        }
-        self.handed.front().map(|(_, at_ns)| *at_ns)
+    /// When the request that began at this offset was handed over. Answers may come in any order.
+    fn handed_ns(&self, start: u64) -> Option<u64> {
+        let nth = self.handed.partition_point(|(end, _)| *end <= start);
+        self.handed.get(nth).map(|(_, at_ns)| *at_ns)
     }
 
     /// So many bytes were read: when the requests were handed over whose answers are whole now.

@@ -1,10 +1,7 @@
 //! An HTTP/1.1 server: where requests end, and how answers look.
 
 use super::{Request, Speech};
-use crate::scenario::Style;
-
-/// The body of a right answer.
-pub(crate) const BODY: &str = "hello";
+use crate::scenario::{BODY, Style};
 
 #[derive(Debug)]
 pub(crate) struct Http {

@@ -6,6 +6,7 @@
 
 mod echo;
 mod http;
+mod http2;
 mod websocket;
 
 use std::cell::RefCell;
@@ -64,6 +65,7 @@ impl Language {
     fn of(scenario: &Scenario) -> Self {
         match &scenario.protocol {
             Protocol::Http(plan) => Language::Http(http::Http::new(plan.method == "HEAD")),
+            Protocol::Http2(_) => unreachable!("its peers are `DrawnHttp2`"),
             Protocol::Tcp { size, .. } | Protocol::Udp { size } => {
                 Language::Echo(echo::Echo::new(*size))
             }
@@ -91,15 +93,49 @@ impl Language {
     }
 }
 
+pub(crate) use http2::{DrawnHttp2, Numbers};
+
+/// Which manner each attempt of a thread meets: number `n`, over and over.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    scenario: Arc<Scenario>,
+    thread: u32,
+    attempts: usize,
+}
+
+impl Turns {
+    fn new(scenario: &Arc<Scenario>, thread: u32) -> Self {
+        Turns { scenario: Arc::clone(scenario), thread, attempts: 0 }
+    }
+
+    /// The manner of the next, which may become the connection of this number, and its chance.
+    fn next(&mut self, index: u32) -> (Manner, Chance) {
+        let manners = &self.scenario.peers;
+        let manner = manners[self.attempts % manners.len()].clone();
+        self.attempts += 1;
+        let number = u64::from(self.thread) << 32 | u64::from(index);
+        (manner, Chance::part(self.scenario.seed ^ 0x5eed, number))
+    }
+}
+
+impl End {
+    /// What a peer does then.
+    fn act(self) -> Option<What> {
+        match self {
+            End::Fin => Some(What::Fin),
+            End::Reset => Some(What::Reset),
+            End::Silence => None,
+        }
+    }
+}
+
 /// The thread and the number of every connection that receives broadcasts, over all threads.
 pub(crate) type Listeners = Rc<RefCell<BTreeSet<(u32, u32)>>>;
 
 /// The peers that a scenario describes: attempt `n` of a thread meets number `n`, over and over.
 #[derive(Debug)]
 pub(crate) struct Drawn {
-    scenario: Arc<Scenario>,
-    thread: u32,
-    attempts: usize,
+    turns: Turns,
     /// By the connection's number.
     peers: BTreeMap<u32, Peer>,
     listeners: Listeners,
@@ -110,9 +146,7 @@ pub(crate) struct Drawn {
 impl Drawn {
     pub(crate) fn new(scenario: &Arc<Scenario>, thread: u32, listeners: &Listeners) -> Self {
         Drawn {
-            scenario: Arc::clone(scenario),
-            thread,
-            attempts: 0,
+            turns: Turns::new(scenario, thread),
             peers: BTreeMap::new(),
             listeners: Rc::clone(listeners),
             mail: Vec::new(),
@@ -122,7 +156,7 @@ impl Drawn {
     /// A peer has heard something: what it does on all is done on each that listens now.
     fn heard(&mut self, index: u32, acts: &mut Vec<Act>) {
         let listens = self.peers.get(&index).is_some_and(Peer::listens);
-        let key = (self.thread, index);
+        let key = (self.turns.thread, index);
         match listens {
             true => self.listeners.borrow_mut().insert(key),
             false => self.listeners.borrow_mut().remove(&key),
@@ -137,7 +171,7 @@ impl Drawn {
             }
             for (thread, on) in self.listeners.borrow().iter() {
                 let act = Act { on: *on, ..act.clone() };
-                match *thread == self.thread {
+                match *thread == self.turns.thread {
                     true => acts.push(act),
                     false => self.mail.push((*thread, act)),
                 }
@@ -148,13 +182,9 @@ impl Drawn {
 
 impl Peers for Drawn {
     fn attempt(&mut self, index: u32) -> Accept {
-        let manners = &self.scenario.peers;
-        let manner = manners[self.attempts % manners.len()].clone();
-        self.attempts += 1;
+        let (manner, chance) = self.turns.next(index);
         let accept = manner.accept;
-        let number = u64::from(self.thread) << 32 | u64::from(index);
-        let chance = Chance::part(self.scenario.seed ^ 0x5eed, number);
-        self.peers.insert(index, Peer::new(&self.scenario, index, manner, chance));
+        self.peers.insert(index, Peer::new(&self.turns.scenario, index, manner, chance));
         accept
     }
 
@@ -179,7 +209,7 @@ impl Peers for Drawn {
     }
 
     fn gone(&mut self, index: u32) {
-        self.listeners.borrow_mut().remove(&(self.thread, index));
+        self.listeners.borrow_mut().remove(&(self.turns.thread, index));
     }
 
     fn mail(&mut self) -> Vec<(u32, Act)> {
@@ -308,12 +338,7 @@ impl Peer {
         if std::mem::replace(&mut self.over, true) {
             return;
         }
-        let what = match end {
-            End::Fin => What::Fin,
-            End::Reset => What::Reset,
-            End::Silence => return,
-        };
-        acts.push(self.act(after_ns, what));
+        acts.extend(end.act().map(|what| self.act(after_ns, what)));
     }
 
     fn right(&mut self, request: &Request, last: bool) -> Vec<u8> {

@@ -1,0 +1,39 @@
+//! What only peers see that know the requests of a connection apart, and how they end.
+
+use super::{each_phase, ensure};
+use crate::play::Played;
+use crate::scenario::{Protocol, Scenario};
+
+/// What a request is charged with for bytes that nobody asked for.
+pub(super) const VIOLATIONS: [&str; 4] = ["h2.protocol", "h2.frame_size", "h2.flow", "h2.goaway"];
+
+/// Neither more streams than the peer permits, nor more bytes than its windows have room for, nor anything else that it
+/// does not have to take.
+pub(super) fn what_is_sent_is_as_the_protocol_has_it(played: &mut Played) -> Result<(), String> {
+    let mistake = played.kernels.iter().find_map(|kernel| kernel.seen.mistake.clone());
+    mistake.map_or(Ok(()), Err)
+}
+
+/// Nothing counts as answered that no peer answered to the end.
+pub(super) fn an_answer_that_counts_was_sent_whole(played: &mut Played) -> Result<(), String> {
+    let whole: Option<u64> = played.kernels.iter().map(|kernel| kernel.seen.whole).sum();
+    let Some(whole) = whole else { return Ok(()) };
+    let mut answered = 0;
+    each_phase(played, |_, meter| {
+        answered += meter.statuses().map(|(_, count)| count).sum::<u64>();
+        ensure(answered <= whole, || format!("{answered} answers count, of {whole}"))
+    })
+}
+
+/// A request that was stale has one more chance, and no other.
+pub(super) fn a_request_is_asked_again_once_at_most(played: &mut Played) -> Result<(), String> {
+    let most = played.kernels.iter().map(|kernel| kernel.seen.repeats_most).max();
+    let most = most.unwrap_or(0);
+    ensure(most <= 2, || format!("a request came {most} times"))
+}
+
+/// Whether requests may have to wait for a stream.
+pub(super) fn waits(scenario: &Scenario) -> bool {
+    let permits = |manner: &crate::scenario::Manner| manner.http2.permits(scenario.depth);
+    matches!(scenario.protocol, Protocol::Http2(_)) && !scenario.peers.iter().all(permits)
+}

@@ -1,0 +1,324 @@
+//! A server of HTTP/2 on one connection, as a pure state machine: bytes and a time in, what it does and when out.
+//!
+//! How it works: the [`Ear`] reads what comes and knows the windows of both sides. A request is answered in its own time,
+//! in pieces, as far as the client's windows go; what must not be is played by `tricks`.
+
+mod drawn;
+mod ear;
+mod say;
+mod tricks;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use trueload_wire::http2::frame::{
+    ErrorCode, write_goaway, write_ping, write_settings_ack, write_window_update,
+};
+use trueload_wire::http2::hpack::Encoder;
+use trueload_wire::http2::settings;
+
+use super::{Act, End, What};
+use crate::chance::Chance;
+use crate::scenario::{Leave, Manner};
+pub(crate) use drawn::{DrawnHttp2, Numbers};
+use ear::{Ear, Heard};
+
+/// A last stream above all.
+const ALL_STREAMS: u32 = (1 << 31) - 1;
+
+/// A part of an answer.
+#[derive(Clone, Debug)]
+enum Piece {
+    /// A header block, which may end the stream.
+    Fields(Vec<(String, String)>, bool),
+    /// A part of the body, which may end the stream.
+    Data(Vec<u8>, bool),
+    /// The end of the stream, with this code.
+    Reset(u32),
+}
+
+/// An answer that is under way.
+#[derive(Debug)]
+struct Answer {
+    pieces: VecDeque<Piece>,
+    /// With its last piece the right answer is whole.
+    right: bool,
+    /// Each byte so long after the one before.
+    every_ns: u64,
+}
+
+/// What is to be done at some time.
+#[derive(Clone, Debug)]
+enum Job {
+    Settings,
+    Change(usize),
+    Answer(u32),
+    /// The answer to a request that was late already.
+    Late(u32),
+    Enlarge(u32, u32),
+    NameLast,
+    End(End),
+}
+
+/// The peer of one connection.
+#[derive(Debug)]
+struct Http2 {
+    /// The connection's number.
+    index: u32,
+    manner: Manner,
+    chance: Chance,
+    /// Requests are HEAD: answers have no body.
+    head: bool,
+    /// Before TLS is set up it says nothing: it begins when it has heard something.
+    listens_first: bool,
+    ear: Ear,
+    encoder: Encoder,
+    jobs: BTreeMap<(u64, u64), Job>,
+    order: u64,
+    answers: BTreeMap<u32, Answer>,
+    /// Its SETTINGS are said; what has to be said behind them.
+    opened: bool,
+    owed: Vec<u8>,
+    /// Requests heard whole, answers said whole, and requests that were refused.
+    heard: u32,
+    whole: u64,
+    refused: u64,
+    /// The last stream that it permits, once it has named one.
+    last: Option<u32>,
+    /// When all that it has to say so far is said.
+    busy_until_ns: u64,
+    answered: bool,
+    /// It says nothing any more.
+    over: bool,
+    reading_paused: bool,
+}
+
+impl Http2 {
+    fn new(
+        index: u32,
+        (manner, chance): (Manner, Chance),
+        method: &'static str,
+        tls: bool,
+    ) -> Self {
+        Http2 {
+            index,
+            listens_first: tls,
+            manner,
+            chance,
+            head: method == "HEAD",
+            ear: Ear::new(method),
+            encoder: Encoder::new(4096),
+            jobs: BTreeMap::new(),
+            order: 0,
+            answers: BTreeMap::new(),
+            opened: false,
+            owed: Vec::new(),
+            heard: 0,
+            whole: 0,
+            refused: 0,
+            last: None,
+            busy_until_ns: 0,
+            answered: false,
+            over: false,
+            reading_paused: false,
+        }
+    }
+
+    /// The connection is there.
+    fn connected(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
+        self.busy_until_ns = at_ns;
+        let http2 = self.manner.http2.clone();
+        if let Some((bytes, end)) = http2.greeting {
+            self.say(at_ns, bytes.0.to_vec(), None, acts);
+            return self.end(at_ns, end, acts);
+        }
+        if !self.listens_first {
+            self.begin(at_ns, acts);
+        }
+    }
+
+    /// Its own SETTINGS, and their changes, are due from here on.
+    fn begin(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
+        let http2 = self.manner.http2.clone();
+        self.later(at_ns + http2.settings_ns, Job::Settings, acts);
+        for (nth, (after_ns, _)) in http2.changes.iter().enumerate() {
+            let at_ns = at_ns + http2.settings_ns + after_ns;
+            self.later(at_ns, Job::Change(nth), acts);
+        }
+    }
+
+    /// Bytes have come.
+    fn hear(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+        if std::mem::take(&mut self.listens_first) {
+            self.begin(at_ns, acts);
+        }
+        let quiet_ns = at_ns.saturating_sub(self.busy_until_ns);
+        if self.answered && self.manner.forgets_ns.is_some_and(|most_ns| quiet_ns >= most_ns) {
+            self.end(at_ns, End::Reset, acts);
+        }
+        let mut heard = Vec::new();
+        self.ear.hear(bytes, &mut heard);
+        for one in heard {
+            self.heard(one, at_ns, acts);
+        }
+        self.pump(at_ns, acts);
+    }
+
+    fn heard(&mut self, heard: Heard, at_ns: u64, acts: &mut Vec<Act>) {
+        match heard {
+            Heard::Request(stream) => self.request(stream, at_ns, acts),
+            Heard::Data { stream, len } => {
+                if let Some(after_ns) = self.manner.http2.opens_windows_ns.filter(|_| len > 0) {
+                    self.later(at_ns + after_ns, Job::Enlarge(stream, len), acts);
+                }
+            }
+            Heard::Changed => {}
+            Heard::Settings => write_settings_ack(&mut self.owed),
+            Heard::Ping(payload) => write_ping(&mut self.owed, payload, true),
+        }
+    }
+
+    /// A request is whole.
+    fn request(&mut self, stream: u32, at_ns: u64, acts: &mut Vec<Act>) {
+        if self.last.is_some_and(|last| stream > last) {
+            return;
+        }
+        let delay = self.manner.delay;
+        let delay_ns = self.chance.between(delay.least_ns, delay.most_ns);
+        self.later(at_ns + delay_ns, Job::Answer(stream), acts);
+        self.heard += 1;
+        let Some(leave) = self.manner.http2.leaves.filter(|leave| leave.after == self.heard) else {
+            return;
+        };
+        match leave.warns_ns {
+            None => self.name_last(at_ns, stream, ErrorCode::NoError, acts),
+            Some(after_ns) => {
+                let mut bytes = Vec::new();
+                write_goaway(&mut bytes, ALL_STREAMS, ErrorCode::NoError, "");
+                self.say(at_ns, bytes, None, acts);
+                if after_ns < u64::MAX {
+                    self.later(at_ns + after_ns, Job::NameLast, acts);
+                }
+            }
+        }
+    }
+
+    /// GOAWAY: no stream behind the last one is answered.
+    fn name_last(&mut self, at_ns: u64, last: u32, code: ErrorCode, acts: &mut Vec<Act>) {
+        let mut bytes = Vec::new();
+        write_goaway(&mut bytes, last, code, "");
+        self.say(at_ns, bytes, None, acts);
+        self.last = Some(last);
+        self.answers.retain(|stream, _| *stream <= last);
+        self.ear.streams.retain(|stream, _| *stream <= last);
+    }
+
+    /// The time has come for which it asked.
+    fn go_on(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
+        while let Some(first) = self.jobs.first_entry().filter(|first| first.key().0 <= at_ns) {
+            let job = first.remove();
+            if !self.over {
+                self.run(job, at_ns, acts);
+            }
+        }
+        self.pump(at_ns, acts);
+    }
+
+    fn run(&mut self, job: Job, at_ns: u64, acts: &mut Vec<Act>) {
+        match job {
+            Job::Settings => {
+                self.say_settings(at_ns, &self.manner.http2.settings.clone(), acts);
+                self.opened = true;
+            }
+            Job::Change(nth) => {
+                self.say_settings(at_ns, &self.manner.http2.changes[nth].1.clone(), acts);
+            }
+            Job::Answer(stream) => self.answer(stream, at_ns, acts),
+            Job::Late(stream) => self.answer_rightly(stream),
+            Job::Enlarge(stream, by) => {
+                let mut bytes = Vec::new();
+                write_window_update(&mut bytes, 0, by);
+                self.ear.enlarge(0, by);
+                if self.ear.uploads(stream) {
+                    write_window_update(&mut bytes, stream, by);
+                    self.ear.enlarge(stream, by);
+                }
+                self.say(at_ns, bytes, None, acts);
+            }
+            Job::NameLast => self.name_last(at_ns, self.ear.last, ErrorCode::NoError, acts),
+            Job::End(end) => self.end(at_ns, end, acts),
+        }
+    }
+
+    fn say_settings(&mut self, at_ns: u64, parameters: &[(u16, u32)], acts: &mut Vec<Act>) {
+        let mut bytes = Vec::new();
+        settings::write(&mut bytes, parameters);
+        self.ear.announce(parameters);
+        self.say(at_ns, bytes, None, acts);
+    }
+
+    /// It is time to answer a request.
+    fn answer(&mut self, stream: u32, at_ns: u64, acts: &mut Vec<Act>) {
+        if !self.ear.streams.contains_key(&stream) {
+            return;
+        }
+        // The first stream has the number 1; what the client opened and did not finish is counted, too.
+        let number = stream / 2;
+        let tricks = &self.manner.http2.tricks;
+        match tricks.iter().find(|(at, _)| *at == number).map(|(_, trick)| trick.clone()) {
+            Some(trick) => self.play(&trick, stream, at_ns, acts),
+            None => self.answer_rightly(stream),
+        }
+    }
+
+    /// Begins the right answer.
+    fn answer_rightly(&mut self, stream: u32) {
+        let pieces = self.pieces();
+        self.answers.insert(stream, Answer { pieces, right: true, every_ns: 0 });
+    }
+
+    /// The client has ended: so does this one, behind what it has said.
+    fn ended(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
+        if !self.manner.keeps_open {
+            self.end(at_ns, End::Fin, acts);
+        }
+    }
+
+    /// All that it permits is answered: the connection ends.
+    fn leave(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
+        let Some(Leave { ends_ns: Some(after_ns), .. }) = self.manner.http2.leaves else { return };
+        let Some(last) = self.last else { return };
+        if self.ear.streams.keys().all(|stream| *stream > last) {
+            self.manner.http2.leaves = None;
+            self.later(at_ns.max(self.busy_until_ns) + after_ns, Job::End(End::Fin), acts);
+        }
+    }
+
+    /// Requests that it has to answer.
+    fn permitted(&self) -> u64 {
+        let last = self.last.map_or(u64::MAX, |last| u64::from(last).div_ceil(2));
+        self.ear.opened.min(last) - self.refused
+    }
+
+    fn later(&mut self, at_ns: u64, job: Job, acts: &mut Vec<Act>) {
+        self.order += 1;
+        self.jobs.insert((at_ns, self.order), job);
+        acts.push(Act { on: self.index, at_ns, what: What::GoOn });
+    }
+
+    /// Says bytes, behind all that it has said.
+    fn say(&mut self, at_ns: u64, bytes: Vec<u8>, answered: Option<u64>, acts: &mut Vec<Act>) {
+        if !self.over && !bytes.is_empty() {
+            self.busy_until_ns = self.busy_until_ns.max(at_ns);
+            let what = What::Say(bytes, answered);
+            acts.push(Act { on: self.index, at_ns: self.busy_until_ns, what });
+        }
+    }
+
+    fn end(&mut self, at_ns: u64, end: End, acts: &mut Vec<Act>) {
+        if std::mem::replace(&mut self.over, true) {
+            return;
+        }
+        let (on, at_ns) = (self.index, self.busy_until_ns.max(at_ns));
+        acts.extend(end.act().map(|what| Act { on, at_ns, what }));
+    }
+}

@@ -1,0 +1,234 @@
+//! What a server of HTTP/2 says: right answers in all their forms, as far as the client's windows go.
+
+use std::collections::VecDeque;
+
+use trueload_wire::http2::frame::{Header, Kind, flags, write_block, write_data, write_ping};
+use trueload_wire::http2::hpack::Indexing;
+
+use super::{Act, Http2, Piece};
+use crate::scenario::{BODY, Style};
+
+/// A flow-controlled frame has no more.
+const FRAME_BYTES_MOST: i64 = 16_384;
+
+impl Http2 {
+    /// The right answer, in pieces: one of the forms that it may have.
+    pub(super) fn pieces(&mut self) -> VecDeque<Piece> {
+        let varied = self.manner.http2.varied;
+        let status = if let Style::Status(status) = self.manner.style { status } else { 200 };
+        let body = match self.manner.style {
+            Style::Large(bytes) => "y".repeat(bytes),
+            _ => BODY.to_owned(),
+        };
+        let chance = &mut self.chance;
+        let field = |name: &str, value: String| (name.to_owned(), value);
+        let mut fields = vec![field(":status", status.to_string())];
+        if !(varied && chance.one_in(3)) {
+            fields.push(field("content-length", body.len().to_string()));
+        }
+        if varied && chance.one_in(3) {
+            fields.push(field("date", format!("it is {}", chance.below(100))));
+        }
+        let mut pieces = VecDeque::new();
+        if varied && chance.one_in(6) {
+            pieces.push_back(Piece::Fields(vec![field(":status", "103".to_owned())], false));
+        }
+        if self.head {
+            pieces.push_back(Piece::Fields(fields, true));
+            return pieces;
+        }
+        pieces.push_back(Piece::Fields(fields, false));
+        let trailers = varied && chance.one_in(6);
+        let mut rest = body.as_bytes();
+        while varied && chance.one_in(2) {
+            let (part, behind) = rest.split_at(chance.below(rest.len() as u64 + 1) as usize);
+            pieces.push_back(Piece::Data(part.to_vec(), false));
+            rest = behind;
+        }
+        let alone = varied && chance.one_in(6);
+        pieces.push_back(Piece::Data(rest.to_vec(), !trailers && !alone));
+        if trailers {
+            pieces.push_back(Piece::Fields(vec![field("x-sum", "1".to_owned())], true));
+        } else if alone {
+            pieces.push_back(Piece::Data(Vec::new(), true));
+        }
+        pieces
+    }
+
+    /// Says what can be said now.
+    pub(super) fn pump(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
+        if !self.opened || self.over {
+            return;
+        }
+        let owed = std::mem::take(&mut self.owed);
+        self.say(at_ns, owed, None, acts);
+        let open = &self.ear.streams;
+        self.answers.retain(|stream, _| open.contains_key(stream));
+        let mut streams: Vec<u32> = self.answers.keys().copied().collect();
+        while !streams.is_empty() && !self.over {
+            // In their turns, or at random.
+            let nth =
+                if self.manner.http2.varied { self.chance.below(streams.len() as u64) } else { 0 };
+            let stream = streams[nth as usize];
+            if !self.go_on_with(stream, at_ns, acts) {
+                streams.swap_remove(nth as usize);
+                streams.sort_unstable();
+            }
+        }
+        self.leave(at_ns, acts);
+    }
+
+    /// Says the next piece of the answer of a stream; false if there is none, or no room for it.
+    fn go_on_with(&mut self, stream: u32, at_ns: u64, acts: &mut Vec<Act>) -> bool {
+        let Some(mut answer) = self.answers.remove(&stream) else { return false };
+        let Some(piece) = answer.pieces.pop_front() else { return false };
+        let mut bytes = Vec::new();
+        if self.manner.http2.varied && self.chance.one_in(16) {
+            self.write_beside(&mut bytes);
+        }
+        let ended = match piece {
+            Piece::Fields(fields, end) => {
+                self.write_fields(stream, &fields, end, &mut bytes);
+                end
+            }
+            Piece::Data(body, end) => {
+                let left = self.write_body(stream, body, end, &mut bytes);
+                if let Some(left) = left {
+                    let moved = !bytes.is_empty();
+                    answer.pieces.push_front(Piece::Data(left, end));
+                    self.answers.insert(stream, answer);
+                    self.say(at_ns, bytes, None, acts);
+                    return moved;
+                }
+                end
+            }
+            Piece::Reset(code) => {
+                frame(&mut bytes, 3, 0, stream, &code.to_be_bytes());
+                self.ear.end_answer(stream, true);
+                false
+            }
+        };
+        let start = if ended { self.ear.end_answer(stream, false) } else { None };
+        let whole = ended && answer.right;
+        if answer.every_ns > 0 {
+            self.dribble(at_ns, bytes, start, answer.every_ns, acts);
+        } else {
+            self.say(at_ns, bytes, start.filter(|_| whole), acts);
+        }
+        if ended {
+            self.whole += u64::from(whole);
+            self.answered |= whole;
+            return false;
+        }
+        self.answers.insert(stream, answer);
+        true
+    }
+
+    fn dribble(
+        &mut self,
+        at_ns: u64,
+        bytes: Vec<u8>,
+        start: Option<u64>,
+        every_ns: u64,
+        acts: &mut Vec<Act>,
+    ) {
+        let last = bytes.len().saturating_sub(1);
+        self.busy_until_ns = self.busy_until_ns.max(at_ns);
+        for (nth, byte) in bytes.into_iter().enumerate() {
+            self.busy_until_ns += every_ns;
+            self.say(at_ns, vec![byte], start.filter(|_| nth == last), acts);
+        }
+    }
+
+    /// A frame that means nothing for a request.
+    fn write_beside(&mut self, out: &mut Vec<u8>) {
+        match self.chance.below(3) {
+            0 => {
+                self.ear.pings += 1;
+                write_ping(out, *b"anything", false);
+            }
+            1 => frame(out, 2, 0, 5, &[0, 0, 0, 0, 9]),
+            _ => frame(out, 99, 255, 3, b"whatever"),
+        }
+    }
+
+    /// A header block, in one frame or in several.
+    pub(super) fn write_fields(
+        &mut self,
+        stream: u32,
+        fields: &[(String, String)],
+        end: bool,
+        out: &mut Vec<u8>,
+    ) {
+        let varied = self.manner.http2.varied;
+        let mut block = Vec::new();
+        self.encoder.begin_block(&mut block);
+        for (name, value) in fields {
+            let ways = [Indexing::Insert, Indexing::Without, Indexing::Never];
+            let indexing = if varied { self.chance.pick(&ways) } else { Indexing::Insert };
+            self.encoder.field(&mut block, name.as_bytes(), value.as_bytes(), indexing);
+        }
+        let end_stream = if end { flags::END_STREAM } else { 0 };
+        match self.chance.below(if varied { 6 } else { 1 }) {
+            1 => {
+                let least = block.len() as u64 / 20 + 1;
+                let part = self.chance.between(least, least + 9) as u32;
+                write_block(out, stream, &block, end, part);
+            }
+            2 => {
+                let padding = self.chance.below(30) as u8;
+                let padded = padded(&block, padding);
+                let flags = flags::PADDED | flags::END_HEADERS | end_stream;
+                frame(out, 1, flags, stream, &padded);
+            }
+            _ => write_block(out, stream, &block, end, FRAME_BYTES_MOST as u32),
+        }
+    }
+
+    /// A part of a body, as far as there is room; what is left.
+    fn write_body(
+        &mut self,
+        stream: u32,
+        body: Vec<u8>,
+        end: bool,
+        out: &mut Vec<u8>,
+    ) -> Option<Vec<u8>> {
+        let room = self.ear.room(stream).min(FRAME_BYTES_MOST);
+        let len = body.len() as i64;
+        let padding = if self.manner.http2.varied { self.chance.below(40) } else { 0 };
+        if padding > 20 && len + 1 + padding as i64 <= room {
+            let padded = padded(&body, padding as u8);
+            let end_stream = if end { flags::END_STREAM } else { 0 };
+            frame(out, 0, flags::PADDED | end_stream, stream, &padded);
+            self.ear.spend(stream, padded.len());
+            return None;
+        }
+        if len <= room.max(0) {
+            write_data(out, stream, &body, end);
+            self.ear.spend(stream, body.len());
+            return None;
+        }
+        if room > 0 {
+            let (part, left) = body.split_at(room as usize);
+            write_data(out, stream, part, false);
+            self.ear.spend(stream, part.len());
+            return Some(left.to_vec());
+        }
+        Some(body)
+    }
+}
+
+fn padded(bytes: &[u8], padding: u8) -> Vec<u8> {
+    let mut padded = vec![padding];
+    padded.extend_from_slice(bytes);
+    padded.resize(padded.len() + usize::from(padding), 0);
+    padded
+}
+
+/// Appends any frame.
+pub(super) fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
+    // Each type is written as it is.
+    let kind = Kind::Unknown(kind);
+    Header { len: payload.len() as u32, kind, flags, stream }.write(out);
+    out.extend_from_slice(payload);
+}
