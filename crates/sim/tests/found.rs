@@ -7,7 +7,8 @@ use std::sync::Arc;
 use trueload_load::{Arrivals, Load, Stage, Stop};
 use trueload_sim::check;
 use trueload_sim::scenario::{
-    Bytes, Delay, HttpPlan, KernelPlan, MS, Manner, PhasePlan, Protocol, S, Scenario, Trick,
+    Bytes, Delay, Http2Manner, Http2Plan, HttpPlan, KernelPlan, MS, Manner, PhasePlan, Protocol, S,
+    Scenario, Trick,
 };
 use trueload_wire::shootout::Dialect;
 
@@ -186,4 +187,30 @@ fn a_place_that_no_request_may_take_is_not_taken_off_what_is_permitted() {
             ..Scenario::default()
         });
     }
+}
+
+// Found by an overflow: a stream that waited for the connection's window, and whose own SETTINGS closed and opened again,
+// stood in the queue of those with something to send twice, and was counted as done twice.
+#[test]
+fn an_upload_whose_window_is_closed_while_it_waits_for_the_connection_is_sent_once() {
+    let http = HttpPlan { method: "POST", several: false, expect_body: true };
+    let (body_bytes, window, connection_window) = (70_000, 65_535, 65_535);
+    let plan = Http2Plan { http, body_bytes, window, connection_window };
+    let changes = (0..20).map(|nth: u64| {
+        let window = if nth.is_multiple_of(2) { 0 } else { 100_000 };
+        (nth * MS / 4, vec![(4, window)])
+    });
+    let http2 = Http2Manner {
+        settings: vec![(4, 100_000)],
+        changes: changes.collect(),
+        opens_windows_ns: Some(MS),
+        ..Http2Manner::default()
+    };
+    every_law_holds(&Scenario {
+        protocol: Protocol::Http2(plan),
+        depth: 3,
+        phases: vec![closed(Stop::Requests(20))],
+        peers: vec![Manner { http2, ..Manner::default() }],
+        ..Scenario::default()
+    });
 }

@@ -66,6 +66,21 @@ fn our_windows_are_enlarged_when_half_of_them_is_used_and_only_where_more_may_co
     assert!(play.frames().contains(&"WINDOW 0 32851".to_owned()));
 }
 
+// The stream waited for the connection's window, and then once more for its own.
+#[test]
+fn a_body_whose_window_is_closed_and_opened_again_is_sent_once() {
+    let body = [b'x'; 70_000];
+    let mut play = Play::with(1, idempotent(), Some(&body), &[(4, 100_000)]);
+    play.frames();
+    let again = peer().settings(&[(4, 0)]).settings(&[(4, 100_000)]);
+    play.hear(again.window(0, 10_000));
+    let rest = ["SETTINGS ack", "SETTINGS ack", "DATA 1 4465 end"];
+    assert_eq!(play.frames(), rest, "65,535 bytes went before");
+    play.hear(peer().answer(1));
+    assert_eq!(play.endings, [(0, Ending::Ok)]);
+    assert!(!play.client.waits_to_write());
+}
+
 #[test]
 fn data_beyond_a_window_breaks_the_connection() {
     for (windows, lens, sentence) in [

@@ -116,7 +116,9 @@ impl<T: Copy> Client<T> {
         bytes_most: usize,
         out: &mut Vec<u8>,
     ) {
-        let Some(stream) = self.streams.get_mut(nth) else { return };
+        // A window that SETTINGS closed and opened again has its stream in the queue twice.
+        let uploading = self.streams.get_mut(nth).filter(|stream| stream.unsent > 0);
+        let Some(stream) = uploading else { return };
         while stream.unsent > 0 && stream.send.room() > 0 {
             let room = stream.send.room().min(self.flow.send.room());
             if room == 0 || out.len() >= bytes_most {
