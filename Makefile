@@ -65,7 +65,8 @@ demo: $(INSTALLED) ## compare real HTTP servers on this machine, in a few minute
 .PHONY: test
 test: ## every check and every test
 	$(MAKE) --jobs=2 --output-sync=target setup lint docs built-tests
-	cargo test --workspace --locked --quiet
+	cargo test --workspace --exclude trueload-sim --locked --quiet
+	cargo test --profile sim --package trueload-sim --locked --quiet
 	$(MAKE) simulate SEEDS=20000
 	$(BIN)/pytest -m "not hosts and not strict"
 	$(MAKE) test-strict
@@ -94,8 +95,9 @@ lint-rust: $(RUN_LOCKED)
 # Not beside clippy: they share a folder, and one would wait for the other.
 .PHONY: built-tests
 built-tests: lint-rust
-	cargo test --workspace --locked --quiet --no-run
+	cargo test --workspace --exclude trueload-sim --locked --quiet --no-run
 	cargo build --profile sim --locked --quiet --package trueload-sim
+	cargo test --profile sim --package trueload-sim --locked --quiet --no-run
 
 .PHONY: lint-python
 lint-python: $(DEV_LOCKED)

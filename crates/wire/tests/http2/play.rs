@@ -95,11 +95,17 @@ impl Play {
     }
 
     pub(crate) fn deliver(&mut self, bytes: &[u8]) -> Disposition {
+        self.take_in(bytes);
+        self.write();
+        self.link
+    }
+
+    /// More is to come before the client writes anything.
+    pub(crate) fn take_in(&mut self, bytes: &[u8]) -> Disposition {
         let Play { client, outcomes, said, rules, now_ns, .. } = self;
         self.link =
             client.handle_input(*now_ns, bytes, rules, said, &mut |heard| outcomes.push(heard));
         self.take_over();
-        self.write();
         self.link
     }
 

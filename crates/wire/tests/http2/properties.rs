@@ -66,7 +66,6 @@ fn said() -> impl Strategy<Value = Said> {
         1 => (1..7u16, 0..9u32).prop_map(|(parameter, value)| Said::Settings(parameter, value)),
         1 => (0..50u32).prop_map(Said::Goaway),
         1 => any::<bool>().prop_map(Said::Ping),
-        1 => Just(Said::Pong),
         1 => (any::<u8>(), any::<u8>(), 0..50u32, prop::collection::vec(any::<u8>(), 0..20))
             .prop_map(|(kind, flags, stream, payload)| Said::Any(kind, flags, stream, payload)),
     ]
@@ -82,6 +81,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0usize..24).prop_map(Step::TimeOut),
         6 => (prop::collection::vec(said(), 1..6), changes, any::<prop::sample::Index>())
             .prop_map(|(said, changes, cut)| Step::Say(said, changes, cut)),
+        // Alone: a client that hears a part of an input may have sent the PING that the rest acknowledges.
+        1 => any::<prop::sample::Index>().prop_map(|cut| Step::Say(vec![Said::Pong], vec![], cut)),
     ];
     prop::collection::vec(step, 1..60)
 }
@@ -112,13 +113,11 @@ fn play(steps: &[Step], uploads: bool, cut: bool) -> (Play, usize) {
                     bytes[place] ^= change;
                 }
                 let at = if cut { at.index(bytes.len()) } else { bytes.len() };
-                let mut link = play.deliver(&bytes[..at]);
-                if !over(link) && at < bytes.len() {
-                    link = play.deliver(&bytes[at..]);
-                }
-                if over(link) {
+                // Between the parts no stream is begun: what is said of one that is not is a mistake.
+                if over(play.take_in(&bytes[..at])) || over(play.take_in(&bytes[at..])) {
                     break;
                 }
+                play.write();
             }
         }
         assert_eq!(play.client.outstanding(), asked - play.endings.len());

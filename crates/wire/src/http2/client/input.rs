@@ -291,7 +291,7 @@ impl<T: Copy> Client<T> {
                 Some(left) => stream.left = left,
                 None => {
                     let longer = (Ending::Framing, "a body longer than its content-length");
-                    self.malformed(number, longer, end_stream, reading);
+                    self.bad_data(number, longer, reading);
                     return Ok(());
                 }
             }
@@ -337,9 +337,21 @@ impl<T: Copy> Client<T> {
             self.idle_frames = 0;
         }
         if early {
-            self.malformed(number, (Ending::H2Stream, "DATA before HEADERS"), end_stream, reading);
+            self.bad_data(number, (Ending::H2Stream, "DATA before HEADERS"), reading);
         }
         Ok(())
+    }
+
+    /// DATA is not as it should be. Whether the frame is the last of its stream is known only once all of it has come: so
+    /// that splits change nothing, the stream is reset even then.
+    #[cold]
+    fn bad_data<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
+        &mut self,
+        stream: u32,
+        why: Malformed,
+        reading: &mut Reading<'_, R, F>,
+    ) {
+        self.malformed(stream, why, false, reading);
     }
 }
 
