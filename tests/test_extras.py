@@ -12,7 +12,7 @@ from trueload.store.runs import Store
 
 OF_EXTRAS = (
     *("altair", "jinja2", "vl_convert", "prometheus_client", "opentelemetry", "requests", "ray"),
-    *("grpc", "pandas", "polars", "pyarrow", "numpy", "scipy", "hdrh", "setuptools"),
+    *("grpc", "pandas", "polars", "pyarrow", "numpy", "scipy", "hdrh", "setuptools", "h2"),
 )
 HIDING = """
 import sys
@@ -55,6 +55,7 @@ PARQUET = ("runs", "export", "last", "--format", "parquet", "-o", "rows")
         (REPORT, "jinja2", "a report or chart needs", "report"),
         (REPORT, "vl_convert", "a report or chart needs", "report"),
         (PARQUET, "pyarrow", "Parquet needs", "parquet"),
+        (("suite", "run", "http2-servers"), "h2", "a contract over HTTP/2 needs", "http2"),
     ],
     ids=lambda value: "" if isinstance(value, tuple) else value,
 )

@@ -35,7 +35,7 @@ from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physica
 from trueload.runner.hosts import LocalHost
 from trueload.runner.process import substitute
 from trueload.runner.trials import Failed, Setting, Started, sweep, with_subject
-from trueload.runner.verify import ask, over, verify
+from trueload.runner.verify import ask, over, require_library, verify
 from trueload.runner.verify_client import verify_client
 from trueload.runner.verify_echo import ask_echo
 from trueload.runner.verify_shootout import ask_message
@@ -264,6 +264,7 @@ def _checked_client(
 def _contract_of(subject: Subject, name: str) -> AnyContract | ClientContract:
     """A contract, as that subject keeps it."""
     contract = load_contract(find_folder("contracts"), name)
+    require_library(contract)
     if isinstance(contract, ClientContract):
         return contract
     return as_spoken(contract, subject.manifest.path, subject.manifest.dialect)

@@ -48,6 +48,7 @@ from trueload.request.redact import redact_command
 from trueload.runner.build import manifest_digest
 from trueload.runner.files import check_files, hard_limit
 from trueload.runner.trials import Searched, sweep
+from trueload.runner.verify import require_library
 from trueload.store.runs import Run, Store, StoreError
 from trueload.subjects.contracts import AnyContract, load_contract
 from trueload.subjects.manifest import Cores, Subject, parse_selects
@@ -330,7 +331,8 @@ def _about(suite: str) -> dict[str, str]:
 
 
 def _contract(name: str, *, clients: bool) -> AnyContract | ClientContract:
-    """The contract of a suite of clients or of servers. Raises ``UserError`` for the other."""
+    """The contract of a suite of clients or of servers. Raises ``UserError`` for the other, and
+    for one that takes what is not installed."""
     contract = load_contract(find_folder("contracts"), name)
     if isinstance(contract, ClientContract) != clients:
         has, needs = ("clients", "servers") if not clients else ("servers", "clients")
@@ -338,6 +340,7 @@ def _contract(name: str, *, clients: bool) -> AnyContract | ClientContract:
             f"the contract {name!r} is one of {has}, and the suite measures {needs}",
             "give the suite [clients] with its wait, or leave that away",
         )
+    require_library(contract)
     return contract
 
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import h11
 
 from trueload.closing import Closing
+from trueload.extras import require
 from trueload.runner.verify_echo import ask_echo, verify_echo
-from trueload.runner.verify_http2 import Http2Error, Http2Talk
 from trueload.runner.verify_shootout import ask_message, verify_shootout
 from trueload.subjects.contracts import (
     AnyContract,
@@ -59,6 +59,12 @@ PLAIN = Over()
 def over(contract: AnyContract, *, tls: bool) -> Over:
     """As the contract has it."""
     return Over(http2=isinstance(contract, Contract) and contract.http == "2", tls=tls)
+
+
+def require_library(contract: object) -> None:
+    """Raises ``UserError`` where what asks such a contract is not installed."""
+    if isinstance(contract, Contract) and contract.http == "2":
+        require("http2", "a contract over HTTP/2", "h2")
 
 
 def verify(
@@ -265,6 +271,9 @@ class _Http2Connection(_Connection):
 
     def __init__(self, address: tuple[str, int], means: Over) -> None:
         super().__init__(address, means)
+        # Its library is an extra.
+        from trueload.runner.verify_http2 import Http2Talk
+
         scheme = "https" if means.tls else "http"
         self.talk = Http2Talk(self.authority, scheme, self._send, self._read)
 
@@ -274,7 +283,7 @@ class _Http2Connection(_Connection):
     def receive(self, exchange: Exchange) -> Reply:
         try:
             return self.talk.reply(REPLY_BYTES_MAX)
-        except Http2Error as error:
+        except ConnectionError as error:
             raise PeerError(str(error)) from None
 
     def _request(self, exchange: Exchange) -> bytes:

@@ -20,7 +20,7 @@ import h2.exceptions
 from trueload.subjects.contracts import Exchange, Reply
 
 
-class Http2Error(Exception):
+class Http2Error(ConnectionError):
     """What the peer did instead of answering; one line."""
 
 
