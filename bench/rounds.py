@@ -34,7 +34,7 @@ TURN_EXTRA_S = 0.2
 
 @dataclass(frozen=True)
 class Cast:
-    """Who is there, and why the others are not."""
+    """The servers and generators that can be run here; `absent` says why the others cannot."""
 
     servers: Mapping[str, Server]
     tools: Mapping[str, Generator]

@@ -136,7 +136,7 @@ class Trap:
     connections: int = 2
     streams: int = 10
     timeout: str = "1s"
-    """Of ours; the others have none, or a long one."""
+    """What `trueload --timeout` is given; the other tools keep their own default."""
     over_http1: bool = False
     """The server takes no HTTP/2, over TLS."""
 
@@ -306,7 +306,7 @@ def read_k6(code: int, out: str, folder: Path) -> Outcome:
 
 
 def find_tools() -> tuple[list[Tool], list[str]]:
-    """Those that are installed, and for each that is not, why."""
+    """The tools that are installed, and for each other tool why it is left out."""
     found, absent = [], []
     if shutil.which("h2load"):
         found.append(Tool("h2load", h2load_command, read_h2load))

@@ -293,7 +293,7 @@ fn what_is_not_idempotent_is_not_asked_again() {
     }
 }
 
-/// Of a server that behaves so on every connection: requests that end well, and how those end that fail.
+/// Plays a server that behaves so on every connection: how many requests end well, and how the others fail.
 fn always(method: &'static str, manner: Http2Manner) -> Seen {
     let mut scenario = scenario(method, manner);
     scenario.peers.truncate(1);

@@ -326,7 +326,7 @@ def _spec(load: Load, layout: Layout, setting: Setting, started: Started) -> Tri
 
 
 def _tls(setting: Setting) -> Tls | None:
-    """Of a subject whose certificate was made by its build: nobody else vouches for it."""
+    """TLS without verification: the build of the subject made the certificate itself."""
     if not setting.tls:
         return None
     tls = Tls(server_name=setting.host, alpn=ALPN, trust="anybody")

@@ -114,7 +114,7 @@ def check_stale(record: Record) -> Finding:
         return not_applicable("no connection is kept (--close)")
     if counts.issued == 0:
         return not_applicable("no request was issued")
-    # Those that came back undone are in `goaway`.
+    # Requests that GOAWAY or REFUSED_STREAM gave back are judged by the check `goaway`.
     returned = record.http2.returned if record.http2 is not None else 0
     stale = max(0, counts.stale - returned)
     share = stale / counts.issued

@@ -35,7 +35,7 @@ WINDOWS: dict[str, str] = {
     "send_connection": "our bodies waited for the server's window of the connection",
     "send_stream": "our bodies waited for the server's window of their stream",
 }
-"""Who waited for whose window, by the field of `Waited`."""
+"""For each field of `Waited` that is about a window: who waited, and for whose window."""
 
 
 def check_protocol(record: Record) -> Finding:

@@ -31,9 +31,9 @@ pub struct Negotiated {
 /// Requests in flight on a connection, at most.
 #[derive(Clone, Copy, Debug)]
 pub struct InFlight {
-    /// Of HTTP/1.1.
+    /// On a connection that speaks HTTP/1.1.
     pub http1: usize,
-    /// Of HTTP/2.
+    /// On a connection that speaks HTTP/2.
     pub http2: usize,
 }
 

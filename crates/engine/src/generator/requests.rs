@@ -44,7 +44,7 @@ pub enum Text {
 }
 
 impl Text {
-    /// As it is over HTTP/1, if it goes over that.
+    /// The request in HTTP/1.1; none where only HTTP/2 is spoken.
     #[inline]
     pub(crate) fn http1(&self) -> Option<&Template> {
         match self {
@@ -53,7 +53,7 @@ impl Text {
         }
     }
 
-    /// As it is over HTTP/2, if it goes over that.
+    /// The request in HTTP/2; none where only HTTP/1.1 is spoken.
     #[inline]
     pub(crate) fn http2(&self) -> Option<&Http2Template> {
         match self {

@@ -13,7 +13,7 @@ use crate::http2::settings::Settings;
 pub struct Waits {
     /// Not sent yet, for whatever reason.
     pub queued: u64,
-    /// Of these: the peer permits no more streams.
+    /// The part of `queued` in which the peer permitted no more streams.
     pub stream: u64,
     /// A body of ours: the connection's window is used up.
     pub send_connection: u64,
@@ -112,9 +112,9 @@ pub struct Account {
     pub open_ns: u64,
     /// What requests waited for.
     pub waits_ns: Waits,
-    /// Of requests.
+    /// Header fields of requests.
     pub headers_out: HeaderBytes,
-    /// Of answers.
+    /// Header fields of answers.
     pub headers_in: HeaderBytes,
     /// None where no connection was asked anything.
     pub announced: Option<Announced>,
