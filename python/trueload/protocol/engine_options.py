@@ -23,7 +23,7 @@ from trueload.units import NS_PER_S, parse_rate
 
 CONNECT_RATE_PER_S = 5_000
 """Attempts to connect, by default: an accept queue that overflows would cost a second each."""
-COALESCE_NS = 50_000
+COALESCE_NS = 400_000
 """For so long answers may wait for each other where nothing else is said: less than a scheduler
 makes a thread wait now and then. The engine bounds it further by the mean service time."""
 PIPELINE_MAX = 10_000
@@ -74,8 +74,8 @@ class EngineOptions(ThreadOptions):
         int,
         Option(
             Unit("TIME", span_up_to(COALESCE_NS_MAX, "and answers would be late"), show_span),
-            "A busy thread that is woken for few answers of a closed loop at a time lets them"
-            " wait for each other, at most so long; 0 for not at all.",
+            "A thread that is busy, or has many requests on a connection, lets answers of a closed"
+            " loop wait for each other, at most so long; 0 for not at all.",
         ),
     ] = COALESCE_NS
     refill: Annotated[

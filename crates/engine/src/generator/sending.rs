@@ -9,7 +9,7 @@ use trueload_load::{Load, value_at};
 use trueload_wire::exchange::Exchange;
 
 use super::Generator;
-use super::coalescing::Wakings;
+use super::coalescing::{Under, Wakings};
 use super::phase::{BEAT_NS, Phase};
 use super::protocol::Protocol;
 use super::slot::{ConnectionState, NEVER, Tag};
@@ -218,7 +218,9 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         if net.can_coalesce() && self.config.coalesce_ns > 0 {
-            let coalescing = phase.coalescing(net, wakings, self.config.coalesce_ns);
+            let several = self.config.depth_used() > 1;
+            let under = Under { open: phase.open, several, most_ns: self.config.coalesce_ns };
+            let coalescing = phase.coalescing(net, wakings, under);
             net.coalesce(coalescing);
         }
         let Some(active) = phase.active_slots(now_ns) else { return };
@@ -298,9 +300,9 @@ impl Phase {
     }
 
     /// How answers are coalesced until the next heartbeat: under an open loop, and in turns, not at all.
-    fn coalescing(&mut self, net: &impl Net, wakings: Wakings, most_ns: u64) -> Coalescing {
+    fn coalescing(&mut self, net: &impl Net, wakings: Wakings, under: Under) -> Coalescing {
         match self.share.load {
-            Load::Closed { .. } => self.pacing.next(self.done(net, wakings), self.open, most_ns),
+            Load::Closed { .. } => self.pacing.next(self.done(net, wakings), under),
             Load::Open { .. } | Load::Turns { .. } => Coalescing::default(),
         }
     }
