@@ -23,6 +23,7 @@ from samples import (
     sparse_index,
     staged,
 )
+from trueload.protocol.load_options import Arrivals
 from trueload.protocol.plan import Backlog, Closed, Flow
 from trueload.record.schema import Check, Record, RecordPlan, Status, Warmup
 from trueload.stats import decode_histogram
@@ -222,10 +223,11 @@ class Queue:
     def __init__(self, per_s: float, seconds: float, warmup_s: float = 0.0) -> None:
         self.per_s, self.seconds, self.warmup_s = per_s, seconds, warmup_s
         self.chance = random.Random(5)
+        self.poisson = False
 
     def one_by_one(self, serve_s: Callable[[], float], poisson: bool = False) -> Record:
         """Requests wait for those before them."""
-        free_s, ended = -math.inf, []
+        self.poisson, free_s, ended = poisson, -math.inf, []
         for at_s in self._arrivals(poisson):
             free_s = max(at_s, free_s) + serve_s()
             ended.append((at_s, free_s))
@@ -255,12 +257,20 @@ class Queue:
             answered=tuple(answered),
             latency_sum_ns=tuple(sums),
         )
+        parts = [0] * 100
+        for _, end_s in requests:
+            if 0 <= end_s < self.seconds:
+                parts[int(end_s / self.seconds * 100)] += 1
         scheduled, good = sum(at_s >= 0 for at_s, _ in requests), good_record()
         window_ns = round(self.seconds * S)
+        window = staged((self.per_s, self.per_s))
+        arrivals: Arrivals = "poisson" if self.poisson else "constant"
+        load = window.load.model_copy(update={"arrivals": arrivals})
+        window = window.model_copy(update={"load": load})
         return good_record(
-            plan=good.plan.model_copy(update={"window": staged((self.per_s, self.per_s))}),
+            plan=good.plan.model_copy(update={"window": window}),
             counts=counts(scheduled=scheduled, issued=scheduled, ok=scheduled),
-            flow=flow(*[scheduled // 100] * 100, window_ns=window_ns, backlog=backlog),
+            flow=flow(*parts, window_ns=window_ns, backlog=backlog),
         )
 
 
@@ -281,6 +291,25 @@ def test_a_server_that_falls_behind_fails_with_what_it_carried(
     assert carried is not None, check
     assert 980 <= int(carried[1].replace(",", "")) <= 1000, check
     assert "a longer run would show more" in check.why
+
+
+@pytest.mark.parametrize(
+    ("per_s", "status"),
+    [(980, "pass"), (1000, "pass"), (1020, "warn"), (1040, "warn"), (1060, "fail")],
+)
+def test_a_queue_that_grows_slowly_is_told(per_s: float, status: str) -> None:
+    check = found(Queue(per_s, 2).one_by_one(every(1 / 990)), "backlog")
+    assert check.status == status, check
+
+
+def test_a_pause_at_the_end_is_no_queue_that_grows() -> None:
+    ends = Queue(1000, 5)
+    record = ends.at_once(lambda at_s: max(0.005, 5.005 - at_s) if at_s > 4.8 else 0.005)
+    check = found(record, "backlog")
+    assert check.status == "pass", check
+    assert record.flow is not None
+    assert record.flow.backlog is not None
+    assert record.flow.backlog.at_end > 0.02 * 5000
 
 
 @pytest.mark.parametrize("seconds", [0.5, 0.8, 1.2, 2, 5])

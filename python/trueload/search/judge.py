@@ -29,6 +29,8 @@ LOSS = "ledger: "
 """What the reason of a step begins with that lost or doubled deliveries decided."""
 EARLY_SHARE = 0.5
 """A p95 of receipts below so much of the deliveries' is told: it says little of those."""
+# A queue that grows, however slowly, would cross any limit in time: a warning is enough.
+GROWS = frozenset({"backlog"})
 # Checks that tell of our side: the generator, and the machine that it runs on.
 OURS = frozenset(name for name, check in CHECKS.items() if check.fault in ("generator", "machine"))
 # The checks of our side that only add to the times of answers; the service time shows by how much.
@@ -135,7 +137,9 @@ def judge_step(
         mostly = _mostly(record) if math.isinf(found.value) else ""
         why = f"{found.threshold.label} is {found.told()}{mostly}"
         return Judgement("exceeded", why, values)
-    for name, check in failed.items():
+    warned = (each for each in record.checks if each.status == "warn")
+    growing = {each.name: each for each in warned if each.name in GROWS}
+    for name, check in {**failed, **growing}.items():
         if name not in OURS:
             outcome: Outcome = "limited" if ours else "exceeded"
             return Judgement(outcome, ours or f"{name}: {check.why}", values)
