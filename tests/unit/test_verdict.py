@@ -281,10 +281,16 @@ CASES: dict[str, list[Case]] = {
         ("the generator is full", {"generator": generator(saturation=0.95)}, "fail",
          "the generator was the limit"),
         (
-            "the generator is full, the server nearly",
-            {"generator": generator(saturation=0.95), "server": server(saturation=0.899)},
+            "the generator is full, the server three quarters",
+            {"generator": generator(saturation=0.95), "server": server(saturation=0.749)},
             "fail",
             "the generator was the limit",
+        ),
+        (
+            "the generator is full, the server nearly",
+            {"generator": generator(saturation=0.95), "server": server(saturation=0.8)},
+            "bound",
+            "a lower bound, the server may carry 25 % more",
         ),
         (
             "both are full",

@@ -23,6 +23,8 @@ from trueload.verdict.throttling import STOOD_FAIL, STOOD_WARN, TURN_NS
 
 GENERATOR_FULL = 0.95  # beyond this a thread has no slack left: it times its own queue
 SERVER_FULL = 0.90  # a server as full as this would not have gone much faster
+# One with a quarter of its time to spare may carry a third more: a lower bound says much of it.
+SERVER_NEARLY_FULL = 0.75
 SERVER_BUSY = 0.80  # a server with a fifth of its time to spare was not at its limit
 LATE_SHARE = LITTLE_WARN  # of a client's wait: by as much its ceiling would be another
 HELD_WARN, HELD_FAIL = STOOD_WARN, STOOD_FAIL  # it is the same to stand still or to be held up
@@ -53,9 +55,12 @@ def check_generator_limit(record: Record) -> Finding:
             return Finding("warn", why, generator, GENERATOR_FULL)
         return not_applicable(f"{SERVER_UNKNOWN}; {busy}")
     both = f"{busy}, the server's for {format_share(server)}"
-    if generator >= GENERATOR_FULL and server < SERVER_FULL:
+    if generator >= GENERATOR_FULL and server < SERVER_NEARLY_FULL:
         # Its throughput is a lower bound, too, but its times are those of the generator's queue.
         return Finding("fail", f"{both}: the generator was the limit", generator, GENERATOR_FULL)
+    if generator >= GENERATOR_FULL and server < SERVER_FULL:
+        more = f"the server may carry {format_share(1 / server - 1)} more"
+        return Finding("bound", f"{both}: a lower bound, {more}", generator, GENERATOR_FULL)
     if generator >= SERVER_FULL and server >= SERVER_FULL:
         return Finding("bound", f"{both}: co-limited, a lower bound", generator, SERVER_FULL)
     return Finding("pass", both, generator, GENERATOR_FULL)
