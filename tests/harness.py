@@ -7,6 +7,7 @@ bounded. Tests reach these through the fixtures in ``conftest.py``.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -21,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from preloaded import OF_THE_INTERPRETER, Parent, Preloaded
 from trueload.protocol.client import ClientContract
 from trueload.subjects.contracts import AnyContract, load_contract
 
@@ -143,17 +145,16 @@ class Trueload:
     ) -> subprocess.Popen[str]:
         """Start a command and leave it running; it is killed when the test ends. ``prepare`` is
         done by its process, in a session of its own, before it is the command's."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "trueload", *map(str, args)],
-            env=self.env(env),
-            cwd=cwd or ROOT,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            text=True,
-            start_new_session=True,
-            preexec_fn=prepare,
-        )
+        words = list(map(str, args))
+        options: Any = {"env": self.env(env), "cwd": cwd or ROOT, "text": True}
+        options |= {"stdin": stdin, "stdout": stdout, "stderr": stderr}
+        process: subprocess.Popen[str]
+        if prepare is None and not any(name.startswith(OF_THE_INTERPRETER) for name in env or ()):
+            process = Preloaded(preloading(), words, **options)
+        else:
+            command = [sys.executable, "-m", "trueload", *words]
+            options |= {"start_new_session": True, "preexec_fn": prepare}
+            process = subprocess.Popen(command, **options)
         self._started.append(process)
         return process
 
@@ -200,6 +201,12 @@ def start_server(
             return Server(address, int(found[1]), process)
     kill_group(process)
     raise AssertionError(f"the reference server did not say where it listens: {said!r}")
+
+
+@functools.cache
+def preloading() -> Parent:
+    """What starts the commands of the tests of one worker process."""
+    return Parent()
 
 
 def kill_group(process: subprocess.Popen[str]) -> None:
