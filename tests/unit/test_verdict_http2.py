@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from report_samples import html, put_records
 from samples import PHASE, SLOTS, WINDOW_NS, connections, counts, good_record, plan, slots, staged
 from trueload.assemble.http2 import make_http2
 from trueload.engines.merge import merge_http2
@@ -16,6 +18,8 @@ from trueload.protocol.plan import Requests, Stage
 from trueload.record.http2 import Http2, Waited
 from trueload.record.schema import Check, Record, Status, Warmup
 from trueload.report.http2 import http2_lines
+from trueload.report.result import result_lines
+from trueload.store.runs import Store
 
 STREAMS = 10
 BROWSER = WindowsPlan(stream_window=6 * 2**20, connection_window=15 * 2**20)
@@ -254,3 +258,22 @@ def test_where_the_server_chooses_no_version_is_wrong_and_each_is_told(
     assert (protocol.status, protocol.why) == ("pass", f"{spoke}, as the server chose")
     assert by_name["streams"].status == streams
     assert dict(http2_lines(chosen))["versions"] == spoke
+
+
+def test_requests_are_sent_again_that_the_server_had_not_begun() -> None:
+    text = "\n".join(result_lines(record(spoken(), counts=counts(stale=12))))
+    assert "12 sent again, as the server had not begun them" in text
+
+
+def test_a_report_has_a_table_of_http2(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store.sqlite") as store:
+        run = put_records(store, [record(spoken(waited=waited(stream=0.25), resets=3))])
+        text = html(store, run)
+    assert "HTTP/2: streams, what requests waited for, headers" in text
+    for cell in ("100.0 in flight on average", "for a stream 25 %", "3 streams reset by us"):
+        assert f"<td>{cell}" in text, cell
+
+
+def test_a_report_of_other_protocols_has_none(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store.sqlite") as store:
+        assert "HTTP/2: streams" not in html(store, put_records(store, [good_record()]))

@@ -20,14 +20,18 @@ def http2_lines(record: Record) -> list[tuple[str, str]]:
     found = record.http2
     if found is None:
         return []
-    lines = [
-        ("versions", versions_text(found) if is_chosen(record) else ""),
+    lines = [("versions", versions_text(found) if is_chosen(record) else ""), *told(found)]
+    return [(label, text) for label, text in lines if text]
+
+
+def told(found: Http2) -> list[tuple[str, str]]:
+    """Always the same labels, without the version; an empty text where nothing is to be said."""
+    return [
         ("streams", _streams(found)),
         ("waits", waits_text(found)),
         ("headers", headers_text(found)),
         ("ended", _ended(found)),
     ]
-    return [(label, text) for label, text in lines if text]
 
 
 def _streams(found: Http2) -> str:

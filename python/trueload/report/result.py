@@ -297,14 +297,15 @@ def _warmup(record: Record) -> str:
     counts = record.warmup.counts
     if not (counts.failed or counts.cancelled):
         return ""
-    return ", ".join(part for part in (_outcomes(counts), _by_count(counts.failed)) if part)
+    outcomes = _outcomes(counts, record.http2 is not None)
+    return ", ".join(part for part in (outcomes, _by_count(counts.failed)) if part)
 
 
 def _requests(record: Record) -> str:
-    return _outcomes(record.counts)
+    return _outcomes(record.counts, record.http2 is not None)
 
 
-def _outcomes(counts: Counts) -> str:
+def _outcomes(counts: Counts, is_http2: bool) -> str:
     failed = figures.failed(counts)
     parts = [f"{format_count(counts.ok)} ok"]
     if failed and counts.issued:
@@ -312,15 +313,17 @@ def _outcomes(counts: Counts) -> str:
     for count, what in (
         (counts.cancelled, "open at the end"),
         (counts.unsent, "never sent"),
-        (counts.stale, _stale(counts)),
+        (counts.stale, _stale(counts, is_http2)),
     ):
         if count:
             parts.append(f"{format_count(count)} {what}")
     return ", ".join(parts)
 
 
-def _stale(counts: Counts) -> str:
-    what = "sent again after a stale connection"
+def _stale(counts: Counts, is_http2: bool) -> str:
+    # Over HTTP/2 a connection may go on, and the server says which requests it has not begun.
+    why = ", as the server had not begun them" if is_http2 else " after a stale connection"
+    what = f"sent again{why}"
     resets = counts.stale_resets
     return f"{what} ({format_count(resets)} by a reset)" if resets else what
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from trueload import stats
 from trueload.record import figures as of_record
+from trueload.record.http2 import Http2
 from trueload.record.schema import (
     Generator,
     Idle,
@@ -61,7 +62,7 @@ class Figures:
     `p50_ours_ms` and `p99_ours_ms` are the generator's own part, None where it is not known;
     `lower_bound`: it can carry at least so much;
     `cpu_share` is the subject's CPU time over the window, 1.0 for one CPU. `seq` is the stored row;
-    `pair` and `side` are those of a trial measured in pairs."""
+    `pair` and `side` are those of a trial measured in pairs; `http2` is None of other protocols."""
 
     record_id: str
     verdict: Verdict
@@ -88,6 +89,7 @@ class Figures:
     idle: Idle | None = None
     apachebench: ApacheBench | None = None
     client: ClientFigures | None = None
+    http2: Http2 | None = None
     seq: int = 0
     partial: bool = False
     pair: int | None = None
@@ -169,6 +171,7 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         carried=_carried(record, labels),
         idle=record.idle,
         client=client_figures(record),
+        http2=record.http2,
         seq=seq,
         partial=record.partial,
         pair=turn.pair if turn else None,
@@ -249,6 +252,7 @@ def together(some: Sequence[Figures]) -> Figures:
         ),
         idle=_idle_in_the_middle([each.idle for each in some if each.idle is not None]),
         apachebench=by_rate[(len(some) - 1) // 2].apachebench,
+        http2=by_rate[(len(some) - 1) // 2].http2,
         client=clients_together([each.client for each in some if each.client is not None]),
         **medians,  # type: ignore[arg-type]
     )

@@ -15,6 +15,7 @@ from trueload.report.columns import kind_of, rows_of, verdict_of
 from trueload.report.compare import ratio_grid
 from trueload.report.grid import Grid
 from trueload.report.html.entries import CheckTally
+from trueload.report.http2 import told
 from trueload.report.times import figure_text, quantile_text
 from trueload.suites.steps import Search
 from trueload.suites.summary import LoadTable, Summary
@@ -113,6 +114,24 @@ def suite_columns(section: LoadTable) -> Grid | None:
         named=kind.named,
         note="Times in ms, unless they say otherwise.",
         folded=True,
+    )
+
+
+def http2_table(section: LoadTable) -> Grid | None:
+    """What is told of HTTP/2, of several trials of the middle one; None of other protocols."""
+    found = [
+        (entry.name, entry.figures.http2)
+        for entry in section.measured[:ROWS_MAX]
+        if entry.figures is not None and entry.figures.http2 is not None
+    ]
+    if not found:
+        return None
+    header = ("program", *(label for label, _ in told(found[0][1])))
+    return Grid(
+        header,
+        tuple((name, *(text for _, text in told(http2))) for name, http2 in found),
+        title="HTTP/2: streams, what requests waited for, headers",
+        named=0,
     )
 
 

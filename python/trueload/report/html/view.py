@@ -46,6 +46,7 @@ from trueload.report.html.tables import (
     Checked,
     checked,
     entries_table,
+    http2_table,
     published_tables,
     ratio_table,
     steps_table,
@@ -240,7 +241,7 @@ def _part(
         names = [entry.name for entry, _ in records[:SERIES_MAX]]
         drawn = [each for each in _charts(section, records, published) if each is not None]
         texts = list(_texts(records))
-    found = [entries_table(section, names), *published_tables(section)]
+    found = [entries_table(section, names), http2_table(section), *published_tables(section)]
     found += [steps_table(search) for search in section.searches[:TEXTS_MAX]]
     found.append(suite_columns(section))
     return Part(
