@@ -44,7 +44,7 @@ pub struct Http2 {
 pub struct Waits {
     /// Not sent yet, for whatever reason.
     pub queued: u64,
-    /// Of these: the peer permits no more streams.
+    /// The part of `queued` in which the peer permitted no more streams.
     pub stream: u64,
     /// A request's body: the window that the peer gives the connection is used up.
     pub send_connection: u64,
