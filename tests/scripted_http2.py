@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, RST_STREAM, SETTINGS, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 7, 8
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
 HEADER_TABLE_SIZE, INITIAL_WINDOW_SIZE, WINDOW_FIRST = 1, 4, 65_535
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
 OK = b"\x88"  # :status 200, from the static table
@@ -107,6 +107,8 @@ class Http2Peer:
         for kind, flags, stream, payload in frames(connection):
             if kind == SETTINGS and not flags & ACK and self.begins:
                 connection.sendall(frame(SETTINGS, ACK, 0))
+            if kind == PING and not flags & ACK and self.begins:
+                connection.sendall(frame(PING, ACK, 0, payload))
             self._note(kind, flags, stream, payload)
             if kind not in (DATA, HEADERS) or not flags & END_STREAM:
                 continue

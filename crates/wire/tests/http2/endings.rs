@@ -121,6 +121,38 @@ fn what_cannot_be_http_2_is_refused_before_a_request_is_sent() {
 }
 
 #[test]
+fn a_connection_on_which_nothing_comes_any_more_is_given_up() {
+    let mut play = Play::asked(2);
+    play.hear(peer().headers(3, OK, false));
+    assert_eq!(play.time_out(2), Open);
+    // Those after it are out of time, and not even the PING is acknowledged.
+    play.ask(3);
+    assert_eq!(play.time_out(3), Broken);
+    let ended = play.endings.split_off(2);
+    let late = [2, 3, 4].map(|tag| (tag, Ending::TimeoutFirstByte));
+    assert_eq!(ended, late, "those that were not late yet, too");
+    assert_eq!(play.client.outstanding(), 0);
+}
+
+#[test]
+fn a_slow_server_that_acknowledges_a_ping_keeps_its_connection() {
+    let mut play = Play::asked(1);
+    for late in 1..10 {
+        assert_eq!(play.time_out(late), Open, "{late}");
+        assert_eq!(play.hear(peer().pong()), Open);
+        play.ask(1);
+    }
+}
+
+#[test]
+fn what_was_sent_before_others_were_out_of_time_does_not_end_the_connection() {
+    let mut play = Play::asked(3);
+    for late in 1..=3 {
+        assert_eq!(play.time_out(late), Open, "{late}");
+    }
+}
+
+#[test]
 fn a_late_request_ends_alone_and_what_was_under_way_to_it_is_late() {
     let mut play = Play::asked(3);
     play.frames();

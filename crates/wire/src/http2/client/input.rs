@@ -39,6 +39,7 @@ impl<T: Copy> Client<T> {
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
+        self.silent_from = None;
         let mut reading = Reading { now_ns, rulebook, output, on_outcome };
         let mut reader = std::mem::take(&mut self.reader);
         let read = match self.stage {

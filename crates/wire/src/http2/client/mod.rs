@@ -90,6 +90,8 @@ pub struct Client<T> {
     peer: Settings,
     flow: Flow,
     resets: Resets,
+    /// Requests were out of time, and nothing was heard since: streams from this number on were opened after that.
+    silent_from: Option<u32>,
     upgrading: Option<Box<Upgrading>>,
     first: FirstStream,
     /// Frames since the last that brought anything for a request.
@@ -121,6 +123,7 @@ impl<T> Default for Client<T> {
             peer: Settings::default(),
             flow: Flow::new(Windows::RFC),
             resets: Resets::default(),
+            silent_from: None,
             upgrading: None,
             first: FirstStream::None,
             idle_frames: 0,
@@ -189,6 +192,21 @@ impl<T: Copy> Client<T> {
         for tag in self.streams.drain_waiting() {
             on_outcome(Outcome::unanswered(tag, ending, now_ns));
         }
+    }
+
+    /// Nothing comes on this connection: whatever is outstanding on it is out of time, too.
+    #[cold]
+    fn give_up(&mut self, now_ns: u64, on_outcome: &mut impl FnMut(Outcome<T>)) -> Disposition {
+        for nth in self.streams.numbers_from(0) {
+            if let Some(late) = self.take(nth) {
+                on_outcome(late.out_of_time(now_ns));
+            }
+        }
+        for tag in self.streams.drain_waiting() {
+            on_outcome(Outcome::unanswered(tag, Ending::TimeoutFirstByte, now_ns));
+        }
+        self.note(now_ns);
+        Disposition::Broken
     }
 
     /// Resets a stream that the peer may still send on.
@@ -261,7 +279,8 @@ impl<T: Copy> Exchange<T> for Client<T> {
         self.streams.oldest_tag().map(deadline_ns)
     }
 
-    /// Each request that is out of time ends alone; its stream is reset.
+    /// Each request that is out of time ends alone; its stream is reset. A peer that lives acknowledges the PING behind
+    /// that: where nothing comes, and then a request is out of time that was sent later, the connection is given up.
     fn handle_timeout(
         &mut self,
         now_ns: u64,
@@ -269,6 +288,7 @@ impl<T: Copy> Exchange<T> for Client<T> {
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
+        let mut silent = false;
         while let Some(tag) = self.streams.oldest_tag()
             && deadline_ns(tag) <= now_ns
         {
@@ -279,12 +299,15 @@ impl<T: Copy> Exchange<T> for Client<T> {
                 });
                 continue;
             };
-            let Some(Stream { tag, begun, unsent, .. }) = self.take(nth) else { break };
-            let half_way = begun || unsent > 0;
-            let ending = if half_way { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
+            let Some(late) = self.take(nth) else { break };
+            silent |= self.silent_from.is_some_and(|from| nth >= from);
             self.reset_stream(2 * nth + 1, ErrorCode::Cancel, output);
-            on_outcome(Outcome::unanswered(tag, ending, now_ns));
+            on_outcome(late.out_of_time(now_ns));
         }
+        if silent {
+            return self.give_up(now_ns, on_outcome);
+        }
+        self.silent_from.get_or_insert(self.streams.next());
         self.resets.ask(output);
         self.note(now_ns);
         self.disposition()

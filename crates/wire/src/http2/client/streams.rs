@@ -10,6 +10,7 @@
 use std::collections::VecDeque;
 
 use crate::content::BodyCheck;
+use crate::exchange::{Ending, Outcome};
 use crate::http2::window::{ReceiveWindow, SendWindow};
 
 /// Streams that a connection can have: their numbers have 31 bits.
@@ -48,6 +49,15 @@ pub(super) struct Stream<T> {
     pub(super) sent: u64,
     pub(super) unsent: u64,
     pub(super) body: BodyCheck,
+}
+
+impl<T: Copy> Stream<T> {
+    /// Its request has not ended in time.
+    pub(super) fn out_of_time(&self, now_ns: u64) -> Outcome<T> {
+        let half_way = self.begun || self.unsent > 0;
+        let ending = if half_way { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
+        Outcome::unanswered(self.tag, ending, now_ns)
+    }
 }
 
 /// What is asked on a connection and has not ended.
@@ -108,6 +118,12 @@ impl<T: Copy> Streams<T> {
     #[inline]
     pub(super) fn was_opened(&self, nth: u32) -> bool {
         nth < self.next
+    }
+
+    /// The number of the stream that is opened next.
+    #[inline]
+    pub(super) fn next(&self) -> u32 {
+        self.next
     }
 
     /// Whether all numbers have been given away.
