@@ -188,7 +188,7 @@ def test_serve_tells_at_its_end_what_it_saw_and_what_it_did_wrong(
     server = start_server(
         trueload, "--error-share", "20%", "--close-after", "50", "--json", str(told)
     )
-    ran = trueload.run("http", server.url, "-c", "4", "--requests", "400", "--json", "-")
+    ran = trueload.run("http", server.url, "-c", "1", "--requests", "400", "--json", "-")
     failed = ran.json()["counts"]["failed"]
     server.process.send_signal(signal.SIGTERM)
     said, _ = server.process.communicate(timeout=30)

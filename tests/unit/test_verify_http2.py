@@ -80,7 +80,8 @@ def test_a_wrong_answer_is_told_in_a_line(
 ) -> None:
     found = told(says, exchange())
     assert found is not None
-    assert found.startswith(fault)
+    # A socket that is closed with our SETTINGS unread in it resets the connection.
+    assert found.startswith((fault, "the connection broke") if "closed" in fault else fault)
     assert found.isprintable()
 
 

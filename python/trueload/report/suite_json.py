@@ -99,8 +99,8 @@ def _row(summary: Summary) -> dict[str, Any]:
 
 def _figures(fields: dict[str, Any], hidden: Iterable[str]) -> dict[str, Any]:
     shown = {name: value for name, value in fields.items() if name not in set(hidden)}
-    idle = shown["idle"]
-    return {**shown, "idle": idle and idle.model_dump(mode="json")}
+    models = {name: shown[name] for name in ("idle", "http2")}
+    return {**shown, **{name: m and m.model_dump(mode="json") for name, m in models.items()}}
 
 
 def read_plan(run: Run) -> SuitePlan:
