@@ -54,13 +54,14 @@ class Said:
 @dataclass(frozen=True)
 class Rival:
     """A generator: the command for a load, and the parser of its output. `whole`: it takes whole
-    seconds only."""
+    seconds only; `least_s`: it runs for so long at least."""
 
     name: str
     command: Callable[[Load, str, Path], list[str]]
     read: Callable[[str, Path], Said]
     has_rate: bool = True
     whole: bool = False
+    least_s: float = 0.0
 
 
 def find_rivals() -> tuple[list[Rival], dict[str, str]]:
@@ -79,7 +80,7 @@ def find_rivals() -> tuple[list[Rival], dict[str, str]]:
     else:
         absent["hey"] = "not installed (Debian: hey)"
     if shutil.which("k6"):
-        found.append(Rival("k6", _k6, read_k6))
+        found.append(Rival("k6", _k6, read_k6, least_s=1.0))
     else:
         absent["k6"] = "not installed"
     return found, absent
@@ -99,8 +100,8 @@ def told(stage: Stage, scene: Http, rival: Rival) -> str:
     load = load_of(scene.flags.split())
     if load is None or (load.rate_per_s is not None and not rival.has_rate):
         return "cannot be asked"
-    if rival.whole:
-        load = Load(load.connections, max(1, round(load.seconds)), load.rate_per_s)
+    seconds = max(1, round(load.seconds)) if rival.whole else max(rival.least_s, load.seconds)
+    load = Load(load.connections, seconds, load.rate_per_s)
     with ExitStack() as stack:
         server = stack.enter_context(adversary(stage, scene.server.split()))
         process = subprocess.Popen(
@@ -187,13 +188,17 @@ def _k6(load: Load, url: str, folder: Path) -> list[str]:
         how = {"executor": "constant-arrival-rate", **rate, **time}
     script = folder / "script.js"
     script.write_text(K6.replace("SCENARIO", json.dumps(how)).replace("URL", url))
+    (folder / "k6.json").unlink(missing_ok=True)  # that of a run before
     summary = ["--summary-export", str(folder / "k6.json"), "--summary-trend-stats", "p(99)"]
     return ["k6", "run", "--quiet", *summary, str(script)]
 
 
 def read_k6(out: str, folder: Path) -> Said:
     """Parse the summary file of k6."""
-    metrics = json.loads((folder / "k6.json").read_text())["metrics"]
+    try:
+        metrics = json.loads((folder / "k6.json").read_text())["metrics"]
+    except FileNotFoundError:
+        raise BenchError("k6 writes no summary") from None
     return Said(metrics["http_reqs"]["rate"], metrics["http_req_duration"]["p(99)"])
 
 
