@@ -202,6 +202,15 @@ def measure_nonsense() -> None:
     hang()
 
 
+def warm_up_with_nonsense() -> None:
+    """The same of the warm-up, which is looked at late; the window never ends."""
+    begin_window()
+    message = {**finished_window(), "id": "warmup"}
+    message["measurement"]["histograms"]["service"] = "HISTFAAA"
+    say(message)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def fall_silent_at_the_end() -> None:
     """Everything that is needed has been said: how far apart the CPUs are then nobody knows."""
     begin_window()

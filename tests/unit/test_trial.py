@@ -74,6 +74,7 @@ def check(record: Record, name: str) -> Check:
         ("fall_silent", "silent", "said nothing"),
         ("talk_nonsense", "junk", "no message"),
         ("measure_nonsense", "junk", "not an HdrHistogram"),
+        ("warm_up_with_nonsense", "junk", "not an HdrHistogram"),
         ("talk_without_end", "junk", "it has written a line of more than 1 MiB"),
         ("close_stdout", "died", "closed its output"),
         ("end_by_itself", "engine", "ended by itself: signalled"),
