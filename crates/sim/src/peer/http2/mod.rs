@@ -78,10 +78,10 @@ struct Http2 {
     /// Its SETTINGS are said; what has to be said behind them.
     opened: bool,
     owed: Vec<u8>,
-    /// Requests heard whole, answers said whole, and requests that were refused.
+    /// Requests heard whole, answers said whole, and streams that were refused.
     heard: u32,
     whole: u64,
-    refused: u64,
+    refused: Vec<u32>,
     /// The last stream that it permits, once it has named one.
     last: Option<u32>,
     /// When all that it has to say so far is said.
@@ -114,7 +114,7 @@ impl Http2 {
             owed: Vec::new(),
             heard: 0,
             whole: 0,
-            refused: 0,
+            refused: Vec::new(),
             last: None,
             busy_until_ns: 0,
             answered: false,
@@ -295,8 +295,10 @@ impl Http2 {
 
     /// Requests that it has to answer.
     fn permitted(&self) -> u64 {
-        let last = self.last.map_or(u64::MAX, |last| u64::from(last).div_ceil(2));
-        self.ear.opened.min(last) - self.refused
+        let upto = self.last.map_or(u64::MAX, |last| u64::from(last).div_ceil(2));
+        let last = self.last.unwrap_or(u32::MAX);
+        let refused = self.refused.iter().filter(|stream| **stream <= last).count();
+        self.ear.opened.min(upto) - refused as u64
     }
 
     fn later(&mut self, at_ns: u64, job: Job, acts: &mut Vec<Act>) {

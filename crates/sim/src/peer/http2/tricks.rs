@@ -28,7 +28,7 @@ impl Http2 {
         match *trick {
             T::Reset(code, percent) => self.reset_behind(stream, code, percent),
             T::Refuse => {
-                self.refused += 1;
+                self.refused.push(stream);
                 self.reset_behind(stream, ErrorCode::RefusedStream as u32, 0);
             }
             T::GoAway(behind, code, end) => {
@@ -229,6 +229,10 @@ impl Http2 {
             // What a block goes on with, or a body, has to begin.
             9 => frame(&mut first, 1, 0, stream, &[0x88]),
             0 => frame(&mut first, 1, 4, stream, &[0x88]),
+            // The first RST_STREAM has ended the stream.
+            3 => {
+                self.ear.end_answer(on.unwrap_or(stream), true);
+            }
             _ => {}
         }
         self.say(at_ns, first, None, acts);
