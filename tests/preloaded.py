@@ -79,11 +79,6 @@ class Parent:
         finally:
             self._libc.prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
 
-    def close(self) -> None:
-        """End it; what it forked goes on."""
-        self._socket.close()
-        self._process.wait()
-
 
 def load() -> None:
     """Import what commands import once they run."""

@@ -13,8 +13,9 @@ use trueload_drive::Coalescing;
 /// enough apart that what is saved does not end the saving.
 const BUSY_PERCENT: u64 = 60;
 const IDLE_PERCENT: u64 = 40;
-/// Who hears on so many connections each time it is woken, on average, or so many answers, has little to gain by waiting: one
-/// waking costs up to a third of a request. Measured: nginx lets hear on 1.3 to 2.1, our reference server on 5 to 43.
+/// A thread that gets so many answers each time it is woken, or input on so many connections, does not begin to wait: a waking
+/// costs a third of a request at most, and is shared by all of them. Measured: 1.3 to 2.1 connections with nginx, 5 to 43 with
+/// our reference server.
 const HEARD_AT_ONCE: u64 = 4;
 /// Answers wait for this share of the mean service time at most: half of it on average, 3 %.
 const SHARE_OF_SERVICE: u64 = 16;
@@ -72,7 +73,7 @@ pub(super) struct Done {
     pub(super) wakings: Wakings,
 }
 
-/// What a thread is under.
+/// The load of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Under {
     /// Requests outstanding.

@@ -288,7 +288,6 @@ impl<T: Copy> Exchange<T> for Client<T> {
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
-        let mut silent = false;
         while let Some(tag) = self.streams.oldest_tag()
             && deadline_ns(tag) <= now_ns
         {
@@ -299,13 +298,12 @@ impl<T: Copy> Exchange<T> for Client<T> {
                 });
                 continue;
             };
+            if self.silent_from.is_some_and(|from| nth >= from) {
+                return self.give_up(now_ns, on_outcome);
+            }
             let Some(late) = self.take(nth) else { break };
-            silent |= self.silent_from.is_some_and(|from| nth >= from);
             self.reset_stream(2 * nth + 1, ErrorCode::Cancel, output);
             on_outcome(late.out_of_time(now_ns));
-        }
-        if silent {
-            return self.give_up(now_ns, on_outcome);
         }
         self.silent_from.get_or_insert(self.streams.next());
         self.resets.ask(output);
