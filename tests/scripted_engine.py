@@ -34,6 +34,14 @@ COUNTS: dict[str, Any] = {
 APART_NS = [90.0, 400.0]
 
 
+# What was seen of the CPUs of the question before.
+LOOKS: list[dict[str, Any]] = []
+
+
+def look(cpu: int) -> dict[str, Any]:
+    return {"cpu": cpu, "every_ns": 50_000_000, "work_ns": [10_000 + at for at in range(40)]}
+
+
 def say(line: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
@@ -44,8 +52,8 @@ def hello() -> None:
 
 
 def hear(*wanted: str) -> dict[str, Any]:
-    """The next line of one of these types; in between the clock and how far apart CPUs are is told,
-    leases are skipped."""
+    """The next line of one of these types; in between the clock, and how far apart and how fast
+    CPUs are is told, leases are skipped."""
     for line in sys.stdin:
         message: dict[str, Any] = json.loads(line)
         if message["type"] in wanted:
@@ -55,6 +63,9 @@ def hear(*wanted: str) -> dict[str, Any]:
         if message["type"] == "distance":
             apart_ns = APART_NS.pop(0) if APART_NS else None
             say({"type": "distance", "cpus": message["cpus"], "ns": apart_ns})
+        if message["type"] == "speeds":
+            say({"type": "speeds", "from_ns": 0, "cpus": LOOKS})
+            LOOKS[:] = [look(cpu) for cpu in message["cpus"]]
     sys.exit(0)
 
 

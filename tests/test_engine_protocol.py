@@ -79,6 +79,30 @@ def test_how_far_apart_cpus_are_is_told_before_the_plan_and_behind_a_phase(
         assert engine.wait() == 0
 
 
+def seen_of(engine: Engine, cpus: list[int]) -> list[dict[str, Any]]:
+    """What was seen of the CPUs of the question before; from now on these are looked at."""
+    engine.send({"type": "speeds", "cpus": cpus})
+    found: list[dict[str, Any]] = engine.wait_for("speeds")["cpus"]
+    return found
+
+
+def test_how_fast_cpus_are_is_told_with_the_next_question(engine_path: Path) -> None:
+    one = min(os.sched_getaffinity(0))
+    with Peer((ANSWERS,)) as peer, Engine(engine_path) as engine:
+        plan = plan_for(peer)
+        engine.send(*plan.blobs(), plan.line())
+        assert seen_of(engine, [one, 100_000]) == []
+        engine.send(by_requests(10))
+        engine.wait_for("phase_done")
+        known, unknown = seen_of(engine, [])
+        assert (known["cpu"], unknown) == (one, {**known, "cpu": 100_000, "work_ns": []})
+        assert all(0 <= work_ns < 1_000_000_000 for work_ns in known["work_ns"])
+        assert seen_of(engine, []) == []
+        engine.send({"type": "speeds", "cpus": list(range(17))})
+        assert engine.wait_for("error")["message"] == "cpus: more than 16"
+        assert engine.wait() == 2
+
+
 def test_a_run_goes_from_hello_over_ready_and_phase_done_to_done(engine_path: Path) -> None:
     with Peer((ANSWERS,)) as peer, Engine(engine_path) as engine:
         run = run_plan(engine, plan_for(peer, connections=2), by_requests(10))

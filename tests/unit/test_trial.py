@@ -130,7 +130,7 @@ BESIDE = dataclasses.replace(SPEC, engine=SPEC.engine.with_cpus((1,)), server=Pi
 def test_how_far_apart_the_cpus_are_is_looked_at_on_both_sides_of_the_window(
     monkeypatch: pytest.MonkeyPatch, script: str, spec: TrialSpec, distance: CpuDistance | None
 ) -> None:
-    monkeypatch.setattr(engine_module, "DISTANCE_S", 0.5)
+    monkeypatch.setattr(engine_module, "ANSWER_S", 0.5)
     record = play(monkeypatch, script, spec)
     assert record.trouble is None
     assert record.cpu_distance == distance

@@ -28,7 +28,7 @@ from trueload.protocol.plan import Backlog, Closed, Flow
 from trueload.record.schema import Check, Record, RecordPlan, Status, Warmup
 from trueload.stats import decode_histogram
 from trueload.verdict.stall import open_loop_ns
-from trueload.verdict.steady import PARTS, largest_change
+from trueload.verdict.stretches import PARTS, largest_change
 
 S = 1_000_000_000
 MS = 1_000_000

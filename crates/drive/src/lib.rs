@@ -23,6 +23,7 @@ mod net;
 mod outbox;
 mod self_connect;
 mod socket;
+mod speed;
 mod spin;
 mod uring;
 
@@ -40,4 +41,5 @@ pub use host::{
 pub use net::{Coalescing, ConnectError, HandOver, Net, PeerClose, Program, Token};
 pub use outbox::Outbox;
 pub use socket::{Listener, Waker};
+pub use speed::{Looks, SpeedWatch};
 pub use uring::Uring;

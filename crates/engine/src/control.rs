@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use trueload_drive::{Clock, distance_ns};
+use trueload_drive::{Clock, Looks, SpeedWatch, distance_ns};
 
 use crate::failure::Failure;
 use crate::lines::{self, Input, say};
-use crate::protocol::{FromEngine, PROTOCOL, ToEngine};
+use crate::protocol::{CpuLooks, FromEngine, PROTOCOL, ToEngine};
 use crate::role::{Event, Role};
 use crate::{generate, machine, serve, threads};
 
@@ -20,6 +20,8 @@ use crate::{generate, machine, serve, threads};
 const LEASE: Duration = Duration::from_secs(2);
 /// Threads that were told to end have this long.
 const FAREWELL: Duration = Duration::from_millis(900);
+/// Each takes a thread.
+const WATCHED_MOST: usize = 16;
 
 /// Why the engine ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +94,29 @@ fn tell_distance(cpus: [u32; 2]) -> Result<(), Failure> {
     Ok(say(&FromEngine::Distance { cpus, ns })?)
 }
 
+/// CPUs whose speed is looked at, and since when.
+type Watched = Option<(u64, SpeedWatch)>;
+
+/// Says what was seen of the CPUs that were looked at, and begins to look at others.
+fn tell_speeds(clock: Clock, watched: &mut Watched, cpus: &[u32]) -> Result<(), Failure> {
+    if cpus.len() > WATCHED_MOST {
+        return Err(Failure::Plan(format!("cpus: more than {WATCHED_MOST}")));
+    }
+    let (from_ns, seen) = watched
+        .take()
+        .map_or_else(|| (clock.now_ns(), Vec::new()), |(from_ns, watch)| (from_ns, watch.end()));
+    if !cpus.is_empty() {
+        *watched = Some((clock.now_ns(), SpeedWatch::begin(cpus)));
+    }
+    let looks = |(cpu, looks): (u32, Looks)| CpuLooks {
+        cpu,
+        every_ns: looks.every_ns,
+        work_ns: looks.work_ns,
+    };
+    let cpus = seen.into_iter().map(looks).collect();
+    Ok(say(&FromEngine::Speeds { from_ns, cpus })?)
+}
+
 fn tell_clock(clock: Clock, id: u64) -> Result<(), Failure> {
     Ok(say(&FromEngine::Clock { id, at_ns: clock.now_ns() })?)
 }
@@ -135,6 +160,7 @@ fn work(
     events: &Receiver<Event>,
 ) -> Result<(Why, Option<Failure>), Failure> {
     let mut lease = Instant::now() + LEASE;
+    let mut watched: Watched = None;
     loop {
         let left = lease.saturating_duration_since(Instant::now());
         let event = match events.recv_timeout(left) {
@@ -155,6 +181,7 @@ fn work(
                     Ok(ToEngine::Lease) => Ok(()),
                     Ok(ToEngine::Clock { id }) => tell_clock(clock, id),
                     Ok(ToEngine::Distance { cpus }) => tell_distance(cpus),
+                    Ok(ToEngine::Speeds { cpus }) => tell_speeds(clock, &mut watched, &cpus),
                     Ok(message) => role.handle_message(message),
                     Err(refused) => Err(Failure::Plan(refused.0)),
                 }

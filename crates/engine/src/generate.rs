@@ -542,7 +542,7 @@ impl role::Role for Role {
                 Ok(())
             }
             _ => {
-                let takes = "blob, phase, clock, distance, settle, charge, lease and stop";
+                let takes = "blob, phase, clock, distance, speeds, settle, charge, lease and stop";
                 Err(Failure::Plan(format!("a generator takes {takes}")))
             }
         }

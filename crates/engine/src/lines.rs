@@ -43,6 +43,7 @@ pub fn parse(line: &str) -> Result<ToEngine, LineError> {
         "mark" => read(rest).map(|Mark { id }| ToEngine::Mark { id }),
         "clock" => read(rest).map(|AskClock { id }| ToEngine::Clock { id }),
         "distance" => read(rest).map(|Distance { cpus }| ToEngine::Distance { cpus }),
+        "speeds" => read(rest).map(|Speeds { cpus }| ToEngine::Speeds { cpus }),
         "settle" => {
             read(rest).map(|Settle { id, sent, until_ns }| ToEngine::Settle { id, sent, until_ns })
         }
@@ -50,8 +51,8 @@ pub fn parse(line: &str) -> Result<ToEngine, LineError> {
         "lease" => empty(&rest).map(|()| ToEngine::Lease),
         "stop" => empty(&rest).map(|()| ToEngine::Stop),
         _ => Err(LineError(format!(
-            "type: '{}' is not one of generate, serve, blob, phase, mark, clock, distance, settle, charge, \
-             lease, stop",
+            "type: '{}' is not one of generate, serve, blob, phase, mark, clock, distance, speeds, settle, \
+             charge, lease, stop",
             kind.escape_debug()
         ))),
     }
@@ -76,6 +77,13 @@ struct AskClock {
 #[serde(deny_unknown_fields)]
 struct Distance {
     cpus: [u32; 2],
+}
+
+/// CPUs to look at, beside the type.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Speeds {
+    cpus: Vec<u32>,
 }
 
 /// What is to be settled, beside its type.

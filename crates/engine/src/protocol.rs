@@ -86,6 +86,12 @@ pub enum ToEngine {
         /// Both must be granted to the engine.
         cpus: [u32; 2],
     },
+    /// Look at the speed of these CPUs until the next such line, which is answered by what was seen (`speeds`). None
+    /// ends it.
+    Speeds {
+        /// All must be granted to the engine; of others there is nothing to see.
+        cpus: Vec<u32>,
+    },
     /// Of a broadcast that several engines share, when all have said `phase_sent`: settle the messages of the others.
     /// Answered by `settled` when all are over, or out of time.
     Settle {
@@ -297,6 +303,18 @@ pub struct ServePlan {
     pub tls: Option<ServeTlsPlan>,
 }
 
+/// What was seen of a CPU: the same short work, over and over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CpuLooks {
+    /// Its number.
+    pub cpu: u32,
+    /// From one look to the next.
+    pub every_ns: u64,
+    /// How long the work took at each; 0 where none was taken.
+    pub work_ns: Vec<u32>,
+}
+
 /// A line from the engine to the front.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
@@ -326,6 +344,13 @@ pub enum FromEngine {
         cpus: [u32; 2],
         /// A round trip of a cache line; null where it could not be measured.
         ns: Option<f64>,
+    },
+    /// The answer to `speeds`: what was seen of the CPUs of the line before; none at the first.
+    Speeds {
+        /// When the first look was, on the engine's clock.
+        from_ns: u64,
+        /// Each of the CPUs.
+        cpus: Vec<CpuLooks>,
     },
     /// Connected (generator) or listening (server).
     Ready(Ready),

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from trueload.assemble.observation import HostSample
+from trueload.assemble.observation import HostSample, Observation
 from trueload.assemble.server import tree_throttled_share
 from trueload.machine.accounting import TreeSample, machine_usage, usage
 from trueload.machine.noise import CpuUse, beside, cpu_use, wait_of
-from trueload.record.schema import Waited
+from trueload.protocol.plan import CpuLooks
+from trueload.record.schema import CpuSpeed, Waited
 from trueload.units import NS_PER_S
 
 
@@ -48,6 +49,27 @@ def machine_use(first: HostSample, last: HostSample, ours: Ours, *, see_all: boo
     by_whom = cpu_use(first.processes, last.processes, ours.pids, all_seen=not ours.hidden)
     ends = _waits(first, last, ours, by_whom) if see_all or not ours.hidden else (None, None)
     return MachineUse(used.idle_share, by_whom.others_share, used.stolen_share, *ends)
+
+
+def cpu_speeds(seen: Observation) -> tuple[CpuSpeed, ...]:
+    """What was seen of the CPUs while the window lasted."""
+    window = seen.phase(seen.window.id)
+    if seen.cpu_speeds is None or window.started_ns is None or window.stopped_ns is None:
+        return ()
+    after_ns = window.started_ns - seen.cpu_speeds.from_ns
+    lasts_ns = window.stopped_ns - window.started_ns
+    return tuple(_within(each, after_ns, lasts_ns) for each in seen.cpu_speeds.cpus)
+
+
+def _within(seen: CpuLooks, after_ns: int, lasts_ns: int) -> CpuSpeed:
+    """The looks from ``after_ns`` behind the first one on."""
+    skipped, end = -(-after_ns // seen.every_ns), -(-(after_ns + lasts_ns) // seen.every_ns)
+    return CpuSpeed(
+        cpu=seen.cpu,
+        from_ns=skipped * seen.every_ns - after_ns,
+        every_ns=seen.every_ns,
+        work_ns=seen.work_ns[skipped:end],
+    )
 
 
 def _waits(

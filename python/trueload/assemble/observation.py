@@ -10,7 +10,7 @@ from trueload.assemble.idle import Step
 from trueload.engines.member import HostReport
 from trueload.machine.accounting import MachineSample, TreeSample
 from trueload.machine.noise import NoiseSample
-from trueload.protocol.plan import Generate, Measurement, Phase, Ready, Tick
+from trueload.protocol.plan import Generate, Measurement, Phase, Ready, Speeds, Tick
 from trueload.record.schema import NO_CLAIM, Claim, CpuDistance, Environment, ServerSource, Trouble
 from trueload.units import NS_PER_S
 
@@ -86,6 +86,7 @@ class Observation:
     after: HostSample | None = None
     earliest: HostSample | None = None
     cpu_distance: CpuDistance | None = None
+    cpu_speeds: Speeds | None = None
     connect_wall_s: float = 0.0
     wall_s: float = 0.0
 

@@ -15,7 +15,7 @@ from trueload.assemble.broadcast import bytes_per_connection, make_deliveries, w
 from trueload.assemble.hosts import make_hosts
 from trueload.assemble.http2 import make_http2
 from trueload.assemble.idle import make_idle, merged_failed
-from trueload.assemble.machine import MachineUse, Ours, machine_use
+from trueload.assemble.machine import MachineUse, Ours, cpu_speeds, machine_use
 from trueload.assemble.observation import HostSample, Observation, PhaseLog
 from trueload.assemble.origins import make_origins
 from trueload.assemble.own_times import make_client_times
@@ -137,15 +137,7 @@ def make_record(seen: Observation) -> Record:
         server=_server(seen, measured, machine),
         hosts=make_hosts(seen, generator, make_record),
         environment=seen.environment,
-        window=Window(
-            window_ns=measured.window_ns,
-            drain_ns=measured.drain_ns,
-            connect_wall_s=seen.connect_wall_s,
-            wall_s=seen.wall_s,
-            host_idle_share=machine.idle if machine else None,
-            others_share=machine.others if machine else None,
-            stolen_share=machine.stolen if machine else None,
-        ),
+        window=_window(seen, measured, machine),
         trouble=seen.trouble,
         targets=_targets(seen, measured),
         origins=make_origins(seen.origin_urls, seen.generate.targets, measured),
@@ -158,12 +150,25 @@ def make_record(seen: Observation) -> Record:
         early=add_up([NO_EARLY, *(each.early for each in phases)]),
         idle=make_idle(seen.steps, measured.connections.idle_open if complete else None),
         cpu_distance=seen.cpu_distance,
+        cpu_speeds=cpu_speeds(seen),
         client_ns=own_times,
         round_trip_ns=figures.complete(measured.histograms.round_trip).figures,
         flow=measured.flow,
         tail=make_tail(measured, seen.window),
     )
     return judge(figures.with_figures(record))
+
+
+def _window(seen: Observation, measured: Measurement, machine: MachineUse | None) -> Window:
+    return Window(
+        window_ns=measured.window_ns,
+        drain_ns=measured.drain_ns,
+        connect_wall_s=seen.connect_wall_s,
+        wall_s=seen.wall_s,
+        host_idle_share=machine.idle if machine else None,
+        others_share=machine.others if machine else None,
+        stolen_share=machine.stolen if machine else None,
+    )
 
 
 def is_lost(seen: Observation) -> bool:

@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from trueload.closing import Closing
 from trueload.deadline import looks
@@ -28,6 +28,7 @@ from trueload.places.local import LocalPlace
 from trueload.protocol.plan import (
     PROTOCOL,
     AskDistance,
+    AskSpeeds,
     Distance,
     Done,
     Error,
@@ -37,6 +38,7 @@ from trueload.protocol.plan import (
     Mark,
     Ready,
     Seen,
+    Speeds,
     Stop,
     ToEngine,
     parse_from_engine,
@@ -47,7 +49,7 @@ BINARY = "trueload-engine"
 HELLO_S = 10.0  # a cold disk and a busy machine; the engine itself needs milliseconds
 LEASE_EVERY_S = 0.5  # the engine ends without one for 2 s
 SEND_S = 5.0
-DISTANCE_S = 1.0  # the engine gives up after 50 ms
+ANSWER_S = 1.0  # the engine gives up after 50 ms
 ENDING_S = 0.5  # from a closed channel to the end of its process
 STOP_S = 1.0  # the engine promises to end within this time of `stop`
 
@@ -282,19 +284,38 @@ def seen_since_mark(server: Engine, name: str, timeout_s: float) -> Seen:
     raise EngineError("silent", f"the reference server told no record within {timeout_s:g} s")
 
 
+Answer = TypeVar("Answer", Distance, Speeds)
+
+
 def ask_distance(
-    engine: Engine,
-    cpus: tuple[int, int],
-    note: Callable[[FromEngine], None] = lambda _: None,
+    engine: Engine, cpus: tuple[int, int], note: Callable[[FromEngine], None] = lambda _: None
 ) -> float | None:
     """What handing a cache line over from one CPU to the other and back takes now, in ns, None
     where it cannot be measured; what else the engine says goes to ``note``. Raises ``EngineError``.
     """
-    engine.send(AskDistance(cpus=cpus))
-    for left_s in looks(time.monotonic() + DISTANCE_S):
+    answer = _ask(engine, AskDistance(cpus=cpus), Distance, note)
+    return None if answer is None else answer.ns
+
+
+def ask_speeds(
+    engine: Engine, cpus: tuple[int, ...], note: Callable[[FromEngine], None]
+) -> Speeds | None:
+    """What was seen of the CPUs that are looked at; from now on these ones are. As above."""
+    return _ask(engine, AskSpeeds(cpus=cpus), Speeds, note)
+
+
+def _ask(
+    engine: Engine,
+    question: AskDistance | AskSpeeds,
+    kind: type[Answer],
+    note: Callable[[FromEngine], None],
+) -> Answer | None:
+    """The answer, None if none comes in time."""
+    engine.send(question)
+    for left_s in looks(time.monotonic() + ANSWER_S):
         message = engine.receive(left_s)
-        if isinstance(message, Distance):
-            return message.ns
+        if isinstance(message, kind):
+            return message
         if message is not None:
             note(message)
     return None

@@ -70,3 +70,28 @@ class Distance(Model):
     type: Literal["distance"]
     cpus: tuple[int, int]
     ns: float | None
+
+
+class AskSpeeds(Model):
+    """Look at the speed of these CPUs, at most 16, until the next such line, which is answered by
+    what was seen (``Speeds``); without CPUs it only ends it."""
+
+    type: Literal["speeds"] = "speeds"
+    cpus: tuple[int, ...]
+
+
+class CpuLooks(Model):
+    """How long the same short work took a CPU, again and again; 0 where no look was taken."""
+
+    cpu: int
+    every_ns: int
+    work_ns: tuple[int, ...]
+
+
+class Speeds(Model):
+    """The answer to ``AskSpeeds``: what was seen of the CPUs of the line before, from ``from_ns``
+    on the engine's clock."""
+
+    type: Literal["speeds"]
+    from_ns: int
+    cpus: tuple[CpuLooks, ...]

@@ -56,11 +56,14 @@ from trueload.protocol.packed import Packed
 from trueload.protocol.part import WHOLE
 from trueload.protocol.part import AskClock as AskClock
 from trueload.protocol.part import AskDistance as AskDistance
+from trueload.protocol.part import AskSpeeds as AskSpeeds
 from trueload.protocol.part import Clock as Clock
+from trueload.protocol.part import CpuLooks as CpuLooks
 from trueload.protocol.part import Distance as Distance
 from trueload.protocol.part import Machine as Machine
 from trueload.protocol.part import MachineShares as MachineShares
 from trueload.protocol.part import Part as Part
+from trueload.protocol.part import Speeds as Speeds
 from trueload.protocol.seen import Concurrent as Concurrent
 from trueload.protocol.seen import Quantiles as Quantiles
 from trueload.protocol.seen import Seen as Seen
@@ -249,7 +252,18 @@ class Stop(Model):
 
 
 ToEngine = (
-    Generate | Serve | Blob | Phase | Mark | AskClock | AskDistance | Settle | Charge | Lease | Stop
+    Generate
+    | Serve
+    | Blob
+    | Phase
+    | Mark
+    | AskClock
+    | AskDistance
+    | AskSpeeds
+    | Settle
+    | Charge
+    | Lease
+    | Stop
 )
 
 
@@ -502,6 +516,7 @@ FromEngine = (
     Hello
     | Clock
     | Distance
+    | Speeds
     | Ready
     | PhaseStarted
     | PhaseStopped

@@ -253,6 +253,16 @@ class CpuDistance(Model):
     after_ns: float | None
 
 
+class CpuSpeed(Model):
+    """How long the same short work took a CPU in the window, again and again: the first time
+    ``from_ns`` after its start, then every ``every_ns``; 0 where it was not tried."""
+
+    cpu: int
+    from_ns: int
+    every_ns: int
+    work_ns: tuple[int, ...]
+
+
 class Environment(Model):
     """The machine and the versions that made a record."""
 
@@ -447,6 +457,7 @@ class Record(Model):
     with those expected, ``early`` are answers of warm-up and window about which the kernel was
     asked, ``probes`` are of subjects whose contract fixes more than the load asks for,
     ``cpu_distance`` where generator and server are not known to run on two CPUs of one machine;
+    ``cpu_speeds`` is of the CPUs of this machine that generator and server may use, 16 at most;
     ``schema_`` is ``schema`` in JSON. ``client_ns`` is about our generator, and ``round_trip_ns``
     is the service time without its part, from when the kernel had a request to when it had the
     answer, on the sample that ``client_ns.receive`` is of; both are empty in records that are
@@ -501,6 +512,7 @@ class Record(Model):
     idle: Idle | None = None
     client: ClientEnd | None = None
     cpu_distance: CpuDistance | None = None
+    cpu_speeds: tuple[CpuSpeed, ...] = ()
     client_ns: ClientTimes = ClientTimes()
     round_trip_ns: Distribution = Distribution()
     flow: Flow | None = None

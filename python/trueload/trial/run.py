@@ -21,7 +21,7 @@ from trueload.assemble.observation import HostSample, Observation
 from trueload.assemble.trial import make_record
 from trueload.closing import Closing
 from trueload.deadline import seconds_left
-from trueload.engines.engine import Engine, EngineError, ask_distance
+from trueload.engines.engine import Engine, EngineError
 from trueload.engines.fleet import Fleet, start_engines
 from trueload.errors import UserError, refused_by_machine
 from trueload.ids import now_iso, record_id
@@ -48,16 +48,22 @@ from trueload.protocol.plan import (
     Requests,
     Tick,
 )
-from trueload.record.distance import distance_of
 from trueload.record.schema import Claim, Record, Trouble
 from trueload.record.shortage import HINTS, crowded_ports
 from trueload.request.plans import expect_plan, origin_plan, request_plan, target_plan, tls_plan
 from trueload.stats import decode_histogram
 from trueload.trial.addresses import with_sources
 from trueload.trial.asked import blobs
+from trueload.trial.cpus import CpuWatch
 from trueload.trial.environment import read_environment
 from trueload.trial.server_files import reached_limit
-from trueload.trial.server_found import choose_cpus, choose_pair, find_server, first_sample
+from trueload.trial.server_found import (
+    affinity,
+    choose_cpus,
+    find_server,
+    first_sample,
+    server_cpus,
+)
 from trueload.trial.spec import (
     CLOSED,
     CONNECT,
@@ -178,9 +184,8 @@ class Session(Closing):
         self._tree, self._source = find_server(spec)
         self._idle = None if self._tree is None else first_sample(self._tree)
         self._generate = make_plan(spec, choose_cpus(spec, self._idle))
-        pair = choose_pair(spec, self._idle, self._generate.cpus)
-        self._cpu_pair = pair if self._is_here else None
-        self._apart_ns: float | None = None
+        mine = self._generate.cpus or affinity(0)
+        self._cpus = CpuWatch(mine, server_cpus(spec, self._idle), self._is_here)
         here = self._is_here and spec.server_place is None
         self._may_be_here = here and any(map(may_be_here, spec.addresses))
         self._engine: Engine | Fleet | None = None
@@ -291,12 +296,13 @@ class Session(Closing):
             seen.earliest = self._sample()
             if seen.warmup is None:
                 seen.before = seen.earliest  # a short window could be over before it is heard of
+            self._cpus.begin(engine)
             for phase in (seen.warmup, seen.window):
                 if phase is not None:
                     engine.send(phase)
             self._measure(engine)
             self._look_at_files()
-            self._look_at_cpus(engine)
+            self._cpus.end(engine, seen, self._note)
         if last or not connected or seen.interrupted:
             self.over = True
             self._finish(engine)
@@ -304,7 +310,7 @@ class Session(Closing):
     def _start(self) -> Engine | Fleet:
         engine = start_engines(self._hosts, self._generate.connections, self._spec.load.pacing)
         self._engine = engine
-        self._apart_ns = self._cpus_apart_ns(engine)
+        self._cpus.before(engine, self._note)
         engine.send(self._generate)
         for blob in blobs(self._spec):
             engine.send(blob)
@@ -460,20 +466,6 @@ class Session(Closing):
         waiting = found is not None and found.established < found.requested
         if waiting or (measured is not None and measured.slots.never_answered):
             seen.server_files = seen.server_files or reached_limit(self._spec.addresses)
-
-    def _look_at_cpus(self, engine: Engine | Fleet) -> None:
-        """Whether the CPUs are still as far apart as they were before the window."""
-        if self._seen.interrupted:
-            return
-        before_ns, self._apart_ns = self._apart_ns, None
-        with contextlib.suppress(EngineError):  # everything that was needed has been said
-            self._apart_ns = self._cpus_apart_ns(engine)
-        self._seen.cpu_distance = distance_of(self._cpu_pair, before_ns, self._apart_ns)
-
-    def _cpus_apart_ns(self, engine: Engine | Fleet) -> float | None:
-        if self._cpu_pair is None or isinstance(engine, Fleet):
-            return None
-        return ask_distance(engine, self._cpu_pair, self._note)
 
     def _finish(self, engine: Engine | Fleet) -> None:
         """Tell the engine to end and hear what it still has to say."""

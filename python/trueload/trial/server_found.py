@@ -19,7 +19,6 @@ from trueload.machine.accounting import (
     unix_listeners,
 )
 from trueload.places.local import LocalPlace
-from trueload.record.distance import pair_of
 from trueload.record.schema import ServerSource
 from trueload.request.route import UNIX
 from trueload.trial.spec import Tree, TrialSpec
@@ -103,20 +102,12 @@ def choose_cpus(spec: TrialSpec, server: TreeSample | None) -> tuple[int, ...]:
     """The CPUs asked for; else, if a server on this machine is pinned, those it leaves free."""
     if spec.engine.cpus is not None:
         return spec.engine.cpus
-    taken, mine = _server_cpus(spec, server), affinity(0)
+    taken, mine = server_cpus(spec, server), affinity(0)
     free = mine - taken
     return tuple(sorted(free)) if taken and free and free != mine else ()
 
 
-def choose_pair(
-    spec: TrialSpec, server: TreeSample | None, generator: Sequence[int]
-) -> tuple[int, int] | None:
-    """Between which two CPUs generator and server hand things over (see ``distance``), where the
-    generator has these, or, if none, all of ours; None where nothing is known of the server's."""
-    return pair_of(generator or affinity(0), _server_cpus(spec, server))
-
-
-def _server_cpus(spec: TrialSpec, server: TreeSample | None) -> set[int]:
+def server_cpus(spec: TrialSpec, server: TreeSample | None) -> set[int]:
     """The CPUs that a server on this machine may use; none of any other."""
     if server is None or not spec.addresses or not all(map(is_loopback, spec.addresses)):
         return set()

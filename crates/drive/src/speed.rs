@@ -1,0 +1,177 @@
+//! How fast CPUs are from moment to moment: what a short piece of work takes on each.
+//!
+//! A virtual CPU is often one of two threads of a core. What the other one does for someone else takes up to a third of
+//! its speed, for seconds at a time, and no time counts as stolen. A thread on each CPU that is looked at wakes 20
+//! times a second and does the same work.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::pin_to_cpu;
+
+const EVERY_NS: u64 = 50_000_000;
+/// Some 14 us on a CPU of 3 GHz: 0.03 % of its time.
+const WORK_STEPS: u64 = 10_000;
+/// For 6 minutes one every 50 ms, then half as many in the same memory, and so on.
+const LOOKS_MOST: usize = 8192;
+const STACK_BYTES: usize = 64 * 1024;
+
+/// How long the work took at each look, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Looks {
+    /// From one look to the next.
+    pub every_ns: u64,
+    /// 0 where none was taken: the thread did not get its CPU in time.
+    pub work_ns: Vec<u32>,
+}
+
+impl Looks {
+    /// Allocates all that it will need.
+    fn new() -> Self {
+        Looks { every_ns: EVERY_NS, work_ns: Vec::with_capacity(LOOKS_MOST) }
+    }
+
+    /// A look so long after the first.
+    fn note(&mut self, after_ns: u64, work_ns: u32) {
+        while after_ns / self.every_ns >= LOOKS_MOST as u64 {
+            self.thin_out();
+        }
+        let at = (after_ns / self.every_ns) as usize;
+        if at >= self.work_ns.len() {
+            self.work_ns.resize(at, 0);
+            self.work_ns.push(work_ns);
+        }
+    }
+
+    /// Leaves one of two.
+    fn thin_out(&mut self) {
+        let pairs = self.work_ns.chunks(2);
+        let kept: Vec<u32> = pairs.map(|pair| pair.iter().copied().max().unwrap_or(0)).collect();
+        self.work_ns.clear();
+        self.work_ns.extend(kept);
+        self.every_ns *= 2;
+    }
+}
+
+/// Looks at CPUs until it is ended.
+#[derive(Debug)]
+pub struct SpeedWatch {
+    over: Arc<AtomicBool>,
+    threads: Vec<(u32, JoinHandle<Looks>)>,
+}
+
+impl SpeedWatch {
+    /// Begins to look; a CPU that this process may not use, or for which there is no thread, is left out.
+    #[must_use]
+    pub fn begin(cpus: &[u32]) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let began = Instant::now();
+        let look = |&cpu: &u32| {
+            // Made here: a thread that allocates gets a heap of its own, which would show in the peak of the process.
+            let (looks, over) = (Looks::new(), Arc::clone(&over));
+            let thread = thread::Builder::new().stack_size(STACK_BYTES);
+            Some((cpu, thread.spawn(move || watch(cpu, looks, began, &over)).ok()?))
+        };
+        let threads = cpus.iter().filter_map(look).collect();
+        SpeedWatch { over, threads }
+    }
+
+    /// What was seen of each CPU.
+    #[must_use]
+    pub fn end(self) -> Vec<(u32, Looks)> {
+        self.over.store(true, Ordering::Release);
+        self.threads.iter().for_each(|(_, thread)| thread.thread().unpark());
+        let seen = |(cpu, thread): (u32, JoinHandle<Looks>)| Some((cpu, thread.join().ok()?));
+        self.threads.into_iter().filter_map(seen).collect()
+    }
+}
+
+fn watch(cpu: u32, mut looks: Looks, began: Instant, over: &AtomicBool) -> Looks {
+    if pin_to_cpu(cpu).is_err() {
+        return looks;
+    }
+    while !over.load(Ordering::Acquire) {
+        let after_ns = began.elapsed().as_nanos() as u64;
+        looks.note(after_ns, take_once());
+        let next_ns = (after_ns / looks.every_ns + 1) * looks.every_ns;
+        let left = Duration::from_nanos(next_ns).saturating_sub(began.elapsed());
+        thread::park_timeout(left);
+    }
+    looks
+}
+
+/// How long the work takes, in ns.
+fn take_once() -> u32 {
+    let began = Instant::now();
+    work(WORK_STEPS);
+    u32::try_from(began.elapsed().as_nanos()).unwrap_or(u32::MAX).max(1)
+}
+
+/// Four sums that do not wait for each other: they fill the units of a core, so that it shows who shares them.
+#[inline(never)]
+fn work(steps: u64) {
+    let mut sums = [1_u64, 2, 3, 4];
+    for step in 0..steps {
+        for (sum, shift) in sums.iter_mut().zip([3, 5, 7, 2]) {
+            *sum = sum.wrapping_add(step ^ (*sum >> shift));
+        }
+    }
+    black_box(sums);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_that_were_missed_are_told() {
+        let mut looks = Looks::new();
+        for (after_ns, work_ns) in [(0, 7), (EVERY_NS, 8), (3 * EVERY_NS + 1, 9)] {
+            looks.note(after_ns, work_ns);
+        }
+        assert_eq!(looks, Looks { every_ns: EVERY_NS, work_ns: vec![7, 8, 0, 9] });
+    }
+
+    #[test]
+    fn a_second_look_in_the_same_time_is_left_out() {
+        let mut looks = Looks::new();
+        looks.note(1, 7);
+        looks.note(2, 8);
+        assert_eq!(looks.work_ns, [7]);
+    }
+
+    #[test]
+    fn a_long_watch_looks_less_often_in_the_same_memory() {
+        let mut looks = Looks::new();
+        let capacity = looks.work_ns.capacity();
+        for look in 0..4 * LOOKS_MOST as u64 {
+            looks.note(look * EVERY_NS, 1 + (look >= LOOKS_MOST as u64) as u32);
+        }
+        assert_eq!(looks.every_ns, 4 * EVERY_NS);
+        assert_eq!(looks.work_ns.len(), LOOKS_MOST);
+        assert_eq!(looks.work_ns.capacity(), capacity);
+        let slow = looks.work_ns.iter().filter(|&&work_ns| work_ns == 2).count();
+        assert_eq!(slow, LOOKS_MOST * 3 / 4);
+    }
+
+    #[test]
+    fn a_cpu_that_is_not_there_has_no_looks() {
+        let seen = SpeedWatch::begin(&[u32::MAX]).end();
+        assert_eq!(seen, [(u32::MAX, Looks::new())]);
+    }
+
+    #[test]
+    fn a_watch_ends_at_once_with_what_it_has_seen() {
+        let cpu = rustix::thread::sched_getaffinity(None)
+            .map(|set| (0..rustix::thread::CpuSet::MAX_CPU).find(|&cpu| set.is_set(cpu)));
+        let cpu = cpu.ok().flatten().expect("a CPU") as u32;
+        let watch = SpeedWatch::begin(&[cpu]);
+        let seen = watch.end();
+        assert_eq!(seen.len(), 1);
+        assert_eq!(seen[0].0, cpu);
+        assert!(seen[0].1.work_ns.iter().all(|&work_ns| work_ns > 0));
+    }
+}

@@ -1,0 +1,106 @@
+"""The check `cpu-speed`: did the server's CPUs change their speed, and its answers with them?
+
+The CPUs of a virtual machine are often threads of cores whose other threads serve other machines;
+what these do is no stolen time. The engine does the same short work on each CPU 20 times a second
+(crates/drive/src/speed.rs). Pure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+from statistics import fmean, median, variance
+
+from trueload.record.schema import CpuSpeed, Record
+from trueload.units import format_cpu_list, format_share
+from trueload.verdict.common import Definition, Finding, graded_beyond, not_applicable
+from trueload.verdict.machine import GENERATOR_FULL, SERVER_FULL
+from trueload.verdict.rate_change import rates_of
+from trueload.verdict.stretches import CHANGE_FAIL, LATER_WARN, Stretch
+
+LOOKS_MIN = 4  # in a stretch, and in the rest
+INTERRUPTED = 2.0  # medians: another thread of the core takes no more than a third of the speed
+STANDARD_ERRORS = 4.0  # the stretch is chosen by the rate, so chance has but one try
+# The work needs little memory, so others take less of its speed than of a server's: in logarithms
+# 0.5 to 0.9 of what the rate changed by, of servers on one CPU (docs/waits.md).
+OF_RATE_LEAST = 0.5
+
+
+def change_of_cpus(record: Record, found: Stretch, span_ns: tuple[float, float]) -> float | None:
+    """How much faster (as a factor) the CPUs of a server without time to spare were in this stretch
+    than in the rest; None where that does not explain the rate."""
+    from_ns, to_ns = span_ns
+    looks = [look for each in _of_server(record) for look in _looks(each)]
+    inside = [speed for at_ns, speed in looks if from_ns <= at_ns < to_ns]
+    rest = [speed for at_ns, speed in looks if not from_ns <= at_ns < to_ns]
+    if min(len(inside), len(rest)) < LOOKS_MIN or not found.inside or not found.outside:
+        return None
+    factor = fmean(inside) / fmean(rest)
+    if abs(fmean(inside) - fmean(rest)) < STANDARD_ERRORS * _error(inside, rest):
+        return None
+    of_rate = math.log(factor) / math.log(found.inside / found.outside)
+    return factor if of_rate >= OF_RATE_LEAST else None
+
+
+def _error(one: Sequence[float], other: Sequence[float]) -> float:
+    """The standard error of the difference of two means."""
+    return math.sqrt(variance(one) / len(one) + variance(other) / len(other))
+
+
+def _looks(seen: CpuSpeed) -> Iterator[tuple[float, float]]:
+    """When each look was, in ns from the window's start, and how fast the CPU was: 1 over the time
+    of its work. Looks that were interrupted are left out."""
+    taken_ns = [work_ns for work_ns in seen.work_ns if work_ns]
+    most_ns = INTERRUPTED * median(taken_ns) if taken_ns else 0
+    for number, work_ns in enumerate(seen.work_ns):
+        if 0 < work_ns <= most_ns:
+            yield seen.from_ns + number * seen.every_ns, 1 / work_ns
+
+
+def _of_server(record: Record) -> list[CpuSpeed]:
+    """Its CPUs, where it had no time left and the generator did; else none."""
+    return [each for each in record.cpu_speeds if each.cpu in limiting_cpus(record)]
+
+
+def limiting_cpus(record: Record) -> Collection[int]:
+    """The same, as numbers."""
+    server, generator = record.server, record.generator.saturation
+    if server is None or (server.saturation or 0.0) < SERVER_FULL:
+        return ()
+    return () if generator is None or generator >= GENERATOR_FULL else server.allowed_cpus
+
+
+def check_cpu_speed(record: Record) -> Finding:
+    """Whether the rate changed with the speed of the server's CPUs."""
+    if not record.cpu_speeds:
+        return not_applicable("the speed of the CPUs is not known")
+    if not _of_server(record):
+        return not_applicable("the server's CPUs were not the limit")
+    rates = rates_of(record)
+    if rates.why:
+        return not_applicable(rates.why)
+    found = rates.change(record)
+    if found is None:
+        return Finding("pass", "the rate was the same throughout", 0.0, LATER_WARN)
+    cpus = format_cpu_list(limiting_cpus(record))
+    factor = change_of_cpus(record, found, rates.span(found))
+    if factor is None:
+        return Finding("pass", f"the rate changed, but the speed of CPU {cpus} not as much")
+    how = f"{format_share(abs(factor - 1))} {'faster' if factor > 1 else 'slower'}"
+    why = f"{rates.text(found)}, and CPU {cpus} of the server was {how} there as well"
+    status, limit = graded_beyond(found.effect, found.limit, CHANGE_FAIL)
+    return Finding(status, why, min(found.effect, 1.0), limit)
+
+
+CPU_SPEED = Definition(
+    name="cpu-speed",
+    order=165,
+    compute=check_cpu_speed,
+    of_client="it is not looked at",
+    fault="machine",
+    meaning="Where the machine itself is faster at one time than at another, so is the server.",
+    remedy=(
+        "Use a machine whose cores no other virtual machine shares; or measure often and in turns,"
+        " as `trueload ab` and suites do."
+    ),
+)

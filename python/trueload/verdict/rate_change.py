@@ -1,0 +1,106 @@
+"""How the rate of answers changed within a window: for `steady-state` and `cpu-speed`. Pure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from trueload.protocol.plan import Closed, Flow
+from trueload.record.schema import Record
+from trueload.units import NS_PER_S, format_count, format_duration, format_rate
+from trueload.verdict.common import is_staged
+from trueload.verdict.stretches import PARTS, PARTS_MIN, Stretch, largest_change
+from trueload.verdict.throttling import TURN_NS
+
+ANSWERS_MIN = 10  # in a part, on average: fewer are a matter of chance
+# Before answers come as fast as requests go out, those of the first requests must have come.
+FILLING = 2.0  # mean service times, without a warm-up
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Answers per second in each part, how long a part is, and when the first one begins; none, and
+    ``why`` not, where this cannot be told."""
+
+    parts: tuple[float, ...] = ()
+    part_ns: float = 0.0
+    skipped_ns: float = 0.0
+    why: str = ""
+
+    @property
+    def mean(self) -> float:
+        """Of the parts."""
+        return sum(self.parts) / len(self.parts)
+
+    def change(self, record: Record) -> Stretch | None:
+        """The stretch that differs from the rest; None where chance explains it all."""
+        if not self.parts:
+            return None
+        at_once = _at_once(record) * NS_PER_S / self.part_ns
+        return largest_change(self.parts, at_once, TURN_NS / self.part_ns)
+
+    def span(self, stretch: Stretch) -> tuple[float, float]:
+        """From when to when it lasts, in ns from the window's start."""
+        first, end = (self.skipped_ns + self.part_ns * at for at in (stretch.first, stretch.end))
+        return first, end
+
+    def text(self, stretch: Stretch) -> str:
+        """``900 requests/s from 0 s to 1 s, 1,000/s in the rest of the window``."""
+        from_ns, to_ns = self.span(stretch)
+        inside = format_rate(stretch.inside, "requests")
+        when = f"from {format_duration(from_ns)} to {format_duration(to_ns)}"
+        return f"{inside} {when}, {format_count(stretch.outside)}/s in the rest of the window"
+
+
+def rates_of(record: Record) -> Rates:
+    """Of a window whose load is the same throughout."""
+    if is_staged(record):
+        return Rates(why="the load itself changes (--stages)")
+    if record.flow is None:
+        return Rates(why="it is not known when answers came")
+    skipped_ns = _filling_ns(record)
+    rates, part_ns = rates_by_part(record.flow, skipped_ns)
+    if len(rates) < PARTS_MIN:
+        return Rates(why=_too_few(record.flow, skipped_ns))
+    return Rates(tuple(rates), part_ns, skipped_ns)
+
+
+def rates_by_part(flow: Flow, skipped_ns: float = 0.0) -> tuple[list[float], float]:
+    """Answers per second in parts of equal length, 32 to 39 where there are enough answers, and how
+    long a part is. The last stretch of the window that fills none is left out."""
+    skipped = math.ceil(skipped_ns / flow.part_ns)
+    whole = flow.whole_ns // flow.part_ns
+    counts = list(flow.answered[skipped:whole])
+    counts += [0] * (whole - skipped - len(counts))
+    wanted = min(PARTS, sum(counts) // ANSWERS_MIN)
+    if wanted < PARTS_MIN:
+        return [], 0.0
+    width = max(1, len(counts) // wanted)
+    part_ns = width * flow.part_ns
+    starts = range(0, len(counts) - width + 1, width)
+    return [sum(counts[at : at + width]) * NS_PER_S / part_ns for at in starts], part_ns
+
+
+def _at_once(record: Record) -> int:
+    """Answers that may come together: one of each slot, where slots keep step in a closed loop."""
+    generate = record.plan.generate
+    closed = isinstance(record.plan.window.load, Closed)
+    return generate.connections * generate.pipeline if closed and record.client is None else 0
+
+
+def _filling_ns(record: Record) -> float:
+    """For how long no answer can come though all goes well: without a warm-up, the first ones."""
+    if record.plan.warmup is not None or record.client is not None:
+        return 0.0
+    return FILLING * (record.service_ns.mean or 0.0)
+
+
+def _too_few(flow: Flow, skipped_ns: float) -> str:
+    """Why a window has too few parts."""
+    least = PARTS_MIN * ANSWERS_MIN
+    if sum(flow.answered) < least:
+        return f"{format_count(sum(flow.answered))} answers are too few to tell; it takes {least}"
+    why = f"a window of {format_duration(flow.whole_ns)} is too short to tell"
+    if skipped_ns:
+        why += f", as the first answers are still due for {format_duration(skipped_ns)}"
+    return why
