@@ -138,6 +138,18 @@ def _h2load(work: Work, cpu: int, memory: bool, *flags: str) -> Took:
     return read_h2load(ended, float(whole_s(work)))
 
 
+def bare_http2(program: Path) -> Generator:
+    """A loop that sends requests over HTTP/2 and counts the ends of streams (bare_http2.c)."""
+
+    def measure(work: Work, cpu: int, memory: bool) -> Took:
+        numbers = (work.port, work.connections, work.depth, round(work.duration_s * 1e3))
+        ended = _run([str(program), *map(str, numbers)], work, cpu, memory)
+        told = json.loads(ended.out)
+        return _took(ended, told["answers"], told["wall_ns"] / NS_PER_S)
+
+    return measure
+
+
 def read_h2load(ended: Ended, wall_s: float) -> Took:
     """What h2load says."""
     found = _search(r"requests: .* (\d+) done, (\d+) succeeded, (\d+) failed", ended)

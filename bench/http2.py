@@ -3,7 +3,9 @@
 One thread each, on CPUs of their own, as in `peers.py`: at 1, 10 and 100 streams on a connection
 against the reference server and nginx in plain text, over TLS, with bodies of 64 KiB, and the
 memory of many streams; and the reference server's CPU beside nginx's, both under h2load. Ours has
-the windows that it has by itself (`browser`), h2load its own of 1 GiB. Exit codes as of `peers.py`.
+the windows that it has by itself (`browser`), h2load its own of 1 GiB. `bare_http2.c`, a loop over
+the same ring that only counts the ends of streams, shows what of it is the kernel's. Exit codes as
+of `peers.py`.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ from machine import absent_programs, describe
 from marks import Limit, exit_code, mark_table
 from page import PERFORMANCE, write_section
 from placement import find_placement
-from process import BenchError
+from process import BenchError, built
 from results import marks, memory_table, table
 from rounds import ROUNDS, Cast, measure, minutes_of, parse_options, write_samples
 from servers import Server, by_command, nginx_http2
 from setting import SERVER_CPU, Quiet, SettingError, prepare_setting
 from trueload.protocol.plan import DriverName
 
-H2LOAD = "h2load"
+H2LOAD, BARE = "h2load", "a bare loop"
 BODIES = "reference, 64 KiB"
 BODY_PATH = "/bytes/65536"
 CONNECTIONS = (8, 64)
@@ -52,10 +54,16 @@ def groups() -> list[list[Cell]]:
         for connections in CONNECTIONS
         for streams in STREAMS
     ]
-    loads += [(TLS, CONNECTIONS[-1], TLS_STREAMS), (BODIES, CONNECTIONS[0], BODY_STREAMS)]
-    memory = Cell(REFERENCE, MANY, MANY_STREAMS, OURS, memory=True)
-    cells = [*(Cell(*load, OURS) for load in loads), memory]
-    return [[cell, cell.by(H2LOAD)] for cell in cells]
+    plain = [Cell(*load, OURS) for load in loads]
+    others = [
+        Cell(TLS, CONNECTIONS[-1], TLS_STREAMS, OURS),
+        Cell(BODIES, CONNECTIONS[0], BODY_STREAMS, OURS),
+        Cell(REFERENCE, MANY, MANY_STREAMS, OURS, memory=True),
+    ]
+    return [
+        *([cell, cell.by(H2LOAD), cell.by(BARE)] for cell in plain),
+        *([cell, cell.by(H2LOAD)] for cell in others),
+    ]
 
 
 def targets() -> list[Target]:
@@ -111,6 +119,11 @@ def _cast(binary: Path, driver: DriverName) -> Iterator[Cast]:
             servers[BODIES] = replace(servers[REFERENCE], name=BODIES, path=BODY_PATH)
         plain = partial(ours_by_command, binary, "--http", "2", at_once="--streams")
         tools = {OURS: plain(), H2LOAD: generators.h2load_http2}
+        try:
+            built(["gcc", "-O2", "-o", str(folder / "bare"), "bare_http2.c", "-luring"])
+            tools[BARE] = generators.bare_http2(folder / "bare")
+        except BenchError as error:
+            absent[BARE] = str(error)
         yield Cast(servers, tools, plain("--insecure"), absent, driver, find_placement())
 
 

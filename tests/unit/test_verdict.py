@@ -282,8 +282,8 @@ CASES: dict[str, list[Case]] = {
         ("the generator is full", {"generator": generator(saturation=0.95)}, "fail",
          "the generator was the limit"),
         (
-            "the generator is full, the server three quarters",
-            {"generator": generator(saturation=0.95), "server": server(saturation=0.749)},
+            "the generator is full, the server hardly two thirds",
+            {"generator": generator(saturation=0.95), "server": server(saturation=0.66)},
             "fail",
             "the generator was the limit",
         ),

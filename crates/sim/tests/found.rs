@@ -7,8 +7,8 @@ use std::sync::Arc;
 use trueload_load::{Arrivals, Load, Stage, Stop};
 use trueload_sim::check;
 use trueload_sim::scenario::{
-    Bytes, Delay, Http2Manner, Http2Plan, HttpPlan, KernelPlan, MS, Manner, PhasePlan, Protocol, S,
-    Scenario, Trick,
+    Bytes, Delay, Http2Manner, Http2Plan, Http2Trick, HttpPlan, KernelPlan, MS, Manner, PhasePlan,
+    Protocol, S, Scenario, Trick,
 };
 use trueload_wire::shootout::Dialect;
 
@@ -204,6 +204,26 @@ fn an_upload_whose_window_is_closed_while_it_waits_for_the_connection_is_sent_on
         settings: vec![(4, 100_000)],
         changes: changes.collect(),
         opens_windows_ns: Some(MS),
+        ..Http2Manner::default()
+    };
+    every_law_holds(&Scenario {
+        protocol: Protocol::Http2(plan),
+        depth: 3,
+        phases: vec![closed(Stop::Requests(20))],
+        peers: vec![Manner { http2, ..Manner::default() }],
+        ..Scenario::default()
+    });
+}
+
+// Found by seed 146341 and a fault of the simulated peer: a stream that it answered before the request came was open to
+// it, and not to the client, which had opened another one in its place.
+#[test]
+fn a_stream_that_is_answered_before_its_request_comes_is_not_open() {
+    let http = HttpPlan { method: "GET", several: false, expect_body: false };
+    let plan = Http2Plan { http, body_bytes: 0, window: 65_535, connection_window: 65_535 };
+    let http2 = Http2Manner {
+        settings: vec![(3, 2)],
+        tricks: vec![(1, Http2Trick::Elsewhere(2))],
         ..Http2Manner::default()
     };
     every_law_holds(&Scenario {

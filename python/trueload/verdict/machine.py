@@ -23,8 +23,8 @@ from trueload.verdict.throttling import STOOD_FAIL, STOOD_WARN, TURN_NS
 
 GENERATOR_FULL = 0.95  # beyond this a thread has no slack left: it times its own queue
 SERVER_FULL = 0.90  # a server as full as this would not have gone much faster
-# One with a quarter of its time to spare may carry a third more: a lower bound says much of it.
-SERVER_NEARLY_FULL = 0.75
+# One with a third of its time to spare may carry half as much again: a lower bound says much of it.
+SERVER_NEARLY_FULL = 2 / 3
 SERVER_BUSY = 0.80  # a server with a fifth of its time to spare was not at its limit
 LATE_SHARE = LITTLE_WARN  # of a client's wait: by as much its ceiling would be another
 HELD_WARN, HELD_FAIL = STOOD_WARN, STOOD_FAIL  # it is the same to stand still or to be held up

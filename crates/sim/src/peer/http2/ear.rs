@@ -66,6 +66,8 @@ pub(super) struct Ear {
     /// The last stream that was opened, and how many were.
     pub(super) last: u32,
     pub(super) opened: u64,
+    /// Streams that were answered before their requests came.
+    ahead: BTreeSet<u32>,
     reset: BTreeSet<u32>,
     /// What the client has acknowledged: how many streams it may open, and the window of each.
     permitted: Option<u32>,
@@ -100,6 +102,7 @@ impl Ear {
             streams: BTreeMap::new(),
             last: 0,
             opened: 0,
+            ahead: BTreeSet::new(),
             reset: BTreeSet::new(),
             permitted: None,
             window: 65_535,
@@ -152,6 +155,13 @@ impl Ear {
             self.streams.remove(&number);
         }
         Some(start)
+    }
+
+    /// The whole answer of a stream was said; whether it may be one to a request, even one that is still on its way.
+    pub(super) fn answered_elsewhere(&mut self, number: u32) -> (bool, Option<u64>) {
+        let start = self.end_answer(number, false);
+        let ahead = number % 2 == 1 && number > self.last && self.ahead.insert(number);
+        (start.is_some() || ahead, start)
     }
 
     /// Bytes have come.
@@ -252,7 +262,8 @@ impl Ear {
             self.ensure(open <= most, || format!("{open} streams are open, of {most} permitted"));
         }
         let (start, receive, send) = (self.start, self.window, self.send_first);
-        let (length, got, request_ended, answer_ended) = (None, 0, false, false);
+        let (length, got, request_ended) = (None, 0, false);
+        let answer_ended = self.ahead.remove(&number);
         self.streams.insert(
             number,
             Stream { start, receive, length, got, request_ended, answer_ended, send },

@@ -200,9 +200,9 @@ impl Http2 {
     fn answer_elsewhere(&mut self, stream: u32, behind: i32, at_ns: u64, acts: &mut Vec<Act>) {
         let other = stream.saturating_add_signed(behind);
         let bytes = self.whole_answer(other);
-        // That stream may be open: then this settles it.
-        let start = self.ear.end_answer(other, false);
-        self.whole += u64::from(start.is_some());
+        // That stream may be open, or opened already though it is not heard of: then this settles it.
+        let (settles, start) = self.ear.answered_elsewhere(other);
+        self.whole += u64::from(settles);
         self.say(at_ns, bytes, start, acts);
     }
 

@@ -1,0 +1,105 @@
+/* The least that a generator of HTTP/2 on sockets can do: an io_uring loop that counts the ends of streams.
+ *
+ * bare_http2 PORT CONNECTIONS STREAMS MILLISECONDS: opens CONNECTIONS to 127.0.0.1, keeps STREAMS requests in flight on
+ * each, and sends as many anew as have ended in what was received. Of a frame only its header is looked at; windows are as
+ * large as can be, and opened once. Prints the answers and the CPU time of the loop, without the connecting, as JSON.
+ */
+#include "bare_ring.h"
+
+enum { HEADER = 9, FRAME_MOST = 64, WINDOW = 0x7fffffff, DATA = 0, HEADERS = 1, SETTINGS = 4, END = 1 };
+
+static const char PREFACE[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+                              "\0\0\6\4\0\0\0\0\0\0\4\x7f\xff\xff\xff"    /* SETTINGS_INITIAL_WINDOW_SIZE */
+                              "\0\0\4\x8\0\0\0\0\0\x7f\xff\0\0"          /* WINDOW_UPDATE of the connection */
+                              "\0\0\0\4\1\0\0\0\0";                          /* the acknowledgement, in advance */
+
+static struct connection {
+    unsigned stream;            /* the next one */
+    size_t skip;                /* bytes of a frame that are still to come */
+    size_t kept;                /* of the next header */
+    unsigned char header[HEADER];
+    char out[sizeof PREFACE + REQUEST_MOST * FRAME_MOST];
+} connections[CONNECTIONS_MOST];
+static char block[FRAME_MOST];
+static size_t block_len;
+/* Connections on which requests are due, and how many on each. */
+static int due[CONNECTIONS_MOST], ended[CONNECTIONS_MOST], due_len;
+
+/* Sends so many requests behind what is in the buffer already. */
+static void ask(int number, int count, size_t len) {
+    struct connection *one = &connections[number];
+    for (; count > 0; count--, one->stream += 2) {
+        unsigned id = htonl(one->stream);
+        char *frame = one->out + len;
+        memcpy(frame, (char[]){0, 0, block_len, HEADERS, 4 | END}, 5);
+        memcpy(frame + 5, &id, 4);
+        memcpy(frame + HEADER, block, block_len);
+        len += HEADER + block_len;
+    }
+    send_bytes(number, one->out, len);
+}
+
+/* How many streams end in these bytes. */
+static int ends_in(struct connection *one, const unsigned char *bytes, size_t len) {
+    int answers = 0;
+    while (len > 0) {
+        size_t take = one->skip < len ? one->skip : len;
+        one->skip -= take, bytes += take, len -= take;
+        if (one->skip > 0)
+            break;
+        take = HEADER - one->kept < len ? HEADER - one->kept : len;
+        memcpy(one->header + one->kept, bytes, take);
+        one->kept += take, bytes += take, len -= take;
+        if (one->kept < HEADER)
+            break;
+        one->kept = 0;
+        one->skip = one->header[0] << 16 | one->header[1] << 8 | one->header[2];
+        answers += one->header[3] <= HEADERS && one->header[4] & END;
+    }
+    return answers;
+}
+
+static int hear(struct io_uring_cqe *said, int depth) {
+    (void)depth; /* as many are asked as have ended */
+    int number = said->user_data, id = received_in(said);
+    int answers = ends_in(&connections[number], (unsigned char *)memory[id], said->res);
+    give_back(said);
+    if (answers > 0 && ended[number] == 0)
+        due[due_len++] = number;
+    ended[number] += answers;
+    return answers;
+}
+
+/* What was sent before has been handed over: its bytes are free. */
+static void answer_back(void) {
+    while (due_len > 0) {
+        int number = due[--due_len];
+        ask(number, ended[number], 0);
+        ended[number] = 0;
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc != 5) {
+        fprintf(stderr, "usage: bare_http2 PORT CONNECTIONS STREAMS MILLISECONDS\n");
+        return 2;
+    }
+    int port = atoi(argv[1]), count = atoi(argv[2]), streams = atoi(argv[3]);
+    check_load(count, streams);
+    /* GET, / and http of the static table, and the authority as a literal. */
+    int name = snprintf(block + 5, sizeof block - 5, "127.0.0.1:%d", port);
+    memcpy(block, (char[]){0x82, 0x84, 0x86, 0x01, name}, 5);
+    block_len = 5 + name;
+    for (int number = 0; number < count; number++)
+        files[number] = connect_to(port);
+    set_up(count);
+    long long cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    for (int number = 0; number < count; number++) {
+        connections[number].stream = 1;
+        memcpy(connections[number].out, PREFACE, sizeof PREFACE - 1);
+        receive(number);
+        ask(number, streams, sizeof PREFACE - 1);
+    }
+    work(streams, atoll(argv[4]), cpu_ns);
+    return 0;
+}
