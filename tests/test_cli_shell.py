@@ -20,7 +20,7 @@ from harness import ROOT, Finished, Trueload, start_server
 from subject_world import World
 from trueload import __version__
 from trueload.cli.app import COMMANDS, build_command
-from trueload.commands.foreign_flags import FOREIGN_FLAGS, ForeignFlag
+from trueload.commands.foreign_flags import ALIASES, FOREIGN_FLAGS, ForeignFlag
 from trueload.errors import ExitCode
 from trueload.runner.supervisor import descendants
 from waiting import wait_until
@@ -71,6 +71,26 @@ def test_a_flag_of_another_tool_is_translated(trueload: Trueload, row: ForeignFl
     error, hint = assert_two_lines(ended, row.flag)
     assert row.flag in error
     assert row.advice in hint
+
+
+def test_what_means_the_same_elsewhere_is_taken_but_not_listed(trueload: Trueload) -> None:
+    words = set(trueload.run("http", "--help").out.replace(",", " ").split())
+    assert not words & set(ALIASES)
+    assert set(ALIASES.values()) <= words
+    server = start_server(trueload)
+    given = ("-n", "20", "-m", "HEAD", "-c", "2", "--json", "-", "--no-save")
+    ended = trueload.run("http", server.url.removeprefix("http://"), *given)
+    record = json.loads(ended.out)
+    assert record["counts"]["ok"] == 20, ended
+    assert record["plan"]["url"] == server.url
+    request = record["plan"]["generate"]["request"]
+    assert request["method"] == "HEAD", request
+    for command in ("ab", "ws"):
+        assert "no flag -n" not in trueload.run(command, "-n", "1").err
+
+
+def test_a_flag_of_its_own_is_not_taken_for_that_of_another_tool(trueload: Trueload) -> None:
+    assert "no flag -n" in trueload.run("runs", "list", "-n", "1").err
 
 
 def test_a_translation_names_only_flags_that_exist(trueload: Trueload) -> None:

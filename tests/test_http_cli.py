@@ -276,14 +276,15 @@ def test_a_server_that_never_answers_ends_in_time(trueload: Trueload, silent: On
 
 MISTAKES = [
     (("http",), "there is no URL"),
-    (("http", "127.0.0.1:80"), "has no scheme"),
+    (("http", "http:/127.0.0.1:80"), "has no scheme"),
     (("http", "http://h:65536/"), "port '65536'"),
     (("http", "ftp://h/"), "cannot be loaded"),
     (("http", "http://h/", "--frobnicate"), "no flag --frobnicate"),
-    (("http", "http://h/", "-n", "5"), "no flag -n"),
+    (("http", "http://h/", "-t", "5"), "no flag -t"),
+    (("http", "http://h/", "-m", "5"), "'5' is not a method"),
     (("http", "http://h/", "-c", "0"), "'0' is not from 1 to"),
     (("http", "http://h/", "-c", "many"), "'many' is not a count"),
-    (("http", "http://h/", "-d", "10"), "'10' has no unit"),
+    (("http", "http://h/", "-d", "10x"), "unit 'x' is not known"),
     (("http", "http://h/", "-d", "0s"), "no time at all"),
     (("http", "http://h/", "-d", "1s", "--requests", "1"), "exclude each other"),
     (("http", "http://h/", "--close", "--pipeline", "2"), "exclude each other"),

@@ -38,7 +38,7 @@ MISTAKES = [
     (["run", "quick", "--subjects", "perf"], "no subject with the contract 'http-plaintext'", ""),
     (["run", "quick", "-c", "64x"], "-c: '64x' is not a list of numbers", "-c 8,64"),
     (["run", "quick", "-c", "0"], "-c: '0' is not a list", ""),
-    (["run", "quick", "-d", "10"], "for '-d' / '--duration': '10' has no unit", ""),
+    (["run", "quick", "-d", "10x"], "for '-d' / '--duration': '10x' unit 'x' is not known", ""),
     (["run", "quick", "-d", "0s"], "for '-d' / '--duration': '0s' is no time at all", ""),
     (
         ["run", "quick", "-d", "1s", "--requests", "5", "--subjects", "fine"],

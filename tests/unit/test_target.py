@@ -18,7 +18,7 @@ from trueload.record.schema import Record
 from trueload.record.thresholds import LIMIT, RATIO, Form, crossed, parse_condition
 from trueload.request.make import make_request, parse_header, parse_statuses, read_body
 from trueload.request.redact import redact_command, redact_headers, redact_url
-from trueload.request.target import parse_url, resolve
+from trueload.request.target import WS, parse_given_url, parse_url, resolve
 
 
 @pytest.mark.parametrize(
@@ -444,3 +444,28 @@ def test_a_metric_is_in_its_unit() -> None:
     assert metric_value("p50", record) == pytest.approx(1_000_000, rel=2e-3)
     assert metric_value("throughput", record) == 10_000
     assert metric_value("errors", record) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("127.0.0.1:8080", "http://127.0.0.1:8080"),
+        ("localhost", "http://localhost"),
+        ("localhost:8080/a?b=1", "http://localhost:8080/a?b=1"),
+        ("[::1]:8080/", "http://[::1]:8080/"),
+        ("me:secret@h/", "http://me:secret@h/"),
+        ("https://h/", "https://h/"),
+    ],
+)
+def test_what_is_typed_may_lack_its_scheme(text: str, url: str) -> None:
+    assert parse_given_url(text) == parse_url(url)
+
+
+def test_a_typed_url_of_websocket_is_one_without_tls() -> None:
+    assert parse_given_url("h:80/ws", WS) == parse_url("ws://h:80/ws", WS)
+
+
+@pytest.mark.parametrize("text", ["", "//host/", "http:/host/", "ws:host", "://host/", "/a", "?a"])
+def test_what_is_no_url_is_none_when_it_is_typed(text: str) -> None:
+    with pytest.raises(UserError):
+        parse_given_url(text)

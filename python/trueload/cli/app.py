@@ -26,6 +26,7 @@ import typer.main
 
 from trueload import __version__
 from trueload.cli.streams import hold_open, write_whole
+from trueload.commands.foreign_flags import ALIASES
 from trueload.commands.protocols import PROTOCOLS
 from trueload.commands.usage import explain_usage_error, one_line
 from trueload.errors import ExitCode, UserError, machine_fault, path_fault, shortage_hint
@@ -143,6 +144,7 @@ def build_command(first_word: str | None = None) -> typer.core.TyperGroup:
     for name, about in COMMANDS.items():
         group.commands[name].short_help = about
     _use_plain_help(group)
+    _take_aliases(group)
     return group
 
 
@@ -210,6 +212,28 @@ def _use_plain_help(command: Any) -> None:
     command.rich_markup_mode = None
     for child in getattr(command, "commands", {}).values():
         _use_plain_help(child)
+
+
+def _take_aliases(command: Any) -> None:
+    """Lets commands take flags by the names that other tools have for them, unless they have such a
+    flag of their own."""
+    for child in getattr(command, "commands", {}).values():
+        _take_aliases(child)
+    by_flag = {flag: param for param in command.params for flag in param.opts}
+    for alias, flag in ALIASES.items():
+        if alias not in by_flag and flag in by_flag:
+            _take_alias(by_flag[flag], alias)
+
+
+def _take_alias(param: Any, alias: str) -> None:
+    # Not in its `opts`: these are what the help lists.
+    add_own = param.add_to_parser
+
+    def add(parser: Any, context: Any) -> None:
+        add_own(parser, context)
+        parser.add_option(obj=param, opts=[alias], dest=param.name, action="store", nargs=1)
+
+    param.add_to_parser = add
 
 
 def _say(message: str, hint: str) -> None:

@@ -39,7 +39,7 @@ from trueload.report.compare import Format
 from trueload.report.live import Watch, unwatched
 from trueload.request.make import read_body
 from trueload.request.redact import redact_url
-from trueload.request.target import Target, parse_url
+from trueload.request.target import Target, parse_given_url
 from trueload.request.targets import open_targets
 
 PAIRS = 6  # the fewest whose median has a 95 % interval
@@ -119,7 +119,7 @@ def _read_once(urls: list[str], flags: dict[str, Any]) -> tuple[list[str], dict[
     curl was told is asked at the origin of each side."""
     if flags.get("curl") is not None:
         flags = flags_of_curl(flags)
-        copied = parse_url(flags.pop("url"))
+        copied = parse_given_url(flags.pop("url"))
         urls = [_asked_at(url, copied) for url in urls]
         if copied.credentials is not None:
             flags["header"] = [*flags["header"], f"Authorization: {copied.credentials}"]
@@ -135,7 +135,7 @@ def _read_once(urls: list[str], flags: dict[str, Any]) -> tuple[list[str], dict[
 
 def _asked_at(url: str, copied: Target) -> str:
     """The path of a curl command at the origin of a side. Raises ``UserError``."""
-    side = parse_url(url)
+    side = parse_given_url(url)
     if side.path != "/":
         raise UserError(
             f"--curl has a path of its own, and so has {redact_url(url)}",

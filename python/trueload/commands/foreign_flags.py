@@ -1,13 +1,18 @@
 """Flags that fingers know from other load generators, and what they are called here.
 
-One table. It is looked at only after our own parser has refused a flag, so a flag that we have
-never gets here. A row names our options; a test holds that each of them exists.
+Two tables. What means the same everywhere is taken as the option that it is here (``ALIASES``);
+the help does not list it. The others are looked at only after our own parser has refused a flag, so
+a flag that we have never gets there. A row names our options; a test holds that each of them
+exists.
 """
 
 from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
+
+ALIASES: dict[str, str] = {"-n": "--requests", "-z": "--duration", "-m": "--method"}
+"""Of hey, oha and ab, by what each is here."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +36,12 @@ class ForeignFlag:
 
 FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
     ForeignFlag(
-        "-n", "hey, ab, oha and h2load", "number of requests", ("--requests",), "use --requests N"
-    ),
-    ForeignFlag(
         "-t",
         "wrk and h2load, or of ab and hey",
         "threads, or a time",
         ("--threads", "--duration", "--timeout"),
         "use --threads N, --duration 10s or --timeout 5s",
     ),
-    ForeignFlag("-z", "hey and oha", "duration", ("--duration",), "use -d 10s (--duration)"),
     ForeignFlag(
         "-D",
         "h2load, or of hey",
@@ -88,13 +89,6 @@ FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
     ),
     ForeignFlag(
         "-L", "wrk2", "print percentiles", (), "leave it out, percentiles are always printed"
-    ),
-    ForeignFlag(
-        "-m",
-        "hey, ab and oha, or of h2load",
-        "method, or streams",
-        ("--method", "--streams"),
-        "use -X METHOD (--method), or --http 2 --streams N",
     ),
     ForeignFlag(
         "--max-concurrent-streams",

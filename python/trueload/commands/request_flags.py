@@ -21,7 +21,7 @@ from trueload.request.make import make_request, parse_statuses, read_body
 from trueload.request.origins import shown_origins, tls_of_origins
 from trueload.request.redact import redact_url
 from trueload.request.route import make_route
-from trueload.request.target import parse_url
+from trueload.request.target import parse_given_url
 from trueload.request.targets import Defaults, read_targets
 from trueload.request.tls import TlsFlags
 from trueload.request.values import Expect
@@ -68,7 +68,7 @@ def read_asked(
         return read_asked(**flags_of_curl(flags))
     if keep_body and body is None and expect_body is None:
         raise UserError("--keep-body has no body on the command line to keep", "add --body TEXT")
-    base = None if url is None else parse_url(url)
+    base = None if url is None else parse_given_url(url)
     local = local_address or ()
     tls = TlsFlags(cacert, insecure, cert, key, no_tls_resumption)
     route = make_route(unix=unix, overrides=resolve or (), local_addresses=local)
@@ -153,7 +153,7 @@ def flags_of_curl(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tls_of_curl(flags: Mapping[str, Any], copied: CurlCommand) -> dict[str, Any]:
     """What was given, and what curl was given beside; curl takes it for any URL."""
-    if not parse_url(copied.url).is_secure:
+    if not parse_given_url(copied.url).is_secure:
         return {}
 
     def path(name: str, theirs: str | None) -> Path | None:

@@ -4,6 +4,7 @@ each of its trials. Must not know what is done with the records.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -37,6 +38,7 @@ from trueload.trial.run import run_trial
 from trueload.trial.spec import TrialSpec, repetition
 
 CONTRACT = "http-plaintext"
+_HOST_AND_PORT = re.compile(r"(\[[^]]*\]|[^/:]+):\d+(/|$)", re.ASCII)
 
 
 class Side(Protocol):
@@ -143,8 +145,8 @@ def _with_headers(contract: Request | None, own: Request | None) -> Request | No
 
 
 def is_url(text: str) -> bool:
-    """Whether a side is a URL; else it is a subject's name."""
-    return "://" in text
+    """Whether a side is a URL, or HOST:PORT without its scheme; else it is a subject's name."""
+    return "://" in text or _HOST_AND_PORT.match(text) is not None
 
 
 def open_side(text: str, job: Job, opened: Opened, interrupt: Interrupt, watch: Watch) -> Side:

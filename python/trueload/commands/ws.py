@@ -31,7 +31,7 @@ from trueload.request.make import is_token, make_request
 from trueload.request.message import make_messages
 from trueload.request.redact import redact_url
 from trueload.request.route import make_route
-from trueload.request.target import WS, parse_url
+from trueload.request.target import WS, parse_given_url
 from trueload.request.tls import TlsFlags, make_tls
 from trueload.request.values import Request
 from trueload.search.execute import SearchPlan, make_clients
@@ -83,7 +83,7 @@ def read_opening(
     no_tls_resumption: options.NoTlsResumptionOption = False,
 ) -> Opened:
     """Where to connect, and how. Raises ``UserError``."""
-    target = parse_url(url, WS)
+    target = parse_given_url(url, WS)
     headers = _headers(header or (), origin, _protocols(subprotocol, dialect))
     request = make_request(target, method="GET", headers=headers, user=user, body=None)
     local = local_address or ()

@@ -120,15 +120,16 @@ def read_texts(model: type[Given], texts: Mapping[str, object]) -> Given:
 
 def positive_span(text: str) -> int:
     """A time of more than nothing, in ns. Raises ``ValueError``."""
-    ns = parse_duration(text)
+    ns = any_span(text)
     if ns == 0:
         raise ValueError(f"'{text}' is no time at all")
     return ns
 
 
 def any_span(text: str) -> int:
-    """A time in ns; 0 needs no unit. Raises ``ValueError``."""
-    return 0 if text.strip() == "0" else parse_duration(text)
+    """A time in ns; a number alone is seconds, as elsewhere. Raises ``ValueError``."""
+    is_bare = text.strip()[-1:].isdigit()
+    return parse_duration(f"{text.strip()}s" if is_bare else text)
 
 
 def show_span(ns: int) -> str:

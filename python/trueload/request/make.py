@@ -113,6 +113,9 @@ def read_body(body: str | None, body_file: Path | None) -> bytes | None:
 def _method(method: str | None, body: bytes | None) -> str:
     if method is None:
         return "GET" if body is None else "POST"
+    if method.isdigit():
+        hint = f"for so many requests on a connection use --http 2 --streams {method}"
+        raise UserError(f"{_quoted(method)} is not a method", hint)
     if not is_token(method):
         raise UserError(f"{_quoted(method)} is not a method", "write for example -X POST")
     if method == "CONNECT":

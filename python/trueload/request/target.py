@@ -130,6 +130,16 @@ def parse_url(url: str, family: Family = HTTP) -> Target:
     )
 
 
+def parse_given_url(text: str, family: Family = HTTP) -> Target:
+    """A URL of a command line: ``HOST:PORT/PATH`` is one without TLS. Raises ``UserError``."""
+    cut_short = _SCHEME_CUT_SHORT.match(text)
+    meant = cut_short is not None and any(
+        cut_short[1].lower() in (each.plain, each.secure) for each in FAMILIES
+    )
+    is_bare = _SCHEME.match(text) is None and not meant and (text[:1].isalnum() or text[:1] == "[")
+    return parse_url(f"{family.plain}://{text}" if is_bare else text, family)
+
+
 def parse_host_port(text: str, scheme: Literal["tcp", "udp"] = "tcp") -> Target:
     """``HOST:PORT``, also behind the scheme and ``://``. Raises ``UserError``."""
     if not text or any(c.isspace() or not c.isprintable() for c in text):

@@ -22,7 +22,8 @@ LOOKS_MIN = 4  # in a stretch, and in the rest
 INTERRUPTED = 2.0  # medians: another thread of the core takes no more than a third of the speed
 STANDARD_ERRORS = 4.0  # the stretch is chosen by the rate, so chance has but one try
 # The work needs little memory, so others mostly take less of its speed than of a server's: in
-# logarithms 0.41 to 0.58 of what the rate of Node.js changed by, 0.66 to 1.4 of nginx (docs/waits.md).
+# logarithms 0.41 to 0.58 of what the rate of Node.js changed by, of nginx 0.66 to 1.4
+# (docs/waits.md).
 OF_RATE_LEAST = 0.4
 
 
