@@ -151,6 +151,8 @@ def main() -> None:
             )
         elif message["type"] == "phase":
             serve_phase(message)
+        elif message["type"] == "speeds":
+            say(type="speeds", from_ns=0, cpus=[])
         elif message["type"] == "stop":
             say(type="done", why="stopped")
             return

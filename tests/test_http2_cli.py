@@ -292,7 +292,7 @@ def offering(*protocols: str) -> ssl.SSLContext:
         (("--http", "2", "--window", "0"), "'0' is not from 1 B", "--help"),
         (("--http", "2", "--connection-window", "1KiB"), "is not from 65,535 B", "--help"),
         (("--http", "2", "--window", "firefox"), "neither a size nor rfc", "--help"),
-        (("-m", "4"), "has no flag -m", "--http 2 --streams N"),
+        (("-m", "4"), "'4' is not a method", "--http 2 --streams 4"),
     ],
 )
 def test_what_does_not_go_together_is_one_line_and_a_hint(

@@ -198,7 +198,7 @@ BAD_SUITES = [
     ("about = ''\n", "contract"),
     ("about = ''\ncontract = 'x'\n", "give either duration or requests"),
     ("about = ''\ncontract = 'x'\nduration = '1s'\nrequests = 5\n", "give either"),
-    ("about = ''\ncontract = 'x'\nduration = '1'\n", "duration"),
+    ("about = ''\ncontract = 'x'\nduration = '1x'\n", "duration"),
     ("about = ''\ncontract = 'x'\nduration = '0s'\n", "is no time at all"),
     ("about = ''\ncontract = 'x'\nrequests = 5\ntimeout = '0ms'\n", "is no time at all"),
     (f"about = ''\ncontract = 'x'\nrequests = 5\nseed = {2**63}\n", "seed"),
