@@ -194,6 +194,12 @@ CASES: dict[str, list[Case]] = {
         ("one in a thousand", failed(reset=10), "warn", "mostly reset"),
         ("under one in a hundred", failed(reset=99), "warn", "99 of 10,000"),
         ("one in a hundred", failed(reset=40, timeout_total=60), "fail", "mostly timeout.total"),
+        ("redirects", {"counts": counts(ok=0, failed={"status": OK}, statuses={"301": OK})},
+         "fail", "mostly status 301, a redirect: load the URL that it leads to"),
+        ("some not found", {"counts": counts(ok=OK - 200, failed={"status": 200},
+         statuses={"200": OK - 200, "404": 200})}, "fail", "mostly status 404"),
+        ("another status asked for", {"counts": counts(ok=0, failed={"status": OK},
+         statuses={"200": OK})}, "fail", "mostly status 200"),
         ("all", failed(connect_refused=OK), "fail", "10,000 of 10,000"),
         ("nothing was issued", {"counts": NO_COUNTS}, "fail", "nothing was measured"),
         (

@@ -21,6 +21,8 @@ from trueload.cli import compare, runs_delete
 from trueload.commands.options import AsJsonOption, OutputOption, check_writable
 from trueload.errors import ExitCode, UserError
 from trueload.files.outputs import text_output
+from trueload.record import figures
+from trueload.record.bound import at_least
 from trueload.record.schema import TOLD, Record
 from trueload.report import apachebench, table
 from trueload.report.export import Format, export, run_json, whole_json
@@ -28,16 +30,21 @@ from trueload.report.grid import Grid, text_lines
 from trueload.report.result import result_lines
 from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.report.suite_json import rows_json
+from trueload.report.times import quantile_text
 from trueload.request.redact import FILL_IN, command_text, has_placeholders
 from trueload.search.found import read_plan, read_steps, search_lines
 from trueload.store.runs import Damaged, Row, Run, Store
 from trueload.suites.summary import LoadTable, collect, tabulate
 from trueload.text import plain
+from trueload.units import format_count
 from trueload.verdict import CHECKS
 
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN", help="Its id, the beginning of its id, or last.")
 ]
+
+
+LISTED = ("run", "kind", "rows", "state", "throughput", "p99", "verdict", "what")
 
 
 class ExportFormat(StrEnum):
@@ -100,15 +107,22 @@ def list_runs(as_json: AsJsonOption = False) -> int:
         elif not runs and not damaged:
             sys.stderr.write("nothing has been measured yet\n")
         else:
-            listed = text_lines(Grid((), tuple(map(_run_cells, runs))))
+            listed = text_lines(Grid(LISTED, tuple(_run_cells(store, run) for run in runs)))
             sys.stdout.writelines(f"{line}\n" for line in listed)
         _tell_damage(store, damaged)
     return ExitCode.OK
 
 
-def _run_cells(run: Run) -> tuple[str, ...]:
-    rows = f"{run.row_count} row{'' if run.row_count == 1 else 's'}"
-    return (run.id, run.kind, rows, run.state, plain(run.title, 80))
+def _run_cells(store: Store, run: Run) -> tuple[str, ...]:
+    """As in ``LISTED``; figures are of runs of one trial."""
+    shown = ("", "", "")
+    record = store.only_record(run)
+    if record is not None:
+        per_s = record.throughput.ok_per_s
+        rate = "" if per_s is None else at_least(f"{format_count(per_s)}/s", record.lower_bound)
+        p99 = quantile_text(figures.latency(record).figures.at("p99"))
+        shown = (rate, p99, record.verdict_text)
+    return (run.id, run.kind, str(run.row_count), run.state, *shown, plain(run.title, 80))
 
 
 def show_run(run: RunArgument, as_json: AsJsonOption = False) -> int:

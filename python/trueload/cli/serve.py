@@ -24,7 +24,7 @@ from trueload.commands.serve import (
     Serving,
     begin,
     end,
-    scheme_of,
+    loading_command,
     url_of,
     write_certificate,
 )
@@ -43,7 +43,6 @@ from trueload.protocol.plan import (
     Served,
     ServeHttp,
 )
-from trueload.request.route import UNIX
 
 HELP = """Run the reference server for {of} until Ctrl-C.
 
@@ -89,13 +88,9 @@ def run_server(serving: Serving) -> int:
 def _announce(ready: Ready | None, serving: Serving, certificate: Path | None) -> None:
     if ready is None:
         return
-    where, plan, loaded_by = ready.listen or "", serving.plan, serving.loaded_by
-    path, scheme, url = PROTOCOLS[loaded_by].server.path, scheme_of(serving), url_of(ready, serving)
-    sys.stderr.write(f"listening on {url}\n")
-    if certificate is not None:
-        local = f"{scheme}://localhost{path} --unix {where[len(UNIX) :]}"
-        asked = local if url == where else url
-        sys.stderr.write(f"its certificate: trueload {loaded_by} {asked} --cacert {certificate}\n")
+    plan = serving.plan
+    sys.stderr.write(f"listening on {url_of(ready, serving)}\n")
+    sys.stderr.write(f"load it with: {loading_command(ready, serving, certificate)}\n")
     if plan.driver not in ("auto", ready.driver):
         sys.stderr.write(f"note: the driver is {ready.driver} ({ready.driver_note})\n")
     sys.stderr.flush()

@@ -142,6 +142,29 @@ FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
     ForeignFlag("--concurrency", "k6 and others", "connections", ("--connections",), "use -c N"),
     ForeignFlag("--vus", "k6", "virtual users", ("--connections",), "use -c N (--connections)"),
     ForeignFlag("--unix-socket", "curl and oha", "a socket file", ("--unix",), "use --unix PATH"),
+    ForeignFlag(
+        "--proxy",
+        "curl and oha",
+        "a proxy",
+        ("--resolve",),
+        "there is none, as it would be what is measured: load the proxy itself, by --resolve",
+    ),
+    ForeignFlag("-x", "hey and curl", "a proxy", ("--resolve",), "load the proxy, by --resolve"),
+    ForeignFlag("--http3", "curl", "HTTP/3", ("--http",), "there is none yet; --http 2 is"),
+    ForeignFlag("--h3", "h2load", "HTTP/3", ("--http",), "there is none yet; --http 2 is"),
+    ForeignFlag(
+        "--lua", "wrk", "a script", ("--targets",), "there are no scripts, use --targets FILE"
+    ),
+    ForeignFlag(
+        "--script", "wrk and k6", "a script", ("--targets",), "there are none, use --targets FILE"
+    ),
+    ForeignFlag("--http2", "oha and curl", "HTTP/2", ("--http",), "use --http 2"),
+    ForeignFlag(
+        "--redirect", "oha", "redirects", (), "none are followed: load the URL that they lead to"
+    ),
+    ForeignFlag(
+        "--follow", "other tools", "redirects", (), "none are followed: load where they lead"
+    ),
     ForeignFlag("-E", "curl and ab", "client certificate", ("--cert",), "use --cert FILE"),
 )
 

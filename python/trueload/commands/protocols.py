@@ -52,7 +52,8 @@ Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s --fail-on 'p99>20ms'
             of="HTTP",
             what=(
                 "`/` answers `Hello, World!`, `/perf` an 84-byte JSON body, `/bytes/1024` and "
-                "`/bytes/65536` so many bytes, `/wait/MS` `ok` after MS milliseconds."
+                "`/bytes/65536` so many bytes, `/wait/MS` `ok` after MS milliseconds, `/item/N` an "
+                "item; a POST to `/item` creates one (201)."
             ),
             example="--listen 127.0.0.1:8080 --threads 1",
             path="/",

@@ -10,6 +10,7 @@ import base64
 import contextlib
 import hashlib
 import ipaddress
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -305,6 +306,20 @@ def url_of(ready: Ready, serving: Serving) -> str:
     if where.startswith(UNIX):
         return where
     return f"{scheme_of(serving)}://{where}{PROTOCOLS[serving.loaded_by].server.path}"
+
+
+def loading_command(ready: Ready, serving: Serving, certificate: Path | None) -> str:
+    """What loads this server, to be typed as it stands."""
+    where, service = ready.listen or "", serving.plan.service
+    url = url_of(ready, serving)
+    words = ["trueload", serving.loaded_by, url]
+    if where.startswith(UNIX):
+        path = PROTOCOLS[serving.loaded_by].server.path
+        words[2:] = [f"{scheme_of(serving)}://localhost{path}", "--unix", where[len(UNIX) :]]
+    words += ["--dialect", service.dialect] if isinstance(service, ServeWs) else []
+    words += ["--http", "2"] if isinstance(service, ServeHttp) and service.http2 else []
+    words += ["--cacert", str(certificate)] if certificate is not None else []
+    return shlex.join(words)
 
 
 def end(engine: Engine) -> Served | None:

@@ -293,10 +293,11 @@ class Store(Closing):
         return [run for run in self._scan_runs() if isinstance(run, Damaged)]
 
     def find_run(self, selector: str) -> Run:
-        """The run named by its id, a prefix that only it has, or ``last``. Raises ``UserError``."""
+        """The run named by its id, a prefix that only it has, or ``last``: the latest one in which
+        something was measured, if there is any. Raises ``UserError``."""
         runs = self.runs()
         if selector == "last" and runs:
-            return runs[-1]
+            return next(filter(self._has_measured, reversed(runs)), runs[-1])
         matches = [run for run in runs if run.id == selector] or [
             run for run in runs if selector and run.id.startswith(selector)
         ]
@@ -311,6 +312,17 @@ class Store(Closing):
             f"there is no run '{selector}' in {self.path}",
             "`trueload runs list` shows what there is",
         )
+
+    def only_record(self, run: Run) -> Record | None:
+        """What a run has measured that consists of one trial; None of any other."""
+        if run.row_count != 1:
+            return None
+        return next((row.record for row in self.rows(run) if isinstance(row, Row)), None)
+
+    def _has_measured(self, run: Run) -> bool:
+        """False where the server of its only trial could not be reached."""
+        record = self.only_record(run)
+        return record is None or record.counts.issued > 0
 
     def rows(self, run: Run) -> Iterator[Row | Damaged]:
         """The run's rows in the order of writing, one at a time; the unreadable ones in place."""

@@ -5,6 +5,7 @@ Pure functions of a record.
 
 from __future__ import annotations
 
+from trueload.protocol.plan import Counts
 from trueload.record import figures
 from trueload.record.client import ClientEnd
 from trueload.record.schema import Record
@@ -21,6 +22,7 @@ from trueload.verdict.common import (
 
 ERRORS_WARN, ERRORS_FAIL = 0.001, 0.01  # the usual error budgets of 99.9 % and 99 %
 NOT_HTTP = "the status line does not begin with"  # as the engine has it of what is no HTTP at all
+REDIRECTS = frozenset({"301", "302", "303", "307", "308"})  # RFC 9110, section 15.4
 STALE_WARN = 0.01  # as much as may fail: each cost its client a second try
 # Of the time from an order to its claim: by so much a client's own figure differs from ours. Below
 # 100 ms it may be the reading of the order and the writing of the claim.
@@ -62,8 +64,7 @@ def check_errors(record: Record) -> Finding:
         return Finding("fail", _nothing_issued(record))
     share = failed / counts.issued
     status, limit = graded(share, ERRORS_WARN, ERRORS_FAIL)
-    worst = max(counts.failed, key=lambda name: counts.failed[name], default="")
-    mostly = f", mostly {worst}" if failed else ""
+    mostly = f", mostly {_worst(counts)}" if failed else ""
     why = f"{format_count(failed)} of {format_count(counts.issued)} requests failed{mostly}"
     return Finding(status, why + _other_protocol(record), share, limit)
 
@@ -82,6 +83,19 @@ ERRORS = Definition(
     ),
     per_host=True,
 )
+
+
+def _worst(counts: Counts) -> str:
+    """The class that most failures have; of a wrong status its code, and what a redirect means."""
+    worst = max(counts.failed, key=lambda name: counts.failed[name])
+    # Where some were right, one of success was.
+    codes = {code: n for code, n in counts.statuses.items() if not counts.ok or code[0] != "2"}
+    if worst != "status" or not codes:
+        return worst
+    code = max(codes, key=lambda code: codes[code])
+    if code not in REDIRECTS:
+        return f"status {code}"
+    return f"status {code}, a redirect: load the URL that it leads to (`curl -I` shows it)"
 
 
 def _nothing_issued(record: Record) -> str:

@@ -90,7 +90,7 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) fn to(request: &Request<'_>) -> Self {
         Answer {
-            route: Route::of(request.path()),
+            route: Route::of(request.method, request.path()),
             head_only: request.method == "HEAD",
             keep_alive: request.keep_alive,
             http10: request.http10,

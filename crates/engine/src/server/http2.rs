@@ -71,7 +71,7 @@ impl Talk {
 impl Answer {
     fn on_stream(head: RequestHead<'_>) -> Self {
         Answer {
-            route: Route::of(head.path()),
+            route: Route::of(head.method, head.path()),
             head_only: head.method == "HEAD",
             keep_alive: true,
             http10: false,

@@ -1,6 +1,6 @@
 //! The reference server of one thread: HTTP on the same machines and drivers as the generator.
 //!
-//! It answers `/`, `/perf`, `/bytes/1024`, `/bytes/65536` and `/wait/MS`, and counts what it sees, so that the
+//! It answers `/`, `/perf`, `/bytes/1024`, `/bytes/65536`, `/wait/MS` and `/item/…`, and counts what it sees, so that the
 //! generator's claims can be held against it. With HTTP/1 answers leave in the order in which
 //! their requests came, those that wait included; with HTTP/2 each leaves when its time has come.
 

@@ -27,18 +27,26 @@ pub(super) enum Route {
     Perf,
     Bytes1024,
     Bytes65536,
-    Wait { ns: u64 },
+    Wait {
+        ns: u64,
+    },
+    /// What the documents' example of several targets asks for, and what it creates.
+    Item,
+    Created,
     Unknown,
 }
 
 impl Route {
     #[inline]
-    pub(super) fn of(path: &str) -> Self {
+    pub(super) fn of(method: &str, path: &str) -> Self {
         match path {
             "/" => Route::Hello,
             "/perf" => Route::Perf,
             "/bytes/1024" => Route::Bytes1024,
             "/bytes/65536" => Route::Bytes65536,
+            "/item" if method == "POST" => Route::Created,
+            "/item" => Route::Item,
+            _ if path.starts_with("/item/") => Route::Item,
             _ => match path.strip_prefix("/wait/").map(str::as_bytes) {
                 Some(digits) if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
                     let ms = path["/wait/".len()..].parse::<u64>().ok();
@@ -59,7 +67,11 @@ impl Route {
     /// The status of the answer.
     #[inline]
     pub(super) fn status(self) -> u16 {
-        if self == Route::Unknown { 404 } else { 200 }
+        match self {
+            Route::Unknown => 404,
+            Route::Created => 201,
+            _ => 200,
+        }
     }
 
     /// Its place among [`PARTS`].
@@ -71,22 +83,26 @@ impl Route {
             Route::Wait { .. } => 2,
             Route::Bytes1024 => 3,
             Route::Bytes65536 => 4,
-            Route::Unknown => 5,
+            Route::Item => 5,
+            Route::Created => 6,
+            Route::Unknown => 7,
         }
     }
 }
 
 /// Status, content type and body of each route's answer, and of an error on purpose.
-const PARTS: [(&str, &str, &[u8]); 7] = [
+const PARTS: [(&str, &str, &[u8]); 9] = [
     ("200 OK", "text/plain", b"Hello, World!"),
     ("200 OK", "application/json", PERF_BODY.as_bytes()),
     ("200 OK", "text/plain", b"ok"),
     ("200 OK", "text/plain", BYTES.split_at(1024).0),
     ("200 OK", "text/plain", BYTES),
+    ("200 OK", "text/plain", b"an item\n"),
+    ("201 Created", "text/plain", b"created\n"),
     ("404 Not Found", "text/plain", b"not found\n"),
     ("500 Internal Server Error", "text/plain", b"error\n"),
 ];
-const ERROR: usize = 6;
+const ERROR: usize = 8;
 
 /// The place of an answer among [`PARTS`].
 #[inline]
@@ -257,7 +273,21 @@ mod tests {
             ("/hello", Route::Unknown),
         ];
         for (path, route) in cases {
-            assert_eq!(Route::of(path), route, "{path}");
+            assert_eq!(Route::of("GET", path), route, "{path}");
+        }
+    }
+
+    #[test]
+    fn items_are_there_and_can_be_created() {
+        let cases = [
+            ("GET", "/item/7", Route::Item, 200),
+            ("POST", "/item", Route::Created, 201),
+            ("GET", "/item", Route::Item, 200),
+            ("GET", "/items", Route::Unknown, 404),
+        ];
+        for (method, path, route, status) in cases {
+            let found = Route::of(method, path);
+            assert_eq!((found, found.status()), (route, status), "{method} {path}");
         }
     }
 }
