@@ -516,9 +516,9 @@ def test_the_engine_keeps_off_the_cpus_of_a_pinned_server(trueload: Trueload) ->
     assert apart["status"] == "pass"
     assert record["cpu_distance"]["cpus"] == [min(record["generator"]["allowed_cpus"]), cpu]
     speeds = {each["cpu"]: each for each in record["cpu_speeds"]}
-    assert set(speeds) == {cpu, *record["generator"]["allowed_cpus"]}
+    assert set(speeds) == {cpu}
     # One look every 50 ms.
-    assert all(len(each["work_ns"]) <= 7 for each in speeds.values())
+    assert len(speeds[cpu]["work_ns"]) <= 7
     assert any(speeds[cpu]["work_ns"])
     kill_group(server.process)
 

@@ -457,7 +457,7 @@ class Record(Model):
     with those expected, ``early`` are answers of warm-up and window about which the kernel was
     asked, ``probes`` are of subjects whose contract fixes more than the load asks for,
     ``cpu_distance`` where generator and server are not known to run on two CPUs of one machine;
-    ``cpu_speeds`` is of the CPUs of this machine that generator and server may use, 16 at most;
+    ``cpu_speeds`` is of the CPUs of this machine that the server may use, 16 at most;
     ``schema_`` is ``schema`` in JSON. ``client_ns`` is about our generator, and ``round_trip_ns``
     is the service time without its part, from when the kernel had a request to when it had the
     answer, on the sample that ``client_ns.receive`` is of; both are empty in records that are

@@ -1,4 +1,4 @@
-"""The CPUs of generator and server on this machine: how far apart, and how fast in a window.
+"""The CPUs of generator and server on this machine: how far apart, and how fast the server's are.
 
 The engine looks (``ask_distance``, ``ask_speeds``). Engines of several hosts do not.
 """
@@ -19,13 +19,15 @@ Note = Callable[[FromEngine], None]
 
 
 class CpuWatch:
-    """Looks at the CPUs that generator and server may use; at none where the generator is not on
-    this machine, and at no distance where nothing is known of the server's."""
+    """Looks at how far the CPUs of generator and server are apart, and how fast the server's are.
+
+    At none where nothing is known of these, or the generator is not on this machine.
+    """
 
     def __init__(self, generator: Iterable[int], server: Iterable[int], is_here: bool) -> None:
-        mine, theirs = sorted(generator), sorted(server)
-        self._pair = pair_of(mine, theirs) if is_here else None
-        self._cpus = tuple(sorted({*mine[:WATCHED_MAX], *theirs[:WATCHED_MAX]})) if is_here else ()
+        theirs = sorted(server)
+        self._pair = pair_of(generator, theirs) if is_here else None
+        self._cpus = tuple(theirs[:WATCHED_MAX]) if is_here else ()
         self._apart_ns: float | None = None
 
     def before(self, engine: Engine | Fleet, note: Note) -> None:
@@ -36,7 +38,7 @@ class CpuWatch:
     def begin(self, engine: Engine | Fleet) -> None:
         """Look at their speed from now on; the answer tells nothing yet."""
         if self._cpus and not isinstance(engine, Fleet):
-            engine.send(AskSpeeds(cpus=self._cpus[:WATCHED_MAX]))
+            engine.send(AskSpeeds(cpus=self._cpus))
 
     def end(self, engine: Engine | Fleet, seen: Observation, note: Note) -> None:
         """What was seen of them, and whether they are still as far apart as before the window."""
