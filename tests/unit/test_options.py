@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -12,7 +13,15 @@ from trueload.cli.app import build_command
 from trueload.errors import UserError
 from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions, ThreadOptions
 from trueload.protocol.load_options import LoadOptions
-from trueload.protocol.option import Settings, flag_of, name_of, options_of, read_texts
+from trueload.protocol.option import (
+    Settings,
+    any_span,
+    flag_of,
+    name_of,
+    options_of,
+    positive_span,
+    read_texts,
+)
 from trueload.protocol.plan import Generate, Serve
 from trueload.suites.definition import ENGINE_KEYS, WINDOW_KEYS, Axes, Suite, load_suite
 
@@ -134,3 +143,28 @@ def test_every_setting_is_a_keyword_argument_and_a_row_of_the_page(model: type[S
     for field in model.model_fields:
         assert name_of(field) in typed
         assert f"`{flag_of(field)} " in options.PAGE.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("10", 10**10),
+        (" 1.5 ", 1_500_000_000),
+        ("0", 0),
+        ("500ms", 500_000_000),
+        ("2m", 12 * 10**10),
+    ],
+)
+def test_a_time_without_a_unit_is_seconds(text: str, ns: int) -> None:
+    assert any_span(text) == ns
+
+
+@pytest.mark.parametrize("text", ["", "s", "-1", "1e3", "x5", "1_0", "\u0663", "1.", "10x"])
+def test_what_is_no_time_is_named_as_it_was_written(text: str) -> None:
+    with pytest.raises(ValueError, match="^'" + re.escape(text) + "' "):
+        any_span(text)
+
+
+def test_no_time_at_all_is_none() -> None:
+    with pytest.raises(ValueError, match="'0' is no time at all"):
+        positive_span("0")

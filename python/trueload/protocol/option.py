@@ -26,6 +26,7 @@ from trueload.units import (
 )
 
 _UNIT = re.compile(r"_(ns|per_s|bytes)$")
+_NUMBER = re.compile(r"\d+(\.\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,7 @@ def positive_span(text: str) -> int:
 
 def any_span(text: str) -> int:
     """A time in ns; a number alone is seconds, as elsewhere. Raises ``ValueError``."""
-    is_bare = text.strip()[-1:].isdigit()
-    return parse_duration(f"{text.strip()}s" if is_bare else text)
+    return parse_duration(f"{text.strip()}s" if _NUMBER.fullmatch(text.strip()) else text)
 
 
 def show_span(ns: int) -> str:
