@@ -79,7 +79,7 @@ def test_where_io_uring_is_forbidden_the_reference_server_uses_epoll(trueload: T
         text=True,
     )
     assert process.stderr is not None
-    listening, note = process.stderr.readline(), process.stderr.readline()
+    listening, _, note = (process.stderr.readline() for _ in range(3))
     assert measure(trueload, listening.split()[-1])["counts"]["ok"] == 100
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=30)
