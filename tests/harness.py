@@ -36,9 +36,10 @@ COMMAND_TIMEOUT_S = 90.0
 OF_THE_MACHINE = {
     *("noise", "same-host", "hiccup", "quantile-width", "server-idle", "generator-limit"),
     *("littles-law", "fairness", "starvation", "send-lag", "rate-reached"),
-    "client-share",
-    "cpu-speed",  # no test can make another machine use the core: unit tests only
+    *("client-share", "cpu-speed"),
 }
+# No test can make another machine use the core: of these there are unit tests only.
+OF_OTHER_MACHINES = {"cpu-speed"}
 # A busy machine makes a flow uneven, too: these are excused where one of the others speaks.
 SHAKEN = {"steady-state", "stall", "slow-connections", "backlog"}
 # Tests measure for moments, or a few requests.

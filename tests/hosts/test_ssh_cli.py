@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
-from harness import Server, Trueload, against, start_server
+from harness import SHAKEN, Server, Trueload, against, start_server
 from waiting import wait_until
 
 from hosts.network import Host
@@ -63,7 +63,8 @@ def test_other_protocols_come_from_the_host_by_the_same_code(
     ).json()
     assert [host["place"] for host in record["hosts"]] == ["ssh:h2"]
     assert record["counts"]["ok"] > 10
-    assert against(record) == set()
+    # Of a server that is not seen nobody knows how long it waited.
+    assert against(record) <= SHAKEN
 
 
 def test_a_lab_is_loaded_from_its_hosts(
