@@ -6,7 +6,7 @@
  */
 #include "bare_ring.h"
 
-enum { HEADER = 9, FRAME_MOST = 64, WINDOW = 0x7fffffff, DATA = 0, HEADERS = 1, SETTINGS = 4, END = 1 };
+enum { HEADER = 9, FRAME_MOST = 64, HEADERS = 1, END_STREAM = 1, END_HEADERS = 4 };
 
 static const char PREFACE[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
                               "\0\0\6\4\0\0\0\0\0\0\4\x7f\xff\xff\xff"    /* SETTINGS_INITIAL_WINDOW_SIZE */
@@ -31,7 +31,7 @@ static void ask(int number, int count, size_t len) {
     for (; count > 0; count--, one->stream += 2) {
         unsigned id = htonl(one->stream);
         char *frame = one->out + len;
-        memcpy(frame, (char[]){0, 0, block_len, HEADERS, 4 | END}, 5);
+        memcpy(frame, (char[]){0, 0, block_len, HEADERS, END_HEADERS | END_STREAM}, 5);
         memcpy(frame + 5, &id, 4);
         memcpy(frame + HEADER, block, block_len);
         len += HEADER + block_len;
@@ -54,7 +54,7 @@ static int ends_in(struct connection *one, const unsigned char *bytes, size_t le
             break;
         one->kept = 0;
         one->skip = one->header[0] << 16 | one->header[1] << 8 | one->header[2];
-        answers += one->header[3] <= HEADERS && one->header[4] & END;
+        answers += one->header[3] <= HEADERS && one->header[4] & END_STREAM; /* DATA is 0 */
     }
     return answers;
 }

@@ -42,9 +42,8 @@ OF_THE_MACHINE = {
 OF_OTHER_MACHINES = {"cpu-speed"}
 # A busy machine makes a flow uneven, too: these are excused where one of the others speaks.
 SHAKEN = {"steady-state", "stall", "slow-connections", "backlog"}
-# Tests measure for moments, or a few requests; a moment in which another machine had the core makes
-# these uneven, which no check can tell there. Unit tests and the red team have this one.
-OF_SHORT_RUNS = {"window", "steady-state"}
+# Tests measure for moments, or a few requests.
+OF_SHORT_RUNS = {"window"}
 
 
 def spoiled(by_check: Mapping[str, str]) -> bool:

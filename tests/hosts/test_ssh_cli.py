@@ -63,7 +63,7 @@ def test_other_protocols_come_from_the_host_by_the_same_code(
     ).json()
     assert [host["place"] for host in record["hosts"]] == ["ssh:h2"]
     assert record["counts"]["ok"] > 10
-    # Of a server that is not seen nobody knows how long it waited.
+    # Nobody knows how long a server that is not seen waited for a CPU.
     assert against(record) <= SHAKEN
 
 

@@ -32,7 +32,7 @@ def slow_at_last(at: float) -> float:
 def looks(
     cpu: int, speed: Level, *, window_ns: int = 10 * S, noise: float = 0.05, seen: int | None = None
 ) -> CpuSpeed:
-    """Of a CPU whose speed is ``speed`` of the time, from 0 to 1."""
+    """What is seen of a CPU whose speed at each time, from 0 to 1, is ``speed(time)``."""
     chance = random.Random(3)
     count = window_ns // EVERY_NS if seen is None else seen
     work_ns = (
@@ -141,7 +141,9 @@ def test_both_checks_say_what_was_seen() -> None:
     cpu, server = checks(record_of(slow_at_first, SLOW))
     assert "and CPU 0 of the server was 30" in cpu.why
     assert "% slower there as well" in cpu.why
-    assert server.why.endswith("/s in the rest of the window: as its CPUs were (cpu-speed)")
+    assert server.why.endswith(
+        "/s in the rest of the window; the speed of its CPUs changed with it (cpu-speed)"
+    )
 
 
 def test_looks_that_were_interrupted_or_missed_are_left_out() -> None:

@@ -46,10 +46,10 @@ impl Looks {
         }
     }
 
-    /// Leaves one of two.
+    /// Leaves one of two: the first that was taken. The slower one would make what is long ago look slower.
     fn thin_out(&mut self) {
-        let pairs = self.work_ns.chunks(2);
-        let kept: Vec<u32> = pairs.map(|pair| pair.iter().copied().max().unwrap_or(0)).collect();
+        let first = |pair: &[u32]| pair.iter().copied().find(|&work_ns| work_ns > 0).unwrap_or(0);
+        let kept: Vec<u32> = self.work_ns.chunks(2).map(first).collect();
         self.work_ns.clear();
         self.work_ns.extend(kept);
         self.every_ns *= 2;
@@ -64,7 +64,7 @@ pub struct SpeedWatch {
 }
 
 impl SpeedWatch {
-    /// Begins to look; a CPU that this process may not use, or for which there is no thread, is left out.
+    /// Begins to look. A CPU that this process may not use has no looks; one for which there is no thread is left out.
     #[must_use]
     pub fn begin(cpus: &[u32]) -> Self {
         let over = Arc::new(AtomicBool::new(false));
@@ -155,6 +155,13 @@ mod tests {
         assert_eq!(looks.work_ns.capacity(), capacity);
         let slow = looks.work_ns.iter().filter(|&&work_ns| work_ns == 2).count();
         assert_eq!(slow, LOOKS_MOST * 3 / 4);
+    }
+
+    #[test]
+    fn of_two_looks_the_first_that_was_taken_is_left() {
+        let mut looks = Looks { every_ns: EVERY_NS, work_ns: vec![7, 9, 0, 8, 0, 0, 6] };
+        looks.thin_out();
+        assert_eq!(looks, Looks { every_ns: 2 * EVERY_NS, work_ns: vec![7, 8, 0, 6] });
     }
 
     #[test]

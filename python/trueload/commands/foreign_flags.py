@@ -12,7 +12,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 
 ALIASES: dict[str, str] = {"-n": "--requests", "-z": "--duration", "-m": "--method"}
-"""Of hey, oha and ab, by what each is here."""
+"""Flags of hey, oha and ab, with our option for each."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class ForeignFlag:
     def hint(self) -> str:
         return f"{self.flag} of {self.tools} ({self.meaning}): {self.advice}"
 
+
+NO_PROXY = "there is none, as it would be what is measured; load a proxy by its own URL"
 
 FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
     ForeignFlag(
@@ -142,21 +144,19 @@ FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
     ForeignFlag("--concurrency", "k6 and others", "connections", ("--connections",), "use -c N"),
     ForeignFlag("--vus", "k6", "virtual users", ("--connections",), "use -c N (--connections)"),
     ForeignFlag("--unix-socket", "curl and oha", "a socket file", ("--unix",), "use --unix PATH"),
-    ForeignFlag(
-        "--proxy",
-        "curl and oha",
-        "a proxy",
-        ("--resolve",),
-        "there is none, as it would be what is measured: load the proxy itself, by --resolve",
-    ),
-    ForeignFlag("-x", "hey and curl", "a proxy", ("--resolve",), "load the proxy, by --resolve"),
+    ForeignFlag("--proxy", "curl and oha", "a proxy", (), NO_PROXY),
+    ForeignFlag("-x", "hey and curl", "a proxy", (), NO_PROXY),
     ForeignFlag("--http3", "curl", "HTTP/3", ("--http",), "there is none yet; --http 2 is"),
     ForeignFlag("--h3", "h2load", "HTTP/3", ("--http",), "there is none yet; --http 2 is"),
     ForeignFlag(
-        "--lua", "wrk", "a script", ("--targets",), "there are no scripts, use --targets FILE"
+        "--lua",
+        "other tools",
+        "a script",
+        ("--targets",),
+        "there are no scripts, use --targets FILE",
     ),
     ForeignFlag(
-        "--script", "wrk and k6", "a script", ("--targets",), "there are none, use --targets FILE"
+        "--script", "wrk", "a script", ("--targets",), "there are none, use --targets FILE"
     ),
     ForeignFlag("--http2", "oha and curl", "HTTP/2", ("--http",), "use --http 2"),
     ForeignFlag(

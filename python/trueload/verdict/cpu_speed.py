@@ -1,8 +1,8 @@
 """The check `cpu-speed`: did the server's CPUs change their speed, and its answers with them?
 
 The CPUs of a virtual machine are often threads of cores whose other threads serve other machines;
-what these do is no stolen time. The engine does the same short work on each CPU 20 times a second
-(crates/drive/src/speed.rs). Pure.
+what these do is no stolen time. The engine does the same short work on each CPU of the server, 20
+times a second (crates/drive/src/speed.rs). Pure.
 """
 
 from __future__ import annotations
@@ -60,10 +60,11 @@ def _looks(seen: CpuSpeed) -> Iterator[tuple[float, float]]:
 
 def _of_server(record: Record) -> list[CpuSpeed]:
     """Its CPUs, where it had no time left and the generator did; else none."""
-    return [each for each in record.cpu_speeds if each.cpu in limiting_cpus(record)]
+    cpus = _limiting_cpus(record)
+    return [each for each in record.cpu_speeds if each.cpu in cpus]
 
 
-def limiting_cpus(record: Record) -> Collection[int]:
+def _limiting_cpus(record: Record) -> Collection[int]:
     """The same, as numbers."""
     server, generator = record.server, record.generator.saturation
     if server is None or (server.saturation or 0.0) < SERVER_FULL:
@@ -83,7 +84,7 @@ def check_cpu_speed(record: Record) -> Finding:
     found = rates.change(record)
     if found is None:
         return Finding("pass", "the rate was the same throughout", 0.0, LATER_WARN)
-    cpus = format_cpu_list(limiting_cpus(record))
+    cpus = format_cpu_list(_limiting_cpus(record))
     factor = change_of_cpus(record, found, rates.span(found))
     if factor is None:
         return Finding("pass", f"the rate changed, but the speed of CPU {cpus} not as much")

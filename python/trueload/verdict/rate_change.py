@@ -29,7 +29,7 @@ class Rates:
 
     @property
     def mean(self) -> float:
-        """Of the parts."""
+        """The mean rate of all parts."""
         return sum(self.parts) / len(self.parts)
 
     def change(self, record: Record) -> Stretch | None:
@@ -53,7 +53,7 @@ class Rates:
 
 
 def rates_of(record: Record) -> Rates:
-    """Of a window whose load is the same throughout."""
+    """The rates of a record's window; none where its load changes."""
     if is_staged(record):
         return Rates(why="the load itself changes (--stages)")
     if record.flow is None:

@@ -31,7 +31,9 @@ def check_steady_state(record: Record) -> Finding:
         own = f"{why}: the generator was busy all the time, so this is its own speed"
         return Finding("pass", own, effect, found.limit)
     if change_of_cpus(record, found, rates.span(found)) is not None:
-        return Finding("pass", f"{why}: as its CPUs were (cpu-speed)", effect, found.limit)
+        return Finding(
+            "pass", f"{why}; the speed of its CPUs changed with it (cpu-speed)", effect, found.limit
+        )
     status, limit = graded_beyond(found.effect, found.limit, CHANGE_FAIL)
     return Finding(status, why, effect, limit)
 

@@ -19,8 +19,8 @@ STRETCH_MIN = 2  # parts
 # server that slows down or pauses does more.
 START_WARN, LATER_WARN = 0.05, 0.10
 CHANGE_FAIL = 0.25  # what halves that differ by 50 % do to each other's mean
-# Of 10,000 simulated steady runs at most 1 % have a stretch beyond so many standard errors, where
-# successive parts have a correlation of 0 to 0.5 (docs/method.md, `steady-state`).
+# In 10,000 simulated steady runs at most 1 % had a stretch that differed by more standard errors;
+# successive parts had a correlation of 0 to 0.5 (docs/method.md, `steady-state`).
 STANDARD_ERRORS = 6.0
 CORRELATION_MOST = 0.5  # a trend looks like correlation, too
 SPREAD_LEAST = 1e-6  # of the mean: parts that are all the same have a spread, too
@@ -68,8 +68,8 @@ class Stretch:
 def largest_change(
     rates: Sequence[float], at_once: float = 0.0, turn: float = 0.0
 ) -> Stretch | None:
-    """Of the stretches that matter the one that is farthest from the rest; None where chance
-    explains them all. As much as ``at_once`` may fall on either side of an edge of a part; the work
+    """The stretch that differs most from the rest, if it matters; None where chance explains them
+    all. As much as ``at_once`` may fall on either side of an edge of a part; the work
     of ``turn`` parts may be missing because a thread waited for its turn."""
     found = (each for each in _stretches(rates, at_once) if each.errors > STANDARD_ERRORS)
     telling = [each for each in found if each.effect > each.limit and each.worth > turn]
