@@ -8,6 +8,7 @@ write back unchanged. This module must not know processes, records or the comman
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
@@ -530,20 +531,26 @@ FromEngine = (
     | Done
 )
 
-_FROM_ENGINE: TypeAdapter[FromEngine] = TypeAdapter(
-    Annotated[FromEngine, Field(discriminator="type")]
-)
-_TO_ENGINE: TypeAdapter[ToEngine] = TypeAdapter(Annotated[ToEngine, Field(discriminator="type")])
-
 
 def parse_from_engine(line: str | bytes) -> FromEngine:
     """One line of the engine. Raises ``ValueError`` (pydantic's) for anything else."""
-    return _FROM_ENGINE.validate_json(line)
+    return _from_engine().validate_json(line)
 
 
 def parse_to_engine(line: str | bytes) -> ToEngine:
     """One line to the engine; the inverse of ``to_line``. Raises ``ValueError``."""
-    return _TO_ENGINE.validate_json(line)
+    return _to_engine().validate_json(line)
+
+
+# Made when the first line is read: they take 0.1 s, and `--help` reads none.
+@cache
+def _from_engine() -> TypeAdapter[FromEngine]:
+    return TypeAdapter(Annotated[FromEngine, Field(discriminator="type")])
+
+
+@cache
+def _to_engine() -> TypeAdapter[ToEngine]:
+    return TypeAdapter(Annotated[ToEngine, Field(discriminator="type")])
 
 
 def to_line(message: ToEngine | FromEngine) -> bytes:
