@@ -108,6 +108,7 @@ class Trueload:
             "XDG_DATA_HOME": str(self.folder / "data"),
             "XDG_STATE_HOME": str(self.folder / "state"),
             "XDG_CONFIG_HOME": str(self.folder / "config"),
+            "TRUELOAD_CONFIG": "",
             "PYTHONPATH": str(ROOT / "python"),
             "NO_COLOR": "1",
             "COLUMNS": "100",

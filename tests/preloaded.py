@@ -81,8 +81,13 @@ class Parent:
 
 
 def load() -> None:
-    """Import what commands import once they run."""
+    """Import what commands import once they run, and build the validators that most of them use."""
     importlib.import_module("trueload.cli.app").build_app()
+    plan = importlib.import_module("trueload.protocol.plan")
+    done = plan.Done(type="done", why="finished")
+    plan.parse_from_engine(plan.to_line(done))
+    plan.parse_to_engine(plan.to_line(plan.Stop(type="stop")))
+    importlib.import_module("trueload.record.schema").Record.model_rebuild()
     gc.freeze()  # what no command frees is not looked through by each
 
 

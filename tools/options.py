@@ -69,6 +69,28 @@ What every command takes that generates load, as it is declared once. In Python 
 keyword argument, with `_` for `-`: `connect_rate="500/s"`. The third column is the key in a suite's
 file; of `[[loads]]` it is a list of values. The options of a command that are not about the load
 are in its help, such as `trueload http --help`.
+
+## Defaults of your own
+
+A table of `trueload.toml`, or of `pyproject.toml` under `[tool.trueload]`, sets the options of one
+command:
+
+```toml
+[http]                     # [tool.trueload.http] in pyproject.toml
+connections = 128
+header = ["Accept: application/json"]
+fail-on = ["p99>20ms"]
+
+[suite.run]
+repeat = 6
+```
+
+The file is looked for in the current folder, then in those above it; `TRUELOAD_CONFIG` names
+another, and empty none. One that somebody else could change is passed over, in one line. A variable
+does the same for one option: `TRUELOAD_HTTP_CONNECTIONS=128`, `TRUELOAD_SUITE_RUN_REPEAT=6`,
+`TRUELOAD_HTTP_NO_SAVE=1`. What is typed goes before variables, and these before the file; with
+`--requests` typed, a default of `duration` is left out, and so on for options that exclude each
+other. A line says which defaults were used, and the stored command has them. Python reads none.
 """
 
 

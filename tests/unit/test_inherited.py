@@ -34,6 +34,9 @@ FOR_BUILDS = [
     *("PIP_INDEX_URL", "PIP_FIND_LINKS", "HEX_MIRROR", "REQUESTS_CA_BUNDLE"),
 ]
 
+# No toolchain that fetches itself, and no defaults of the user for a subject that is trueload.
+SET_BY_US = ("GOTOOLCHAIN", "TRUELOAD_CONFIG")
+
 
 @pytest.fixture(autouse=True)
 def _everything_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,11 +47,11 @@ def _everything_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_subject_gets_what_finds_programs_and_libraries_alone() -> None:
-    assert sorted(subject_environment({})) == sorted([*FOR_ALL, "GOTOOLCHAIN"])
+    assert sorted(subject_environment({})) == sorted([*FOR_ALL, *SET_BY_US])
 
 
 def test_a_build_also_gets_the_settings_of_its_tools() -> None:
-    assert sorted(build_environment({})) == sorted([*FOR_ALL, *FOR_BUILDS, "GOTOOLCHAIN"])
+    assert sorted(build_environment({})) == sorted([*FOR_ALL, *FOR_BUILDS, *SET_BY_US])
 
 
 def test_what_a_manifest_names_goes_before_ours() -> None:

@@ -173,13 +173,35 @@ def _invoke(argv: Sequence[str]) -> int:
         with contextlib.redirect_stdout(sys.stderr):
             _invoke([*argv, "--help"])
         return ExitCode.USAGE
+    words = list(argv) if hasattr(named, "commands") else _with_defaults(argv, path, named)
     # Not command.main(): it would end the process for a broken pipe before we can see it.
     try:
-        with command.make_context("trueload", list(argv)) as context:
+        with command.make_context("trueload", words) as context:
             result = command.invoke(context)
     except typer.Exit as done:
         return done.exit_code
     return int(result) if isinstance(result, int) else ExitCode.OK
+
+
+def _with_defaults(argv: Sequence[str], path: Sequence[str], command: Any) -> list[str]:
+    """The command line with the defaults of the environment and of a file in it."""
+    from trueload.commands import defaults
+
+    def tell(line: str) -> None:
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"{one_line(line)}\n")
+
+    words = argv[len(path) :]
+    if {"-h", "--help"} & set(words):
+        return list(argv)
+    config = defaults.find_config(defaults.current_folder(), os.environ, tell)
+    found = defaults.read_defaults(path, command, os.environ, config, list(COMMANDS))
+    whole, used = defaults.in_front(words, command, found)
+    if told := defaults.told(used):
+        tell(told)
+        # What is stored as the command is what was done.
+        sys.argv[1:] = [*path, *whole]
+    return [*path, *whole]
 
 
 def _not_imported() -> NoReturn:
@@ -247,7 +269,8 @@ def _say_of(argv: Sequence[str], message: str, hint: str) -> None:
     """Say what is wrong with a command line, without the secrets in it."""
     from trueload.request.redact import hide_arguments  # not needed where all is well
 
-    _say(hide_arguments(message, argv), hide_arguments(hint, argv))
+    words = [*argv, *sys.argv[1:]]  # those of defaults are in the latter
+    _say(hide_arguments(message, words), hide_arguments(hint, words))
 
 
 def _discard(stream: Any) -> None:

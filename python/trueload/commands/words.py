@@ -53,7 +53,7 @@ def understand(
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.command(add_help_option=False)(read)
     command: Any = typer.main.get_command(app)
-    words = [*_positionals(arguments), *_words(command, options)]
+    words = [*_positionals(arguments), *option_words(command, options)]
     name = " ".join(["trueload", *path])
     try:
         with command.make_context(name, list(words)) as context:
@@ -75,7 +75,9 @@ def _positionals(arguments: Sequence[object]) -> list[str]:
     return ["--", *words] if any(word.startswith("-") for word in words) else words
 
 
-def _words(command: Any, options: Mapping[str, object]) -> Iterator[str]:
+def option_words(command: Any, options: Mapping[str, object]) -> Iterator[str]:
+    """The words of options by their names; one that the command does not have is left for the
+    parser to complain of. Raises ``UserError``."""
     known = {
         name: parameter
         for parameter in command.params

@@ -83,7 +83,9 @@ def _inherited(patterns: tuple[str, ...]) -> dict[str, str]:
     env = {name: value for name, value in os.environ.items() if _passes(name, patterns)}
     folders = env.get("PATH", os.defpath).split(os.pathsep)
     folders += [folder for folder in _SYSTEM_FOLDERS if folder not in folders]
-    return {"GOTOOLCHAIN": "local", **env, "PATH": os.pathsep.join(folders)}
+    # A subject that is trueload itself has no defaults of its user.
+    ours = {"GOTOOLCHAIN": "local", "TRUELOAD_CONFIG": ""}
+    return {**ours, **env, "PATH": os.pathsep.join(folders)}
 
 
 def _passes(name: str, patterns: tuple[str, ...]) -> bool:

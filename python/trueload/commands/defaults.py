@@ -1,0 +1,256 @@
+"""Defaults of options: variables like ``TRUELOAD_HTTP_DURATION``, then ``trueload.toml``.
+
+How: what they say is put in front of the words of a command line, unless it has that option itself,
+or one that takes its place. So a default is parsed, refused, recorded and repeated as if it had
+been typed. Must not know what any option means.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trueload.commands.words import option_words
+from trueload.errors import UserError
+from trueload.files.ownership import steps, trusted_here, why_not
+from trueload.files.toml import UnreadableError, read_toml
+from trueload.request.redact import redact_command
+
+FILE = "trueload.toml"
+PYPROJECT = "pyproject.toml"
+CONFIG = "TRUELOAD_CONFIG"
+"""Names another file; empty for none."""
+
+# Of each line a command takes one: where one is typed, the others are no defaults.
+ONE_OF: tuple[tuple[str, ...], ...] = (
+    ("--duration", "--requests", "--stages"),
+    ("--rate", "--stages"),
+    ("--close", "--pipeline", "--streams"),
+    ("--body", "--body-file"),
+    ("--size", "--data"),
+    ("--text", "--dialect"),
+    ("--cacert", "--insecure"),
+    ("--json", "--format"),
+)
+
+_WRITE = "write a table for each command, like [http], with `connections = 64` in it"
+
+
+@dataclass(frozen=True)
+class Default:
+    """What one option is if it is not typed: its words, and where they come from."""
+
+    flag: str
+    words: tuple[str, ...]
+    source: str
+
+
+@dataclass(frozen=True)
+class ConfigFile:
+    """What a file says, by command, and what it is called in messages."""
+
+    name: str
+    tables: Mapping[str, object]
+
+
+def current_folder() -> Path | None:
+    """The current folder, unless it has been removed."""
+    try:
+        return Path.cwd()
+    except OSError:
+        return None
+
+
+def find_config(
+    folder: Path | None, environ: Mapping[str, str], tell: Callable[[str], object]
+) -> ConfigFile | None:
+    """The file that ``TRUELOAD_CONFIG`` names, else the first ``trueload.toml``, or
+    ``pyproject.toml`` with ``[tool.trueload]``, in the folder or one above. One that somebody else
+    could change is passed over, and ``tell`` hears of it. Raises ``UserError`` for a file that
+    cannot be read."""
+    if (named := environ.get(CONFIG)) is not None:
+        return _read(Path(named), named) if named else None
+    for each in () if folder is None else (folder, *folder.parents):
+        for name in (FILE, PYPROJECT):
+            path = each / name
+            if not os.path.isfile(path):
+                continue
+            shown = name if each == folder else str(path)
+            found = _read(path, shown)
+            if found is None:
+                continue
+            if (why := _not_trusted(path)) is None:
+                return found
+            tell(f"{shown} is not used: {why}; {CONFIG}={shlex.quote(str(path))} uses it as it is")
+    return None
+
+
+def _read(path: Path, shown: str) -> ConfigFile | None:
+    of_others = path.name == PYPROJECT
+    try:
+        tables: object = read_toml(path)
+    except UnreadableError as error:
+        if of_others:
+            return None  # its own tools complain of it
+        raise UserError(f"{shown} {error}", _WRITE) from None
+    if of_others:
+        for key in ("tool", "trueload"):
+            tables = tables.get(key) if isinstance(tables, dict) else None
+        shown = f"[tool.trueload] of {shown}"
+    if tables is None:
+        return None
+    if not isinstance(tables, dict):
+        raise UserError(f"{shown} is not a table", _WRITE)
+    return ConfigFile(shown, tables)
+
+
+def _not_trusted(path: Path) -> str | None:
+    trusted = trusted_here()
+    try:
+        for step in steps(path):
+            if why := why_not(step, trusted, ancestor=step != path):
+                return why
+    except OSError as error:
+        return f"it cannot be looked at: {error.strerror}"
+    return None
+
+
+def read_defaults(
+    path: Sequence[str],
+    command: Any,
+    environ: Mapping[str, str],
+    config: ConfigFile | None,
+    names: Sequence[str],
+) -> tuple[list[Default], list[Default]]:
+    """The defaults for the command at ``path`` (``suite run``): those of the environment, and those
+    of the file; ``names`` are all commands. Raises ``UserError`` for an option that it does not
+    have."""
+    flags = _long_flags(command)
+    of_file = [] if config is None else [*_of_file(path, command, config, flags, names)]
+    return [*_of_environment(path, command, environ, flags)], of_file
+
+
+def _of_environment(
+    path: Sequence[str], command: Any, environ: Mapping[str, str], flags: Mapping[str, Any]
+) -> Iterator[Default]:
+    prefix = "_".join(["TRUELOAD", *path, ""]).upper()
+    for variable, text in sorted(environ.items()):
+        if variable.startswith(prefix) and text:
+            flag = "--" + variable.removeprefix(prefix).lower().replace("_", "-")
+            if flag not in flags:
+                raise _unknown(variable, f"trueload {' '.join(path)}", flag, flags)
+            is_flag = getattr(flags[flag], "is_flag", False)
+            value = _yes_or_no(variable, text) if is_flag else text
+            yield _default(variable, command, flag, value, flags)
+
+
+def _yes_or_no(variable: str, text: str) -> bool:
+    word = text.strip().lower()
+    if word not in ("1", "true", "yes", "on", "0", "false", "no", "off"):
+        raise UserError(f"{variable} is {text!r}, and is of a flag", "set it to 1 or 0")
+    return word in ("1", "true", "yes", "on")
+
+
+def _of_file(
+    path: Sequence[str],
+    command: Any,
+    config: ConfigFile,
+    flags: Mapping[str, Any],
+    names: Sequence[str],
+) -> Iterator[Default]:
+    for name in config.tables:
+        if name not in names:
+            raise UserError(
+                f"{config.name}: trueload has no command '{name}'", _near(name, names) or _WRITE
+            )
+    table: object = config.tables
+    for name in path:
+        table = table.get(name, {}) if isinstance(table, Mapping) else {}
+    if not isinstance(table, Mapping):
+        raise UserError(f"{config.name}: '{'.'.join(path)}' is not a table", _WRITE)
+    for key, value in table.items():
+        flag = "--" + key.replace("_", "-")
+        if flag not in flags:
+            raise _unknown(f"{config.name}: '{key}'", f"trueload {' '.join(path)}", flag, flags)
+        yield _default(config.name, command, flag, value, flags)
+
+
+def _default(
+    source: str, command: Any, flag: str, value: object, flags: Mapping[str, Any]
+) -> Default:
+    try:
+        words = tuple(option_words(command, {flag.removeprefix("--"): value}))
+    except UserError as error:
+        raise UserError(f"{source}: {error.message}", error.hint) from None
+    return Default(flags[flag].opts[-1], words, source)
+
+
+def _unknown(what: str, command: str, flag: str, flags: Mapping[str, Any]) -> UserError:
+    hint = _near(flag, list(flags)) or f"see `{command} --help`"
+    return UserError(f"{what} is no option: {command} has no {flag}", hint)
+
+
+def _near(word: str, words: Sequence[str]) -> str | None:
+    begun = [each for each in words if each.startswith(word)]
+    near = begun or difflib.get_close_matches(word, words, n=1, cutoff=0.7)
+    return f"did you mean {near[0]}?" if near else None
+
+
+def _long_flags(command: Any) -> dict[str, Any]:
+    return {
+        flag: parameter
+        for parameter in command.params
+        if parameter.param_type_name == "option"
+        for flag in (*parameter.opts, *parameter.secondary_opts)
+        if flag.startswith("--") and flag not in ("--help", "--version")
+    }
+
+
+def in_front(
+    words: Sequence[str], command: Any, defaults: Sequence[Sequence[Default]]
+) -> tuple[list[str], list[Default]]:
+    """The words behind the command's name with the defaults in front, and which of these are used.
+    What is typed, or stands in an earlier list, leaves out the same option and those whose place it
+    takes. Words that ``command`` does not understand are left as they are."""
+    taken = _typed(words, command)
+    if taken is None:
+        return list(words), []
+    used: list[Default] = []
+    for each in defaults:
+        replaced = {other for flag in taken for other in _replaced_by(flag)}
+        now = [default for default in each if default.flag not in replaced]
+        taken |= {default.flag for default in now}
+        used += now
+    return [*(word for default in used for word in default.words), *words], used
+
+
+def _typed(words: Sequence[str], command: Any) -> set[str] | None:
+    context = command.context_class(command)
+    try:
+        values, _, _ = command.make_parser(context).parse_args(list(words))
+    except Exception:  # the parser's own classes are not public; it complains again
+        return None
+    by_name = {parameter.name: parameter for parameter in command.params}
+    return {flag for name in values for flag in by_name[name].opts if flag.startswith("--")}
+
+
+def _replaced_by(flag: str) -> Iterator[str]:
+    yield flag
+    for line in ONE_OF:
+        if flag in line:
+            yield from line
+
+
+def told(used: Sequence[Default]) -> str:
+    """One line that says which defaults were used, and from where, without their secrets; empty if
+    there are none."""
+    parts = []
+    for source in dict.fromkeys(default.source for default in used if default.words):
+        words = [word for default in used if default.source == source for word in default.words]
+        parts.append(f"{shlex.join(redact_command(words))} (from {source})")
+    return f"defaults: {', '.join(parts)}" if parts else ""
