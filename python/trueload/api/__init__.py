@@ -59,6 +59,7 @@ __all__ = [
 _OF_PRINTING = {
     "json": "call .to_dict() of the result",
     "format": "print the result, or call .to_dict() of it",
+    "quiet": "leave it out: nothing is printed",
     "no_live": "leave it out: nothing is printed",
     "live": "leave it out: nothing is printed",
 }

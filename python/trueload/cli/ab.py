@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -15,7 +16,7 @@ from trueload.cli.run import exit_code
 from trueload.commands import options
 from trueload.commands.ab import AbJob, measure_ab, read_ab
 from trueload.commands.flags import command
-from trueload.commands.job import Saved, tell, tell_shortfall, write_json
+from trueload.commands.job import Saved, notes_of, tell_shortfall, write_json
 from trueload.engines.engine import find_engine
 from trueload.errors import unsaved
 from trueload.interrupt import Interrupt
@@ -50,7 +51,7 @@ def run_ab(job: AbJob) -> int:
     with (
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=first.live),
-        exporting(first.metrics, {"command": "ab"}, interrupt, tell) as exports,
+        exporting(first.metrics, {"command": "ab"}, interrupt, notes_of(first)) as exports,
     ):
         seen = exports.beside(watch(live=first.live))
         done, saved = measure_ab(job, interrupt, watch=seen)
@@ -69,9 +70,8 @@ def run_ab(job: AbJob) -> int:
 def _show(job: AbJob, done: Paired, saved: Saved) -> bool:
     """Whether all that was asked for is saved and written."""
     first = job.jobs[0]
-    to_stdout = first.json_path is not None and str(first.json_path) == "-"
     as_text = job.format == "text"
-    talk = sys.stderr if to_stdout or not as_text else sys.stdout
+    talk = replace(first, format=job.format).talk()
     lines = paired_lines(done)
     if saved.run_id:
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")

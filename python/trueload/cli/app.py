@@ -198,7 +198,8 @@ def _with_defaults(argv: Sequence[str], path: Sequence[str], command: Any) -> li
     found = defaults.read_defaults(path, command, os.environ, config, list(COMMANDS))
     whole, used = defaults.in_front(words, command, found)
     if told := defaults.told(used):
-        tell(told)
+        if "--quiet" not in whole:
+            tell(told)
         # What is stored as the command is what was done.
         sys.argv[1:] = [*path, *whole]
     return [*path, *whole]

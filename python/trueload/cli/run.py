@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from trueload.cli.search import run_search
-from trueload.commands.job import Job, Saved, tell, tell_shortfall, write_json
+from trueload.commands.job import Job, Saved, notes_of, tell_shortfall, write_json
 from trueload.commands.options import check_writable
 from trueload.commands.run import measure_job
 from trueload.engines.engine import find_engine
@@ -19,6 +19,7 @@ from trueload.metrics.exports import exporting
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import Crossed
+from trueload.report.export import measured_row, printed
 from trueload.report.live import stop_key, watch
 from trueload.report.result import repeated_lines, result_lines
 from trueload.report.trials_json import result_json
@@ -29,6 +30,7 @@ def run_job(job: Job) -> int:
     if job.search is not None:
         return run_search(job, job.search)
     check_writable(job.json_path)
+    tell = notes_of(job)
     find_engine()  # before a run is begun in the store that could measure nothing
     with (
         Interrupt() as interrupt,
@@ -68,14 +70,16 @@ def exit_code(
 
 def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: Saved) -> bool:
     """Whether all that was asked for is saved and written."""
-    to_stdout = job.json_path is not None and str(job.json_path) == "-"
-    talk = sys.stderr if to_stdout else sys.stdout
+    talk = job.talk()
     lines = result_lines(records[0]) if len(records) == 1 else repeated_lines(records)
     if saved.run_id:
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
     talk.write("\n".join(lines) + "\n")
     talk.flush()
-    unwritten = write_json(job.json_path, result_json(records, saved.run_id))
+    whole = result_json(records, saved.run_id)
+    unwritten = write_json(job.json_path, whole)
+    rows = [measured_row(number, record) for number, record in enumerate(records, 1)]
+    sys.stdout.write(printed(job.format, whole, saved.run_id, rows))
     for crossing in over:
         sys.stderr.write(f"threshold crossed: {crossing.sentence()}\n")
     tell_shortfall(job, records)

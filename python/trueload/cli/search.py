@@ -10,19 +10,20 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from trueload.commands.job import Job, Saved, tell_shortfall, write_json
-from trueload.commands.job import tell as say
+from trueload.commands.job import Job, Saved, notes_of, tell_shortfall, write_json
 from trueload.commands.options import check_writable
 from trueload.commands.search import Searched, measure_search
 from trueload.engines.engine import find_engine
 from trueload.errors import unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
+from trueload.report.export import measured_row, printed
 from trueload.report.live import is_terminal, stop_key, watch
 from trueload.search.clients import is_published, shootout_line
 from trueload.search.execute import SearchPlan, Taken
 from trueload.search.found import (
     exit_code,
+    labels,
     plan_json,
     search_json,
     search_lines,
@@ -35,6 +36,7 @@ def run_search(job: Job, plan: SearchPlan) -> int:
     """Search, save, show; the exit code follows."""
     check_writable(job.json_path)
     find_engine()
+    say = notes_of(job)
     with (
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=job.live),
@@ -62,10 +64,10 @@ def run_search(job: Job, plan: SearchPlan) -> int:
 def _tell_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
     """A step as it has been taken: to whoever watches, and as it was published, if so asked."""
     last = taken[-1]
-    if job.as_published and is_published(last):
+    if job.format == "shootout" and is_published(last):
         sys.stdout.write(shootout_line(last) + "\n")
         sys.stdout.flush()
-    if is_terminal(sys.stderr):
+    if is_terminal(sys.stderr) and not job.quiet:
         head = step_header(plan) if len(taken) == 1 else []
         with contextlib.suppress(OSError):
             sys.stderr.write("\n".join([*head, step_line(plan, last)]) + "\n")
@@ -74,14 +76,16 @@ def _tell_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
 def _show(job: Job, plan: SearchPlan, done: Searched, *, interrupted: bool) -> bool:
     """Whether all that was asked for is saved and written."""
     taken, saved = done.taken, done.saved
-    to_stdout = job.as_published or (job.json_path is not None and str(job.json_path) == "-")
-    talk = sys.stderr if to_stdout else sys.stdout
+    talk = job.talk()
     lines = search_lines(plan, taken, steps=not (is_terminal(sys.stderr) and talk.isatty()))
     if saved.run_id:
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
     talk.write("\n".join(lines) + "\n")
     talk.flush()
-    unwritten = write_json(job.json_path, _json(plan, taken, saved, interrupted=interrupted))
+    whole = _json(plan, taken, saved, interrupted=interrupted)
+    unwritten = write_json(job.json_path, whole)
+    rows = [measured_row(number, each.record, labels(each)) for number, each in enumerate(taken, 1)]
+    sys.stdout.write(printed(job.format, whole, saved.run_id, rows))
     if taken:
         tell_shortfall(job, [taken[0].record])
     for crossing in done.over:

@@ -90,8 +90,7 @@ def read_ab(
     conditions = tuple(parse_condition(text, RATIO) for text in fail_on or ())
     if conditions and (why := too_few_pairs(repeat or PAIRS)):
         raise UserError(f"--fail-on cannot be judged: {why}", MORE_PAIRS)
-    if str(flags.get("json_path")) == "-" and format_ is not CompareFormat.TEXT:
-        raise UserError("--json - and --format both want stdout", "name a file for --json")
+    options.check_one_stdout(flags.get("json_path"), format_)
     for side in (url_a, url_b):
         if not is_url(side):
             _refuse_contract_flags(find_subject(side).name, flags)

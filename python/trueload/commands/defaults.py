@@ -35,7 +35,6 @@ ONE_OF: tuple[tuple[str, ...], ...] = (
     ("--size", "--data"),
     ("--text", "--dialect"),
     ("--cacert", "--insecure"),
-    ("--json", "--format"),
 )
 
 _WRITE = "write a table for each command, like [http], with `connections = 64` in it"

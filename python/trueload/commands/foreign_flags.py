@@ -132,8 +132,10 @@ FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
     ForeignFlag("-C", "ab", "a cookie", ("--header",), "use -H 'Cookie: name=value' (--header)"),
     ForeignFlag("-B", "ab", "local address", ("--local-address",), "use --local-address ADDRESS"),
     ForeignFlag(
-        "-o", "hey", "output format", ("--json",), "use --json FILE, or --json - for stdout"
+        "-o", "hey", "output format", ("--format", "--json"), "use --format csv, or --json FILE"
     ),
+    ForeignFlag("--output-format", "oha", "output format", ("--format",), "use --format json"),
+    ForeignFlag("--no-tui", "oha", "no live view", ("--no-live",), "use --no-live"),
     ForeignFlag(
         "--disable-keepalive",
         "hey and oha",

@@ -6,12 +6,13 @@ Must not know what is measured, or how a result is shown.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from trueload.closing import Closing
 from trueload.errors import ExitCode, UserError
@@ -71,9 +72,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Job:
-    """A command line that has been understood. ``spec`` has no addresses yet; ``as_published``
-    wants the steps of a broadcast on stdout as websocket-bench printed them. ``words`` are those of
-    the command line behind ``trueload``; None stands for this process's own."""
+    """A command line that has been understood. ``spec`` has no addresses yet; ``format`` is how the
+    result is printed: ``shootout`` wants the steps of a broadcast as websocket-bench printed them.
+    ``words`` are those of the command line behind ``trueload``; None stands for this process's
+    own."""
 
     kind: str
     spec: TrialSpec
@@ -86,11 +88,18 @@ class Job:
     save: bool
     live: bool = True
     search: SearchPlan | None = None
-    as_published: bool = False
+    format: str = "text"
+    quiet: bool = False
     words: tuple[str, ...] | None = None
     where: Where = HERE
     metrics: Wanted = NOTHING_WANTED
     origins: tuple[Target, ...] = ()
+
+    def talk(self) -> TextIO:
+        """Where the result goes as text for people: stdout, unless that is for a program."""
+        if self.quiet:
+            return io.StringIO()
+        return sys.stderr if self.format != "text" or str(self.json_path) == "-" else sys.stdout
 
     def resolved(self) -> TrialSpec:
         """The specification with its addresses; asks the system for them, in bounded time.
@@ -165,6 +174,11 @@ class Saved(Closing):
         for error in failed:
             sys.stderr.write(f"error: {error.message}\nhint: {error.hint}\n")
         return not failed
+
+
+def notes_of(job: Job) -> Callable[[str], None]:
+    """Where notes for people go: none where it is to be quiet."""
+    return (lambda _: None) if job.quiet else tell
 
 
 def tell(line: str) -> None:

@@ -57,10 +57,13 @@ def read_job(
     strict: options.StrictOption = False,
     json_path: options.JsonOption = None,
     no_save: options.NoSaveOption = False,
+    format_: options.FormatOption = options.OutputFormat.TEXT,
+    quiet: options.QuietOption = False,
     no_live: options.NoLiveOption = False,
     **more_flags: Any,
 ) -> Job:
     """What the flags mean, checked as a whole; nothing has been sent."""
+    options.check_one_stdout(json_path, format_)
     where = read_where(**take_flags(read_where, more_flags))
     engine = read_engine(**take_flags(read_engine, more_flags))
     given = read_load(**take_flags(read_load, more_flags))
@@ -104,7 +107,9 @@ def read_job(
         strict=strict,
         json_path=json_path,
         save=not no_save,
-        live=not no_live,
+        live=not (no_live or quiet),
+        format=format_.value,
+        quiet=quiet,
         search=plan,
         where=where,
         metrics=metrics,

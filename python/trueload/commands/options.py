@@ -76,6 +76,15 @@ class HttpChoice(StrEnum):
     AUTO = "auto"
 
 
+class OutputFormat(StrEnum):
+    """How a result is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+
+
 class SearchAxis(StrEnum):
     """What ``--limit`` searches the largest of."""
 
@@ -91,6 +100,12 @@ def check_cpus(chosen: Sequence[int]) -> None:
         raise UserError(
             f"there is no CPU {missing[0]} to use", f"CPUs here are {format_cpu_list(allowed)}"
         )
+
+
+def check_one_stdout(json_path: Path | None, format_: str) -> None:
+    """Raises ``UserError`` where two results would be printed into each other."""
+    if str(json_path) == "-" and format_ != OutputFormat.TEXT:
+        raise UserError("--json - and --format both want stdout", "name a file for --json")
 
 
 def check_writable(path: Path | None, option: str = "--json") -> None:
@@ -157,6 +172,16 @@ JsonOption = Annotated[
         metavar="FILE",
         help="Write the result as one JSON object, - for stdout.",
     ),
+]
+FormatOption = Annotated[
+    OutputFormat,
+    typer.Option(
+        "--format",
+        help="How the result is printed; csv and markdown have a row for each trial, or step.",
+    ),
+]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", help="Print errors, and what --format or --json asks for, alone.")
 ]
 AsJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 OutputOption = Annotated[

@@ -21,7 +21,7 @@ from trueload.commands.metrics_flags import read_metrics
 from trueload.commands.options import DialectChoice
 from trueload.commands.place_options import check_local_addresses, check_pinned, read_where
 from trueload.commands.request_flags import read_local_addresses
-from trueload.commands.ws_options import StepsFormat, WsMode
+from trueload.commands.ws_options import WsFormat, WsMode
 from trueload.errors import UserError
 from trueload.protocol.plan import EngineOptions, Requests, Turns
 from trueload.protocol.shootout import SUBPROTOCOLS
@@ -160,12 +160,13 @@ def read_broadcast_job(
     initial_clients: ws_options.InitialClientsOption = None,
     steps: ws_options.StepsOption = None,
     stop_on_loss: ws_options.StopOnLossOption = False,
-    format_: ws_options.StepsFormatOption = None,
+    format_: ws_options.WsFormatOption = ws_options.WsFormat.TEXT,
     limit: ws_options.WsLimitOption = None,
     fail_on: options.FailOnOption = None,
     strict: options.StrictOption = False,
     json_path: options.JsonOption = None,
     no_save: options.NoSaveOption = False,
+    quiet: options.QuietOption = False,
     no_live: options.NoLiveOption = False,
     **opening_flags: Any,
 ) -> Job:
@@ -176,10 +177,8 @@ def read_broadcast_job(
     check_pinned(engine, where)
     opened = read_opening(**opening_flags)
     asked, dialect = opened.asked, opened.dialect or DialectChoice.JSON
-    as_published = format_ is StepsFormat.SHOOTOUT
-    if as_published and str(json_path) == "-":
-        raise UserError("--json - and --format both want stdout", "name a file for --json")
-    unless_said = LIMIT_PUBLISHED if as_published else LIMIT_ASKED
+    options.check_one_stdout(json_path, format_)
+    unless_said = LIMIT_PUBLISHED if format_ is WsFormat.SHOOTOUT else LIMIT_ASKED
     grows_by, messages = step or STEP, samples or SAMPLES
     plan = SearchPlan(
         axis="clients",
@@ -216,9 +215,10 @@ def read_broadcast_job(
         strict=strict,
         json_path=json_path,
         save=not no_save,
-        live=not no_live,
+        live=not (no_live or quiet),
         search=plan,
-        as_published=as_published,
+        format=format_.value,
+        quiet=quiet,
         where=where,
         metrics=metrics,
     )
@@ -229,13 +229,20 @@ def read_broadcast_job(
 def read_job(
     mode: ws_options.ModeOption = WsMode.ECHO,
     limit: ws_options.WsLimitOption = None,
+    format_: ws_options.WsFormatOption = ws_options.WsFormat.TEXT,
     **flags: Any,
 ) -> Job:
     """What the flags mean, by the mode."""
+    if mode is WsMode.ECHO and format_ is WsFormat.SHOOTOUT:
+        raise UserError(
+            "--format shootout is of --mode broadcast, and the mode is echo",
+            "leave it out, or add --mode broadcast",
+        )
+    flags |= {"limit": limit, "format_": format_}
     read = read_echo_job if mode is WsMode.ECHO else read_broadcast_job
     known = inspect.signature(read).parameters
     _refuse_others({name: flags[name] for name in flags if name not in known}, mode)
-    return read(limit=limit, **{name: flags[name] for name in flags if name in known})
+    return read(**{name: flags[name] for name in flags if name in known})
 
 
 def _refuse_others(others: Mapping[str, Any], mode: WsMode) -> None:

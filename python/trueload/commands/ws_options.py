@@ -25,10 +25,13 @@ class WsMode(StrEnum):
     BROADCAST = "broadcast"
 
 
-class StepsFormat(StrEnum):
-    """How the steps of a broadcast are printed."""
+class WsFormat(StrEnum):
+    """How a result is printed; the last one is for the steps of a broadcast."""
 
     TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    MARKDOWN = "markdown"
     SHOOTOUT = "shootout"
 
 
@@ -116,10 +119,12 @@ StopOnLossOption = Annotated[
     bool,
     typer.Option("--stop-on-loss", help="Broadcast: end when a delivery is lost or doubled."),
 ]
-StepsFormatOption = Annotated[
-    StepsFormat | None,
+WsFormatOption = Annotated[
+    WsFormat,
     typer.Option(
-        "--format", help="Broadcast: how steps are printed; shootout as published.  [default: text]"
+        "--format",
+        help="How the result is printed; csv and markdown have a row for each trial, or step."
+        " Broadcast: shootout is as published.",
     ),
 ]
 WsLimitOption = Annotated[

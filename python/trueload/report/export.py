@@ -88,15 +88,47 @@ def whole_json(run: Run, rows: Rows, more: Mapping[str, Any] | None = None) -> I
     yield "\n]}\n"
 
 
+def measured_row(number: int, record: Record, labels: Mapping[str, str] | None = None) -> Row:
+    """A trial as the row that the store keeps of it."""
+    return Row(
+        seq=number,
+        number=number,
+        key="",
+        labels=dict(labels or {}),
+        outcome="measured",
+        reason=None,
+        detail=None,
+        added_at="",
+        record=record,
+    )
+
+
+def printed(format_: str, whole: Mapping[str, Any], run_id: str | None, rows: Rows) -> str:
+    """A result as it is printed at once: ``whole`` for JSON, ``rows`` for CSV and Markdown; nothing
+    for what is text for people."""
+    match format_:
+        case "json":
+            return json.dumps(whole) + "\n"
+        case "csv":
+            return "".join(_csv_of(run_id, rows))
+        case "markdown":
+            return "".join(_markdown_table(rows))
+    return ""
+
+
 def _jsonl(run: Run, rows: Rows) -> Iterator[str]:
     for row in rows:
         yield json.dumps({"run": run.id, **row_json(row)}) + "\n"
 
 
 def _csv(run: Run, rows: Rows) -> Iterator[str]:
+    return _csv_of(run.id, rows)
+
+
+def _csv_of(run_id: str | None, rows: Rows) -> Iterator[str]:
     yield csv_rows([CSV_COLUMNS])
     for row in rows:
-        values = {"run": run.id, **row_values(row)}
+        values = {"run": run_id, **row_values(row)}
         yield csv_rows([[values.get(column) for column in CSV_COLUMNS]])
 
 
@@ -170,6 +202,10 @@ def _client_times(found: ClientTimes) -> dict[str, object]:
 
 def _markdown(run: Run, rows: Rows) -> Iterator[str]:
     yield f"# {markdown_cell(run.title)}\n\nRun {run.id}, {run.started_at}, {run.state}.\n\n"
+    yield from _markdown_table(rows)
+
+
+def _markdown_table(rows: Rows) -> Iterator[str]:
     columns = (
         *("row", "what", "requests/s", "ok", "failed", "p50", "p99", "max of answers", "verdict"),
     )
