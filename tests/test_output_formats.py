@@ -85,3 +85,10 @@ def test_what_cannot_be_printed_is_refused(
     done = trueload.run(command, f"{command}://127.0.0.1:1/", *flags)
     assert (done.code, done.out) == (2, "")
     assert message in done.err
+
+
+def test_colours_can_be_had_in_a_pipe_and_be_done_without(trueload: Trueload, url: str) -> None:
+    forced = {"NO_COLOR": "", "CLICOLOR_FORCE": "1"}
+    assert "\x1b[" in trueload.run("http", url, *FEW, env=forced).out
+    assert "\x1b[" not in trueload.run("http", url, *FEW, "--no-color", env=forced).out
+    assert "\x1b[" not in trueload.run("http", url, *FEW, env={"NO_COLOR": ""}).out

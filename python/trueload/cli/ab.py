@@ -22,6 +22,7 @@ from trueload.errors import unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
 from trueload.report.ab import Paired, compared, crossed_sentence, paired_json, paired_lines
+from trueload.report.colour import write_lines
 from trueload.report.compare import render
 from trueload.report.live import stop_key, watch
 
@@ -75,8 +76,7 @@ def _show(job: AbJob, done: Paired, saved: Saved) -> bool:
     lines = paired_lines(done)
     if saved.run_id:
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
-    talk.write("\n".join(lines) + "\n")
-    talk.flush()
+    write_lines(talk, lines)
     unwritten = write_json(first.json_path, paired_json(done, saved.run_id))
     if job.format == "json":
         write_json(Path("-"), paired_json(done, saved.run_id))

@@ -145,6 +145,7 @@ def build_command(first_word: str | None = None) -> typer.core.TyperGroup:
         group.commands[name].short_help = about
     _use_plain_help(group)
     _take_aliases(group)
+    _take_no_color(group)
     return group
 
 
@@ -246,6 +247,32 @@ def _take_aliases(command: Any) -> None:
     for alias, flag in ALIASES.items():
         if alias not in by_flag and flag in by_flag:
             _take_alias(by_flag[flag], alias)
+
+
+def _take_no_color(command: Any) -> None:
+    """Gives every command ``--no-color``, which is ``NO_COLOR`` for this process."""
+    children = getattr(command, "commands", {}).values()
+    for child in children:
+        _take_no_color(child)
+    if not children:
+        only = typer.Typer(add_completion=False)
+        only.command()(_of_colour)
+        flags: Any = typer.main.get_command(only)
+        command.params += flags.params
+
+
+def _of_colour(
+    no_color: Annotated[
+        bool,
+        typer.Option(
+            "--no-color",
+            expose_value=False,
+            callback=lambda given: os.environ.update({"NO_COLOR": "1"} if given else {}),
+            help="No colours, as with NO_COLOR=1; CLICOLOR_FORCE=1 has them in a pipe, too.",
+        ),
+    ] = False,
+) -> None:
+    """The one option that every command has."""
 
 
 def _take_alias(param: Any, alias: str) -> None:

@@ -19,6 +19,7 @@ from trueload.metrics.exports import exporting
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import Crossed
+from trueload.report.colour import write_lines
 from trueload.report.export import measured_row, printed
 from trueload.report.live import stop_key, watch
 from trueload.report.result import repeated_lines, result_lines
@@ -74,8 +75,7 @@ def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: S
     lines = result_lines(records[0]) if len(records) == 1 else repeated_lines(records)
     if saved.run_id:
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
-    talk.write("\n".join(lines) + "\n")
-    talk.flush()
+    write_lines(talk, lines)
     whole = result_json(records, saved.run_id)
     unwritten = write_json(job.json_path, whole)
     rows = [measured_row(number, record) for number, record in enumerate(records, 1)]

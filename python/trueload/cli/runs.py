@@ -25,6 +25,7 @@ from trueload.record import figures
 from trueload.record.bound import at_least
 from trueload.record.schema import TOLD, Record
 from trueload.report import apachebench, table
+from trueload.report.colour import write_lines
 from trueload.report.export import Format, export, run_json, whole_json
 from trueload.report.grid import Grid, text_lines
 from trueload.report.result import result_lines
@@ -140,7 +141,8 @@ def show_run(run: RunArgument, as_json: AsJsonOption = False) -> int:
         for row in store.rows(found):
             if isinstance(row, Damaged):
                 damaged.append(row)
-            sys.stdout.write("\n" + "\n".join(_row_lines(row)) + "\n")
+            sys.stdout.write("\n")
+            write_lines(sys.stdout, _row_lines(row))
         _tell_damage(store, damaged)
     return ExitCode.OK
 

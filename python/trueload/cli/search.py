@@ -17,6 +17,7 @@ from trueload.engines.engine import find_engine
 from trueload.errors import unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
+from trueload.report.colour import write_lines
 from trueload.report.export import measured_row, printed
 from trueload.report.live import is_terminal, stop_key, watch
 from trueload.search.clients import is_published, shootout_line
@@ -80,8 +81,7 @@ def _show(job: Job, plan: SearchPlan, done: Searched, *, interrupted: bool) -> b
     lines = search_lines(plan, taken, steps=not (is_terminal(sys.stderr) and talk.isatty()))
     if saved.run_id:
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
-    talk.write("\n".join(lines) + "\n")
-    talk.flush()
+    write_lines(talk, lines)
     whole = _json(plan, taken, saved, interrupted=interrupted)
     unwritten = write_json(job.json_path, whole)
     rows = [measured_row(number, each.record, labels(each)) for number, each in enumerate(taken, 1)]

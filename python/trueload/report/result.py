@@ -64,8 +64,7 @@ def result_lines(record: Record) -> list[str]:
     """One trial."""
     if record.client is not None:
         return _of_client(record, record.client)
-    lines = [_headline(record), ""]
-    lines += _line("throughput", _throughput(record))
+    lines = _line("throughput", _throughput(record))
     lines += _line("tail", tail_text(record))
     lines += _line("rate", rate_text(record))
     if isinstance(record.plan.window.load, Open):
@@ -99,23 +98,31 @@ def result_lines(record: Record) -> list[str]:
     for number, text in enumerate(host_lines(record)):
         lines += _line("" if number else "hosts", text)
     lines += _line("partial", _partial(record))
-    lines += _line("verdict", record.verdict_text)
-    lines += verdict_lines([record])
-    return lines
+    return _with_verdict(_headline(record), lines, record.verdict_text, [record])
 
 
 def _of_client(record: Record, client: ClientEnd) -> list[str]:
     """One trial of a client."""
-    lines = [client_headline(record, client), ""]
+    lines = []
     for label, text in client_lines(record, client):
         lines += _line(label, text)
-    lines += _line("verdict", record.verdict_text)
-    return lines + verdict_lines([record])
+    return _with_verdict(client_headline(record, client), lines, record.verdict_text, [record])
+
+
+def _with_verdict(
+    head: str, lines: Sequence[str], verdict: str, records: Sequence[Record]
+) -> list[str]:
+    """A headline, figures and the verdict with its reasons: behind the figures, or, where these are
+    not to be trusted, before them."""
+    said = [*_line("verdict", verdict), *verdict_lines(records)]
+    if verdict == "invalid":
+        return [head, "", *said, "", *lines]
+    return [head, "", *lines, *said]
 
 
 def repeated_lines(records: Sequence[Record]) -> list[str]:
     """Several trials of the same: one line each, then the median."""
-    lines = [_headline(records[0]), ""]
+    lines = []
     for number, record in enumerate(records, start=1):
         per_s = record.throughput.ok_per_s
         rate = "nothing measured" if per_s is None else format_rate(per_s, "requests")
@@ -127,13 +134,14 @@ def repeated_lines(records: Sequence[Record]) -> list[str]:
     lines += _line("moved", moved_text(record.cpu_distance for record in records))
     verdicts = {record.verdict for record in records}
     worst = next(name for name in ("invalid", "suspect", "valid") if name in verdicts)
-    lines += _line("verdict", verdict_text(worst, is_lower_bound(worst_checks(records))))
-    return lines + verdict_lines(records)
+    verdict = verdict_text(worst, is_lower_bound(worst_checks(records)))
+    return _with_verdict(_headline(records[0]), lines, verdict, records)
 
 
 def verdict_lines(records: Sequence[Record]) -> list[str]:
-    """The checks that bound, warn or fail, each with its reason."""
-    return check_lines(worst_checks(records))
+    """The checks that fail, warn or bound, each with its reason, the worst first."""
+    found = [check for check in worst_checks(records) if check.status in TOLD]
+    return check_lines(sorted(found, key=lambda check: TOLD.index(check.status), reverse=True))
 
 
 def check_lines(checks: Iterable[Check]) -> list[str]:

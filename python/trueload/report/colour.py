@@ -1,0 +1,71 @@
+"""Lines of a result in colour, for a terminal: what stands against it first seen.
+
+How: lines are told apart by how they begin, as they are printed in a pipe, so that nothing is said
+by colour alone. The figures of an invalid result are grey. Must not know what any line means.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TextIO
+
+_RESET, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
+_RED, _GREEN, _YELLOW, _CYAN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"
+_LABEL_WIDTH = 13
+# Of the verdict, and of a check that is told.
+_VERDICTS = {"valid": _GREEN, "suspect": _YELLOW, "invalid": _RED}
+_CHECKS = {"  fail ": _RED, "  warn ": _YELLOW, "  bound ": _CYAN}
+_BAD = ("failures", "reasons", "partial")
+
+
+def write_lines(stream: TextIO, lines: Sequence[str]) -> None:
+    """Write the lines of a result, in colour where the stream is to have it."""
+    shown = painted(lines) if wants_colour(stream, os.environ) else lines
+    stream.write("\n".join(shown) + "\n")
+    stream.flush()
+
+
+def wants_colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
+    """Whether a stream is to have colours: https://no-color.org and https://bixense.com/clicolors,
+    the former first."""
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("CLICOLOR_FORCE", "0") != "0":
+        return True
+    try:
+        on_terminal = stream.isatty()
+    except ValueError:  # closed
+        return False
+    return on_terminal and environ.get("CLICOLOR") != "0" and environ.get("TERM") != "dumb"
+
+
+def painted(lines: Sequence[str]) -> list[str]:
+    """The lines of a result: a headline, lines with a label, checks, the verdict."""
+    verdict = next((_word(line) for line in lines if line.startswith("verdict ")), "")
+    figures = _DIM if verdict == "invalid" else ""
+    return [
+        _painted(line, figures, is_headline=number == 0) if line else line
+        for number, line in enumerate(lines)
+    ]
+
+
+def _word(line: str) -> str:
+    return line[_LABEL_WIDTH:].partition(" ")[0]
+
+
+def _painted(line: str, figures: str, *, is_headline: bool) -> str:
+    if is_headline:
+        return f"{_BOLD}{line}{_RESET}"
+    for begin, colour in _CHECKS.items():
+        if line.startswith(begin):
+            name, colon, why = line.partition(":")
+            return f"{colour}{name}{colon}{_RESET}{why}"
+    label, text = line[:_LABEL_WIDTH], line[_LABEL_WIDTH:]
+    if label.startswith("verdict "):
+        return f"{label}{_BOLD}{_VERDICTS.get(_word(line), '')}{text}{_RESET}"
+    if label.strip() in _BAD:
+        return f"{_DIM}{label}{_RESET}{_RED}{text}{_RESET}"
+    if label.startswith("saved "):
+        return f"{_DIM}{line}{_RESET}"
+    return f"{figures}{line}{_RESET}" if figures else line
