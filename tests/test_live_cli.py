@@ -85,6 +85,22 @@ def test_the_key_q_stops_and_saves_and_the_terminal_is_put_back(
     assert '"partial":true' in trueload.run("runs", "show", "last", "--json").out.replace(" ", "")
 
 
+def test_the_key_q_ends_a_search_with_what_had_kept_its_limit(
+    trueload: Trueload, server: Server, terminal: Terminal
+) -> None:
+    flags = ("--limit", "p99<10s", "--rate", "10", "-d", "1s", "--warmup", "0", "-c", "2")
+    process = terminal.start(trueload, "http", server.url, *flags)
+    terminal.until(b"kept")  # the first step has ended
+    terminal.until(b"20 ")
+    os.write(terminal.main, b"q")
+    process.wait(timeout=60)
+    out = terminal.rest(process)
+    assert process.returncode == 130, out
+    assert "stopped by you before a load was confirmed" in out
+    shown = trueload.run("runs", "show", "last").out
+    assert "stopped before a load was confirmed" in shown
+
+
 def test_without_the_live_view_a_terminal_gets_no_control_codes(
     trueload: Trueload, server: Server, terminal: Terminal
 ) -> None:

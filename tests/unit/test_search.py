@@ -40,6 +40,7 @@ from trueload.search.found import (
     read_steps,
     search_json,
     search_lines,
+    sentence,
 )
 from trueload.search.judge import judge_step, step_ns
 from trueload.trial.spec import TrialSpec, open_load
@@ -579,3 +580,18 @@ def test_a_step_is_the_same_specification_at_another_load() -> None:
     plan = replace(plan, axis="connections")
     one = spec_at(plan, spec, Try(2, "confirm", largest=True), 10**9)
     assert (one.load.connections, one.engine.threads, one.claim.maximum) == (2, 2, True)
+
+
+def test_a_search_that_was_ended_says_what_kept_the_limit_until_then() -> None:
+    plan = SearchPlan("rate", LIMIT_10MS, make_bounds("rate", None), None)
+    taken = list(run_steps(plan, records_up_to(5_000)))
+    begun = taken[:3]
+    best = max(each.next.load for each in begun if each.judgement.outcome == "kept")
+    kept = f"the largest that kept p99<10ms and errors<1% until then was {best:,.0f} requests/s"
+    assert sentence(plan, begun) == f"stopped before a load was confirmed; {kept}"
+    assert sentence(plan, begun, by_user=True).startswith("stopped by you before a load was")
+    none = list(run_steps(plan, lambda following, ns: SLOW_RECORD))[:1]
+    assert sentence(plan, none) == (
+        "stopped before a load was confirmed; none had kept p99<10ms and errors<1% until then"
+    )
+    assert sentence(plan, taken, by_user=True) == sentence(plan, taken), "it had its result"

@@ -78,7 +78,8 @@ def _show(job: Job, plan: SearchPlan, done: Searched, *, interrupted: bool) -> b
     """Whether all that was asked for is saved and written."""
     taken, saved = done.taken, done.saved
     talk = job.talk()
-    lines = search_lines(plan, taken, steps=not (is_terminal(sys.stderr) and talk.isatty()))
+    seen = is_terminal(sys.stderr) and talk.isatty()
+    lines = search_lines(plan, taken, steps=not seen, by_user=interrupted)
     if saved.run_id:
         lines.append(f"{'saved':<13}{saved.run_id}   (trueload runs show {saved.run_id})")
     write_lines(talk, lines)

@@ -1,7 +1,7 @@
 """The live panel on a terminal while a trial runs, and its key: ``q`` stops and saves.
 
 How: ``rich`` draws what panel.py and client_panel.py say; it is imported only when there is a
-terminal, and in a pipe there is nothing of all this. The key is read only where the terminal is
+terminal; in a pipe told.py has a line from time to time. The key is read only where the terminal is
 ours alone: both ends of it, and in the foreground. Must not decide anything, and a panel that
 cannot be drawn must not disturb a measurement.
 """
@@ -12,6 +12,7 @@ import os
 import select
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from types import TracebackType
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from trueload.protocol.client_progress import ClientProgress, OnClientProgress
 from trueload.report.client_panel import ClientCourse, client_lines
 from trueload.report.panel import Course, panel_lines
+from trueload.report.told import telling
 from trueload.text import plain
 from trueload.trial.spec import OnProgress, Progress, TrialSpec
 
@@ -60,9 +62,9 @@ def unwatched(
 def live_view(
     spec: TrialSpec, title: str, labels: Mapping[str, str] = NO_LABELS
 ) -> Iterator[OnProgress | None]:
-    """A panel on stderr if that is a terminal, else nothing."""
+    """A panel on stderr if that is a terminal, else a line of a long trial from time to time."""
     if not is_terminal(sys.stderr):
-        yield None
+        yield telling(spec, title, time.monotonic, _tell)
         return
     course = Course()
     with LivePanel(title) as panel:
@@ -75,6 +77,12 @@ def live_view(
             panel.draw(panel_lines(spec, progress, course))
 
         yield show
+
+
+def _tell(line: str) -> None:
+    with suppress(OSError):  # whoever read it may have gone
+        sys.stderr.write(f"{plain(line)}\n")
+        sys.stderr.flush()
 
 
 def watch(*, live: bool) -> Watch:

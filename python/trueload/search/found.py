@@ -211,11 +211,15 @@ def _value_json(found: LimitValue) -> dict[str, Any]:
     }
 
 
-def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
-    """The result in one sentence."""
+def sentence(plan: SearchPlan, taken: Sequence[Taken], *, by_user: bool = False) -> str:
+    """The result in one sentence; ``by_user`` says that its user ended the search."""
     done, limit = outcome(plan, taken), plan.limit.text
+    kept = max((each.next.load for each in taken if each.judgement.outcome == "kept"), default=None)
     if done is None:
-        return "cut short before there was a result"
+        stopped = f"stopped {'by you ' if by_user else ''}before a load was confirmed"
+        if kept is None:
+            return f"{stopped}; none had kept {limit} until then"
+        return f"{stopped}; the largest that kept {limit} until then was {_load(plan, kept)}"
     if isinstance(done, Found):
         text = f"{_load(plan, done.load)} is the largest load confirmed to keep {limit}"
         if done.limited_by == "server":
@@ -237,7 +241,6 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken]) -> str:
         return f"no result for {limit}: at {lowest} deliveries were lost or doubled"
     if done.why == "unconfirmed":
         return f"no load was confirmed to keep {limit}; the last tried was {lowest}"
-    kept = max((each.next.load for each in taken if each.judgement.outcome == "kept"), default=None)
     if done.why == "gone":
         before = "" if kept is None else f"; {_load(plan, kept)} had kept {limit}, not confirmed"
         if len(taken) == 1:
@@ -282,8 +285,11 @@ def _largest(plan: SearchPlan, taken: Iterable[Taken]) -> list[str]:
     return [f"{'max':<13}the largest of {between} receipts in a step"]
 
 
-def search_lines(plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True) -> list[str]:
-    """For people: the steps (unless they have been seen), the result, what decided it."""
+def search_lines(
+    plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True, by_user: bool = False
+) -> list[str]:
+    """For people: the steps (unless they have been seen), the result, what decided it. ``by_user``
+    as of ``sentence``."""
     if not taken:
         return ["nothing was tried"]
     generate = taken[0].record.plan.generate
@@ -297,7 +303,7 @@ def search_lines(plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True
     if isinstance(outcome(plan, taken), Found):
         measured = ", ".join(value.sentence() for value in decided.judgement.values)
         lines.append(f"{'confirmed':<13}{measured}")
-    lines.append(f"{'result':<13}{sentence(plan, taken)}")
+    lines.append(f"{'result':<13}{sentence(plan, taken, by_user=by_user)}")
     record = decided.record
     if early := early_receipts(record):
         lines.append(f"{'receipts':<13}{early}")

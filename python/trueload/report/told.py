@@ -1,0 +1,48 @@
+"""How a trial goes on, in a pipe: a line after five seconds, and every ten from then on.
+
+How: the stage, how far it has come and how it goes; whoever reads a log sees that nothing hangs.
+Pure but for where the lines go. Must not know terminals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from trueload.protocol.plan import Duration
+from trueload.record import figures
+from trueload.trial.spec import CONNECT, OnProgress, Progress, TrialSpec
+from trueload.units import NS_PER_S, format_count, format_span
+
+FIRST_S = 5.0
+EVERY_S = 10.0
+
+
+def telling(
+    spec: TrialSpec, title: str, clock: Callable[[], float], tell: Callable[[str], object]
+) -> OnProgress:
+    """Tells lines of a trial, at their times by ``clock`` (s)."""
+    next_s = clock() + FIRST_S
+
+    def show(progress: Progress) -> None:
+        nonlocal next_s
+        now_s = clock()
+        if now_s >= next_s and progress.record is None:
+            next_s = now_s + EVERY_S
+            tell(f"{title}: {line(spec, progress)}")
+
+    return show
+
+
+def line(spec: TrialSpec, progress: Progress) -> str:
+    """``window 12 s of 60 s, 1,234,567 ok, 12 failed, 64 of 64 connections open``."""
+    stop = {"warm-up": spec.load.warmup, "window": spec.load.stop}.get(progress.stage)
+    of = f" of {format_span(stop.ns)}" if isinstance(stop, Duration) else ""
+    parts = [f"{progress.stage} {progress.elapsed_ns // NS_PER_S}s{of}"]
+    if progress.tick is not None:
+        counts = progress.tick.counts
+        if progress.stage != CONNECT:
+            parts.append(f"{format_count(counts.ok)} ok")
+            parts.append(f"{format_count(figures.failed(counts))} failed")
+        count = format_count(spec.load.connections)
+        parts.append(f"{format_count(progress.tick.open)} of {count} connections open")
+    return ", ".join(parts)
