@@ -128,7 +128,7 @@ def test_a_client_at_work_is_followed_by_what_its_server_sees(
     assert process.returncode == 130, (out, shown)
     assert "[1/2] python/gives-up, 1 pool of 2, 4 at once, r1" in shown
     assert re.search(r"window +[█░]+ [\d,]+ of [\d,]+, about \d+ s left", shown)
-    assert re.search(r"throughput .* \d+ answers/s", shown)
+    assert re.search(r"throughput .* [\d.,]+ answers/s", shown)
     assert re.search(r"failures +timeout\.total \d+", shown)
     assert "q stops and saves" in shown
     assert "interrupted; go on with" in shown
