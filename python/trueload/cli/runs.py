@@ -1,6 +1,6 @@
 """``trueload runs``: what has been measured, kept in the store.
 
-Must not know how runs are made. Runs are named by their id, a prefix that only one has, or
+Must not know how runs are made. Runs are named by their id, a prefix that only one has, a tag, or
 ``last``.
 """
 
@@ -10,7 +10,7 @@ import contextlib
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, Annotated, cast
@@ -41,10 +41,13 @@ from trueload.units import format_count
 from trueload.verdict import CHECKS
 
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="Its id, the beginning of its id, or last.")
+    str, typer.Argument(metavar="RUN", help="Its id, the beginning of its id, its tag, or last.")
 ]
 
 
+CommandOption = Annotated[
+    bool, typer.Option("--command", help="Print the command that repeats it, and nothing else.")
+]
 LISTED = ("run", "kind", "rows", "state", "throughput", "p99", "verdict", "what")
 
 
@@ -89,6 +92,11 @@ def register(app: typer.Typer) -> None:
         "Example: trueload runs show last",
     )(show_run)
     runs.command(
+        "tag",
+        help="Give a run a name, to be used wherever a run is asked for. A name that another run "
+        "has is taken from it.\n\nExample: trueload runs tag last baseline",
+    )(tag_run)
+    runs.command(
         "export",
         help="Write a run for other programs.\n\n"
         "Example: trueload runs export last --format csv -o run.csv\n\n"
@@ -108,13 +116,15 @@ def list_runs(as_json: AsJsonOption = False) -> int:
         elif not runs and not damaged:
             sys.stderr.write("nothing has been measured yet\n")
         else:
-            listed = text_lines(Grid(LISTED, tuple(_run_cells(store, run) for run in runs)))
+            tags = store.tags()
+            cells = tuple(_run_cells(store, run, tags) for run in runs)
+            listed = text_lines(Grid(LISTED, cells))
             sys.stdout.writelines(f"{line}\n" for line in listed)
         _tell_damage(store, damaged)
     return ExitCode.OK
 
 
-def _run_cells(store: Store, run: Run) -> tuple[str, ...]:
+def _run_cells(store: Store, run: Run, tags: Mapping[str, str]) -> tuple[str, ...]:
     """As in ``LISTED``; figures are of runs of one trial."""
     shown = ("", "", "")
     record = store.only_record(run)
@@ -123,13 +133,42 @@ def _run_cells(store: Store, run: Run) -> tuple[str, ...]:
         rate = "" if per_s is None else at_least(f"{format_count(per_s)}/s", record.lower_bound)
         p99 = quantile_text(figures.latency(record).figures.at("p99"))
         shown = (rate, p99, record.verdict_text)
-    return (run.id, run.kind, str(run.row_count), run.state, *shown, plain(run.title, 80))
+    names = "".join(f"[{name}] " for name, of in tags.items() if of == run.id)
+    what = f"{names}{plain(run.title, 80)}"
+    return (run.id, run.kind, str(run.row_count), run.state, *shown, what)
 
 
-def show_run(run: RunArgument, as_json: AsJsonOption = False) -> int:
+def tag_run(
+    run: RunArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Like baseline or v1.2.")] = "",
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Take the name RUN away; the run stays.")
+    ] = False,
+) -> int:
+    """A name for a run."""
+    if delete == bool(name):
+        raise UserError(
+            "either a run and a name, or --delete and a name", "trueload runs tag last baseline"
+        )
+    with Store.open() as store:
+        if delete:
+            store.untag(run)
+            return ExitCode.OK
+        found, before = store.find_run(run), store.tags().get(name)
+        store.tag(found, name)
+    instead = "" if before in (None, found.id) else f", no longer {before}"
+    sys.stdout.write(f"{name} is {found.id}{instead}\n")
+    return ExitCode.OK
+
+
+def show_run(
+    run: RunArgument, as_json: AsJsonOption = False, command: CommandOption = False
+) -> int:
     """One run, whole."""
     with Store.open() as store:
         found = store.find_run(run)
+        if command:
+            return _show_command(found)
         if as_json:
             tables = _tables(store, found)
             more = {} if tables is None else {"tables": rows_json(tables)}
@@ -144,6 +183,15 @@ def show_run(run: RunArgument, as_json: AsJsonOption = False) -> int:
             sys.stdout.write("\n")
             write_lines(sys.stdout, _row_lines(row))
         _tell_damage(store, damaged)
+    return ExitCode.OK
+
+
+def _show_command(run: Run) -> int:
+    if not run.command:
+        raise UserError(f"run {run.id} was not begun by a command", "show it without --command")
+    sys.stdout.write(command_text(run.command) + "\n")
+    if has_placeholders(run.command):
+        sys.stderr.write(f"note: {FILL_IN}\n")
     return ExitCode.OK
 
 

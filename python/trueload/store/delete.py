@@ -15,6 +15,7 @@ from dataclasses import replace
 from trueload.errors import ExitCode, UserError
 from trueload.store.file import StoreError, read_error, write_error
 from trueload.store.runs import _RUN_COLUMNS, Run, Store, _checksum, _run_fields
+from trueload.store.tags import remove_tag
 
 AT_ONCE = 100  # each is held through a file of its own until all of them are gone
 
@@ -28,9 +29,12 @@ def delete_runs(store: Store, runs: Sequence[Run]) -> list[Run]:
     for start in range(0, len(runs), AT_ONCE):
         with contextlib.ExitStack() as held:
             some = [run for run in runs[start : start + AT_ONCE] if _hold(store, run, held)]
+            tags = store.tags()
             with store._writing() as db:
                 for run in some:
                     _delete(db, run)
+                    for name in [name for name, of in tags.items() if of == run.id]:
+                        remove_tag(db, name)
         deleted += some
     return deleted
 

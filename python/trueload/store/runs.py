@@ -43,6 +43,7 @@ from trueload.store.file import (
     write_error,
 )
 from trueload.store.lock import HeldError, RunLock, is_held
+from trueload.store.tags import check_name, read_tags, remove_tag, write_tag
 
 __all__ = ["Damaged", "Outcome", "Row", "Run", "RunState", "Store", "StoreError", "default_path"]
 
@@ -277,6 +278,24 @@ class Store(Closing):
         )
         return changed
 
+    def tags(self) -> dict[str, str]:
+        """The id of a run for each name that was given; it may have been deleted."""
+        return read_tags(self._db)
+
+    def tag(self, run: Run, name: str) -> None:
+        """Give a run a name, and take it from any other. On disk when this returns. Raises
+        ``UserError``."""
+        check_name(name)
+        with self._writing() as db:
+            write_tag(db, name, run.id)
+
+    def untag(self, name: str) -> None:
+        """Take a name from its run. Raises ``UserError`` if there is no such name."""
+        if name not in self.tags():
+            raise UserError(f"no run is named '{name}'", "`trueload runs list` shows the names")
+        with self._writing() as db:
+            remove_tag(db, name)
+
     def runs(self) -> list[Run]:
         """Every run that can be read, oldest first (by sequence). One that nobody adds to any more,
         and whose end nobody has said, was interrupted: by a kill, or the end of the machine."""
@@ -293,9 +312,10 @@ class Store(Closing):
         return [run for run in self._scan_runs() if isinstance(run, Damaged)]
 
     def find_run(self, selector: str) -> Run:
-        """The run named by its id, a prefix that only it has, or ``last``: the latest one in which
-        something was measured, if there is any. Raises ``UserError``."""
+        """The run named by its id, a prefix that only it has, its tag, or ``last``: the latest one
+        in which something was measured, if there is any. Raises ``UserError``."""
         runs = self.runs()
+        selector = self.tags().get(selector, selector)
         if selector == "last" and runs:
             return next(filter(self._has_measured, reversed(runs)), runs[-1])
         matches = [run for run in runs if run.id == selector] or [
