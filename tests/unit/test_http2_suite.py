@@ -114,7 +114,7 @@ def test_a_row_is_named_by_all_that_its_load_is() -> None:
 WRONG = [
     ("streams = [2]", "streams are of HTTP/2"),
     ("pipeline = [2]\n[http2]", "pipeline is of HTTP/1.1"),
-    ("streams = [0]\n[http2]", "greater than 0"),
+    ("streams = [0]\n[http2]", "must be more than 0"),
     ("path = ['bytes']\n[http2]", "path"),
     ("[http2]\nwindow = '0'", "is not from 1 B"),
     ("[http2]\nconnection_window = '1KiB'", "is not from 65,535 B"),

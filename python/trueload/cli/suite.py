@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 import typer
 
 from trueload.cli.suite_list import list_suites
+from trueload.cli.suite_new import new_suite
 from trueload.commands.flags import command
 from trueload.commands.suite import (
     STDOUT,
@@ -40,6 +41,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     suite = typer.Typer(help="Compare many subjects on the same work.")
     suite.command("list")(list_suites)
+    suite.command("new")(new_suite)
     suite.command("run")(command(read_suite, run_suite))
     app.add_typer(suite, name="suite")
 

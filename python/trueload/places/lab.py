@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from trueload.errors import UserError
+from trueload.files.invalid import first_mistake
 from trueload.files.toml import UnreadableError, read_toml
 from trueload.places.named import (
     NO_SERVER_ON_RAY,
@@ -127,12 +128,8 @@ _MODELS: dict[str, type[Model]] = {"generators": Generator, "server": Server}
 
 
 def _first_mistake(error: ValidationError) -> str:
-    found = error.errors(include_url=False)
-    # A key that is misspelt is the reason why another is missing.
-    first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
-    key = ".".join(str(part) for part in first["loc"])
-    if first["type"] == "extra_forbidden":
-        model = Lab if len(first["loc"]) == 1 else _MODELS[str(first["loc"][0])]
-        return f"{key!r} is not a key; keys are {', '.join(model.model_fields)}"
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{key}: {message}" if key else message
+    mistake = first_mistake(error)
+    if mistake.is_unknown:
+        model = Lab if len(mistake.keys) == 1 else _MODELS[str(mistake.keys[0])]
+        return f"{mistake.place!r} is not a key; keys are {', '.join(model.model_fields)}"
+    return mistake.sentence()

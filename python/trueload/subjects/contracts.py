@@ -21,6 +21,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from trueload.errors import UserError
+from trueload.files.invalid import first_mistake
 from trueload.files.toml import UnreadableError, read_toml
 from trueload.protocol.client import PATH_PATTERN, ClientContract
 from trueload.protocol.plan import Model
@@ -211,9 +212,9 @@ def load_contract(folder: Path, name: str) -> AnyContract | ClientContract:
     except UnreadableError as error:
         raise UserError(f"{path} {error}", "correct the file") from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{path}: {place}: {first['msg']}", "correct the file") from None
+        mistake = first_mistake(error)
+        what = f"'{mistake.place}' is not a key" if mistake.is_unknown else mistake.sentence()
+        raise UserError(f"{path}: {what}", "correct the file") from None
 
 
 def _kind(data: dict[str, Any]) -> type[AnyContract | ClientContract]:

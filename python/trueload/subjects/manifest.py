@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails
 
 from trueload.errors import UserError
 from trueload.files.catalogue import trusted_in
+from trueload.files.invalid import Mistake, first_mistake
 from trueload.files.ownership import below, why_not
 from trueload.files.toml import UnreadableError, read_toml
 from trueload.protocol.client import PATH_PATTERN
@@ -202,7 +202,7 @@ def _subject(folder: Path, variant: str, data: dict[str, Any], path: Path) -> Su
         text = json.dumps(data, default=repr)
         manifest = Manifest.model_validate_json(text, strict=True)
     except ValidationError as error:
-        raise _invalid(path, prefix, error.errors(include_url=False)[0]) from None
+        raise _invalid(path, prefix, first_mistake(error)) from None
     return Subject(folder.parent.name, folder.name, variant, folder, manifest)
 
 
@@ -220,22 +220,11 @@ def _parse(path: Path) -> dict[str, Any]:
         raise _bad(path, None, f"cannot be read: {error.strerror}") from None
 
 
-def _invalid(path: Path, prefix: str, error: ErrorDetails) -> UserError:
-    """pydantic's first complaint in our words."""
-    place = (prefix + _place(error["loc"])).removesuffix(".")
-    if error["type"] == "extra_forbidden":
+def _invalid(path: Path, prefix: str, mistake: Mistake) -> UserError:
+    place = (prefix + mistake.place).removesuffix(".")
+    if mistake.is_unknown:
         return _unknown_key(path, place, tuple(Needs.model_fields))
-    if error["type"] == "missing":
-        return _bad(path, place, "is missing")
-    message = error["msg"].removeprefix("Value error, ")
-    return _bad(path, place, message[:1].lower() + message[1:])
-
-
-def _place(loc: Iterable[int | str]) -> str:
-    place = ""
-    for part in loc:
-        place += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return place.removeprefix(".")
+    return _bad(path, place, mistake.what)
 
 
 def _unknown_key(path: Path, key: str, known: Iterable[str]) -> UserError:

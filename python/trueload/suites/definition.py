@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from trueload.errors import UserError
+from trueload.files.invalid import Mistake, first_mistake
 from trueload.files.toml import UnreadableError, read_toml
 from trueload.protocol.client import PATH_PATTERN, STREAMS
 from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions, positive_rate
@@ -267,6 +268,23 @@ class Suite(Model):
         return self
 
 
+# What is said of a key that is missing.
+_MEANINGS = {
+    "about": "one line that says what is compared",
+    "contract": "what all subjects answer: the name of a file in contracts/",
+    "clients.wait": 'how long the server takes for each answer, like "10ms"',
+    "broadcast.limit": 'what a number of clients has to keep to, like "p95<500ms"',
+}
+_TABLES: dict[str, type[Model]] = {
+    "loads": Axes,
+    "full": Axes,
+    "broadcast": Broadcast,
+    "clients": Clients,
+    "http2": Http2,
+    "published_tables": PublishedTable,
+}
+
+
 def _no_key(place: str, model: type[Model]) -> str:
     keys = [key for field in model.model_fields for key in SETTINGS.get(field, (None, [field]))[1]]
     return f"{place!r} is not a key; keys are {', '.join(keys)}"
@@ -294,16 +312,19 @@ def find_suite(name: str, folder: Path) -> Path:
 
 def load_suite(path: Path) -> Suite:
     """Raises ``UserError`` with one line that names the file and the place in it."""
-    hint = "correct the file"
+    hint = "correct the file; docs/your-own-suite.md explains every key"
     try:
         return Suite.model_validate(read_toml(path))
     except UnreadableError as error:
         raise UserError(f"{path} {error}", hint) from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            model = Axes if place.startswith(("loads.", "full.")) else Suite
-            raise UserError(f"{path}: {_no_key(place, model)}", hint) from None
-        message = first["msg"].removeprefix("Value error, ")
-        raise UserError(f"{path}: {f'{place}: ' if place else ''}{message}", hint) from None
+        raise UserError(f"{path}: {_in_words(first_mistake(error))}", hint) from None
+
+
+def _in_words(mistake: Mistake) -> str:
+    if mistake.is_unknown:
+        model = _TABLES.get(str(mistake.keys[0]), Suite) if len(mistake.keys) > 1 else Suite
+        return _no_key(mistake.place, model)
+    if mistake.is_missing and mistake.place in _MEANINGS:
+        return f"{mistake.sentence()}: {_MEANINGS[mistake.place]}"
+    return mistake.sentence()

@@ -1,0 +1,45 @@
+"""`trueload suite new`: a suite of one's own, as files in the current folder.
+
+Must not know: what is in them.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trueload.errors import UserError
+from trueload.subjects.manifest import NAME_PATTERN
+from trueload.suites.begin import files_of
+
+
+def new_suite(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits and . _ + -")],
+) -> None:
+    """Begin a suite of your own in this folder: the suite, what its subjects must answer, and an
+    example of a subject. It can be run at once.
+
+    Example: trueload suite new my-api
+    """
+    if not NAME_PATTERN.fullmatch(name):
+        raise UserError(
+            f"{name!r} is not a name of letters, digits and . _ + -", "trueload suite new my-api"
+        )
+    files = {Path(path): text for path, text in files_of(name).items()}
+    for path in files:
+        if path.exists() or path.is_symlink():
+            raise UserError(f"{path} is there already", "choose another name, or edit that file")
+    for path, text in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except OSError as error:
+            raise UserError(
+                f"{path} cannot be made: {error.strerror}", "check the rights of this folder"
+            ) from None
+        sys.stdout.write(f"made {path}\n")
+    sys.stdout.write(f"next: trueload suite run {name}\n")
