@@ -32,6 +32,7 @@ from trueload.record.schema import (
     Server,
     Status,
     Trouble,
+    Waited,
     Warmup,
     Window,
 )
@@ -147,6 +148,29 @@ def test_every_check_is_explained_and_named_once() -> None:
     declared = {id(each): each.name for each in _declared()}
     assert sorted(declared.values()) == sorted(CHECKS)
     assert len({each.order for each in CHECKS.values()}) == len(CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "advice"),
+    [
+        ({"window": window(host_idle_share=0.6)}, "Give the generator more --threads"),
+        ({"window": window(host_idle_share=0.4)}, "Give the load to another machine"),
+        ({"window": window(host_idle_share=None)}, "Give the generator more --threads"),
+        (
+            {
+                "window": window(host_idle_share=0.0),
+                "plan": record_plan(addresses=("192.0.2.1:80",)),
+            },
+            "Give the generator more --threads",
+        ),
+    ],
+)
+def test_more_threads_are_no_advice_where_no_cpu_is_left(
+    changes: dict[str, Any], advice: str
+) -> None:
+    record = good_record(**changes)  # of 2 CPUs
+    assert CHECKS["generator-limit"].remedy_for(record).startswith(advice)
+    assert CHECKS["noise"].remedy_for(record) == CHECKS["noise"].remedy
 
 
 @pytest.mark.parametrize("name", CHECKS)
@@ -367,6 +391,9 @@ CASES: dict[str, list[Case]] = {
         ("two and a half", {"service_ns": replace(GOOD.service_ns, mean=WINDOW_NS / 2.5)},
          "warn", "2.5 answers a slot"),
         ("nothing was answered", {"service_ns": Distribution()}, "n/a", "no answer was timed"),
+        ("one answer", {"counts": counts(ok=1, issued=1)}, "warn", "1 answer: too few"),
+        ("nine", {"counts": counts(ok=9, issued=9)}, "warn", "9 answers: too few"),
+        ("ten", {"counts": counts(ok=10, issued=10)}, "pass", "answers a slot"),
     ],
     "starvation": [
         ("nobody waited", {}, "pass", "no slot waited 1.00 s"),
@@ -496,10 +523,21 @@ CASES: dict[str, list[Case]] = {
         ("kept apart", {}, "pass", "generator on CPU 1, server on 0"),
         ("kept apart on a machine that is full", {"window": window(host_idle_share=0.0)}, "pass",
          "kept apart"),
-        ("together with time to spare", {"server": server(allowed_cpus=(0, 1))}, "pass", "50 %"),
+        ("together, and neither waits on a machine that is full",
+         {"server": server(allowed_cpus=(0, 1)), "window": window(host_idle_share=0.0)}, "pass",
+         "the generator for 1.9 % and the server for 2.8 % of the window"),
+        ("together, and the server waits for us",
+         {"server": server(allowed_cpus=(0, 1), waited=Waited(share=0.16, for_others=0.05))},
+         "warn", "waited for each other: the generator for 1.9 % and the server for 11 %"),
+        ("it waits for others, which is noise",
+         {"server": server(allowed_cpus=(0, 1), waited=Waited(share=0.15, for_others=0.051))},
+         "pass", "the server for 9.9 %"),
+        ("waits that nobody knows, with time to spare",
+         {"server": server(allowed_cpus=(0, 1), waited=None)}, "pass", "idle for 50 %"),
         (
-            "together on a machine that is full",
-            {"server": server(allowed_cpus=(0, 1)), "window": window(host_idle_share=0.099)},
+            "waits that nobody knows on a machine that is full",
+            {"server": server(allowed_cpus=(0, 1), waited=None),
+             "window": window(host_idle_share=0.099)},
             "warn",
             "share CPUs",
         ),

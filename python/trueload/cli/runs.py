@@ -328,7 +328,7 @@ def check_lines(record: Record) -> list[str]:
             continue
         lines.append(f"       {explanation.meaning}")
         if check.status in TOLD:
-            lines.append(f"       What to do: {explanation.remedy}")
+            lines.append(f"       What to do: {explanation.remedy_for(record)}")
     return lines
 
 

@@ -45,7 +45,8 @@ class Definition:
 
     ``order``: checks are listed by it, the smallest first. ``compute`` judges a trial of a server,
     ``of_client`` one of a client: None where both are judged alike, a text says why it does not
-    apply there. ``meaning`` is what it is for and ``remedy`` what to do when it warns or fails;
+    apply there. ``meaning`` is what it is for and ``remedy`` what to do when it warns or fails,
+    unless ``remedy_where`` knows better for a record;
     ``spoiled`` says in a few words what a failure did to a step of a search, if it was our side's.
     ``per_host``: a single host can fail it while the sum of all looks well.
     """
@@ -57,6 +58,7 @@ class Definition:
     fault: Fault
     meaning: str
     remedy: str
+    remedy_where: Callable[[Record], str | None] | None = None
     spoiled: str = ""
     per_host: bool = False
 
@@ -70,6 +72,11 @@ class Definition:
             limit=found.limit,
             why=found.why,
         )
+
+    def remedy_for(self, record: Record) -> str:
+        """What to do where the check warns or fails in this record."""
+        special = self.remedy_where(record) if self.remedy_where is not None else None
+        return special or self.remedy
 
     def _find(self, record: Record) -> Finding:
         if record.client is None or self.of_client is None:

@@ -31,6 +31,7 @@ HELD_WARN, HELD_FAIL = STOOD_WARN, STOOD_FAIL  # it is the same to stand still o
 STOLEN_WARN, STOLEN_FAIL = 0.05, 0.25  # of all CPUs' time: a figure can be off by as much
 NOISE_WINDOW_NS = NS_PER_S  # engines elsewhere count in ticks of 10 ms; in less they err by 1 %
 NOISE_UNKNOWN = "what else ran on the machine is not known"
+SHARED_WARN = 0.10  # of the window: by as much more an end might have done with a CPU of its own
 HOST_IDLE_MIN = 0.10  # with this much idle, generator and server did not wait for each other
 SERVER_UNKNOWN = "what the server's processes used is not known"
 
@@ -84,6 +85,22 @@ def check_client_generator_limit(record: Record, client: ClientEnd) -> Finding:
     return Finding("pass", found, busy, SERVER_BUSY)
 
 
+def remedy_without_cpus(record: Record) -> str | None:
+    """What to do where this machine has no CPU left for more threads of the generator: these would
+    take the server's."""
+    idle, count = record.window.host_idle_share, record.environment.cpu_count
+    if (
+        idle is None
+        or idle * count >= 1
+        or not all(map(is_loopback, record.plan.generate.every_address))
+    ):
+        return None
+    return (
+        "Give the load to another machine (--place ssh:HOST), or take the figure for the lower"
+        " bound that it is: this machine has no CPU left for more --threads."
+    )
+
+
 GENERATOR_LIMIT = Definition(
     name="generator-limit",
     order=50,
@@ -96,6 +113,7 @@ GENERATOR_LIMIT = Definition(
         " ran out of files, raise `ulimit -n`, if of ports, add a --local-address. Where a client"
         " is measured, give the reference server more --threads."
     ),
+    remedy_where=remedy_without_cpus,
     spoiled="the generator was the limit",
     per_host=True,
 )
@@ -199,11 +217,22 @@ def check_same_host(record: Record) -> Finding:
     if engine and server and not engine & server:
         apart = f"generator on CPU {format_cpu_list(engine)}, server on {format_cpu_list(server)}"
         return Finding("pass", f"kept apart: {apart}")
+    if short := too_short(record):
+        return not_applicable(short)
+    ends = {"the generator": record.generator, "the server": record.server}
+    waits = {
+        name: max(0.0, end.waited.share - end.waited.for_others)
+        for name, end in ends.items()
+        if end and end.waited
+    }
+    if len(waits) == len(ends):
+        most = max(waits.values())
+        told = " and ".join(f"{name} for {format_share(share)}" for name, share in waits.items())
+        why = f"generator and server share CPUs, and waited for each other: {told} of the window"
+        return Finding("warn" if most >= SHARED_WARN else "pass", why, most, SHARED_WARN)
     idle = record.window.host_idle_share
     if idle is None:
         return not_applicable("how busy the machine was is not known")
-    if short := too_short(record):
-        return not_applicable(short)
     shared = "share CPUs" if server else "may share CPUs"
     why = f"generator and server {shared}, and the machine was idle for {format_share(idle)}"
     status: Status = "pass" if idle >= HOST_IDLE_MIN else "warn"

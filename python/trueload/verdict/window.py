@@ -6,7 +6,7 @@ from __future__ import annotations
 from trueload.protocol.plan import Turns
 from trueload.record.schema import Record
 from trueload.units import format_duration, format_rate, format_share
-from trueload.verdict.common import Definition, Finding, not_applicable
+from trueload.verdict.common import Definition, Finding, not_applicable, times
 
 # The shares of the answers at its two edges are then up to a fifth of the figure, and, without a
 # warm-up, what begins together is a fifth of the window (docs/throughput.md).
@@ -21,6 +21,9 @@ def check_window(record: Record) -> Finding:
         return not_applicable("a broadcast is judged by its deliveries, not by its rate")
     if counted.ok_per_s is None or not took.mean:
         return not_applicable("no answer was timed")
+    if record.counts.ok < ANSWERS_WARN:
+        ok = record.counts.ok
+        return Finding("warn", f"{times(ok, 'answer')}: too few", ok, ANSWERS_WARN)
     window_ns = counted.counted_to_ns or record.window.window_ns
     fitting = window_ns / took.mean
     found = f"{fitting:.1f} answers a slot: one takes {format_duration(took.mean)} on average"
