@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from samples import good_record
-from trueload.record.schema import Generator, Server, Status, Waited, Window
+from trueload.record.schema import Generator, RecordPlan, Server, Status, Waited, Window
+from trueload.verdict import CHECKS
 
 GOOD = good_record()
 
@@ -18,6 +19,11 @@ def generator(**changes: Any) -> Generator:
 def server(**changes: Any) -> Server:
     assert GOOD.server is not None
     return GOOD.server.model_copy(update=changes)
+
+
+def record_plan(**changes: Any) -> RecordPlan:
+    generate = GOOD.plan.generate.model_copy(update=changes)
+    return GOOD.plan.model_copy(update={"generate": generate})
 
 
 def window(**changes: Any) -> Window:
@@ -39,6 +45,75 @@ def unattributed(place: str = "local") -> dict[str, Any]:
 
 
 CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
+    "same-host": [
+        ("kept apart", {}, "pass", "generator on CPU 1, server on 0"),
+        (
+            "kept apart on a machine that is full",
+            {"window": window(host_idle_share=0.0)},
+            "pass",
+            "kept apart",
+        ),
+        (
+            "together, and neither waits on a machine that is full",
+            {"server": server(allowed_cpus=(0, 1)), "window": window(host_idle_share=0.0)},
+            "pass",
+            "the generator for 1.9 % and the server for 2.8 % of the window",
+        ),
+        (
+            "together, and the server waits for us",
+            {"server": server(allowed_cpus=(0, 1), waited=Waited(share=0.16, for_others=0.05))},
+            "warn",
+            "waited for each other: the generator for 1.9 % and the server for 11 %",
+        ),
+        (
+            "it waits for others, which is noise",
+            {"server": server(allowed_cpus=(0, 1), waited=Waited(share=0.15, for_others=0.051))},
+            "pass",
+            "the server for 9.9 %",
+        ),
+        (
+            "waits that nobody knows, with time to spare",
+            {"server": server(allowed_cpus=(0, 1), waited=None)},
+            "pass",
+            "idle for 50 %",
+        ),
+        (
+            "waits that nobody knows on a machine that is full",
+            {
+                "server": server(allowed_cpus=(0, 1), waited=None),
+                "window": window(host_idle_share=0.099),
+            },
+            "warn",
+            "share CPUs",
+        ),
+        (
+            "a server that cannot be seen",
+            {"server": None, "window": window(host_idle_share=0.05)},
+            "warn",
+            "may share CPUs",
+        ),
+        ("an IPv6 loopback", {"plan": record_plan(addresses=("[::1]:80",))}, "pass", "apart"),
+        ("another host", {"plan": record_plan(addresses=("192.0.2.1:80",))}, "n/a", "loopback"),
+        (
+            "one address elsewhere",
+            {"plan": record_plan(addresses=("127.0.0.1:1", "192.0.2.1:1"))},
+            "n/a",
+            "loopback",
+        ),
+        ("no address", {"plan": record_plan(addresses=())}, "n/a", "no address"),
+        (
+            "no samples",
+            {"server": None, "window": window(host_idle_share=None)},
+            "n/a",
+            "not known",
+        ),
+        (
+            "a window too short to tell",
+            {"server": None, "window": window(host_idle_share=0.0, window_ns=5_000_000)},
+            "n/a",
+            "too short",
+        ),
+    ],
     "cpu-limit": [
         ("nobody counts", {}, "n/a", "no cgroup of the generator counts"),
         ("never reached", {"generator": generator(throttled_share=0.0)}, "pass", "for 0 % of"),
@@ -148,3 +223,26 @@ def test_a_check_says(check: str, changes: dict[str, Any], status: Status, why: 
     assert result.status == status, result
     assert why in result.why, result
     assert "\n" not in result.why
+
+
+@pytest.mark.parametrize(
+    ("changes", "advice"),
+    [
+        ({"window": window(host_idle_share=0.6)}, "Give the generator more --threads"),
+        ({"window": window(host_idle_share=0.4)}, "Give the load to another machine"),
+        ({"window": window(host_idle_share=None)}, "Give the generator more --threads"),
+        (
+            {
+                "window": window(host_idle_share=0.0),
+                "plan": record_plan(addresses=("192.0.2.1:80",)),
+            },
+            "Give the generator more --threads",
+        ),
+    ],
+)
+def test_more_threads_are_no_advice_where_no_cpu_is_left(
+    changes: dict[str, Any], advice: str
+) -> None:
+    record = good_record(**changes)  # of 2 CPUs
+    assert CHECKS["generator-limit"].remedy_for(record).startswith(advice)
+    assert CHECKS["noise"].remedy_for(record) == CHECKS["noise"].remedy

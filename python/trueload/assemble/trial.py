@@ -46,6 +46,7 @@ from trueload.protocol.plan import (
 from trueload.record import figures
 from trueload.record.answers import Answers
 from trueload.record.schema import (
+    REDIRECT,
     SCHEMA,
     ClientTimes,
     Connections,
@@ -318,9 +319,17 @@ def _connections(seen: Observation, measured: Measurement, complete: bool) -> Co
         family=found.family or _family(ready),
         address=ready.address if ready else None,
         connect_rate_per_s=_per_s(ready.established, ready.set_up_ns) if ready else None,
-        reasons={**found.reasons, **(ready.reasons if ready else {})},
+        reasons=_told({**found.reasons, **(ready.reasons if ready else {})}),
         server_files=seen.server_files,
     )
+
+
+def _told(reasons: Mapping[str, str]) -> dict[str, str]:
+    """The engine's reasons without the secrets that are in a URL to which a redirect leads."""
+    return {
+        name: REDIRECT + redact_url(why.removeprefix(REDIRECT)) if why.startswith(REDIRECT) else why
+        for name, why in reasons.items()
+    }
 
 
 def is_nobody_there(phases: Sequence[Measurement]) -> bool:

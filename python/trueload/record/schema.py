@@ -39,6 +39,8 @@ SCHEMA = 1
 Verdict = Literal["valid", "suspect", "invalid"]
 Status = Literal["pass", "bound", "warn", "fail", "n/a"]
 """``bound``: nothing is wrong, but the throughput is only a lower bound."""
+REDIRECT = "a redirect to "
+"""How the engine's reason of the class `status` begins where it knows where that leads."""
 TOLD: tuple[Status, ...] = ("bound", "warn", "fail")
 """Statuses whose reason people are told."""
 

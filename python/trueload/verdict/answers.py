@@ -5,10 +5,13 @@ Pure functions of a record.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from trueload.protocol.plan import Counts
 from trueload.record import figures
 from trueload.record.client import ClientEnd
-from trueload.record.schema import Record
+from trueload.record.schema import REDIRECT, Record
+from trueload.text import plain
 from trueload.units import format_count, format_duration
 from trueload.verdict.common import (
     Definition,
@@ -64,7 +67,7 @@ def check_errors(record: Record) -> Finding:
         return Finding("fail", _nothing_issued(record))
     share = failed / counts.issued
     status, limit = graded(share, ERRORS_WARN, ERRORS_FAIL)
-    mostly = f", mostly {_worst(counts)}" if failed else ""
+    mostly = f", mostly {_worst(counts, record.connections.reasons)}" if failed else ""
     why = f"{format_count(failed)} of {format_count(counts.issued)} requests failed{mostly}"
     return Finding(status, why + _other_protocol(record), share, limit)
 
@@ -85,8 +88,8 @@ ERRORS = Definition(
 )
 
 
-def _worst(counts: Counts) -> str:
-    """The class that most failures have; of a wrong status its code, and what a redirect means."""
+def _worst(counts: Counts, reasons: Mapping[str, str]) -> str:
+    """The class that most failures have; of a wrong status its code, and where a redirect leads."""
     worst = max(counts.failed, key=lambda name: counts.failed[name])
     # Where some were right, one of success was.
     codes = {code: n for code, n in counts.statuses.items() if not counts.ok or code[0] != "2"}
@@ -95,6 +98,8 @@ def _worst(counts: Counts) -> str:
     code = max(codes, key=lambda code: codes[code])
     if code not in REDIRECTS:
         return f"status {code}"
+    if (leads := reasons.get("status", "")).startswith(REDIRECT):
+        return f"status {code}, {plain(leads)}: load that URL, none is followed"
     return f"status {code}, a redirect: load the URL that it leads to (`curl -I` shows it)"
 
 

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use trueload_drive::Net;
+use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Exchange, InOrder, Outcome};
 use trueload_wire::http1::client::{Client, Rules};
 use trueload_wire::http1::response::HeadMemory;
 
 use super::carrier::Carrier;
+use super::messages::DoneReport;
 use super::protocol::{ConnectionEnd, Input, Protocol};
 use super::requests::{ByTarget, HeadsByTarget, Requests};
 use super::slot::Tag;
@@ -68,6 +70,16 @@ impl Protocol for Http {
 
     fn peer_closes(&self, _client: &Self::Client) -> bool {
         true
+    }
+
+    fn complete(&mut self, report: &mut DoneReport) {
+        let mut heads = match self {
+            Http::Plain(Plain { memory, .. }) => std::slice::from_ref(memory).iter(),
+            Http::Several(Several { heads, .. }) => heads.iter(),
+        };
+        if let Some(leads) = heads.find_map(HeadMemory::redirect) {
+            report.reasons.push((Class::Status, format!("a redirect to {leads}")));
+        }
     }
 
     #[inline]

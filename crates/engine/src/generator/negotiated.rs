@@ -13,6 +13,7 @@ use trueload_wire::{http1, http2};
 use super::carrier::Carrier;
 use super::http::Http;
 use super::http2::Http2;
+use super::messages::DoneReport;
 use super::protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
 use super::requests::Requests;
 use super::slot::Tag;
@@ -199,6 +200,10 @@ impl Protocol for Negotiated {
             Machine::Http1(client) => self.http1.peer_closes(client),
             Machine::Http2(client) => self.http2.peer_closes(client),
         }
+    }
+
+    fn complete(&mut self, report: &mut DoneReport) {
+        self.http1.complete(report);
     }
 
     fn choose(&mut self, client: &mut Either, alpn: Option<&[u8]>) {

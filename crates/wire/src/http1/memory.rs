@@ -34,6 +34,22 @@ pub struct HeadMemory {
 }
 
 impl HeadMemory {
+    /// Where the head remembered leads, if it is that of a redirect (RFC 9110 §15.4) whose Location is visible ASCII.
+    #[must_use]
+    pub fn redirect(&self) -> Option<&str> {
+        if !matches!(self.line.status, 300..=399) {
+            return None;
+        }
+        let lines = self.head.split(|&byte| byte == b'\n').skip(1);
+        let mut locations = lines.filter_map(|line| {
+            let colon = line.iter().position(|&byte| byte == b':')?;
+            let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+            let visible = !value.is_empty() && value.iter().all(u8::is_ascii_graphic);
+            (visible && name.eq_ignore_ascii_case(b"location")).then_some(value)
+        });
+        locations.next().and_then(|value| std::str::from_utf8(value).ok())
+    }
+
     /// What was understood of the head that `bytes` begin with, and its length, if it is the one remembered.
     #[inline]
     pub(super) fn recognise(
@@ -137,10 +153,37 @@ fn line_end(head: &[u8], from: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::response::ResponseParser;
     use super::*;
 
     fn head(lines: &str) -> Vec<u8> {
         format!("HTTP/1.1 200 OK\r\n{lines}\r\n").into_bytes()
+    }
+
+    #[test]
+    fn a_redirect_says_where_it_leads() {
+        let limits = Limits::default();
+        for (status, lines, leads) in [
+            (301, "Date: now\r\nLocation: /login\r\nContent-Length: 0\r\n", Some("/login")),
+            (302, "location:https://h/a?b=c\r\n", Some("https://h/a?b=c")),
+            (302, "Location: \t/a \r\nLocation: /b\r\n", Some("/a")),
+            (304, "ETag: x\r\n", None),
+            (302, "Location: \r\n", None),
+            (302, "Location: /a b\r\n", None),
+            (302, "Location: /\u{e9}\r\n", None),
+            (302, "X-Location: /a\r\n", None),
+            (200, "Location: /a\r\n", None),
+            (201, "Location: /a\r\n", None),
+        ] {
+            let mut memory = HeadMemory::default();
+            let head = format!("HTTP/1.1 {status} X\r\n{lines}\r\n");
+            let (parser, body) = (&mut ResponseParser::new(), &mut |_: &[u8]| {});
+            let fed =
+                parser.feed_remembering(head.as_bytes(), false, &limits, Some(&mut memory), body);
+            assert!(fed.is_ok(), "{fed:?}");
+            assert_eq!(memory.redirect(), leads, "{status} {lines:?}");
+        }
+        assert_eq!(HeadMemory::default().redirect(), None, "nothing has come");
     }
 
     #[test]
