@@ -51,6 +51,7 @@ from trueload.verdict import (
     worst_checks,
 )
 from trueload.verdict.common import in_flight, times
+from trueload.verdict.limit import limit_text
 from trueload.verdict.slots import idle_closed_text
 from trueload.verdict.throttling import throttled_text
 from trueload.verdict.varying import answers_text
@@ -92,6 +93,7 @@ def result_lines(record: Record) -> list[str]:
     for label, text in idle_lines(record):
         lines += _line(label, text)
     lines += _line("CPU", _cpu(record))
+    lines += _line("limit", limit_text(record))
     lines += _line("CPU limit", _throttled(record))
     lines += _line("driver", _driver(record))
     lines += _line("moved", moved_text([record.cpu_distance]))

@@ -1,0 +1,41 @@
+"""What kept a server from doing more, in words: what a user asks first of a throughput.
+
+How: by how busy both ends were. Where that does not tell, nothing is said; nor is what checks tell.
+Pure.
+"""
+
+from __future__ import annotations
+
+from trueload.protocol.plan import Closed, Open
+from trueload.record import figures
+from trueload.record.schema import TOLD, Record
+from trueload.units import format_share
+from trueload.verdict.common import too_short
+from trueload.verdict.machine import GENERATOR_FULL, SERVER_FULL
+
+FAILED_MOST = 0.01  # with more failures the server's work is not what was asked for
+
+
+def limit_text(record: Record) -> str:
+    """``the server: its busiest thread was busy for 97 % of the time``; empty where nobody can say,
+    or where the result is no figure of the server."""
+    saturation = record.server.saturation if record.server is not None else None
+    generator = record.generator.saturation
+    if saturation is None or generator is None or generator >= GENERATOR_FULL:
+        return ""
+    if record.verdict == "invalid" or too_short(record) or record.client is not None:
+        return ""
+    if not record.counts.ok or figures.failed(record.counts) > FAILED_MOST * record.counts.issued:
+        return ""
+    busy = f"its busiest thread was busy for {format_share(saturation)} of the time"
+    match record.plan.window.load:
+        case Closed():
+            if saturation >= SERVER_FULL:
+                return f"the server: {busy}"
+            return f"not the server's CPU ({busy}): more -c may carry more"
+        case Open():
+            behind = ("rate-reached", "backlog", "censored")
+            if any(each.name in behind and each.status in TOLD for each in record.checks):
+                return ""
+            return f"none was met: the server kept up, {busy}"
+    return ""

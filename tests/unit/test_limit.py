@@ -1,0 +1,75 @@
+"""What kept a server from doing more: said where it can be, and nowhere else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from samples import OK, counts, good_record, staged
+from trueload.report.result import result_lines
+from trueload.verdict.limit import limit_text
+
+GOOD = good_record()
+
+
+def ends(server: float | None, generator: float | None = 0.5) -> dict[str, Any]:
+    """How busy both were."""
+    assert GOOD.server is not None
+    return {
+        "server": GOOD.server.model_copy(update={"saturation": server}),
+        "generator": GOOD.generator.model_copy(update={"saturation": generator}),
+    }
+
+
+def at_a_rate(per_s: float) -> dict[str, Any]:
+    """The same load by a schedule."""
+    return {"plan": GOOD.plan.model_copy(update={"window": staged((per_s, per_s))})}
+
+
+RATE_PER_S = OK / (GOOD.window.window_ns / 1e9)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (ends(0.97), "the server: its busiest thread was busy for 97 % of the time"),
+        (ends(0.9), "the server: its busiest"),
+        (
+            ends(0.4),
+            "not the server's CPU (its busiest thread was busy for 40 % of the time): more",
+        ),
+        (
+            {**ends(0.34), **at_a_rate(RATE_PER_S)},
+            "none was met: the server kept up, its busiest thread was busy for 34 % of the time",
+        ),
+    ],
+)
+def test_it_is_said_what_was_the_limit(changes: dict[str, Any], expected: str) -> None:
+    record = good_record(**changes)
+    said = limit_text(record)
+    assert said.startswith(expected)
+    assert f"limit        {said}" in result_lines(record)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"server": None},
+        ends(None),
+        ends(0.97, None),
+        # The checks say of these that they are lower bounds, or worse.
+        ends(0.97, 0.95),
+        {**ends(0.97), "counts": counts(ok=OK - 150, failed={"reset": 150})},
+        {**ends(0.97), "window": GOOD.window.model_copy(update={"window_ns": 50_000_000})},
+        # One request in 500 is left unsent: suspect, and no longer what was asked for.
+        {
+            **ends(0.97),
+            **at_a_rate(RATE_PER_S),
+            "counts": counts(scheduled=OK + OK // 500, unsent=OK // 500),
+        },
+    ],
+)
+def test_nothing_is_said_where_nobody_can_know(changes: dict[str, Any]) -> None:
+    record = good_record(**changes)
+    assert limit_text(record) == ""
+    assert not [line for line in result_lines(record) if line.startswith("limit ")]
