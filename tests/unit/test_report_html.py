@@ -34,7 +34,7 @@ from trueload.report.html.curves import (
 from trueload.report.html.entries import in_order, with_own_names
 from trueload.report.html.page import policy, stylesheet
 from trueload.report.html.view import heat_fields
-from trueload.report.html.words import section_words
+from trueload.report.html.words import remarks, results
 from trueload.stats import Distribution, Interval
 from trueload.store.runs import Store
 from trueload.suites.plan import Cell, PlannedLoad, PlannedSubject
@@ -143,6 +143,7 @@ CHARTS = {
     "broadcasts": {"ranking", "clients"},
     "c10k": {"ranking", "percentiles", "memory", "idle-memory"},
     "clients": {"ranking", "heat-map"},
+    "targets": {"percentiles", "cpu"},
 }
 
 
@@ -322,7 +323,8 @@ def test_a_run_in_which_all_failed_renders_and_says_so(store: Store) -> None:
     page = html(store, put_records(store, [no_answer()]))
     assert_inert(page)
     assert "invalid" in text_of(page)
-    assert "came to 10,000 requests/s" in text_of(page)
+    assert "is invalid, so its figures stand for nothing: errors: 10,000 of" in text_of(page)
+    assert "came to" not in text_of(page), "no figure stands before the reason"
 
 
 def test_rows_that_were_not_measured_are_there_with_their_reasons(store: Store) -> None:
@@ -390,7 +392,8 @@ def entry(name: str, low: float, high: float, **changes: Any) -> Summary:
 
 
 def words_of(*entries: Summary) -> str:
-    return " ".join(section_words(LoadTable("load", "requests/s", in_order(entries))))
+    section = LoadTable("load", "requests/s", in_order(entries))
+    return " ".join([*results(section), *remarks(section)])
 
 
 def test_the_words_say_who_is_ahead_who_ties_and_what_does_not_count() -> None:

@@ -34,10 +34,11 @@ MARKS = frozenset(
             "exceeded",
             "limited",
         ),
-        *("better", "worse", "failed"),
+        *("better", "worse", "same", "unclear", "failed"),
     }
 )
 BOLD = ("better", "worse")
+VOID = "invalid"  # a row whose figures stand for nothing
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # owasp.org, CSV Injection
 
 
@@ -178,7 +179,7 @@ def _html_row(grid: Grid, number: int) -> str:
         )
         tag = "td" if grid.header or at else "th"
         cells.append(f"<{tag}{_classes(*names)}>{dot}{html_cell(cell)}</{tag}>")
-    return f"<tr>{''.join(cells)}</tr>"
+    return f"<tr{_classes('void' if mark == VOID else '')}>{''.join(cells)}</tr>"
 
 
 def _side(grid: Grid, at: int) -> str:

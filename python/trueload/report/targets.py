@@ -1,9 +1,12 @@
-"""What became of each of several requests, and of each of several origins, as lines of text. Pure.
+"""What became of each of several requests, and of each of several origins: tables, and the same as
+lines of text. Pure.
 
 Must not know terminals.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from trueload.record import figures
 from trueload.record.schema import OriginRecord, Record, TargetRecord
@@ -20,20 +23,34 @@ HEADER = ("target", "weight", "requests", "ok", "failed", "p50", "p99", "max of 
 
 def target_lines(record: Record) -> list[str]:
     """A table, a target each line; none where there is one request."""
-    lines = _table(HEADER, [_cells(target) for target in record.targets or ()])
+    lines = _table(target_grid(record))
     return [*lines, ""] if lines else []
 
 
 def origin_lines(record: Record) -> list[str]:
     """A table, an origin each line; none where there is one."""
-    return _table(ORIGIN_HEADER, [_origin_cells(origin) for origin in record.origins or ()])
+    return _table(origin_grid(record))
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    if not rows:
+def target_grid(record: Record) -> Grid | None:
+    """A target each row; None where there is one request."""
+    return _grid(HEADER, [_cells(target) for target in record.targets or ()])
+
+
+def origin_grid(record: Record) -> Grid | None:
+    """An origin each row; None where there is one."""
+    return _grid(ORIGIN_HEADER, [_origin_cells(origin) for origin in record.origins or ()])
+
+
+def _grid(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> Grid | None:
+    return Grid(header, tuple(rows), left=frozenset(header[:1])) if rows else None
+
+
+def _table(grid: Grid | None) -> list[str]:
+    if grid is None:
         return []
-    lines = ["", *text_lines(Grid(header, tuple(rows[:SHOWN_MAX])))]
-    more = len(rows) - SHOWN_MAX
+    lines = ["", *text_lines(replace(grid, rows=grid.rows[:SHOWN_MAX], left=None))]
+    more = len(grid.rows) - SHOWN_MAX
     return lines + ([f"and {format_count(more)} more: --json has them all"] if more > 0 else [])
 
 

@@ -27,12 +27,13 @@ SHOWN_MAX = 12
 
 @dataclass(frozen=True)
 class Against:
-    """One comparison: ``new`` to ``base``, metric by metric."""
+    """One comparison: ``new`` to ``base``, metric by metric; ``primary`` was named beforehand."""
 
     title: str
     base: str
     new: str
     ratios: tuple[Ratio, ...]
+    primary: str
     note: str = ""
 
 
@@ -60,9 +61,11 @@ def of_pairs(run: Run, rows: Iterable[Row | Damaged]) -> Against | None:
     named = stored_primary(run.plan)
     ratios = tuple(compare_pairs(pairs, with_metrics((), named), named))
     count = f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'}, measured in turns"
-    more = _sentence(pairs_text(ratios, named or primary_metric([record for _, record in taken])))
+    primary = named or primary_metric([record for _, record in taken])
+    more = _sentence(pairs_text(ratios, primary))
     title = f"{names['b']} against {names['a']}"
-    return Against(title, "A", "B", ratios, f"A: {names['a']}. {count}.{more}")
+    note = f"A: {names['a']}. B: {names['b']}. {count}.{more}"
+    return Against(title, "A", "B", ratios, primary, note)
 
 
 def _sentence(text: str) -> str:
@@ -97,7 +100,8 @@ def of_runs(store: Store, runs: Sequence[Run]) -> Compared:
             verdicts = f"; {first.id} is {old}, {other.id} is {now}."
             verdicts += _sentence(pairs_text(row.ratios, row.primary))
             title = f"{name}{other.id} against {first.id}"
-            found.append(Against(title, first.id, other.id, row.ratios, trials + verdicts))
+            note = trials + verdicts
+            found.append(Against(title, first.id, other.id, row.ratios, row.primary, note))
         notes += [f"{plain(note)}." for note in compared.notes]
     if len(found) > SHOWN_MAX:
         notes.append(

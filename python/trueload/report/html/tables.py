@@ -5,17 +5,19 @@ Numbers are written as the command line writes them. Pure. Must not know HTML.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from trueload.compare.difference import Ratio
 from trueload.record.bound import at_least
+from trueload.record.schema import Record
 from trueload.report import table as suite_table
 from trueload.report.columns import kind_of, rows_of, verdict_of
 from trueload.report.compare import ratio_grid
 from trueload.report.grid import Grid
 from trueload.report.html.entries import CheckTally
 from trueload.report.http2 import told
+from trueload.report.targets import origin_grid, target_grid
 from trueload.report.times import figure_text, quantile_text
 from trueload.suites.steps import Search
 from trueload.suites.summary import LoadTable, Summary
@@ -44,8 +46,8 @@ ENTRY_HEADER = (
 ENTRY_TEXTS = ("rank", "program", "where it lies", "verdict")
 
 
-def entries_table(section: LoadTable, drawn: Sequence[str]) -> Grid | None:
-    """Every entry that was measured, in order; the colours of those in ``drawn``."""
+def entries_table(section: LoadTable, palette: Mapping[str, int]) -> Grid | None:
+    """Every entry that was measured, in order; ``palette`` has the number of each one's colour."""
     shown = section.measured[:ROWS_MAX]
     if not shown:
         return None
@@ -53,6 +55,7 @@ def entries_table(section: LoadTable, drawn: Sequence[str]) -> Grid | None:
     header = tuple(section.unit if name == "score" else name for name in ENTRY_HEADER)
     rows = tuple(map(_entry_cells, shown))
     used = [at for at in range(len(header)) if at == 1 or any(row[at] for row in rows)]
+    used = used if len(shown) > 1 else [at for at in used if at]  # nobody ranks one
     bounds = any(e.figures is not None and e.figures.latency_at_least for e in shown)
     ours = any(e.figures is not None and e.figures.p50_ours_ms is not None for e in shown)
     notes = [
@@ -71,7 +74,7 @@ def entries_table(section: LoadTable, drawn: Sequence[str]) -> Grid | None:
         Grid(header, rows, left=frozenset(ENTRY_TEXTS)).columns(used),
         named=used.index(1),
         marks=tuple(entry.verdict or entry.outcome for entry in shown),
-        series=tuple(drawn.index(e.name) if e.name in drawn else None for e in shown),
+        series=tuple(palette.get(entry.name) for entry in shown),
         note=" ".join(note for note in notes if note),
     )
 
@@ -133,6 +136,23 @@ def http2_table(section: LoadTable) -> Grid | None:
         title="HTTP/2: streams, what requests waited for, headers",
         named=0,
     )
+
+
+def target_tables(records: Sequence[tuple[Summary, Record]]) -> Iterator[Grid]:
+    """What became of each request, and of each origin, of those that sent several."""
+    for entry, record in records:
+        of = f": {entry.name}" if len(records) > 1 else ""
+        for what, grid in (("request", target_grid(record)), ("origin", origin_grid(record))):
+            if grid is None:
+                continue
+            left = len(grid.rows) - ROWS_MAX
+            yield replace(
+                grid,
+                rows=grid.rows[:ROWS_MAX],
+                title=f"By {what}{of}",
+                named=0,
+                note=f"{left:,} more are left out here; --json has them all." if left > 0 else "",
+            )
 
 
 def published_tables(section: LoadTable) -> list[Grid]:

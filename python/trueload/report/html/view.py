@@ -32,7 +32,7 @@ from trueload.report.html.charts.resources import (
     idle_memory,
     memory,
 )
-from trueload.report.html.charts.theme import SERIES_MAX, Drawn
+from trueload.report.html.charts.theme import SERIES_MAX, Drawn, Palette
 from trueload.report.html.curves import (
     PercentilePoint,
     SecondPoint,
@@ -51,12 +51,14 @@ from trueload.report.html.tables import (
     ratio_table,
     steps_table,
     suite_columns,
+    target_tables,
 )
+from trueload.report.html.tiles import Tile, tiles
 from trueload.report.result import result_lines
 from trueload.request.redact import FILL_IN, command_text, has_placeholders
 from trueload.suites.summary import LoadTable, Summary
 from trueload.text import plain
-from trueload.units import format_count, format_size
+from trueload.units import format_count
 
 Fetch = Callable[[str, int], Record | None]
 """The record of a run's stored row."""
@@ -81,7 +83,8 @@ class Text:
 
 @dataclass(frozen=True)
 class Part:
-    """One section of the page."""
+    """One section of the page: what came of it, tables and charts, and what is to know about it.
+    ``void``: nothing in it stands for anything."""
 
     anchor: str
     title: str
@@ -89,15 +92,8 @@ class Part:
     tables: tuple[Grid, ...]
     drawn: tuple[Drawn, ...]
     texts: tuple[Text, ...] = ()
-
-
-@dataclass(frozen=True)
-class Tile:
-    """One figure, large."""
-
-    value: str
-    label: str
-    mark: str = ""
+    remarks: tuple[str, ...] = ()
+    void: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,6 +118,7 @@ class View:
     verdict: str
     words: tuple[str, ...]
     tiles: tuple[Tile, ...]
+    remarks: tuple[str, ...]
     parts: tuple[Part, ...]
     checks: tuple[Checked, ...]
     checks_words: str
@@ -147,20 +144,25 @@ def make_view(
             f"Charts are drawn of the first {SECTIONS_DRAWN_MAX} loads; the others have tables."
         )
     curves = broadcast_curves() if any(section.broadcast for section in sections) else ()
+    palette = palette_of(sections)
     parts = [
-        _part(number, section, fetch, curves, draw=number <= SECTIONS_DRAWN_MAX)
+        _part(number, section, fetch, curves, palette, draw=number <= SECTIONS_DRAWN_MAX)
         for number, section in enumerate(sections, 1)
     ]
-    if comparison := _comparison([*pairs, *(runs.found if runs else ())], runs):
-        parts.append(comparison)
     if len(sections) == 1:  # its first sentences stand at the top
-        parts[0] = replace(parts[0], words=parts[0].words[LEAD_SENTENCES:])
+        rest = (parts[0].words[LEAD_SENTENCES:], parts[0].remarks[LEAD_SENTENCES:])
+        parts[0] = replace(parts[0], words=rest[0], remarks=rest[1])
+    compared = [*pairs, *(runs.found if runs else ())]
+    if comparison := _comparison(compared, runs):
+        void = not any(section.ranked for section in sections)
+        parts.insert(0, replace(comparison, void=void))
     tallies = _tallies(told)
     return View(
         title=plain(words.title_of(told)),
         verdict=_verdict(sections) or "nothing measured",
-        words=tuple(_lead(told, sections)),
-        tiles=tuple(_tiles(sections, fetch)),
+        words=tuple(_lead(sections)),
+        tiles=tuple(tiles(sections, compared, _connection_bytes(sections, fetch))),
+        remarks=tuple(_remarks(told, sections)),
         parts=tuple(parts),
         checks=tuple(tallies),
         checks_words=words.checks_words([tally for each in told for tally in each.checks]),
@@ -170,59 +172,60 @@ def make_view(
     )
 
 
-def _lead(told: Sequence[Told], sections: Sequence[LoadTable]) -> Iterator[str]:
-    """The sentences at the top: the first ones of one load, or the first one of each, and what is
-    to know of the runs."""
+def _lead(sections: Sequence[LoadTable]) -> Iterator[str]:
+    """The sentences at the top: the first ones of one load, or the first one of each."""
+    if len(sections) == 1:
+        yield from words.results(sections[0])[:LEAD_SENTENCES]
+        return
+    for section in sections[:SECTIONS_DRAWN_MAX]:
+        yield f"{_capital(section.title)}: {words.results(section)[0]}"
+
+
+def _remarks(told: Sequence[Told], sections: Sequence[LoadTable]) -> Iterator[str]:
+    """What is to know of all of it, and of one load what is to know of that."""
+    if len(sections) == 1:
+        yield from words.remarks(sections[0])[:LEAD_SENTENCES]
     if len(told) > 1:
         yield words.across_words([each.run for each in told])
     for each in told:
         yield from words.run_words(each)
-    if len(sections) == 1:
-        yield from words.section_words(sections[0])[:LEAD_SENTENCES]
-        return
-    for section in sections[:SECTIONS_DRAWN_MAX]:
-        yield f"{_capital(section.title)}: {words.section_words(section)[0]}"
 
 
-def _tiles(sections: Sequence[LoadTable], fetch: Fetch) -> Iterator[Tile]:
-    """Of one program under one load its figures; of more how many came out how."""
-    entries = [entry for section in sections for entry in section.everything]
-    if len(entries) == 1 and entries[0].figures is not None:
-        yield from _tiles_of(entries[0], sections[0], fetch)
-        return
-    counts = [
-        ("ranked", "valid", sum(entry.rank is not None for entry in entries)),
-        ("lower bounds", "valid", sum(e.rank is not None and e.lower_bound for e in entries)),
-        ("suspect", "suspect", sum(e.rank is not None and e.verdict == "suspect" for e in entries)),
-        ("invalid", "invalid", sum(e.verdict == "invalid" and not e.trap for e in entries)),
-        ("traps", "", sum(entry.trap and entry.outcome == "measured" for entry in entries)),
-        ("skipped", "", sum(entry.outcome == "skipped" for entry in entries)),
-        ("unsupported", "", sum(entry.outcome == "unsupported" for entry in entries)),
-        ("failed", "invalid", sum(entry.outcome == "failed" for entry in entries)),
+def _connection_bytes(sections: Sequence[LoadTable], fetch: Fetch) -> float | None:
+    """What each connection cost the server of the only entry."""
+    measured = [entry for section in sections for entry in section.measured]
+    if len(measured) != 1 or measured[0].middle is None:
+        return None
+    record = fetch(measured[0].run, measured[0].middle)
+    return None if record is None else _taken(measured[0], record).connection_bytes
+
+
+def palette_of(sections: Sequence[LoadTable]) -> dict[str, int]:
+    """The colours of the page: those that lead a load first, as there are only a few. A client has
+    one in all its rows; subjects are there by their own names, too."""
+    by_place: list[tuple[int, Summary]] = [
+        (place, entry)
+        for section in sections[:SECTIONS_DRAWN_MAX]
+        for place, entry in enumerate(section.ranked or section.measured)
     ]
-    yield Tile(format_count(len(sections)), "load" if len(sections) == 1 else "loads")
-    for label, mark, count in counts:
-        if count or label == "ranked":
-            yield Tile(format_count(count), label, mark if count else "")
+    palette: dict[str, int] = {}
+    of: dict[str, int] = {}
+    for _, entry in sorted(by_place, key=lambda each: each[0]):
+        subject = _client_of(entry) or entry.name
+        if subject not in of and len(of) < SERIES_MAX:
+            of[subject] = len(of)
+        if subject in of:
+            palette[entry.name] = of[subject]
+            own = entry.name if entry.planned is None else plain(entry.cell.subject.name)
+            palette.setdefault(own, of[subject])
+    return palette
 
 
-def _tiles_of(entry: Summary, section: LoadTable, fetch: Fetch) -> Iterator[Tile]:
-    table = entries_table(section, ())
-    cells = dict(zip(table.header, table.rows[0], strict=True)) if table else {}
-    for search in section.searches:
-        bound = "≥ " if search.bound else ""
-        value = "none" if search.largest is None else f"{bound}{format_count(search.largest)}"
-        yield Tile(value, f"{search.unit} with {search.limit}")
-    shown = (section.unit, "p50", "p99", "max", "failed", "CPU", "memory")
-    whose = "client" if _is_of_clients(section) else "server"
-    labels = {"CPU": f"CPU of the {whose}", "memory": f"peak memory of the {whose}"}
-    for name in shown[1:] if section.searches and section.unit == "requests/s" else shown:
-        if cells.get(name):
-            yield Tile(cells[name], labels.get(name, name))
-    record = None if entry.middle is None else fetch(entry.run, entry.middle)
-    each = None if record is None else _taken(entry, record).connection_bytes
-    if each is not None and each > 0:
-        yield Tile(format_size(each), "memory per connection")
+def _client_of(entry: Summary) -> str | None:
+    """The name of a client without its pools; None of anything else."""
+    if entry.planned is None or entry.planned.load.pools is None:
+        return None
+    return plain(entry.cell.subject.name)
 
 
 def _part(
@@ -230,27 +233,30 @@ def _part(
     section: LoadTable,
     fetch: Fetch,
     published: Sequence[PublishedCurve],
+    palette: Palette,
     *,
     draw: bool,
 ) -> Part:
     drawn: list[Drawn] = []
-    texts: list[Text] = []
-    names: list[str] = []
+    records: list[tuple[Summary, Record]] = []
     if draw:
         records = list(_records(section, fetch))
-        names = [entry.name for entry, _ in records[:SERIES_MAX]]
-        drawn = [each for each in _charts(section, records, published) if each is not None]
-        texts = list(_texts(records))
-    found = [entries_table(section, names), http2_table(section), *published_tables(section)]
+        charts = _charts(section, records, published, palette)
+        drawn = [each for each in charts if each is not None]
+    found = [entries_table(section, palette if draw else {})]
+    found += target_tables(records[:TEXTS_MAX])
+    found += [http2_table(section), *published_tables(section)]
     found += [steps_table(search) for search in section.searches[:TEXTS_MAX]]
     found.append(suite_columns(section))
     return Part(
         anchor=f"load-{number}",
         title=_capital(section.title),
-        words=tuple(words.section_words(section)),
+        words=tuple(words.results(section)),
         tables=tuple(table for table in found if table is not None),
         drawn=tuple(drawn),
-        texts=tuple(texts),
+        texts=tuple(_texts(records)),
+        remarks=tuple(words.remarks(section)),
+        void=not section.ranked,
     )
 
 
@@ -266,28 +272,31 @@ def _charts(
     section: LoadTable,
     records: Sequence[tuple[Summary, Record]],
     published: Sequence[PublishedCurve],
+    palette: Palette,
 ) -> Iterator[Drawn | None]:
-    few = records[:SERIES_MAX]
-    yield ranking(section)
+    few = [each for each in records if each[0].name in palette][:SERIES_MAX]
+    yield ranking(section, palette)
     if section.broadcast:
-        yield crowd(section.searches, published)
+        yield crowd(section.searches, published, palette)
     else:
-        yield from map(of_search, section.searches[:SEARCHES_DRAWN_MAX])
+        for search in section.searches[:SEARCHES_DRAWN_MAX]:
+            yield of_search(search, palette)
     for entry, record in few:
-        yield of_stages(entry.name, offered_points(record))
+        yield of_stages(entry.name, offered_points(record), palette)
     curves: dict[str, Sequence[PercentilePoint]] = {e.name: percentile_points(r) for e, r in few}
     courses: dict[str, Sequence[SecondPoint]] = {e.name: second_points(r) for e, r in few}
     courses = {name: points for name, points in courses.items() if points}
-    yield _capped(percentiles(curves), section, few)
-    yield _capped(latency_over_time(courses), section, few)
-    yield _capped(throughput_over_time(courses, _flow(section)), section, few)
+    yield _capped(percentiles(curves, palette), section, few)
+    yield _capped(latency_over_time(courses, palette), section, few)
+    yield _capped(throughput_over_time(courses, _flow(section), palette), section, few)
     for name, fields in heat_fields(section).items():
-        yield heat_map(name, fields)
+        yield heat_map(name, fields, palette)
     taken = [_taken(entry, record) for entry, record in records]
-    yield both_ends(taken, "client" if _is_of_clients(section) else "generator")
-    yield memory(taken)
-    yield connection_memory(taken)
-    yield idle_memory([held for entry, record in few for held in _held(entry, record)])
+    yield both_ends(taken, "client" if _is_of_clients(section) else "generator", palette)
+    yield memory(taken, palette)
+    yield connection_memory(taken, palette)
+    held = [each for entry, record in few for each in _held(entry, record)]
+    yield idle_memory(held, palette)
 
 
 def _is_of_clients(section: LoadTable) -> bool:
@@ -367,13 +376,14 @@ def _comparison(found: Sequence[Against], runs: Compared | None) -> Part | None:
     notes = runs.notes if runs is not None else ()
     if not found and not notes:
         return None
-    drawn = [ratios(each.title, each.ratios, f"{each.new} / {each.base}") for each in found]
+    drawn = [ratios(e.title, e.ratios, "B / A" if e.new == "B" else "new / base") for e in found]
     return Part(
         anchor="compared",
         title="Compared",
-        words=(*notes, *(f"{each.title}: {each.note}" for each in found)),
+        words=tuple(f"{each.title}: {each.note}" for each in found),
         tables=tuple(ratio_table(e.title, e.ratios, e.base, e.new) for e in found),
         drawn=tuple(each for each in drawn if each is not None),
+        remarks=notes,
     )
 
 

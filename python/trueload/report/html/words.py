@@ -26,24 +26,29 @@ NAMES_MAX = 4
 REASONS_MAX = 6
 
 
-def section_words(section: LoadTable) -> list[str]:
-    """Of one load: a sentence or more."""
-    ranked = section.ranked
+def results(section: LoadTable) -> list[str]:
+    """What came of one load: a sentence or more. Of what is invalid the reason, and no figure."""
+    ranked, invalid = section.ranked, section.invalid
     said = [f"{each.name}: {each.sentence}." for each in section.searches[:REASONS_MAX]]
     if not section.measured:
         said.append("Nothing was measured.")
     elif len(section.everything) == 1:
-        said += alone(section.everything[0], section.unit)
+        said += alone(section.everything[0], section.unit) if not invalid else []
     elif (sides := sides_of(ranked)) is not None:
         said += in_turns(*sides)
     elif not ranked:
         said.append("No row can be ranked: every one that was measured is invalid.")
     else:
         said += ahead(ranked, section.unit)
-    said += apart("invalid, so its figures stand for nothing", section.invalid)
-    said += apart("a trap, measured to show what a check catches", section.traps)
-    said += apart("suspect", [entry for entry in ranked if entry.verdict == "suspect"])
+    return said + apart("invalid, so its figures stand for nothing", invalid)
+
+
+def remarks(section: LoadTable) -> list[str]:
+    """What is to know about these results: doubts, bounds, traps and what is missing."""
+    ranked = section.ranked
+    said = apart("suspect", [entry for entry in ranked if entry.verdict == "suspect"])
     said += apart("a lower bound", [e for e in ranked if e.verdict == "valid" and e.lower_bound])
+    said += apart("a trap, measured to show what a check catches", section.traps)
     for outcome in dict.fromkeys(entry.outcome for entry in section.unmeasured):
         said += absent(outcome, [e for e in section.unmeasured if e.outcome == outcome])
     return said

@@ -14,6 +14,7 @@ from trueload.report.html.charts.theme import (
     QUIET,
     SERIES_MAX,
     Drawn,
+    Palette,
     data,
     finished,
     rule_at,
@@ -25,7 +26,11 @@ NS_PER_MS = 1e6
 AROUND = 1.15  # so much more than ours is shown of the published curves
 
 
-def crowd(searches: Sequence[Search], published: Sequence[PublishedCurve]) -> Drawn | None:
+def crowd(
+    searches: Sequence[Search],
+    published: Sequence[PublishedCurve],
+    palette: Palette | None = None,
+) -> Drawn | None:
     """A line a subject, a grey one for each that was published; None without two steps of any."""
     points = [
         (search.name, step.load, p95_ns / NS_PER_MS)
@@ -61,13 +66,13 @@ def crowd(searches: Sequence[Search], published: Sequence[PublishedCurve]) -> Dr
     names = list(dict.fromkeys(name for name, _, _ in points))
     rows = [{"name": name, "clients": clients, "ms": ms} for name, clients, ms in points]
     front = alt.Chart(data(rows)).mark_line(strokeWidth=2.25, point={"size": 26, "filled": True})
-    layers.append(front.encode(x=x, y=y, color=series_colour(names, legend=True)))
+    layers.append(front.encode(x=x, y=y, color=series_colour(names, palette, legend=True)))
     layers += [rule_at(limit, "y", BAD[0]) for limit in limits]
     left = len(searches) - len(names)
     kept = [row for row in map(_largest, searches[:SERIES_MAX]) if row is not None]
     if kept:
         best = alt.Chart(data(kept)).mark_point(filled=True, size=130, shape="diamond", opacity=1)
-        layers.append(best.encode(x=x, y=y, color=series_colour(names, legend=False)))
+        layers.append(best.encode(x=x, y=y, color=series_colour(names, palette, legend=False)))
     note = "Dashed: the limit."
     if kept:
         note += " Diamond: the most clients that were confirmed to keep it."

@@ -8,9 +8,19 @@ from dataclasses import dataclass
 import altair as alt
 
 from trueload.report.html.charts.ranking import short_number
-from trueload.report.html.charts.theme import BAD, Drawn, data, finished
+from trueload.report.html.charts.theme import (
+    FONT_PX,
+    QUIET,
+    SERIES,
+    Drawn,
+    Palette,
+    data,
+    finished,
+)
 
 CELL_PX = 30
+# From next to nothing to the light shade of the client's colour: dark text is readable on both.
+FAINT, DARK = "#eef1f6", "#11151c"
 
 
 @dataclass(frozen=True)
@@ -24,7 +34,7 @@ class Field:
     value: float | None
 
 
-def heat_map(name: str, fields: Sequence[Field]) -> Drawn | None:
+def heat_map(name: str, fields: Sequence[Field], palette: Palette | None = None) -> Drawn | None:
     """Pools against concurrency; None of fewer than two cells, or without any figure."""
     known = [field for field in fields if field.value is not None]
     if len(fields) < 2 or not known:
@@ -37,7 +47,6 @@ def heat_map(name: str, fields: Sequence[Field]) -> Drawn | None:
             "concurrency": str(field.concurrency),
             "value": field.value,
             "said": "invalid" if field.value is None else short_number(field.value),
-            "ink": "#ffffff" if (field.value or 0.0) < 0.6 * most else "#11151c",
         }
         for field in fields
     ]
@@ -46,12 +55,14 @@ def heat_map(name: str, fields: Sequence[Field]) -> Drawn | None:
     y = alt.Y("pools:N", sort=pools, axis=alt.Axis(title="pools x connections each"))
     base = alt.Chart(data(rows))
     cells = base.transform_filter("isValid(datum.value)").mark_rect()
-    colour = alt.Color("value:Q", scale=alt.Scale(scheme="viridis", domain=[0, most]), legend=None)
-    good = base.transform_filter("isValid(datum.value)").mark_text(fontSize=11)
-    bad = base.transform_filter("!isValid(datum.value)").mark_text(fontSize=11, color=BAD[0])
+    full = SERIES[(palette or {}).get(name, 0)][1]
+    shade = alt.Scale(domain=[0, most], range=[FAINT, full], interpolate="rgb")
+    colour = alt.Color("value:Q", scale=shade, legend=None)
+    good = base.transform_filter("isValid(datum.value)").mark_text(fontSize=FONT_PX, color=DARK)
+    bad = base.transform_filter("!isValid(datum.value)").mark_text(fontSize=FONT_PX, color=QUIET[0])
     chart = alt.layer(
         cells.encode(x=x, y=y, color=colour),
-        good.encode(x=x, y=y, text="said:N", color=alt.Color("ink:N", scale=None)),
+        good.encode(x=x, y=y, text="said:N"),
         bad.encode(x=x, y=y, text="said:N"),
     ).resolve_scale(color="independent")
     return Drawn(

@@ -9,17 +9,20 @@ from typing import Any
 import altair as alt
 
 from trueload.report.html.charts.theme import (
-    ACCENT,
     BAD,
     COUNT_EXPR,
+    FONT_PX,
     GOOD,
-    QUIET,
+    INK,
+    PAPER,
     WARN,
     Drawn,
+    Palette,
+    colours,
     data,
     finished,
+    legend_below,
     rule_at,
-    series_colour,
     time_axis,
 )
 from trueload.report.html.curves import Offered, largest_kept
@@ -28,7 +31,7 @@ from trueload.suites.steps import Search
 OUTCOMES = {"kept": GOOD[0], "exceeded": BAD[0], "limited": WARN[0]}
 
 
-def of_search(search: Search) -> Drawn | None:
+def of_search(search: Search, palette: Palette | None = None) -> Drawn | None:
     """A line through the steps by load, a point a step by what came of it."""
     steps = sorted(search.steps, key=lambda step: step.load)
     points = [
@@ -41,12 +44,13 @@ def of_search(search: Search) -> Drawn | None:
     values = [*(p["ns"] for p in points), search.limit_ns]
     y = time_axis(values, search.metric)  # type: ignore[arg-type]
     x = load_axis([p["load"] for p in points], search.unit)  # type: ignore[misc]
-    line = alt.Chart(data(_means(points))).mark_line(color=QUIET[0], strokeWidth=1.5)
+    own = colours([search.name], palette)[0]
+    line = alt.Chart(data(_means(points))).mark_line(color=own, strokeWidth=1.5)
     dots = alt.Chart(data(points)).mark_point(filled=True, size=60, opacity=0.9)
     colour = alt.Color(
         "outcome:N",
         scale=alt.Scale(domain=list(OUTCOMES), range=list(OUTCOMES.values())),
-        legend=alt.Legend(orient="bottom", title=None),
+        legend=legend_below(list(OUTCOMES)),
     )
     layers = [line.encode(x=x, y=y), dots.encode(x=x, y=y, color=colour)]
     if search.limit_ns is not None:
@@ -66,7 +70,7 @@ def of_search(search: Search) -> Drawn | None:
     )
 
 
-def of_stages(name: str, points: Sequence[Offered]) -> Drawn | None:
+def of_stages(name: str, points: Sequence[Offered], palette: Palette | None = None) -> Drawn | None:
     """Each second of a run by stages, by the rate that was offered in it."""
     rows: list[dict[str, Any]] = []
     for point in points:
@@ -77,8 +81,14 @@ def of_stages(name: str, points: Sequence[Offered]) -> Drawn | None:
         return None
     x = load_axis([row["load"] for row in rows], "offered requests/s")
     y = time_axis([row["ns"] for row in rows], "latency of each second")
-    dots = alt.Chart(data(rows)).mark_point(filled=True, size=34, opacity=0.75)
-    layers = [dots.encode(x=x, y=y, color=series_colour(["p99", "p50"], symbol="circle"))]
+    own, which = colours([name], palette)[0], ["p99", "p50"]
+    fill = alt.Fill(
+        "name:N",
+        scale=alt.Scale(domain=which, range=[own, PAPER[0]]),
+        legend=legend_below(which, symbolType="circle", symbolStrokeColor=own),
+    )
+    dots = alt.Chart(data(rows)).mark_point(stroke=own, strokeWidth=1.5, size=28)
+    layers = [dots.encode(x=x, y=y, fill=fill)]
     note = "A point: one second of the window."
     if (largest := largest_kept(points)) is not None:
         layers += marked(largest, bound=largest == points[-1].rate_per_s)
@@ -106,9 +116,10 @@ def load_axis(loads: Sequence[float], title: str) -> Any:
 def marked(load: float, bound: bool) -> list[Any]:
     """The largest safe load, upright."""
     text = alt.Chart(data([{"at": load, "said": f"{'≥ ' if bound else ''}{load:,.6g}"}]))
-    label = text.mark_text(align="right", dx=-5, y=10, color=ACCENT[0], fontWeight="bold")
+    looks: dict[str, Any] = {"color": INK[0], "fontSize": FONT_PX, "fontWeight": "bold"}
+    label = text.mark_text(align="right", dx=-5, y=10, **looks)
     return [
-        rule_at(load, "x", ACCENT[0], dash=False),
+        rule_at(load, "x", INK[0], dash=False),
         label.encode(x="at:Q", text="said:N"),
     ]
 

@@ -10,9 +10,12 @@ import altair as alt
 from trueload.report.html.charts.theme import (
     QUIET,
     Drawn,
+    Palette,
+    colours,
     count_axis,
     data,
     finished,
+    legend_below,
     series_colour,
     time_axis,
 )
@@ -21,25 +24,36 @@ from trueload.report.html.curves import SecondPoint
 Courses = Mapping[str, Sequence[SecondPoint]]
 
 
-def latency_over_time(courses: Courses) -> Drawn | None:
-    """The p99 of each second, a line an entry; of one alone also the median."""
+def latency_over_time(courses: Courses, palette: Palette | None = None) -> Drawn | None:
+    """The p99 of each second, a line an entry; of one alone also the median, dashed."""
     alone = len(courses) == 1
     rows: list[dict[str, Any]] = []
     for name, points in courses.items():
         for point in points:
-            rows.append({"name": "p99" if alone else name, "t": point.t_s, "ns": point.p99_ns})
+            of = {"name": name, "t": point.t_s}
+            rows.append({**of, "which": "p99", "ns": point.p99_ns})
             if alone:
-                rows.append({"name": "p50", "t": point.t_s, "ns": point.p50_ns})
+                rows.append({**of, "which": "p50", "ns": point.p50_ns})
     if not any(row["ns"] for row in rows):
         return None
-    names = ["p99", "p50"] if alone else list(courses)
+    names = list(courses)
+    which = ["p99", "p50"] if alone else ["p99"]
+    colour = colours(names[:1], palette)[0]
+    dash = alt.StrokeDash(
+        "which:N",
+        scale=alt.Scale(domain=which, range=[[1, 0], [5, 4]][: len(which)]),
+        legend=legend_below(which, symbolType="stroke", symbolStrokeColor=colour)
+        if alone
+        else None,
+    )
     chart = (
         alt.Chart(data(rows))
         .mark_line(strokeWidth=1.75)
         .encode(
             x=_seconds(),
             y=time_axis([row["ns"] for row in rows], "latency" if alone else "p99 of each second"),
-            color=series_colour(names),
+            color=series_colour(names, palette),
+            strokeDash=dash,
         )
     )
     what = "The median and the p99" if alone else "The p99"
@@ -52,7 +66,9 @@ def latency_over_time(courses: Courses) -> Drawn | None:
     )
 
 
-def throughput_over_time(courses: Courses, unit: str) -> Drawn | None:
+def throughput_over_time(
+    courses: Courses, unit: str, palette: Palette | None = None
+) -> Drawn | None:
     """What ended well in each second; dashed, what was offered."""
     rows = [
         {"name": name, "t": point.t_s, "value": point.ok_per_s}
@@ -65,7 +81,7 @@ def throughput_over_time(courses: Courses, unit: str) -> Drawn | None:
     lines = (
         alt.Chart(data(rows))
         .mark_line(strokeWidth=1.75)
-        .encode(x=x, y=y, color=series_colour(list(courses)))
+        .encode(x=x, y=y, color=series_colour(list(courses), palette))
     )
     layers = [lines]
     offered = [
@@ -88,5 +104,5 @@ def throughput_over_time(courses: Courses, unit: str) -> Drawn | None:
 
 
 def _seconds() -> Any:
-    axis = alt.Axis(title="seconds of the window", tickCount=8, tickMinStep=1, grid=False)
+    axis = alt.Axis(title="seconds of the window", tickCount=6, tickMinStep=1, grid=False)
     return alt.X("t:Q", axis=axis, scale=alt.Scale(zero=True, nice=False))

@@ -6,17 +6,26 @@ from collections.abc import Mapping, Sequence
 
 import altair as alt
 
-from trueload.report.html.charts.theme import Drawn, data, finished, series_colour, time_axis
+from trueload.report.html.charts.theme import (
+    Drawn,
+    Palette,
+    data,
+    finished,
+    series_colour,
+    time_axis,
+)
 from trueload.report.html.curves import PercentilePoint
 
 NINES_EXPR = (
-    "datum.value < 3 ? '50 %' : datum.value < 11 ? '90 %' :"
-    " datum.value < 101 ? '99 %' : datum.value < 1001 ? '99.9 %' : '99.99 %'"
+    "datum.value < 3 ? '50' : datum.value < 11 ? '90' :"
+    " datum.value < 101 ? '99' : datum.value < 1001 ? '99.9' : '99.99'"
 )
 TICKS = [2, 10, 100, 1_000, 10_000]
 
 
-def percentiles(curves: Mapping[str, Sequence[PercentilePoint]]) -> Drawn | None:
+def percentiles(
+    curves: Mapping[str, Sequence[PercentilePoint]], palette: Palette | None = None
+) -> Drawn | None:
     """A line an entry; None where nothing ended well."""
     shown = {name: points for name, points in curves.items() if len(points) > 1}
     if not shown:
@@ -29,13 +38,18 @@ def percentiles(curves: Mapping[str, Sequence[PercentilePoint]]) -> Drawn | None
     x = alt.X(
         "nines:Q",
         scale=alt.Scale(type="log", domain=[1, 10_000]),
-        axis=alt.Axis(values=TICKS, labelExpr=NINES_EXPR, title="requests that were as quick"),
+        axis=alt.Axis(
+            values=TICKS,
+            labelExpr=NINES_EXPR,
+            labelOverlap=False,
+            title="% of the requests that were as quick",
+        ),
     )
     y = time_axis([row["ns"] for row in rows], "latency")  # type: ignore[misc]
     chart = (
         alt.Chart(data(rows))
         .mark_line(strokeWidth=2, interpolate="step-after")
-        .encode(x=x, y=y, color=series_colour(list(shown)))
+        .encode(x=x, y=y, color=series_colour(list(shown), palette))
     )
     return Drawn(
         "percentiles",

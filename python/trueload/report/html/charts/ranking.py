@@ -8,16 +8,18 @@ import altair as alt
 
 from trueload.record.bound import at_least
 from trueload.report.html.charts.theme import (
-    ACCENT,
-    BAD,
+    BAR_DY,
     BAR_PX,
     COUNT_EXPR,
+    GREY,
     INK,
-    QUIET,
+    ROW_PX,
     Drawn,
+    Palette,
+    colours,
     data,
     finished,
-    label_px,
+    named_rows,
 )
 from trueload.suites.summary import LoadTable, Summary
 
@@ -25,44 +27,39 @@ BARS_MAX = 30
 FADED = 0.35
 
 
-def ranking(section: LoadTable) -> Drawn | None:
-    """Ranked entries as bars, the invalid ones faded below; None of fewer than two."""
+def ranking(section: LoadTable, palette: Palette | None = None) -> Drawn | None:
+    """Ranked entries as bars, the invalid ones grey below; None of fewer than two."""
     shown = [e for e in section.measured if e.score is not None][:BARS_MAX]
     if len(shown) < 2:
         return None
-    rows = [_row(entry) for entry in shown]
-    order = [entry.name for entry in shown]
-    y = alt.Y(
-        "name:N",
-        sort=order,
-        axis=alt.Axis(title=None, labelLimit=label_px(order), domain=False, ticks=False),
-    )
+    names = [entry.name for entry in shown]
+    found = zip(shown, colours(names, palette), strict=True)
+    rows = [_row(entry, colour) for entry, colour in found]
     most = max(max(row["high"], row["value"]) for row in rows)
-    scale = alt.Scale(domain=[0, (most or 1) * 1.22], nice=False)
-    axis = alt.Axis(labelExpr=COUNT_EXPR, title=section.unit, tickCount=5)
-    x = alt.X("value:Q", axis=axis, scale=scale)
+    scale = alt.Scale(domain=[0, most or 1], nice=False)
+    axis = alt.Axis(labelExpr=COUNT_EXPR, title=section.unit, tickCount=4)
     base = alt.Chart(data(rows))
-    bars = base.mark_bar(height=BAR_PX - 8, cornerRadiusEnd=2).encode(
-        x=x,
+    y, above = named_rows(base, names, "said")
+    bars = base.mark_bar(height=BAR_PX, yOffset=BAR_DY, cornerRadiusEnd=2).encode(
+        x=alt.X("value:Q", axis=axis, scale=scale),
         y=y,
         color=alt.Color("colour:N", scale=None),
         fillOpacity=alt.Opacity("opacity:Q", scale=None),
     )
     spread = alt.Chart(data([row for row in rows if row["known"]]))
-    error = spread.mark_rule(color=INK[0], strokeWidth=1.5).encode(
+    error = spread.mark_rule(color=INK[0], strokeWidth=1.5, yOffset=BAR_DY, y2Offset=BAR_DY).encode(
         x=alt.X("low:Q", scale=scale), x2="high:Q", y=y
     )
     ticks = [
-        spread.mark_tick(color=INK[0], thickness=1.5, size=8).encode(x=f"{end}:Q", y=y)
+        spread.mark_tick(color=INK[0], thickness=1.5, size=8, yOffset=BAR_DY).encode(
+            x=f"{end}:Q", y=y
+        )
         for end in ("low", "high")
     ]
-    text = base.mark_text(align="left", dx=6, color=INK[0], fontSize=11).encode(
-        x="end:Q", y=y, text="said:N"
-    )
-    chart = alt.layer(bars, error, *ticks, text)
+    chart = alt.layer(bars, error, *ticks, *above)
     more = len(section.measured) - len(shown)
     faded = section.invalid or section.traps
-    note = "Faded: not ranked, because invalid or a trap. " if faded else ""
+    note = "Grey: not ranked, because invalid or a trap. " if faded else ""
     spans = [e.interval for e in section.ranked if e.interval is not None]
     kinds = {each.kind for each in spans if each.high > each.low}
     if kinds:
@@ -75,7 +72,7 @@ def ranking(section: LoadTable) -> Drawn | None:
         "ranking",
         f"Ranking by {section.unit}",
         f"Bars of {len(shown)} entries; the longest is {best.name}.",
-        finished(chart, height=BAR_PX * len(shown)),
+        finished(chart, height=ROW_PX * len(shown)),
         note.strip(),
     )
 
@@ -84,7 +81,7 @@ def _or_range(kinds: set[Any]) -> str:
     return ", or the range of few repetitions" if len(kinds) > 1 else ""
 
 
-def _row(entry: Summary) -> dict[str, Any]:
+def _row(entry: Summary, colour: str) -> dict[str, Any]:
     score = entry.score or 0.0
     interval = entry.interval
     low, high = (interval.low, interval.high) if interval is not None else (score, score)
@@ -96,8 +93,7 @@ def _row(entry: Summary) -> dict[str, Any]:
         "low": low,
         "high": high,
         "known": interval is not None and high > low,
-        "end": max(score, high),
-        "colour": ACCENT[0] if able else BAD[0] if not entry.trap else QUIET[0],
+        "colour": colour if able else GREY[0],
         "opacity": 0.9 if able else FADED,
         "said": said,
     }

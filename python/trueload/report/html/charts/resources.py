@@ -4,27 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import altair as alt
 
 from trueload.report.html.charts.theme import (
-    ACCENT,
+    BAR_DY,
     BAR_PX,
     COUNT_EXPR,
     INK,
-    SERIES,
-    WARN,
+    ROW_PX,
+    SERIES_MAX,
     Drawn,
+    Palette,
+    colours,
     data,
     finished,
-    label_px,
-    rule_at,
+    named_rows,
     series_colour,
 )
-from trueload.units import format_size
+from trueload.units import format_share, format_size
 
 BARS_MAX = 30
+# Of the bar of the end that asks, below that of the server.
+SECOND_DY, PALE = 4, 0.45
 # As the check `generator-limit` has it: from here on one end had no time left.
 FULL_SHARE = 0.95
 BYTES_EXPR = (
@@ -56,95 +58,102 @@ class Held:
     rss_bytes: int
 
 
-def both_ends(taken: Sequence[Taken], sender: str = "generator") -> Drawn | None:
+def both_ends(
+    taken: Sequence[Taken], sender: str = "generator", palette: Palette | None = None
+) -> Drawn | None:
     """How busy the busiest thread of each end was; ``sender`` is the one that asks."""
     shown = [t for t in taken if t.generator is not None or t.server is not None][:BARS_MAX]
     if not shown:
         return None
+    names = [each.name for each in shown]
     rows = [
-        {"name": each.name, "end": end, "value": value}
-        for each in shown
-        for end, value in (("server", each.server), (sender, each.generator))
-        if value is not None
+        {
+            "name": each.name,
+            "server": each.server,
+            "sender": each.generator,
+            "said": " / ".join(_share(end) for end in (each.server, each.generator)),
+            "colour": colour,
+        }
+        for each, colour in zip(shown, colours(names, palette), strict=True)
     ]
-    height = max(BAR_PX, 2 * (BAR_PX - 8)) * len(shown)
-    chart = (
-        alt.Chart(data(rows))
-        .mark_bar(cornerRadiusEnd=2)
-        .encode(
-            x=alt.X(
-                "value:Q",
-                axis=alt.Axis(format="~%", title="busiest thread, of the window", tickCount=5),
-                scale=alt.Scale(domain=[0, 1], clamp=True),
-            ),
-            y=_names(shown),
-            yOffset=alt.YOffset("end:N", sort=["server", sender]),
-            color=alt.Color(
-                "end:N",
-                sort=["server", sender],
-                scale=alt.Scale(domain=["server", sender], range=[SERIES[0][0], SERIES[1][0]]),
-                legend=alt.Legend(orient="bottom", title=None),
-            ),
+    base = alt.Chart(data(rows))
+    y, above = named_rows(base, names, "said")
+    axis = alt.Axis(format="~%", title="busiest thread, of the window", tickCount=5)
+    scale = alt.Scale(domain=[0, 1], clamp=True)
+    half = BAR_PX // 2
+    bars = [
+        base.mark_bar(height=half, yOffset=BAR_DY + dy, opacity=opacity).encode(
+            x=alt.X(f"{end}:Q", axis=axis, scale=scale),
+            y=y,
+            color=alt.Color("colour:N", scale=None),
         )
-    )
+        for end, dy, opacity in (("server", -SECOND_DY, 1.0), ("sender", SECOND_DY, PALE))
+    ]
+    full = base.mark_tick(color=INK[0], thickness=1.5, size=2 * BAR_PX, yOffset=BAR_DY)
+    full = full.encode(x=alt.datum(FULL_SHARE), y=y)
     return Drawn(
         "cpu",
         "CPU of both ends",
         f"How busy server and {sender} were, of {len(shown)} entries.",
-        finished(alt.layer(chart, rule_at(FULL_SHARE, "x", WARN[0])), height=height),
-        "Dashed: from here on that end had no time left.",
+        finished(alt.layer(*bars, full, *above), height=ROW_PX * len(shown)),
+        f"Server / {sender}: the {sender}'s bar is the pale one. Upright: from here on that end had"
+        " no time left.",
     )
 
 
-def memory(taken: Sequence[Taken]) -> Drawn | None:
+def _share(share: float | None) -> str:
+    return "?" if share is None else format_share(share)
+
+
+def memory(taken: Sequence[Taken], palette: Palette | None = None) -> Drawn | None:
     """The most that each program had resident at once; None of one alone."""
-    shown = [t for t in taken if t.peak_bytes]
-    if len(shown) < 2:
-        return None  # one figure is no chart
     return _bytes_chart(
         "memory",
         "Peak memory",
         "resident at once, the whole process tree",
-        [(each, float(each.peak_bytes or 0)) for each in shown],
+        [(t, float(t.peak_bytes)) for t in taken if t.peak_bytes],
+        palette,
     )
 
 
-def connection_memory(taken: Sequence[Taken]) -> Drawn | None:
+def connection_memory(taken: Sequence[Taken], palette: Palette | None = None) -> Drawn | None:
     """What each connection cost the server; None of one alone."""
-    shown = [t for t in taken if t.connection_bytes and t.connection_bytes > 0]
-    if len(shown) < 2:
-        return None
     return _bytes_chart(
         "memory-per-connection",
         "Memory per connection",
         "what the server grew by, for each connection",
-        [(each, each.connection_bytes or 0.0) for each in shown],
+        [(t, t.connection_bytes) for t in taken if t.connection_bytes and t.connection_bytes > 0],
+        palette,
     )
 
 
 def _bytes_chart(
-    slug: str, title: str, axis: str, found: Sequence[tuple[Taken, float]]
+    slug: str, title: str, axis: str, found: Sequence[tuple[Taken, float]], palette: Palette | None
 ) -> Drawn | None:
+    if len(found) < 2:
+        return None  # one figure is no chart
     found = found[:BARS_MAX]
-    if not found:
-        return None
-    rows = [{"name": e.name, "value": v, "said": format_size(v)} for e, v in found]
-    y = _names([each for each, _ in found])
+    names = [each.name for each, _ in found]
+    shown = zip(found, colours(names, palette), strict=True)
+    rows = [
+        {"name": each.name, "value": value, "said": format_size(value), "colour": colour}
+        for (each, value), colour in shown
+    ]
     most = max(value for _, value in found)
     x = alt.X(
         "value:Q",
         axis=alt.Axis(title=axis, values=byte_ticks(most), labelExpr=BYTES_EXPR),
-        scale=alt.Scale(domain=[0, most * 1.25], nice=False),
+        scale=alt.Scale(domain=[0, most], nice=False),
     )
     base = alt.Chart(data(rows))
-    bars = base.mark_bar(height=BAR_PX - 8, cornerRadiusEnd=2, color=ACCENT[0], opacity=0.9)
-    text = base.mark_text(align="left", dx=6, color=INK[0], fontSize=11)
-    chart = alt.layer(bars.encode(x=x, y=y), text.encode(x=x, y=y, text="said:N"))
+    y, above = named_rows(base, names, "said")
+    bars = base.mark_bar(height=BAR_PX, yOffset=BAR_DY, cornerRadiusEnd=2)
+    bars = bars.encode(x=x, y=y, color=alt.Color("colour:N", scale=None))
     return Drawn(
         slug,
         title,
         f"{title} of {len(found)} entries.",
-        finished(chart, height=BAR_PX * len(found)),
+        finished(alt.layer(bars, *above), height=ROW_PX * len(found)),
     )
 
 
@@ -153,12 +162,12 @@ def byte_ticks(most: float) -> list[float]:
     step = 1.0
     while most / step > 4:
         step *= 2
-    return [step * number for number in range(int(most * 1.25 // step) + 1)]
+    return [step * number for number in range(int(most // step) + 1)]
 
 
-def idle_memory(held: Sequence[Held]) -> Drawn | None:
+def idle_memory(held: Sequence[Held], palette: Palette | None = None) -> Drawn | None:
     """Server memory against idle connections: its slope is what each of them costs."""
-    names = list(dict.fromkeys(each.name for each in held))[: len(SERIES)]
+    names = list(dict.fromkeys(each.name for each in held))[:SERIES_MAX]
     rows = [
         {"name": each.name, "idle": each.idle, "value": each.rss_bytes}
         for each in held
@@ -175,7 +184,7 @@ def idle_memory(held: Sequence[Held]) -> Drawn | None:
         .encode(
             x=alt.X("idle:Q", axis=idle),
             y=alt.Y("value:Q", axis=axis, scale=alt.Scale(domain=[0, most * 1.25], nice=False)),
-            color=series_colour(names),
+            color=series_colour(names, palette),
         )
     )
     return Drawn(
@@ -185,12 +194,3 @@ def idle_memory(held: Sequence[Held]) -> Drawn | None:
         finished(chart),
         "The slope is what each connection costs.",
     )
-
-
-def _names(shown: Sequence[Taken]) -> Any:
-    """Nobody has to be told which one of one."""
-    names = [each.name for each in shown]
-    axis = alt.Axis(
-        title=None, labelLimit=label_px(names), labels=len(shown) > 1, domain=False, ticks=False
-    )
-    return alt.Y("name:N", sort=names, axis=axis)

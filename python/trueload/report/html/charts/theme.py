@@ -1,34 +1,39 @@
 """What all charts share: size, colours, axes of times and counts.
 
 Colours come from one table, so that the page's style sheet can give each of them its counterpart
-for a dark screen. A chart is as wide as a phone can show without making its text too small; the
-page puts two of them side by side. Altair takes half a second to import: only charts do.
+for a dark screen. A chart is as wide as a phone shows it, with text of the size that it has there;
+a wider page puts several side by side. Readers' fonts may be a fifth wider than the renderer's:
+names stand above their bars, and axes leave room. Altair takes half a second to import: only charts
+do.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 
-WIDTH_PX = 460
-HEIGHT_PX = 250
-BAR_PX = 22
-# Of names beside bars: short ones leave more room for the bars.
-LABEL_PX, LABEL_PX_MAX, LABEL_LETTERS = 132, 195, 20
+WIDTH_PX = 340
+HEIGHT_PX = 220
+# A row of bars, and how far its name and its bar lie from the row's middle.
+ROW_PX, NAME_DY, BAR_DY, BAR_PX = 38, -9, 9, 11
+# Names above bars, beside what is said at the right; of a legend in two columns, or in one.
+NAME_PX, LEGEND_PX, LEGEND_PX_MAX, LEGEND_LETTERS = 174, 110, 195, 13
+AXIS_PX = 54
 # As wide everywhere as the renderer measures them, which has a font of these widths of its own.
 FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
-FONT_PX = 12
+FONT_PX = 13
 
 # Light, and what the style sheet puts in its place on a dark screen.
 INK = ("#333a45", "#d5dae3")
 QUIET = ("#6b7482", "#97a1b1")
 GRID = ("#e4e7ec", "#323945")
 PAPER = ("#ffffff", "#161a21")
-ACCENT = ("#3867d6", "#7ea2ff")
+# Of data that has no colour of its own, or no claim.
+GREY = ("#7c8593", "#8b95a5")
 GOOD = ("#2a8a57", "#5cc48d")
 WARN = ("#b7791f", "#e5b454")
 BAD = ("#c0392b", "#ff8577")
@@ -46,7 +51,7 @@ SERIES = (
 SERIES_MAX = len(SERIES)
 
 # Every colour of a chart, with the one for a dark screen.
-COLOURS = (INK, QUIET, GRID, PAPER, ACCENT, GOOD, WARN, BAD, *SERIES)
+COLOURS = (INK, QUIET, GRID, PAPER, GREY, GOOD, WARN, BAD, *SERIES)
 
 # Each with a prefix of its own: 200, 1k.
 COUNT_EXPR = "format(datum.value, '~s')"
@@ -69,9 +74,29 @@ class Drawn:
     note: str = ""
 
 
-def label_px(names: Iterable[str]) -> int:
-    """How wide names may be before they are cut."""
-    return LABEL_PX_MAX if any(len(name) > LABEL_LETTERS for name in names) else LABEL_PX
+Palette = Mapping[str, int]
+"""The number of each subject's colour, which it has in all charts of a page."""
+
+
+def colours(names: Sequence[str], palette: Palette | None) -> list[str]:
+    """The colour of each name: grey where a page has none for it. Of a chart by itself, without a
+    palette, in their order."""
+    of = {name: at for at, name in enumerate(names)} if palette is None else palette
+    return [GREY[0] if of.get(n, SERIES_MAX) >= SERIES_MAX else SERIES[of[n]][0] for n in names]
+
+
+def named_rows(rows: Any, names: Sequence[str], said: str) -> tuple[Any, list[Any]]:
+    """The vertical axis of bars, and what stands above each: its name, and a field at the right."""
+    y = alt.Y("name:N", sort=list(names), axis=None, scale=alt.Scale(padding=0))
+    text: dict[str, Any] = {"baseline": "middle", "dy": NAME_DY, "fontSize": FONT_PX}
+    text["color"] = INK[0]
+    left = rows.mark_text(align="left", limit=NAME_PX, **text).encode(
+        x=alt.value(0), y=y, text="name:N"
+    )
+    right = rows.mark_text(align="right", **text).encode(
+        x=alt.value("width"), y=y, text=f"{said}:N"
+    )
+    return y, [left, right]
 
 
 def data(rows: Iterable[dict[str, Any]]) -> Any:
@@ -90,7 +115,7 @@ def finished(chart: Any, *, height: float = HEIGHT_PX) -> Any:
             width=WIDTH_PX,
             height=height,
             background=PAPER[0],
-            padding={"left": 4, "right": 10, "top": 8, "bottom": 4},
+            padding={"left": 6, "right": 8, "top": 8, "bottom": 4},
             autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
         )
         .configure(font=FONT, aria=False)
@@ -104,16 +129,16 @@ def finished(chart: Any, *, height: float = HEIGHT_PX) -> Any:
             labelFontSize=FONT_PX,
             titleFontSize=FONT_PX,
             titleFontWeight="normal",
-            labelLimit=LABEL_PX_MAX,
             tickSize=4,
         )
         # Above the axis and upright: beside it a wider font than the renderer's runs into it.
         .configure_axisLeft(
+            minExtent=AXIS_PX,
             titleAngle=0,
             titleAnchor="end",
             titleAlign="left",
             titleBaseline="bottom",
-            titleX=-34,
+            titleX=-AXIS_PX,
             titleY=-9,
         )
         .configure_legend(
@@ -121,24 +146,36 @@ def finished(chart: Any, *, height: float = HEIGHT_PX) -> Any:
             titleColor=QUIET[0],
             labelFontSize=FONT_PX,
             symbolStrokeWidth=3,
-            labelLimit=WIDTH_PX // 2 - 40,
+            columnPadding=26,
         )
     )
 
 
 def series_colour(
-    names: Sequence[str], *, legend: bool | None = None, symbol: str = "stroke"
+    names: Sequence[str],
+    palette: Palette | None,
+    *,
+    legend: bool | None = None,
 ) -> Any:
-    """A colour a name, in their order, with a legend below unless there is only one."""
+    """A colour a name, with a legend below unless there is only one."""
     shown = len(names) > 1 if legend is None else legend
     return alt.Color(
         "name:N",
-        scale=alt.Scale(
-            domain=list(names), range=[SERIES[i % SERIES_MAX][0] for i in range(len(names))]
-        ),
-        legend=alt.Legend(orient="bottom", columns=2, title=None, symbolType=symbol)
-        if shown
-        else None,
+        scale=alt.Scale(domain=list(names), range=colours(names, palette)),
+        legend=legend_below(names, symbolType="stroke") if shown else None,
+    )
+
+
+def legend_below(names: Sequence[str], **looks: Any) -> Any:
+    """A legend of these names, in two columns where they are short."""
+    short = all(len(name) <= LEGEND_LETTERS for name in names)
+    return alt.Legend(
+        orient="bottom",
+        title=None,
+        columns=2 if short else 1,
+        labelLimit=LEGEND_PX if short else LEGEND_PX_MAX,
+        symbolOpacity=1,
+        **looks,
     )
 
 
