@@ -17,12 +17,14 @@ from trueload.suites.summary import LoadTable, Summary, Unit
 
 @dataclass
 class CheckTally:
-    """One check over all rows: how often it came out how, and the worst of it with its entry."""
+    """One check over all rows: how often it came out how, and the worst of it with its entry
+    and what to do about it."""
 
     name: str
     counts: dict[Status, int] = field(default_factory=dict)
     worst: Check | None = None
     where: str = ""
+    remedy: str = ""
 
     @property
     def status(self) -> Status:

@@ -31,7 +31,7 @@ from trueload.suites.steps import Search, Step, search_plan
 from trueload.suites.summary import LoadTable, Summary, Unit, collect, repeated, tabulate
 from trueload.text import plain
 from trueload.units import format_cpu_list
-from trueload.verdict import SEVERITY
+from trueload.verdict import CHECKS, SEVERITY
 
 NAME_LENGTH_MAX = 120
 # Of a search all steps are judged again; no search takes as many.
@@ -101,6 +101,8 @@ class Tally:
             tally.counts[check.status] = tally.counts.get(check.status, 0) + 1
             if tally.worst is None or SEVERITY[check.status] > SEVERITY[tally.worst.status]:
                 tally.worst, tally.where = check, where
+                explained = CHECKS.get(check.name)
+                tally.remedy = explained.remedy_for(record) if explained else ""
 
 
 def gather(run: Run, rows: Iterable[Row | Damaged]) -> Told:

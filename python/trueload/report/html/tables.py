@@ -231,7 +231,7 @@ def checked(tallies: Sequence[CheckTally]) -> list[Checked]:
                 why=plain(tally.worst.why) if tally.worst is not None else "",
                 where=tally.where,
                 meaning=explained.meaning if explained else "",
-                remedy=explained.remedy if explained else "",
+                remedy=tally.remedy,
             )
         )
     return sorted(found, key=lambda each: STATUSES.index(each.status))
