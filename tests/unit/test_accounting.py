@@ -27,6 +27,7 @@ from trueload.machine.accounting import (
     tells_all,
     unix_listeners,
     usage,
+    used_since,
 )
 from trueload.trial.server_found import Followed, found_pids
 
@@ -150,6 +151,15 @@ def test_a_process_that_has_gone_is_left_out() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     child.wait()
     assert read_process(child.pid) is None
+
+
+def test_what_a_tree_uses_later_is_read_from_the_clocks_of_its_processes() -> None:
+    before = ProcessTree(lambda: [os.getpid()]).sample()
+    used = sum(process.cpu_ns for process in before.processes.values())
+    while used_since(before) < used + 20 * MS:
+        pass
+    gone = replace(next(iter(before.processes.values())), pid=2**22 + 1, cpu_ns=7)
+    assert used_since(tree(0, gone)) == 7, "of a process that has gone what it had used"
 
 
 def test_a_grandchild_belongs_to_the_tree() -> None:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from trueload.protocol.client import ClientSetup
+from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.plan import Served
 
 
@@ -15,7 +16,7 @@ class ClientProgress:
     """Where a client is: a stage (``start``, ``warm-up``, ``window``), how long its order has
     lasted, how many requests the order has (None before the first) and how many of them were
     answered; ``served`` is the server's last word, ``failed`` what the client claims to have failed
-    in the orders before, by class."""
+    in the orders before, by class. CPU times are of both ends, in an order that counts."""
 
     setup: ClientSetup
     stage: str
@@ -24,6 +25,8 @@ class ClientProgress:
     answered: int
     served: Served
     failed: Mapping[str, int]
+    client_cpu: CpuTime | None = None
+    server_cpu: CpuTime | None = None
 
 
 OnClientProgress = Callable[[ClientProgress], None]

@@ -20,10 +20,11 @@ from trueload.assemble.client import ClientObservation, EndSample
 from trueload.assemble.observation import HostSample
 from trueload.engines.engine import Engine, ask_distance, await_listening, seen_since_mark
 from trueload.ids import now_iso, record_id
-from trueload.machine.accounting import ProcessTree, machine_sample
+from trueload.machine.accounting import ProcessTree, TreeSample, machine_sample, used_since
 from trueload.machine.noise import noise_sample
 from trueload.protocol.client import Claim, ClientSetup, Unsupported, parse_answer, parse_claim
 from trueload.protocol.client_progress import ClientProgress, OnClientProgress
+from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.plan import Serve, Served, ServeHttp, ServeHttp2
 from trueload.protocol.seen import Seen
 from trueload.record.client import ClientAsked, interval_ns
@@ -114,11 +115,13 @@ class ClientSession:
     _begun_s: float = field(default_factory=time.monotonic)
     _answered: int = 0
     _failed: Counter[str] = field(default_factory=Counter)
+    _before: EndSample | None = None
 
     def heard(self, served: Served) -> None:
         """Tell whoever looks what the server has just said of itself."""
         if self.on_progress is None:
             return
+        before = self._before
         self.on_progress(
             ClientProgress(
                 setup=self.setup,
@@ -128,6 +131,8 @@ class ClientSession:
                 answered=max(0, served.responses - self._answered),
                 served=served,
                 failed=dict(self._failed),
+                client_cpu=None if before is None else _cpu_time(before.client),
+                server_cpu=None if before is None else _cpu_time(before.host.server),
             )
         )
 
@@ -151,9 +156,11 @@ class ClientSession:
             before_ns = self._cpus_apart_ns()
             self._seen()
             started_at, before = now_iso(), self._sample()
+            self._before = before
             claim, wall_s = self._order(number, "window")
             after, seen = self._sample(), self._seen()
             after_ns = self._cpus_apart_ns()
+        self._before = None
         self._learn(number, seen, wall_s)
         warmup = sum(requests for requests, _ in self._warmup)
         return ClientObservation(
@@ -233,6 +240,11 @@ class ClientSession:
             ),
             client=self.client.processes.tree.sample(),
         )
+
+
+def _cpu_time(sample: TreeSample | None) -> CpuTime | None:
+    """Of the processes that a tree had when it was looked at."""
+    return None if sample is None else CpuTime(time.monotonic_ns(), used_since(sample))
 
 
 @contextlib.contextmanager

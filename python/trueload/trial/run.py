@@ -25,13 +25,14 @@ from trueload.engines.engine import Engine, EngineError
 from trueload.engines.fleet import Fleet, start_engines
 from trueload.errors import UserError, refused_by_machine
 from trueload.ids import now_iso, record_id
-from trueload.machine.accounting import ProcessTree, machine_sample, process_name
+from trueload.machine.accounting import ProcessTree, machine_sample, process_name, used_since
 from trueload.machine.here import may_be_here, sees_all_processes
 from trueload.machine.noise import noise_sample
 from trueload.machine.peers import backends
 from trueload.places import EngineHost
 from trueload.places.lines import LINES_MAX
 from trueload.places.local import LocalPlace
+from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.plan import (
     Done,
     Duration,
@@ -561,7 +562,16 @@ class Session(Closing):
             if tick is not None and isinstance(self._engine, Fleet):
                 found = self._engine.latest(tick.id)
                 hosts = tuple(HostTick(name, each) for name, each in found)
-            self._on_progress(Progress(self._stage, elapsed_ns, tick, hosts))
+            server = None if tick is None else self._server_time()
+            self._on_progress(Progress(self._stage, elapsed_ns, tick, hosts, server=server))
+
+    def _server_time(self) -> CpuTime | None:
+        """Of the processes that the server had when it was last looked at; None of another host."""
+        looked = self._seen.before or self._seen.earliest
+        sample = self._idle if looked is None else looked.server
+        if sample is None or self._spec.server_place is not None:
+            return None
+        return CpuTime(time.monotonic_ns(), used_since(sample))
 
     def _sample(self) -> HostSample:
         server = self._tree.sample() if self._tree is not None else None

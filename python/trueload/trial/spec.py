@@ -12,6 +12,7 @@ from typing import Protocol
 
 from trueload.machine.accounting import TreeSample
 from trueload.places import EngineHost
+from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.load_options import Arrivals
 from trueload.protocol.plan import (
     ENGINE_DEFAULTS,
@@ -176,13 +177,15 @@ class HostTick:
 @dataclass(frozen=True)
 class Progress:
     """Where a trial is: a stage (one of ``PHASES``), how long it has lasted, the engine's last tick
-    in it, and, of several hosts, each one's; with the last stage comes the record."""
+    in it, and, of several hosts, each one's; with the last stage comes the record. ``server`` comes
+    with a tick where the server is on this machine."""
 
     stage: str
     elapsed_ns: int
     tick: Tick | None
     hosts: tuple[HostTick, ...] = ()
     record: Record | None = None
+    server: CpuTime | None = None
 
 
 OnProgress = Callable[[Progress], None]

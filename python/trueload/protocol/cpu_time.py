@@ -1,0 +1,22 @@
+"""CPU time as it is told while a trial goes on. Must not know whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CpuTime:
+    """What some processes have used since they began, at a time of the front's clock."""
+
+    at_ns: int
+    cpu_ns: int
+
+
+def cpus_of(times: Sequence[CpuTime]) -> float | None:
+    """How many CPUs were used between the first and the last; None if nobody knows."""
+    if not times or times[-1].at_ns <= times[0].at_ns:
+        return None
+    first, last = times[0], times[-1]
+    return max(0.0, (last.cpu_ns - first.cpu_ns) / (last.at_ns - first.at_ns))
