@@ -7,25 +7,41 @@ import fcntl
 import os
 import pty
 import re
+import struct
 import subprocess
 import termios
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 from client_world import add_client, clients_command, run_clients
 from harness import Server, Trueload
+from screen import Screen
 from subject_world import World
+
+OWN_SIZE = {"COLUMNS": "", "LINES": ""}
+"""The size is the terminal's, and not what the harness says."""
 
 
 @dataclass
 class Terminal:
-    """Both ends of a terminal that is a process's own; ``seen`` is what was drawn."""
+    """Both ends of a terminal that is a process's own; ``seen`` is what was drawn, and where there
+    is a ``screen``, it shows it."""
 
     main: int
     side: int
     seen: bytes = b""
+    screen: Screen | None = None
+
+    def resize(self, width: int, height: int) -> None:
+        """Give it a size, and tell who is in front of it."""
+        fcntl.ioctl(self.main, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
+        if self.screen is None:
+            self.screen = Screen(width, height)
+        else:
+            self.screen.resize(width, height)
 
     def start(
         self,
@@ -45,9 +61,29 @@ class Terminal:
     def until(self, word: bytes) -> None:
         """Reads until it has been drawn."""
         while word not in self.seen:
-            data = os.read(self.main, 65_536)
-            assert data, self.seen
-            self.seen += data
+            self._read()
+
+    def until_shown(self, is_so: Callable[[list[str]], bool]) -> list[str]:
+        """Reads until the lines of the screen are as they are to be."""
+        assert self.screen is not None
+        while not is_so(self.screen.shown):
+            self._read()
+        return self.screen.shown
+
+    def until_line(self, pattern: str) -> list[str]:
+        """The same, until one of them has the pattern."""
+        found = re.compile(pattern)
+        return self.until_shown(lambda rows: any(map(found.search, rows)))
+
+    def _read(self) -> None:
+        data = os.read(self.main, 65_536)
+        assert data, self.seen
+        self._see(data)
+
+    def _see(self, data: bytes) -> None:
+        self.seen += data
+        if self.screen is not None:
+            self.screen.feed(data)
 
     def rest(self, process: subprocess.Popen[str]) -> str:
         """Reads to the end; what went to stdout."""
@@ -55,7 +91,7 @@ class Terminal:
         self.side = -1
         with contextlib.suppress(OSError):
             while data := os.read(self.main, 65_536):
-                self.seen += data
+                self._see(data)
         out, _ = process.communicate(timeout=60)
         return str(out)
 
@@ -74,7 +110,7 @@ def test_the_key_q_stops_and_saves_and_the_terminal_is_put_back(
 ) -> None:
     before = termios.tcgetattr(terminal.side)
     process = terminal.start(trueload, "http", server.url, "-d", "60s", "--warmup", "0", "-c", "2")
-    terminal.until(b"busiest thread")
+    terminal.until(b"% busy")
     os.write(terminal.main, b"xq")
     process.wait(timeout=60)
     assert termios.tcgetattr(terminal.side) == before
@@ -85,18 +121,77 @@ def test_the_key_q_stops_and_saves_and_the_terminal_is_put_back(
     assert '"partial":true' in trueload.run("runs", "show", "last", "--json").out.replace(" ", "")
 
 
-def test_the_key_q_ends_a_search_with_what_had_kept_its_limit(
-    trueload: Trueload, server: Server, terminal: Terminal
+def is_drawn(rows: list[str], width: int | None = None) -> bool:
+    """Whether the whole view stands on the screen, each line of it so wide."""
+    whole = bool(rows) and rows[-1].endswith("╯") and any("last seconds ──" in row for row in rows)
+    return whole and (width is None or {len(row) for row in rows} == {width})
+
+
+@pytest.mark.parametrize(("width", "height"), [(40, 24), (200, 50)])
+def test_the_view_fills_the_terminal_and_is_gone_at_the_end(
+    trueload: Trueload, server: Server, terminal: Terminal, width: int, height: int
 ) -> None:
-    flags = ("--limit", "p99<10s", "--rate", "10", "-d", "1s", "--warmup", "0", "-c", "2")
-    process = terminal.start(trueload, "http", server.url, *flags)
-    terminal.until(b"kept")  # the first step has ended
-    terminal.until(b"20 ")
+    terminal.resize(width, height)
+    flags = ("-d", "60s", "--warmup", "0", "-c", "2")
+    process = terminal.start(trueload, "http", server.url, *flags, env={**OWN_SIZE, "NO_COLOR": ""})
+    rows = terminal.until_shown(is_drawn)
+    assert {len(row) for row in rows} == {width}
+    assert len(rows) < height
+    assert any(re.search(r"generator .*\d% busy", row) for row in rows)
+    assert any(re.search(r"server .*\d\.\d\d CPUs", row) for row in rows)
     os.write(terminal.main, b"q")
-    process.wait(timeout=60)
     out = terminal.rest(process)
     assert process.returncode == 130, out
-    assert "stopped by you before a load was confirmed" in out
+    assert terminal.screen is not None
+    assert not any(row.strip() for row in terminal.screen.rows), "it is gone"
+    assert terminal.screen.wrapped == 0, "no line was too long"
+    assert {"32", "36"} <= terminal.screen.styles, "it is in colour"
+
+
+def test_the_view_follows_a_resize(trueload: Trueload, server: Server, terminal: Terminal) -> None:
+    terminal.resize(120, 40)
+    flags = ("-d", "60s", "--warmup", "0", "-c", "2")
+    process = terminal.start(trueload, "http", server.url, *flags, env=OWN_SIZE)
+    terminal.until_shown(is_drawn)
+    for width, height in ((70, 40), (150, 40), (60, 24)):
+        terminal.resize(width, height)
+        rows = terminal.until_shown(partial(is_drawn, width=width))
+        assert sum(row.startswith("╭") for row in rows) == 1, "nothing is left of the old one"
+    os.write(terminal.main, b"q")
+    out = terminal.rest(process)
+    assert process.returncode == 130, out
+    assert terminal.screen is not None
+    assert terminal.screen.shown == []
+
+
+def test_no_color_gives_no_codes_of_colours(
+    trueload: Trueload, server: Server, terminal: Terminal
+) -> None:
+    terminal.resize(100, 30)
+    flags = ("-d", "60s", "--warmup", "0", "-c", "2")
+    process = terminal.start(
+        trueload, "http", server.url, *flags, env={**OWN_SIZE, "NO_COLOR": "1"}
+    )
+    terminal.until_shown(is_drawn)
+    os.write(terminal.main, b"q")
+    terminal.rest(process)
+    assert terminal.screen is not None
+    assert terminal.screen.styles <= {"0", "1", "2"}
+
+
+def test_a_search_shows_what_it_tries_and_what_has_kept_to_the_limit(
+    trueload: Trueload, server: Server, terminal: Terminal
+) -> None:
+    terminal.resize(100, 40)
+    search = ("--limit", "p99<1s", "--rate", "50", "-c", "2", "-d", "600ms", "--warmup", "0")
+    process = terminal.start(trueload, "http", server.url, *search, env=OWN_SIZE)
+    rows = terminal.until_line(r"limit p99<1s .*kept 50 requests/s")
+    assert any("step 2, bracket: 100 requests/s" in row for row in rows)
+    assert any(re.match(r"bracket +50 requests/s", row) for row in rows), "the step before stays"
+    os.write(terminal.main, b"q")
+    out = terminal.rest(process)
+    assert process.returncode == 130
+    assert "stopped by you before a load was confirmed; the largest that kept p99<1s" in out
     shown = trueload.run("runs", "show", "last").out
     assert "stopped before a load was confirmed" in shown
 
@@ -117,20 +212,25 @@ def test_a_client_at_work_is_followed_by_what_its_server_sees(
 ) -> None:
     add_client(world, "gives-up")
     command = clients_command(world, "-d", "30s", "--repeat", "2")
-    env = {**world.env, "COLUMNS": "100"}
+    terminal.resize(100, 40)
+    env = {**world.env, **OWN_SIZE}
     process = terminal.start(world.trueload, *command, env=env, cwd=world.folder)
-    for word in (b"window ", b"answers/s", b" s left", b"timeout.total", b"open of 2,"):
-        terminal.until(word)
+    for pattern in (
+        r"╭─ python/gives-up, 1 pool of 2, 4 at once, r1 ──",
+        r"│ trial +░+ +1 of 2",
+        r"│ window +[█▏▎▍▌▋▊▉░]+ +[\d,]+ of [\d,]+, about \d+ s left",
+        r"throughput +\d+ answers/s",
+        r"timeout\.total +\d+",
+        r"connections +\d open of 2",
+        r"client CPU .* \d\.\d\d CPUs .*server CPU .* \d\.\d\d CPUs",
+        r" q stops and saves ─╯",
+    ):
+        terminal.until_line(pattern)
     os.write(terminal.main, b"q")
     process.wait(timeout=60)
     out = terminal.rest(process)
     shown = terminal.seen.decode(errors="replace")
     assert process.returncode == 130, (out, shown)
-    assert "[1/2] python/gives-up, 1 pool of 2, 4 at once, r1" in shown
-    assert re.search(r"window +[█░]+ [\d,]+ of [\d,]+, about \d+ s left", shown)
-    assert re.search(r"throughput .* [\d.,]+ answers/s", shown)
-    assert re.search(r"failures +timeout\.total \d+", shown)
-    assert "q stops and saves" in shown
     assert "interrupted; go on with" in shown
     world.wait_until_nothing_is_left()
 

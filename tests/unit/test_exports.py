@@ -15,6 +15,7 @@ from trueload.metrics import otlp
 from trueload.metrics.exports import KEPT, Exports, exporting
 from trueload.metrics.families import make_families
 from trueload.metrics.outlets import NOTHING_WANTED, Tell, Wanted
+from trueload.report.heading import Heading
 from trueload.report.live import NO_LABELS, unwatched
 from trueload.request.values import Request
 from trueload.trial.spec import OnProgress, Progress, TrialSpec
@@ -66,13 +67,13 @@ def test_the_live_view_is_told_the_same_and_with_the_same_labels() -> None:
 
     @contextmanager
     def view(
-        spec: TrialSpec, title: str, labels: Mapping[str, str] = NO_LABELS
+        spec: TrialSpec, heading: Heading, labels: Mapping[str, str] = NO_LABELS
     ) -> Iterator[OnProgress]:
-        asked.append((title, labels))
+        asked.append((heading.title, labels))
         yield shown.append
 
     exports = observed()
-    with exports.beside(view)(SPEC, "a title", {"trial": "7"}) as on_progress:
+    with exports.beside(view)(SPEC, Heading("a title"), {"trial": "7"}) as on_progress:
         assert on_progress is not None
         on_progress(END)
     assert asked == [("a title", {"trial": "7"})]
@@ -85,7 +86,7 @@ def test_the_live_view_is_told_the_same_and_with_the_same_labels() -> None:
 def test_the_last_trials_that_are_over_are_kept_and_no_more() -> None:
     exports = observed()
     for number in range(1, KEPT + 6):
-        with exports.beside(unwatched)(SPEC, "", {"trial": str(number)}) as on_progress:
+        with exports.beside(unwatched)(SPEC, Heading(""), {"trial": str(number)}) as on_progress:
             assert on_progress is not None
             on_progress(END)
         exports.measured({"trial": f"client {number}"}, good_client_record())
@@ -95,7 +96,7 @@ def test_the_last_trials_that_are_over_are_kept_and_no_more() -> None:
 
 def test_a_trial_that_ends_by_a_mistake_is_over() -> None:
     exports = observed()
-    with pytest.raises(RuntimeError), exports.beside(unwatched)(SPEC, "", {"trial": "1"}):
+    with pytest.raises(RuntimeError), exports.beside(unwatched)(SPEC, Heading(""), {"trial": "1"}):
         raise RuntimeError
     assert [tally.is_over for tally in exports.tallies()] == [True]
 
@@ -113,7 +114,7 @@ def test_a_client_is_told_of_at_its_end() -> None:
 
 def test_the_same_object_is_given_until_something_is_new() -> None:
     exports = observed()
-    with exports.beside(unwatched)(SPEC, "", {"trial": "1"}) as on_progress:
+    with exports.beside(unwatched)(SPEC, Heading(""), {"trial": "1"}) as on_progress:
         assert on_progress is not None
         before = exports.tallies()
         assert exports.tallies() is before
@@ -127,7 +128,7 @@ def test_threads_of_ways_out_keep_off_the_cpus_that_the_front_keeps_off() -> Non
     some = {min(allowed)}
     os.sched_setaffinity(0, some)
     try:
-        with observed(outlet).beside(unwatched)(SPEC, "", {"trial": "1"}):
+        with observed(outlet).beside(unwatched)(SPEC, Heading(""), {"trial": "1"}):
             status = Path(f"/proc/self/task/{outlet.thread.native_id}/status").read_text()
     finally:
         os.sched_setaffinity(0, allowed)

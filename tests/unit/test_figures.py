@@ -30,11 +30,14 @@ from trueload.record.thresholds import LIMIT, RATIO, crossed, parse_condition
 from trueload.record.turn import Letter, Turn
 from trueload.report.ab import Paired, crossed_sentence
 from trueload.report.apachebench import percentile_lines
+from trueload.report.course import Course
 from trueload.report.export import export
+from trueload.report.heading import Heading
 from trueload.report.hosts import host_line
 from trueload.report.html.curves import percentile_points, second_points
-from trueload.report.panel import Course, panel_lines
+from trueload.report.panel import load_rows
 from trueload.report.result import latency_text, result_lines, service_text
+from trueload.report.rows import Size, row_text
 from trueload.report.targets import target_lines
 from trueload.report.times import figure_text
 from trueload.request.values import Request
@@ -197,13 +200,13 @@ def _panel() -> tuple[str, ...]:
             bytes_out=0,
             busiest_ns=0,
         )
-        course.add(tick, is_open=True)
+        course.hear(Progress("window", at_s * 10**9, tick), is_open=True)
     spec = TrialSpec(url="http://h/", addresses=("h:1",), request=Request(host="h"))
-    lines = panel_lines(spec, Progress("window", 10**9, tick), course)
-    return tuple(
-        re.split(r"\s{2,}", next(line for line in lines if f"latency {name}" in line))[-1]
-        for name in ("p50", "p99")
-    )
+    progress = Progress("window", 2 * 10**9, tick)
+    rows = load_rows(spec, progress, course, Heading(""), Size(40, 40))
+    found = [re.split(r"\s{2,}", row_text(row)) for row in rows]
+    cells = {cells[0]: cells[1] for cells in reversed(found) if len(cells) > 1}
+    return cells["p50"], cells["p99"]
 
 
 def _metrics() -> tuple[str, ...]:

@@ -36,6 +36,7 @@ from trueload.record.thresholds import RATIO, Condition, parse_condition
 from trueload.record.turn import Turn
 from trueload.report.ab import Paired
 from trueload.report.compare import Format
+from trueload.report.heading import Heading
 from trueload.report.live import Watch, unwatched
 from trueload.request.make import read_body
 from trueload.request.redact import redact_url
@@ -219,10 +220,11 @@ def _measure(
     taken: list[tuple[Turn, Record]] = []
     for turn in turns(job.pairs, job.seed):
         side = sides[turn.letter]
-        title = f"pair {turn.pair}/{job.pairs}  {turn.letter.upper()}"
+        title = f"pair {turn.pair} of {job.pairs}, {turn.letter.upper()}: {side.name}"
+        heading = Heading(title, len(taken) + 1, 2 * job.pairs)
         labels = {"subject": side.name, "side": turn.letter, "pair": str(turn.pair)}
         shown = {"trial": str(len(taken) + 1), **labels}
-        record = side.measure(turn.pair, title, interrupt, shown)
+        record = side.measure(turn.pair, heading, interrupt, shown)
         if record is None:
             break
         saved.add(record, key=f"pair {turn.pair} {turn.letter.upper()}", labels=labels)

@@ -17,6 +17,7 @@ from trueload.interrupt import Interrupt
 from trueload.places.open import open_places
 from trueload.record.schema import Record
 from trueload.record.thresholds import Crossed, crossed
+from trueload.report.heading import Heading
 from trueload.report.live import Watch, unwatched
 from trueload.trial.run import run_trial
 from trueload.trial.server_files import files_note
@@ -48,9 +49,9 @@ def measure_job(
             tell(note)
         records = []
         for number in range(1, job.repeat + 1):
-            title = f"trueload {job.kind}" + (f"  {number}/{job.repeat}" if job.repeat > 1 else "")
+            heading = Heading(f"trueload {job.kind} {spec.url}", number, job.repeat)
             one = repetition(spec, number)
-            with watch(one, title, {"trial": str(number)}) as on_progress:
+            with watch(one, heading, {"trial": str(number)}) as on_progress:
                 record = run_trial(one, on_progress=on_progress, interrupt=interrupt)
             saved.add(record)
             records.append(record)

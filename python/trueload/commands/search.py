@@ -21,6 +21,7 @@ from trueload.places.open import open_places
 from trueload.protocol.load_options import LoadOptions
 from trueload.record.schema import Record
 from trueload.record.thresholds import LIMIT, Crossed, crossed, parse_condition
+from trueload.report.heading import search_heading
 from trueload.report.live import Watch, unwatched
 from trueload.search.crowd import Crowd
 from trueload.search.decide import Try
@@ -110,8 +111,8 @@ def measure_search(
         saved = stack.enter_context(
             Saved.begin(stack, "search", job.spec.url, save=job.save, plan=stored, words=job.words)
         )
-        measure = _measure(plan, spec, interrupt, stack, watch)
         taken: list[Taken] = []
+        measure = _measure(plan, spec, interrupt, stack, watch, taken)
         for each in search(plan, measure, lambda: interrupt.requested):
             found = labels(each)
             saved.add(each.record, key=f"{found['stage']} {found['load']}", labels=found)
@@ -128,8 +129,10 @@ def _measure(
     interrupt: Interrupt,
     stack: contextlib.ExitStack,
     watch: Watch,
+    taken: Sequence[Taken],
 ) -> Callable[[Try, int], Record]:
-    """What measures a step: a trial of its own, or, of a broadcast, the clients that are there."""
+    """What measures a step: a trial of its own, or, of a broadcast, the clients that are there.
+    ``taken`` grows by each."""
     steps = itertools.count(1)
 
     def labels_of(following: Try) -> dict[str, str]:
@@ -141,8 +144,8 @@ def _measure(
 
         def measure_crowd(following: Try, messages: int) -> Record:
             one = spec_at(plan, spec, following, messages)
-            title = f"{following.stage} {following.load:g} clients"
-            with watch(one, title, labels_of(following)) as on_progress:
+            heading = search_heading(plan, taken, following)
+            with watch(one, heading, labels_of(following)) as on_progress:
                 return crowd.measure(one, on_progress)
 
         return measure_crowd
@@ -151,8 +154,8 @@ def _measure(
 
     def measure(following: Try, ns: int) -> Record:
         one = spec_at(plan, repetition(spec, next(numbers)), following, ns)
-        title = f"{following.stage} {following.load:g}"
-        with watch(one, title, labels_of(following)) as on_progress:
+        heading = search_heading(plan, taken, following)
+        with watch(one, heading, labels_of(following)) as on_progress:
             try:
                 return run_trial(one, on_progress=on_progress, interrupt=interrupt)
             except ShortageError as short:

@@ -17,6 +17,7 @@ from trueload.engines.engine import EngineError
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt, Until
 from trueload.record.schema import Record
+from trueload.report.heading import Heading
 from trueload.report.live import Watch
 from trueload.request.values import Request
 from trueload.runner import needs
@@ -48,7 +49,7 @@ class Side(Protocol):
     def name(self) -> str: ...
 
     def measure(
-        self, pair: int, title: str, interrupt: Interrupt, labels: Mapping[str, str]
+        self, pair: int, heading: Heading, interrupt: Interrupt, labels: Mapping[str, str]
     ) -> Record | None:
         """Its trial of a pair; None if the user wanted the end before anything was measured. Raises
         ``UserError`` when the subject cannot be measured."""
@@ -67,10 +68,10 @@ class UrlSide:
         return self.spec.url
 
     def measure(
-        self, pair: int, title: str, interrupt: Interrupt, labels: Mapping[str, str]
+        self, pair: int, heading: Heading, interrupt: Interrupt, labels: Mapping[str, str]
     ) -> Record:
         spec = repetition(self.spec, pair)
-        with self.watch(spec, title, labels) as on_progress:
+        with self.watch(spec, heading, labels) as on_progress:
             return run_trial(spec, on_progress=on_progress, interrupt=interrupt)
 
 
@@ -91,7 +92,7 @@ class SubjectSide:
         return self.subject.name
 
     def measure(
-        self, pair: int, title: str, interrupt: Interrupt, labels: Mapping[str, str]
+        self, pair: int, heading: Heading, interrupt: Interrupt, labels: Mapping[str, str]
     ) -> Record | None:
         spec = repetition(self.spec, pair)
 
@@ -106,7 +107,7 @@ class SubjectSide:
                 server=found.server,
                 server_place=self.opened.server_place,
             )
-            with self.watch(one, title, labels) as on_progress:
+            with self.watch(one, heading, labels) as on_progress:
                 until = Until(interrupt, ended)
                 return run_trial(one, on_progress=on_progress, interrupt=until)
 

@@ -1,7 +1,8 @@
 """How a suite goes on, on stderr: a live panel on a terminal, a line per trial that stays.
 
 How: while a trial is built and started there is a status line, then its panel; its result is a line
-of its own. In a pipe, and with ``--no-live``, there are only these lines.
+of its own, where it is invalid with the reason before the figure, which is dim. In a pipe, or with
+``--no-live``, there are only lines, in one form.
 
 Must not know: anything but what it is told.
 """
@@ -9,6 +10,7 @@ Must not know: anything but what it is told.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from typing import TextIO
 
 from trueload.metrics.exports import Exports
 from trueload.protocol.client_progress import OnClientProgress
+from trueload.report.heading import Heading
 from trueload.report.live import client_view, is_terminal, watch
 from trueload.runner.trials import Failed, Measured
 from trueload.suites.execute import Events
@@ -24,6 +27,7 @@ from trueload.text import plain
 from trueload.trial.spec import OnProgress, TrialSpec
 from trueload.units import format_rate
 
+DIM, PLAIN = "\x1b[2m", "\x1b[0m"
 CLEAR = "\r\x1b[K"  # to the start of the line, and nothing behind it
 MINUTE_S = 60
 
@@ -37,8 +41,8 @@ class Progress:
         self._labels: dict[str, str] = {}
         self._live = live and is_terminal(out)
         self._head = ""
+        self._heading = Heading("")
         self._begun: tuple[float, int] | None = None
-        self._left = ""
 
     def events(self) -> Events:
         """For the execution of a plan."""
@@ -62,9 +66,10 @@ class Progress:
         if self._begun is None:
             self._begun = (now_s, number)
         began_s, first = self._begun
-        self._left = time_left(now_s - began_s, number - first, of - number + 1)
+        left = time_left(now_s - began_s, number - first, of - number + 1)
+        self._heading = Heading(f"{where}, r{trial.repetition}", number, of, left)
         if self._live:
-            self._write(f"{self._head}: starts{self._left}", stay=False)
+            self._write(f"{self._head}: starts{left}", stay=False)
 
     @contextlib.contextmanager
     def watching(self, spec: TrialSpec) -> Iterator[OnProgress | None]:
@@ -72,7 +77,7 @@ class Progress:
         if self._live:
             self._write("", stay=False)
         seen = self._exports.beside(watch(live=self._live))
-        with seen(spec, f"{self._head}{self._left}", self._labels) as on_progress:
+        with seen(spec, self._heading, self._labels) as on_progress:
             yield on_progress
 
     @contextlib.contextmanager
@@ -82,7 +87,7 @@ class Progress:
             yield None
             return
         self._write("", stay=False)
-        with client_view(f"{self._head}{self._left}") as on_progress:
+        with client_view(self._heading) as on_progress:
             yield on_progress
 
     def ended(self, trial: Trial, outcome: Measured | Failed) -> None:
@@ -97,17 +102,37 @@ class Progress:
         shown = format_rate(rate, "requests") if rate is not None else "nothing"
         if outcome.searched is not None:
             shown = outcome.searched.labels.get("result", shown)
+        if self._live and (why := _why_invalid(outcome)):
+            reason = plain(f"{self._head}: invalid, {why}")
+            self._write(f"{reason}: {DIM}{plain(shown)}{PLAIN}", stay=True)
+            return
         verdict = "invalid" if outcome.died else outcome.record.verdict_text
         self.talk(f"{self._head}: {shown}, {verdict}")
 
     def _write(self, line: str, *, stay: bool) -> None:
         start = CLEAR if self._live else ""
         if not stay:  # a line that wraps could not be taken back
-            line = line[: max(shutil.get_terminal_size().columns - 1, 1)]
+            line = line[: max(_columns(self._out) - 1, 1)]
         # Whoever read the talk may have gone (`2>&1 | head`): no reason to end the run.
         with contextlib.suppress(OSError):
             self._out.write(f"{start}{line}" + ("\n" if stay else ""))
             self._out.flush()
+
+
+def _columns(out: TextIO) -> int:
+    """How wide a terminal is; stdout may be another one, or none."""
+    try:
+        return os.get_terminal_size(out.fileno()).columns
+    except (OSError, ValueError):
+        return shutil.get_terminal_size().columns
+
+
+def _why_invalid(outcome: Measured) -> str:
+    """The reason why nothing is to be made of a figure; empty where there is none."""
+    if outcome.died:
+        return plain(outcome.died)
+    checks = outcome.record.checks
+    return next((f"{each.name}: {each.why}" for each in checks if each.status == "fail"), "")
 
 
 def time_left(elapsed_s: float, done: int, left: int) -> str:

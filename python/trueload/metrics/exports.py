@@ -21,6 +21,7 @@ from trueload.extras import require
 from trueload.metrics.outlets import Outlet, Tell, Wanted
 from trueload.metrics.tally import Labels, Tally
 from trueload.record.schema import Record
+from trueload.report.heading import Heading
 from trueload.report.live import NO_LABELS, Watch
 from trueload.trial.spec import Interrupt, OnProgress, Progress, TrialSpec
 
@@ -59,9 +60,9 @@ class Exports:
             return watch
 
         def observing(
-            spec: TrialSpec, title: str, labels: Mapping[str, str] = NO_LABELS
+            spec: TrialSpec, heading: Heading, labels: Mapping[str, str] = NO_LABELS
         ) -> AbstractContextManager[OnProgress | None]:
-            return self._observed(spec, labels, watch(spec, title, labels))
+            return self._observed(spec, labels, watch(spec, heading, labels))
 
         return observing
 

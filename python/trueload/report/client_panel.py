@@ -1,6 +1,7 @@
-"""What the live panel says of a client at work: progress, the cell, what its server sees. Pure.
+"""The live view of a client at work: progress, the cell, what its server sees, both ends' CPUs.
+Pure.
 
-How: the server tells its totals four times a second; a point of the moving line is of the last
+How: the server tells its totals four times a second; a point of the line over time is of the last
 second or so. What failed is the client's word, and comes with the end of each order. Must not know
 terminals, keys, threads.
 """
@@ -8,72 +9,116 @@ terminals, keys, threads.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from trueload.protocol.client_progress import ClientProgress
+from trueload.protocol.cpu_time import CpuTime, cpus_of
 from trueload.protocol.plan import Served
-from trueload.report.panel import (
-    POINTS,
-    RECENT_TICKS,
-    counted_line,
-    failures_line,
-    moving_line,
-    moving_row,
-)
+from trueload.report.course import POINTS, RECENT_TICKS
+from trueload.report.heading import Heading, heading_rows
+from trueload.report.layout import Band, Part, lay_out
+from trueload.report.parts import Line, cpu_row, failure_rows, moving_rows, shortened
+from trueload.report.rows import Row, Size, Span, fit
+from trueload.report.stages import counted_rows, labelled
 from trueload.units import format_count, format_duration, format_rate
 
 
 @dataclass
 class ClientCourse:
-    """What the server told in the last second, and answers per second of the last seconds."""
+    """What the server told in the last second, both ends' CPU times, and answers per second of the
+    last seconds."""
 
     recent: deque[Served] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
     per_s: deque[float] = field(default_factory=lambda: deque(maxlen=POINTS))
+    client: deque[CpuTime] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
+    server: deque[CpuTime] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
 
-    def add(self, served: Served) -> None:
-        """One more."""
+    def hear(self, progress: ClientProgress) -> None:
+        """One more progress."""
+        served = progress.served
         self.recent.append(served)
         first = self.recent[0]
         if served.at_ns > first.at_ns:
             made = served.responses - first.responses
             self.per_s.append(made * 1e9 / (served.at_ns - first.at_ns))
+        _keep(self.client, progress.client_cpu)
+        _keep(self.server, progress.server_cpu)
 
 
-def client_lines(progress: ClientProgress, course: ClientCourse) -> list[str]:
-    """All lines of the panel."""
-    return list(_lines(progress, course))
-
-
-def _lines(progress: ClientProgress, course: ClientCourse) -> Iterator[str]:
-    setup, served = progress.setup, progress.served
-    if progress.requests is None:
-        yield f"{progress.stage:<12} {format_duration(progress.elapsed_ns)}"
+def _keep(times: deque[CpuTime], found: CpuTime | None) -> None:
+    """The processes of the order before are not those of this one."""
+    if found is None:
+        times.clear()
     else:
-        yield counted_line(
-            progress.stage, progress.answered, progress.requests, progress.elapsed_ns
+        times.append(found)
+
+
+def client_rows(
+    progress: ClientProgress, course: ClientCourse, heading: Heading, size: Size
+) -> list[Row]:
+    """All rows of the view, each as wide as asked for, and no more than there is height for."""
+    rows = [*heading_rows(heading, size.width), *_stage_rows(progress, size.width)]
+    rows = [fit(row, size.width) for row in rows]
+    left = Size(size.width, size.height - len(rows))
+    return [*rows, *lay_out(_bands(progress, course), left)][: size.height]
+
+
+def _stage_rows(progress: ClientProgress, width: int) -> list[Row]:
+    stage, done, of = progress.stage, progress.answered, progress.requests
+    if of is None:
+        return [labelled(stage, Span(format_duration(progress.elapsed_ns)))]
+    return counted_rows(stage, done, of, progress.elapsed_ns, width)
+
+
+def _bands(progress: ClientProgress, course: ClientCourse) -> list[Band]:
+    client = list(_client_rows(progress, course))
+    server = list(_server_rows(progress, course))
+    bands: list[Band] = [
+        (
+            Part("client", partial(_gauged, client, "client", course.client), 0, len(client) + 1),
+            Part("server", partial(_gauged, server, "server", course.server), 1, len(server) + 1),
         )
-    pools = f"{setup.pools} pool{'' if setup.pools == 1 else 's'}"
-    yield (
-        f"{'cell':<12} {pools} of {format_count(setup.pool_size)},"
-        f" {format_count(setup.concurrency)} at once"
-    )
+    ]
     if course.per_s:
-        rate = format_rate(course.per_s[-1], "answers")
-        yield moving_row("throughput", moving_line(course.per_s), rate)
-    yield (
-        f"{'server':<12} {format_count(served.responses)} answered,"
-        f" {format_count(served.waiting)} not due yet"
-    )
+        per_s = list(course.per_s)
+        line = Line("rate", per_s, format_rate(per_s[-1]), format_rate, "rate")
+        bands.append((Part("last seconds", partial(moving_rows, [line]), 3, 1, 5),))
     if progress.failed:
-        yield failures_line(progress.failed)
-    if served.aborted or served.malformed:
-        yield (
-            f"{'server saw':<12} {format_count(served.aborted)} ended before the answer,"
-            f" {format_count(served.malformed)} malformed"
-        )
+        failed = failure_rows(progress.failed)
+        least = min(len(failed), 4)
+        rows = partial(shortened, failed)
+        bands.append((Part("failures of orders before", rows, 2, least, len(failed)),))
+    return bands
+
+
+def _gauged(rows: Sequence[Row], label: str, times: Sequence[CpuTime], size: Size) -> list[Row]:
+    """The rows, and how many CPUs that end uses."""
+    return [*rows, cpu_row(f"{label} CPU", cpus_of(times), size.width)]
+
+
+def _client_rows(progress: ClientProgress, course: ClientCourse) -> Iterator[Row]:
+    setup = progress.setup
+    if course.per_s:
+        yield labelled("throughput", Span(format_rate(course.per_s[-1], "answers"), "rate"))
+    pools = f"{setup.pools} pool{'' if setup.pools == 1 else 's'}"
+    yield labelled("pools", Span(f"{pools} of {format_count(setup.pool_size)}"))
+    yield labelled("requests", Span(f"{format_count(setup.concurrency)} at once"))
+
+
+def _server_rows(progress: ClientProgress, course: ClientCourse) -> Iterator[Row]:
+    setup, served = progress.setup, progress.served
+    counted = f"{format_count(served.responses)}, {format_count(served.waiting)} not due yet"
+    yield labelled("answered", Span(counted))
     room = setup.pools * setup.pool_size
-    yield (
-        f"{'connections':<12} {format_count(served.open)} open of {format_count(room)},"
-        f" {format_count(served.open_peak)} at most, {format_count(served.accepted)} opened"
-    )
+    yield labelled("connections", Span(f"{format_count(served.open)} open of {format_count(room)}"))
+    opened = f"{format_count(served.open_peak)} at most, {format_count(served.accepted)} opened"
+    yield labelled("", Span(opened))
+    if served.aborted or served.malformed:
+        yield labelled(
+            "aborted",
+            Span(
+                f"{format_count(served.aborted)}, malformed {format_count(served.malformed)}", "bad"
+            ),
+        )

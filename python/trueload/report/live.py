@@ -1,9 +1,8 @@
-"""The live panel on a terminal while a trial runs, and its key: ``q`` stops and saves.
+"""The live view on a terminal while a trial runs, and its key: ``q`` stops and saves.
 
-How: ``rich`` draws what panel.py and client_panel.py say; it is imported only when there is a
-terminal; in a pipe told.py has a line from time to time. The key is read only where the terminal is
-ours alone: both ends of it, and in the foreground. Must not decide anything, and a panel that
-cannot be drawn must not disturb a measurement.
+How: draw.py draws what panel.py and client_panel.py say; ``rich`` is imported only when there is a
+terminal, and in a pipe told.py has a line from time to time. The key is read only where the
+terminal is ours alone: both ends of it, and in the foreground. Must not decide anything.
 """
 
 from __future__ import annotations
@@ -13,20 +12,18 @@ import select
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import Protocol, TextIO
 
 from trueload.protocol.client_progress import ClientProgress, OnClientProgress
-from trueload.report.client_panel import ClientCourse, client_lines
-from trueload.report.panel import Course, panel_lines
+from trueload.report.client_panel import ClientCourse, client_rows
+from trueload.report.course import Course
+from trueload.report.heading import Heading
+from trueload.report.panel import load_rows
 from trueload.report.told import telling
 from trueload.text import plain
 from trueload.trial.spec import OnProgress, Progress, TrialSpec
-
-if TYPE_CHECKING:
-    from rich.live import Live
 
 STOP_KEYS = b"qQ"
 
@@ -43,16 +40,16 @@ NO_LABELS: Mapping[str, str] = {}
 
 
 class Watch(Protocol):
-    """What is told how a trial goes on, under a title for people; ``labels`` tell it from the
+    """What is told how a trial goes on, under a heading for people; ``labels`` tell it from the
     other trials of its run."""
 
     def __call__(
-        self, spec: TrialSpec, title: str, labels: Mapping[str, str] = NO_LABELS
+        self, spec: TrialSpec, heading: Heading, labels: Mapping[str, str] = NO_LABELS
     ) -> AbstractContextManager[OnProgress | None]: ...
 
 
 def unwatched(
-    spec: TrialSpec, title: str, labels: Mapping[str, str] = NO_LABELS
+    spec: TrialSpec, heading: Heading, labels: Mapping[str, str] = NO_LABELS
 ) -> AbstractContextManager[OnProgress | None]:
     """Nobody watches."""
     return nullcontext(None)
@@ -60,21 +57,22 @@ def unwatched(
 
 @contextmanager
 def live_view(
-    spec: TrialSpec, title: str, labels: Mapping[str, str] = NO_LABELS
+    spec: TrialSpec, heading: Heading, labels: Mapping[str, str] = NO_LABELS
 ) -> Iterator[OnProgress | None]:
-    """A panel on stderr if that is a terminal, else a line of a long trial from time to time."""
+    """A view on stderr if that is a terminal, else a line of a long trial from time to time."""
     if not is_terminal(sys.stderr):
-        yield telling(spec, title, time.monotonic, _tell)
+        yield telling(spec, heading.title, time.monotonic, _tell)
         return
+    from trueload.report.draw import LiveView
+
     course = Course()
-    with LivePanel(title) as panel:
+    with LiveView(heading.title, time.monotonic, alone=heading.is_alone) as view:
 
         def show(progress: Progress) -> None:
             if progress.record is not None:
                 return  # of the end there is a result
-            is_open = spec.load.is_open
-            course.add(progress.tick, is_open=is_open, hosts=progress.hosts)
-            panel.draw(panel_lines(spec, progress, course))
+            course.hear(progress, is_open=spec.load.is_open)
+            view.draw(lambda size: load_rows(spec, progress, course, heading, size))
 
         yield show
 
@@ -91,68 +89,21 @@ def watch(*, live: bool) -> Watch:
 
 
 @contextmanager
-def client_view(title: str) -> Iterator[OnClientProgress | None]:
-    """The panel of a client at work on stderr if that is a terminal, else nothing."""
+def client_view(heading: Heading) -> Iterator[OnClientProgress | None]:
+    """The view of a client at work on stderr if that is a terminal, else nothing."""
     if not is_terminal(sys.stderr):
         yield None
         return
+    from trueload.report.draw import LiveView
+
     course = ClientCourse()
-    with LivePanel(title) as panel:
+    with LiveView(heading.title, time.monotonic, alone=heading.is_alone) as view:
 
         def show(progress: ClientProgress) -> None:
-            course.add(progress.served)
-            panel.draw(client_lines(progress, course))
+            course.hear(progress)
+            view.draw(lambda size: client_rows(progress, course, heading, size))
 
         yield show
-
-
-class LivePanel:
-    """A frame with a title around lines that change."""
-
-    def __init__(self, title: str) -> None:
-        self._title = plain(title)
-        self._live: Live | None = None
-
-    def __enter__(self) -> LivePanel:
-        from rich.console import Console
-        from rich.live import Live
-
-        console = Console(stderr=True)
-        self._live = Live(console=console, transient=True, auto_refresh=False)
-        self._live.__enter__()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            # The terminal may have gone; what was measured is what counts.
-            with suppress(OSError):
-                self._live.__exit__(kind, error, trace)
-
-    def draw(self, lines: Sequence[str]) -> None:
-        """Draw one state."""
-        if self._live is not None:
-            try:
-                self._live.update(self._panel(lines), refresh=True)
-            except OSError:
-                self._live = None
-
-    def _panel(self, lines: Sequence[str]) -> Any:
-        from rich.panel import Panel
-        from rich.text import Text
-
-        return Panel(
-            Text("\n".join(lines)),
-            title=Text(self._title),
-            title_align="left",
-            subtitle=Text("q stops and saves"),
-            subtitle_align="right",
-            expand=False,
-        )
 
 
 @contextmanager

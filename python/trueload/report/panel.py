@@ -1,214 +1,250 @@
-"""What the live panel says: progress, moving lines, failures, the generator's own load. Pure.
+"""What the live view of a load shows: figures now and so far, percentiles, a histogram, lines over
+time, failures by class, both ends' CPUs. Pure.
 
-How: ticks come four times a second; a point of a moving line is of the last second or so. The
-newest point is at the right, and the highest of those shown fills its place.
+How: each part is rows for a width and a height; layout.py puts them where there is room. Where the
+result would be invalid, the reason comes first and everything else is dim.
 
 Must not know: terminals, keys, threads.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
-from trueload.protocol.plan import Duration, Tick
+from trueload.protocol.plan import Open, Stage, Tick
 from trueload.record import figures
-from trueload.report.times import quantile_text
-from trueload.stats import Quantile
+from trueload.report.course import (
+    Course,
+    Point,
+    busy_of,
+    per_s_of,
+    recent_service,
+    seconds_of,
+)
+from trueload.report.doubts import doubts
+from trueload.report.heading import Heading, heading_rows
+from trueload.report.layout import Band, Part, lay_out
+from trueload.report.parts import (
+    Line,
+    busy_row,
+    cpu_row,
+    failure_rows,
+    histogram_rows,
+    moving_rows,
+    shortened,
+)
+from trueload.report.rows import Row, Size, Span, Tone, cut, fit
+from trueload.report.stages import labelled, stage_rows
+from trueload.request.exchange import WsBroadcast
+from trueload.stats import Distribution, Quantile
 from trueload.text import plain
-from trueload.trial.spec import HostTick, Progress, TrialSpec
-from trueload.units import format_count, format_duration, format_rate, format_span
+from trueload.trial.spec import Progress, TrialSpec
+from trueload.units import (
+    format_bound,
+    format_count,
+    format_duration,
+    format_rate,
+    format_size,
+)
 
-RECENT_TICKS = 5  # about a second
-BAR_WIDTH = 28
-POINTS = 32  # eight seconds
 HOSTS_SHOWN = 8
-HEIGHTS = "▁▂▃▄▅▆▇█"
+VALUE = 14  # columns of a time: `> 1,000 ms`, `too few`
+NAMES = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9", "max": "max"}
+TONES: dict[str, Tone] = {"p50": "middle", "p90": "middle", "p99": "tail", "p999": "tail"}
 
 
-@dataclass(frozen=True)
-class Point:
-    """Of the last second: answers per second, and times in ns, None where nothing came back."""
-
-    per_s: float
-    p50: Quantile | None
-    p99: Quantile | None
-
-
-@dataclass
-class Course:
-    """The ticks of the last second, and the points of the last seconds, of one stage."""
-
-    recent: deque[Tick] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
-    points: deque[Point] = field(default_factory=lambda: deque(maxlen=POINTS))
-    hosts: dict[str, deque[Tick]] = field(default_factory=dict)
-
-    def add(self, tick: Tick | None, *, is_open: bool, hosts: Sequence[HostTick] = ()) -> None:
-        """One more, with what each of several hosts said last; None begins anew."""
-        if tick is None:
-            self.recent.clear()
-            self.points.clear()
-            self.hosts.clear()
-            return
-        for host in hosts:
-            of_host = self.hosts.setdefault(host.place, deque(maxlen=RECENT_TICKS))
-            if not of_host or of_host[-1].at_ns < host.tick.at_ns:
-                of_host.append(host.tick)
-        self.recent.append(tick)
-        if len(self.recent) >= 2:
-            self.points.append(_point(self.recent, is_open=is_open))
+def load_rows(
+    spec: TrialSpec, progress: Progress, course: Course, heading: Heading, size: Size
+) -> list[Row]:
+    """All rows of the view, each as wide as asked for, and no more than there is height for."""
+    why = [row for doubt in doubts(course) for row in _doubt_rows(doubt, size.width)]
+    rows = list(why)
+    rows += heading_rows(heading, size.width)
+    rows += [fit(row, size.width) for row in stage_rows(progress, size.width)]
+    if course.recent:
+        left = Size(size.width, size.height - len(rows))
+        rows += lay_out(_bands(spec, progress, course), left)
+    rows = rows[: size.height]
+    return [*rows[: len(why)], *map(dimmed, rows[len(why) :])] if why else rows
 
 
-def panel_lines(spec: TrialSpec, progress: Progress, course: Course) -> list[str]:
-    """All lines of the panel."""
-    lines = [_progress_line(spec, progress)]
-    if not course.recent:
-        return lines
-    first, last = course.recent[0], course.recent[-1]
-    seconds = (last.at_ns - first.at_ns) / 1e9
+def _doubt_rows(why: str, width: int) -> list[Row]:
+    """The reason, whole: in as many rows as it takes."""
+    words = textwrap.wrap(f"invalid so far: {plain(why)}", max(width, 1))
+    return [fit((Span(line, "bad"),), width) for line in words]
+
+
+def dimmed(row: Row) -> Row:
+    """The same without any colour but that of failures."""
+    return tuple(span if span.tone == "bad" else Span(span.text, "label") for span in row)
+
+
+def _bands(spec: TrialSpec, progress: Progress, course: Course) -> list[Band]:
+    is_open = spec.load.is_open
+    counts = course.recent[-1].counts
+    figured = list(_figure_rows(spec, progress, course))
+    bands: list[Band] = [
+        (
+            Part("load", partial(_gauged, figured, course), 0, len(figured) + 2),
+            Part(_timed(spec), partial(_latency_rows, course, is_open), 1, 1 + len(NAMES)),
+        )
+    ]
     if course.points:
-        lines += _moving_lines(spec, list(course.points))
-    if spec.load.is_open:
-        lines += _open_lines(course.recent, seconds)
+        over_time = partial(moving_rows, _lines(course.points))
+        bands.append((Part("last seconds", over_time, 3, 3, 9, 3),))
+    histogram = Part("distribution", partial(histogram_rows, course.so_far.known), 4, 4, 16)
+    answers = len(counts.failed) + len(counts.statuses)
+    if answers:
+        rank = 2 if counts.failed else 5
+        least = min(answers, 4)
+        part = Part("answers", partial(_answer_rows, counts.failed, counts.statuses), rank, least)
+        bands.append((histogram, part))
+    else:
+        bands.append((histogram,))
+    if course.hosts:
+        least = min(len(course.hosts), HOSTS_SHOWN)
+        bands.append((Part("hosts", partial(_host_rows, course.hosts), 2, least, least + 1),))
+    return bands
+
+
+def _timed(spec: TrialSpec) -> str:
+    """What the times are: of a broadcast, when its sender had the message back."""
+    if isinstance(spec.exchange, WsBroadcast):
+        return "receipt by the sender"
+    return "response time" if spec.load.is_open else "latency"
+
+
+def _figure_rows(spec: TrialSpec, progress: Progress, course: Course) -> Iterable[Row]:
+    """Figures of the last second, and of the stage so far."""
+    first, last = course.recent[0], course.recent[-1]
+    seconds, elapsed_s = seconds_of(course.recent), course.elapsed_ns / 1e9
+    now = per_s_of(course.recent)
+    yield labelled("throughput", Span("-" if now is None else format_rate(now, "requests"), "rate"))
+    mean = last.counts.ok / elapsed_s if elapsed_s > 0 else 0.0
+    yield labelled("on average", Span(format_rate(mean, "requests")))
+    if isinstance(spec.load.pacing, Open):
+        asked = format_rate(rate_at(spec.load.pacing.stages, course.elapsed_ns))
+        sent = _per_s(last.counts.issued - first.counts.issued, seconds, format_rate)
+        yield labelled("asked for", Span(f"{asked}, sent {sent}"))
+    if isinstance(spec.exchange, WsBroadcast):
+        due = "-" if now is None else f"{format_rate(now * last.open)} due"
+        yield labelled("deliveries", Span(due))
     failed = figures.failed(last.counts)
-    lines.append(f"requests     {format_count(last.counts.ok)} ok, {format_count(failed)} failed")
-    if failed:
-        lines.append(failures_line(last.counts.failed))
-    lines.append(f"connections  {last.open} open of {spec.load.connections}")
-    if seconds > 0:
-        lines.append(f"generator    busiest thread {_busy(course.recent):.0%}")
-    return lines + _host_lines(course.hosts)
+    tone: Tone = "bad" if failed else "text"
+    good = Span(f"{format_count(last.counts.ok)} ok, ")
+    yield labelled("requests", good, Span(f"{format_count(failed)} failed", tone))
+    inward = _per_s(last.bytes_in - first.bytes_in, seconds, _size_rate)
+    outward = _per_s(last.bytes_out - first.bytes_out, seconds, _size_rate)
+    yield labelled("in, out", Span(f"{inward}, {outward}"))
+    phase = progress.phase
+    asked_of = None if phase is None else phase.connections
+    most = format_count(spec.load.most if asked_of is None else asked_of)
+    yield labelled("connections", Span(f"{format_count(last.open)} open of {most}"))
 
 
-def _host_lines(hosts: Mapping[str, Sequence[Tick]]) -> list[str]:
-    """A line for each host; of very many those that do least, where trouble would be."""
-    found = sorted((_per_s(ticks), place, ticks) for place, ticks in hosts.items() if ticks)
-    if len(found) <= HOSTS_SHOWN:
-        found.sort(key=lambda each: list(hosts).index(each[1]))
-    lines = []
-    for per_s, place, ticks in found[:HOSTS_SHOWN]:
-        last = ticks[-1]
-        failed = sum(last.counts.failed.values())
-        lines.append(
-            f"  {plain(place)[:22]:<22} {format_rate(per_s, 'requests'):>20}"
-            f"  {last.open} open, {format_count(failed)} failed, {_busy(ticks):.0%} busy"
-        )
-    if len(found) > HOSTS_SHOWN:
-        lines.append(f"  and {len(found) - HOSTS_SHOWN} hosts that do more")
-    return lines
+def _per_s(made: int, seconds: float, shown: Callable[[float], str]) -> str:
+    """A rate in words; a dash before there are two ticks."""
+    return shown(made / seconds) if seconds > 0 else "-"
 
 
-def _per_s(ticks: Sequence[Tick]) -> float:
-    ns = ticks[-1].at_ns - ticks[0].at_ns
-    return (ticks[-1].counts.ok - ticks[0].counts.ok) / ns * 1e9 if ns > 0 else 0.0
+def _size_rate(per_s: float) -> str:
+    """``1.00 MiB/s``."""
+    return f"{format_size(per_s)}/s"
 
 
-def _busy(ticks: Sequence[Tick]) -> float:
-    ns = ticks[-1].at_ns - ticks[0].at_ns
-    share = (ticks[-1].busiest_ns - ticks[0].busiest_ns) / ns if ns > 0 else 0.0
-    return min(max(share, 0.0), 1.0)
+def rate_at(stages: Sequence[Stage], elapsed_ns: int) -> float:
+    """What an open loop asks for at a time."""
+    left = elapsed_ns
+    for stage in stages:
+        if left < stage.ns:
+            return stage.from_ + (stage.to - stage.from_) * left / stage.ns
+        left -= stage.ns
+    return stages[-1].to if stages else 0.0
 
 
-def failures_line(failed: Mapping[str, int]) -> str:
-    """How many failed, by class."""
-    classes = ", ".join(f"{name} {format_count(count)}" for name, count in sorted(failed.items()))
-    return f"{'failures':<12} {plain(classes)}"
+def _gauged(figured: Sequence[Row], course: Course, size: Size) -> list[Row]:
+    """The figures, and how busy both ends are."""
+    busy = busy_of(course.recent)
+    text = "" if busy is None else f"{busy:4.0%} busy"
+    generator = busy_row("generator", busy, text, size.width)
+    return [*figured, generator, cpu_row("server", course.server_cpus, size.width)]
 
 
-def moving_line(values: Iterable[float | None]) -> str:
-    """A character for each value, from nothing to the highest of them; a blank for None."""
-    known = list(values)
-    most = max((value for value in known if value is not None), default=0.0)
-    if most <= 0:
-        return "".join(" " if value is None else HEIGHTS[0] for value in known)
-    steps = len(HEIGHTS) - 1
-    return "".join(
-        " " if value is None else HEIGHTS[round(max(value, 0.0) / most * steps)] for value in known
-    )
+def _latency_rows(course: Course, is_open: bool, size: Size) -> list[Row]:
+    """Percentiles of the last second, and of the stage so far; of an open loop, where there is
+    room, those from the actual send, too."""
+    so_far = course.so_far.figures
+    of = so_far.largest_of
+    names = {**NAMES, "max": "max" if of is None else f"max of {format_count(of)}"}
+    label = max(map(len, names.values())) + 1
+    columns: dict[str, Distribution] = {"last second": course.last_second, "so far": so_far}
+    if is_open and size.width >= label + 3 * VALUE:
+        columns["service now"] = recent_service(course.recent)
+    wide = min(VALUE, (size.width - label) // len(columns))
+    head = "".join(f"{name:>{wide}}" for name in columns)
+    rows: list[Row] = [(Span(" " * label), Span(head, "label"))]
+    for name, shown in names.items():
+        cells = "".join(f"{time_text(each, name):>{wide}}" for each in columns.values())
+        tone = TONES.get(name, "text")
+        rows.append((Span(f"{shown:<{label}}", "label"), Span(cells, tone)))
+    return rows
 
 
-def _point(recent: Sequence[Tick], *, is_open: bool) -> Point:
-    first, last = recent[0], recent[-1]
-    seconds = (last.at_ns - first.at_ns) / 1e9
-    per_s = max(0.0, (last.counts.ok - first.counts.ok) / seconds) if seconds > 0 else 0.0
-    # What failed, or is due and not yet sent, is slower than what has come back.
-    slower = max(0, figures.failed(last.counts) - figures.failed(first.counts))
-    slower += max(0, last.counts.scheduled - last.counts.issued) if is_open else 0
-    found = figures.of_sparse([tick.latency for tick in recent], slower).figures
-    if not found.count:
-        return Point(per_s, None, None)
-    return Point(per_s, found.at("p50"), found.at("p99"))
-
-
-def _moving_lines(spec: TrialSpec, points: Sequence[Point]) -> list[str]:
-    last = points[-1]
-    label = "response" if spec.load.is_open else "latency"
-    rates = moving_line(point.per_s for point in points)
-    lines = [moving_row("throughput", rates, format_rate(last.per_s, "requests"))]
-    courses = {"p50": [point.p50 for point in points], "p99": [point.p99 for point in points]}
-    for name, found in courses.items():
-        values = moving_line(each.value if each is not None else None for each in found)
-        lines.append(moving_row(f"{label} {name}", values, _shown(found[-1])))
-    return lines
-
-
-def moving_row(label: str, line: str, value: str) -> str:
-    """A moving line with its name, and its newest value in words."""
-    return f"{label:<12} {line:>{POINTS}}  {value}"
-
-
-def _open_lines(recent: Sequence[Tick], seconds: float) -> list[str]:
-    """Of an open loop: what was asked of the generator, and the times from the actual send."""
-    lines = []
-    first, last = recent[0].counts, recent[-1].counts
-    if seconds > 0:
-        offered = (last.scheduled - first.scheduled) / seconds
-        sent = (last.issued - first.issued) / seconds
-        lines.append(
-            f"rate         offered {format_rate(offered, 'requests')}, sent {format_count(sent)}/s"
-        )
-    # What waits has no service time yet.
-    failed = max(0, figures.failed(last) - figures.failed(first))
-    served = figures.of_sparse([tick.service for tick in recent], failed).figures
-    if served.count:
-        p50, p99 = (_shown(served.at(name)) for name in ("p50", "p99"))
-        lines.append(f"{'service':<12} p50 {p50}   p99 {p99}")
-    return lines
+def time_text(found: Distribution, name: str) -> str:
+    """One figure; a dash where nothing has a time."""
+    return _shown(found.at(name)) if found.count else "-"
 
 
 def _shown(found: Quantile | None) -> str:
     if found is None:
         return "-"
-    return quantile_text(found)
+    return format_bound(found.value, above=found.above, too_few=found.too_few) or "-"
 
 
-def _progress_line(spec: TrialSpec, progress: Progress) -> str:
-    stop = {"warm-up": spec.load.warmup, "window": spec.load.stop}.get(progress.stage)
-    left = ""
-    if isinstance(stop, Duration):
-        share = min(1.0, progress.elapsed_ns / stop.ns) if stop.ns else 1.0
-        of = f"{format_duration(progress.elapsed_ns)} of {format_span(stop.ns)}"
-        left_ns = max(0, stop.ns - progress.elapsed_ns)
-        left = f", {left_ns / 1e9:.0f} s left" if progress.stage == "window" else ""
-    elif stop is not None and progress.tick is not None:
-        issued = progress.tick.counts.issued
-        return counted_line(progress.stage, issued, stop.count, progress.elapsed_ns)
-    else:
-        return f"{progress.stage:<12} {format_duration(progress.elapsed_ns)}"
-    return f"{progress.stage:<12} {_bar(share)} {of}{left}"
+def _lines(points: Sequence[Point]) -> list[Line]:
+    """Throughput, p50 and p99 over time."""
+    rates = [point.per_s for point in points]
+    lines = [Line("rate", rates, format_rate(rates[-1]), format_rate, "rate")]
+    tones: tuple[tuple[str, Tone], ...] = (("p50", "middle"), ("p99", "tail"))
+    for name, tone in tones:
+        found: list[Quantile | None] = [getattr(point, name) for point in points]
+        values = [None if each is None else each.value for each in found]
+        lines.append(Line(name, values, _shown(found[-1]), format_duration, tone))
+    return lines
 
 
-def counted_line(stage: str, done: int, of: int, elapsed_ns: int) -> str:
-    """How far a stage is that ends with a number of requests, and how long the others will take if
-    they are like those done."""
-    left = ""
-    if done:
-        left = f", about {elapsed_ns / done * max(0, of - done) / 1e9:.0f} s left"
-    share = min(1.0, done / of) if of else 1.0
-    return f"{stage:<12} {_bar(share)} {format_count(done)} of {format_count(of)}{left}"
+def _answer_rows(failed: Mapping[str, int], statuses: Mapping[str, int], size: Size) -> list[Row]:
+    """Failures by class, the most frequent first, then answers by status."""
+    rows = failure_rows(failed)
+    for code, count in sorted(statuses.items(), key=lambda each: -each[1]):
+        tone: Tone = "good" if code.startswith("2") else "warn"
+        rows.append(labelled(plain(code), Span(format_count(count), tone)))
+    return shortened(rows, size)
 
 
-def _bar(share: float) -> str:
-    filled = round(share * BAR_WIDTH)
-    return "█" * filled + "░" * (BAR_WIDTH - filled)
+def _host_rows(hosts: Mapping[str, Sequence[Tick]], size: Size) -> list[Row]:
+    """A row for each host; of very many those that do least, where trouble would be."""
+    found = sorted(
+        (per_s_of(ticks) or 0.0, place, ticks) for place, ticks in hosts.items() if ticks
+    )
+    if len(found) <= HOSTS_SHOWN:
+        found.sort(key=lambda each: list(hosts).index(each[1]))
+    name = min(max(size.width - 46, 8), 22)
+    rows = [_host_row(*each, name) for each in found[:HOSTS_SHOWN]]
+    if len(found) > HOSTS_SHOWN:
+        rows.append((Span(f"and {len(found) - HOSTS_SHOWN} hosts that do more", "label"),))
+    return shortened(rows, size)
+
+
+def _host_row(per_s: float, place: str, ticks: Sequence[Tick], name: int) -> Row:
+    last = ticks[-1]
+    failed = sum(last.counts.failed.values())
+    tone: Tone = "bad" if failed else "text"
+    return (
+        Span(f"{cut(plain(place), name):<{name}} ", "label"),
+        Span(f"{format_rate(per_s):>12}", "rate"),
+        Span(f"  {busy_of(ticks) or 0.0:.0%} busy, {last.open} open, "),
+        Span(f"{format_count(failed)} failed", tone),
+    )

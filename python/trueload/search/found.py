@@ -221,20 +221,20 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken], *, by_user: bool = False)
             return f"{stopped}; none had kept {limit} until then"
         return f"{stopped}; the largest that kept {limit} until then was {_load(plan, kept)}"
     if isinstance(done, Found):
-        text = f"{_load(plan, done.load)} is the largest load confirmed to keep {limit}"
+        text = f"{load_text(plan, done.load)} is the largest load confirmed to keep {limit}"
         if done.limited_by == "server":
-            return f"{text}; {_load(plan, done.above or 0)} did not"
+            return f"{text}; {load_text(plan, done.above or 0)} did not"
         if done.limited_by == "ceiling":
             return f"{text}: a lower bound, more was not tried"
         short = _shortage_at(taken, done.above)
         if done.limited_by == "shortage" and short is not None:
             return (
-                f"at least {_load(plan, done.load)} keep {limit}: {short.limit} ended the search,"
-                f" not the server; {short.hint}"
+                f"at least {load_text(plan, done.load)} keep {limit}: {short.limit} ended the"
+                f" search, not the server; {short.hint}"
             )
         spoiled = _blame([each for each in taken if each.next.load == done.above])
-        return f"{text}: a lower bound, because {spoiled} at {_load(plan, done.above or 0)}"
-    lowest = _load(plan, done.lowest)
+        return f"{text}: a lower bound, because {spoiled} at {load_text(plan, done.above or 0)}"
+    lowest = load_text(plan, done.lowest)
     if done.why == "lost":
         if plan.stop_on_loss:
             return f"ended at {lowest}, where deliveries were lost or doubled (--stop-on-loss)"
@@ -242,7 +242,9 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken], *, by_user: bool = False)
     if done.why == "unconfirmed":
         return f"no load was confirmed to keep {limit}; the last tried was {lowest}"
     if done.why == "gone":
-        before = "" if kept is None else f"; {_load(plan, kept)} had kept {limit}, not confirmed"
+        before = (
+            "" if kept is None else f"; {load_text(plan, kept)} had kept {limit}, not confirmed"
+        )
         if len(taken) == 1:
             why = "; ".join(each.sentence() for each in unreached(taken[0].record))
             return f"the search ended at its first step, {lowest}: {plain(why)}"
@@ -252,8 +254,8 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken], *, by_user: bool = False)
     if done.why == "generator" and kept is not None:
         spoiled = _blame([each for each in taken if each.next.stage == "confirm"])
         return (
-            f"{_load(plan, kept)} kept {limit}, a lower bound that is not confirmed: {spoiled} in"
-            " each confirming run"
+            f"{load_text(plan, kept)} kept {limit}, a lower bound that is not confirmed: {spoiled}"
+            " in each confirming run"
         )
     answered = any(each.step.answered for each in taken)
     tried = f"the lowest tried was {lowest}"
@@ -332,11 +334,12 @@ def step_line(plan: SearchPlan, taken: Taken) -> str:
     if judged.outcome == "exceeded" and all(v.threshold.holds(v.value) for v in judged.values):
         why = f": {plain(judged.why)}"
     span = format_span(taken.record.window.window_ns // 10**6 * 10**6)
-    load = _load(plan, taken.next.load)
+    load = load_text(plan, taken.next.load)
     return f"{taken.next.stage:<9}{load:>18}  {span:>7}  {shown}  {judged.outcome}{why}"
 
 
-def _load(plan: SearchPlan, load: float) -> str:
+def load_text(plan: SearchPlan, load: float) -> str:
+    """``2,000 requests/s``, ``1 client``."""
     if plan.axis == "rate":
         return f"{format_count(load)} request{'' if load == 1 else 's'}/s"
     return f"{format_count(load)} {plan.axis if load != 1 else plan.axis.removesuffix('s')}"

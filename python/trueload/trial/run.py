@@ -563,7 +563,10 @@ class Session(Closing):
                 found = self._engine.latest(tick.id)
                 hosts = tuple(HostTick(name, each) for name, each in found)
             server = None if tick is None else self._server_time()
-            self._on_progress(Progress(self._stage, elapsed_ns, tick, hosts, server=server))
+            phase = self._seen.warmup if self._stage == WARMUP else self._seen.window
+            self._on_progress(
+                Progress(self._stage, elapsed_ns, tick, hosts, server=server, phase=phase)
+            )
 
     def _server_time(self) -> CpuTime | None:
         """Of the processes that the server had when it was last looked at; None of another host."""

@@ -21,6 +21,7 @@ from trueload.protocol.plan import (
     EngineOptions,
     LoadPlan,
     Open,
+    Phase,
     Requests,
     Stage,
     Tick,
@@ -178,7 +179,8 @@ class HostTick:
 class Progress:
     """Where a trial is: a stage (one of ``PHASES``), how long it has lasted, the engine's last tick
     in it, and, of several hosts, each one's; with the last stage comes the record. ``server`` comes
-    with a tick where the server is on this machine."""
+    with a tick where the server is on this machine; ``phase`` is what the warm-up asks for, or
+    what the window does or will."""
 
     stage: str
     elapsed_ns: int
@@ -186,6 +188,7 @@ class Progress:
     hosts: tuple[HostTick, ...] = ()
     record: Record | None = None
     server: CpuTime | None = None
+    phase: Phase | None = None
 
 
 OnProgress = Callable[[Progress], None]

@@ -1,0 +1,138 @@
+"""How a load goes on: the ticks of the last second, points of the time before, and their sum. Pure.
+
+How: ticks come four times a second; a point is of the last second or so. A course is of one stage,
+and of the drain behind it. The figures of the whole stage are made once a second, and when there is
+a new maximum: they cost as much as all the rest, beside a measurement.
+
+Must not know how it is shown.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from trueload.protocol.cpu_time import CpuTime, cpus_of
+from trueload.protocol.plan import Counts, Tick
+from trueload.record import figures
+from trueload.record.figures import Sample
+from trueload.stats import Distribution, Quantile
+from trueload.trial.spec import DRAIN, HostTick, Progress
+
+RECENT_TICKS = 5  # about a second
+POINTS = 200  # as many as a wide terminal has columns: fifty seconds
+SUM_NS = 900_000_000  # between two sums: every fourth tick
+NOTHING, UNTIMED = Distribution(), Sample()
+
+
+@dataclass(frozen=True)
+class Point:
+    """Of the last second: answers per second, and times in ns, None where nothing came back."""
+
+    per_s: float
+    p50: Quantile | None
+    p99: Quantile | None
+
+
+@dataclass
+class Course:
+    """What one stage has told so far."""
+
+    stage: str = ""
+    elapsed_ns: int = 0
+    recent: deque[Tick] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
+    points: deque[Point] = field(default_factory=lambda: deque(maxlen=POINTS))
+    hosts: dict[str, deque[Tick]] = field(default_factory=dict)
+    server: deque[CpuTime] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
+    latency: dict[int, int] = field(default_factory=dict)
+    last_second: Distribution = NOTHING
+    so_far: Sample = UNTIMED
+    summed_ns: int = 0
+    greatest: int = 0
+
+    def hear(self, progress: Progress, *, is_open: bool) -> None:
+        """One more progress; a stage without a tick begins anew, unless it is a drain."""
+        tick = progress.tick
+        if progress.stage != DRAIN:
+            self.stage, self.elapsed_ns = progress.stage, progress.elapsed_ns
+        if tick is None:
+            if progress.stage != DRAIN:
+                self._begin()
+            return
+        for host in progress.hosts:
+            self._hear_host(host)
+        for index, count in tick.latency.items():
+            self.latency[index] = self.latency.get(index, 0) + count
+        if progress.server is not None and progress.stage != DRAIN:
+            self.server.append(progress.server)
+        self.recent.append(tick)
+        greatest = max(tick.latency, default=0)
+        if greatest > self.greatest or tick.at_ns - self.summed_ns >= SUM_NS:
+            slower = _waiting(tick.counts, is_open=is_open)
+            self.so_far, self.summed_ns = figures.of_sparse([self.latency], slower), tick.at_ns
+            self.greatest = max(self.greatest, greatest)
+        if len(self.recent) >= 2:
+            self.last_second = recent_sample(self.recent, is_open=is_open).figures
+            self.points.append(_point(self))
+
+    def _begin(self) -> None:
+        for kept in (self.recent, self.points, self.hosts, self.server, self.latency):
+            kept.clear()
+        self.last_second, self.so_far = NOTHING, UNTIMED
+        self.summed_ns = self.greatest = 0
+
+    def _hear_host(self, host: HostTick) -> None:
+        ticks = self.hosts.setdefault(host.place, deque(maxlen=RECENT_TICKS))
+        if not ticks or ticks[-1].at_ns < host.tick.at_ns:
+            ticks.append(host.tick)
+
+    @property
+    def server_cpus(self) -> float | None:
+        """How many CPUs the server's processes used in the last second; None if nobody knows."""
+        return cpus_of(self.server)
+
+
+def seconds_of(ticks: Sequence[Tick]) -> float:
+    """From the first tick to the last."""
+    return (ticks[-1].at_ns - ticks[0].at_ns) / 1e9
+
+
+def per_s_of(ticks: Sequence[Tick]) -> float | None:
+    """Good answers per second between the first tick and the last; None of a single one."""
+    seconds = seconds_of(ticks)
+    made = ticks[-1].counts.ok - ticks[0].counts.ok
+    return max(0.0, made / seconds) if seconds > 0 else None
+
+
+def busy_of(ticks: Sequence[Tick]) -> float | None:
+    """Which share of the time between them the busiest thread was busy, from 0 to 1."""
+    ns = ticks[-1].at_ns - ticks[0].at_ns
+    return min(max((ticks[-1].busiest_ns - ticks[0].busiest_ns) / ns, 0.0), 1.0) if ns > 0 else None
+
+
+def recent_sample(recent: Sequence[Tick], *, is_open: bool) -> Sample:
+    """The times of what ended since the first tick: what failed since, or is due and not yet sent,
+    is slower than what has come back."""
+    first, last = recent[0].counts, recent[-1].counts
+    slower = max(0, _waiting(last, is_open=is_open) - figures.failed(first))
+    return figures.of_sparse([tick.latency for tick in recent], slower)
+
+
+def recent_service(recent: Sequence[Tick]) -> Distribution:
+    """From the actual send; what waits has no service time yet."""
+    failed = max(0, figures.failed(recent[-1].counts) - figures.failed(recent[0].counts))
+    return figures.of_sparse([tick.service for tick in recent], failed).figures
+
+
+def _waiting(counts: Counts, *, is_open: bool) -> int:
+    """Requests without a time: that failed, or, of an open loop, are due and not yet sent."""
+    due = max(0, counts.scheduled - counts.issued) if is_open else 0
+    return figures.failed(counts) + due
+
+
+def _point(course: Course) -> Point:
+    per_s, found = per_s_of(course.recent) or 0.0, course.last_second
+    if not found.count:
+        return Point(per_s, None, None)
+    return Point(per_s, found.at("p50"), found.at("p99"))

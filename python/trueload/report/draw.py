@@ -1,0 +1,143 @@
+"""A live view drawn on a terminal with rich, in colour, at the size that the terminal has then.
+
+How: the rows are made anew for each drawing, so that another size of the terminal is another
+drawing. It is drawn at most twice a second, every other tick: it takes a few milliseconds, beside a
+measurement. Must not know what the rows tell; a view that cannot be drawn must not disturb a
+measurement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import groupby
+from operator import itemgetter
+from types import TracebackType
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.control import Control
+from rich.live import Live
+from rich.segment import ControlType, Segment
+from rich.style import Style
+
+from trueload.report.rows import Row, Size, Tone, framed
+from trueload.text import plain
+
+GAP_S = 0.5  # between two drawings
+EARLY_S = 0.05  # ticks are 250 ms apart, more or less
+FRAME = Size(4, 2)
+ABOVE_MIN = 24  # lines of a terminal from which on some are left to what stands above
+ABOVE = 4
+
+STYLES: dict[Tone, Style] = {
+    "text": Style(),
+    # Not a grey, which is the background's own in some palettes.
+    "label": Style(dim=True),
+    "strong": Style(bold=True),
+    "good": Style(color="green"),
+    "warn": Style(color="yellow"),
+    "bad": Style(color="red", bold=True),
+    "rate": Style(color="green", bold=True),
+    "middle": Style(color="cyan"),
+    "tail": Style(color="magenta"),
+    "bar": Style(color="blue"),
+}
+
+Make = Callable[[Size], Sequence[Row]]
+"""Makes the rows of a view for the room that there is in its frame."""
+
+
+class Pace:
+    """When to draw: on average no more often than ``GAP_S``, by a clock in seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._due_s = float("-inf")
+
+    def is_due(self) -> bool:
+        """Whether it is time; the next time follows from it."""
+        now_s = self._clock()
+        if now_s < self._due_s - EARLY_S:
+            return False
+        self._due_s = max(now_s, self._due_s) + GAP_S
+        return True
+
+
+class Drawn:
+    """Rows as rich draws them."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self._rows = rows
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        line = Segment.line()
+        for row in self._rows:
+            for tone, spans in groupby(row, key=itemgetter(1)):
+                yield Segment("".join(span.text for span in spans), STYLES[tone])
+            yield line
+
+
+def frame(rows: Sequence[Row], title: str, width: int) -> Drawn:
+    """The rows in a frame as wide as the terminal."""
+    return Drawn(framed(rows, plain(title), "q stops and saves", width))
+
+
+def inside(width: int, height: int, *, alone: bool) -> Size:
+    """The room in the frame on a terminal of this size: the last line is the cursor's, and what
+    stands above the view is not to be pushed out of sight."""
+    above = ABOVE if not alone and height >= ABOVE_MIN else 0
+    return Size(max(width - FRAME.width, 1), max(height - 1 - FRAME.height - above, 1))
+
+
+class LiveView:
+    """A frame with a title on stderr, drawn again and again, and gone at the end."""
+
+    def __init__(self, title: str, clock: Callable[[], float], *, alone: bool = True) -> None:
+        self._title = title
+        self._alone = alone
+        self._pace = Pace(clock)
+        self._console = Console(stderr=True)
+        self._drawn = Size(0, 0)
+        self._live: Live | None = None
+
+    def __enter__(self) -> LiveView:
+        live = Live(console=self._console, transient=True, auto_refresh=False)
+        with suppress(OSError):
+            live.__enter__()
+            self._live = live
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            # The terminal may have gone; what was measured is what counts.
+            with suppress(OSError):
+                self._live.__exit__(kind, error, trace)
+
+    def draw(self, make: Make) -> None:
+        """Draw the state of now, if it is time."""
+        if self._live is None or not self._pace.is_due():
+            return
+        width, height = self._console.size
+        rows = make(inside(width, height, alone=self._alone))
+        try:
+            self._unwrap(width)
+            self._live.update(frame(rows, self._title, width), refresh=True)
+        except OSError:
+            self._live = None
+            return
+        self._drawn = Size(width, len(rows) + FRAME.height)
+
+    def _unwrap(self, width: int) -> None:
+        """A terminal that has become narrower wraps what was drawn: each line is several then, and
+        rich would erase only as many as it has drawn."""
+        if not 0 < width < self._drawn.width:
+            return
+        extra = self._drawn.height * (-(-self._drawn.width // width) - 1)
+        erase = (ControlType.ERASE_IN_LINE, 2)
+        upwards = ((ControlType.CURSOR_UP, 1), erase) * extra
+        self._console.control(Control(ControlType.CARRIAGE_RETURN, erase, *upwards))

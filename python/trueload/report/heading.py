@@ -1,0 +1,64 @@
+"""The head of a live view: its title, which trial of how many, what the others came to. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trueload.report.rows import Row, Span, Tone, flow
+from trueload.report.stages import progress_rows
+from trueload.search.decide import Try
+from trueload.search.execute import SearchPlan, Taken
+from trueload.search.found import load_text
+from trueload.text import plain
+from trueload.units import format_count
+
+
+@dataclass(frozen=True)
+class Heading:
+    """``number`` of ``of`` trials is the one that is shown, where there are several; ``left`` is
+    how long the others will take, in words. ``notes`` are of the trials before."""
+
+    title: str
+    number: int = 1
+    of: int = 1
+    left: str = ""
+    notes: tuple[Row, ...] = ()
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no line of other trials stands above the view."""
+        return self.of == 1 and not self.notes
+
+
+def heading_rows(heading: Heading, width: int) -> list[Row]:
+    """Below the title; nothing where there is one trial and nothing is known before."""
+    rows = []
+    if heading.of > 1:
+        share = (heading.number - 1) / heading.of
+        text = f"{format_count(heading.number)} of {format_count(heading.of)}{heading.left}"
+        rows += progress_rows("trial", share, text, width)
+    return rows + flow(heading.notes, width)
+
+
+def search_heading(plan: SearchPlan, taken: Sequence[Taken], following: Try) -> Heading:
+    """Of a step: the load that is tried, the largest that kept to the limit before it, and the
+    smallest that did not."""
+    load = load_text(plan, following.load)
+    notes = [_note("limit", plain(plan.limit.text), "text")]
+    kept = [each.next.load for each in taken if each.judgement.outcome == "kept"]
+    if kept:
+        notes.append(_note("kept", load_text(plan, max(kept)), "good"))
+    above = [each.next.load for each in taken if each.judgement.outcome == "exceeded"]
+    if above:
+        notes.append(_note("exceeded", load_text(plan, min(above)), "bad"))
+    spoiled = [each for each in taken if each.judgement.outcome in ("limited", "short")]
+    if spoiled:
+        last = load_text(plan, spoiled[-1].next.load)
+        notes.append(_note("not judged", last, "warn"))
+    step = f"step {len(taken) + 1}, {following.stage}: {load}"
+    return Heading(step, notes=tuple(notes))
+
+
+def _note(label: str, text: str, tone: Tone) -> Row:
+    return (Span(f"{label} ", "label"), Span(text, tone))

@@ -1,0 +1,93 @@
+"""Parts of a live view put where there is room for them: in one column, or in two. Pure.
+
+How: parts that stand in one band are side by side where a terminal is wide enough, else below each
+other. What there is no height for is left out, the least important first; height that is left goes
+to those that can use it. Must not know what a part shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from trueload.report.rows import Row, Size, beside, fit, rule
+
+COLUMN_MIN = 36
+"""Characters that every part can do with."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A title with rows below it. ``rows`` makes them for a width and at most a height, which goes
+    from ``least`` to ``most`` in steps; of two parts the one with the lower ``rank`` stays."""
+
+    title: str
+    rows: Callable[[Size], Sequence[Row]]
+    rank: int
+    least: int
+    most: int = 0
+    step: int = 1
+
+    def grown(self, height: int) -> int:
+        """The next height that it can use; the same if there is none."""
+        return height + self.step if height + self.step <= self.most else height
+
+    def drawn(self, width: int, height: int) -> list[Row]:
+        """Title and rows."""
+        found = [fit(row, width) for row in self.rows(Size(width, height))[:height]]
+        return [rule(self.title, width), *found]
+
+
+Band = tuple[Part, ...]
+"""One part, or two that may stand side by side."""
+
+
+def lay_out(bands: Sequence[Band], size: Size) -> list[Row]:
+    """All rows, each as wide as asked for, and no more than there is height for."""
+    if size.width < 2 * COLUMN_MIN + 2:
+        bands = [(part,) for band in bands for part in band]
+    kept = _kept(bands, size.height)
+    heights = _heights(kept, size.height)
+    rows: list[Row] = []
+    for band, height in zip(kept, heights, strict=True):
+        rows += _band_rows(band, size.width, height)
+    return rows
+
+
+def _kept(bands: Sequence[Band], height: int) -> list[Band]:
+    """The bands that there is room for, by rank."""
+    left, kept = height, set()
+    for number in sorted(range(len(bands)), key=lambda at: min(part.rank for part in bands[at])):
+        needed = 1 + _least(bands[number])
+        if needed <= left:
+            kept.add(number)
+            left -= needed
+    return [band for number, band in enumerate(bands) if number in kept]
+
+
+def _least(band: Band) -> int:
+    return max(part.least for part in band)
+
+
+def _heights(bands: Sequence[Band], height: int) -> list[int]:
+    """Rows below the title of each: what is left is given away in turns."""
+    found = [_least(band) for band in bands]
+    left = height - sum(found) - len(found)
+    grew = True
+    while grew:
+        grew = False
+        for at, band in enumerate(bands):
+            grown = max(part.grown(found[at]) for part in band)
+            if 0 < grown - found[at] <= left:
+                left -= grown - found[at]
+                found[at] = grown
+                grew = True
+    return found
+
+
+def _band_rows(band: Band, width: int, height: int) -> list[Row]:
+    if len(band) == 1:
+        return band[0].drawn(width, height)
+    left, right = band
+    widths = ((width - 2) // 2, width - 2 - (width - 2) // 2)
+    return beside(left.drawn(widths[0], height), right.drawn(widths[1], height), widths)
