@@ -160,3 +160,18 @@ def test_every_page_with_output_has_it() -> None:
         )
         for command, output in blocks:
             assert output.strip(), f"{page.name}: the output of {command} is missing"
+
+
+@pytest.mark.parametrize("picture", sorted(ROOT.glob("docs/images/*.svg")), ids=lambda p: p.name)
+def test_a_picture_is_small_and_loads_nothing(picture: Path) -> None:
+    text = picture.read_text()
+    assert len(text.encode()) < 60_000
+    assert not re.search(r"url\((?!#)|@import|@font-face|<image|<script|<!--|href", text)
+    hosts = set(re.findall(r"https?://([^/\"&<]+)", text))
+    assert hosts <= {"www.w3.org", "127.0.0.1:8080"}, "it names no other host"
+
+
+def test_there_is_a_picture_of_the_live_view() -> None:
+    assert "docs/images/live-http.svg" in read("README.md")
+    text = read("docs/images/live-http.svg")
+    assert all(word in text for word in ("throughput", "p99.9", "distribution", "answers"))
