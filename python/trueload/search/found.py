@@ -219,7 +219,7 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken], *, by_user: bool = False)
         stopped = f"stopped {'by you ' if by_user else ''}before a load was confirmed"
         if kept is None:
             return f"{stopped}; none had kept {limit} until then"
-        return f"{stopped}; the largest that kept {limit} until then was {_load(plan, kept)}"
+        return f"{stopped}; the largest that kept {limit} until then was {load_text(plan, kept)}"
     if isinstance(done, Found):
         text = f"{load_text(plan, done.load)} is the largest load confirmed to keep {limit}"
         if done.limited_by == "server":
