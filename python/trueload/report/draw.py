@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
-from types import TracebackType
+from typing import Self
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.control import Control
@@ -20,6 +20,7 @@ from rich.live import Live
 from rich.segment import ControlType, Segment
 from rich.style import Style
 
+from trueload.closing import Closing
 from trueload.report.rows import Row, Size, Tone, framed
 from trueload.text import plain
 
@@ -89,7 +90,7 @@ def inside(width: int, height: int, *, alone: bool) -> Size:
     return Size(max(width - FRAME.width, 1), max(height - 1 - FRAME.height - above, 1))
 
 
-class LiveView:
+class LiveView(Closing):
     """A frame with a title on stderr, drawn again and again, and gone at the end."""
 
     def __init__(self, title: str, clock: Callable[[], float], *, alone: bool = True) -> None:
@@ -100,23 +101,19 @@ class LiveView:
         self._drawn = Size(0, 0)
         self._live: Live | None = None
 
-    def __enter__(self) -> LiveView:
+    def __enter__(self) -> Self:
         live = Live(console=self._console, transient=True, auto_refresh=False)
         with suppress(OSError):
             live.__enter__()
             self._live = live
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Take it from the screen."""
         if self._live is not None:
             # The terminal may have gone; what was measured is what counts.
             with suppress(OSError):
-                self._live.__exit__(kind, error, trace)
+                self._live.stop()
 
     def draw(self, make: Make) -> None:
         """Draw the state of now, if it is time."""
