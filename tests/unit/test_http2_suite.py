@@ -118,8 +118,18 @@ WRONG = [
     ("path = ['bytes']\n[http2]", "path"),
     ("[http2]\nwindow = '0'", "is not from 1 B"),
     ("[http2]\nconnection_window = '1KiB'", "is not from 65,535 B"),
+    ("[http2]\nheader_table_size = '2MiB'", "is not from 0 to 1 MiB"),
     ("[http2]\nstreams = 3", "http2.streams"),
 ]
+
+
+def test_what_the_server_may_send_and_remember_goes_into_the_plan(tmp_path: Path) -> None:
+    given = "[http2]\nwindow = 'rfc'\nconnection_window = '1MiB'\nheader_table_size = '0'"
+    found = own_suite(tmp_path, given).http2
+    assert found is not None
+    assert found.windows == WindowsPlan(
+        stream_window=65_535, connection_window=2**20, header_table_bytes=0
+    )
 
 
 @pytest.mark.parametrize(("more", "word"), WRONG)

@@ -24,7 +24,7 @@ from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions, positive_
 from trueload.protocol.option import Settings, name_of, options_of, read_texts
 from trueload.protocol.plan import ENGINE_DEFAULTS, EngineOptions, Model, WindowsPlan
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
-from trueload.request.http2 import window_of_connection, window_of_stream
+from trueload.request.http2 import header_table_size, window_of_connection, window_of_stream
 from trueload.request.message import MESSAGE_BYTES_MAX
 from trueload.subjects.manifest import Cores
 from trueload.units import SEED_MAX, parse_duration, parse_size
@@ -82,6 +82,11 @@ def _window(text: str) -> str:
 
 def _connection_window(text: str) -> str:
     window_of_connection(text)
+    return text
+
+
+def _table_size(text: str) -> str:
+    header_table_size(text)
     return text
 
 
@@ -183,10 +188,12 @@ class Clients(Model):
 
 
 class Http2(Model):
-    """Requests go over HTTP/2, as `trueload http --http 2` sends them, with these windows."""
+    """Requests go over HTTP/2, as `trueload http --http 2` sends them, with these windows and this
+    table of headers."""
 
     window: Annotated[str, AfterValidator(_window)] = "browser"
     connection_window: Annotated[str, AfterValidator(_connection_window)] = "browser"
+    header_table_size: Annotated[str, AfterValidator(_table_size)] = "4KiB"
 
     @property
     def windows(self) -> WindowsPlan:
@@ -194,6 +201,7 @@ class Http2(Model):
         return WindowsPlan(
             stream_window=window_of_stream(self.window),
             connection_window=window_of_connection(self.connection_window),
+            header_table_bytes=header_table_size(self.header_table_size),
         )
 
 
