@@ -25,6 +25,7 @@ import typer.core
 import typer.main
 
 from trueload import __version__
+from trueload.cli import completion
 from trueload.cli.streams import hold_open, write_whole
 from trueload.commands.foreign_flags import ALIASES
 from trueload.commands.protocols import PROTOCOLS
@@ -45,6 +46,7 @@ COMMANDS: dict[str, str] = {
     "runs": "List, show, compare, export and delete what was measured.",
     "report": "Write runs as one HTML page, and their charts as files.",
     "doctor": "Tell whether this machine is fit to measure.",
+    "completion": "Print the completion script of a shell.",
 }
 
 # What a shell reports for a program that SIGPIPE ended (128 + 13). Not 0: the output is cut short,
@@ -86,6 +88,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 def run(argv: Sequence[str]) -> int:
     """Run one command line and return its exit code; errors have been printed."""
     try:
+        if completion.VARIABLE in os.environ and not argv:
+            return completion.answer(build_command)
         return _invoke(argv)
     except UserError as error:
         _say_of(argv, error.message, error.hint)

@@ -13,6 +13,7 @@ import typer
 
 from trueload.commands.options import OutputOption, check_writable
 from trueload.commands.ratio_options import CompareFormat, FailOnRatioOption, FormatOption
+from trueload.commands.stored_runs import complete_run
 from trueload.compare.baseline import read_side
 from trueload.compare.difference import MORE_TRIALS, too_few_trials
 from trueload.compare.trials import (
@@ -40,10 +41,20 @@ Example: trueload runs compare baseline.json last --fail-on 'throughput<0.95'
 
 
 BaseArgument = Annotated[
-    str, typer.Argument(metavar="BASE", help="A run, or a JSON file of one: what was before.")
+    str,
+    typer.Argument(
+        metavar="BASE",
+        help="A run, or a JSON file of one: what was before.",
+        autocompletion=complete_run,
+    ),
 ]
 NewArgument = Annotated[
-    str, typer.Argument(metavar="NEW", help="A run, or a JSON file of one: what is now.")
+    str,
+    typer.Argument(
+        metavar="NEW",
+        help="A run, or a JSON file of one: what is now.",
+        autocompletion=complete_run,
+    ),
 ]
 
 

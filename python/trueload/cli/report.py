@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trueload.commands.options import check_writable
+from trueload.commands.stored_runs import complete_run
 from trueload.errors import ExitCode, UserError
 from trueload.files.outputs import output as opened
 from trueload.files.outputs import write_text
@@ -35,7 +36,9 @@ RUNS_MAX = 12
 RunsArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="RUN", help="Runs by id, the beginning of an id, or last; the first is the base."
+        metavar="RUN",
+        help="Runs by id, the beginning of an id, or last; the first is the base.",
+        autocompletion=complete_run,
     ),
 ]
 PageOption = Annotated[

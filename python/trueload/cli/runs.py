@@ -19,6 +19,7 @@ import typer
 
 from trueload.cli import compare, runs_delete
 from trueload.commands.options import AsJsonOption, OutputOption, check_writable
+from trueload.commands.stored_runs import complete_run
 from trueload.errors import ExitCode, UserError
 from trueload.files.outputs import text_output
 from trueload.record import figures
@@ -41,7 +42,12 @@ from trueload.units import format_count
 from trueload.verdict import CHECKS
 
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="Its id, the beginning of its id, its tag, or last.")
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="Its id, the beginning of its id, its tag, or last.",
+        autocompletion=complete_run,
+    ),
 ]
 
 

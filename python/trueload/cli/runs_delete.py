@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from trueload.commands.options import AsJsonOption, option_parser
+from trueload.commands.stored_runs import complete_run
 from trueload.errors import ExitCode, UserError
 from trueload.store.delete import delete_runs, file_bytes, shrink
 from trueload.store.runs import Run, Store
@@ -26,7 +27,11 @@ def _age(text: str) -> int:
 
 RunsArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="RUN…", help="Runs by id, the beginning of an id, or last."),
+    typer.Argument(
+        metavar="RUN…",
+        help="Runs by id, the beginning of an id, or last.",
+        autocompletion=complete_run,
+    ),
 ]
 OlderThanOption = Annotated[
     int | None,

@@ -5,6 +5,6 @@
 options and what they mean together; `measure` and `job` a command line that was understood, `words`
 one made of keyword arguments, `usage` and `foreign_flags` what is wrong with one; `http`, `ws`,
 `tcp`, `udp`, `ab`, `suite`, `serve` the commands, less what they print; `run`, `search`, `sides`,
-`server_there`, `suite_places`, `suite_progress`, `folders` how they are done; `doctor` is this
-machine fit to measure?
+`server_there`, `suite_places`, `suite_progress`, `folders` how they are done; `stored_runs` what
+completes a word; `doctor` is this machine fit to measure?
 """

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from trueload.commands.options import option_parser
-from trueload.protocol.option import Given, flag_of, name_of, options_of
+from trueload.protocol.option import Given, Option, flag_of, name_of, options_of
 
 
 def reader_of(
@@ -38,6 +38,7 @@ def reader_of(
             metavar=option.unit.metavar,
             parser=option_parser(option.unit.parse),
             help=option.help + (f"  [default: {default}]" if default else ""),
+            autocompletion=_choices_of(option),
         )
         parameters.append(
             inspect.Parameter(
@@ -50,3 +51,9 @@ def reader_of(
         )
     read.__dict__["__signature__"] = inspect.Signature(parameters)
     return read
+
+
+def _choices_of(option: Option) -> Callable[[], list[str]] | None:
+    """What a shell offers for the value: all that there is, where the help lists it."""
+    choices = option.unit.metavar.strip("<>").split("|")
+    return (lambda: choices) if len(choices) > 1 else None
