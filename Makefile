@@ -178,6 +178,13 @@ conformance: setup ## Autobahn against WebSocket (needs Python 2.7) and h2spec a
 		$(BIN)/python tools/$$suite.py || { code=$$?; [ $$status = 1 ] || status=$$code; }; \
 	done; exit $$status
 
+TAG ?=
+TARGETS ?=
+
+.PHONY: release
+release: $(RUN_LOCKED) ## wheels, sdist and crates into dist/, tried in a clean place (TAG=v0.1.0 TARGETS=x86_64-unknown-linux-gnu)
+	PYTHONPATH=python $(BIN)/python tools/release.py $(if $(TAG),--tag $(TAG)) $(TARGETS)
+
 .PHONY: lock
 lock: $(DEV_LOCKED) ## write the Python lock files anew from pyproject.toml
 	$(PIP) install uv
@@ -185,5 +192,5 @@ lock: $(DEV_LOCKED) ## write the Python lock files anew from pyproject.toml
 
 .PHONY: clean
 clean: ## remove what the targets have made
-	rm -rf $(VENV) target build .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis python/*.egg-info
+	rm -rf $(VENV) target build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis python/*.egg-info
 	find python tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +

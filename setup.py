@@ -1,4 +1,5 @@
-"""What pyproject.toml cannot say: the wheel carries the catalogue; the engine is static.
+"""What pyproject.toml cannot say: the wheel carries the catalogue, the man page and the completion
+scripts; the engine is static.
 
 ``suites/``, ``subjects/`` and ``contracts/`` lie at the top of the checkout, where people look for
 them, and in the wheel under ``trueload/catalogue/``. An editable install has no copy: there the
@@ -6,7 +7,10 @@ checkout itself is used.
 
 The engine needs nothing of the C library that must be shared, so it carries its part of it where
 the machine has the static library (with gcc on Debian; a package of its own elsewhere): it starts
-unchanged on another host, and takes 1.4 MB less memory.
+unchanged on another host, and takes 1.4 MB less memory. A wheel with a static engine is for every
+Linux of its processor, with glibc or musl, and for every Python 3: its tags say so.
+
+``share/`` is there in a source distribution only: ``tools/release.py`` writes it.
 """
 
 import os
@@ -15,6 +19,7 @@ from pathlib import Path
 from shutil import copytree, ignore_patterns, rmtree
 
 from setuptools import setup
+from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 from setuptools_rust import RustBin, Strip
 from setuptools_rust.rustc_info import get_rust_host
@@ -37,9 +42,28 @@ class BuildWithCatalogue(build_py):
             copytree(name, copy, ignore=LEFTOVERS)
 
 
-def has_static_c_library() -> bool:
-    """Whether the compiler can link the C library statically."""
-    command = ["cc", "-print-file-name=libc.a"]
+class WheelOfAProgram(bdist_wheel):
+    """Tag the wheel by its engine: it has no extension module that would need one Python."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        platform = super().get_tag()[2]
+        if is_static():
+            cpu = target().partition("-")[0]
+            platform = f"manylinux_2_17_{cpu}.musllinux_1_1_{cpu}"
+        return "py3", "none", platform
+
+
+def target() -> str:
+    """What the engine is built for, like aarch64-unknown-linux-gnu."""
+    return os.environ.get("CARGO_BUILD_TARGET") or get_rust_host(None)
+
+
+def is_static() -> bool:
+    """Whether the engine can carry the C library: it comes with Rust for musl, else with the linker."""
+    if target().endswith("-musl"):
+        return True
+    linker = f"CARGO_TARGET_{target().upper().replace('-', '_')}_LINKER"
+    command = [os.environ.get(linker, "cc"), "-print-file-name=libc.a"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
@@ -51,9 +75,10 @@ def has_static_c_library() -> bool:
 def engine() -> RustBin:
     """The engine's binary, as it is to be built."""
     args, environment = ["--locked"], dict(os.environ)
-    if has_static_c_library() and "CARGO_BUILD_TARGET" not in environment:
+    if is_static():
         # With a target named, the flag does not reach what runs while it is built.
-        args += ["--target", get_rust_host(None)]
+        if "CARGO_BUILD_TARGET" not in environment:
+            args += ["--target", target()]
         flags = (environment.get("RUSTFLAGS", ""), "-C target-feature=+crt-static")
         environment["RUSTFLAGS"] = " ".join(flags).strip()
     path = "crates/engine/Cargo.toml"
@@ -62,4 +87,14 @@ def engine() -> RustBin:
     return RustBin("trueload-engine", path, args, debug=False, strip=strip, env=environment)
 
 
-setup(rust_extensions=[engine()], cmdclass={"build_py": BuildWithCatalogue})
+def shared_files() -> list[tuple[str, list[str]]]:
+    """The man page and the completion scripts, by the folder below the prefix that they go to."""
+    files = sorted(path for path in Path("share").rglob("*") if path.is_file())
+    return [(str(path.parent), [str(path)]) for path in files]
+
+
+setup(
+    rust_extensions=[engine()],
+    cmdclass={"build_py": BuildWithCatalogue, "bdist_wheel": WheelOfAProgram},
+    data_files=shared_files(),
+)

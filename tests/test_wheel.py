@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from harness import ROOT
 from packaging.requirements import Requirement
+from trueload.places.program import needs
+
+from tools.release_check import engine_in
 
 PLAIN_BYTES_MAX = 40_000_000
 
@@ -80,3 +83,13 @@ def test_the_wheel_carries_command_engine_and_catalogue(wheel: Path) -> None:
     catalogue = {n.removeprefix("trueload/catalogue/") for n in names if "/catalogue/" in n}
     assert catalogue >= files_of_git("suites", "subjects", "contracts")
     assert not [name for name in catalogue if "/target/" in name or "/node_modules/" in name]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_tags_of_the_wheel_say_where_it_runs(wheel: Path) -> None:
+    python, abi, platform = wheel.stem.split("-")[-3:]
+    assert (python, abi) == ("py3", "none"), "the engine is a program, for no certain Python"
+    anywhere = platform.startswith("manylinux_2_17_") and ".musllinux_1_1_" in platform
+    _, loader = needs(engine_in(wheel))
+    assert anywhere == (loader is None)

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Builds all that is published, into dist/, and tries it in a clean place: `make release`.
+
+How: the files that git knows are laid out once, with the man page and the completion scripts beside
+them; the source distribution is made of these, the wheels and crates of what is unpacked from it.
+The engine of a wheel is static and stripped. `release_check.py` then installs and uses what was
+built. Each step says in one line what it did; the first that fails ends the program with 1.
+
+It needs Rust with each target (`rustup target add`) and a C compiler for it; a target that is left
+out is not built: `make release TARGETS=x86_64-unknown-linux-gnu`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+# As a script it is run from anywhere; its neighbours are found from the top of the repository.
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+from trueload import __version__
+
+from tools import man_page, release_check
+from tools.release_steps import COMPLETIONS, MAN_PAGE, StepError, Target, run, say
+
+ROOT = Path(__file__).resolve().parent.parent
+DIST = ROOT / "dist"
+WORK = ROOT / "build" / "release"
+SOURCE = WORK / f"trueload-{__version__}"
+# By the C library that every benchmark of ours was run with; musl's allocator is slower.
+TARGETS = (Target("x86_64-unknown-linux-gnu"), Target("aarch64-unknown-linux-gnu"))
+
+
+def check_version(tag: str | None) -> str:
+    """One version in Python, in Rust and, if there is one, in the tag."""
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
+    versions = {"Cargo.toml": cargo["package"]["version"]}
+    for name, crate in cargo["dependencies"].items():
+        if isinstance(crate, dict) and "path" in crate:
+            versions[f"{name} in Cargo.toml"] = crate["version"]
+    if tag is not None:
+        versions["the tag"] = tag.removeprefix("v")
+        if run(["git", "status", "--porcelain"], cwd=ROOT):
+            raise StepError("there are changes that are not committed: a tag names a commit")
+    for where, version in versions.items():
+        if version != __version__:
+            raise StepError(f"the version is {version} in {where}, and {__version__} in Python")
+    return f"version {__version__}, in Python, in Rust{' and in the tag' if tag else ''}"
+
+
+def check_targets(names: Sequence[str]) -> list[Target]:
+    """The targets to build, each with what it needs."""
+    known = {target.rust: target for target in TARGETS}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise StepError(f"{unknown[0]} is no target; targets are {', '.join(known)}")
+    chosen = [known[name] for name in names or known]
+    libraries = Path(run(["rustc", "--print", "sysroot"]).strip(), "lib", "rustlib")
+    for target in chosen:
+        if not (libraries / target.rust).is_dir():
+            raise StepError(f"no Rust for {target.rust}: rustup target add {target.rust}")
+        if shutil.which(target.compiler) is None:
+            package = "gcc" if target.is_native else target.compiler.replace("_", "-")
+            raise StepError(f"no {target.compiler}; on Debian: apt-get install {package}")
+    return chosen
+
+
+def lay_out() -> str:
+    """The files of git, the man page and the completion scripts, in a folder of their own."""
+    shutil.rmtree(SOURCE, ignore_errors=True)
+    names = run(["git", "ls-files", "-z"], cwd=ROOT).split("\0")
+    for name in filter(None, names):
+        (SOURCE / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, SOURCE / name)
+    share = SOURCE / "share"
+    texts = {MAN_PAGE: man_page.page()}
+    for shell, place in COMPLETIONS.items():
+        texts[place] = run([sys.executable, "-m", "trueload", "completion", shell])
+    for place, text in texts.items():
+        (share / place).parent.mkdir(parents=True)
+        (share / place).write_text(text)
+    return f"laid out {len(names) - 1} files, with man page and completion scripts"
+
+
+def build_sdist() -> Path:
+    """The source distribution; what is built next is built of it."""
+    code = f"from setuptools.build_meta import build_sdist; build_sdist({str(DIST)!r})"
+    run([sys.executable, "-c", code], cwd=SOURCE)
+    sdist = DIST / f"{SOURCE.name}.tar.gz"
+    shutil.rmtree(SOURCE)
+    with tarfile.open(sdist) as archive:
+        archive.extractall(WORK, filter="data")
+    say(f"sdist {sdist.name}, {sdist.stat().st_size / 1e6:.1f} MB")
+    return sdist
+
+
+def build_env(target: Target | None = None) -> Mapping[str, str]:
+    """What cargo is to know: where to build, and how for a target."""
+    env = {
+        **os.environ,
+        "CARGO_TARGET_DIR": str(WORK / "target"),
+        "CARGO_PROFILE_RELEASE_STRIP": "symbols",
+        "SOURCE_DATE_EPOCH": run(["git", "log", "-1", "--format=%ct"], cwd=ROOT).strip(),
+    }
+    if target is not None:
+        name = target.rust.upper().replace("-", "_")
+        env["CARGO_BUILD_TARGET"] = target.rust
+        env[f"CARGO_TARGET_{name}_LINKER"] = target.compiler
+        env[f"CC_{target.rust.replace('-', '_')}"] = target.compiler
+    return env
+
+
+def build_wheel(target: Target) -> Path:
+    """A wheel by the locked build tools."""
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    run([*pip, "--wheel-dir", str(DIST), str(SOURCE)], env=build_env(target))
+    (wheel,) = DIST.glob(f"*_{target.cpu}.whl")
+    say(release_check.inspect_wheel(wheel, target))
+    return wheel
+
+
+def build_crates() -> str:
+    """Every crate as it is uploaded, built of that alone, and the engine as cargo installs it."""
+    crates = ["--workspace", "--exclude", "trueload-sim"]
+    run(["cargo", "package", "--locked", *crates], cwd=SOURCE, env=build_env())
+    packed = list((WORK / "target" / "package").glob(f"*-{__version__}.crate"))
+    place = WORK / "cargo"
+    words = ["cargo", "install", "--debug", "--locked", "--path", "crates/engine", "--root"]
+    run([*words, str(place)], cwd=SOURCE, env=build_env())
+    release_check.ask_engine([str(place / "bin" / "trueload-engine")])
+    return f"{len(packed)} crates packaged and built; `cargo install` makes an engine that answers"
+
+
+def write_sums() -> str:
+    """dist/SHA256SUMS, as `sha256sum --check` reads it."""
+    files = sorted(path for path in DIST.iterdir() if path.name != "SHA256SUMS")
+    sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
+    (DIST / "SHA256SUMS").write_text("".join(sums))
+    return f"dist/SHA256SUMS of {len(files)} files"
+
+
+def release(tag: str | None, names: Sequence[str]) -> None:
+    """Every step, in order. Raises ``StepError``."""
+    say(check_version(tag))
+    targets = check_targets(names)
+    shutil.rmtree(DIST, ignore_errors=True)
+    DIST.mkdir()
+    say(lay_out())
+    sdist = build_sdist()
+    wheels = {target: build_wheel(target) for target in targets}
+    say(build_crates())
+    for target, wheel in wheels.items():
+        say(release_check.resolve_dependencies(wheel, target))
+        if target.is_native:
+            release_check.try_wheel(wheel, WORK / "try")
+        else:
+            say(release_check.try_emulated(wheel, target, WORK / "emulated"))
+    say(release_check.try_sdist(sdist, WORK / "try-sdist", build_env()))
+    say(write_sums())
+
+
+def main() -> int:
+    """Make the release that the arguments name."""
+    parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False)
+    parser.add_argument("--tag", help="the tag that is released, like v0.1.0")
+    parser.add_argument("targets", nargs="*", help="Rust targets; all by default")
+    given = parser.parse_args()
+    try:
+        release(given.tag or None, given.targets)
+    except (StepError, OSError, subprocess.SubprocessError) as error:
+        print(f"release: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
