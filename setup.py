@@ -59,7 +59,7 @@ def target() -> str:
 
 
 def is_static() -> bool:
-    """Whether the engine can carry the C library: it comes with Rust for musl, else with the linker."""
+    """Whether the engine can carry the C library: it comes with Rust for musl, or the linker."""
     if target().endswith("-musl"):
         return True
     linker = f"CARGO_TARGET_{target().upper().replace('-', '_')}_LINKER"
