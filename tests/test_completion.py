@@ -45,9 +45,12 @@ def test_commands_verbs_options_and_choices_are_offered(trueload: Trueload) -> N
 )
 def test_stored_runs_are_offered_the_latest_first(trueload: Trueload, command: str) -> None:
     with Store.open(trueload.store) as store:
-        made = [store.new_run(kind="http", title=title, command=[]).id for title in "ab"]
-    assert offered(trueload, f"trueload {command} ") == ["last", *reversed(made)]
+        runs = [store.new_run(kind="http", title=title, command=[]) for title in "ab"]
+        store.tag(runs[0], "base")
+    made = [run.id for run in runs]
+    assert offered(trueload, f"trueload {command} ") == ["last", "base", *reversed(made)]
     assert offered(trueload, f"trueload {command} {made[0]}") == [made[0]]
+    assert offered(trueload, f"trueload {command} b") == ["base"]
 
 
 def test_a_store_that_cannot_be_read_offers_no_runs(trueload: Trueload, tmp_path: Path) -> None:

@@ -9,14 +9,17 @@ OFFERED_MAX = 100
 
 
 def complete_run(incomplete: str) -> list[tuple[str, str]]:
-    """Each run that begins so, with what it was: `last`, then from the latest on. A store that
-    cannot be read offers nothing: a word that is being typed is no place for an error."""
+    """Each run that begins so, with what it was: `last`, those with a tag, then from the latest on.
+    A store that cannot be read offers nothing: a word that is being typed is no place for an
+    error."""
     if not default_path().exists():
         return []
     try:
         with Store.open() as store:
-            runs = store.runs()
+            runs, tags = store.runs(), store.tags()
     except (UserError, OSError):
         return []
-    offered = [("last", "the latest run"), *((run.id, run.title) for run in reversed(runs))]
+    titles = {run.id: run.title for run in reversed(runs)}
+    named = [(name, titles[run]) for name, run in tags.items() if run in titles]
+    offered = [("last", "the latest run"), *named, *titles.items()]
     return [each for each in offered if each[0].startswith(incomplete)][:OFFERED_MAX]
