@@ -149,7 +149,10 @@ def build_command(first_word: str | None = None) -> typer.core.TyperGroup:
         group.commands[name].short_help = about
     _use_plain_help(group)
     _take_aliases(group)
-    _take_no_color(group)
+    only = typer.Typer(add_completion=False)
+    only.command()(_of_colour)
+    one: Any = typer.main.get_command(only)
+    _take_flags(group, one.params)
     return group
 
 
@@ -253,16 +256,13 @@ def _take_aliases(command: Any) -> None:
             _take_alias(by_flag[flag], alias)
 
 
-def _take_no_color(command: Any) -> None:
-    """Gives every command ``--no-color``, which is ``NO_COLOR`` for this process."""
+def _take_flags(command: Any, flags: Sequence[Any]) -> None:
+    """Gives every command these flags, too."""
     children = getattr(command, "commands", {}).values()
     for child in children:
-        _take_no_color(child)
+        _take_flags(child, flags)
     if not children:
-        only = typer.Typer(add_completion=False)
-        only.command()(_of_colour)
-        flags: Any = typer.main.get_command(only)
-        command.params += flags.params
+        command.params += flags
 
 
 def _of_colour(
