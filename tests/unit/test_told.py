@@ -39,7 +39,7 @@ def test_a_line_comes_after_five_seconds_and_then_every_ten() -> None:
         now_s = 100 + tenths / 10
         show(Progress("connect", tenths * NS // 10, None))
     assert [when for when, _ in said] == [105, 115, 125, 135]
-    assert said[0][1] == "trueload http: connect 5s"
+    assert said[0][1] == "trueload http: connect 5s, opening 64 connections"
 
 
 @pytest.mark.parametrize(

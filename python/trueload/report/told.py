@@ -38,6 +38,8 @@ def line(spec: TrialSpec, progress: Progress) -> str:
     stop = {"warm-up": spec.load.warmup, "window": spec.load.stop}.get(progress.stage)
     of = f" of {format_span(stop.ns)}" if isinstance(stop, Duration) else ""
     parts = [f"{progress.stage} {progress.elapsed_ns // NS_PER_S}s{of}"]
+    if progress.tick is None and progress.stage == CONNECT:
+        parts.append(f"opening {format_count(spec.load.connections)} connections")
     if progress.tick is not None:
         counts = progress.tick.counts
         if progress.stage != CONNECT:
