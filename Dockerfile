@@ -1,4 +1,4 @@
-# trueload in a small image, about 58 MB by the sizes of its packages:
+# trueload in a small image, an estimated 58 MB:
 #
 #     docker build -t trueload .
 #     docker run --rm --network host trueload http http://127.0.0.1:8080/

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -184,4 +183,3 @@ def test_a_file_that_others_can_change_is_passed_over_and_told(folder: Path) -> 
     assert said[0].startswith("trueload.toml is not used: ")
     assert f"TRUELOAD_CONFIG={path} uses it as it is" in said[0]
     assert found_in(folder, {"TRUELOAD_CONFIG": str(path)}) is not None
-    assert os.path.exists(path)

@@ -40,7 +40,7 @@ RATE_PER_S = OK / (GOOD.window.window_ns / 1e9)
         ),
         (
             {**ends(0.34), **at_a_rate(RATE_PER_S)},
-            "none was met: the server kept up, its busiest thread was busy for 34 % of the time",
+            "not reached: the server kept up, its busiest thread was busy for 34 % of the time",
         ),
     ],
 )

@@ -37,7 +37,7 @@ RunsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="RUN",
-        help="Runs by id, the beginning of an id, or last; the first is the base.",
+        help="Runs by id, the beginning of an id, tag, or last; the first is the base.",
         autocompletion=complete_run,
     ),
 ]

@@ -148,7 +148,7 @@ def tag_run(
     run: RunArgument,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Like baseline or v1.2.")] = "",
     delete: Annotated[
-        bool, typer.Option("--delete", help="Take the name RUN away; the run stays.")
+        bool, typer.Option("--delete", help="RUN is a name here: remove it. The run stays.")
     ] = False,
 ) -> int:
     """A name for a run."""

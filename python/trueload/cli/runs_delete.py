@@ -29,7 +29,7 @@ RunsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="RUN…",
-        help="Runs by id, the beginning of an id, or last.",
+        help="Runs by id, the beginning of an id, tag, or last.",
         autocompletion=complete_run,
     ),
 ]

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from trueload.commands.words import option_words
 from trueload.errors import UserError
 from trueload.files.ownership import steps, trusted_here, why_not
@@ -26,7 +28,7 @@ PYPROJECT = "pyproject.toml"
 CONFIG = "TRUELOAD_CONFIG"
 """Names another file; empty for none."""
 
-# Of each line a command takes one: where one is typed, the others are no defaults.
+# Options that exclude each other: where one is typed, the defaults of its line are dropped.
 ONE_OF: tuple[tuple[str, ...], ...] = (
     ("--duration", "--requests", "--stages"),
     ("--rate", "--stages"),
@@ -232,7 +234,7 @@ def _typed(words: Sequence[str], command: Any) -> set[str] | None:
     context = command.context_class(command)
     try:
         values, _, _ = command.make_parser(context).parse_args(list(words))
-    except Exception:  # the parser's own classes are not public; it complains again
+    except typer.TyperException:  # the parser complains of it again
         return None
     by_name = {parameter.name: parameter for parameter in command.params}
     return {flag for name in values for flag in by_name[name].opts if flag.startswith("--")}

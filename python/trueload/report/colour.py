@@ -13,7 +13,7 @@ from typing import TextIO
 _RESET, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
 _RED, _GREEN, _YELLOW, _CYAN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"
 _LABEL_WIDTH = 13
-# Of the verdict, and of a check that is told.
+# The colour of each verdict, and of a check by how its line begins.
 _VERDICTS = {"valid": _GREEN, "suspect": _YELLOW, "invalid": _RED}
 _CHECKS = {"  fail ": _RED, "  warn ": _YELLOW, "  bound ": _CYAN}
 _BAD = ("failures", "reasons", "partial")

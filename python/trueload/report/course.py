@@ -28,7 +28,7 @@ NOTHING, UNTIMED = Distribution(), Sample()
 
 @dataclass(frozen=True)
 class Point:
-    """Of the last second: answers per second, and times in ns, None where nothing came back."""
+    """Answers per second in the last second, and their times in ns; None where there were none."""
 
     per_s: float
     p50: Quantile | None

@@ -42,8 +42,8 @@ def heading_rows(heading: Heading, width: int) -> list[Row]:
 
 
 def search_heading(plan: SearchPlan, taken: Sequence[Taken], following: Try) -> Heading:
-    """Of a step: the load that is tried, the largest that kept to the limit before it, and the
-    smallest that did not."""
+    """The head of a step: the load it tries, and of the steps before it the largest load that kept
+    to the limit and the smallest that did not."""
     load = load_text(plan, following.load)
     notes = [_note("limit", plain(plan.limit.text), "text")]
     kept = [each.next.load for each in taken if each.judgement.outcome == "kept"]

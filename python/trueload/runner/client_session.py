@@ -243,7 +243,7 @@ class ClientSession:
 
 
 def _cpu_time(sample: TreeSample | None) -> CpuTime | None:
-    """Of the processes that a tree had when it was looked at."""
+    """The CPU time that the processes of a sample have used by now."""
     return None if sample is None else CpuTime(time.monotonic_ns(), used_since(sample))
 
 

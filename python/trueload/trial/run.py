@@ -569,7 +569,7 @@ class Session(Closing):
             )
 
     def _server_time(self) -> CpuTime | None:
-        """Of the processes that the server had when it was last looked at; None of another host."""
+        """The CPU time of the server's processes that were last seen; None on another host."""
         looked = self._seen.before or self._seen.earliest
         sample = self._idle if looked is None else looked.server
         if sample is None or self._spec.server_place is not None:

@@ -37,5 +37,5 @@ def limit_text(record: Record) -> str:
             behind = ("rate-reached", "backlog", "censored")
             if any(each.name in behind and each.status in TOLD for each in record.checks):
                 return ""
-            return f"none was met: the server kept up, {busy}"
+            return f"not reached: the server kept up, {busy}"
     return ""

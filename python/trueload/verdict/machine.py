@@ -32,8 +32,8 @@ STOLEN_WARN, STOLEN_FAIL = 0.05, 0.25  # of all CPUs' time: a figure can be off 
 NOISE_WINDOW_NS = NS_PER_S  # engines elsewhere count in ticks of 10 ms; in less they err by 1 %
 NOISE_UNKNOWN = "what else ran on the machine is not known"
 SHARED_WARN = 0.10
-"""Of the window. On two CPUs a server of one thread and a generator of one wait for each other for
-1 to 2 %; with two threads of the generator for 18 to 35 %, and p99 is three times as long."""
+"""The share of the window that an end waits for the other. On two CPUs with one thread at each end
+it is 1 to 2 %; with two threads of the generator 18 to 35 %, and p99 is three times as long."""
 HOST_IDLE_MIN = 0.10  # with this much idle, generator and server did not wait for each other
 SERVER_UNKNOWN = "what the server's processes used is not known"
 

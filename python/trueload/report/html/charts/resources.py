@@ -25,7 +25,7 @@ from trueload.report.html.charts.theme import (
 from trueload.units import format_share, format_size
 
 BARS_MAX = 30
-# Of the bar of the end that asks, below that of the server.
+# How far the generator's bar lies below the server's, and how pale it is.
 SECOND_DY, PALE = 4, 0.45
 # As the check `generator-limit` has it: from here on one end had no time left.
 FULL_SHARE = 0.95

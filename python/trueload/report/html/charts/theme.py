@@ -32,7 +32,7 @@ INK = ("#333a45", "#d5dae3")
 QUIET = ("#6b7482", "#97a1b1")
 GRID = ("#e4e7ec", "#323945")
 PAPER = ("#ffffff", "#161a21")
-# Of data that has no colour of its own, or no claim.
+# For programs beyond the colours there are, and for ratios that are unclear.
 GREY = ("#7c8593", "#8b95a5")
 GOOD = ("#2a8a57", "#5cc48d")
 WARN = ("#b7791f", "#e5b454")
