@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 WORK = ROOT / "build" / "release"
 SOURCE = WORK / f"trueload-{__version__}"
-# By the C library that every benchmark of ours was run with; musl's allocator is slower.
+# With glibc, as in all of our benchmarks.
 TARGETS = (Target("x86_64-unknown-linux-gnu"), Target("aarch64-unknown-linux-gnu"))
 
 
