@@ -7,9 +7,11 @@ bounded. Tests reach these through the fixtures in ``conftest.py``.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
+import random
 import re
 import select
 import signal
@@ -220,11 +222,14 @@ def kill_group(process: subprocess.Popen[str]) -> None:
 
 
 def find_free_port() -> int:
-    """A TCP port that was free on 127.0.0.1 a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A TCP port that is free on 127.0.0.1, below those that the kernel hands out: no connection of
+    another test gets it before it is used."""
+    handed_out = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = random.randrange(1024, handed_out)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def server_contract(name: str) -> AnyContract:
