@@ -13,7 +13,7 @@ from setting import ROOT
 
 PERFORMANCE = ROOT / "docs" / "performance.md"
 ACCURACY = ROOT / "docs" / "accuracy.md"
-METHOD = ROOT / "docs" / "method.md"
+HOSTS = ROOT / "docs" / "hosts.md"
 BROADCAST = ROOT / "docs" / "broadcast.md"
 PUBLISHED = ROOT / "docs" / "published.md"
 COMPARISON = ROOT / "docs" / "comparison.md"

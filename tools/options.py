@@ -65,15 +65,19 @@ CLASSES: tuple[tuple[str, str, str, type[Settings], Iterable[str]], ...] = (
 )
 INTRODUCTION = """# Options
 
-What every command takes that generates load, as it is declared once. In Python an option is a
-keyword argument, with `_` for `-`: `connect_rate="500/s"`. The third column is the key in a suite's
-file; of `[[loads]]` it is a list of values. The options of a command that are not about the load
-are in its help, such as `trueload http --help`.
+This page lists the options of the load and of the engine, which every command that generates load
+takes. It also says how to set defaults of your own. Each option is declared once, in the code, and
+the tables come from there. For the other options of a command see its help, such as
+`trueload http --help`.
+
+- **Python:** an option is a keyword argument, with `_` for `-`: `connect_rate="500/s"`.
+- **Suite:** the third column of the tables below is the key in a suite's file. A key of `[[loads]]`
+  takes a list of values.
 
 ## Defaults of your own
 
-A table of `trueload.toml`, or of `pyproject.toml` under `[tool.trueload]`, sets the options of one
-command:
+A file `trueload.toml` sets defaults, with one table for each command. In `pyproject.toml` these
+tables stand under `[tool.trueload]`:
 
 ```toml
 [http]                     # [tool.trueload.http] in pyproject.toml
@@ -85,12 +89,18 @@ fail-on = ["p99>20ms"]
 repeat = 6
 ```
 
-The file is looked for in the current folder, then in those above it; `TRUELOAD_CONFIG` names
-another, and empty none. One that somebody else could change is passed over, in one line. A variable
-does the same for one option: `TRUELOAD_HTTP_CONNECTIONS=128`, `TRUELOAD_SUITE_RUN_REPEAT=6`,
-`TRUELOAD_HTTP_NO_SAVE=1`. What is typed goes before variables, and these before the file; with
-`--requests` typed, a default of `duration` is left out, and so on for options that exclude each
-other. A line says which defaults were used, and the stored command has them. Python reads none.
+trueload looks for the file in the current folder, then in the folders above it. It skips a file
+that another user could change, and a line says so. `TRUELOAD_CONFIG` names another file; if it is
+empty, trueload reads none.
+
+An environment variable sets the default of one option: `TRUELOAD_HTTP_CONNECTIONS=128`,
+`TRUELOAD_SUITE_RUN_REPEAT=6`, `TRUELOAD_HTTP_NO_SAVE=1`.
+
+- The command line overrides variables, and variables override the file.
+- An option also replaces the defaults of options that it excludes. With `--requests` on the command
+  line, for example, a default of `duration` is left out.
+- A line says which defaults were used, and the stored command contains them.
+- The Python API reads no defaults.
 """
 
 

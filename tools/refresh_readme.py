@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Puts real output into README.md: runs each command that the page shows, and keeps what it wrote.
+"""Puts real output into README.md and docs/: runs the commands they show and keeps what is printed.
 
-Strategy: the page marks a place with `<!-- output: NAME -->` and `<!-- end of output -->`, and
-``SHOWS`` says how each is made. Only stdout is kept: progress goes to stderr. Run it on a quiet
+A page marks a place with `<!-- output: NAME -->` and `<!-- end of output -->`, and ``SHOWS`` says
+how each is made. Only stdout is kept: progress goes to stderr. Run it on a quiet
 machine, from the virtual environment of the checkout:
 
     .venv/bin/python tools/refresh_readme.py [NAME…]
@@ -125,12 +125,6 @@ def show_suite() -> str:
     return f"$ trueload {words}\n" + output_of(*words.split())
 
 
-def show_clients() -> str:
-    """Six HTTP clients, at one load."""
-    words = "suite run http-clients --pools 4 --pool-size 256 --concurrency 1024"
-    return f"$ trueload {words}\n" + output_of(*words.split())
-
-
 SHOWS: dict[str, Callable[[], str]] = {
     "make demo": show_demo,
     "trueload http": show_http,
@@ -139,7 +133,6 @@ SHOWS: dict[str, Callable[[], str]] = {
     "trueload ab": show_ab,
     "twice": show_twice,
     "trueload suite run http-servers": show_suite,
-    "trueload suite run http-clients": show_clients,
 }
 
 
@@ -151,13 +144,19 @@ def replace(page: str, name: str, output: str) -> str:
     return pattern.sub(lambda _: f"{begin}\n```\n{block}\n```\n{end}", page, count=1)
 
 
+def page_of(name: str) -> Path:
+    """The page that shows an output."""
+    pages = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+    return next(page for page in pages if f"<!-- output: {name} -->" in page.read_text())
+
+
 def main(names: list[str]) -> None:
-    readme = ROOT / "README.md"
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TRUELOAD_STORE"] = str(Path(folder) / "store.sqlite")
         for name in names or list(SHOWS):
             output = SHOWS[name]()
-            readme.write_text(replace(readme.read_text(), name, output))
+            page = page_of(name)
+            page.write_text(replace(page.read_text(), name, output))
 
 
 if __name__ == "__main__":
