@@ -260,6 +260,11 @@ def student_t(freedom: int) -> float:
     return math.tan(high) * math.sqrt(freedom)
 
 
+def student_chance(size: float, freedom: int) -> float:
+    """How likely a value of Student's t distribution lies as far from zero as ``size``, or more."""
+    return max(0.0, 1 - _student_share(math.atan(size / math.sqrt(freedom)), freedom))
+
+
 def _student_share(angle: float, freedom: int) -> float:
     """How much of Student's t distribution lies within an angle to either side of zero (Abramowitz
     and Stegun 1964, 26.7.3 and 26.7.4)."""
@@ -531,8 +536,3 @@ def _may_disagree(count: int, chance_max: float) -> int | None:
     """The most pairs of so many that may disagree in a claim; None: not even without one."""
     told = [k for k in range(count // 2) if 2 * _at_most(k, count, 0.5) <= chance_max]
     return told[-1] if told else None
-
-
-def ranks(intervals: Sequence[Interval]) -> list[int]:
-    """For each, 1 + the number of others whose interval lies wholly above."""
-    return [1 + sum(other.low > mine.high for other in intervals) for mine in intervals]

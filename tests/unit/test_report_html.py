@@ -192,7 +192,7 @@ def test_of_a_search_the_checks_of_the_step_that_decided_count(store: Store) -> 
 
 
 def test_the_heat_map_of_a_client_has_its_pools_and_no_figure_of_an_invalid_row() -> None:
-    def cell(pools: int, size: int, at_once: int, rank: int | None) -> Summary:
+    def cell(pools: int, size: int, at_once: int, verdict: str) -> Summary:
         planned = PlannedLoad(
             connections=pools * size,
             pipeline=1,
@@ -209,9 +209,9 @@ def test_the_heat_map_of_a_client_has_its_pools_and_no_figure_of_an_invalid_row(
             digest="",
         )
         cell = Cell(subject, planned)
-        return entry("x", 90, 110, rank=rank, verdict="valid" if rank else "invalid", planned=cell)
+        return entry("x", 90, 110, verdict=verdict, planned=cell)
 
-    entries = (cell(1, 64, 1024, 1), cell(4, 16, 1024, None))
+    entries = (cell(1, 64, 1024, "valid"), cell(4, 16, 1024, "invalid"))
     fields = heat_fields(LoadTable("load", "requests/s", entries))
     assert [(f.pools, f.concurrency, f.value) for f in fields["go/a"]] == [
         ("1 x 64", 1024, 100.0),
@@ -355,10 +355,10 @@ def test_a_run_whose_cpus_were_moved_says_so(store: Store) -> None:
 
 def test_figures_that_are_no_numbers_are_left_out_of_charts() -> None:
     entries = [
-        Summary("a", "r", "measured", "valid", "", float("nan"), Interval(1, 2, "range"), 1),
-        Summary("b", "r", "measured", "valid", "", float("inf"), Interval(1, 2, "range"), 1),
-        Summary("c", "r", "measured", "valid", "", 5.0, Interval(4, 6, "range"), 1),
-        Summary("d", "r", "measured", "valid", "", 0.0, Interval(0, 0, "range"), 1),
+        Summary("a", "r", "measured", "valid", "", float("nan"), Interval(1, 2, "range")),
+        Summary("b", "r", "measured", "valid", "", float("inf"), Interval(1, 2, "range")),
+        Summary("c", "r", "measured", "valid", "", 5.0, Interval(4, 6, "range")),
+        Summary("d", "r", "measured", "valid", "", 0.0, Interval(0, 0, "range")),
     ]
     drawn = ranking.ranking(LoadTable("load", "requests/s", tuple(entries)))
     assert drawn is not None
@@ -403,11 +403,11 @@ def test_the_words_say_who_is_ahead_who_ties_and_what_does_not_count() -> None:
         ((entry("a", 90, 110), entry("b", 80, 100)), "a and b cannot be told apart"),
         (
             (entry("a", 90, 110), entry("b", 85, 100), entry("c", 1, 3)),
-            "a and b share the first place",
+            "a and b may each be the first",
         ),
         (
             (entry("a", 90, 110), entry("b", 40, 60), entry("c", 45, 50)),
-            "Not told apart either: b and c (rank 2).",
+            "Not told apart either: b and c (rank 2-3).",
         ),
         (
             (entry("a", 9, 11), entry("b", 90, 99, verdict="invalid", why="errors: 80 %")),

@@ -19,6 +19,7 @@ from trueload.report.html.tiles import tiles
 from trueload.report.html.view import View, palette_of
 from trueload.stats import Interval
 from trueload.store.runs import Store
+from trueload.suites.ranks import Places
 from trueload.suites.summary import LoadTable, Summary
 
 
@@ -33,8 +34,10 @@ def view_of(store: Store, *names: str) -> View:
 
 
 def entry(name: str, score: float, rank: int | None, **changes: Any) -> Summary:
-    fields: dict[str, Any] = {"outcome": "measured", "verdict": "valid", "why": "", "rank": rank}
-    return Summary(name, "run", **{**fields, "score": score, **changes})
+    fields: dict[str, Any] = {"outcome": "measured", "verdict": "valid", "why": ""}
+    fields |= {"score": score, "interval": Interval(score, score, "range")}
+    places = None if rank is None else Places(rank, rank)
+    return Summary(name, "run", **{**fields, "places": places, **changes})
 
 
 def section(*entries: Summary, title: str = "load") -> LoadTable:

@@ -239,15 +239,6 @@ def test_many_trials_a_side_stay_quick_and_lie_around_the_ratio() -> None:
     assert 1.5 < found.low < 2 < found.high < 2.5
 
 
-def test_a_rank_counts_those_that_lie_wholly_above() -> None:
-    def between(low: float, high: float) -> Interval:
-        return Interval(low, high, "range")
-
-    lying = [between(1, 2), between(3, 4), between(2, 3), between(5, 6), between(0, 10)]
-    assert stats.ranks(lying) == [3, 2, 2, 1, 1]
-    assert stats.ranks([]) == []
-
-
 @pytest.mark.parametrize(
     ("count", "share", "worse", "expected"),
     [

@@ -5,20 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 import samples
+from suite_samples import LOAD, figures, invalid, plan, subject
 from trueload.cli.suite import exit_code
 from trueload.errors import ExitCode
-from trueload.protocol.plan import Duration
 from trueload.record.schema import Check, CpuDistance, Record
 from trueload.report import columns, table
 from trueload.store.runs import Damaged, Row
 from trueload.suites.definition import PublishedRow, PublishedTable
 from trueload.suites.figures import Figures
 from trueload.suites.figures import figures as figures_of
-from trueload.suites.plan import Cell, PlannedLoad, PlannedSubject, SuitePlan, Trial
+from trueload.suites.plan import Cell, PlannedLoad, PlannedSubject, Trial
 from trueload.suites.summary import (
     CellRows,
     Collected,
@@ -34,70 +34,6 @@ from trueload.text import plain
 PUBLISHED, OURS = (
     tuple(column.heading for column in each) for each in (columns.PUBLISHED, columns.OURS)
 )
-
-LOAD = PlannedLoad(connections=64, pipeline=1, cores="single")
-
-
-def subject(name: str, *, trap: bool = False, variant: str = "") -> PlannedSubject:
-    return PlannedSubject(
-        name=f"c/{name}" + (f":{variant}" if variant else ""),
-        language="c",
-        framework=name,
-        variant=variant,
-        category="micro",
-        trap=trap,
-        digest="",
-    )
-
-
-def plan(
-    *subjects: PlannedSubject, repeat: int = 3, loads: Sequence[PlannedLoad] = (LOAD,)
-) -> SuitePlan:
-    return SuitePlan(
-        suite="s",
-        contract="http-plaintext",
-        subjects=subjects,
-        loads=tuple(loads),
-        stop=Duration(ns=1),
-        warmup=None,
-        timeout_ns=1,
-        close=False,
-        threads=1,
-        repeat=repeat,
-        seed=1,
-        files=0,
-        share_cpus=False,
-        port=None,
-    )  # fmt: skip
-
-
-def figures(rate: float | None = 100.0, **changes: object) -> Figures:
-    fields: dict[str, object] = {
-        "record_id": "r",
-        "verdict": "valid",
-        "failed_checks": (),
-        "reasons": (),
-        "response_bytes": 192,
-        "requests": 1000,
-        "errors": 0,
-        "ok_per_s": rate,
-        "bytes_per_s": 19_200.0,
-        "min_ms": 0.1,
-        "p25_ms": 0.2,
-        "p50_ms": 0.3,
-        "p75_ms": 0.4,
-        "p99_ms": 0.5,
-        "max_ms": 0.6,
-        "latency_at_least": (),
-        "cpu_share": 0.97,
-        "peak_rss_bytes": 3 << 20,
-    }
-    return Figures(**{**fields, **changes})  # type: ignore[arg-type]
-
-
-def invalid(check: str, rate: float = 900.0) -> Figures:
-    return figures(rate, verdict="invalid", failed_checks=(check,), reasons=(f"{check}: why",))
-
 
 SUSPECT = figures(verdict="suspect", reasons=("fairness: uneven",))
 GOOD = figures()
@@ -177,10 +113,10 @@ def one_table(*cells: CellRows) -> LoadTable:
 
 def test_invalid_rows_and_traps_are_never_ranked() -> None:
     found = one_table(
-        cell_rows(subject("slow"), *[figures(100.0)] * 3),
-        cell_rows(subject("fast"), *[figures(200.0)] * 3),
-        cell_rows(subject("liar"), *[invalid("unsolicited", 9000.0)] * 3),
-        cell_rows(subject("trap", trap=True), *[figures(8000.0)] * 3),
+        cell_rows(subject("slow"), *[figures(100.0)] * 6),
+        cell_rows(subject("fast"), *[figures(200.0)] * 6),
+        cell_rows(subject("liar"), *[invalid("unsolicited", 9000.0)] * 6),
+        cell_rows(subject("trap", trap=True), *[figures(8000.0)] * 6),
         cell_rows(subject("broken"), failed=["it does not build"]),
         cell_rows(subject("absent"), skipped="no compiler"),
     )
@@ -196,15 +132,31 @@ def test_invalid_rows_and_traps_are_never_ranked() -> None:
     assert "c/absent: no compiler" in shown
 
 
-def test_ranks_are_shared_where_intervals_overlap() -> None:
+def test_a_row_has_the_ranks_that_it_may_have() -> None:
     found = one_table(
-        cell_rows(subject("a"), figures(100.0), figures(120.0)),
-        cell_rows(subject("b"), figures(110.0), figures(130.0)),
-        cell_rows(subject("c"), figures(10.0), figures(90.0)),
+        cell_rows(subject("a"), *[figures(100.0 + n) for n in range(6)]),
+        cell_rows(subject("b"), *[figures(101.0 + n) for n in range(6)]),
+        cell_rows(subject("c"), *[figures(50.0 + n) for n in range(6)]),
     )
-    assert [(s.cell.subject.framework, s.rank) for s in found.ranked] == [
-        ("b", 1), ("a", 1), ("c", 3),
-    ]  # fmt: skip
+    ranked = [(s.cell.subject.framework, str(s.places)) for s in found.ranked]
+    assert ranked == [("b", "1-2"), ("a", "1-2"), ("c", "3")]
+    assert table.RANGES in table.text([found], width=None, published=False)
+    lines = csv.DictReader(io.StringIO(table.csv_lines([found], published=False)))
+    assert [(line["rank"], line["rank_last"]) for line in lines] == [("1", "2")] * 2 + [("3", "3")]
+
+
+def test_too_few_repetitions_give_an_order_and_no_ranks() -> None:
+    found = one_table(
+        cell_rows(subject("a"), *[figures(100.0)] * 5), cell_rows(subject("b"), *[figures(9.0)] * 6)
+    )
+    assert [(s.cell.subject.framework, s.places) for s in found.ranked] == [
+        ("a", None),
+        ("b", None),
+    ]
+    text = table.text([found], width=None, published=False)
+    assert "No ranks: 5 repetitions are too few to rank, it takes 6 (--repeat 6)." in text
+    assert "rank  " not in text, "an empty column says nothing"
+    assert exit_code([found]) == ExitCode.OK
 
 
 def test_the_interval_says_whether_it_is_a_range() -> None:
@@ -259,17 +211,18 @@ def test_nothing_answered_renders_as_blanks_not_as_zero() -> None:
 
 def test_a_narrow_terminal_gets_every_column_within_its_width() -> None:
     cells = [
-        cell_rows(subject(f"framework-{n}"), *[figures(123_456.0 + n, requests=9_999_999)] * 3)
+        cell_rows(subject(f"framework-{n}"), *[figures(123_456.0 + n, requests=9_999_999)] * 6)
         for n in range(3)
     ]
     text = table.text([one_table(*cells)], width=100, published=False)
     lines = text.split("\n\nRPS, BPS")[0].splitlines()
     assert max(len(line) for line in lines) <= 100
-    for column in (*PUBLISHED, *OURS):
+    ours = [name for name in OURS if name != "ratio"]
+    for column in (*PUBLISHED, *ours):
         assert any(column in line.split() for line in lines), column
     whole = table.text([one_table(*cells)], width=None, published=False)
     header = next(line for line in whole.splitlines() if line.startswith("Language"))
-    assert header.split() == [*PUBLISHED, *OURS]
+    assert header.split() == [*PUBLISHED, *ours]
 
 
 def rated_table(*measured: Figures) -> LoadTable:
@@ -284,7 +237,8 @@ def test_a_load_with_a_rate_has_a_column_for_it_in_every_format() -> None:
     tables = [one_table(cell_rows(subject("a"), GOOD)), rated_table(GOOD)]
     shown = table.text(tables, width=None, published=True)
     headers = [line.split() for line in shown.splitlines() if line.startswith("Language")]
-    whole, rated = (*PUBLISHED, *OURS), (*PUBLISHED, "rate", *OURS)
+    ours = [name for name in OURS if name not in ("rank", "ratio")]
+    whole, rated = (*PUBLISHED, *ours), (*PUBLISHED, "rate", *ours)
     best = PUBLISHED
     assert headers == [list(each) for each in (whole, best, rated, best)]
     assert "20000/s" in shown
@@ -361,8 +315,10 @@ def test_hostile_text_reaches_neither_terminal_nor_spreadsheet_nor_page() -> Non
     assert "<script>" not in marked
     for line in marked.splitlines():
         if line.startswith("| c"):
-            assert line.replace("\\|", "").count("|") == len(PUBLISHED + OURS) + 1 or (
-                line.replace("\\|", "").count("|") == len(PUBLISHED) + 1
+            # One repetition has no rank, and no ratio.
+            assert line.replace("\\|", "").count("|") in (
+                len(PUBLISHED + OURS) - 1,
+                len(PUBLISHED) + 1,
             )
 
 
@@ -545,12 +501,12 @@ def test_a_lower_bound_is_marked_and_never_ranked_below_a_row_that_it_may_exceed
     why = "generator-limit: co-limited, a lower bound"
     bound = figures(90.0, lower_bound=True, reasons=(why,))
     found = one_table(
-        cell_rows(subject("above"), *[figures(100.0)] * 3),
-        cell_rows(subject("bound"), bound, bound, figures(90.0)),
-        cell_rows(subject("below"), *[figures(80.0)] * 3),
+        cell_rows(subject("above"), *[figures(100.0)] * 6),
+        cell_rows(subject("bound"), *[bound] * 5, figures(90.0)),
+        cell_rows(subject("below"), *[figures(80.0)] * 6),
     )
-    ranked = [(s.cell.subject.framework, s.rank, s.lower_bound) for s in found.ranked]
-    assert ranked == [("above", 1, False), ("bound", 1, True), ("below", 3, False)]
+    ranked = [(s.cell.subject.framework, str(s.places), s.lower_bound) for s in found.ranked]
+    assert ranked == [("above", "1-2", False), ("bound", "1-2", True), ("below", "3", False)]
     assert [s.verdict for s in found.ranked] == ["valid"] * 3
     shown = table.text([found], width=None, published=False)
     assert "≥ 90 " in shown

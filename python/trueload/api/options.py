@@ -244,6 +244,8 @@ class SuiteOptions(
     full: Flag
     port: Number
     share_cpus: Flag
+    patience: Duration
+    pair: Literal["reference", "none"] | None
     resume: Text
     seed: Number
 

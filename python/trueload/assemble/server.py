@@ -32,6 +32,8 @@ def make_server(
         system_s=used.system_s,
         saturation=over_window(used, window_ns),
         peak_rss_bytes=used.peak_rss_bytes,
+        rss_before_bytes=_resident(before),
+        rss_after_bytes=_resident(after),
         threads=used.threads,
         lifetime=Lifetime(user_s=used.lifetime_user_s, system_s=used.lifetime_system_s),
         pids=tuple(sorted(before.pids | after.pids)),
@@ -39,6 +41,10 @@ def make_server(
         bytes_per_connection=bytes_per_connection,
         throttled_share=tree_throttled_share(before, after),
     )
+
+
+def _resident(sample: TreeSample) -> int | None:
+    return sum(each.rss_bytes for each in sample.processes.values()) or None
 
 
 def tree_throttled_share(before: TreeSample | None, after: TreeSample | None) -> float | None:

@@ -27,8 +27,10 @@ from trueload.commands.options import (
     NoLiveOption,
     RepeatOption,
     check_writable,
+    option_parser,
 )
 from trueload.commands.place_options import read_where
+from trueload.commands.suite_pair import Pair, find_reference
 from trueload.commands.suite_places import Opened, open_for_suite
 from trueload.commands.suite_progress import Progress
 from trueload.engines.engine import find_engine
@@ -75,7 +77,7 @@ from trueload.suites.pools import beyond_limits
 from trueload.text import plain
 from trueload.trial.run import run_trial
 from trueload.trial.spec import TrialSpec
-from trueload.units import SEED_MAX
+from trueload.units import SEED_MAX, parse_duration
 
 STDOUT = Path("-")
 
@@ -102,6 +104,7 @@ class SuiteAsked:
     shown: Shown
     words: tuple[str, ...] | None = None
     where: Where = HERE
+    pair: Pair | None = None
 
 
 @dataclass(frozen=True)
@@ -128,75 +131,162 @@ read_window = reader_of(LoadOptions, only=WINDOW_KEYS, by_default=False)
 @with_flags_of(read_engine, without=())
 def read_suite(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME|FILE", help="A suite of the catalogue, or a file.")
+        str | None,
+        typer.Argument(
+            metavar="NAME|FILE", help=("Suite to run: a name from the catalogue, or a .toml file.")
+        ),
     ] = None,
     subjects: Annotated[
         list[str] | None,
         typer.Option(
             "--subjects",
             metavar="SELECT,…",
-            help="NAME, LANGUAGE or LANGUAGE/NAME, with :VARIANT; ! in front excludes.",
+            help=(
+                "Subjects to measure, by NAME, LANGUAGE or LANGUAGE/NAME, with :VARIANT for"
+                " one variant; ! excludes."
+            ),
         ),
     ] = None,
     cores: Annotated[
-        str | None, typer.Option("--cores", metavar="single|multi", help="CPUs of the subject.")
+        str | None,
+        typer.Option(
+            "--cores",
+            metavar="single|multi",
+            help=(
+                "CPUs of the subject: one (single), or all that the load generator leaves (multi)."
+            ),
+        ),
     ] = None,
     connections: Annotated[
-        str | None, typer.Option("-c", "--connections", metavar="LIST", help="Such as 8,64.")
+        str | None,
+        typer.Option(
+            "-c",
+            "--connections",
+            metavar="LIST",
+            help=("Numbers of connections to measure with, such as 8,64."),
+        ),
     ] = None,
     pipeline: Annotated[
         str | None,
-        typer.Option("--pipeline", metavar="LIST", help="Requests in flight on a connection."),
+        typer.Option(
+            "--pipeline",
+            metavar="LIST",
+            help=("Numbers of requests in flight on each connection, such as 1,16."),
+        ),
     ] = None,
     streams: Annotated[
         str | None,
-        typer.Option("--streams", metavar="LIST", help="The same, of suites over HTTP/2."),
+        typer.Option(
+            "--streams",
+            metavar="LIST",
+            help=("Numbers of requests in flight on each connection, for suites over HTTP/2."),
+        ),
     ] = None,
     rate: Annotated[
         str | None,
-        typer.Option("--rate", metavar="LIST", help="Open loops, such as 1k/s,20k/s."),
+        typer.Option(
+            "--rate", metavar="LIST", help=("Rates to measure at (open loops), such as 1k/s,20k/s.")
+        ),
     ] = None,
     close: Annotated[
-        bool | None, typer.Option("--close/--no-close", help="A connection per request.")
+        bool | None,
+        typer.Option(
+            "--close/--no-close",
+            help=("Open a new connection for each request, or keep connections open."),
+        ),
     ] = None,
     repeat: RepeatOption = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(
+            "--patience",
+            metavar="TIME",
+            parser=option_parser(parse_duration),
+            help=(
+                "Longest time to spend on repeating trials that the machine disturbed; 0s for none."
+            ),
+        ),
+    ] = None,
     pools: Annotated[
-        str | None, typer.Option("--pools", metavar="LIST", help="Of clients: pool counts.")
+        str | None,
+        typer.Option(
+            "--pools", metavar="LIST", help=("Numbers of connection pools, for suites of clients.")
+        ),
     ] = None,
     pool_size: Annotated[
         str | None,
-        typer.Option("--pool-size", metavar="LIST", help="Of clients: connections of a pool."),
+        typer.Option(
+            "--pool-size",
+            metavar="LIST",
+            help=("Numbers of connections in each pool, for suites of clients."),
+        ),
     ] = None,
     concurrency: Annotated[
         str | None,
-        typer.Option("--concurrency", metavar="LIST", help="Of clients: requests at once."),
+        typer.Option(
+            "--concurrency",
+            metavar="LIST",
+            help=("Numbers of requests under way at once, for suites of clients."),
+        ),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="The published grid, where that is a larger one.")
+        bool,
+        typer.Option(
+            "--full", help=("Measure the larger, published grid of loads, if the suite has one.")
+        ),
     ] = False,
+    pair: Annotated[
+        Pair | None,
+        typer.Option(
+            "--pair",
+            help=(
+                "Pair each trial with the suite's reference, and rank by the ratio to it;"
+                " none turns this off.  [default: reference on a virtual machine, from six"
+                " repetitions on]"
+            ),
+        ),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
-            "--seed", metavar="N", min=0, max=SEED_MAX, help="Of the order of the trials."
+            "--seed", metavar="N", min=0, max=SEED_MAX, help="Seed for the order of the trials."
         ),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", metavar="N", min=1, max=65535, help="Not a free port but this."),
+        typer.Option(
+            "--port",
+            metavar="N",
+            min=1,
+            max=65535,
+            help=("Port for the subjects to listen on, instead of a free one."),
+        ),
     ] = None,
     share_cpus: Annotated[
-        bool, typer.Option("--share-cpus", help="Measure even if the CPUs cannot be kept apart.")
+        bool,
+        typer.Option(
+            "--share-cpus", help=("Measure even if subject and load generator must share CPUs.")
+        ),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan and do nothing.")
+        bool, typer.Option("--dry-run", help="Print the plan, and measure nothing.")
     ] = False,
     resume: Annotated[
-        str | None, typer.Option("--resume", metavar="RUN", help="Go on with a run cut short.")
+        str | None,
+        typer.Option(
+            "--resume", metavar="RUN", help=("Continue this interrupted run, with its own plan.")
+        ),
     ] = None,
     published: Annotated[
-        bool, typer.Option("--published", help="Add the best repetitions, as published.")
+        bool,
+        typer.Option(
+            "--published",
+            help=("Add the best repetition of each subject, as published tables give it."),
+        ),
     ] = False,
-    output: Annotated[Format, typer.Option("--format", help="Of the table.")] = Format.TEXT,
+    output: Annotated[
+        Format, typer.Option("--format", help=("Output format of the table."))
+    ] = Format.TEXT,
     json_path: JsonOption = None,
     no_live: NoLiveOption = False,
     prometheus: metrics_flags.PrometheusOption = None,
@@ -206,7 +296,7 @@ def read_suite(
 ) -> SuiteAsked:
     """Run a suite: build, start, verify and measure each subject, and rank them.
 
-    Exit codes: 0 something is ranked; 3 nothing could be measured; 4 every row is invalid.
+    Exit codes: 0 something is ranked; 3 nothing could be measured; 4 every measured row is invalid.
 
     Example: trueload suite run http-servers --subjects nginx,go -c 64 -d 3s
     """
@@ -220,6 +310,7 @@ def read_suite(
         close=close,
         engine=read_engine(**take_flags(read_engine, more_flags)),
         repeat=repeat,
+        patience_ns=patience,
         seed=seed,
         share_cpus=share_cpus,
         port=port,
@@ -233,7 +324,8 @@ def read_suite(
     metrics = metrics_flags.read_metrics(prometheus, prometheus_linger, otlp)
     shown = Shown(output, json_path, published, live=not no_live, metrics=metrics)
     where = read_where(**more_flags)
-    return SuiteAsked(name, changes, tuple(subjects or ()), dry_run, resume, shown, where=where)
+    chosen = tuple(subjects or ())
+    return SuiteAsked(name, changes, chosen, dry_run, resume, shown, where=where, pair=pair)
 
 
 Finish = Callable[[Execution, Interrupt], int]
@@ -261,7 +353,12 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
     else:
         digests = _digests(chosen)
     entries = [planned(subject, digests[subject.name]) for subject in chosen]
-    plan = make_plan(path.stem, suite, entries, asked.changes)
+    changes = asked.changes
+    reference = find_reference(asked.pair, suite.reference, changes.repeat or suite.repeat)
+    if reference is not None:
+        changes = replace(changes, reference=planned(reference, ""))
+        chosen = [*chosen, *([] if reference.name in digests else [reference])]
+    plan = make_plan(path.stem, suite, entries, changes)
     if asked.dry_run:
         _print_plan(plan, suite, asked.shown)
         return ExitCode.OK
@@ -292,7 +389,10 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
 def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
     if asked.changes.given or asked.subjects:
         raise UserError(
-            "--resume keeps the plan of the run: loads, subjects and repetitions are its own",
+            (
+                "--resume goes on with the plan of the run: its loads, subjects and"
+                " repetitions cannot be changed"
+            ),
             f"leave those options away: trueload suite run --resume {selector}",
         )
     find_engine()
@@ -314,13 +414,16 @@ def _resume(asked: SuiteAsked, selector: str, finish: Finish) -> int:
             )
         store.hold_run(run)
         contract = _contract(plan.contract, clients=plan.client_wait_ms is not None)
-        names = [subject.name for subject in plan.subjects]
-        chosen = _still_there(names)
+        beside = () if plan.reference is None else (plan.reference,)
+        chosen = _still_there([subject.name for subject in (*plan.subjects, *beside)])
         digests = _digests(chosen)
         opened = stack.enter_context(open_for_suite(asked.where, plan))
         talk(f"run {run.id}, resumed: {describe(plan)}")
         for changed in changed_subjects(plan, list(digests.items())):
-            talk(f"note: {changed} has changed since the run began; what follows is of the new")
+            talk(
+                f"note: {changed} has changed since the run began; the remaining trials"
+                " measure the new version"
+            )
         progress = Progress(sys.stderr, exports, live=asked.shown.live)
         work = _execution(plan, contract, chosen, digests, store, run, interrupt, progress, opened)
         return finish(work, interrupt)
@@ -338,7 +441,7 @@ def _contract(name: str, *, clients: bool) -> AnyContract | ClientContract:
         has, needs = ("clients", "servers") if not clients else ("servers", "clients")
         raise UserError(
             f"the contract {name!r} is one of {has}, and the suite measures {needs}",
-            "give the suite [clients] with its wait, or leave that away",
+            "add the table [clients] with its wait to the suite, or remove it",
         )
     require_library(contract)
     return contract

@@ -120,6 +120,11 @@ def read_cpu_model() -> str | None:
     return _field(Path("/proc/cpuinfo"), "model name")
 
 
+def is_virtual_machine() -> bool:
+    """Whether the CPUs say that a hypervisor runs them; False where they do not tell."""
+    return "hypervisor" in (_field(Path("/proc/cpuinfo"), "flags") or "").split()
+
+
 def read_siblings(cpu: int) -> str | None:
     """The threads of a CPU's physical core, as the kernel lists them."""
     return read_text(_CPU / f"cpu{cpu}/topology/thread_siblings_list")

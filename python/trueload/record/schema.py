@@ -223,11 +223,11 @@ class Backend(Model):
 class Server(Model):
     """The server's whole process tree over the window. ``source`` is how it was come by: we started
     it, found it by its listening socket, or ``--server-pid`` named it; ``name`` has the names of
-    its processes. ``bytes_per_connection`` is by how much its
-    resident memory had grown since before the first connection, for each of the most that there
-    were; null where that was not seen. ``throttled_share`` is of the window: for so long a CPU
-    limit kept the server from running; null where no cgroup counts that. ``waited`` is null where
-    it is not known."""
+    its processes. ``rss_before_bytes`` and ``rss_after_bytes`` are its resident memory at the
+    beginning and the end of the window. ``bytes_per_connection`` is by how much that had grown
+    since before the first connection, for each of the most that there were; null where that was not
+    seen. ``throttled_share`` is of the window: for so long a CPU limit kept the server from
+    running; null where no cgroup counts that. ``waited`` is null where it is not known."""
 
     source: ServerSource
     name: str | None = None
@@ -240,6 +240,8 @@ class Server(Model):
     lifetime: Lifetime
     pids: tuple[int, ...]
     allowed_cpus: tuple[int, ...]
+    rss_before_bytes: int | None = None
+    rss_after_bytes: int | None = None
     bytes_per_connection: float | None = None
     throttled_share: float | None = None
     waited: Waited | None = None

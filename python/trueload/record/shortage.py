@@ -82,10 +82,14 @@ def find_shortage(record: Record) -> Shortage | None:
         return None
     missing = connections.requested - connections.established
     got = f"{format_count(missing)} of {format_count(connections.requested)}"
-    why = f"{got} got no connection" if missing else "connections that it had no file for waited"
+    why = (
+        f"{got} got no connection"
+        if missing
+        else ("connections waited because the server had no open file left for them")
+    )
     return Shortage(
         "files",
         f"the server's open-file limit of {format_count(files)}",
         why,
-        "start the server after a larger `ulimit -n`",
+        "raise the limit with `ulimit -n`, then start the server again",
     )

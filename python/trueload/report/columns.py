@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from trueload import stats
 from trueload.record.bound import at_least, verdict_text
 from trueload.report.grid import Grid
 from trueload.suites.figures import SHOWN_RANKS, Figures
@@ -171,6 +172,15 @@ def _within(row: Row) -> str | None:
     return f"{format_cell(interval.low)}-{format_cell(interval.high)}{label}"
 
 
+def _ratio(row: Row) -> str | None:
+    """The median ratio to the reference, with its interval."""
+    ratios = row.summary.ratios if row.which == "median" else ()
+    middle, within = stats.median(ratios), stats.interval(ratios)
+    if middle is None or within is None:
+        return None
+    return f"{middle:.3f} ({within.low:.3f}-{within.high:.3f})"
+
+
 def _most_clients(row: Row) -> str | None:
     found = row.figures.carried if row.figures is not None else None
     if found is None:
@@ -212,8 +222,14 @@ PUBLISHED = (
     ),
     Column("max", _time("max")),
 )
-RANK = Column("rank", lambda row: row.summary.rank)
+RANK = Column("rank", lambda row: row.summary.places, optional=True)
+# In a file as two numbers.
+RANKS = (
+    Column("rank", lambda row: row.summary.rank),
+    Column("rank_last", lambda row: row.summary.places and row.summary.places.last),
+)
 INTERVAL = Column("interval", _within, left=True)
+RATIO = Column("ratio", _ratio, left=True, optional=True)
 CPU = Column("CPU", _figure("cpu_share"), _percent)
 MEMORY = Column("memory", _figure("peak_rss_bytes"), format_size)
 VERDICT = Column("verdict", _verdict, left=True, always=True)
@@ -225,6 +241,7 @@ CORES = _load("cores", lambda load: load.cores)
 OURS = (
     RANK,
     INTERVAL,
+    RATIO,
     CPU,
     Column("memory", _figure("peak_rss_bytes"), lambda size: f"{size / 1024 / 1024:.1f}MiB"),
     VERDICT,
@@ -240,6 +257,7 @@ RATE = Column(
 SERVERS = Kind(
     columns=(*PUBLISHED, RATE, *OURS),
     csv=(
+        *RANKS,
         _load("connections", lambda load: load.connections),
         _load("pipeline", lambda load: load.pipeline),
         _optional("streams", lambda load: load.http and load.http.streams),
@@ -251,6 +269,7 @@ SERVERS = Kind(
         Column("latency_at_least", _figure("latency_at_least"), "; ".join),
         Column("latency_too_few", _figure("latency_too_few"), "; ".join),
         LOWER_BOUND,
+        Column("ratio", _figure("ratio")),
         WHY,
     ),
     published=len(PUBLISHED),
@@ -271,7 +290,7 @@ BROADCASTS = Kind(
         MEMORY,
         VERDICT,
     ),
-    csv=(_load("step", lambda load: load.connections), CORES, LOWER_BOUND, WHY),
+    csv=(*RANKS, _load("step", lambda load: load.connections), CORES, LOWER_BOUND, WHY),
     published=0,
     named=len(NAMES) - 1,
     legend=(
@@ -310,6 +329,7 @@ CLIENTS = Kind(
         VERDICT,
     ),
     csv=(
+        *RANKS,
         *OF_STREAMS,
         _load("files", lambda load: (load.pools and load.pools.files) or None),
         WHY,
@@ -317,12 +337,12 @@ CLIENTS = Kind(
     published=6,
     named=0,
     legend=(
-        "Req/sec: answers with status 200 that both ends have, from the order to the claim; rank:"
-        " 1 + rows whose interval lies\nwholly above. CPU/req: of the client's process tree;"
-        " memory: its peak. peak and mean: requests open at once, as\nthe server saw them; opened:"
-        " connections opened anew while it was measured. pool ceiling: pool count x pool size\n/"
-        " the server's time for an answer, the most that Little's law allows; ceiling: that, or"
-        " concurrency / that time if it\nis less; share: how much of it was reached. The"
+        "Req/sec: answers with status 200 that both ends have, from the order to the claim."
+        " CPU/req: of the client's\nprocess tree;"
+        " memory: its peak. peak and mean: requests open at once, as the server saw them; opened:"
+        " connections\nopened anew while it was measured. pool ceiling: pool count x pool size /"
+        " the server's time for an answer, the most\nthat Little's law allows; ceiling: that, or"
+        " concurrency / that time if it is less; share: how much of it was reached.\nThe"
         " repetitions of a row are orders to as many processes as there are rounds."
     ),
     has=lambda figures: figures.client is not None,

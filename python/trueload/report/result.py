@@ -23,6 +23,7 @@ from trueload.record import figures
 from trueload.record.bound import at_least, verdict_text
 from trueload.record.client import ClientEnd
 from trueload.record.distance import moved_text
+from trueload.record.memory import growth_text
 from trueload.record.schema import TOLD, Check, Record
 from trueload.report.client_result import client_headline, client_lines
 from trueload.report.hosts import host_lines
@@ -95,6 +96,7 @@ def result_lines(record: Record) -> list[str]:
     lines += _line("CPU", _cpu(record))
     lines += _line("limit", limit_text(record))
     lines += _line("CPU limit", _throttled(record))
+    lines += _line("memory", growth_text(record.server))
     lines += _line("driver", _driver(record))
     lines += _line("moved", moved_text([record.cpu_distance]))
     for number, text in enumerate(host_lines(record)):

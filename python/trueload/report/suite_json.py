@@ -75,6 +75,9 @@ def _row(summary: Summary) -> dict[str, Any]:
         *("record_id", "verdict", "failed_checks", "reasons", "seq", "partial", "pair", "side"),
         "lower_bound",
         "answers",
+        "state",
+        "unlike",
+        "remark",
     )
     return {
         "language": subject.language,
@@ -88,6 +91,7 @@ def _row(summary: Summary) -> dict[str, Any]:
         "lower_bound": summary.lower_bound,
         "why": summary.why,
         "rank": summary.rank,
+        "rank_last": None if summary.places is None else summary.places.last,
         "repetitions": summary.repetitions,
         "counted": summary.counted,
         "interval": asdict(summary.interval) if summary.interval is not None else None,

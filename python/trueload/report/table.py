@@ -25,15 +25,20 @@ from trueload.report.grid import (
 from trueload.report.unmeasured import NO_REASON, reasons_once, titled, under_no_load
 from trueload.search.clients import clients_header
 from trueload.suites.definition import PublishedTable
+from trueload.suites.ranks import REPETITIONS_MIN
 from trueload.suites.summary import LoadTable, Summary
 from trueload.text import plain
 
 PUBLISHED = tuple(column.heading for column in columns.PUBLISHED)
 BOUNDS = (
     "A rate after ≥ is a lower bound, as a quicker generator might have shown more: no row is known"
-    " to be above it,\nso its rank is 1, the best that it may have. What ranks behind it is below"
-    " what it did carry."
+    " to be above it.\nA row that ranks after it is below what it did carry."
 )
+RATIOS = (
+    "ratio: RPS to that of the reference right before and after, the median and its interval."
+    " Rows are ranked by it."
+)
+RANGES = "rank: the ranks that a row may have; all of a table hold together with 95 %."
 # Where a grid that is too wide for the terminal is cut: before the times.
 CUT = PUBLISHED.index("min")
 
@@ -144,8 +149,13 @@ def _parts(table: LoadTable, published: bool, without: Container[str]) -> Iterat
         measured = any(summary.figures is not None for summary in summaries)
         whole = grid(table, summaries) if measured else None
         yield _Part(title, whole, tuple(_reasons(table, summaries)))
-    for title, verdict in (("Suspect:", "suspect"), ("Lower bounds:", "valid")):
-        if notes := [s for s in table.ranked if s.why and s.verdict == verdict]:
+    noted = [summary for summary in table.ranked if summary.why]
+    for title, notes in (
+        ("Suspect:", [s for s in noted if s.verdict == "suspect"]),
+        ("Lower bounds:", [s for s in noted if s.verdict == "valid" and s.lower_bound]),
+        ("Remarks:", [s for s in noted if s.verdict == "valid" and not s.lower_bound]),
+    ):
+        if notes:
             yield _Part(title, lines=tuple(f"{_row_name(s)}: {plain(s.why)}" for s in notes))
     for each in table.published:
         beside = beside_grid(by_subject(table), each)
@@ -211,17 +221,32 @@ def _legend(ranked: Sequence[Summary]) -> str:
     )
     return (
         f"RPS, BPS and percentiles are medians of {times} repetition{plural}, Req and Err sums, "
-        f"min and max extremes of answers; times in ms.\n{meaning}. "
-        "rank: 1 + rows whose interval lies wholly above."
+        f"min and max extremes of answers; times in ms.\n{meaning}."
+    )
+
+
+def _ranks(table: LoadTable) -> Iterator[str]:
+    """How the rows are ranked, or why they are not."""
+    if len(table.ranked) < 2:
+        return
+    if (few := table.too_few) is None:
+        yield RANGES
+        return
+    plural = "" if few == 1 else "s"
+    yield (
+        f"No ranks: {few} repetition{plural} are too few to rank, it takes"
+        f" {REPETITIONS_MIN} (--repeat {REPETITIONS_MIN}). Rows stand in order."
     )
 
 
 def _below(table: LoadTable) -> list[str]:
     """What the figures and marks of a table mean, after a blank line."""
     if legend := kind_of(table.load).legend:
-        return ["", legend] if table.ranked else []
+        return ["", legend, *_ranks(table)] if table.ranked else []
     shown = [s.figures for s in table.everything if s.figures is not None]
-    lines = [_legend(table.ranked)] if table.ranked else []
+    lines = [_legend(table.ranked), *_ranks(table)] if table.ranked else []
+    if table.ranked and all(summary.ratios for summary in table.ranked):
+        lines.append(RATIOS)
     if shown and table.load.rate_per_s is not None:
         lines.append("rate: what was offered; times are from when a request was due.")
     if any(figures.latency_at_least for figures in shown):

@@ -13,7 +13,7 @@ about    = "{name}: two servers on the same work"
 contract = "{name}"          # contracts/{name}.toml: what every subject must answer
 duration = "5s"              # of each trial
 warmup   = "1s"
-repeat   = 6                 # trials of each subject and load; fewer cannot tell them apart
+repeat   = 6                 # trials of each subject and load; fewer are too few to rank
 
 # A trial for every combination of these values; add tables for other loads.
 [[loads]]

@@ -127,7 +127,10 @@ class Axes(Model):
     def _of_one_role(self) -> Axes:
         if not self.of_clients:
             if self.files:
-                raise ValueError("files is an axis of clients; of servers it is the suite's")
+                raise ValueError(
+                    "files in a load is for suites of clients; for servers, files is a key"
+                    " of the suite"
+                )
             if self.max_streams:
                 raise ValueError("max_streams is an axis of clients, whose server permits them")
             return self
@@ -187,6 +190,11 @@ class Clients(Model):
     wait: Annotated[str, AfterValidator(_wait)]
 
 
+def _patience(text: str) -> str:
+    parse_duration(text)
+    return text
+
+
 class Http2(Model):
     """Requests go over HTTP/2, as `trueload http --http 2` sends them, with these windows and this
     table of headers."""
@@ -210,7 +218,8 @@ class Suite(Model):
     `files` is the open-file limit of the subject, 0 for all that there are. With `prime` the
     warm-up is a run like the measured one. `full` are the loads that `--full` has instead. `report`
     is what is said of each subject: one line of the table, or below it also what ApacheBench
-    prints. The engine's options are keys of their own, and so are those of the `window`."""
+    prints. The `reference` is the subject that others are measured beside, if they are. The
+    engine's options are keys of their own, and so are those of the `window`."""
 
     about: str
     contract: str
@@ -222,6 +231,8 @@ class Suite(Model):
     engine: EngineOptions = ENGINE_DEFAULTS
     close: bool = False
     repeat: Positive = 6
+    patience: Annotated[str, AfterValidator(_patience)] = "10m"
+    reference: str = ""
     seed: Seed = 1
     files: int = Field(default=0, ge=0)
     broadcast: Broadcast | None = None
@@ -252,7 +263,7 @@ class Suite(Model):
         if self.window.gave("duration_ns") == self.window.gave("requests"):
             raise ValueError("give either duration or requests")
         if self.broadcast is not None and self.window.requests is None:
-            raise ValueError("the steps of a broadcast have so many messages: give requests")
+            raise ValueError("a broadcast needs requests: the number of messages in each step")
         if self.prime and self.window.warmup_ns is not None:
             raise ValueError("prime and warmup exclude each other")
         return self
@@ -261,9 +272,13 @@ class Suite(Model):
     def _of_one_role(self) -> Suite:
         blocks = (*self.loads, *self.full)
         if any(block.of_clients != (self.clients is not None) for block in blocks):
-            raise ValueError("a suite with [clients] has pools in each load, another in none")
+            raise ValueError(
+                "each load of a suite with [clients] needs pools, and other suites have none"
+            )
         if self.clients is not None and not self.window.gave("duration_ns"):
-            raise ValueError("a suite with [clients] has a duration: so long an order is to take")
+            raise ValueError(
+                "a suite with [clients] needs a duration: the time that an order is to take"
+            )
         return self
 
     @model_validator(mode="after")

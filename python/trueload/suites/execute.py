@@ -11,6 +11,7 @@ Must not know: tables, the command line.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -38,22 +39,28 @@ from trueload.runner.trials import Failed, Measure, Measured, run_subject
 from trueload.store.runs import Row, Run, Store
 from trueload.subjects.contracts import AnyContract, document_bytes
 from trueload.subjects.manifest import Subject
+from trueload.suites.again import owed
 from trueload.suites.clients import ClientTrials
 from trueload.suites.http import http_labels
+from trueload.suites.pairs import reference_labels, reference_load
 from trueload.suites.plan import (
     ALL_REPETITIONS,
     PARTIAL,
     Cell,
+    PlannedLoad,
     SuitePlan,
     Trial,
     trial_count,
     trials,
 )
 from trueload.suites.pools import beyond_limits, pool_labels
-from trueload.units import close_text, format_rate, idle_text
+from trueload.suites.summary import collect
+from trueload.units import NS_PER_S, close_text, format_rate, idle_text
 
 Talk = Callable[[str], None]
 BUILDS_AT_ONCE = 2
+# Of the last line of a program that failed.
+LINE_MAX = 200
 Unmeasured = Literal["skipped", "failed", "unsupported"]
 
 
@@ -89,6 +96,8 @@ class Execution:
     _measured: set[str] = field(default_factory=set)
     _measured_cells: set[str] = field(default_factory=set)
     _clients: ClientTrials = field(init=False)
+    _references: int = 0
+    _beside: str = ""
 
     def __post_init__(self) -> None:
         self._clients = ClientTrials(
@@ -96,13 +105,18 @@ class Execution:
         )
 
     def execute(self) -> None:
-        """Everything of the plan that is not in the store yet. Ends early when stopped."""
+        """Everything of the plan that is not in the store yet, and again what the machine spoilt.
+        Ends early when stopped."""
         for key, subject_name in done_trials(self.store, self.run):
             self._done.add(key)
             if subject_name is not None:
                 self._measured.add(subject_name)
                 self._measured_cells.add(key.rpartition(" r")[0])
-        self._prepare([p.name for p in self.plan.subjects if not self._all_done(p.name)])
+        owing = {trial.cell.subject.name for trial in self._owed()}
+        names = [p.name for p in self.plan.subjects]
+        if self.plan.reference is not None and self.plan.reference.name not in names:
+            self._prepare([self.plan.reference.name])
+        self._prepare([name for name in names if name in owing or not self._all_done(name)])
         of = trial_count(self.plan)
         with contextlib.closing(self._clients):
             for number, trial in enumerate(trials(self.plan), 1):
@@ -111,6 +125,31 @@ class Execution:
                 if trial.key not in self._done and self._all_key(trial.cell) not in self._done:
                     self.events.trial_starts(trial, number, of)
                     self._run_trial(trial)
+            self._take_again(of)
+
+    def _take_again(self, done: int) -> None:
+        """Repetitions that the machine spoilt, as long as the plan's patience lasts."""
+        began_s = time.monotonic()
+        while trials_owed := self._owed():
+            plural = "" if len(trials_owed) == 1 else "s"
+            self.events.talk(
+                f"taking {len(trials_owed)} repetition{plural} again that the machine disturbed"
+            )
+            for number, trial in enumerate(trials_owed, done + 1):
+                if self.stopped():
+                    return
+                if (time.monotonic() - began_s) * NS_PER_S >= self.plan.patience_ns:
+                    self.events.talk("no more repetitions are taken again: --patience is over")
+                    return
+                self.events.trial_starts(trial, number, done + len(trials_owed))
+                self._run_trial(trial)
+            done += len(trials_owed)
+
+    def _owed(self) -> list[Trial]:
+        if not self.plan.takes_again or not self.plan.patience_ns:
+            return []
+        found = owed(self.plan, collect(self.plan, self.store.rows(self.run)).cells)
+        return [trial for trial in found if trial.key not in self._done]
 
     def _prepare(self, names: Sequence[str]) -> None:
         """Builds subjects, two at a time because much of it waits for the network; what
@@ -170,12 +209,15 @@ class Execution:
             reason = self._given_up[given_up]
             self._add_row(cell, ALL_REPETITIONS, "failed", reason)
             return
+        if self._beside != cell.load.key:
+            self._measure_reference(cell.load, opens=True)
         outcome = self._measure(trial, layout)
         if outcome is None:
             return
         self.events.trial_ended(trial, outcome)
         if isinstance(outcome, Measured):
             self._add_record(trial, outcome)
+            self._measure_reference(cell.load, opens=False)
         elif cell.load.pools is not None:
             self._give_up_client(trial, outcome)
         elif outcome.again or cell.subject.name in self._measured:
@@ -184,6 +226,25 @@ class Execution:
         else:
             self._given_up[given_up] = outcome.reason
             self._add_row(cell, ALL_REPETITIONS, "failed", outcome.reason, outcome.log_tail)
+
+    def _measure_reference(self, load: PlannedLoad, *, opens: bool) -> None:
+        """The reference of a paired plan, right beside a trial under that load; what it fails at
+        leaves the trial without a ratio."""
+        self._beside, planned = "", self.plan.reference
+        if planned is None or planned.name not in self._builds or self.stopped():
+            return
+        trial = Trial(Cell(planned, load), 1)
+        layout = self._layout(trial.cell)
+        outcome = (
+            None if isinstance(layout, str) else self._measure(trial, layout, is_reference=True)
+        )
+        if not isinstance(outcome, Measured) or outcome.record.partial:
+            return
+        self._references += 1
+        key = f"{load.key} reference {self._references} {outcome.record.id}"
+        labels = reference_labels(load.key, opens=opens)
+        self.store.add_record(self.run, outcome.record, key=key, labels=labels)
+        self._beside = load.key
 
     def _give_up_client(self, trial: Trial, outcome: Failed) -> None:
         """What did not go well is not tried again: its process has gone, and the others of the cell
@@ -208,8 +269,11 @@ class Execution:
         """What a subject that failed once will fail at again."""
         return (cell.subject.name, cell.load.cores, cell.load.at_once > 1, cell.load.over_tls)
 
-    def _measure(self, trial: Trial, layout: Layout) -> Measured | Failed | None:
+    def _measure(
+        self, trial: Trial, layout: Layout, *, is_reference: bool = False
+    ) -> Measured | Failed | None:
         """None if the user wanted the end before anything was measured."""
+        load = self.plan.load_of(trial.cell.load)
         name = trial.cell.subject.name
         subject, built = self.subjects[name], self._builds[name]
         try:
@@ -219,7 +283,7 @@ class Execution:
                 outcome = run_subject(
                     subject,
                     built,
-                    self.plan.load_of(trial.cell.load),
+                    reference_load(load) if is_reference else load,
                     layout,
                     self.plan.setting(self.contract, trial.cell.load),
                     self.measure,
@@ -296,7 +360,7 @@ class Execution:
         self.store.add_row(
             self.run,
             outcome,
-            reason,
+            with_last_line(reason, detail) if outcome == "failed" else reason,
             key=key,
             labels=self._labels(cell, repetition),
             detail=detail or None,
@@ -339,6 +403,12 @@ class Execution:
 
     def _all_key(self, cell: Cell) -> str:
         return f"{cell.key} {ALL_REPETITIONS}"
+
+
+def with_last_line(reason: str, log_tail: str) -> str:
+    """The reason, and what the program said last, which mostly tells more."""
+    lines = [line.strip() for line in log_tail.splitlines() if line.strip()]
+    return f"{reason}; it said: {lines[-1][:LINE_MAX]}" if lines else reason
 
 
 def done_trials(store: Store, run: Run) -> Iterator[tuple[str, str | None]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from trueload import stats
 from trueload.record import figures as of_record
 from trueload.record.http2 import Http2
+from trueload.record.memory import growth_text
 from trueload.record.schema import (
     Generator,
     Idle,
@@ -22,6 +23,7 @@ from trueload.record.schema import (
 from trueload.record.turn import read_turn
 from trueload.suites.client_figures import ClientFigures, client_figures
 from trueload.suites.client_figures import together as clients_together
+from trueload.suites.states import UNKNOWN, State, state_of
 from trueload.verdict import CHECKS, client_parts
 from trueload.verdict.apachebench import ApacheBench
 
@@ -62,7 +64,9 @@ class Figures:
     `p50_ours_ms` and `p99_ours_ms` are the generator's own part, None where it is not known;
     `lower_bound`: it can carry at least so much;
     `cpu_share` is the subject's CPU time over the window, 1.0 for one CPU. `seq` is the stored row;
-    `pair` and `side` are those of a trial measured in pairs; `http2` is None of other protocols."""
+    `pair` and `side` are those of a trial measured in pairs; `http2` is None of other protocols;
+    `state` is the machine's, and `unlike` why it is not that of most repetitions; `remark` takes
+    nothing from the figures; `ratio` is that of its throughput to the reference's beside it."""
 
     record_id: str
     verdict: Verdict
@@ -96,6 +100,10 @@ class Figures:
     side: str = ""
     lower_bound: bool = False
     answers: int = 0
+    state: State = UNKNOWN
+    unlike: str = ""
+    remark: str = ""
+    ratio: float | None = None
 
     def ms(self, name: str) -> float | None:
         """A percentile by its name; the p95 is only there of a broadcast."""
@@ -178,6 +186,8 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         side=turn.letter if turn else "",
         lower_bound=record.lower_bound,
         answers=latency.count,
+        state=state_of(record),
+        remark=growth_text(record.server),
     )
 
 
@@ -209,7 +219,7 @@ def _ms(ns: int | None) -> float | None:
 
 
 # Figures of which a row of several repetitions shows the median.
-MEDIANS = ("ok_per_s", "bytes_per_s", "cpu_share", "p50_ours_ms", "p99_ours_ms")
+MEDIANS = ("ok_per_s", "bytes_per_s", "ratio", "cpu_share", "p50_ours_ms", "p99_ours_ms")
 
 
 def together(some: Sequence[Figures]) -> Figures:

@@ -36,6 +36,7 @@ from trueload.subjects.manifest import Cores, Subject
 from trueload.suites.definition import Axes, PublishedTable, Report, Suite
 from trueload.suites.http import PlannedHttp, planned_http
 from trueload.suites.pools import PlannedPools, planned_pools
+from trueload.suites.ranks import REPETITIONS_MIN
 from trueload.trial.spec import CLOSED, Load, open_load
 from trueload.units import (
     NS_PER_S,
@@ -50,6 +51,8 @@ from trueload.units import (
 NS_PER_MS = 1_000_000
 # Start, verification, connect, drain and stop of one trial, as seen with small subjects.
 OVERHEAD_NS = 600_000_000
+# A trial of the reference, at least.
+REFERENCE_NS = 1_300_000_000 + OVERHEAD_NS
 # Start, first orders and end of a client's process, as seen with the catalogue's.
 CLIENT_OVERHEAD_NS = 2_000_000_000
 
@@ -144,7 +147,9 @@ class PlannedLoad(Model):
 class SuitePlan(EngineOptions):
     """The whole plan. Times in ns; `port` is None for a free one.
     Where clients are measured the server takes `client_wait_ms` for each answer, else it is None;
-    the repetitions of a cell are divided among `client_rounds` processes.
+    the repetitions of a cell are divided among `client_rounds` processes. `patience_ns` is how long
+    repetitions that the machine disturbed may be taken again. The `reference` is measured before
+    and after each trial, if trials are paired with it.
     """
 
     suite: str
@@ -165,6 +170,15 @@ class SuitePlan(EngineOptions):
     client_wait_ms: int | None = None
     client_rounds: int = 1
     http2: WindowsPlan | None = Field(default=None, exclude_if=lambda value: value is None)
+    patience_ns: int = 0
+    reference: PlannedSubject | None = Field(default=None, exclude_if=lambda value: value is None)
+
+    @property
+    def takes_again(self) -> bool:
+        """Whether repetitions that the machine disturbed are taken again: not those of a first
+        look, nor orders to clients, nor searches."""
+        of_one_trial = self.broadcast is None and self.client_wait_ms is None
+        return of_one_trial and self.repeat >= REPETITIONS_MIN
 
     def setting(self, contract: AnyContract, planned: PlannedLoad) -> Setting:
         """What a trial of that load needs besides it."""
@@ -245,6 +259,8 @@ class Changes:
     close: bool | None = None
     engine: EngineOptions = ENGINE_DEFAULTS
     repeat: int | None = None
+    patience_ns: int | None = None
+    reference: PlannedSubject | None = None
     seed: int | None = None
     share_cpus: bool = False
     port: int | None = None
@@ -311,7 +327,7 @@ def check_contract(suite: Suite, contract: AnyContract | ClientContract) -> None
         raise UserError(
             f"the contract {suite.contract!r} is one of HTTP/{contract.http}, and the suite's"
             f" requests go over HTTP/{'2' if suite.http2 is not None else '1.1'}",
-            "give the suite [http2], or leave that away",
+            "add the table [http2] to the suite, or remove it",
         )
     if isinstance(contract, ClientContract):
         return
@@ -346,6 +362,8 @@ def make_plan(
         warmup=_warmup(suite, changes, stop),
         close=suite.close if changes.close is None else changes.close,
         repeat=_first(changes.repeat, suite.repeat),
+        reference=changes.reference,
+        patience_ns=_first(changes.patience_ns, parse_duration(suite.patience)),
         seed=_first(changes.seed, suite.seed),
         files=suite.files,
         share_cpus=changes.share_cpus,
@@ -489,11 +507,22 @@ def trials(plan: SuitePlan) -> Iterator[Trial]:
                 yield from (Trial(cell, repetition) for repetition in of_round)
         return
     for repetition in range(1, plan.repeat + 1):
+        chance = random.Random(f"{plan.seed}/{repetition}")
+        if plan.reference is not None:
+            yield from (Trial(cell, repetition) for cell in _load_by_load(plan, chance))
+            continue
         numbers = list(range(len(plan.subjects) * loads))
-        random.Random(f"{plan.seed}/{repetition}").shuffle(numbers)
+        chance.shuffle(numbers)
         for each in numbers:
             cell = Cell(plan.subjects[each // loads], plan.loads[each % loads])
             yield Trial(cell, repetition)
+
+
+def _load_by_load(plan: SuitePlan, chance: random.Random) -> Iterator[Cell]:
+    """All cells, those of a load together: neighbours share a trial of the reference."""
+    for load in chance.sample(plan.loads, len(plan.loads)):
+        for subject in chance.sample(plan.subjects, len(plan.subjects)):
+            yield Cell(subject, load)
 
 
 def rounds(plan: SuitePlan) -> list[range]:
@@ -518,7 +547,8 @@ def duration_ns(plan: SuitePlan) -> int | None:
         count = trial_count(plan) // plan.repeat
         once_ns = len(rounds(plan)) * (warmup_ns + CLIENT_OVERHEAD_NS)
         return count * (plan.repeat * plan.stop.ns + once_ns)
-    return trial_count(plan) * (plan.stop.ns + warmup_ns + OVERHEAD_NS)
+    beside_ns = 0 if plan.reference is None else REFERENCE_NS
+    return trial_count(plan) * (plan.stop.ns + warmup_ns + OVERHEAD_NS + beside_ns)
 
 
 def describe(plan: SuitePlan) -> str:
@@ -532,7 +562,10 @@ def describe(plan: SuitePlan) -> str:
             _count(plan.repeat, "repetition"),
         )
     )
-    return f"{_count(trial_count(plan), 'trial')}{about}: {parts}, seed {plan.seed}"
+    again = f", up to {_rough(plan.patience_ns)} more for what the machine disturbs"
+    more = again if plan.takes_again and plan.patience_ns else ""
+    beside = "" if plan.reference is None else f", each beside {plan.reference.name}"
+    return f"{_count(trial_count(plan), 'trial')}{about}: {parts}{beside}, seed {plan.seed}{more}"
 
 
 def _count(number: int, what: str) -> str:

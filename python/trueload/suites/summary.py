@@ -10,7 +10,6 @@ Must not know: how a table is printed.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -26,7 +25,10 @@ from trueload.record.schema import (
 from trueload.store.runs import Damaged, Outcome, Row
 from trueload.suites.definition import PublishedTable
 from trueload.suites.figures import MACHINE_CHECKS, Figures, figures, together
+from trueload.suites.pairs import Pairing, is_reference
 from trueload.suites.plan import Cell, PlannedLoad, SuitePlan, was_cut_short
+from trueload.suites.ranks import REPETITIONS_MIN, Places, Scored, known_above, places
+from trueload.suites.states import usual_of
 from trueload.suites.steps import Search, step_text
 from trueload.verdict import SEVERITY
 from trueload.verdict.apachebench import apachebench
@@ -34,8 +36,8 @@ from trueload.verdict.apachebench import apachebench
 
 @dataclass
 class CellRows:
-    """What the store holds of one cell; `steps` are those of its searches, by repetition in the
-    order of storing, as rows of text."""
+    """What the store holds of one cell, for which so many repetitions are `planned`; `steps` are
+    those of its searches, by repetition in the order of storing, as rows of text."""
 
     cell: Cell
     measured: list[Figures] = field(default_factory=list)
@@ -43,16 +45,19 @@ class CellRows:
     digests: set[str] = field(default_factory=set)
     skipped: str | None = None
     unsupported: str | None = None
+    planned: int = 0
     steps: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Trial:
-    """The score of one trial, and its pair and side where it was measured in pairs."""
+    """The score of one trial, its pair and side where it was measured in pairs, its ratio to the
+    reference where that was measured beside it."""
 
     score: float
     pair: int | None = None
     side: str = ""
+    ratio: float | None = None
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,9 @@ class Summary:
     Figures are of the repetitions that count: requests and errors their sums, min and max the
     extremes, the rest medians. `score` is what it is ranked by; `best` is the repetition with the
     highest throughput, as published tables take it; `middle` the stored row of the one that stands
-    for all in curves. `trials` are those by which it is compared with others. Of a suite there are
-    `planned`, the cell, and `steps`, those of its last search.
+    for all in curves. `trials` are those by which it is compared with others, `places` the ranks
+    that it may have. Of a suite there are `planned`, the cell, and `steps`, those of its last
+    search.
     """
 
     name: str
@@ -73,7 +79,7 @@ class Summary:
     why: str
     score: float | None = None
     interval: stats.Interval | None = None
-    rank: int | None = None
+    places: Places | None = None
     trap: bool = False
     repetitions: int = 0
     counted: int = 0
@@ -103,15 +109,25 @@ class Summary:
         return self.verdict != "invalid" and self.figures is not None and self.figures.lower_bound
 
     @property
-    def lies_in(self) -> stats.Interval | None:
-        """Where its score is known to lie: of a lower bound without an upper end."""
-        if self.interval is None or not self.lower_bound:
-            return self.interval
-        return replace(self.interval, high=math.inf)
+    def rank(self) -> int | None:
+        """The best rank that it may have; None where none is known."""
+        return None if self.places is None else self.places.first
+
+    @property
+    def scored(self) -> Scored:
+        """What it is ranked by where not all have ratios."""
+        scores = tuple(trial.score for trial in self.trials)
+        return Scored(scores, self.score or 0.0, self.lower_bound)
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """The ratio of each trial to the reference, if each has one; else none."""
+        found = tuple(trial.ratio for trial in self.trials if trial.ratio is not None)
+        return found if len(found) == len(self.trials) else ()
 
     @property
     def can_rank(self) -> bool:
-        """Whether it may take a place: measured, not invalid, and no trap."""
+        """Whether it may stand among the ranked: measured, not invalid, and no trap."""
         return (
             self.outcome == "measured"
             and self.verdict != "invalid"
@@ -137,14 +153,18 @@ def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
     for subject in plan.subjects:
         for load in plan.loads:
             cell = Cell(subject, load)
-            by_key[cell.key] = CellRows(cell)
+            by_key[cell.key] = CellRows(cell, planned=plan.repeat)
     checks: dict[str, Check] = {}
     damaged: list[str] = []
     distances: list[CpuDistance | None] = []
+    pairing = Pairing()
     for row in rows:
         if isinstance(row, Damaged):
             number = "a row" if row.number is None else f"row {row.number}"
             damaged.append(f"{number} is damaged: {row.why}")
+            continue
+        if is_reference(row.labels):
+            pairing.reference(row)
             continue
         into = by_key.get(row.key.rpartition(" r")[0])
         if into is None:
@@ -154,15 +174,24 @@ def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
             _add_step(into, plan, row.record, row.labels)
         if "step" in row.labels:
             continue
-        _add(into, plan, row)
+        if _add(into, plan, row):
+            pairing.trial(into.cell.load.key, into.measured)
         distances += [] if row.record is None else [row.record.cpu_distance]
         for check in row.record.checks if row.record is not None else ():
             known = checks.get(check.name)
             if known is None or SEVERITY[check.status] > SEVERITY[known.status]:
                 checks[check.name] = check
-    return Collected(
-        tuple(by_key.values()), tuple(checks.values()), tuple(damaged), moved_text(distances)
-    )
+    cells = tuple(by_key.values())
+    if plan.takes_again:
+        _mark_unlike(cells)
+    return Collected(cells, tuple(checks.values()), tuple(damaged), moved_text(distances))
+
+
+def _mark_unlike(cells: Sequence[CellRows]) -> None:
+    """Says of each repetition why it is unlike most of the run, where it is."""
+    usual = usual_of([each.state for rows in cells for each in rows.measured])
+    for rows in cells:
+        rows.measured = [replace(each, unlike=usual.unlike(each.state)) for each in rows.measured]
 
 
 def _add_step(into: CellRows, plan: SuitePlan, record: Record, labels: Mapping[str, str]) -> None:
@@ -171,9 +200,10 @@ def _add_step(into: CellRows, plan: SuitePlan, record: Record, labels: Mapping[s
     into.steps.setdefault(labels.get("repetition", ""), []).append(text)
 
 
-def _add(into: CellRows, plan: SuitePlan, row: Row) -> None:
+def _add(into: CellRows, plan: SuitePlan, row: Row) -> bool:
+    """Adds a row to its cell; whether it has figures."""
     if was_cut_short(row.key):
-        return  # done again by --resume, or the run has no more of it
+        return False  # done again by --resume, or the run has no more of it
     if row.record is not None:
         found = figures(row.record, row.labels, row.seq)
         if plan.report == "apachebench":
@@ -188,6 +218,7 @@ def _add(into: CellRows, plan: SuitePlan, row: Row) -> None:
         into.skipped = row.reason or ""
     else:
         into.failed.append(row.reason or "")
+    return row.record is not None
 
 
 def summarise(rows: CellRows) -> Summary | None:
@@ -201,22 +232,46 @@ def summarise(rows: CellRows) -> Summary | None:
         if rows.skipped is not None:
             return _without_figures(rows, "skipped", rows.skipped)
         return None
-    verdict, why = judge(done, rows.failed)
+    alike, left_out = without_unlike(done, rows.planned)
+    verdict, why = judge(alike, rows.failed)
+    if left_out and verdict != "invalid":
+        said = f"{len(left_out)} of {len(done)} repetitions left out: {left_out[0].unlike}"
+        why = f"{why}; {said}" if why else said
+        verdict = verdict if len(alike) >= rows.planned else "suspect"
+    if remark := next((each.remark for each in alike if each.remark), ""):
+        why = f"{why}; {remark}" if why else remark
     if verdict == "valid" and len(rows.digests) > 1:
         verdict, why = "suspect", "the subject changed in mid-run: its repetitions differ in kind"
-    counted = [each for each in done if each.verdict != "invalid"]
-    shown = done if verdict == "invalid" or not counted else counted
+    counted = [each for each in alike if each.verdict != "invalid"]
+    shown = alike if verdict == "invalid" or not counted else counted
     rates = [each.score for each in shown if each.score is not None]
     return replace(
-        repeated(_name_of(rows.cell), "", done, shown),
+        repeated(_name_of(rows.cell), "", alike, shown),
         verdict=verdict,
         why=why,
         interval=_bracket(shown) or stats.interval(rates),
+        record_ids=tuple(each.record_id for each in done),
         trap=rows.cell.subject.trap,
         repetitions=len(done) + len(rows.failed),
         planned=rows.cell,
         steps=tuple(next(reversed(rows.steps.values()), ())),
     )
+
+
+def without_unlike(done: Sequence[Figures], planned: int) -> tuple[list[Figures], list[Figures]]:
+    """The repetitions of a cell that count, and those left out because the machine was in another
+    state. None is left out if no more than half of those planned would remain, nor one in which the
+    subject itself failed."""
+    out = [each for each in done if each.unlike and not has_own_fault(each)]
+    if not out or 2 * (len(done) - len(out)) <= planned:
+        return list(done), []
+    return [each for each in done if each not in out], out
+
+
+def has_own_fault(figures: Figures) -> bool:
+    """Whether the repetition is invalid, and not only by what the machine did."""
+    machines = figures.failed_checks and set(figures.failed_checks) <= MACHINE_CHECKS
+    return figures.verdict == "invalid" and not machines
 
 
 def _name_of(cell: Cell) -> str:
@@ -240,7 +295,7 @@ def repeated(
         run=run,
         outcome="measured",
         verdict=worst.verdict,
-        why="; ".join(worst.reasons) or _first_reason(done, len(done)),
+        why="; ".join(worst.reasons) or _all_reasons(done),
         score=found.score,
         interval=stats.interval(rates),
         repetitions=len(done),
@@ -250,7 +305,9 @@ def repeated(
         middle=by_score[(len(by_score) - 1) // 2].seq,
         record_ids=tuple(each.record_id for each in done),
         trials=tuple(
-            Trial(each.score or 0.0, each.pair, each.side) for each in able if not each.partial
+            Trial(each.score or 0.0, each.pair, each.side, each.ratio)
+            for each in able
+            if not each.partial
         ),
     )
 
@@ -272,26 +329,29 @@ def judge(done: Sequence[Figures], failed: Sequence[str]) -> tuple[Verdict, str]
     total = len(done) + len(failed)
     invalid = [each for each in done if each.verdict == "invalid"]
     for each in invalid:
-        if not set(each.failed_checks) <= MACHINE_CHECKS or not each.failed_checks:
-            return "invalid", _first_reason([each], total)
+        if has_own_fault(each):
+            return "invalid", _all_reasons([each])
     if 2 * (len(invalid) + len(failed)) >= total:
         # Why a repetition came to nothing tells more than what the machine did to another.
-        return "invalid", failed[-1] if failed else _first_reason(invalid, total)
+        return "invalid", failed[-1] if failed else _all_reasons(invalid)
     if invalid:
         lost = f"{len(invalid)} of {total} repetitions left out"
-        return "suspect", f"{lost}: {_first_reason(invalid, total)}"
+        return "suspect", f"{lost}: {_all_reasons(invalid)}"
     if failed:
         return "suspect", f"{len(failed)} of {total} repetitions failed: {failed[-1]}"
     suspect = [each for each in done if each.verdict == "suspect"]
     if suspect:
-        return "suspect", _first_reason(suspect, total)
-    return "valid", _first_reason([each for each in done if each.lower_bound], total)
+        return "suspect", _all_reasons(suspect)
+    return "valid", _all_reasons([each for each in done if each.lower_bound])
 
 
-def _first_reason(some: Sequence[Figures], total: int) -> str:
-    for each in some:
-        if each.reasons:
-            return each.reasons[0]
+def _all_reasons(some: Sequence[Figures]) -> str:
+    """Each reason once: of a check what it said first."""
+    by_check: dict[str, str] = {}
+    for reason in (reason for each in some for reason in each.reasons):
+        by_check.setdefault(reason.partition(":")[0], reason)
+    if by_check:
+        return "; ".join(by_check.values())
     return "its checks failed" if any(each.verdict == "invalid" for each in some) else ""
 
 
@@ -334,11 +394,17 @@ class LoadTable:
 
     @property
     def ranked(self) -> tuple[Summary, ...]:
-        return tuple(row for row in self.everything if row.rank is not None)
+        """The rows that may be ranked, the best first."""
+        return tuple(row for row in self.everything if row.can_rank)
+
+    @property
+    def too_few(self) -> int | None:
+        """How many repetitions a row has, where they are too few to rank the rows."""
+        return too_few_repetitions(self.ranked)
 
     @property
     def invalid(self) -> tuple[Summary, ...]:
-        rest = (row for row in self.everything if row.rank is None and not row.trap)
+        rest = (row for row in self.everything if not row.can_rank and not row.trap)
         return tuple(row for row in rest if row.outcome == "measured")
 
     @property
@@ -408,11 +474,31 @@ def _by_throughput(summary: Summary) -> tuple[float, str]:
 
 
 def _ranked(summaries: Sequence[Summary]) -> tuple[Summary, ...]:
-    """Rank = 1 + the number of subjects whose interval lies wholly above (design §6). Nothing is
-    known to lie above a lower bound."""
-    ranks = stats.ranks([s.lies_in for s in summaries if s.lies_in is not None])
-    ranked = [replace(summary, rank=rank) for summary, rank in zip(summaries, ranks, strict=True)]
-    return tuple(sorted(ranked, key=lambda s: (s.rank or 0, *_by_throughput(s))))
+    """The rows in order, with the ranks that each may have if there are repetitions enough."""
+    summaries = in_order_of_figures(summaries)
+    if too_few_repetitions(summaries) is not None:
+        return tuple(summaries)
+    found = places(len(summaries), known_above(scored_alike(summaries)))
+    return tuple(replace(each, places=where) for each, where in zip(summaries, found, strict=True))
+
+
+def scored_alike(rows: Sequence[Summary]) -> list[Scored]:
+    """What rows of one suite are ranked by: ratios to the reference, if all have them."""
+    if not all(row.ratios for row in rows):
+        return [row.scored for row in rows]
+    return [Scored(row.ratios, stats.median(row.ratios) or 0.0, row.lower_bound) for row in rows]
+
+
+def in_order_of_figures(rows: Sequence[Summary]) -> list[Summary]:
+    """The rows of a suite, those first that have the most of what they are ranked by."""
+    found = zip(rows, scored_alike(rows), strict=True)
+    return [row for row, _ in sorted(found, key=lambda each: (-each[1].median, each[0].name))]
+
+
+def too_few_repetitions(rows: Iterable[Summary]) -> int | None:
+    """The fewest repetitions of a row of a suite, where they are too few to rank the rows."""
+    fewest = min((row.repetitions for row in rows if row.planned is not None), default=None)
+    return fewest if fewest is not None and fewest < REPETITIONS_MIN else None
 
 
 def run_verdict(tables: Iterable[LoadTable]) -> Verdict | None:
@@ -421,6 +507,6 @@ def run_verdict(tables: Iterable[LoadTable]) -> Verdict | None:
     measured = [s for t in tables for s in (*t.ranked, *t.invalid)]
     if not measured:
         return None
-    if not any(summary.rank is not None for summary in measured):
+    if not any(summary.can_rank for summary in measured):
         return "invalid"
     return "valid" if all(summary.verdict == "valid" for summary in measured) else "suspect"

@@ -85,7 +85,7 @@ class SuiteResult:
             per_s = None if figures is None else figures.ok_per_s
             found.append(
                 (
-                    "" if row.rank is None else str(row.rank),
+                    str(row.places or ""),
                     row.cell.subject.name,
                     "" if per_s is None else at_least(f"{per_s:,.0f}", row.lower_bound),
                     "" if figures is None else figure_text(figures, "p99"),

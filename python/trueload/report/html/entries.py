@@ -6,13 +6,22 @@ made into the same. Pure. Must not know the store, charts or HTML.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import permutations
 
 from trueload.compare.difference import Ratio, bound_texts, of_pairs, of_trials, too_few_trials
 from trueload.record.schema import Check, Environment, Status
 from trueload.store.runs import Run
-from trueload.suites.summary import LoadTable, Summary, Unit
+from trueload.suites.ranks import known_above, places
+from trueload.suites.summary import (
+    LoadTable,
+    Summary,
+    Unit,
+    in_order_of_figures,
+    scored_alike,
+    too_few_repetitions,
+)
 
 
 @dataclass
@@ -47,28 +56,47 @@ class Told:
 
 
 def in_order(entries: Iterable[Summary]) -> tuple[Summary, ...]:
-    """Ranked, the best first, then what is invalid, the traps and what was not measured; with ranks
-    anew: 1 + the number of entries that are better."""
+    """Ranked, the best first, then what is invalid, the traps and what was not measured; with the
+    ranks that each may have among these."""
     entries = list(entries)
-    able = [entry for entry in entries if entry.can_rank]
-    ranks = [1 + sum(is_better(other, entry) for other in able) for entry in able]
-    ranked = [replace(entry, rank=rank) for entry, rank in zip(able, ranks, strict=True)]
-    ranked.sort(key=lambda entry: (entry.rank or 0, *_by_score(entry)))
-    rest = [replace(entry, rank=None) for entry in entries if not entry.can_rank]
+    able = in_order_of_figures([entry for entry in entries if entry.can_rank])
+    rest = [replace(entry, places=None) for entry in entries if not entry.can_rank]
     groups = (
         [e for e in rest if e.outcome == "measured" and not e.trap],
         [e for e in rest if e.outcome == "measured" and e.trap],
         [e for e in rest if e.outcome != "measured"],
     )
-    return (*ranked, *(entry for group in groups for entry in sorted(group, key=_by_score)))
+    return (*_placed(able), *(entry for group in groups for entry in sorted(group, key=_by_score)))
+
+
+def _placed(able: Sequence[Summary]) -> Iterator[Summary]:
+    """The same with the ranks that each may have; with none where a suite repeated too little."""
+    if too_few_repetitions(able) is not None:
+        yield from (replace(entry, places=None) for entry in able)
+        return
+    above = {
+        (at, below)
+        for at, below in permutations(range(len(able)), 2)
+        if not _is_of_one_suite(able[at], able[below]) and is_better(able[at], able[below])
+    }
+    for some in _suites(able):
+        known = known_above(scored_alike([able[at] for at in some]))
+        above |= {(some[higher], some[lower]) for higher, lower in known}
+    for entry, found in zip(able, places(len(able), above), strict=True):
+        yield replace(entry, places=found)
+
+
+def _suites(entries: Sequence[Summary]) -> Iterable[list[int]]:
+    """The numbers of the entries that are of one run of a suite, for each such run."""
+    by_run: dict[str, list[int]] = {}
+    for at, entry in enumerate(entries):
+        if entry.planned is not None:
+            by_run.setdefault(entry.run, []).append(at)
+    return by_run.values()
 
 
 def is_better(one: Summary, other: Summary) -> bool:
-    """Whether the first entry is better than the other."""
-    if _is_of_one_suite(one, other):  # as its own table has it
-        assert one.lies_in is not None, "it can be ranked"
-        assert other.lies_in is not None, "it can be ranked"
-        return one.lies_in.low > other.lies_in.high
+    """Whether the first of two entries that are not of one suite is better than the other."""
     if other.lower_bound:
         return False
     if one.side:
@@ -97,7 +125,7 @@ def why_tied(one: Summary, other: Summary) -> str:
     if bounds:
         return f"{' and '.join(bounds)} may carry more than was measured"
     if _is_of_one_suite(one, other):
-        return "their intervals overlap"
+        return "they differ no more than by chance"
     return ratio_of(one, other).why or "trials of each differ as much"
 
 

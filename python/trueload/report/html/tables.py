@@ -59,11 +59,9 @@ def entries_table(section: LoadTable, palette: Mapping[str, int]) -> Grid | None
     bounds = any(e.figures is not None and e.figures.latency_at_least for e in shown)
     ours = any(e.figures is not None and e.figures.p50_ours_ms is not None for e in shown)
     notes = [
-        "Rank: 1 + the rows that are better; rows of one rank cannot be told apart."
-        if len(section.ranked) > 1
-        else "",
-        "A figure after ≥ is a lower bound, as a quicker generator might have shown more: its rank"
-        " is the best that it may have."
+        suite_table.RANGES.capitalize() if any(e.places is not None for e in shown[1:]) else "",
+        "A figure after ≥ is a lower bound, as a quicker generator might have shown more: no row"
+        " is known to be above it."
         if any(e.lower_bound for e in shown)
         else "",
         "Ours: the part of a time that was spent in the generator." if ours else "",
@@ -89,7 +87,7 @@ def _entry_cells(entry: Summary) -> tuple[str, ...]:
     peak = None if figures is None else figures.peak_rss_bytes
     times = ("p50", "p50_ours", "p99", "p99_ours", "max")
     return (
-        "trap" if entry.trap else "" if entry.rank is None else str(entry.rank),
+        "trap" if entry.trap else str(entry.places or ""),
         entry.name,
         "" if entry.score is None else at_least(format_count(entry.score), entry.lower_bound),
         within,

@@ -67,7 +67,7 @@ def _of_ratio(found: Against, *, void: bool) -> Iterator[Tile]:
 
 
 def _of_one(entry: Summary, section: LoadTable) -> Iterator[Tile]:
-    figures, void = entry.figures, entry.rank is None
+    figures, void = entry.figures, not entry.can_rank
     for search in section.searches:
         bound = "≥ " if search.bound else ""
         value = "none" if search.largest is None else f"{bound}{format_count(search.largest)}"
@@ -103,7 +103,7 @@ def _of_several(section: LoadTable) -> Iterator[Tile]:
     if not ranked:
         return
     best, worst = ranked[0], ranked[-1]
-    told_apart = best.rank != worst.rank
+    told_apart = worst.rank not in (None, 1)
     first, last = ("best", "worst") if told_apart else ("most", "least")
     yield _score(best, f"{first}, {section.unit}: {best.name}")
     if worst is not best:

@@ -315,7 +315,7 @@ def heat_fields(section: LoadTable) -> dict[str, list[Field]]:
             pools=f"{pools.pools} x {pools.pool_size}",
             pool_order=(pools.pools, pools.pool_size),
             concurrency=pools.concurrency,
-            value=entry.score if entry.rank is not None else None,
+            value=entry.score if entry.can_rank else None,
         )
         if name in found or len(found) < HEAT_MAPS_MAX:
             found.setdefault(name, []).append(cell)
@@ -392,7 +392,7 @@ def _verdict(sections: Iterable[LoadTable]) -> Verdict | None:
     measured = [e for s in sections for e in (*s.ranked, *s.invalid)]
     if not measured:
         return None
-    if not any(entry.rank is not None for entry in measured):
+    if not any(entry.can_rank for entry in measured):
         return "invalid"
     return "valid" if all(entry.verdict == "valid" for entry in measured) else "suspect"
 

@@ -19,6 +19,7 @@ from trueload.report.html.entries import (
 from trueload.report.times import figure_text
 from trueload.store.runs import Run
 from trueload.suites.figures import Figures
+from trueload.suites.ranks import REPETITIONS_MIN, Places
 from trueload.suites.summary import LoadTable, Summary, Unit
 from trueload.units import format_count, format_share
 
@@ -39,7 +40,7 @@ def results(section: LoadTable) -> list[str]:
     elif not ranked:
         said.append("No row can be ranked: every one that was measured is invalid.")
     else:
-        said += ahead(ranked, section.unit)
+        said += ahead(ranked, section.unit, section.too_few)
     return said + apart("invalid, so its figures stand for nothing", invalid)
 
 
@@ -48,6 +49,11 @@ def remarks(section: LoadTable) -> list[str]:
     ranked = section.ranked
     said = apart("suspect", [entry for entry in ranked if entry.verdict == "suspect"])
     said += apart("a lower bound", [e for e in ranked if e.verdict == "valid" and e.lower_bound])
+    said += [
+        f"{entry.name}: {entry.why}."
+        for entry in ranked
+        if entry.verdict == "valid" and not entry.lower_bound and entry.why
+    ]
     said += apart("a trap, measured to show what a check catches", section.traps)
     for outcome in dict.fromkeys(entry.outcome for entry in section.unmeasured):
         said += absent(outcome, [e for e in section.unmeasured if e.outcome == outcome])
@@ -80,46 +86,46 @@ def in_turns(a: Summary, b: Summary) -> list[str]:
     return [f"{a.name} and {b.name} cannot be told apart{why}: {figures}."]
 
 
-def ahead(ranked: Sequence[Summary], unit: Unit) -> list[str]:
-    """Who leads, by how much, and who cannot be told apart from whom."""
+def ahead(ranked: Sequence[Summary], unit: Unit, too_few: int | None = None) -> list[str]:
+    """Who leads, by how much, and who cannot be told apart from whom. ``too_few``: of how many
+    repetitions a row is, where they are too few to rank."""
+    leader = ranked[0]
     first = [entry for entry in ranked if entry.rank == 1]
     rest = [entry for entry in ranked if entry.rank != 1]
-    leader = ranked[0]
+    most = f"The most is {score_text(leader, unit)}, of {leader.name}."
     if len(ranked) == 1:
-        said = [
+        return [
             f"{leader.name} is the only row that can be ranked, with"
             f" {score_text(leader, unit)}{_within(leader)}."
         ]
-    elif len(first) == 1:
+    if too_few is not None:
+        repetitions = _count(too_few, "repetition is", "repetitions are")
+        return [f"{repetitions} too few to rank: it takes {REPETITIONS_MIN}. {most}"]
+    if len(first) == 1:
         said = [f"{leader.name} is ahead with {score_text(leader, unit)}{_within(leader)}."]
-    elif not rest and len(ranked) > 1:
-        said = [
-            f"{listed(ranked)} cannot be told apart: {why_tied(*ranked[:2])}. The most is"
-            f" {score_text(leader, unit)}, of {leader.name}."
-        ]
+    elif not rest:
+        said = [f"{listed(ranked)} cannot be told apart: {why_tied(*ranked[:2])}. {most}"]
     else:
         said = [
-            f"{listed(first)} share the first place: {why_tied(*first[:2])}, so that what was"
-            f" measured cannot tell them apart. The most is {score_text(leader, unit)}, of"
-            f" {leader.name}."
+            f"{listed(first)} may each be the first: {why_tied(*first[:2])}, so that what was"
+            f" measured cannot tell them apart. {most}"
         ]
     if rest and rest[0].score and leader.score:
         share = format_share(rest[0].score / leader.score)
         share = f"at most {share}" if leader.lower_bound else share
         said.append(f"Next is {rest[0].name} with {score_text(rest[0], unit)}, {share} of that.")
-    said += ties(rest)
-    return said
+    return said + ties(rest)
 
 
 def ties(rest: Sequence[Summary]) -> list[str]:
-    """Ranks below the first that several share."""
-    by_rank: dict[int, list[Summary]] = {}
+    """Those below the first that may have the same ranks."""
+    by_places: dict[Places | None, list[Summary]] = {}
     for entry in rest:
-        by_rank.setdefault(entry.rank or 0, []).append(entry)
-    shared = [(rank, some) for rank, some in by_rank.items() if len(some) > 1]
+        by_places.setdefault(entry.places, []).append(entry)
+    shared = [(places, some) for places, some in by_places.items() if len(some) > 1]
     if not shared:
         return []
-    parts = [f"{listed(some)} (rank {rank})" for rank, some in shared[:NAMES_MAX]]
+    parts = [f"{listed(some)} (rank {places})" for places, some in shared[:NAMES_MAX]]
     more = f", and {len(shared) - NAMES_MAX} more ranks" if len(shared) > NAMES_MAX else ""
     return [f"Not told apart either: {'; '.join(parts)}{more}."]
 

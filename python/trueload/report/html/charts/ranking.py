@@ -85,7 +85,7 @@ def _row(entry: Summary, colour: str) -> dict[str, Any]:
     score = entry.score or 0.0
     interval = entry.interval
     low, high = (interval.low, interval.high) if interval is not None else (score, score)
-    able = entry.rank is not None
+    able = entry.can_rank
     said = at_least(short_number(score), entry.lower_bound) + ("" if able else f" {_apart(entry)}")
     return {
         "name": entry.name,

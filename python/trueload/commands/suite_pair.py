@@ -1,0 +1,45 @@
+"""Whether the trials of a suite are paired with a reference, and with which.
+
+Must not know: how they are.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from trueload.commands.folders import find_folder
+from trueload.errors import UserError
+from trueload.machine.facts import is_virtual_machine
+from trueload.subjects.manifest import Subject, parse_selects, select_subjects
+from trueload.suites.ranks import REPETITIONS_MIN
+
+
+class Pair(StrEnum):
+    """What each trial is paired with."""
+
+    REFERENCE = "reference"
+    NONE = "none"
+
+
+def find_reference(pair: Pair | None, name: str, repeat: int) -> Subject | None:
+    """Return the subject that trials are paired with, or None.
+
+    By default they are where there are repetitions enough to rank, and the machine is a virtual
+    one, whose CPUs its host moves and slows down. Raises ``UserError`` if they are to be paired and
+    the suite names no reference, or one that is not there.
+    """
+    if pair is Pair.NONE:
+        return None
+    if pair is None and not (name and repeat >= REPETITIONS_MIN and is_virtual_machine()):
+        return None
+    if not name:
+        raise UserError(
+            "--pair reference: this suite names no reference",
+            "leave --pair away, or give the suite a key reference",
+        )
+    try:
+        return select_subjects(find_folder("subjects"), parse_selects([name]))[0]
+    except UserError:
+        if pair is None:
+            return None
+        raise
