@@ -29,7 +29,7 @@ def reply(path):
     status, body = (b"200 OK", BODY) if path == b"/" else (b"404 Not Found", b"no")
     head = b"HTTP/1.1 " + status + b"\\r\\nContent-Type: text/plain\\r\\nContent-Length: "
     one = head + str(len(body)).encode() + b"\\r\\n\\r\\n" + body
-    return one * 2 if how == "twice" and served > 8 else one
+    return one * 2 if how == "twice" and served > 8 or how == "always-twice" else one
 
 def serve(connection):
     global served
@@ -57,7 +57,7 @@ def listen(port):
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if how == "prefork":
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    listener.bind((host, port))
+    listener.bind(("0.0.0.0" if how == "everywhere" else host, port))
     listener.listen(256)
     while True:
         connection, _ = listener.accept()
@@ -71,6 +71,9 @@ if how == "never-listens":
     signal.pause()
 if how == "ignores-sigterm":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if how == "leaves-a-child" and os.fork() == 0:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.pause()
 if how == "daemonises":
     if os.fork():
         os._exit(0)

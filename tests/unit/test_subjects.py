@@ -239,7 +239,7 @@ def test_a_select_can_name_a_variant_or_the_default(catalogue: Path) -> None:
         return [s.name for s in select_subjects(catalogue, parse_selects(texts))]
 
     assert names("nginx:tuned") == ["c/nginx:tuned"]
-    assert names("c/nginx:") == ["c/nginx"]
+    assert names("c/nginx:") == names("c/nginx:default") == ["c/nginx"]
     assert names("c", "!nginx:tuned", "!epoll") == ["c/nginx"]
 
 

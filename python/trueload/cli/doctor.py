@@ -41,14 +41,17 @@ def show_doctor(
         bool,
         typer.Option(
             "--quick",
-            help=f"Watch the CPUs for {QUICK_WATCH_S:g} s, not {WATCH_S:g} s; no ceiling.",
+            help=(
+                f"Watch the CPUs for {QUICK_WATCH_S:g} s instead of {WATCH_S:g} s, and do not"
+                " measure the ceiling."
+            ),
         ),
     ] = False,
     as_json: AsJsonOption = False,
 ) -> None:
-    """Tell whether this machine is fit to measure.
+    """Check whether this machine is fit to measure.
 
-    Each finding names what it would spoil and how to mend it. The exit code is 0 whatever is found.
+    Each finding says what it would spoil and how to fix it. The exit code is 0 whatever is found.
 
     Example: trueload doctor --quick
     """
@@ -77,6 +80,7 @@ def gather(quick: bool) -> doctor.Facts:
         front_version=__version__,
         skipped=None if skipped is None else skipped[0],
         subjects=0 if skipped is None else skipped[1],
+        untried=0 if skipped is None else skipped[2],
         ceiling=calibrated,
         apart_ns=apart_ns,
     )
@@ -113,14 +117,17 @@ def render(findings: list[doctor.Finding]) -> str:
     return "".join(c for c in text if c.isprintable() or c == "\n")
 
 
-def _find_skipped() -> tuple[dict[str, str], int] | None:
+def _find_skipped() -> tuple[dict[str, str], int, int] | None:
+    """Subjects that lack something, with what; how many subjects there are; how many of them were
+    not built from their registries."""
     try:
         folder = find_folder("subjects")
         subjects = select_subjects(folder, (), on_broken=lambda entry, why: None)
     except UserError:
         return None
     reasons = ((subject.name, needs.missing(subject)) for subject in subjects)
-    return {name: reason for name, reason in reasons if reason is not None}, len(subjects)
+    untried = sum(subject.manifest.tried is not None for subject in subjects)
+    return {name: reason for name, reason in reasons if reason is not None}, len(subjects), untried
 
 
 def _ask_engine() -> doctor.EngineFound:

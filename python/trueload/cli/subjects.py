@@ -31,9 +31,10 @@ from trueload.report.grid import Grid, markdown_lines, text_lines
 from trueload.runner import needs
 from trueload.runner.build import Build, BuildError, build
 from trueload.runner.client import Client, running_client
+from trueload.runner.conduct import answers_more, stops_late
 from trueload.runner.cpus import Layout, Unfit, available_cpus, lay_out, physical_cores
 from trueload.runner.hosts import LocalHost
-from trueload.runner.process import substitute
+from trueload.runner.process import Processes, substitute
 from trueload.runner.trials import Failed, Setting, Started, sweep, with_subject
 from trueload.runner.verify import ask, over, require_library, verify
 from trueload.runner.verify_client import verify_client
@@ -58,6 +59,7 @@ from trueload.subjects.manifest import (
     select_subjects,
     unless_named,
 )
+from trueload.subjects.pinned import pinned_version
 from trueload.text import plain
 
 BODY_SHOWN_BYTES = 400
@@ -65,13 +67,19 @@ T = TypeVar("T")
 
 Selects = Annotated[
     list[str] | None,
-    typer.Argument(metavar="SELECT", help="NAME, LANGUAGE or LANGUAGE/NAME; ! excludes."),
+    typer.Argument(
+        metavar="SELECT",
+        help=(
+            "Subjects to use, by NAME, LANGUAGE or LANGUAGE/NAME, with :VARIANT for one variant;"
+            " ! excludes.  [default: all]"
+        ),
+    ),
 ]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    subjects = typer.Typer(help="The programs under test.")
+    subjects = typer.Typer(help="List, create and check the programs under test.")
     subjects.command("list")(list_subjects)
     subjects.command("new")(new_subject)
     subjects.command("check")(check_subjects)
@@ -82,9 +90,9 @@ def register(app: typer.Typer) -> None:
 
 
 def list_subjects(selects: Selects = None, as_json: AsJsonOption = False) -> None:
-    """List subjects with their contracts, and what is missing here.
+    """List subjects with their contracts, and what this machine lacks to run them.
 
-    Exit codes: 2 one is broken; it is shown as that, beside the others.
+    Exit codes: 0 all can be read; 2 a subject is broken, and is listed as broken.
 
     Example: trueload subjects list rust go
     """
@@ -107,13 +115,14 @@ def list_subjects(selects: Selects = None, as_json: AsJsonOption = False) -> Non
 def _facts(subject: Subject, missing: str | None) -> str:
     manifest = subject.manifest
     facts = f"{manifest.category:<9} {','.join(manifest.cores):<13} {','.join(manifest.contracts)}"
+    facts += "" if manifest.tried is None else f"; tried: {manifest.tried}"
     return facts if missing is None else f"{facts}; skipped here: {missing}"
 
 
 def new_subject(
     name: Annotated[str, typer.Argument(metavar="LANGUAGE/NAME")], as_json: AsJsonOption = False
 ) -> None:
-    """Begin a new subject: a manifest and a note on what to do next.
+    """Create a new subject: a manifest, and a README with the next steps.
 
     Example: trueload subjects new go/my-server
     """
@@ -180,7 +189,7 @@ class Checked:
 def check_subjects(selects: Selects = None, as_json: AsJsonOption = False) -> int:
     """Build and start subjects, and verify that they keep their contracts.
 
-    Exit codes: 0 all do or are skipped; 4 one does not.
+    Exit codes: 0 all keep them or are skipped; 4 at least one does not.
 
     Example: trueload subjects check go/fasthttp
     """
@@ -273,17 +282,30 @@ def _contract_of(subject: Subject, name: str) -> AnyContract | ClientContract:
 def _verifier(
     subject: Subject, contract: AnyContract, tls: bool
 ) -> Callable[[Started], str | Failed]:
-    """Every exchange; pipelining is only noted, because not every load needs it."""
+    """Every exchange, and how it behaves besides; pipelining is only noted, because not every load
+    needs it. A trap misbehaves on purpose."""
     category = subject.manifest.category
+    is_http1 = isinstance(contract, Contract) and contract.http != "2"
 
     def act(started: Started) -> str | Failed:
         fault = verify(contract, category, started.address, pipelined=False, tls=tls)
         if fault is not None:
             return Failed(f"it does not keep the contract: {fault}", "")
-        if not isinstance(contract, Contract) or contract.http == "2":
-            return ""
-        pipelining = verify(contract, category, started.address, pipelined=True, tls=tls)
+        pipelining = None
+        if is_http1:
+            pipelining = verify(contract, category, started.address, pipelined=True, tls=tls)
+        if not subject.manifest.trap and (found := misconduct(started)):
+            return Failed(f"it does not keep the rules: {found}", started.processes.log_tail())
         return f"but not pipelined: {pipelining}" if pipelining is not None else ""
+
+    def misconduct(started: Started) -> str | None:
+        more = None
+        if isinstance(contract, Contract) and is_http1:
+            more = answers_more(contract, started.address, tls=tls)
+        if more is not None:
+            return more
+        assert isinstance(started.processes, Processes), "a check runs here"
+        return stops_late(started.processes)
 
     return act
 
@@ -329,7 +351,7 @@ def _any_layout(subject: Subject) -> Layout:
 
 
 def install_packages(selects: Selects = None, as_json: AsJsonOption = False) -> int:
-    """Install the Debian packages that subjects name; as root only.
+    """Install the Debian packages that subjects need; as root only.
 
     Example: sudo trueload subjects install c/nginx
     """
@@ -387,6 +409,14 @@ def show_versions(selects: Selects = None, as_json: AsJsonOption = False) -> Non
 
 
 def _version(subject: Subject) -> str:
+    """The version of its library, as pinned, before what its version command says."""
+    library = subject.manifest.library
+    pinned = None if library is None else pinned_version(subject.folder, library)
+    said = _said_version(subject)
+    return said if pinned is None else f"{library} {pinned} ({said})"
+
+
+def _said_version(subject: Subject) -> str:
     argv = subject.manifest.version
     if reason := needs.missing(subject):
         return f"skipped here: {reason}"

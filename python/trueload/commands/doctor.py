@@ -58,14 +58,16 @@ class EngineFound:
 @dataclass(frozen=True)
 class Facts:
     """Everything that is judged. ``skipped`` gives, for each subject that cannot be built or run
-    here, the reason; None where there is no catalogue. ``apart_ns`` is what handing a cache line
-    over from one of the first two CPUs to the other and back took, at several times."""
+    here, the reason; None where there is no catalogue; ``untried`` of the ``subjects`` were not
+    built from their registries. ``apart_ns`` is what handing a cache line over from one of the
+    first two CPUs to the other and back took, at several times."""
 
     machine: Machine
     engine: EngineFound
     front_version: str
     skipped: Mapping[str, str] | None
     subjects: int
+    untried: int = 0
     ceiling: Ceiling | None = None
     apart_ns: tuple[float, ...] = ()
 
@@ -351,7 +353,9 @@ def _judge_subjects(facts: Facts) -> Finding:
     skipped = facts.skipped
     if skipped is None:
         return _unknown("subjects", "no catalogue of subjects here")
-    value = f"{facts.subjects - len(skipped)} of {facts.subjects} can be built and run here"
+    value = f"{facts.subjects - len(skipped)} of {facts.subjects} have what they need here"
+    if facts.untried:
+        value += f"; {facts.untried} were never built from their registries"
     if not skipped:
         return _pass("subjects", value)
     # Variants of one program mostly lack the same thing.

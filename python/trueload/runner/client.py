@@ -52,11 +52,15 @@ class Client:
         if select.select([self._output], [], [], 0)[0]:
             self._read()
         if self._pending:
-            raise ClientError(f"says what it was not asked: {_quoted(self._pending)}")
+            raise ClientError(
+                f"it wrote to its output without being asked: {_quoted(self._pending)}"
+            )
         try:
             os.write(self._input, line.encode() + b"\n")
         except BrokenPipeError:
-            raise ClientError(f"it does not read its orders{self._how_ended()}") from None
+            raise ClientError(
+                f"it closed its input and reads no more orders{self._how_ended()}"
+            ) from None
 
     def hear(self, timeout_s: float) -> str:
         """Its next line; raises ``ClientError`` if none comes in time."""
@@ -90,7 +94,9 @@ class Client:
                 if len(self._pending) > max(before, LINE_BYTES_MAX):
                     break
         if self._pending:
-            raise ClientError(f"says what it was not asked: {_quoted(self._pending)}")
+            raise ClientError(
+                f"it wrote to its output without being asked: {_quoted(self._pending)}"
+            )
         if not self.processes.wait(deadline_s):
             raise ClientError(f"it goes on {END_S:g} s after the end of its input")
         # What only served it may see its end a moment later, as Erlang's erl_child_setup does.
@@ -116,7 +122,7 @@ class Client:
 
     def _read(self) -> None:
         if not self._read_some():
-            raise ClientError(f"it has no more to say{self._how_ended()}")
+            raise ClientError(f"it closed its output{self._how_ended()}")
 
     def _read_some(self) -> bytes:
         data = os.read(self._output, LINE_BYTES_MAX)

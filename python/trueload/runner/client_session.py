@@ -193,7 +193,9 @@ class ClientSession:
         if self.client.finish() != 0:
             ends = self.client.processes.exits
             how = ends[0] if ends else "no exit code"
-            raise ClientError(f"the end of its input ends it with {how}")
+            raise ClientError(
+                f"it must end with exit code 0 when its input is closed, but ended with {how}"
+            )
 
     def _warm_up(self, number: int) -> None:
         self._seen()

@@ -171,6 +171,13 @@ class Processes:
         for line in lines:
             self._hear(json.loads(line))
 
+    def terminate(self) -> None:
+        """SIGTERM to the programs that were started, and to none that they have started."""
+        self.poll(0)
+        for pid in set(self.started) & self.pids():
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGTERM)
+
     def wait(self, deadline_s: float) -> bool:
         """Until every program that we started has ended; False if the deadline came first."""
         for left_s in looks(deadline_s):

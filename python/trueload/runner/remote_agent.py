@@ -87,9 +87,9 @@ class RemoteAgent(Closing):
             try:
                 answer = json.loads(said)
             except ValueError as error:
-                raise self._lost("its agent said what is no answer") from error
+                raise self._lost("its agent sent a line that is not an answer") from error
             if not isinstance(answer, dict):
-                raise self._lost("its agent said what is no answer")
+                raise self._lost("its agent sent a line that is not an answer")
             if answer.get("id") == number:
                 return answer
             self.dropped += 1
@@ -123,7 +123,7 @@ class RemoteAgent(Closing):
         except EngineError as error:
             if self._channel.wait(0) in (126, 127):
                 raise UserError(
-                    f"{self.name} has no python3, by which its server would be accounted for",
+                    f"{self.name} has no python3, which is needed to measure what its server uses",
                     "install python3 there, 3.10 or newer",
                 ) from error
             raise UserError(str(error), "python3 there must be 3.10 or newer") from error

@@ -10,6 +10,7 @@ Must not know: suites, the store, tables.
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import math
 import os
 import shutil
@@ -252,6 +253,8 @@ def _become_ready(
             at = (setting.host, port)
             first = sample(setting.contract, at, path=setting.path, tls=setting.tls)
             if first.fault is None:
+                if others := _other_addresses(processes, setting.host):
+                    raise UnreadyError(f"it listens on {others}, and may on {setting.host} only")
                 return first.wire_bytes
             fault = first.fault
         processes.poll(min(left_s, READY_POLL_S))
@@ -259,6 +262,22 @@ def _become_ready(
         raise UnreadyError("interrupted before it was ready")
     elsewhere = processes.listens_on()
     raise UnreadyError(_why_unready(subject, setting, port, fault, elsewhere))
+
+
+def _other_addresses(processes: Kept, host: str) -> str:
+    """Where it can be reached but by the address that it was told, which others may do, too."""
+    told = _address(host)
+    places = (place.rpartition(":") for place in processes.listens_on()) if told else ()
+    return ", ".join(f"{at}:{port}" for at, _, port in places if _address(at) != told)
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An address, where a socket for both families has IPv4 within IPv6; None for a name."""
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found
 
 
 def _why_unready(

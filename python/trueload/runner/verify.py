@@ -129,7 +129,7 @@ def ask(
     """One exchange in its form, on a connection where those `before` it were answered rightly.
     `asked` gives pipelined requests one that differs."""
     try:
-        with _connection(address, means) as connection:
+        with connect(address, means) as connection:
             for each in before:
                 connection.send(each)
                 reply = connection.receive(each)
@@ -165,7 +165,8 @@ def _pipelined(connection: _Connection, exchange: Exchange, asked: Sequence[Exch
     return Answer(reply, None)
 
 
-def _connection(address: tuple[str, int], means: Over) -> _Connection:
+def connect(address: tuple[str, int], means: Over) -> _Connection:
+    """A connection to ask a server on. Raises ``PeerError``."""
     return _Http2Connection(address, means) if means.http2 else _Connection(address, means)
 
 
@@ -237,6 +238,14 @@ class _Connection(Closing):
             wait_ms=(time.monotonic() - self.sent_s) * 1000,
             raw_head=whole.partition(b"\r\n\r\n")[0],
         )
+
+    def read_within(self, wait_s: float) -> bytes:
+        """What comes within so long; nothing, too, where the peer closes."""
+        self.socket.settimeout(wait_s)
+        try:
+            return self.socket.recv(PIECE_BYTES)
+        except OSError:
+            return b""
 
     def _read(self) -> bytes:
         try:

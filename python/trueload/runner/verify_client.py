@@ -136,13 +136,16 @@ def _patience_s(talk: Conversation, number: int) -> float:
 def _end(client: Client) -> None:
     code = client.finish()
     if code != 0:
-        raise ClientError(f"the end of its input ends it with {client.processes.exits[0]}")
+        raise ClientError(
+            "it must end with exit code 0 when its input is closed, but ended with"
+            f" {client.processes.exits[0]}"
+        )
 
 
 def _refuse(refusal: Refusal, client: Client) -> None:
     """The client must end by itself, while its input is still open."""
     client.say(refusal.line)
     if not client.processes.wait(time.monotonic() + client.ready_s):
-        raise ClientError("it goes on")
+        raise ClientError("it must end after a first line that is no setup, but it keeps running")
     if client.finish() == 0:
         raise ClientError("it ends as if nothing were wrong, with exit code 0")

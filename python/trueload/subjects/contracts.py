@@ -58,8 +58,8 @@ class Exchange(Model):
     """A request and its required reply; what is null may be anything.
 
     `form`: plain; twice, on one connection; split, the request in two parts; pipelined,
-    three at once, over HTTP/2 each on a stream. `categories` are those of the subjects that it is
-    asked of.
+    three at once, over HTTP/2 each on a stream. `json_value` is a JSON text that the body must
+    mean, whatever its spaces. `categories` are those of the subjects that it is asked of.
     """
 
     what: str
@@ -71,6 +71,7 @@ class Exchange(Model):
     body: str | None = None
     body_bytes: int | None = None
     json_: bool = Field(default=False, alias="json")
+    json_value: str | None = None
     earliest_ms: int | None = None
     categories: tuple[str, ...] = ("micro", "platform", "fullstack")
 
@@ -297,6 +298,9 @@ def _faults(exchange: Exchange, reply: Reply) -> Iterator[str]:
         yield f"a body of {len(reply.body)} bytes instead of {exchange.body_bytes}"
     if exchange.json_ and not _is_json(reply.body):
         yield f"body {_quoted(reply.body)} is not JSON"
+    wanted = exchange.json_value
+    if wanted is not None and not (_is_json(reply.body) and _means(reply.body, wanted)):
+        yield f"body {_quoted(reply.body)} does not mean {wanted}"
     if exchange.earliest_ms is not None and reply.wait_ms < exchange.earliest_ms:
         yield f"answered after {reply.wait_ms:.1f} ms, before {exchange.earliest_ms} ms"
 
@@ -307,6 +311,10 @@ def _is_json(body: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
+
+
+def _means(body: bytes, wanted: str) -> bool:
+    return bool(json.loads(body) == json.loads(wanted))
 
 
 def _quoted(body: bytes) -> str:

@@ -41,6 +41,11 @@ NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 # Made by builds in the checkout, never sources; .gitignore names the same.
 NOT_SOURCES = frozenset({"target", "build", "node_modules", "__pycache__", ".git", ".venv"})
 
+# What says that a subject was never seen to work, or only with sources that are not the registry's.
+TRIED_PATTERN = r"^(no|with local sources): \S"
+# Names the variant that has no name.
+DEFAULT_VARIANT = "default"
+
 Cores = Literal["single", "multi"]
 Category = Literal["micro", "platform", "fullstack"]
 
@@ -109,6 +114,7 @@ class Manifest(Model):
     build: tuple[Command, ...] = ()
     run: Command
     version: Command | None = None
+    library: Text | None = None
     needs: Needs = Needs()
     env: dict[str, Text] = Field(default_factory=dict)
     ready_s: float = Field(default=10, gt=0, le=600)
@@ -116,6 +122,7 @@ class Manifest(Model):
     cores: tuple[Cores, ...] = ("single", "multi")
     prefork: bool = False
     trap: bool = False
+    tried: Text | None = Field(default=None, pattern=TRIED_PATTERN)
     tls: bool = False
     path: Text | None = Field(default=None, pattern=PATH_PATTERN)
     dialect: Dialect | None = None
@@ -276,7 +283,8 @@ def _walk(folder: Path, root: Path, below: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class Select:
-    """One SELECT: NAME, LANGUAGE or LANGUAGE/NAME, with :VARIANT; `!` in front excludes."""
+    """One SELECT: NAME, LANGUAGE or LANGUAGE/NAME, with :VARIANT; `!` in front excludes. Of a
+    subject's own settings the variant is called ``default``."""
 
     text: str
     exclude: bool
@@ -296,6 +304,7 @@ class Select:
                 f"{text!r} selects no subject",
                 "a SELECT is NAME, LANGUAGE or LANGUAGE/NAME; `!` in front excludes",
             )
+        variant = "" if variant == DEFAULT_VARIANT else variant
         return cls(body, exclude, language or None, name, variant if colon else None)
 
     def means_folder(self, language: str, framework: str) -> bool:
