@@ -190,13 +190,13 @@ def test_a_broadcast_is_kept_and_shown_again(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("flags", "why"),
     [
-        (("--connections", "5"), "--connections is of --mode echo"),
-        (("--rate", "5/s"), "--rate is of --mode echo"),
+        (("--connections", "5"), "--connections works only with --mode echo"),
+        (("--rate", "5/s"), "--rate works only with --mode echo"),
         (("--limit", "throughput<5"), "'throughput' cannot be used here"),
         (("--format", "shootout", "--json", "-"), "both want stdout"),
         (("-H", "Sec-WebSocket-Key: x"), "trueload sets sec-websocket-key itself"),
         (("-H", "Origin: a", "--origin", "b"), "exclude each other"),
-        (("--cacert", "x"), "--cacert is of TLS, and the URL begins with ws://"),
+        (("--cacert", "x"), "--cacert needs TLS, but the URL begins with ws://"),
     ],
 )
 def test_flags_that_contradict_are_refused_before_anything_is_sent(
@@ -210,4 +210,4 @@ def test_flags_that_contradict_are_refused_before_anything_is_sent(
 def test_a_flag_of_broadcasts_is_refused_for_echoes(trueload: Trueload) -> None:
     done = trueload.run("ws", URL, "--step", "5")
     assert done.code == 2, done
-    assert "--step is of --mode broadcast, and the mode is echo" in done.err
+    assert "--step works only with --mode broadcast, and the mode is echo" in done.err

@@ -212,7 +212,7 @@ def test_a_bug_is_told_even_where_nothing_can_be_written(trueload: Trueload) -> 
         ("MemoryError", "this machine grants no more memory"),
         (
             "PermissionError(1, 'Operation not permitted')",
-            "a system call that is needed is forbidden here: Operation not permitted",
+            "this machine forbids a system call that trueload needs: Operation not permitted",
         ),
     ],
 )

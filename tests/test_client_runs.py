@@ -21,9 +21,9 @@ QUICK = [
     ("floods", "failed", "a line longer than 65536 bytes"),
     ("floods-lines", "failed", "no JSON: 'hello'"),
     ("floods-stderr", "ranked", ""),
-    ("talks", "failed", "says what it was not asked: 'and by the way"),
-    ("dies", "failed", "it has no more to say: it ended with exit code 7"),
-    ("dies-late", "invalid", "it has no more to say: it ended with exit code 7"),
+    ("talks", "failed", "it wrote to its output without being asked: 'and by the way"),
+    ("dies", "failed", "it closed its output: it ended with exit code 7"),
+    ("dies-late", "invalid", "it closed its output: it ended with exit code 7"),
     ("killed", "failed", r"it ended with signal 9 \(SIGKILL"),
     ("nan", "failed", "elapsed_s: "),
     ("negative", "failed", "ok: "),
@@ -38,7 +38,11 @@ QUICK = [
     ("churns", "ranked", ""),
     ("one-over", "invalid", "over-pool: 3 connections at once|littles-law: "),
     ("leaves-children", "invalid", "it has ended, but leaves processes running"),
-    ("ends-badly", "invalid", "the end of its input ends it with exit code 3"),
+    (
+        "ends-badly",
+        "invalid",
+        "when its input is closed, but ended with exit code 3",
+    ),
 ]
 # Whoever does nothing is waited for, each some ten seconds: a run for each, side by side.
 SLOW = [

@@ -242,7 +242,7 @@ NOBODY = ("http://127.0.0.1:1", "http://127.0.0.1:2")
         (
             (NOBODY[0], f"{NOBODY[1]}/x"),
             ("--curl", "curl http://h/y"),
-            "--curl has a path of its own, and so has http://127.0.0.1:2/x",
+            "the --curl command and http://127.0.0.1:2/x both have a path",
         ),
         (NOBODY, ("--targets", "-"), "the targets on stdin, line 1: not JSON"),
         (NOBODY, ("--targets", "-", "-X", "PUT"), "--targets and --method exclude each other"),
@@ -319,6 +319,6 @@ def test_what_a_contract_decides_is_refused_for_a_subject(
     done = world.run("ab", "http://127.0.0.1:1/", "python/one", *flags)
     assert (done.code, done.out) == (2, "")
     error, hint = done.err.splitlines()
-    assert f"{flags[0]} is not for a subject" in error
+    assert f"{flags[0]} cannot be used with a subject" in error
     assert "http-plaintext" in error
     assert hint.startswith("hint: ")

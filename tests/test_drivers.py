@@ -125,7 +125,7 @@ def test_the_record_says_how_fast_connections_came_and_what_each_takes(
 def test_a_refill_beyond_the_pipeline_is_refused(trueload: Trueload) -> None:
     done = trueload.run("http", "http://127.0.0.1:9/", "--refill", "2")
     assert done.code == 2, done
-    assert "--refill 2 is more than --pipeline 1 has places" in done.err
+    assert "--refill 2 must be at most --pipeline 1" in done.err
     assert done.err.splitlines()[1].startswith("hint: ")
 
 

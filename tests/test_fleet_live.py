@@ -284,7 +284,7 @@ def test_an_engine_that_cannot_be_started_names_its_host_and_starts_none(
             "host lost: odd: the engine ran out of memory; its last tick",
         ),
         ("fall_silent", "lost", "nothing was heard of it for "),
-        ("talk_nonsense", "lost", "no message"),
+        ("talk_nonsense", "lost", "not a message"),
         ("close_stdout", "lost", "closed its output"),
         ("end_by_itself", "lost", "ended by itself: signalled"),
         ("complain_and_go_on", "engine", "odd: thread 2 has ended"),

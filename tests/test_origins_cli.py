@@ -208,7 +208,7 @@ def test_the_fewest_connections_of_a_search_are_one_for_each_origin(
     [
         (("-c", "2"), "2 connections are too few for 3 origins: a:1, a:2, b:1"),
         (("--unix", "/x"), "--unix connects to one socket file, and the targets are of 3 origins"),
-        (("--insecure",), "--insecure is of TLS, and the URL begins with http://"),
+        (("--insecure",), "--insecure needs TLS, but the URL begins with http://"),
         (("http://c/",), "no line of the targets file"),
     ],
 )

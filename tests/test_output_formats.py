@@ -74,7 +74,7 @@ def test_quiet_prints_what_was_asked_for_and_errors_alone(trueload: Trueload, ur
     [
         (("http", "--json", "-", "--format", "csv"), "--json - and --format both want stdout"),
         (("ws", "--json", "-", "--format", "csv"), "--json - and --format both want stdout"),
-        (("ws", "--format", "shootout"), "--format shootout is of --mode broadcast"),
+        (("ws", "--format", "shootout"), "--format shootout works only with --mode broadcast"),
         (("http", "--format", "shootout"), "is not one of 'text', 'json', 'csv', 'markdown'"),
     ],
 )

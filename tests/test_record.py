@@ -207,11 +207,11 @@ def test_serve_tells_at_its_end_what_it_saw_and_what_it_did_wrong(
         (("--slow-for", "1s"), "--slow-for is of no use without --slow-share"),
         (("--close-silently",), "--close-silently is of no use without --close-after"),
         (("--fault-seed", "1"), "--fault-seed is of no use without"),
-        (("--error-share", "60%", "--reset-share", "0.6"), "more than all requests"),
-        (("--error-share", "5"), "more than all"),
+        (("--error-share", "60%", "--reset-share", "0.6"), "exceed 100%"),
+        (("--error-share", "5"), "exceed 100%"),
         (("--max-streams", "5"), "--max-streams needs HTTP/2"),
         (("--http", "1.1", "--stall-window"), "--stall-window needs HTTP/2"),
-        (("--http", "2", "--refuse-share", "60%", "--error-share", "60%"), "more than all"),
+        (("--http", "2", "--refuse-share", "60%", "--error-share", "60%"), "exceed 100%"),
     ],
 )
 def test_faults_that_make_no_sense_are_refused(

@@ -125,7 +125,7 @@ def test_a_body_that_is_not_on_the_command_line_cannot_be_kept(
 ) -> None:
     done = trueload.run("http", "http://127.0.0.1:1/", "--keep-body", *more)
     assert done.code == 2
-    assert "--keep-body has no body on the command line to keep" in done.err
+    assert "--keep-body needs a body on the command line" in done.err
 
 
 def test_secrets_of_targets_are_kept_nowhere(

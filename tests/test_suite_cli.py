@@ -128,7 +128,7 @@ def test_an_interrupted_run_goes_on_where_it_was_and_does_nothing_twice(world: W
     assert done_trials(world) == after, again
     refused = world.run("suite", "run", "--resume", "last", "-c", "8")
     assert refused.code == 2
-    assert "--resume keeps the plan of the run" in refused.err
+    assert "--resume goes on with the plan of the run" in refused.err
 
 
 def done_trials(world: World) -> list[str]:

@@ -184,7 +184,7 @@ def test_a_bad_line_is_told_by_its_number_before_anything_is_sent(
         ((), "there is no URL"),
         (("--targets", "x", "--method", "GET"), "--targets and --method exclude each other"),
         (("--targets", "x", "--body-file", "y"), "--targets and --body-file exclude each other"),
-        (("http://a/", "--seed", "1"), "--seed is of an open loop"),
+        (("http://a/", "--seed", "1"), "--seed is for the arrivals of an open loop"),
         (("http://a/", "--curl", "curl b"), "--curl and a URL exclude each other"),
         (("--curl", "curl b", "--targets", "x"), "--curl and --targets exclude each other"),
         (("--curl", "curl b", "--user", "x"), "--curl and --user exclude each other"),

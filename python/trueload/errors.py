@@ -22,11 +22,13 @@ _SHORTAGES = {
 
 
 _OF_PATHS = {
-    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "check its rights, or name another"),
+    **dict.fromkeys(
+        (errno.EACCES, errno.EPERM, errno.EROFS), ("check its permissions, or name another path")
+    ),
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space, or name another"),
     **dict.fromkeys(
         (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENXIO),
-        "name one that is there",
+        "name a path that exists",
     ),
 }
 
@@ -115,7 +117,7 @@ def machine_fault(error: Exception) -> tuple[str, str] | None:
         return "this machine grants no more memory", "raise the limit of memory: `ulimit -v`"
     if isinstance(error, OSError) and error.filename is None and error.errno in _FORBIDDEN:
         hint = "allow it: a sandbox forbids it, such as a container's seccomp profile"
-        return f"a system call that is needed is forbidden here: {error.strerror}", hint
+        return f"this machine forbids a system call that trueload needs: {error.strerror}", hint
     return None
 
 

@@ -137,7 +137,7 @@ def test_a_load_that_cannot_reach_the_subjects_is_refused(world: World, ssh: Ssh
 def test_a_suite_of_clients_stays_here(world: World, ssh: Ssh) -> None:
     ended = world.run("suite", "run", "http-clients", "--place", "ssh:h2", env=ssh.env)
     assert ended.code == 2
-    assert "run on this machine" in ended.err
+    assert "their server on this machine" in ended.err
 
 
 def test_two_subjects_are_compared_on_another_host(world: World, ssh: Ssh) -> None:

@@ -34,11 +34,26 @@ AT_A_RATE = PHASE.model_copy(update={"load": open_load(100, PHASE.stop)})
 CASES: list[tuple[str, dict[str, Any], Status, str]] = [
     ("nobody is behind it", {}, "pass", "no other process"),
     ("its processes are not known", {"server": None}, "n/a", "not known"),
-    ("those behind it work more", behind(0.7), "warn", "0.60 s of CPU, and behind it app (pid 50)"),
+    (
+        "those behind it work more",
+        behind(0.7),
+        "warn",
+        "and app (pid 50) behind it used",
+    ),
     ("it is offered to name them", behind(0.7), "warn", "; --server-pid 50 measures it there"),
-    ("together they work more", behind(0.5, 0.2), "warn", "app (pid 50) and 1 more 0.70 s"),
+    (
+        "together they work more",
+        behind(0.5, 0.2),
+        "warn",
+        "app (pid 50) and 1 more behind it used 0.70 s",
+    ),
     ("they work less, and it is busy", behind(0.6), "pass", "nginx used 0.60 s"),
-    ("it waits for them", behind(0.1, saturation=0.49), "warn", "work is done elsewhere"),
+    (
+        "it waits for them",
+        behind(0.1, saturation=0.49),
+        "warn",
+        "part of the work is done",
+    ),
     ("it waits, though not for them", behind(0.05, saturation=0.1), "pass", ""),
     (
         "it waits for requests",
@@ -46,8 +61,13 @@ CASES: list[tuple[str, dict[str, Any], Status, str]] = [
         "pass",
         "",
     ),
-    ("the user named it", behind(9.0, source="named"), "pass", "app (pid 50) 9.00 s"),
-    ("it used nothing at all", behind(0.1, cpu_s=0.0, saturation=0.0), "warn", "elsewhere"),
+    (
+        "the user named it",
+        behind(9.0, source="named"),
+        "pass",
+        "app (pid 50) behind it used 9.00 s",
+    ),
+    ("it used nothing at all", behind(0.1, cpu_s=0.0, saturation=0.0), "warn", "were not measured"),
 ]
 
 

@@ -250,7 +250,7 @@ CLIENTS = [
     ("fine", None),
     ("never-ready", "kept: no answer within 3 s"),
     ("garbage", "kept: neither ready nor unsupported"),
-    ("talks", "kept: says what it was not asked"),
+    ("talks", "kept: it wrote to its output without being asked"),
     ("cannot", "it supports nothing"),
     ("boasts", "kept: claims 6 ok and 0 failed, of 5"),
     ("lazy", "kept: claims 8 ok, but the server completed 6"),
@@ -258,13 +258,16 @@ CLIENTS = [
     ("reconnects", "kept: opened 8 connections, where 1 are kept"),
     ("optimist", "errors: claims 6 ok, but the server completed "),
     ("liar", "errors: claims 6 ok, but the server completed "),
-    ("dies", "kept: it has no more to say: it ended with exit code 7"),
+    ("dies", "kept: it closed its output: it ended with exit code 7"),
     ("hangs", "kept: no answer within 3 s"),
     ("floods", "kept: a line longer than 65536 bytes"),
     ("stays", "kept: it goes on 3 s after the end of its input"),
     ("leaves", "kept: it has ended, but leaves processes running"),
     ("trails", None),
-    ("ends-badly", "kept: the end of its input ends it with exit code 3"),
+    (
+        "ends-badly",
+        "kept: it must end with exit code 0 when its input is closed, but ended with",
+    ),
     ("shrugs", "no setup: it ends as if nothing were wrong"),
 ]
 

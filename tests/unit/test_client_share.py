@@ -197,8 +197,8 @@ CASES: list[tuple[str, Record, Status, str]] = [
     ),
     ("a third of a closed loop's", record(half(1_600 * US), TEN_MS, **closed()), "pass", "32 %"),
     ("more than half of it", record(half(2_600 * US), TEN_MS, **closed()), "bound",
-     "52 %; the latency is an upper bound, 4.80 ms without our part, and the throughput a lower"
-     " bound"),
+     "52 %; the server's latency is at most this, and 4.80 ms without the generator's part, and"
+     " the throughput a lower bound"),
     ("all of it is true, too", record(half(9 * MS), TEN_MS, **closed()), "bound", "100 %"),
     ("most of it, of a server nobody sees", record(half(3 * MS), TEN_MS, **closed(), server=None),
      "bound", "60 %"),
@@ -206,8 +206,8 @@ CASES: list[tuple[str, Record, Status, str]] = [
      server=FULL), "pass", "4.00 ms without"),
     ("most of p99 alone, which is no word on throughput", record(times(send=(
         (US, 9_800), (5 * MS, 200))), ((4 * MS, 9_500), (8 * MS, 500)), **closed()), "pass",
-     "p99 8.00 ms, of which 5.01 ms ours: 62.6 %; the latency is an upper bound, 3.00 ms without"
-     " our part"),
+     "p99 8.00 ms, of which 5.01 ms ours: 62.6 %; the server's latency is at most this, and 3.00 ms"
+     " without the generator's part"),
     ("a unix socket", record(times(receive=()), connections=connections(family="unix")), "n/a",
      "unix socket"),
     ("nothing was sampled", record(times(receive=())), "n/a", "no answer's time of arrival"),

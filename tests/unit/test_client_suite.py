@@ -241,8 +241,8 @@ def test_the_reason_of_a_client_is_told_once_for_all_of_its_pools(
 WRONG = [
     ("", "pools = [1]\n", "has pools, pool_size and concurrency"),
     ("", "pools = [1]\npool_size = [1]\nconcurrency = [1]\npipeline = [2]\n", "axis of servers"),
-    ("", "connections = [1]\n", "has pools in each load"),
-    ("", "files = [5]\n", "files is an axis of clients"),
+    ("", "connections = [1]\n", "each load of a suite with [clients] needs pools"),
+    ("", "files = [5]\n", "files in a load is for suites of clients"),
     ("wait = '1500us'", "", "whole milliseconds"),
     ("wait = '10ms'\nwall = 1", "", "'clients.wall' is not a key"),
 ]

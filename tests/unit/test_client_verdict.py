@@ -87,7 +87,12 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
     "both-ends": [
         ("both agree", {}, "pass", "the server completed 20,000, the client claims 20,000"),
         ("the client gave some up", failing(5), "pass", "claims 19,995 of them"),
-        ("it begins a second late", {"wall_s": 2.0}, "warn", "for 1.00 s of the 2.00 s from the"),
+        (
+            "it begins a second late",
+            {"wall_s": 2.0},
+            "warn",
+            "for 1.00 s of the 2.00 s between the",
+        ),
         ("it takes a moment to begin", {"wall_s": 1.09}, "pass", "claims 20,000"),
         ("one claimed too much", seen(ok=19_999), "fail", "claims 20,000 ok, but the server"),
         ("all made up", seen(ok=0, requests=0), "fail", "the server completed 0"),
@@ -110,8 +115,8 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
         ("as the published leader", failing(15_920), "fail", "15,920 of 20,000"),
     ],
     "littles-law": [
-        ("within the pools", {}, "pass", "allow 25,600/s"),
-        ("hardly more", taking(S * 77 // 100), "fail", "more was under way at once"),
+        ("within the pools", {}, "pass", "allow at most 25,600/s"),
+        ("hardly more", taking(S * 77 // 100), "fail", "more requests in flight at once"),
         ("far more", taking(S // 2), "fail", "40,000 answers/s"),
         ("however short it is", taking(S // 100), "fail", "2,000,000 answers/s"),
         (
@@ -184,7 +189,7 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
         ),
     ],
     "noise": [
-        ("nobody else is there", {}, "pass", "others held up the generator for 0 %"),
+        ("nobody else is there", {}, "pass", "other processes delayed the generator for 0 %"),
         ("nobody looked", {"after": unwatched()}, "warn", "not known"),
     ],
     "steady-state": [

@@ -199,7 +199,7 @@ def test_the_mean_of_a_closed_loop_is_no_second_claim() -> None:
     fast, slow = [record(100, 1.0)] * 6, [record(80, 1.25)] * 6
     throughput, mean, *others = compare_records(fast, slow)
     assert throughput.verdict == "worse"
-    assert mean.verdict == "as throughput: one fact in a closed loop"
+    assert mean.verdict == "as throughput: in a closed loop both are the same fact"
     assert mean.ratio == pytest.approx(1.25, rel=0.01)
     assert {each.word for each in others} == {"worse"}
     few = compare_records(fast[:1], slow[:1])
@@ -207,7 +207,7 @@ def test_the_mean_of_a_closed_loop_is_no_second_claim() -> None:
     wide = [record(per_s, 1.25) for per_s in (40, 60, 80, 100, 150, 200)]
     throughput, mean, *_ = compare_records(fast, wide)
     assert throughput.verdict == "unclear"
-    assert mean.verdict == "unclear: as throughput, one fact in a closed loop"
+    assert mean.verdict == "unclear: as throughput, in a closed loop both are the same fact"
 
 
 def test_the_mean_of_an_open_loop_is_a_claim_of_its_own() -> None:

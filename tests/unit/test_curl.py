@@ -85,10 +85,13 @@ def test_whatever_is_pasted_is_words_or_one_line_that_says_why(text: str) -> Non
         ("curl http://a/ > out", "an unquoted '>' ends it in a shell"),
         ("curl http://a/; rm x", "an unquoted ';' ends it in a shell"),
         ("curl http://a/\ncurl http://b/", "a new line ends it in a shell"),
-        ('curl -H "Authorization: $TOKEN" http://a/', "'$TOKEN' is for a shell to fill in"),
-        ("curl ${URL}", "'${URL' is for a shell to fill in"),
-        ("curl $(cat url)", "'$(' is for a shell to fill in"),
-        ("curl `cat url`", "'`' is for a shell to fill in"),
+        (
+            'curl -H "Authorization: $TOKEN" http://a/',
+            "'$TOKEN' would be replaced by a shell, and no shell runs here",
+        ),
+        ("curl ${URL}", "'${URL' would be replaced by a shell, and no shell runs here"),
+        ("curl $(cat url)", "'$(' would be replaced by a shell, and no shell runs here"),
+        ("curl `cat url`", "'`' would be replaced by a shell, and no shell runs here"),
     ],
 )
 def test_what_only_a_shell_can_do_is_refused(command: str, why: str) -> None:

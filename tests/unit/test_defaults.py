@@ -108,7 +108,11 @@ def test_a_mistake_in_the_file_gets_a_line_and_a_hint(
     ("variable", "text", "message"),
     [
         ("TRUELOAD_HTTP_CONECTIONS", "4", "is no option: trueload http has no --conections"),
-        ("TRUELOAD_HTTP_STRICT", "maybe", "TRUELOAD_HTTP_STRICT is 'maybe', and is of a flag"),
+        (
+            "TRUELOAD_HTTP_STRICT",
+            "maybe",
+            "is 'maybe', but its option is a flag",
+        ),
     ],
 )
 def test_a_mistake_in_the_environment_is_told(variable: str, text: str, message: str) -> None:
@@ -181,5 +185,5 @@ def test_a_file_that_others_can_change_is_passed_over_and_told(folder: Path) -> 
     assert find_config(folder, {}, said.append) is None
     assert len(said) == 1
     assert said[0].startswith("trueload.toml is not used: ")
-    assert f"TRUELOAD_CONFIG={path} uses it as it is" in said[0]
+    assert f"set TRUELOAD_CONFIG={path} to use it all the same" in said[0]
     assert found_in(folder, {"TRUELOAD_CONFIG": str(path)}) is not None

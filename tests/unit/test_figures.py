@@ -357,7 +357,7 @@ def test_the_report_says_so_too(tmp_path: Path) -> None:
 
 
 def test_the_check_of_the_claimed_percentile_does_not_know_it_either() -> None:
-    assert "it is not known" in check_quantile_width(RECORD).why
+    assert "p99 is not known" in check_quantile_width(RECORD).why
 
 
 def test_mean_and_max_are_of_answers_on_every_surface() -> None:

@@ -76,8 +76,11 @@ def test_stages_of_connections_are_a_closed_loop_with_the_most_of_them() -> None
             "--connections and --stages-of connections exclude each other",
         ),
         ({"stages_of": "rate"}, "--stages-of is given, but no --stages"),
-        ({"arrivals": "poisson"}, "--arrivals is of an open loop"),
-        ({"seed": 5}, "--seed is of an open loop's arrivals or of a {random} in a request, and"),
+        ({"arrivals": "poisson"}, "--arrivals needs an open loop"),
+        (
+            {"seed": 5},
+            "--seed is for the arrivals of an open loop or for {random}",
+        ),
         ({"stages": "1s@5,x"}, "--stages '1s@5,x', at character 6: stage 'x' has no @"),
         ({"stages": "1s@9G/s"}, "at character 4: '9G/s' is more than 1,000,000,000/s"),
         ({"stages": "1s@1.5", "stages_of": "connections"}, "'1.5' is not a whole number"),

@@ -186,7 +186,7 @@ def test_what_everybody_can_write_is_passed_over(
     assert folder != home / kind
     assert line.startswith(f"{home / kind} is not used: {open_folder} can be written by everybody")
     assert "chmod" in line
-    assert line.endswith(f"; TRUELOAD_HOME={home} uses it as it is")
+    assert line.endswith(f"; set TRUELOAD_HOME={home} to use it all the same")
     monkeypatch.setenv("TRUELOAD_HOME", str(home))
     assert found(kind) == (home / kind, []), "what the user names is the user's decision"
     monkeypatch.delenv("TRUELOAD_HOME")
@@ -292,7 +292,7 @@ def test_whoever_can_change_trueload_itself_is_trusted_with_its_catalogue(
     home.chmod(0o777)
     assert found("subjects") == (home / "subjects", []), "a checkout wherever it is"
     (home / "subjects").chmod(0o777)
-    with pytest.raises(UserError, match="no subjects/ to use here"):
+    with pytest.raises(UserError, match="no usable folder subjects/ here"):
         found("subjects")
     package.chmod(0o777)
     assert found("subjects") == (home / "subjects", []), "everybody could change the code itself"

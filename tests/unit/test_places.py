@@ -107,8 +107,8 @@ def test_places_that_are_named_are_taken_in_their_order_and_none_is_here() -> No
         (("ssh:a", "ssh:a"), None, "ssh:a is given twice"),
         (("local", "ssh:a", "local"), None, "local is given twice"),
         (("ray", "ray://head:10001"), None, "named twice"),
-        (("ssh:a",), 3, "--hosts are of a Ray cluster"),
-        ((), 3, "--hosts are of a Ray cluster"),
+        (("ssh:a",), 3, "--hosts is for a Ray cluster"),
+        ((), 3, "--hosts is for a Ray cluster"),
     ],
 )
 def test_places_that_contradict_each_other_are_refused(
@@ -172,7 +172,7 @@ def test_a_lab_has_its_hosts_their_cpus_and_addresses(tmp_path: Path) -> None:
         ('[[generators]]\nplace = "local"\nlocal_addresses = ["h"]', ("not an IP address",)),
         ('[[generators]]\nplace = "local"\nlabels = {a = "b"}', ("labels are of a Ray cluster",)),
         ('[[generators]]\nplace = "ssh:a"\n[[generators]]\nplace = "ssh:a"', ("given twice",)),
-        ('hosts = 2\n[[generators]]\nplace = "ssh:a"', ("--hosts are of a Ray cluster",)),
+        ('hosts = 2\n[[generators]]\nplace = "ssh:a"', ("--hosts is for a Ray cluster",)),
         ('[[generators]]\nplace = "local"\n[server]\nport = 1', ("'server.port'", "address")),
         ('[[generators]]\nplace = "local"\n[server]\nplace = "ray"', ("server.place", "Ray")),
         ("[[generators", ("not TOML",)),
@@ -254,7 +254,7 @@ def test_subjects_on_a_host_are_loaded_over_ipv4(
 @pytest.mark.parametrize(
     ("named", "found", "said"),
     [
-        (None, (), "nobody knows the address of big, at which ssh:big is to be loaded"),
+        (None, (), "the address of big is not known, and ssh:big cannot be loaded without it"),
         (None, ("[fd00::7]:0",), "loaded over IPv4, and ssh:big is at fd00::7"),
         ("fd00::9", (), "loaded over IPv4, and ssh:big is at fd00::9"),
     ],

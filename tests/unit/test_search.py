@@ -465,8 +465,8 @@ def test_a_search_whose_engine_has_no_memory_for_any_load_ends_as_the_machines_f
         (
             lacking(requested=400, established=300, server_files=310),
             "files",
-            "the server's open-file limit of 310 ended the search, not the server; start the"
-            " server after a larger `ulimit -n`",
+            "the server's open-file limit of 310 ended the search, not the server; raise the"
+            " limit with `ulimit -n`, then start the server again",
         ),
         (
             good_record(trouble=NO_MEMORY, partial=True),

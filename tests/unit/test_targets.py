@@ -150,8 +150,8 @@ WRONG = [
     ({"url": URL, "weight": 10**7}, "'weight' is not a whole number"),
     ({"url": URL, "expect": 200}, "'expect' is not an object"),
     ({"url": URL, "expect": {"code": 200}}, "'code' is not a key of 'expect'"),
-    ({"url": URL, "expect": {"status": []}}, "'expect' has a 'status' that is none"),
-    ({"url": URL, "expect": {"status": True}}, "'expect' has a 'status' that is none"),
+    ({"url": URL, "expect": {"status": []}}, "'expect' has a 'status' that is not a status code"),
+    ({"url": URL, "expect": {"status": True}}, "'expect' has a 'status' that is not a status code"),
     ({"url": URL, "expect": {"status": 99}}, "'99' is not a final status code"),
     ({"url": URL, "name": ""}, "'name' is not a line"),
     ({"url": URL, "name": "a\nb"}, "'name' is not a line"),
@@ -221,7 +221,7 @@ def test_a_file_without_a_target_is_refused(content: bytes) -> None:
 
 def test_weights_that_make_too_long_a_cycle_are_refused() -> None:
     parse({"url": URL, "weight": 1_000_000}, {"url": URL, "weight": 1_000_000})
-    with pytest.raises(UserError, match=f"{TURNS_MAX:,} are the most"):
+    with pytest.raises(UserError, match=f"at most {TURNS_MAX:,} are allowed"):
         parse({"url": URL, "weight": 999_999}, {"url": URL, "weight": 1_000_000})
 
 

@@ -72,7 +72,7 @@ def check(record: Record, name: str) -> Check:
         ("run_out_of_memory", "memory", "the engine ran out of memory in the window phase"),
         ("abort_in_the_window", "died", "signal 6 (SIGABRT); its last words: memory is fine"),
         ("fall_silent", "silent", "said nothing"),
-        ("talk_nonsense", "junk", "no message"),
+        ("talk_nonsense", "junk", "not a message"),
         ("measure_nonsense", "junk", "not an HdrHistogram"),
         ("warm_up_with_nonsense", "junk", "not an HdrHistogram"),
         ("talk_without_end", "junk", "it has written a line of more than 1 MiB"),
@@ -179,7 +179,7 @@ def test_what_had_come_while_the_front_was_kept_from_hearing_it_is_not_late(
             "the engine ran out of memory in the connect phase",
         ),
         ("say_nothing", "start", "said nothing for 0.5 s"),
-        ("never_be_ready", "silent", "did not say that it had connected"),
+        ("never_be_ready", "silent", "did not report in time that its connections are open"),
     ],
 )
 @pytest.mark.usefixtures("scripted")

@@ -182,13 +182,13 @@ Case = tuple[str, dict[str, Any], Status, str]
 CASES: dict[str, list[Case]] = {
     "unsolicited": [
         ("none", {}, "pass", "settled"),
-        ("one in the window", failed(unsolicited=1), "fail", "1 request met"),
+        ("one in the window", failed(unsolicited=1), "fail", "1 request received"),
         (
             "one in the warm-up",
             {"warmup": Warmup(counts=NO_COUNTS.model_copy(update={"failed": {"unsolicited": 2}}),
                               wall_s=1.0)},
             "fail",
-            "2 requests met",
+            "2 requests received",
         ),
     ],
     "errors": [
@@ -238,13 +238,13 @@ CASES: dict[str, list[Case]] = {
             "service_ns": distribution(histogram((500_000, OK))), "histograms": HALF_LAG,
         }, "pass", "10.0 requests"),
         ("15 % above", {"slots": slots(permitted_ns=SLOTS * WINDOW_NS * 100 // 115)}, "warn",
-         "sooner than they can"),
+         "more than the load permits"),
         ("30 % above", {"slots": slots(permitted_ns=SLOTS * WINDOW_NS * 100 // 130)}, "fail",
-         "sooner than they can"),
+         "more than the load permits"),
         ("12 % below", {"slots": slots(permitted_ns=SLOTS * WINDOW_NS * 100 // 88)}, "warn",
-         "stood empty"),
+         "too few requests in flight"),
         ("60 % below only warns", {"slots": slots(permitted_ns=SLOTS * WINDOW_NS * 100 // 40)},
-         "warn", "stood empty"),
+         "warn", "too few requests in flight"),
         (
             "slots stand empty, with few requests each",
             {
@@ -270,13 +270,13 @@ CASES: dict[str, list[Case]] = {
                 "window": window(drain_ns=5_000_000_000),
             },
             "fail",
-            "sooner than they can",
+            "more than the load permits",
         ),
         ("a connection per request, which takes most of the time", {
             "plan": record_plan(close=True), "slots": slots(permitted_ns=4 * WINDOW_NS),
             "service_ns": distribution(histogram((400_000, OK))),
             "connect_ns": distribution(histogram((100_000, OK)))}, "pass",
-         "4.0 permitted; beside them 1.0 of 10 slots were being connected and 5.0 had their"),
+         "4.0 permitted; besides, 1.0 of 10 slots were connecting, and 5.0 were closing"),
         ("a connection per request, which takes little of the time", {
             "plan": record_plan(close=True), "slots": slots(permitted_ns=SLOTS * WINDOW_NS)},
          "pass", "10.0 permitted"),
@@ -310,13 +310,13 @@ CASES: dict[str, list[Case]] = {
             "both are full",
             {"generator": generator(saturation=0.97), "server": server(saturation=0.90)},
             "bound",
-            "co-limited, a lower bound",
+            "both were at their limit, so the throughput is a lower bound",
         ),
         (
             "both are nearly full",
             {"generator": generator(saturation=0.90), "server": server(saturation=0.95)},
             "bound",
-            "co-limited",
+            "both were at their limit",
         ),
         ("the server cannot be seen", {"server": None}, "n/a", "is not known"),
         (
@@ -346,7 +346,7 @@ CASES: dict[str, list[Case]] = {
         ("nothing sent", lagging(None), "n/a", "no request was sent"),
         ("as timers are", lagging(60_000), "pass", "60.0 us"),
         ("at 250 us", lagging(250_000), "pass", ""),
-        ("above 250 us", lagging(250_001), "warn", "after they could have"),
+        ("above 250 us", lagging(250_001), "warn", "later than they could have been"),
         ("5 % of a p50 of 100 ms", lagging(4_900_000, 100_000_000), "pass", ""),
         ("above 5 % of it", lagging(5_100_000, 100_000_000), "warn", ""),
         ("at 1 ms", lagging(1_000_000), "warn", ""),
@@ -382,7 +382,7 @@ CASES: dict[str, list[Case]] = {
         ("a wait under a second, then an answer", {"slots": slots(long_waits_ns=(999_999_999,)),
          "service_ns": replace(GOOD.service_ns, max=999_999_999)}, "pass", ""),
         ("a wait under a second, then none", {"slots": slots(long_waits_ns=(999_999_999,))},
-         "fail", "1 of 10 slots got no answer any more, for 1,000 ms"),
+         "fail", "1 of 10 slots stopped getting answers, for 1,000 ms"),
         (
             "a wait under a hundred medians",
             {
@@ -450,7 +450,7 @@ CASES: dict[str, list[Case]] = {
             reconnects=1)}, "pass", "all 199"),
         ("all there", {}, "pass", "all 10"),
         ("one in a hundred was never ended by the server", {"connections": connections(
-            reconnects=990, unended=10)}, "warn", "did not end 10 connections after its answer"),
+            reconnects=990, unended=10)}, "warn", "left 10 connections open after its answer"),
         ("one in a thousand was never ended by the server", {"connections": connections(
             reconnects=990, unended=1)}, "pass", "all 10"),
         ("one in a thousand is missing", {"connections": connections(requested=1000,
@@ -462,15 +462,15 @@ CASES: dict[str, list[Case]] = {
         ("the server was away", {"connections": connections(outages=10, outage_ns=2_500_000_000)},
          "fail", "away for 2.50 s"),
         ("the server left in the drain", {"connections": connections(outages=10, outage_ns=0)},
-         "fail", "gone at the end: 10 got no new one"),
+         "fail", "gone at the end: 10 of the connections got no new one"),
         ("the server refused", {**failed(connect_refused=20), "connections": connections(
-            outages=10, outage_ns=1_000_000_000)}, "fail", "10 were refused a new one"),
+            outages=10, outage_ns=1_000_000_000)}, "fail", "were refused a new one"),
         ("the server did not answer attempts", {**failed(connect_timeout=20), "connections":
          connections(outages=10, outage_ns=1_000_000_000)}, "fail",
-         "the server was away for 1.00 s: 10 got no answer to their attempt at a new one in time"),
+         "was away for 1.00 s: 10 of the connections got no answer to their attempt"),
         ("some were refused, some not answered", {**failed(connect_timeout=3, connect_refused=7),
          "connections": connections(outages=10, outage_ns=1_000_000_000)}, "fail",
-         "10 got no new one (connect.refused 7, connect.timeout 3)"),
+         "10 of the connections got no new one (connect.refused 7, connect.timeout 3)"),
         ("there were no more ports, which is not the server's fault", {**failed(local_ports=20),
          "connections": connections(outages=10, outage_ns=1_000_000_000)}, "fail",
          "10 lost their connection and found no local port for a new one"),
@@ -490,7 +490,7 @@ CASES: dict[str, list[Case]] = {
         ("nothing scheduled", {"counts": NO_COUNTS}, "n/a", "no request was scheduled"),
     ],
     "server-idle": [
-        ("nobody claims it", {"server": server(saturation=0.1)}, "n/a", "nobody claims"),
+        ("no maximum is claimed", {"server": server(saturation=0.1)}, "n/a", "no maximum"),
         ("the server is full", {**claiming(maximum=True), "server": server(saturation=0.8)},
          "pass", "80 %"),
         ("the server has time", {**claiming(maximum=True), "server": server(saturation=0.79)},
@@ -502,8 +502,8 @@ CASES: dict[str, list[Case]] = {
          "window": window(window_ns=50_000_000)}, "n/a", "too short"),
     ],
     "quantile-width": [
-        ("nobody claims one", {}, "n/a", "nobody claims"),
-        ("all the same", claiming(percentile="p99"), "pass", "by rank: 0 % wide"),
+        ("no percentile is claimed", {}, "n/a", "no percentile is claimed"),
+        ("all the same", claiming(percentile="p99"), "pass", "(by rank), 0 % wide"),
         # Ranks 983 and 997 of 1,000, by 1 % each: 14 % wide.
         ("a thousand", spread_out(1_000), "pass", "13.9 % wide"),
         ("too few", spread_out(100), "warn", "too few for p99"),
@@ -511,13 +511,13 @@ CASES: dict[str, list[Case]] = {
         ("few, and a low percentile", {**spread_out(200), **claiming(percentile="p50")}, "warn",
          "28 % wide"),
         ("failures are slower than any", {**spread_out(1_000), "counts": counts(
-            ok=1_000, issued=1_020, failed={"reset": 20})}, "warn", "never ended well"),
-        ("each second the same", p99_of_each_second(same=True), "pass", "in each second: 0 % wide"),
+            ok=1_000, issued=1_020, failed={"reset": 20})}, "warn", "failed or never ended"),
+        ("each second the same", p99_of_each_second(same=True), "pass", "each second), 0 % wide"),
         ("each second another", p99_of_each_second(same=False), "warn", "in each second"),
     ],
     "ledger": [("HTTP", {}, "n/a", "nothing is broadcast")],
-    "both-ends": [("a server", {}, "n/a", "the server is under test")],
-    "over-pool": [("a server", {}, "n/a", "the server is under test")],
+    "both-ends": [("a server", {}, "n/a", "a server is under test")],
+    "over-pool": [("a server", {}, "n/a", "a server is under test")],
     "audit": [
         ("all adds up", {}, "pass", "add up"),
         ("one is lost", {"counts": counts(issued=OK + 1, scheduled=OK + 1)}, "fail",
@@ -529,9 +529,9 @@ CASES: dict[str, list[Case]] = {
         ("an ok without an answer", {"counts": counts(statuses={"200": OK - 1})}, "fail",
          "fewer complete answers"),
         ("a percentile out of order", {"latency_ns": replace(GOOD.latency_ns, p99=1)},
-         "fail", "latency_ns are out of order"),
+         "fail", "percentiles of latency_ns do not rise"),
         ("a mean above the largest", {"service_ns": replace(GOOD.service_ns, mean=2e9)},
-         "fail", "service_ns are out of order"),
+         "fail", "percentiles of service_ns do not rise"),
         ("what the warm-up lost, the window has", {
             "warmup": Warmup(counts=counts(issued=OK + 1, scheduled=OK + 1), wall_s=1.0),
             "counts": counts(issued=OK - 1, scheduled=OK - 1)}, "pass", "add up"),

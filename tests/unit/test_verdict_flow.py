@@ -96,7 +96,7 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
         ("a rate that is held", {"plan": opened()}, "pass", ""),
         ("few answers", {"flow": flow(*(1, 0) * 90)}, "n/a", "90 answers are too few"),
         ("a window of one answer time", {"service_ns": distribution(histogram((490_000_000, 9)))},
-         "n/a", "the first answers are still due for 980 ms"),
+         "n/a", "no answer is expected in the first 980 ms"),
         ("the engine died", {"flow": None}, "n/a", "it is not known when"),
     ],
     "stall": [

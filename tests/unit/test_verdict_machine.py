@@ -115,14 +115,14 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
         ),
     ],
     "cpu-limit": [
-        ("nobody counts", {}, "n/a", "no cgroup of the generator counts"),
+        ("nobody counts", {}, "n/a", "no cgroup of the generator reports"),
         ("never reached", {"generator": generator(throttled_share=0.0)}, "pass", "for 0 % of"),
         ("2 %", {"generator": generator(throttled_share=0.02)}, "pass", "for 2 % of the window"),
         ("above", {"generator": generator(throttled_share=0.021)}, "warn", "by its CPU limit"),
         ("above 5 %", {"generator": generator(throttled_share=0.051)}, "fail", "5.1 %"),
     ],
     "subject-cpu-limit": [
-        ("nobody counts", {}, "n/a", "no cgroup of the server counts"),
+        ("nobody counts", {}, "n/a", "no cgroup of the server reports"),
         ("never reached", {"server": server(throttled_share=0.0)}, "pass", "for 0 % of"),
         (
             "half of the time",
@@ -137,7 +137,7 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
             "hardly any",
             {},
             "pass",
-            "others held up the generator for 0.1 % and the server for 0.2 % of the window",
+            "delayed the generator for 0.1 % and the server for 0.2 % of the window",
         ),
         (
             "a busy neighbour on another CPU",
@@ -172,8 +172,13 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
             "fail",
             "50 %",
         ),
-        ("5 % are stolen", {"window": window(stolen_share=0.05)}, "warn", "its host 5 %"),
-        ("a quarter is stolen", {"window": window(stolen_share=0.25)}, "fail", "its host 25 %"),
+        ("5 % are stolen", {"window": window(stolen_share=0.05)}, "warn", "its hypervisor 5 %"),
+        (
+            "a quarter is stolen",
+            {"window": window(stolen_share=0.25)},
+            "fail",
+            "its hypervisor 25 %",
+        ),
         (
             "the server cannot be told from others",
             {**unattributed(), "window": window(others_share=0.5)},
@@ -184,7 +189,7 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
             "so it is, and time is stolen",
             {**unattributed(), "window": window(stolen_share=0.3)},
             "fail",
-            "its host 30 %",
+            "its hypervisor 30 %",
         ),
         (
             "an engine elsewhere counts all",
@@ -196,7 +201,7 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
             "elsewhere, and too short",
             {**unattributed("lab"), "window": window(others_share=0.5, window_ns=900_000_000)},
             "n/a",
-            "it takes 1.00 s",
+            "it must be at least 1.00 s",
         ),
         ("not known", {"window": window(others_share=None)}, "warn", "not known"),
         (

@@ -26,14 +26,15 @@ from trueload.report.colour import write_lines
 from trueload.report.compare import render
 from trueload.report.live import stop_key, watch
 
-HELP = """Compare two servers by pairs of trials in turn, in random order: the ratio B to A of each
-figure, per pair, and the median of the ratios with where it lies. --repeat is the number of pairs,
-6 unless given.
+HELP = """Compare two servers by pairs of trials, in random order within each pair.
 
-A side is a URL, or the name of a subject of the catalogue, which is started for each of its trials
-and asked what its contract says, with the headers given. With --arrivals poisson each pair has
-arrivals of its own, the same for both sides. Both are asked the lines of --targets, which have a
-path alone, and what --curl asks: the URL of a side then has none.
+The result is the median, over the pairs, of the ratio B to A of each figure, with the interval in
+which it lies. --repeat sets the number of pairs; the default is 6.
+
+A side is a URL, or the name of a subject in the catalogue. A subject is started anew for each of
+its trials. It is sent the request of its contract, with the headers given here. With --arrivals
+poisson, each pair has its own arrivals, the same for both sides. --targets and --curl hold for both
+sides. The lines of --targets have a path alone; with --curl, the URL of a side has no path.
 
 Example: trueload ab http://127.0.0.1:8080/ http://127.0.0.1:8081/ -c 64 -d 5s
 """

@@ -39,14 +39,14 @@ from trueload.interrupt import end_like_ctrl_c
 # the help of all needs none of them.
 COMMANDS: dict[str, str] = {
     **{name: protocol.about for name, protocol in PROTOCOLS.items()},
-    "ab": "Compare two servers by pairs of trials in turn.",
+    "ab": "Compare two servers by pairs of trials.",
     "serve": "Run a reference server.",
-    "subjects": "The programs under test.",
+    "subjects": "List, create and check the programs under test.",
     "suite": "Compare many subjects on the same work.",
-    "runs": "List, show, compare, export and delete what was measured.",
+    "runs": "List, show, compare, export and delete stored runs.",
     "report": "Write runs as one HTML page, and their charts as files.",
-    "doctor": "Tell whether this machine is fit to measure.",
-    "completion": "Print the completion script of a shell.",
+    "doctor": "Check whether this machine is fit to measure.",
+    "completion": "Print the completion script for a shell.",
 }
 
 # What a shell reports for a program that SIGPIPE ended (128 + 13). Not 0: the output is cut short,
@@ -58,16 +58,15 @@ _READER_GONE = (errno.EPIPE, errno.EIO)
 # What a stream that is open fails with, and no file by its name: also the disk behind `> FILE`.
 _OF_OUTPUT = (*_READER_GONE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-ABOUT = """Measure how much load a network program can carry, and refuse to vouch for a number
-that cannot be trusted.
+ABOUT = """Measure how much load a network program can carry, and say whether the numbers
+can be trusted.
 
 Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s
 
-Exit codes: 0 measured, valid or suspect; 1 a --fail-on threshold crossed, or no load
-keeps to the --limit; 2 wrong command or file,
-nothing sent; 3 nothing could be measured; 4 measured but invalid; 70 a bug in trueload;
-71 the machine refused a thread, memory or a system call; 74 the result could not be saved
-or the output not be written; 130 interrupted.
+Exit codes: 0 measured, verdict valid or suspect; 1 a --fail-on threshold was crossed, or no load
+keeps to the --limit; 2 wrong command or file, nothing was sent; 3 nothing could be measured;
+4 measured, but invalid (with --strict, also suspect); 70 a bug in trueload; 71 the machine refused
+a thread, memory or a system call; 74 the result could not be saved or written; 130 interrupted.
 """
 
 
@@ -229,7 +228,7 @@ def _root(
         typer.Option(
             "--version",
             "-V",
-            help="Print the version and end.",
+            help="Print the version and exit.",
             is_eager=True,
             callback=_print_version,
         ),
@@ -272,7 +271,9 @@ def _of_colour(
             "--no-color",
             expose_value=False,
             callback=lambda given: os.environ.update({"NO_COLOR": "1"} if given else {}),
-            help="No colours, as with NO_COLOR=1; CLICOLOR_FORCE=1 has them in a pipe, too.",
+            help=(
+                "Print without colours, as with NO_COLOR=1; CLICOLOR_FORCE=1 keeps them in a pipe."
+            ),
         ),
     ] = False,
 ) -> None:

@@ -31,10 +31,10 @@ from trueload.report.compare import Compared, render
 from trueload.store.runs import Store
 from trueload.text import plain
 
-HELP = """Compare two runs by the ratio of each figure, with where it lies.
+HELP = """Compare two runs by the ratio of each figure, with the interval in which it lies.
 
-The ratio is new to base, and comes with what it means. A run is one of the store, or a file of
-`runs export --format json`.
+The ratio is new to base, and is called better, worse, the same or unclear. A run is one of the
+store, or a file of `runs export --format json`.
 
 Example: trueload runs compare baseline.json last --fail-on 'throughput<0.95'
 """
@@ -44,7 +44,7 @@ BaseArgument = Annotated[
     str,
     typer.Argument(
         metavar="BASE",
-        help="A run, or a JSON file of one: what was before.",
+        help="Run to compare with: a stored run, or a JSON file of one.",
         autocompletion=complete_run,
     ),
 ]
@@ -52,7 +52,7 @@ NewArgument = Annotated[
     str,
     typer.Argument(
         metavar="NEW",
-        help="A run, or a JSON file of one: what is now.",
+        help="Run to judge: a stored run, or a JSON file of one.",
         autocompletion=complete_run,
     ),
 ]

@@ -25,10 +25,11 @@ VARIABLE = "_TRUELOAD_COMPLETE"
 # Where the scripts of the shells put the words of the line.
 _WORDS = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 
-HELP = """Print the completion script of a shell.
+HELP = """Print the completion script for a shell.
 
-Switch it on for one shell by eval "$(trueload completion bash)", or with zsh in place of bash; in
-fish by trueload completion fish | source. In the shell's start file it is on for good.
+To switch completion on in the current shell, run eval "$(trueload completion bash)", in zsh with
+zsh in place of bash. In fish, run trueload completion fish | source. To keep it on, add that line
+to the shell's start file.
 
 Example: trueload completion bash
 """
@@ -42,7 +43,10 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-ShellArgument = Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]
+ShellArgument = Annotated[
+    Shell,
+    typer.Argument(metavar="SHELL", help=("Shell that the script is for: bash, zsh or fish.")),
+]
 
 
 def register(app: typer.Typer) -> None:

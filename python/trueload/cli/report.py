@@ -24,10 +24,11 @@ from trueload.store.runs import Run, Store
 if TYPE_CHECKING:
     from trueload.report.html.page import Plot
 
-HELP = """Write runs as one HTML page to look at, send and print: a summary in words, rankings,
-latency curves, checks with what to do, the environment, the commands to repeat it.
+HELP = """Write runs as one HTML page to look at, send and print.
 
-The page needs no network and runs no script. Several runs stand side by side.
+It has a summary in words, rankings, latency curves, checks with what to do, the environment, and
+the commands to repeat the runs. It needs no network and runs no script. Several runs are shown
+side by side.
 
 Example: trueload report last -o report.html
 """
@@ -37,17 +38,19 @@ RunsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="RUN",
-        help="Runs by id, the beginning of an id, tag, or last; the first is the base.",
+        help="Runs to show, each by id, start of its id, tag, or last; the first is the base.",
         autocompletion=complete_run,
     ),
 ]
 PageOption = Annotated[
     Path | None,
-    typer.Option("-o", "--output", metavar="FILE", help="Write the page here, - for stdout."),
+    typer.Option(
+        "-o", "--output", metavar="FILE", help=("Write the page to FILE, or to stdout with -.")
+    ),
 ]
 PlotsOption = Annotated[
     Path | None,
-    typer.Option("--plots", metavar="DIR", help="Write each chart here as SVG and as PNG."),
+    typer.Option("--plots", metavar="DIR", help="Write each chart to DIR, as SVG and as PNG."),
 ]
 
 

@@ -45,14 +45,14 @@ RunArgument = Annotated[
     str,
     typer.Argument(
         metavar="RUN",
-        help="Its id, the beginning of its id, its tag, or last.",
+        help="Run to use, by id, start of its id, tag, or last.",
         autocompletion=complete_run,
     ),
 ]
 
 
 CommandOption = Annotated[
-    bool, typer.Option("--command", help="Print the command that repeats it, and nothing else.")
+    bool, typer.Option("--command", help="Print only the command that repeats the run.")
 ]
 LISTED = ("run", "kind", "rows", "state", "throughput", "p99", "verdict", "what")
 
@@ -74,39 +74,51 @@ FormatOption = Annotated[
     ExportFormat | None,
     typer.Option(
         "--format",
-        help="Text and html are of --published.  [default: json; text with --published]",
+        help=(
+            "Output format: text and html only with --published, csv always, the others only"
+            " without it.  [default: json; text with --published]"
+        ),
     ),
 ]
 PublishedOption = Annotated[
     bool,
     typer.Option(
         "--published",
-        help="A suite in the columns of its published source, published figures beside ours.",
+        help=(
+            "Write a suite in the columns of its published source, with the published"
+            " figures beside ours."
+        ),
     ),
 ]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    runs = typer.Typer(help="List, show, compare, export and delete what was measured.")
-    runs.command("list", help="List the runs, oldest first.\n\nExample: trueload runs list")(
-        list_runs
-    )
+    runs = typer.Typer(help="List, show, compare, export and delete stored runs.")
+    runs.command(
+        "list", help=("List the stored runs, oldest first.\n\nExample: trueload runs list")
+    )(list_runs)
     runs.command(
         "show",
-        help="Show a run: its results and each check, with what to do.\n\n"
-        "Example: trueload runs show last",
+        help=(
+            "Show a run: its results, and each check with what to do about it.\n\nExample:"
+            " trueload runs show last"
+        ),
     )(show_run)
     runs.command(
         "tag",
-        help="Give a run a name, to be used wherever a run is asked for. A name that another run "
-        "has is taken from it.\n\nExample: trueload runs tag last baseline",
+        help=(
+            "Give a run a name that works wherever a run is asked for. If another run has"
+            " that name, the name moves to this one.\n\nExample: trueload runs tag last"
+            " baseline"
+        ),
     )(tag_run)
     runs.command(
         "export",
-        help="Write a run for other programs.\n\n"
-        "Example: trueload runs export last --format csv -o run.csv\n\n"
-        "         trueload runs export last --published",
+        help=(
+            "Export a run for other programs.\n\nExample: trueload runs export last --format"
+            " csv -o run.csv\n\n         trueload runs export last --published"
+        ),
     )(export_run)
     runs.command("compare", help=compare.HELP)(compare.compare_runs)
     runs_delete.register(runs)
@@ -146,9 +158,12 @@ def _run_cells(store: Store, run: Run, tags: Mapping[str, str]) -> tuple[str, ..
 
 def tag_run(
     run: RunArgument,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Like baseline or v1.2.")] = "",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help=("Name to give, such as baseline or v1.2."))
+    ] = "",
     delete: Annotated[
-        bool, typer.Option("--delete", help="RUN is a name here: remove it. The run stays.")
+        bool,
+        typer.Option("--delete", help=("Remove the name that RUN gives; the run itself stays.")),
     ] = False,
 ) -> int:
     """A name for a run."""

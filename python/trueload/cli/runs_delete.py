@@ -29,7 +29,7 @@ RunsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="RUN…",
-        help="Runs by id, the beginning of an id, tag, or last.",
+        help="Runs to delete, each by id, start of its id, tag, or last.",
         autocompletion=complete_run,
     ),
 ]
@@ -39,11 +39,11 @@ OlderThanOption = Annotated[
         "--older-than",
         metavar="TIME",
         parser=option_parser(_age),
-        help="Every run that began longer ago, like 30d or 12h.",
+        help="Delete every run that began longer ago than this, such as 30d or 12h.",
     ),
 ]
 KeepOption = Annotated[
-    int, typer.Option("--keep", metavar="COUNT", min=0, help="The latest runs that stay.")
+    int, typer.Option("--keep", metavar="COUNT", min=0, help="Number of latest runs to keep.")
 ]
 
 
@@ -51,13 +51,17 @@ def register(runs: typer.Typer) -> None:
     """Add the commands."""
     runs.command(
         "delete",
-        help="Delete runs for good, and make the store smaller. A run that is going on stays.\n\n"
-        "Example: trueload runs delete --older-than 30d",
+        help=(
+            "Delete runs for good, and shrink the store. A run in progress is not deleted.\n\n"
+            "Example: trueload runs delete --older-than 30d"
+        ),
     )(delete)
     runs.command(
         "prune",
-        help="Delete all runs but the latest, and make the store smaller. A run that is going on"
-        " stays.\n\nExample: trueload runs prune --keep 100",
+        help=(
+            "Delete all runs except the latest, and shrink the store. A run in progress is"
+            " not deleted.\n\nExample: trueload runs prune --keep 100"
+        ),
     )(prune)
 
 

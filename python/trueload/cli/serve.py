@@ -46,7 +46,7 @@ from trueload.protocol.plan import (
 
 HELP = """Run the reference server for {of} until Ctrl-C.
 
-{what} At the end it says what it saw.
+{what} At the end, it reports what it saw.
 
 Example: trueload serve {example}
 """

@@ -20,7 +20,7 @@ def list_suites(
 ) -> None:
     """List the suites of the catalogue.
 
-    Exit codes: 2 one is broken; it is shown as that, beside the others.
+    Exit codes: 0 all can be read; 2 a suite is broken, and is listed as broken.
 
     Example: trueload suite list
     """

@@ -17,10 +17,16 @@ from trueload.suites.begin import files_of
 
 
 def new_suite(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits and . _ + -")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help=("Name of the suite; letters, digits and the characters . _ + - are allowed."),
+        ),
+    ],
 ) -> None:
-    """Begin a suite of your own in this folder: the suite, what its subjects must answer, and an
-    example of a subject. It can be run at once.
+    """Create a suite of your own in this folder: the suite, the contract of its subjects, and an
+    example subject. It can be run at once.
 
     Example: trueload suite new my-api
     """

@@ -71,8 +71,15 @@ class AbJob:
         return replace(self, jobs=(a, b))
 
 
-SideA = Annotated[str, typer.Argument(metavar="URL_A", help="A URL, or a subject: the base.")]
-SideB = Annotated[str, typer.Argument(metavar="URL_B", help="A URL, or a subject: the other.")]
+SideA = Annotated[
+    str,
+    typer.Argument(
+        metavar="URL_A", help=("Server to compare with, the base: a URL, or the name of a subject.")
+    ),
+]
+SideB = Annotated[
+    str, typer.Argument(metavar="URL_B", help=("Server to judge: a URL, or the name of a subject."))
+]
 
 
 @with_flags_of(read_job, without=("url", "limit", "search", "server_pid"))
@@ -138,7 +145,7 @@ def _asked_at(url: str, copied: Target) -> str:
     side = parse_given_url(url)
     if side.path != "/":
         raise UserError(
-            f"--curl has a path of its own, and so has {redact_url(url)}",
+            f"the --curl command and {redact_url(url)} both have a path",
             f"write the side without it: {redact_url(side.origin)}",
         )
     return side.origin + copied.path
@@ -167,8 +174,10 @@ def _refuse_contract_flags(subject: str, flags: Mapping[str, Any]) -> None:
     given = [name for name in decided if flags.get(name) not in (None, False, [])]
     if given:
         raise UserError(
-            f"--{given[0].replace('_', '-')} is not for a subject: {subject} is started here, and"
-            f" asked what the contract {CONTRACT} says",
+            (
+                f"--{given[0].replace('_', '-')} cannot be used with a subject: trueload"
+                f" starts {subject} and sends the requests of the contract {CONTRACT}"
+            ),
             "leave it out, or start the program yourself and give its URL",
         )
 

@@ -87,7 +87,10 @@ def find_config(
                 continue
             if (why := _not_trusted(path)) is None:
                 return found
-            tell(f"{shown} is not used: {why}; {CONFIG}={shlex.quote(str(path))} uses it as it is")
+            tell(
+                f"{shown} is not used: {why}; set {CONFIG}={shlex.quote(str(path))} to use it"
+                " all the same"
+            )
     return None
 
 
@@ -153,7 +156,10 @@ def _of_environment(
 def _yes_or_no(variable: str, text: str) -> bool:
     word = text.strip().lower()
     if word not in ("1", "true", "yes", "on", "0", "false", "no", "off"):
-        raise UserError(f"{variable} is {text!r}, and is of a flag", "set it to 1 or 0")
+        raise UserError(
+            (f"{variable} is {text!r}, but its option is a flag, which is on or off"),
+            "set it to 1 or 0",
+        )
     return word in ("1", "true", "yes", "on")
 
 

@@ -63,12 +63,14 @@ def _check(given: LoadOptions, *, random: bool) -> None:
     if given.gave("rate_per_s") or (staged and not of_connections):
         return
     if given.gave("arrivals"):
-        raise UserError("--arrivals is of an open loop, and no rate is given", "add --rate 1k/s")
+        raise UserError("--arrivals needs an open loop, and no rate is given", "add --rate 1k/s")
     if given.gave("seed") and not random:
         raise UserError(
-            "--seed is of an open loop's arrivals or of a {random} in a request, and there is"
-            " neither",
-            "leave it out: nothing is left to chance; or add --rate 1k/s --arrivals poisson",
+            (
+                "--seed is for the arrivals of an open loop or for {random} in a request,"
+                " and this command has neither"
+            ),
+            "leave it out, as nothing here is random; or add --rate 1k/s --arrivals poisson",
         )
 
 

@@ -149,6 +149,6 @@ def _check_engine(engine: EngineOptions, load: Load) -> None:
         )
     if engine.refill is not None and engine.refill > load.pipeline:
         raise UserError(
-            f"--refill {engine.refill} is more than --pipeline {load.pipeline} has places",
+            f"--refill {engine.refill} must be at most --pipeline {load.pipeline}",
             f"use at most {load.pipeline}, or a longer --pipeline",
         )

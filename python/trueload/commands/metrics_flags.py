@@ -78,8 +78,10 @@ PrometheusOption = Annotated[
         "--prometheus",
         metavar="[HOST:]PORT",
         parser=option_parser(_scrape_at),
-        help="Serve metrics of the run at /metrics there, for this machine unless a HOST is given;"
-        " port 0 is any that is free.",
+        help=(
+            "Serve metrics of the run at /metrics on this port, on 127.0.0.1 unless a HOST"
+            " is given; port 0 picks a free one."
+        ),
     ),
 ]
 LingerOption = Annotated[
@@ -88,8 +90,10 @@ LingerOption = Annotated[
         "--prometheus-linger",
         metavar="TIME",
         parser=option_parser(positive_span),
-        help="At the end wait so long for one more scrape, which then has the verdict."
-        "  [default: not at all]",
+        help=(
+            "Wait up to this long at the end for one more scrape, which then includes the"
+            " verdict.  [default: no wait]"
+        ),
     ),
 ]
 OtlpOption = Annotated[
@@ -98,8 +102,11 @@ OtlpOption = Annotated[
         "--otlp",
         metavar="URL",
         parser=option_parser(_otlp_url),
-        help=f"Send metrics to this OpenTelemetry collector, like {OTLP_DEFAULT};"
-        f" {OTLP_FROM_ENVIRONMENT} for what OTEL_EXPORTER_OTLP_ENDPOINT says.",
+        help=(
+            f"Send metrics to this OpenTelemetry collector, such as {OTLP_DEFAULT}. With"
+            f" {OTLP_FROM_ENVIRONMENT}, the URL comes from OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
+            " or OTEL_EXPORTER_OTLP_ENDPOINT."
+        ),
     ),
 ]
 

@@ -122,20 +122,30 @@ def check_writable(path: Path | None, option: str = "--json") -> None:
 
 HostPortArgument = Annotated[
     str,
-    typer.Argument(metavar="HOST:PORT", help="Or unix:PATH, a socket file.", show_default=False),
+    typer.Argument(
+        metavar="HOST:PORT",
+        help=("Server to load; tcp also takes unix:PATH, a socket file."),
+        show_default=False,
+    ),
 ]
 UrlArgument = Annotated[
     str | None,
-    typer.Argument(metavar="URL", help="http://HOST[:PORT]/PATH, or https://", show_default=False),
+    typer.Argument(
+        metavar="URL",
+        help=("URL to load: http://HOST[:PORT]/PATH, or the same with https://."),
+        show_default=False,
+    ),
 ]
-CloseOption = Annotated[bool, typer.Option("--close", help="A connection per request, or message.")]
+CloseOption = Annotated[
+    bool, typer.Option("--close", help=("Open a new connection for each request or message."))
+]
 SizeOption = Annotated[
     int | None,
     typer.Option(
         "--size",
         metavar="SIZE",
         parser=option_parser(_message_size),
-        help="Bytes of a message, like 64, 16KiB, 1MiB.  [default: 64]",
+        help="Size of each message, such as 64, 16KiB or 1MiB.  [default: 64]",
     ),
 ]
 DataOption = Annotated[
@@ -146,14 +156,17 @@ HalfCloseOption = Annotated[
     bool,
     typer.Option(
         "--half-close",
-        help="End the sending side behind each message; all of it must still come back.",
+        help=(
+            "Close the sending side after each message; all of it must still come back."
+            " Needs --close."
+        ),
     ),
 ]
 DialectOption = Annotated[
     DialectChoice | None,
     typer.Option(
         "--dialect",
-        help="How messages are wrapped.  [default: json; what is only echoed stays as it is]",
+        help="Format that messages are wrapped in.  [default: json; plain echoes are not wrapped]",
     ),
 ]
 RepeatOption = Annotated[
@@ -162,7 +175,7 @@ RepeatOption = Annotated[
         "--repeat",
         metavar="COUNT",
         parser=option_parser(positive_count(REPEAT_MAX)),
-        help="Measure so many times; the median counts.",
+        help="Number of times to measure; the median counts.",
     ),
 ]
 JsonOption = Annotated[
@@ -170,54 +183,75 @@ JsonOption = Annotated[
     typer.Option(
         "--json",
         metavar="FILE",
-        help="Write the result as one JSON object, - for stdout.",
+        help="Write the result as one JSON object to FILE, or to stdout with -.",
     ),
 ]
 FormatOption = Annotated[
     OutputFormat,
     typer.Option(
         "--format",
-        help="How the result is printed; csv and markdown have a row for each trial, or step.",
+        help="Output format of the result; csv and markdown have a row for each trial or step.",
     ),
 ]
 QuietOption = Annotated[
-    bool, typer.Option("--quiet", help="Print errors, and what --format or --json asks for, alone.")
+    bool, typer.Option("--quiet", help="Print only errors, and what --format or --json asks for.")
 ]
-AsJsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+AsJsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 OutputOption = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write there, not to stdout.")
+    Path | None,
+    typer.Option("-o", "--output", metavar="FILE", help=("Write to FILE instead of stdout.")),
 ]
 StrictOption = Annotated[
-    bool, typer.Option("--strict", help="End with 4 also when the verdict is suspect.")
+    bool, typer.Option("--strict", help="Exit with code 4 also when the verdict is suspect.")
 ]
-NoSaveOption = Annotated[bool, typer.Option("--no-save", help="Leave nothing in the store.")]
+NoSaveOption = Annotated[bool, typer.Option("--no-save", help="Do not save the run in the store.")]
 NoLiveOption = Annotated[
     bool,
-    typer.Option("--no-live", help="No live view, and no key to stop by, on a terminal either."),
+    typer.Option("--no-live", help="Show no live view on a terminal, and ignore the key q."),
 ]
 MethodOption = Annotated[
     str | None,
-    typer.Option("-X", "--method", metavar="METHOD", help="[default: GET; POST with a body]"),
+    typer.Option(
+        "-X",
+        "--method",
+        metavar="METHOD",
+        help=("HTTP method of each request.  [default: GET; POST with a body]"),
+    ),
 ]
 HeaderOption = Annotated[
     list[str] | None,
-    typer.Option("-H", "--header", metavar="HEADER", help="'Name: value'; repeatable."),
+    typer.Option(
+        "-H",
+        "--header",
+        metavar="HEADER",
+        help=("Header to send, written 'Name: value'; repeatable."),
+    ),
 ]
 UserOption = Annotated[
-    str | None, typer.Option("--user", metavar="NAME:PASSWORD", help="Basic authorization.")
+    str | None,
+    typer.Option(
+        "--user",
+        metavar="NAME:PASSWORD",
+        help=("Name and password to send as HTTP basic authentication."),
+    ),
 ]
 BodyOption = Annotated[
-    str | None, typer.Option("--body", metavar="TEXT", help="The body of each request.")
+    str | None,
+    typer.Option("--body", metavar="TEXT", help=("Text to send as the body of each request.")),
 ]
 BodyFileOption = Annotated[
     Path | None,
-    typer.Option("--body-file", metavar="FILE", help="A file with the body, - for stdin."),
+    typer.Option(
+        "--body-file",
+        metavar="FILE",
+        help=("File to send as the body of each request; - for stdin."),
+    ),
 ]
 KeepBodyOption = Annotated[
     bool,
     typer.Option(
         "--keep-body",
-        help="Store the bodies of the command line as they are, not by their SHA-256.",
+        help="Store bodies given on the command line as they are, instead of their SHA-256.",
     ),
 ]
 ExpectStatusOption = Annotated[
@@ -225,58 +259,75 @@ ExpectStatusOption = Annotated[
     typer.Option(
         "--expect-status",
         metavar="CODES",
-        help="Good answers, like 200, 200,404 or 3xx.  [default: 2xx]",
+        help=(
+            "Status codes of a good answer, such as 200, 200,404 or 3xx; repeatable. "
+            " [default: 2xx]"
+        ),
     ),
 ]
 ExpectBodyOption = Annotated[
     str | None,
-    typer.Option("--expect-body", metavar="TEXT", help="The exact body of a good answer."),
+    typer.Option("--expect-body", metavar="TEXT", help="Exact body that a good answer must have."),
 ]
 ExpectSameOption = Annotated[
     bool,
-    typer.Option("--expect-same", help="Fail if the answers to a request are not all alike."),
+    typer.Option(
+        "--expect-same",
+        help=("Make the verdict invalid if the answers to a request are not all alike."),
+    ),
 ]
 CacertOption = Annotated[
     Path | None,
     typer.Option(
         "--cacert",
         metavar="FILE",
-        help="Trust the issuers in this PEM file, instead of the system's (TLS).",
+        help="Trust the issuers in this PEM file instead of the system's (TLS).",
     ),
 ]
 InsecureOption = Annotated[
     bool,
     typer.Option(
-        "--insecure", help="Trust anybody's certificate; the record and the report say so (TLS)."
+        "--insecure", help="Accept any certificate; the record and the report say so (TLS)."
     ),
 ]
 CertOption = Annotated[
     Path | None,
-    typer.Option("--cert", metavar="FILE", help="The certificate to show, with its chain (PEM)."),
+    typer.Option("--cert", metavar="FILE", help="Certificate to present, with its chain (PEM)."),
 ]
 KeyOption = Annotated[
     Path | None,
     typer.Option(
-        "--key", metavar="FILE", help="Its private key (PEM); without it, in the file of --cert."
+        "--key",
+        metavar="FILE",
+        help=(
+            "Private key of the certificate (PEM); by default it is read from the file of --cert."
+        ),
     ),
 ]
 NoTlsResumptionOption = Annotated[
     bool,
     typer.Option(
-        "--no-tls-resumption", help="A full handshake for every connection, no session resumed."
+        "--no-tls-resumption",
+        help=("Make a full TLS handshake for every connection, and resume no session."),
     ),
 ]
 LocalAddressOption = Annotated[
     list[str] | None,
-    typer.Option("--local-address", metavar="IP", help="Connect from it; repeatable, in turn."),
+    typer.Option(
+        "--local-address",
+        metavar="IP",
+        help=("Local address to connect from; repeatable, and then used in turn."),
+    ),
 ]
 TargetsOption = Annotated[
     Path | None,
     typer.Option(
         "--targets",
         metavar="FILE",
-        help="Several requests in turns by weight, to one server or several, a JSON object each"
-        " line; - for stdin.",
+        help=(
+            "File of requests to one server or several, one JSON object per line, sent in"
+            " turns by weight; - for stdin."
+        ),
     ),
 ]
 CurlOption = Annotated[
@@ -284,16 +335,18 @@ CurlOption = Annotated[
     typer.Option(
         "--curl",
         metavar="COMMAND",
-        help="Ask what a copied curl command asks: --curl 'curl http://… -H …'",
+        help="Send the request of a copied curl command, such as --curl 'curl http://… -H …'.",
     ),
 ]
 HttpOption = Annotated[
     HttpChoice | None,
     typer.Option(
         "--http",
-        help="HTTP version to speak. Over https:// 2 is negotiated by ALPN, and auto takes what the"
-        " server chooses for each connection; over http:// the server must expect 2 (prior"
-        " knowledge).  [default: 1.1]",
+        help=(
+            "HTTP version to speak. Over https://, 2 is negotiated by ALPN, and auto takes"
+            " what the server chooses for each connection. Over http://, the server must"
+            " expect 2 (prior knowledge).  [default: 1.1]"
+        ),
     ),
 ]
 StreamsOption = Annotated[
@@ -302,7 +355,7 @@ StreamsOption = Annotated[
         "--streams",
         metavar="COUNT",
         parser=option_parser(positive_count(PIPELINE_MAX)),
-        help="Requests in flight on each connection of HTTP/2.  [default: 1]",
+        help="Requests in flight on each HTTP/2 connection.  [default: 1]",
     ),
 ]
 WindowOption = Annotated[
@@ -311,8 +364,11 @@ WindowOption = Annotated[
         "--window",
         metavar="SIZE",
         parser=option_parser(window_of_stream),
-        help="What the server may send on a stream before it waits for us: a size, rfc (64 KiB),"
-        " browser (Chrome: 6 MiB) or unlimited.  [default: browser]",
+        help=(
+            "Bytes that the server may send on an HTTP/2 stream before it waits for us. A"
+            " size, rfc (65,535), browser (6 MiB, as in Chrome) or unlimited.  [default:"
+            " browser]"
+        ),
     ),
 ]
 ConnectionWindowOption = Annotated[
@@ -321,7 +377,9 @@ ConnectionWindowOption = Annotated[
         "--connection-window",
         metavar="SIZE",
         parser=option_parser(window_of_connection),
-        help="The same for a whole connection (browser: 15 MiB).  [default: browser]",
+        help=(
+            "The same for a whole HTTP/2 connection, where browser is 15 MiB.  [default: browser]"
+        ),
     ),
 ]
 HeaderTableSizeOption = Annotated[
@@ -330,22 +388,28 @@ HeaderTableSizeOption = Annotated[
         "--header-table-size",
         metavar="SIZE",
         parser=option_parser(header_table_size),
-        help="What the server may remember of headers on each connection (HPACK); 0 for nothing."
-        "  [default: 4KiB]",
+        help=(
+            "Size of the HPACK table that the server may use on each HTTP/2 connection; 0"
+            " for none.  [default: 4KiB]"
+        ),
     ),
 ]
 H2cUpgradeOption = Annotated[
     bool,
     typer.Option(
         "--h2c-upgrade",
-        help="Begin each connection with a request of HTTP/1.1 that asks for HTTP/2 (RFC 7540"
-        " §3.2), over http:// alone.",
+        help=(
+            "Start each connection with an HTTP/1.1 request to upgrade to HTTP/2 (RFC 7540"
+            " §3.2); http:// only."
+        ),
     ),
 ]
 UnixOption = Annotated[
     str | None,
     typer.Option(
-        "--unix", metavar="PATH", help="Connect to this socket file; the URL names Host and path."
+        "--unix",
+        metavar="PATH",
+        help=("Connect to this Unix socket file; the URL gives the Host header and the path."),
     ),
 ]
 ResolveOption = Annotated[
@@ -353,7 +417,7 @@ ResolveOption = Annotated[
     typer.Option(
         "--resolve",
         metavar="HOST:PORT:ADDRESS",
-        help="Connect to the address for this host and port, as curl has it; repeatable.",
+        help="Connect to ADDRESS for this host and port, as with curl; repeatable.",
     ),
 ]
 FailOnOption = Annotated[
@@ -361,9 +425,12 @@ FailOnOption = Annotated[
     typer.Option(
         "--fail-on",
         metavar="CONDITION",
-        help="End with 1 if it holds: 'p99>20ms', 'throughput<50k/s', 'errors>0.1%';"
-        " repeatable. Of several trials the median counts. 'mean' and 'max' are of answers, and"
-        " crossed, too, as soon as one request failed, never ended or was never sent.",
+        help=(
+            "Exit with code 1 if the condition holds: 'p99>20ms', 'throughput<50k/s',"
+            " 'errors>0.1%'; repeatable. With several trials, the median decides. 'mean' and"
+            " 'max' cover answers only, and also count as crossed once a request failed,"
+            " never ended or was never sent."
+        ),
     ),
 ]
 LimitOption = Annotated[
@@ -371,12 +438,20 @@ LimitOption = Annotated[
     typer.Option(
         "--limit",
         metavar="CONDITION",
-        help="Search the largest rate that keeps to it, like 'p99<10ms' or"
-        " 'p99<10ms and errors<0.1%', from --rate on; --duration is that of each step."
-        "  [default: as long as the percentile needs]",
+        help=(
+            "Search for the largest rate that keeps to the limit, such as 'p99<10ms' or"
+            " 'p99<10ms and errors<0.1%', starting at --rate. Each step lasts --duration; by"
+            " default, as long as its percentile needs."
+        ),
     ),
 ]
 SearchOption = Annotated[
     SearchAxis | None,
-    typer.Option("--search", help="What --limit searches the largest of.  [default: rate]"),
+    typer.Option(
+        "--search",
+        help=(
+            "What --limit searches for: the largest rate, or the largest number of connections. "
+            " [default: rate]"
+        ),
+    ),
 ]

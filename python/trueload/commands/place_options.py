@@ -45,8 +45,10 @@ PlaceOption = Annotated[
         "--place",
         metavar="PLACE",
         parser=option_parser(_place),
-        help="Where the load comes from: local, ssh:USER@HOST (as in your ssh config), ray or"
-        " ray://HOST:PORT; repeatable.  [default: local]",
+        help=(
+            "Host to send the load from: local, ssh:USER@HOST (as in your ssh config), ray"
+            " or ray://HOST:PORT; repeatable.  [default: local]"
+        ),
     ),
 ]
 HostsOption = Annotated[
@@ -55,7 +57,7 @@ HostsOption = Annotated[
         "--hosts",
         metavar="COUNT",
         parser=option_parser(positive_count(HOSTS_MAX)),
-        help="So many different hosts of a Ray cluster.  [default: 1]",
+        help="Number of different hosts to use in a Ray cluster.  [default: 1]",
     ),
 ]
 LabOption = Annotated[
@@ -63,8 +65,10 @@ LabOption = Annotated[
     typer.Option(
         "--lab",
         metavar="FILE",
-        help="The places.toml of a lab: its generator hosts, instead of --place, and its server"
-        " host.",
+        help=(
+            "Lab file (places.toml) with the generator hosts, instead of --place, and the"
+            " server host."
+        ),
     ),
 ]
 ServerPlaceOption = Annotated[
@@ -73,7 +77,10 @@ ServerPlaceOption = Annotated[
         "--server-place",
         metavar="PLACE",
         parser=option_parser(_place),
-        help="Start the server there: local, or ssh:USER@HOST.",
+        help=(
+            "Host to start the server on, the reference server or each subject: local, or"
+            " ssh:USER@HOST."
+        ),
     ),
 ]
 ServerPidOption = Annotated[
@@ -82,8 +89,11 @@ ServerPidOption = Annotated[
         "--server-pid",
         metavar="PID",
         parser=option_parser(positive_count(PIDS_MAX)),
-        help="Whose CPU time and memory are the server's, with its children: a process of this"
-        " machine, such as one behind a proxy.  [default: who listens at the URL]",
+        help=(
+            "Process on this machine whose CPU time and memory count as the server's, with"
+            " its children; for a server behind a proxy.  [default: the process that listens"
+            " at the URL]"
+        ),
     ),
 ]
 
@@ -120,7 +130,7 @@ def check_local_addresses(texts: Sequence[str], where: Where) -> tuple[str, ...]
     to be connected from here, and where several hosts would have to share them."""
     if texts and len(where.generators) * where.ray_hosts > 1:
         raise UserError(
-            "--local-address is of one host, and the load comes from several",
+            "--local-address names addresses of one host, but the load comes from several hosts",
             "name each host's own addresses in a places.toml, and give that with --lab",
         )
     for text in texts if where.all_here else ():

@@ -37,23 +37,26 @@ class Protocol:
 
 PROTOCOLS: dict[str, Protocol] = {
     "http": Protocol(
-        about="Load an HTTP server and say what it carried.",
-        help="""Load an HTTP/1.1 server and say what it carried, and whether that can be trusted.
+        about="Load an HTTP server, and report its throughput and latency.",
+        help="""Load an HTTP/1.1 or HTTP/2 server; report what it carried, and whether that can be
+trusted.
 
-Each connection sends its next request as soon as its answer is there (a closed loop); with --rate
-or --stages requests are sent by a schedule, and latency counts from it (an open loop). No redirects
-are followed: an answer counts as it comes. With --body and no --method, the method is POST;
-{counter} and {random} in path, header values and body are filled in for each request. With
---limit the largest load that keeps to it is searched, and confirmed by a run of its own.
+Each connection sends its next request as soon as the last answer has arrived (a closed loop). With
+--rate, or --stages of a rate, requests follow a schedule, and latency counts from the scheduled
+time (an open loop). Redirects are not followed: an answer counts as it comes. With a body and no
+--method, the method is POST. {counter} and {random} in path, header values and body are filled in
+for each request. With --limit, trueload searches for the largest load that keeps to the limit, and
+confirms it in a run of its own.
 
 Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s --fail-on 'p99>20ms'
 """,
         server=Server(
             of="HTTP",
             what=(
-                "`/` answers `Hello, World!`, `/perf` an 84-byte JSON body, `/bytes/1024` and "
-                "`/bytes/65536` so many bytes, `/wait/MS` `ok` after MS milliseconds, `/item/N` an "
-                "item; a POST to `/item` creates one (201)."
+                "`/` answers `Hello, World!`, `/perf` an 84-byte JSON body,"
+                " `/bytes/1024` and `/bytes/65536` that many bytes. `/wait/MS` answers"
+                " `ok` after MS milliseconds, `/item/N` an item; a POST to `/item`"
+                " creates one (201)."
             ),
             example="--listen 127.0.0.1:8080 --threads 1",
             path="/",
@@ -61,20 +64,20 @@ Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s --fail-on 'p99>20ms'
         ),
     ),
     "tcp": Protocol(
-        about="Load a TCP echo server and say what it carried.",
-        help="""Load a TCP echo server and say what it carried, and whether that can be trusted.
+        about="Load a TCP echo server, and report its throughput and latency.",
+        help="""Load a TCP echo server; report what it carried, and whether that can be trusted.
 
-Each connection sends a message, and the next one as soon as all of it has come back, compared byte
-by byte; with --pipeline, several are on their way at once. A message counts as what a request is
-of HTTP: --requests, --rate and --limit are of messages.
+Each connection sends a message, and the next one as soon as all of it has come back; every byte is
+compared. With --pipeline, several messages are on their way at once. A message takes the place of a
+request: --requests, --rate and --limit apply to messages.
 
 Example: trueload tcp 127.0.0.1:9000 --size 64 -c 128 -d 10s
 """,
         server=Server(
             of="TCP",
             what=(
-                "Every byte comes back, in order; when a client ends its side, so does the "
-                "server, behind the last byte."
+                "It sends every byte back, in order. When a client closes its sending"
+                " side, the server closes its own after the last byte."
             ),
             example="--listen 127.0.0.1:9000",
             path="",
@@ -82,20 +85,20 @@ Example: trueload tcp 127.0.0.1:9000 --size 64 -c 128 -d 10s
         ),
     ),
     "udp": Protocol(
-        about="Load a UDP echo server and say what it carried.",
-        help="""Load a UDP echo server and say what it carried, and whether that can be trusted.
+        about="Load a UDP echo server, and report its throughput and losses.",
+        help="""Load a UDP echo server; report what it carried, and whether that can be trusted.
 
-Each socket sends a datagram, and the next one as soon as it has come back, compared byte by byte;
-with --pipeline, several are on their way at once, and answers may come in any order. A datagram
-without an answer within --timeout is lost, and fails alone; late, duplicated and reordered answers
-are counted apart. A datagram counts as what a request is of HTTP: --requests, --rate and --limit
-are of datagrams, and -c is a number of sockets.
+Each socket sends a datagram, and the next one as soon as it has come back; every byte is compared.
+With --pipeline, several datagrams are on their way at once, and answers may come in any order. A
+datagram without an answer within --timeout is lost, and only that datagram fails. Late, duplicated
+and reordered answers are counted separately. A datagram takes the place of a request: --requests,
+--rate and --limit apply to datagrams, and -c is the number of sockets.
 
 Example: trueload udp 127.0.0.1:9000 --size 64 -c 128 -d 10s
 """,
         server=Server(
             of="UDP",
-            what="Every datagram comes back to where it came from.",
+            what="It sends every datagram back to its sender.",
             example="--listen 127.0.0.1:9000",
             path="",
             done="sent back {responses:,} of {requests:,} datagrams",
@@ -103,22 +106,22 @@ Example: trueload udp 127.0.0.1:9000 --size 64 -c 128 -d 10s
         ),
     ),
     "ws": Protocol(
-        about="Load a WebSocket server, by echoes or broadcasts.",
-        help="""Load a WebSocket server and say what it carried, and whether that can be trusted.
+        about="Load a WebSocket server with echoes or broadcasts.",
+        help="""Load a WebSocket server; report what it carried, and whether that can be trusted.
 
-With --mode echo each connection sends a message, and the next one as soon as it has come back; a
-message counts as what a request is of HTTP. With --mode broadcast clients join step by step, each
-message goes to all of them, and its sender waits for its receipt; beside the receipts every
-delivery is timed and settled. The largest number of clients that keeps to --limit is bisected and
-confirmed. --dialect says how the server wants its messages wrapped.
+With --mode echo, each connection sends a message, and the next one as soon as it has come back. A
+message takes the place of a request. With --mode broadcast, clients join step by step. Each message
+goes to all of them, and its sender waits for a receipt. Receipts and deliveries are timed, and
+every delivery is accounted for. trueload bisects to the largest number of clients that keeps to
+--limit, and confirms it. --dialect sets how messages are wrapped.
 
 Example: trueload ws ws://127.0.0.1:8080/ws --mode broadcast --step 1000 --limit 'p95<500ms'
 """,
         server=Server(
             of="WebSocket",
             what=(
-                "At `/ws` it echoes and broadcasts in the dialect, at `/echo` every message "
-                "comes back as it came."
+                "At `/ws` it echoes and broadcasts in the dialect; at `/echo` it sends"
+                " every message back unchanged."
             ),
             example="--listen 127.0.0.1:8080 --dialect json",
             path="/ws",

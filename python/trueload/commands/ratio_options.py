@@ -20,13 +20,18 @@ class CompareFormat(StrEnum):
     JSON = "json"
 
 
-FormatOption = Annotated[CompareFormat, typer.Option("--format", help="The format.")]
+FormatOption = Annotated[
+    CompareFormat, typer.Option("--format", help=("Output format of the comparison."))
+]
 FailOnRatioOption = Annotated[
     list[str] | None,
     typer.Option(
         "--fail-on",
         metavar="CONDITION",
-        help="End with 1 if it holds of a row's ratio, new to base: 'throughput<0.95',"
-        " 'p99>1.2'; repeatable. Needs several trials a side; an unclear row crosses nothing.",
+        help=(
+            "Exit with code 1 if the condition holds for a row's ratio, new to base:"
+            " 'throughput<0.95', 'p99>1.2'; repeatable. Needs several trials on each side; an"
+            " unclear row never crosses it."
+        ),
     ),
 ]

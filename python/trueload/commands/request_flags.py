@@ -67,7 +67,9 @@ def read_asked(
         _refuse_beside("curl", CURL_HAS, url=url)
         return read_asked(**flags_of_curl(flags))
     if keep_body and body is None and expect_body is None:
-        raise UserError("--keep-body has no body on the command line to keep", "add --body TEXT")
+        raise UserError(
+            ("--keep-body needs a body on the command line, and there is none"), "add --body TEXT"
+        )
     base = None if url is None else parse_given_url(url)
     local = local_address or ()
     tls = TlsFlags(cacert, insecure, cert, key, no_tls_resumption)

@@ -60,8 +60,10 @@ ListenOption = Annotated[
     typer.Option(
         "--listen",
         metavar="IP:PORT",
-        help="Where to listen; port 0 is any that is free, unix:PATH a socket file. Beyond this"
-        " machine only if told so.",
+        help=(
+            "Address to listen on; port 0 picks a free one, and unix:PATH is a socket file."
+            " Other machines need an address that they reach."
+        ),
     ),
 ]
 
@@ -70,7 +72,10 @@ TlsOption = Annotated[
     bool,
     typer.Option(
         "--tls",
-        help="Speak TLS, with a certificate made at the start (it says where that is), or --cert.",
+        help=(
+            "Speak TLS, with the certificate of --cert, or one made at the start (its path"
+            " is printed)."
+        ),
     ),
 ]
 

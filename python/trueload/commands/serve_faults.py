@@ -26,8 +26,11 @@ RecordOption = Annotated[
     bool,
     typer.Option(
         "--record",
-        help="Keep a record of the clients: connections and requests over time, reuse, gaps, how"
-        " late delays were. Told at the end, with --json in full.",
+        help=(
+            "Record what clients do: connections and requests over time, reuse, gaps, and"
+            " how late delays were. The record is printed at the end, and in full with"
+            " --json."
+        ),
     ),
 ]
 ErrorShareOption = Annotated[
@@ -37,11 +40,18 @@ ErrorShareOption = Annotated[
 ResetShareOption = Annotated[
     float | None,
     _share(
-        "--reset-share", "Reset the connection, or with HTTP/2 the stream, instead of an answer."
+        "--reset-share",
+        (
+            "Reset the connection (with HTTP/2, the stream) for this share of the requests,"
+            " without an answer."
+        ),
     ),
 ]
 StallShareOption = Annotated[
-    float | None, _share("--stall-share", "Answer late, or never (see --stall-for).")
+    float | None,
+    _share(
+        "--stall-share", ("Answer this share of the requests late, or never (see --stall-for).")
+    ),
 ]
 StallForOption = Annotated[
     int | None,
@@ -49,11 +59,15 @@ StallForOption = Annotated[
         "--stall-for",
         metavar="TIME",
         parser=option_parser(positive_span),
-        help="How late a stalled answer is.  [default: it never comes]",
+        help="Delay of a stalled answer.  [default: it never comes]",
     ),
 ]
 SlowShareOption = Annotated[
-    float | None, _share("--slow-share", "Send the body in pieces, over --slow-for.")
+    float | None,
+    _share(
+        "--slow-share",
+        ("Send the body in pieces, over --slow-for, for this share of the requests."),
+    ),
 ]
 SlowForOption = Annotated[
     int | None,
@@ -61,7 +75,7 @@ SlowForOption = Annotated[
         "--slow-for",
         metavar="TIME",
         parser=option_parser(positive_span),
-        help="From the head of a slow answer to its last byte.  [default: 1s]",
+        help="Time from the head of a slow answer to its last byte.  [default: 1s]",
     ),
 ]
 CloseAfterOption = Annotated[
@@ -70,11 +84,11 @@ CloseAfterOption = Annotated[
         "--close-after",
         metavar="COUNT",
         parser=option_parser(positive_count(COUNT_MAX)),
-        help="Close a connection after so many requests; the last answer says so.",
+        help="Close each connection after this many requests; the last answer announces it.",
     ),
 ]
 CloseSilentlyOption = Annotated[
-    bool, typer.Option("--close-silently", help="Close without saying so (with --close-after).")
+    bool, typer.Option("--close-silently", help="Do not announce the close (with --close-after).")
 ]
 FaultSeedOption = Annotated[
     int | None,
@@ -83,7 +97,7 @@ FaultSeedOption = Annotated[
         metavar="N",
         min=0,
         max=SEED_MAX,
-        help="Decides which requests meet a fault.  [default: 0]",
+        help="Seed that decides which requests meet a fault.  [default: 0]",
     ),
 ]
 
@@ -110,7 +124,7 @@ def read_faults(
     _needs("--fault-seed", fault_seed is not None, "--error-share or another fault", asked)
     if sum(share or 0.0 for share in shares) > 1:
         raise UserError(
-            "the shares of faults are more than all requests",
+            "the shares of all faults together exceed 100%",
             "a request meets one fault at most: --error-share, --reset-share, --stall-share,"
             " --slow-share and --refuse-share add up to 100% at most",
         )

@@ -23,8 +23,10 @@ HttpOption = Annotated[
     HttpVersion | None,
     typer.Option(
         "--http",
-        help="The newest version of HTTP to speak. With 2, HTTP/1.1 too on the same port: over TLS"
-        " ALPN chooses, in plain text the first bytes do.  [default: 1.1]",
+        help=(
+            "Newest HTTP version to speak. With 2, the same port also speaks HTTP/1.1: over"
+            " TLS, ALPN chooses; in plain text, the first bytes do.  [default: 1.1]"
+        ),
     ),
 ]
 MaxStreamsOption = Annotated[
@@ -34,8 +36,10 @@ MaxStreamsOption = Annotated[
         metavar="COUNT",
         min=0,
         max=COUNT_MAX,
-        help=f"HTTP/2: streams that a connection may have open at once; one more is refused."
-        f"  [default: {STREAMS:,}]",
+        help=(
+            "HTTP/2: most streams that a connection may have open at once; further ones are"
+            f" refused.  [default: {STREAMS:,}]"
+        ),
     ),
 ]
 RefuseShareOption = Annotated[
@@ -44,7 +48,7 @@ RefuseShareOption = Annotated[
         "--refuse-share",
         metavar="SHARE",
         parser=option_parser(parse_share),
-        help="HTTP/2: refuse the stream (REFUSED_STREAM).",
+        help="HTTP/2: refuse the stream for this share of the requests (REFUSED_STREAM).",
     ),
 ]
 GoawayAfterOption = Annotated[
@@ -53,14 +57,19 @@ GoawayAfterOption = Annotated[
         "--goaway-after",
         metavar="COUNT",
         parser=option_parser(positive_count(COUNT_MAX)),
-        help="HTTP/2: say GOAWAY after so many requests of a connection, answer these, and close.",
+        help=(
+            "HTTP/2: send GOAWAY after this many requests of a connection, answer these, and close."
+        ),
     ),
 ]
 StallWindowOption = Annotated[
     bool,
     typer.Option(
         "--stall-window",
-        help="HTTP/2: never enlarge the window of a stream; a body stops after 65,535 bytes.",
+        help=(
+            "HTTP/2: never enlarge the window of a stream, so that a request body stops"
+            " after 65,535 bytes."
+        ),
     ),
 ]
 SettingsDelayOption = Annotated[
@@ -69,7 +78,7 @@ SettingsDelayOption = Annotated[
         "--settings-delay",
         metavar="TIME",
         parser=option_parser(positive_span),
-        help="HTTP/2: wait so long before sending SETTINGS and all that follows.",
+        help="HTTP/2: wait this long before sending SETTINGS and everything that follows.",
     ),
 ]
 

@@ -34,7 +34,7 @@ def open_for_suite(where: Where, plan: SuitePlan) -> Iterator[Opened]:
     """Raises ``UserError`` for what cannot be; nothing has been built or started then."""
     if where != HERE and plan.client_wait_ms is not None:
         raise UserError(
-            "clients and the server that they ask run on this machine",
+            "a suite of clients runs the clients and their server on this machine",
             "leave --place, --lab and --server-place away from suites of clients",
         )
     with open_for_subjects(where) as opened:
@@ -69,7 +69,10 @@ def address_of(server: ServerHost, name: str, found: Sequence[str]) -> str:
     remedy = "in a places.toml: address, below [server]"
     if not known:
         raise UserError(
-            f"nobody knows the address of {name}, at which {server.place.name} is to be loaded",
+            (
+                f"the address of {name} is not known, and {server.place.name} cannot be"
+                " loaded without it"
+            ),
             f"name it {remedy}",
         )
     for address in known:

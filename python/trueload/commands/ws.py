@@ -235,7 +235,7 @@ def read_job(
     """What the flags mean, by the mode."""
     if mode is WsMode.ECHO and format_ is WsFormat.SHOOTOUT:
         raise UserError(
-            "--format shootout is of --mode broadcast, and the mode is echo",
+            "--format shootout works only with --mode broadcast, and the mode is echo",
             "leave it out, or add --mode broadcast",
         )
     flags |= {"limit": limit, "format_": format_}
@@ -251,6 +251,6 @@ def _refuse_others(others: Mapping[str, Any], mode: WsMode) -> None:
         other = WsMode.BROADCAST if mode is WsMode.ECHO else WsMode.ECHO
         flag = given[0].rstrip("_").replace("_", "-")
         raise UserError(
-            f"--{flag} is of --mode {other.value}, and the mode is {mode.value}",
+            f"--{flag} works only with --mode {other.value}, and the mode is {mode.value}",
             f"leave it out, or add --mode {other.value}",
         )

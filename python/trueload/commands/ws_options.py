@@ -44,18 +44,30 @@ def _padding(text: str) -> int:
 
 WsUrlArgument = Annotated[
     str,
-    typer.Argument(metavar="URL", help="ws://HOST[:PORT]/PATH, or wss://", show_default=False),
+    typer.Argument(
+        metavar="URL",
+        help=("URL to load: ws://HOST[:PORT]/PATH, or the same with wss://."),
+        show_default=False,
+    ),
 ]
 ModeOption = Annotated[
     WsMode,
-    typer.Option("--mode", help="Echo: messages come back. Broadcast: each goes to all clients."),
+    typer.Option(
+        "--mode",
+        help=(
+            "What to measure: echo (each message comes back), or broadcast (each goes to all"
+            " clients)."
+        ),
+    ),
 ]
 TextOption = Annotated[
     bool | None,
-    typer.Option("--text/--binary", help="The kind of an echo's messages.  [default: text]"),
+    typer.Option(
+        "--text/--binary", help=("Send text or binary messages. Echo only.  [default: text]")
+    ),
 ]
 OriginOption = Annotated[
-    str | None, typer.Option("--origin", metavar="ORIGIN", help="The header Origin.")
+    str | None, typer.Option("--origin", metavar="ORIGIN", help="Value of the Origin header.")
 ]
 SubprotocolOption = Annotated[
     list[str] | None,
@@ -85,7 +97,7 @@ StepsOption = Annotated[
         "--steps",
         metavar="COUNT",
         parser=option_parser(positive_count(CONNECTIONS_MAX)),
-        help="Broadcast: end after so many steps, even if the limit is not crossed.",
+        help="Broadcast: stop after this many steps, even if the limit is not crossed.",
     ),
 ]
 ConcurrentOption = Annotated[
@@ -94,7 +106,7 @@ ConcurrentOption = Annotated[
         "--concurrent",
         metavar="COUNT",
         parser=option_parser(positive_count(PIPELINE_MAX)),
-        help="Broadcast: messages in flight over all clients.  [default: 4]",
+        help="Broadcast: messages in flight at once, over all clients.  [default: 4]",
     ),
 ]
 SamplesOption = Annotated[
@@ -103,7 +115,9 @@ SamplesOption = Annotated[
         "--samples",
         metavar="COUNT",
         parser=option_parser(positive_count(10**9)),
-        help="Broadcast: messages of each step.  [default: 100]",
+        help=(
+            "Broadcast: messages sent in each step; the confirming step has more.  [default: 100]"
+        ),
     ),
 ]
 PaddingOption = Annotated[
@@ -112,19 +126,23 @@ PaddingOption = Annotated[
         "--padding",
         metavar="SIZE",
         parser=option_parser(_padding),
-        help="Broadcast: bytes of a message beside its sender and number.  [default: 200]",
+        help=(
+            "Broadcast: size of a message's padding, beside its sender and number.  [default: 200]"
+        ),
     ),
 ]
 StopOnLossOption = Annotated[
     bool,
-    typer.Option("--stop-on-loss", help="Broadcast: end when a delivery is lost or doubled."),
+    typer.Option("--stop-on-loss", help="Broadcast: stop when a delivery is lost or comes twice."),
 ]
 WsFormatOption = Annotated[
     WsFormat,
     typer.Option(
         "--format",
-        help="How the result is printed; csv and markdown have a row for each trial, or step."
-        " Broadcast: shootout is as published.",
+        help=(
+            "Output format of the result; csv and markdown have a row for each trial or"
+            " step. Broadcast: shootout prints steps as they were published."
+        ),
     ),
 ]
 WsLimitOption = Annotated[
@@ -132,8 +150,11 @@ WsLimitOption = Annotated[
     typer.Option(
         "--limit",
         metavar="CONDITION",
-        help="What to keep to, like 'p95<500ms'. Echo: search the largest rate that does, from"
-        " --rate on. Broadcast: let clients join until it is crossed; p95 is of deliveries,"
-        " receipt_p95 of receipts.  [default of a broadcast: p95<500ms]",
+        help=(
+            "Limit to keep to, such as 'p95<500ms'. Echo: search for the largest rate that"
+            " does, starting at --rate. Broadcast: let clients join until the limit is"
+            " crossed; p95 is of deliveries, receipt_p95 of receipts.  [default of a"
+            " broadcast: p95<500ms; with --format shootout: receipt_p95<500ms]"
+        ),
     ),
 ]

@@ -157,7 +157,7 @@ def _side(name: str, kind: str, plan: Any, kept: list[_Kept]) -> Side:
         if not each.record.partial:
             rows.setdefault(row_name(each.labels), []).append(each.record)
     if not rows:
-        raise UserError(f"nothing that was measured to its end is in {name}", HINT)
+        raise UserError(f"{name} contains no complete measurement", HINT)
     return Side(name, rows)
 
 

@@ -47,7 +47,7 @@ MORE_TRIALS = "use --repeat 6 or trueload ab"
 MORE_PAIRS = "use --repeat 6"
 CLAIMS = ("better", "worse")
 FEW_REQUESTS = "too few requests for this percentile"
-ONE_FACT = "one fact in a closed loop"
+ONE_FACT = "in a closed loop both are the same fact"
 
 Word = Literal["better", "worse", "same", "unclear", "as throughput"]
 

@@ -182,9 +182,9 @@ class Engine(Closing):
         try:
             message = parse_from_engine(said)
         except ValueError as error:
-            raise EngineError("junk", f"the engine said what is no message: {said[:80]!r}") from (
-                error
-            )
+            raise EngineError(
+                "junk", (f"the engine sent a line that is not a message: {said[:80]!r}")
+            ) from (error)
         if isinstance(message, Done):
             self._done = True
         return message
@@ -216,10 +216,10 @@ class Engine(Closing):
     def _failure(self, error: ChannelClosedError) -> EngineError:
         """Why the channel closed: mostly because the process has ended."""
         if isinstance(error, LineTooLongError):
-            return EngineError("junk", f"the engine does not make sense: {error}")
+            return EngineError("junk", f"the engine sent a line that cannot be read: {error}")
         code = self._channel.wait(ENDING_S)
         if code is None:
-            return EngineError("died", f"the engine does not go on: {error}")
+            return EngineError("died", f"the engine still runs but no longer takes part: {error}")
         log = self._channel.log_tail()
         if code == -signal.SIGABRT and NO_MEMORY.search(log):
             return EngineError("memory", "the engine ran out of memory")
@@ -281,7 +281,7 @@ def seen_since_mark(server: Engine, name: str, timeout_s: float) -> Seen:
             return message
         if isinstance(message, Error):
             raise EngineError("engine", message.message)
-    raise EngineError("silent", f"the reference server told no record within {timeout_s:g} s")
+    raise EngineError("silent", f"the reference server sent no record within {timeout_s:g} s")
 
 
 Answer = TypeVar("Answer", Distance, Speeds)

@@ -340,7 +340,9 @@ class Fleet(Closing):
         try:
             merged = merge_measurements(parts, spans, series.sums())
         except ValueError as error:
-            raise EngineError("junk", f"what the hosts measured is no sum: {error}") from error
+            raise EngineError(
+                "junk", (f"the measurements of the hosts cannot be added up: {error}")
+            ) from error
         self._out.append(said.model_copy(update={"measurement": merged}))
         self._advance()
 

@@ -47,9 +47,12 @@ def find_folder(kind: Kind, tell: Callable[[str], None]) -> Path:
         if why is None:
             return folder
         home = shlex.quote(str(root))
-        tell(f"{folder} is not used: {why}; TRUELOAD_HOME={home} uses it as it is")
+        tell(f"{folder} is not used: {why}; set TRUELOAD_HOME={home} to use it all the same")
     raise UserError(
-        f"no {kind}/ to use here, in the folders above, in $TRUELOAD_HOME or the installed package",
+        (
+            f"no usable folder {kind}/ here, in the folders above, in $TRUELOAD_HOME or in"
+            " the installed package"
+        ),
         "run in a checkout of trueload, or set TRUELOAD_HOME to one",
     )
 

@@ -165,7 +165,7 @@ def check_generators(generators: Sequence[GeneratorHost], hosts: int | None) -> 
         seen.add(each.place)
     if hosts is not None and not clusters:
         raise UserError(
-            "--hosts are of a Ray cluster, and no place is one",
+            "--hosts is for a Ray cluster, and no --place names one",
             "add --place ray, or name each host: --place ssh:HOST --place ssh:HOST",
         )
     return hosts or 1

@@ -46,7 +46,10 @@ def _connect_rate(text: str) -> int:
 class ThreadOptions(Settings):
     """How an engine runs, whether it generates load or serves."""
 
-    threads: Annotated[int, Option(counts_to(THREADS_MAX), "Threads.")] = 1
+    threads: Annotated[
+        int,
+        Option(counts_to(THREADS_MAX), ("Threads of the engine, which sends the load or serves.")),
+    ] = 1
     cpus: Annotated[
         tuple[int, ...] | None, Option(CPUS, "CPUs to pin the threads to, like 1 or 0-1,3.")
     ] = None
@@ -55,14 +58,20 @@ class ThreadOptions(Settings):
         DriverName,
         Option(
             one_of(*get_args(DriverName)),
-            "What carries the sockets; where io_uring cannot be had, epoll does.",
+            (
+                "Kernel interface for socket I/O; auto prefers io_uring. Where that is not"
+                " available, epoll is used."
+            ),
         ),
     ] = "auto"
     spin_ns: Annotated[
         int,
         Option(
             Unit("TIME", span_up_to(SPIN_NS_MAX, "and saves nothing beyond"), show_span),
-            "Poll so long, like 50us, before a thread sleeps: for very few connections.",
+            (
+                "Poll this long, such as 50us, before a thread sleeps. Helps only with very"
+                " few connections."
+            ),
         ),
     ] = 0
 
@@ -74,27 +83,30 @@ class EngineOptions(ThreadOptions):
         int,
         Option(
             Unit("TIME", span_up_to(COALESCE_NS_MAX, "and answers would be late"), show_span),
-            "A thread that is busy, or has many requests on a connection, lets answers of a closed"
-            " loop wait for each other, at most so long; 0 for not at all.",
+            (
+                "Longest time that answers of a closed loop wait for each other; 0 turns"
+                " this off. It applies where a thread is busy, or has several requests on a"
+                " connection."
+            ),
         ),
     ] = COALESCE_NS
     refill: Annotated[
         int | None,
         Option(
             counts_to(PIPELINE_MAX),
-            "Fill a pipeline again when so many of its places are free.",
+            "Free places in a pipeline at which it is filled again; 1 fills it at once.",
             unset="half of --pipeline",
         ),
     ] = None
     timeout_ns: Annotated[
         int,
-        Option(SPAN, "For a connection to be established, and for a request to be answered."),
+        Option(SPAN, "Time limit for opening a connection, and for the answer to each request."),
     ] = 5 * NS_PER_S
     connect_rate_per_s: Annotated[
         int,
         Option(
             Unit("RATE", _connect_rate, "{}/s".format),
-            "Connection attempts, like 500/s or 20k/s.",
+            "Highest rate of connection attempts, such as 500/s or 20k/s.",
         ),
     ] = CONNECT_RATE_PER_S
 

@@ -46,8 +46,10 @@ class LoadOptions(Settings):
         int | None,
         Option(
             counts_to(CONNECTIONS_MAX),
-            "Hold so many more connections open that never send, and tell what each costs the"
-            " server in memory.",
+            (
+                "Hold this many more connections open that never send, and report the server"
+                " memory that each costs."
+            ),
         ),
     ] = None
     duration_ns: Annotated[
@@ -57,34 +59,49 @@ class LoadOptions(Settings):
         int | None,
         Option(
             counts_to(REQUESTS_MAX),
-            "Send so many requests in all, instead of --duration.",
+            "Number of requests to send in all, instead of --duration.",
         ),
     ] = None
     rate_per_s: Annotated[
         float | None,
         Option(
             Unit("RATE", positive_rate),
-            "Send so many requests, like 20k/s, whatever becomes of them (an open loop).",
+            (
+                "Send requests at this rate, such as 20k/s, whether or not earlier ones are"
+                " answered (an open loop)."
+            ),
         ),
     ] = None
     arrivals: Annotated[
-        Arrivals, Option(one_of(*get_args(Arrivals)), "How an open loop spaces them.")
+        Arrivals,
+        Option(
+            one_of(*get_args(Arrivals)),
+            ("Spacing of the requests of an open loop: even (constant) or random (poisson)."),
+        ),
     ] = "constant"
     seed: Annotated[
         int,
         Option(
-            Unit("N", parse_seed), "Seed for everything random: arrivals, and {random} in requests."
+            Unit("N", parse_seed),
+            (
+                "Seed for everything random: arrivals, {random} in requests, and the order"
+                " of trials in ab."
+            ),
         ),
     ] = 1
     stages: Annotated[
         str | None,
         Option(
             Unit("STAGES", str),
-            "A rate over time, for --rate and --duration: '10s@1k,30s@1k..20k,10s@20k'.",
+            "Load over time, instead of --rate and --duration: '10s@1k,30s@1k..20k,10s@20k'.",
         ),
     ] = None
     stages_of: Annotated[
-        StagesOf, Option(one_of(*get_args(StagesOf)), "What the stages are of.")
+        StagesOf,
+        Option(
+            one_of(*get_args(StagesOf)),
+            ("What the values of --stages are: requests per second, or connections."),
+        ),
     ] = "rate"
     pipeline: Annotated[
         int,
@@ -94,7 +111,7 @@ class LoadOptions(Settings):
         int | None,
         Option(
             Unit("TIME", any_span, span),
-            "Load before the window, left out of it.",
+            "Time under load before the measured window; it is left out of the figures.",
             unset="1s; 0 with --requests",
         ),
     ] = None

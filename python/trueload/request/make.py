@@ -68,7 +68,9 @@ def parse_header(line: str) -> tuple[str, str]:
     if not colon:
         raise UserError(f"{shown} has no colon", "write it as -H 'Name: value'")
     if not is_token(name):
-        raise UserError(f"{shown} has a name that is none", "write it as -H 'Name: value'")
+        raise UserError(
+            (f"{shown} has a name that is not a header name"), "write it as -H 'Name: value'"
+        )
     value = value.strip(" \t")
     if not _is_text(value):
         raise UserError(f"{shown} has a value that is not UTF-8", "write it in UTF-8")

@@ -77,12 +77,17 @@ def _next_quote(command: str, at: int, quote: str) -> str:
     character = command[at]
     if quote:
         if quote == '"' and (found := _VARIABLE.match(command, at)):
-            raise ValueError(f"{_shown(command, found.start())} is for a shell to fill in")
+            raise ValueError(
+                f"{_shown(command, found.start())} would be replaced by a shell, and no shell"
+                " runs here"
+            )
         return "" if character == quote else quote
     if character in "'\"":
         return character
     if found := _VARIABLE.match(command, at):
-        raise ValueError(f"{_shown(command, found.start())} is for a shell to fill in")
+        raise ValueError(
+            f"{_shown(command, found.start())} would be replaced by a shell, and no shell runs here"
+        )
     if character in _OPERATORS:
         raise ValueError(f"an unquoted '{character}' ends it in a shell")
     if character == "\n" and command[at:].strip():

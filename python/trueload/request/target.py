@@ -117,7 +117,7 @@ def parse_url(url: str, family: Family = HTTP) -> Target:
             raise
         # What stands there may be the beginning of a password, which is not to be shown.
         raise UserError(
-            "the URL has no host and port where they must be, and an @ behind that",
+            "the URL has no valid host and port before its first /, ? or #, but an @ after it",
             f"percent-encode / ? and # in the name and password of a user; {family.example}",
         ) from None
     return Target(

@@ -227,7 +227,7 @@ def _expect(value: Any, default: Expect) -> Expect:
     if (status := value.get("status")) is not None:
         codes = status if isinstance(status, list) else [status]
         if not codes or not all(_is_code(code) for code in codes):
-            _refuse("'expect' has a 'status' that is none", hint)
+            _refuse("'expect' has a 'status' that is not a status code", hint)
         expect = replace(expect, statuses=parse_statuses([str(code) for code in codes]))
     body = _text(value, "body")
     return expect if body is None else replace(expect, body=_encoded(body, "body"))
@@ -269,8 +269,10 @@ def _check_weights(targets: Sequence[TargetSpec], shown: str) -> None:
     turns = sum(weights) // reduce(math.gcd, weights)
     if turns > TURNS_MAX:
         raise UserError(
-            f"{shown}: the weights add up to {turns:,} turns of which none can be spared, and"
-            f" {TURNS_MAX:,} are the most",
+            (
+                f"{shown}: the weights need {turns:,} turns even in lowest terms, and at most"
+                f" {TURNS_MAX:,} are allowed"
+            ),
             "use smaller or rounder weights",
         )
 

@@ -54,7 +54,7 @@ def make_tls(target: Target, flags: TlsFlags) -> Tls | None:
     if not target.is_secure:
         for flag in (flag for flag, is_given in given.items() if is_given):
             raise UserError(
-                f"{flag} is of TLS, and the URL begins with {target.scheme}://",
+                f"{flag} needs TLS, but the URL begins with {target.scheme}://",
                 f"write it as {target.scheme}s://…",
             )
         return None

@@ -400,7 +400,9 @@ class Session(Closing):
         connections = max(generate.connections, phase.connections or 0)
         connections += max(self._spec.load.idle, default=0)
         crowded = crowded_ports(connections, len(generate.local_addresses), seen.environment)
-        return EngineError("silent", f"the engine did not say that it had connected{crowded}")
+        return EngineError(
+            "silent", (f"the engine did not report in time that its connections are open{crowded}")
+        )
 
     def _refuse_shortage(self, message: FromEngine | None) -> None:
         if isinstance(message, Error) and message.class_ in HINTS:

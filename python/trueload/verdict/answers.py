@@ -40,8 +40,8 @@ def check_unsolicited(record: Record) -> Finding:
     )
     if count == 0:
         return Finding("pass", "every reply settled a request", 0, 0)
-    why = f"{times(count, 'request')} met bytes that nobody had asked for: the server answers"
-    return Finding("fail", f"{why} twice or unasked", count, 0)
+    why = f"{times(count, 'request')} received bytes that belong to no request: the server answers"
+    return Finding("fail", f"{why} twice or without being asked", count, 0)
 
 
 UNSOLICITED = Definition(
@@ -51,8 +51,8 @@ UNSOLICITED = Definition(
     of_client="the answers are the reference server's: one for each request",
     fault="subject",
     meaning=(
-        "Each reply must settle one request; a server that answers twice or unasked is fast at"
-        " nothing."
+        "Each reply must answer exactly one request, so replies twice or without a"
+        " request make the throughput too high."
     ),
     remedy="Mend the server: look at what it sends with `curl -v --http1.1` or tcpdump.",
     per_host=True,
@@ -78,7 +78,8 @@ ERRORS = Definition(
     compute=check_errors,
     fault="subject",
     meaning=(
-        "Failures are often quicker than answers: a figure with many is a figure about failing."
+        "Failures are often faster than answers, so with many of them the figure shows"
+        " how fast requests fail."
     ),
     remedy=(
         "Look at the classes of the failures and at the server's log; lower --connections, raise"
@@ -138,8 +139,8 @@ def check_stale(record: Record) -> Finding:
     stale = max(0, counts.stale - returned)
     share = stale / counts.issued
     why = (
-        f"{format_count(stale)} of {format_count(counts.issued)} requests met a connection"
-        " that the server had just closed"
+        f"{format_count(stale)} of {format_count(counts.issued)} requests were sent on a"
+        " connection that the server had just closed"
     )
     if counts.stale_resets:
         why += f", {format_count(counts.stale_resets)} of them by a reset"
@@ -152,7 +153,9 @@ STALE = Definition(
     compute=check_stale,
     of_client="what a client sends again is in both-ends",
     fault="subject",
-    meaning="A server that closes kept connections makes its clients ask twice.",
+    meaning=(
+        "A server that closes keep-alive connections makes its clients send requests a second time."
+    ),
     remedy="Raise the server's keep-alive time and its requests per connection.",
     per_host=True,
 )
@@ -166,8 +169,9 @@ def check_censored(record: Record) -> Finding:
     share = (counts.cancelled + counts.unsent) / counts.scheduled
     status, limit = graded(share, CENSORED_WARN, CENSORED_FAIL)
     why = (
-        f"{format_count(counts.cancelled)} open after the drain and {format_count(counts.unsent)}"
-        f" never sent, of {format_count(counts.scheduled)}"
+        f"{format_count(counts.cancelled)} open after the drain and"
+        f" {format_count(counts.unsent)} never sent, of {format_count(counts.scheduled)}"
+        " requests scheduled"
     )
     return Finding(status, why, share, limit)
 
@@ -179,7 +183,8 @@ CENSORED = Definition(
     of_client="an order ends when each of its requests has",
     fault="subject",
     meaning=(
-        "A request that never ended is slower than any that did; leaving it out hides the worst."
+        "A request that never ended counts as slower than all that did; without it the"
+        " percentiles hide the worst requests."
     ),
     remedy=(
         "Raise --timeout so that what is open can end; if requests were never sent, use more"
@@ -224,7 +229,9 @@ LEDGER = Definition(
 
 def check_both_ends(record: Record) -> Finding:
     """What a client claims against what the reference server saw."""
-    return not_applicable("the server is under test; it applies when an HTTP client is")
+    return not_applicable(
+        "this check is for HTTP clients under test, and here a server is under test"
+    )
 
 
 def check_client_both_ends(record: Record, client: ClientEnd) -> Finding:
@@ -246,8 +253,9 @@ def check_client_both_ends(record: Record, client: ClientEnd) -> Finding:
     order_ns, idle_ns = client.order_ns or 0, client.idle_ns
     if idle_ns >= max(IDLE_WARN * order_ns, IDLE_WARN_NS):
         why = (
-            f"for {format_duration(idle_ns)} of the {format_duration(order_ns)} from the order to"
-            " the claim the server saw nothing: before the first request or after the last answer"
+            f"for {format_duration(idle_ns)} of the {format_duration(order_ns)} between"
+            " the order and the client's claim the server had no request to answer:"
+            " before the first request or after the last answer"
         )
         return Finding("warn", why, idle_ns / order_ns, IDLE_WARN)
     why = f"the server completed {format_count(completed)}, the client claims"
@@ -260,9 +268,11 @@ BOTH_ENDS = Definition(
     compute=check_both_ends,
     of_client=check_client_both_ends,
     fault="subject",
-    meaning="What a client says it did must be what its server saw, for as long as it took.",
+    meaning=(
+        "The client's own counts must agree with what the reference server saw in the same time."
+    ),
     remedy=(
-        "Look at how the client counts, whether it tries again unseen, and what it does before the"
-        " first request and after the last answer."
+        "Look at how the client counts, whether it retries without saying so, and what"
+        " it does before the first request and after the last answer."
     ),
 )

@@ -35,7 +35,7 @@ def check_client_audit(record: Record, client: ClientEnd) -> Finding:
     for fault in faults:
         return Finding("fail", f"the client {fault}")
     if sum(seen.statuses.values()) != seen.answered or seen.ok > seen.answered:
-        return Finding("fail", "the server's answers by status are not all its answers")
+        return Finding("fail", "the server's answers by status do not add up to all its answers")
     return Finding("pass", "the client's claim adds up, and so does the server's account")
 
 
@@ -77,7 +77,7 @@ def _disagreements(record: Record) -> Iterator[str]:
         yield from _of_deliveries(record.deliveries, record.partial)
     for name, found in _distributions(record):
         if not _is_ordered(found):
-            yield f"the figures of {name} are out of order"
+            yield f"the percentiles of {name} do not rise, or its mean is not between min and max"
 
 
 def _of_deliveries(found: Deliveries, partial: bool) -> Iterator[str]:

@@ -26,10 +26,10 @@ def check_backends(record: Record) -> Finding:
     share = theirs_s / server.cpu_s if server.cpu_s > 0 else 1.0
     waits = _waits(record, server) and share >= BACKENDS_MIN
     used = f"{server.name or 'the server'} used {server.cpu_s:.2f} s of CPU"
-    found = f"{used}, and behind it {_named(server.backends)} {theirs_s:.2f} s"
+    found = f"{used}, and {_named(server.backends)} behind it used {theirs_s:.2f} s"
     if server.source == "named" or not (share > 1 or waits):
         return Finding("pass", found, share, 1)
-    why = f"{found}: work is done elsewhere than where CPU and memory were measured"
+    why = f"{found}: part of the work is done by processes whose CPU and memory were not measured"
     return Finding("warn", f"{why}{_offer(server)}", share, 1 if share > 1 else BACKENDS_MIN)
 
 
@@ -56,7 +56,7 @@ BACKENDS = Definition(
     fault="load",
     meaning="CPU and memory of a proxy say nothing of the server that does the work.",
     remedy=(
-        "Use --server-pid to name the process that works, or the one that was measured if it is the"
-        " one that you mean; or send the load to the server behind."
+        "Use --server-pid to name the process that does the work, or the measured one if"
+        " that is the one you mean; or send the load directly to the server behind it."
     ),
 )

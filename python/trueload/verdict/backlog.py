@@ -76,8 +76,14 @@ BACKLOG = Definition(
     compute=check_backlog,
     of_client="the client sends when it can: nothing is scheduled",
     fault="subject",
-    meaning="A server that falls behind what it is asked looks as fast as that until the end.",
-    remedy="Use a lower --rate, or let trueload search the largest one that is kept (--limit).",
+    meaning=(
+        "A server that cannot keep up builds a queue, so the measured latency depends on how"
+        " long the run lasts."
+    ),
+    remedy=(
+        "Use a lower --rate, or let trueload search for the highest rate that keeps to a"
+        " limit (--limit)."
+    ),
 )
 
 

@@ -106,7 +106,10 @@ def check_client_share(record: Record) -> Finding:
     status, limit, part = max(map(judge, parts), key=_severity)
     why = f"{part.sentence()}: {format_share(part.share)}"
     if not is_open(record) and part.share >= limit:
-        why += f"; the latency is an upper bound, {format_duration(part.rest_ns)} without our part"
+        why += (
+            f"; the server's latency is at most this, and {format_duration(part.rest_ns)}"
+            " without the generator's part"
+        )
     if status == "bound":
         why += ", and the throughput a lower bound"
     return Finding(status, why, part.share, limit)
@@ -119,7 +122,8 @@ CLIENT_SHARE = Definition(
     of_client="how long a request waits within the client only the client knows",
     fault="generator",
     meaning=(
-        "What a request waits within the generator is in its latency, but no doing of the server."
+        "Time that a request waits inside the generator counts as latency, but the"
+        " server did not cause it."
     ),
     remedy=(
         "Use fewer connections per thread: more --threads, or lower -c; give the generator CPUs of"
@@ -175,5 +179,8 @@ def _unknown(record: Record) -> str:
         return "no answer's time of arrival was sampled"
     if receive.count < STAMPED_MIN["p50"]:
         stamped = format_count(receive.count)
-        return f"{stamped} answers were stamped on arrival; it takes {STAMPED_MIN['p50']}"
+        return (
+            f"only {stamped} answers have an arrival time from the kernel; at least"
+            f" {STAMPED_MIN['p50']} are needed"
+        )
     return "the percentiles lie among requests that never ended"

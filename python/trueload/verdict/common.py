@@ -129,7 +129,7 @@ def too_short(record: Record, least_ns: int = TELLING_WINDOW_NS) -> str | None:
     if record.window.window_ns >= least_ns:
         return None
     window, least = format_duration(record.window.window_ns), format_duration(least_ns)
-    return f"a window of {window} is too short to tell; it takes {least}"
+    return f"a window of {window} is too short to tell; it must be at least {least}"
 
 
 def in_one_line(reasons: Iterable[str]) -> str:

@@ -87,9 +87,9 @@ def check_cpu_speed(record: Record) -> Finding:
     cpus = format_cpu_list(_limiting_cpus(record))
     factor = change_of_cpus(record, found, rates.span(found))
     if factor is None:
-        return Finding("pass", f"the rate changed, but the speed of CPU {cpus} not as much")
+        return Finding("pass", f"the rate changed, but the speed of CPU {cpus} changed less")
     how = f"{format_share(abs(factor - 1))} {'faster' if factor > 1 else 'slower'}"
-    why = f"{rates.text(found)}, and CPU {cpus} of the server was {how} there as well"
+    why = f"{rates.text(found)}, and at the same time the server's CPU {cpus} was {how}"
     status, limit = graded_beyond(found.effect, found.limit, CHANGE_FAIL)
     return Finding(status, why, min(found.effect, 1.0), limit)
 
@@ -100,7 +100,10 @@ CPU_SPEED = Definition(
     compute=check_cpu_speed,
     of_client="it is not looked at",
     fault="machine",
-    meaning="Where the machine itself is faster at one time than at another, so is the server.",
+    meaning=(
+        "When the machine's CPUs change their speed during the run, the server's figures"
+        " change with them."
+    ),
     remedy=(
         "Use a machine whose cores no other virtual machine shares; or measure often and in turns,"
         " as `trueload ab` and suites do."

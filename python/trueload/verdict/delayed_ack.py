@@ -118,7 +118,7 @@ def check_delayed_ack(record: Record) -> Finding:
     worst = max(modes, key=lambda mode: mode.share, default=None)
     if worst is None or worst.share < DELAYED_WARN:
         share = worst.share if worst is not None else 0.0
-        why = "no answers stand apart that took 40 ms or 200 ms more than the others"
+        why = "no separate group of answers took 40 ms or 200 ms longer than the others"
         if worst is not None:
             why = f"{_told(worst)}: too few to tell"
         return Finding("pass", why, share, DELAYED_WARN)
@@ -129,8 +129,8 @@ def check_delayed_ack(record: Record) -> Finding:
     if worst.share > 1 / 2:
         others = f"p50 of first bytes {format_duration(_median(first_bytes))}"
     why = (
-        f"{_told(worst)}, apart from all others ({others}): the signature of Nagle's algorithm"
-        " against delayed acknowledgements"
+        f"{_told(worst)}, a group apart from the others ({others}): typical of Nagle's"
+        " algorithm together with delayed acknowledgements"
     )
     return Finding("warn", why, worst.share, DELAYED_WARN)
 
@@ -145,8 +145,8 @@ def _by_request(record: Record, times: Buckets) -> Iterable[tuple[Buckets, Bucke
 
 def _told(mode: Mode) -> str:
     return (
-        f"{format_count(mode.count)} answers ({format_share(mode.share)}) took"
-        f" {format_duration(mode.timer_ns)} and a little more"
+        f"{format_count(mode.count)} answers ({format_share(mode.share)}) took just over"
+        f" {format_duration(mode.timer_ns)}"
     )
 
 
@@ -156,9 +156,13 @@ DELAYED_ACK = Definition(
     compute=check_delayed_ack,
     of_client="only our generator times answers",
     fault="subject",
-    meaning="Answers that take 40 ms more than others, or than their first byte, wait for a timer.",
+    meaning=(
+        "Answers that come 40 ms later than others, or than their own first byte, waited for"
+        " a TCP timer."
+    ),
     remedy=(
-        "Give the server's connections TCP_NODELAY, or write each answer at once. At 200 ms it"
-        " may also be lost packets: that is the least time after which Linux sends again."
+        "Give the server's connections TCP_NODELAY, or write each answer at once. At 200"
+        " ms packets may have been lost instead: Linux retransmits after 200 ms at the"
+        " earliest."
     ),
 )

@@ -71,12 +71,25 @@ def check_littles_law(record: Record) -> Finding:
     found += _emptied(record)
     if above > LITTLE_WARN:
         status, limit = graded(above, LITTLE_WARN, LITTLE_FAIL)
-        return Finding(status, f"{found}: replies came sooner than they can", above, limit)
+        return Finding(
+            status,
+            (
+                f"{found}: more than the load permits, so replies were probably matched to the"
+                " wrong requests"
+            ),
+            above,
+            limit,
+        )
     if below < -LITTLE_WARN and service.count < LITTLE_TURNS_MIN * slots.asked:
         few = f"{service.count / slots.asked:.1f} requests a slot"
         return not_applicable(f"{few} are mostly its first and its last")
     if below < -LITTLE_WARN:
-        return Finding("warn", f"{found}: slots stood empty", below, -LITTLE_WARN)
+        return Finding(
+            "warn",
+            (f"{found}: connections had too few requests in flight for part of the window"),
+            below,
+            -LITTLE_WARN,
+        )
     return Finding("pass", found, below, LITTLE_WARN)
 
 
@@ -87,11 +100,11 @@ def check_client_littles_law(record: Record, client: ClientEnd) -> Finding:
         return not_applicable("the server saw nothing that took time")
     above = rate / client.ceiling_per_s - 1
     found = (
-        f"{format_rate(rate, 'answers')}, where the pools and {client.asked.wait_ms} ms"
-        f" allow {format_count(client.ceiling_per_s)}/s"
+        f"{format_rate(rate, 'answers')}; the pools and a wait of {client.asked.wait_ms}"
+        f" ms allow at most {format_count(client.ceiling_per_s)}/s"
     )
     if above > CEILING_FAIL:
-        why = f"{found}: more was under way at once than was asked for"
+        why = f"{found}: the client had more requests in flight at once than it was told to"
         return Finding("fail", why, above, CEILING_FAIL)
     return Finding("pass", found, above, CEILING_FAIL)
 
@@ -102,12 +115,15 @@ LITTLES_LAW = Definition(
     compute=check_littles_law,
     of_client=check_client_littles_law,
     fault="either",
-    meaning="Throughput times service time must give the requests that were allowed in flight.",
+    meaning=(
+        "Throughput times service time is the number of requests in flight (Little's law),"
+        " and it must be the number that the load permits."
+    ),
     remedy=(
-        "Above: replies are taken for those of earlier requests, or a client has more under way"
-        " than it was told to; look at either. Below: slots stood empty; look at failures and"
-        " reconnects. Connecting and ending connections is not in it; where they take much of the"
-        " time, without --close that time goes into requests."
+        "Above: replies are matched to earlier requests, or a client has more in flight"
+        " than it was told to; look at both. Below: slots stood empty; look at failures"
+        " and reconnects. Opening and closing connections is not counted; where that"
+        " takes much of the time, requests get this time without --close."
     ),
     per_host=True,
 )
@@ -127,8 +143,9 @@ def _emptied(record: Record) -> str:
     spent_ns = sum((times.mean or 0) * times.count for times in set_ups)
     connecting_ns = min(empty_ns, spent_ns)
     return (
-        f"; beside them {connecting_ns / window_ns:.1f} of {slots.asked} slots were being connected"
-        f" and {(empty_ns - connecting_ns) / window_ns:.1f} had their connection ended, or none"
+        f"; besides, {connecting_ns / window_ns:.1f} of {slots.asked} slots were"
+        f" connecting, and {(empty_ns - connecting_ns) / window_ns:.1f} were closing their"
+        " connection or had none"
     )
 
 
@@ -143,7 +160,10 @@ def check_send_lag(record: Record) -> Finding:
     warn_ns = max(LAG_WARN_SHARE * p50_ns, LAG_WARN_NS)
     fail_ns = max(LAG_FAIL_SHARE * p50_ns, LAG_FAIL_NS)
     status, limit_ns = graded_beyond(lag_ns, warn_ns, fail_ns)
-    why = f"1 % of the requests went out {format_duration(lag_ns)} or more after they could have"
+    why = (
+        f"1 % of the requests were sent {format_duration(lag_ns)} or more later than they"
+        " could have been"
+    )
     return Finding(status, why, lag_ns, limit_ns)
 
 
@@ -153,7 +173,7 @@ SEND_LAG = Definition(
     compute=check_send_lag,
     of_client="the client sends when it can: nothing is scheduled",
     fault="generator",
-    meaning="A generator that sends late measures its own lateness as the server's.",
+    meaning="When the generator sends late, its own delay counts as latency of the server.",
     remedy="Give the generator CPUs of its own (--cpus) or more --threads, or lower the --rate.",
     spoiled="the generator sent late",
     per_host=True,
@@ -186,7 +206,10 @@ RATE_REACHED = Definition(
     compute=check_rate_reached,
     of_client="the client sends when it can: no rate was asked for",
     fault="load",
-    meaning="A rate that was not sent is another load than the one that was asked for.",
+    meaning=(
+        "If fewer requests were sent than scheduled, the figures are those of a lower rate"
+        " than the one asked for."
+    ),
     remedy=(
         "Use more --connections, so that slow answers hold up fewer requests, or lower the --rate."
     ),

@@ -52,7 +52,9 @@ HOST_BIAS = Definition(
     compute=check_host_bias,
     of_client="a client runs on one host",
     fault="hosts",
-    meaning="Hosts that put the same load on the same server must see the same server.",
+    meaning=(
+        "Hosts that send the same load to the same server must measure about the same latency."
+    ),
     remedy=(
         "Look at what else that host does, at its CPUs and at its way to the server; leave it out"
         " and compare."
@@ -82,8 +84,8 @@ CLOCKS = Definition(
     fault="hosts",
     meaning="A time between two hosts is only as good as the comparison of their clocks.",
     remedy=(
-        "Look for a shorter way from the front to its hosts (start it inside the lab), or use one"
-        " host."
+        "Look for a shorter network path from the machine that runs trueload to its"
+        " hosts (start it inside the lab), or use one host."
     ),
 )
 

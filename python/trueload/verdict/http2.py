@@ -75,7 +75,10 @@ PROTOCOL = Definition(
     compute=check_protocol,
     of_client=NOT_A_GENERATOR,
     fault="subject",
-    meaning="What is measured must speak the version of HTTP that was asked for, all of it.",
+    meaning=(
+        "All connections must use the version of HTTP that was asked for, or the figure"
+        " mixes two protocols."
+    ),
     remedy=(
         "Look at what lies behind the address: a balancer may have servers that do not speak"
         " HTTP/2. `--http 1.1` asks for HTTP/1.1 instead."
@@ -154,7 +157,10 @@ def _waited_text(found: Http2) -> str:
     if found.waited is None or not found.waited.stream:
         return ""
     share = format_share(found.waited.stream)
-    return f"requests waited {share} of their time for a stream, and their latency has it"
+    return (
+        f"requests waited {share} of their time for a free stream, and this wait is part of"
+        " their latency"
+    )
 
 
 STREAMS = Definition(
@@ -163,7 +169,9 @@ STREAMS = Definition(
     compute=check_streams,
     of_client=NOT_A_GENERATOR,
     fault="subject",
-    meaning="A figure is of the concurrency that was reached, not of the one that was asked for.",
+    meaning=(
+        "With fewer streams in flight than asked for, the figure is that of a lower concurrency."
+    ),
     remedy=(
         "Raise the server's limit of streams, ask for as many as it permits with --streams, or"
         " use more --connections. Where it permits enough, look at GOAWAYs and reconnects."
@@ -182,7 +190,7 @@ def check_flow_control(record: Record) -> Finding:
         return not_applicable(short)
     share = sum(getattr(found.waited, name) for name in WINDOWS)
     if share < FLOW_WARN:
-        why = f"requests waited {format_share(share)} of their time for a window"
+        why = f"requests waited {format_share(share)} of their time for a flow-control window"
         return Finding("pass", why, share, FLOW_WARN)
     return Finding("warn", window_text(found.waited), share, FLOW_WARN)
 
@@ -200,10 +208,14 @@ FLOW_CONTROL = Definition(
     compute=check_flow_control,
     of_client=NOT_A_GENERATOR,
     fault="either",
-    meaning="Where a window is used up, the figure is one of the window and the round trip.",
+    meaning=(
+        "When a flow-control window is used up, the figure depends on the window and the"
+        " round trip instead of the server."
+    ),
     remedy=(
-        "Raise ours with --window and --connection-window, if clients have larger ones. If it is"
-        " the server's, raise that, or look why it does not read."
+        "Raise the generator's windows with --window and --connection-window, if your"
+        " clients have larger ones. If the server's window is used up, raise that one, or"
+        " find out why the server does not read."
     ),
 )
 
@@ -217,8 +229,9 @@ def check_goaway(record: Record) -> Finding:
         return not_applicable("no request was issued")
     share = found.returned / counts.issued
     why = (
-        f"{format_count(found.returned)} of {format_count(counts.issued)} requests came back undone"
-        f" (GOAWAY, REFUSED_STREAM); the server ended {times(found.goaways, 'connection')}"
+        f"{format_count(found.returned)} of {format_count(counts.issued)} requests were"
+        " returned unprocessed (GOAWAY, REFUSED_STREAM); the server ended"
+        f" {times(found.goaways, 'connection')}"
     )
     return Finding("warn" if share >= RETURNED_WARN else "pass", why, share, RETURNED_WARN)
 
@@ -229,10 +242,12 @@ GOAWAY = Definition(
     compute=check_goaway,
     of_client="what a client sends again is in both-ends",
     fault="subject",
-    meaning="A server that gives requests back makes its clients ask twice.",
+    meaning=(
+        "A server that returns requests unprocessed makes its clients send them a second time."
+    ),
     remedy=(
-        "Raise the server's requests per connection, and its limit of streams where it refuses"
-        " those that it has announced."
+        "Raise the server's limit of requests per connection, and its limit of streams"
+        " if it refuses streams that it announced."
     ),
     per_host=True,
 )

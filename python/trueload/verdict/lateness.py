@@ -76,7 +76,10 @@ HICCUP = Definition(
     compute=check_hiccup,
     of_client="our generator has no part in it; how late our server was is generator-limit",
     fault="generator",
-    meaning="While the generator stood still it neither sent nor looked at the clock.",
+    meaning=(
+        "While the generator stands still it neither sends nor reads the clock, so its"
+        " pauses look like those of the server."
+    ),
     remedy=(
         "Look at what stopped it: a suspended process or machine, a CPU limit, other programs,"
         " swapping, or too few CPUs."
@@ -148,7 +151,10 @@ def _of_percentiles(record: Record, stood: Sequence[Stood]) -> Iterator[Finding]
         if off >= OFF_FAIL and part > FAIL_PART:
             status = "fail"
         limit = FAIL_PART if status == "fail" else WARN_PART
-        why = f": up to {format_duration(off_ns)} of {name} {format_duration(found.value)} are ours"
+        why = (
+            f": up to {format_duration(off_ns)} of {name} {format_duration(found.value)} is"
+            " the generator's own delay"
+        )
         yield Finding(status, why + _corrected(record, name), part, limit)
 
 

@@ -32,7 +32,7 @@ def limit_text(record: Record) -> str:
         case Closed():
             if saturation >= SERVER_FULL:
                 return f"the server: {busy}"
-            return f"not the server's CPU ({busy}): more -c may carry more"
+            return f"not the server's CPU ({busy}): more connections (-c) may give more throughput"
         case Open():
             behind = ("rate-reached", "backlog", "censored")
             if any(each.name in behind and each.status in TOLD for each in record.checks):

@@ -54,7 +54,10 @@ def check_generator_limit(record: Record) -> Finding:
     busy = f"the generator's busiest thread was busy for {format_share(generator)} of the window"
     if server is None:
         if generator >= GENERATOR_FULL:
-            why = f"{busy}, and {SERVER_UNKNOWN}: it may have had more to give"
+            why = (
+                f"{busy}, and {SERVER_UNKNOWN}: the generator may have been the limit, and"
+                " the server may carry more"
+            )
             return Finding("warn", why, generator, GENERATOR_FULL)
         return not_applicable(f"{SERVER_UNKNOWN}; {busy}")
     both = f"{busy}, the server's for {format_share(server)}"
@@ -65,7 +68,12 @@ def check_generator_limit(record: Record) -> Finding:
         more = f"the server may carry {format_share(1 / server - 1)} more"
         return Finding("bound", f"{both}: a lower bound, {more}", generator, GENERATOR_FULL)
     if generator >= SERVER_FULL and server >= SERVER_FULL:
-        return Finding("bound", f"{both}: co-limited, a lower bound", generator, SERVER_FULL)
+        return Finding(
+            "bound",
+            (f"{both}: both were at their limit, so the throughput is a lower bound"),
+            generator,
+            SERVER_FULL,
+        )
     return Finding("pass", both, generator, GENERATOR_FULL)
 
 
@@ -98,8 +106,8 @@ def remedy_without_cpus(record: Record) -> str | None:
     ):
         return None
     return (
-        "Give the load to another machine (--place ssh:HOST), or take the figure for the lower"
-        " bound that it is: this machine has no CPU left for more --threads."
+        "Give the load to another machine (--place ssh:HOST), or take the figure as a"
+        " lower bound: this machine has no CPU left for more --threads."
     )
 
 
@@ -124,7 +132,7 @@ GENERATOR_LIMIT = Definition(
 def check_server_idle(record: Record) -> Finding:
     """Whether the server was at its limit, where that is claimed."""
     if not record.plan.claim.maximum:
-        return not_applicable("nobody claims that the server can do no more")
+        return not_applicable("no maximum is claimed for the server")
     if short := too_short(record):
         return not_applicable(short)
     saturation = record.server.saturation if record.server else None
@@ -146,7 +154,10 @@ SERVER_IDLE = Definition(
     compute=check_server_idle,
     of_client="the server is ours, and is to have time to spare (generator-limit)",
     fault="load",
-    meaning="A server with time to spare was not at its limit: its most is more than this.",
+    meaning=(
+        "A server with CPU time to spare was not at its limit, so its maximum is higher than"
+        " this figure."
+    ),
     remedy="Use more --connections or --pipeline, or look at what the server waits for.",
 )
 
@@ -161,8 +172,8 @@ def check_noise(record: Record) -> Finding:
         return Finding("warn", NOISE_UNKNOWN)
     stolen, limit = graded(window.stolen_share, STOLEN_WARN, STOLEN_FAIL)
     took = (
-        f"other processes took {format_share(window.others_share)} of the machine's CPU time,"
-        f" its host {format_share(window.stolen_share)}"
+        f"other processes took {format_share(window.others_share)} of the machine's CPU"
+        f" time, its hypervisor {format_share(window.stolen_share)}"
     )
     ends = {"generator": record.generator, "server": record.server}
     waits = {name: end.waited.for_others for name, end in ends.items() if end and end.waited}
@@ -172,7 +183,7 @@ def check_noise(record: Record) -> Finding:
     if max(waits.values()) * window.window_ns < TURN_NS:
         held = "pass"
     why = " and ".join(f"the {name} for {format_share(share)}" for name, share in waits.items())
-    why = f"others held up {why} of the window; {took}"
+    why = f"other processes delayed {why} of the window; {took}"
     if SEVERITY[stolen] > SEVERITY[held]:
         return Finding(stolen, why, window.stolen_share, limit)
     return Finding(held, why, max(waits.values()), least)
@@ -198,7 +209,10 @@ NOISE = Definition(
     order=160,
     compute=check_noise,
     fault="machine",
-    meaning="While engine or server waits for other programs, the figure is not theirs.",
+    meaning=(
+        "When the generator or the server has to wait for other programs, the figure"
+        " includes that wait."
+    ),
     remedy=(
         "End other programs, or measure on a quiet machine; `trueload doctor` looks at the load."
     ),

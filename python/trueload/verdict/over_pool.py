@@ -16,7 +16,9 @@ from trueload.verdict.common import Definition, Finding, not_applicable, times
 
 def check_over_pool(record: Record) -> Finding:
     """Nothing: a server has no pools."""
-    return not_applicable("the server is under test; it applies when an HTTP client is")
+    return not_applicable(
+        "this check is for HTTP clients under test, and here a server is under test"
+    )
 
 
 def check_client_over_pool(record: Record, client: ClientEnd) -> Finding:
@@ -46,6 +48,9 @@ OVER_POOL = Definition(
     compute=check_over_pool,
     of_client=check_client_over_pool,
     fault="subject",
-    meaning="A client with more connections than its pools have room for was given another load.",
+    meaning=(
+        "A client with more connections than its pools allow ran under another load than the"
+        " one asked for."
+    ),
     remedy="Look at how the client limits its connections, and when it opens one more.",
 )

@@ -23,25 +23,26 @@ def check_quantile_width(record: Record) -> Finding:
     claimed = record.plan.claim.percentile
     share = None if claimed is None else parse_percentile(claimed)
     if share is None:
-        return not_applicable("nobody claims a percentile (--fail-on, --limit)")
+        return not_applicable("no percentile is claimed (--fail-on, --limit)")
     latency = figures.latency(record)
     found = latency.percentile(share)
     if found.value is None or found.above:
-        why = f"{claimed} lies among requests that never ended well: it is not known"
+        why = f"{claimed} is not known: it falls on requests that failed or never ended"
         return Finding("warn", why, None, None)
     between = _batches(record, share)
     by = "by its value in each second"
     if between is None:
         between, by = latency.interval(share), "by rank"
     if between is None:
-        why = f"{latency.count} requests are too few for {claimed}: it may be anything from"
-        why += " there on"
+        why = f"{latency.count} requests are too few for {claimed}: its true value may be"
+        why += " much higher than measured"
         return Finding("warn", why, None, None)
     low, high = between
     width = (high - low) / max(1, found.value)
     why = (
-        f"{claimed} is {format_duration(found.value)}, between {format_duration(low)} and"
-        f" {format_duration(high)} with 95 % {by}: {format_share(width)} wide"
+        f"{claimed} is {format_duration(found.value)}; its 95 % interval is"
+        f" {format_duration(low)} to {format_duration(high)} ({by}), {format_share(width)}"
+        " wide"
     )
     return Finding("warn" if width > WIDTH_WARN else "pass", why, width, WIDTH_WARN)
 

@@ -39,6 +39,6 @@ PREDICTED = Definition(
     compute=check_predicted,
     of_client="the answers are the reference server's",
     fault="subject",
-    meaning="An answer that is sent before its request has arrived was not made of it.",
+    meaning="An answer that is sent before its request has arrived cannot depend on that request.",
     remedy="Mend the server: it must read a request before it answers.",
 )

@@ -102,5 +102,5 @@ def _too_few(flow: Flow, skipped_ns: float) -> str:
         return f"{format_count(sum(flow.answered))} answers are too few to tell; it takes {least}"
     why = f"a window of {format_duration(flow.whole_ns)} is too short to tell"
     if skipped_ns:
-        why += f", as the first answers are still due for {format_duration(skipped_ns)}"
+        why += f", because no answer is expected in the first {format_duration(skipped_ns)}"
     return why

@@ -134,7 +134,7 @@ def check_starvation(record: Record) -> Finding:
     if found.status != "pass" or not hung:
         return found
     served = f"for {format_duration(max(hung))} while others were served"
-    why = f"{len(hung)} of {times(slots.asked, 'slot')} got no answer any more, {served}"
+    why = f"{len(hung)} of {times(slots.asked, 'slot')} stopped getting answers, {served}"
     by_chance = falls_by_chance(slots, min(hung), UNANSWERED_CHANCE)
     return Finding("warn" if by_chance else "fail", why, len(hung) / slots.asked, 0)
 
@@ -158,7 +158,7 @@ def _of_waits(record: Record, slots: Slots) -> Finding:
         return Finding("fail", why, in_vain / opened, 0)
     why = f"{len(waits)} of {times(slots.asked, 'slot')} waited up to {served}"
     if falls_by_chance(slots, threshold_ns):
-        return Finding("pass", f"{why}, no more unevenly than chance spreads slow answers", 0, 0)
+        return Finding("pass", f"{why}; chance alone spreads slow answers as unevenly", 0, 0)
     if share >= STARVED_SHARE_FAIL:
         return Finding("fail", why, share, STARVED_SHARE_FAIL)
     return Finding("warn", why, share, 0)
@@ -170,7 +170,10 @@ STARVATION = Definition(
     compute=check_starvation,
     of_client="which request waited for a connection only the client knows",
     fault="subject",
-    meaning="A few connections served quickly and the others not at all give a high throughput.",
+    meaning=(
+        "A server that serves a few connections quickly and the others not at all still"
+        " shows a high throughput."
+    ),
     remedy="Look at how the server accepts and polls connections; compare fewer --connections.",
     per_host=True,
 )
@@ -210,7 +213,7 @@ def check_slow_connections(record: Record) -> Finding:
     ]
     share = count / found.total
     if log_evidence(values, found.total, slow) < -math.log(CHANCE):
-        return Finding("pass", f"{why}, no more than chance spreads slow answers", share, 0)
+        return Finding("pass", f"{why}; chance alone spreads slow answers like this", share, 0)
     return Finding("warn", why, share, 0)
 
 
@@ -220,8 +223,14 @@ SLOW_CONNECTIONS = Definition(
     compute=check_slow_connections,
     of_client="how long a connection takes to answer only the client knows",
     fault="subject",
-    meaning="Percentiles over requests hide connections that are always slow: they have few.",
-    remedy="Look at which worker or backend of the server has them; see connection_service_ns.",
+    meaning=(
+        "Percentiles over all requests hide slow connections, because these contribute few"
+        " requests."
+    ),
+    remedy=(
+        "Look at which worker or backend of the server has the slow connections;"
+        " connection_service_ns in the record has their times."
+    ),
     per_host=True,
 )
 
@@ -297,7 +306,10 @@ def _unended(record: Record) -> str:
     if _unended_share(record) < UNENDED_WARN:
         return ""
     count = times(record.connections.unended, "connection")
-    return f"the server did not end {count} after its answer, nor after our end: they were reset"
+    return (
+        f"the server left {count} open after its answer and after the generator had closed"
+        " its side: they were reset"
+    )
 
 
 def _idle_closed(record: Record) -> str:
@@ -351,7 +363,7 @@ def _outage(record: Record, slots: int) -> str:
         return f"{slots} lost their connection and {how}"
     lasted_ns = record.connections.outage_ns
     away = f"away for {format_duration(lasted_ns)}" if lasted_ns else "gone at the end"
-    return f"the server was {away}: {slots} {how}"
+    return f"the server was {away}: {slots} of the connections {how}"
 
 
 def check_connections(record: Record) -> Finding:
@@ -401,9 +413,9 @@ CONNECTIONS = Definition(
     fault="subject",
     meaning="The load that was asked for needs all its connections, for the whole window.",
     remedy=(
-        "Look at the server's log, backlog and file limit (`ulimit -n`), and whether it restarted."
-        " A server that does not end its connections heeds neither"
-        " `Connection: close` nor the end of what its client sends."
+        "Look at the server's log, backlog and file limit (`ulimit -n`), and whether it"
+        " restarted. A server that leaves connections open ignores `Connection: close`"
+        " and the end of what its client sends."
     ),
     per_host=True,
 )

@@ -64,7 +64,10 @@ STALL = Definition(
     compute=check_stall,
     of_client="latencies are the client's own word",
     fault="subject",
-    meaning="A closed loop asks little while the server stands still, and so hides it.",
+    meaning=(
+        "A closed loop sends almost nothing while the server stands still, so its"
+        " percentiles hide the pause."
+    ),
     remedy=(
         "Use --rate for latency as users have it; look for what stops the server: garbage"
         " collection, locks, disks, a limit of its CPU time."

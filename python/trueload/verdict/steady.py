@@ -53,7 +53,7 @@ STEADY_STATE = Definition(
     order=130,
     compute=check_steady_state,
     fault="subject",
-    meaning="A figure of a run that still changes depends on when one looks.",
+    meaning="If the rate still changes during the window, the figure depends on when you measure.",
     remedy=(
         "Use a longer --warmup; if it still changes, look at the server's memory and the machine."
     ),

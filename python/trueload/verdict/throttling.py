@@ -15,7 +15,7 @@ STOOD_WARN, STOOD_FAIL = 0.02, 0.05
 """Of the window: by so much at most a closed loop's throughput is too low, if the generator stood
 still for it. Two equal runs differ by some 2 %; 5 % would change the order of servers."""
 TURN_NS = 4_000_000  # a turn of the scheduler, which any thread of any machine may wait for
-NOBODY_COUNTS = "no cgroup of {whose} counts what a CPU limit costs"
+NOBODY_COUNTS = "no cgroup of {whose} reports how long a CPU limit stopped it"
 
 
 def throttled_text(whose: str, share: float) -> str:
@@ -82,6 +82,9 @@ SUBJECT_CPU_LIMIT = Definition(
     compute=check_subject_cpu_limit,
     of_client=check_client_subject_cpu_limit,
     fault="subject",
-    meaning="A server that its CPU limit stops answers late for that alone; such a p99 is true.",
+    meaning=(
+        "A server that is stopped by its CPU limit answers late for that reason alone, and"
+        " its p99 is real."
+    ),
     remedy="Raise the server's CPU limit, if it is not the limit that you want to measure.",
 )

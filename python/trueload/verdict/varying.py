@@ -50,7 +50,8 @@ VARYING = Definition(
     of_client="the answers are the reference server's",
     fault="subject",
     meaning=(
-        "A server that answers something else under load than at first is fast at something else."
+        "If the answers under load differ from the first ones, the server may be doing"
+        " less work than the figure suggests."
     ),
     remedy=(
         "Look at what it answers under load; name the right answer with --expect-body, or let any"
@@ -107,7 +108,10 @@ def _kinds(record: Record) -> Finding:
         why = told or "the answers to each request were alike"
         return Finding("pass", why, share, UNLIKE_WARN)
     worst = max(answers, key=lambda each: unlike[each.target])
-    why = f"{_text(record, [worst])}; {format_share(share)} of the window's are unlike those before"
+    why = (
+        f"{_text(record, [worst])}; {format_share(share)} of the answers in the window differ"
+        " from those before"
+    )
     return Finding("warn", why, share, UNLIKE_WARN)
 
 

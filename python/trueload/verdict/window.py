@@ -43,6 +43,9 @@ WINDOW = Definition(
     compute=check_window,
     of_client="the reference server's own account has no answers that an edge cuts",
     fault="load",
-    meaning="With few answers a slot, those cut by the window's edges decide much of each figure.",
+    meaning=(
+        "With few answers per slot, the answers that the window's edges cut off decide much"
+        " of each figure."
+    ),
     remedy="Use a longer --duration, or more --requests, and a --warmup.",
 )

@@ -66,7 +66,7 @@ impl Http2 {
         let why = client.why_broken();
         self.violation =
             why.and_then(|(ending, _)| class_of_ending(ending)).unwrap_or(Class::Unsolicited);
-        let why = why.map_or("the peer says what nobody asked for", |(_, why)| why);
+        let why = why.map_or("the peer sent what belongs to no request", |(_, why)| why);
         let why = client.why_not_upgraded().map_or(why.to_owned(), |why| why.to_string());
         self.refusal = Some(OpenError { class: self.violation, why });
     }

@@ -175,7 +175,7 @@ impl<P: Protocol> Generator<P> {
         let class = self.codec.protocol.violation(&self.slots[key].client);
         if let ConnectionState::Opening { .. } = self.slots[key].state.connection {
             // It was never open: what fails is the attempt.
-            let why = "the peer said ever more and took none of the answers".to_owned();
+            let why = "the peer kept sending and read none of the answers".to_owned();
             return self.not_opened(net, key, token, &OpenError { class, why });
         }
         if self.slots[key].client.outstanding() == 0 {

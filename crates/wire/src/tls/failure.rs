@@ -91,7 +91,7 @@ fn certificate_text(error: &CertificateError) -> String {
     let days = |later: u64, sooner: u64| later.saturating_sub(sooner).div_ceil(S_PER_DAY);
     match error {
         CertificateError::UnknownIssuer => {
-            "its certificate is of no issuer that is trusted".to_owned()
+            "its certificate comes from an issuer that is not trusted".to_owned()
         }
         CertificateError::ExpiredContext { time, not_after } => {
             let days = days(time.as_secs(), not_after.as_secs());

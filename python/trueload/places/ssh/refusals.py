@@ -17,7 +17,7 @@ ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
     (
         ("Host key verification failed",),
-        "ssh does not know the key of {host}, and asks nobody",
+        "ssh does not know the key of {host}, and may not ask whether to accept it",
         "log in once with `ssh {host}`, and compare the key that it shows",
     ),
     (
