@@ -1,8 +1,9 @@
-/* The least that a generator of HTTP/2 on sockets can do: an io_uring loop that counts the ends of streams.
+/* The minimal work of an HTTP/2 load generator on sockets: an io_uring loop that counts the ends of streams.
  *
- * bare_http2 PORT CONNECTIONS STREAMS MILLISECONDS: opens CONNECTIONS to 127.0.0.1, keeps STREAMS requests in flight on
- * each, and sends as many anew as have ended in what was received. Of a frame only its header is looked at; windows are as
- * large as can be, and opened once. Prints the answers and the CPU time of the loop, without the connecting, as JSON.
+ * bare_http2 PORT CONNECTIONS STREAMS MILLISECONDS opens CONNECTIONS to 127.0.0.1 and keeps STREAMS requests in flight
+ * on each. For every stream that ends in the received bytes it sends a new request. It parses only the frame headers.
+ * The windows are as large as possible and opened once. It prints the number of answers and the CPU time of the loop,
+ * without connecting, as JSON.
  */
 #include "bare_ring.h"
 
@@ -14,18 +15,18 @@ static const char PREFACE[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
                               "\0\0\0\4\1\0\0\0\0";                          /* the acknowledgement, in advance */
 
 static struct connection {
-    unsigned stream;            /* the next one */
-    size_t skip;                /* bytes of a frame that are still to come */
-    size_t kept;                /* of the next header */
+    unsigned stream;            /* the number of the next one */
+    size_t skip;                /* bytes of the current frame still to come */
+    size_t kept;                /* bytes of the next header received */
     unsigned char header[HEADER];
     char out[sizeof PREFACE + REQUEST_MOST * FRAME_MOST];
 } connections[CONNECTIONS_MOST];
 static char block[FRAME_MOST];
 static size_t block_len;
-/* Connections on which requests are due, and how many on each. */
+/* The connections on which requests are due, and the number due on each. */
 static int due[CONNECTIONS_MOST], ended[CONNECTIONS_MOST], due_len;
 
-/* Sends so many requests behind what is in the buffer already. */
+/* Sends `count` requests, after the `len` bytes that are already in the buffer. */
 static void ask(int number, int count, size_t len) {
     struct connection *one = &connections[number];
     for (; count > 0; count--, one->stream += 2) {
@@ -39,7 +40,7 @@ static void ask(int number, int count, size_t len) {
     send_bytes(number, one->out, len);
 }
 
-/* How many streams end in these bytes. */
+/* Returns the number of streams that end in these bytes. */
 static int ends_in(struct connection *one, const unsigned char *bytes, size_t len) {
     int answers = 0;
     while (len > 0) {
@@ -60,7 +61,7 @@ static int ends_in(struct connection *one, const unsigned char *bytes, size_t le
 }
 
 static int hear(struct io_uring_cqe *said, int depth) {
-    (void)depth; /* as many are asked as have ended */
+    (void)depth; /* one new request for each stream that ended */
     int number = said->user_data, id = received_in(said);
     int answers = ends_in(&connections[number], (unsigned char *)memory[id], said->res);
     give_back(said);
@@ -70,7 +71,7 @@ static int hear(struct io_uring_cqe *said, int depth) {
     return answers;
 }
 
-/* What was sent before has been handed over: its bytes are free. */
+/* The kernel has taken the bytes of earlier sends, so the buffers are free. */
 static void answer_back(void) {
     while (due_len > 0) {
         int number = due[--due_len];
@@ -86,7 +87,7 @@ int main(int argc, char **argv) {
     }
     int port = atoi(argv[1]), count = atoi(argv[2]), streams = atoi(argv[3]);
     check_load(count, streams);
-    /* GET, / and http of the static table, and the authority as a literal. */
+    /* GET, / and http from the static table, and the authority as a literal. */
     int name = snprintf(block + 5, sizeof block - 5, "127.0.0.1:%d", port);
     memcpy(block, (char[]){0x82, 0x84, 0x86, 0x01, name}, 5);
     block_len = 5 + name;

@@ -1,8 +1,9 @@
-/* The least that a generator of HTTP on sockets can do: an io_uring loop that sends and counts bytes.
+/* The minimal work of an HTTP load generator on sockets: an io_uring loop that sends and counts bytes.
  *
- * bare_loop PORT CONNECTIONS DEPTH MILLISECONDS: opens CONNECTIONS to 127.0.0.1, sends DEPTH requests over each, and
- * the same again whenever as many bytes have come as DEPTH answers take. Answers are not looked at, nothing is timed
- * or checked. Prints the answers and the CPU time of the loop, without the connecting, as JSON.
+ * bare_loop PORT CONNECTIONS DEPTH MILLISECONDS opens CONNECTIONS to 127.0.0.1 and sends DEPTH requests over each. It
+ * sends them again whenever as many bytes have come as DEPTH answers take. It does not parse answers, except the first
+ * one for its length, and it times and checks nothing. It prints the number of answers and the CPU time of the loop,
+ * without connecting, as JSON.
  */
 #include "bare_ring.h"
 
@@ -14,12 +15,12 @@ static void ask(int connection) {
     send_bytes(connection, requests, requests_len);
 }
 
-/* Answers to so many requests have come: 0 or depth. */
+/* Returns the number of requests whose answers are now complete: 0 or depth. */
 static int hear(struct io_uring_cqe *said, int depth) {
     static size_t answer_len;
     int connection = said->user_data, id = received_in(said);
     if (answer_len == 0) {
-        /* All are as long as the first one, whose head has come as a whole. */
+        /* All answers are as long as the first one, whose header is assumed to come in one piece. */
         const char *end = memmem(memory[id], said->res, "\r\n\r\n", 4);
         const char *body = memmem(memory[id], said->res, "ength: ", 7);
         if (end == NULL || body == NULL) {

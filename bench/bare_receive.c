@@ -1,9 +1,9 @@
-/* The least that a client of a broadcast can do: one epoll loop that reads and counts bytes.
+/* The minimal work of a broadcast client: one epoll loop that reads and counts bytes.
  *
- * bare_receive PORT CLIENTS MESSAGES PADDING: opens CLIENTS WebSockets at /ws on 127.0.0.1, and broadcasts
- * MESSAGES messages one after the other, the clients in turn, each when all of the one before has come.
- * Frames are not looked at: a message has come when as many bytes have as the contract's answer takes. Prints
- * the deliveries and the CPU time of the sending and receiving, without the connecting, as JSON.
+ * bare_receive PORT CLIENTS MESSAGES PADDING opens CLIENTS WebSockets at /ws on 127.0.0.1. The clients take turns to
+ * broadcast MESSAGES messages, each after the one before has come everywhere. Frames are not parsed: a message has
+ * come everywhere when as many bytes have come as the contract's answers take. It prints the number of deliveries and
+ * the CPU time of sending and receiving, without connecting, as JSON.
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -32,7 +32,7 @@ static double cpu_ns(void) {
            (used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e3;
 }
 
-/* A connection that is upgraded. */
+/* Opens a connection and upgrades it to a WebSocket. */
 static int open_client(int port) {
     int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
@@ -53,10 +53,10 @@ static int open_client(int port) {
     return fd;
 }
 
-/* The length of a server's frame with a payload of so many bytes. */
+/* The length of a server's frame with a payload of this many bytes. */
 static size_t framed(size_t payload) { return payload + (payload < 126 ? 2 : 4); }
 
-/* A masked text frame; the mask is 0, as what is masked by it costs the least. */
+/* Writes a masked text frame and returns its length. The mask is 0, because masking by it costs the least. */
 static size_t frame(const char *payload, size_t len, char *out) {
     size_t at = 0;
     out[at++] = (char)0x81;

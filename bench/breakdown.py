@@ -1,10 +1,10 @@
 """Where our generator's time goes: system calls per request, and CPU samples by place.
 
-The reference server on CPU 0, the generator on CPU 1, one load after the other, wrk's beside ours
-for one of them. `perf record` samples the CPU clock (hardware counters are missing in many virtual
-machines) with the kernel's stacks; `perf stat` counts system calls, or strace where perf cannot.
-The time per request is that of a run which nobody watched. Writes its section of
-docs/performance.md; needs root. Exit code 2 when this machine cannot run it.
+The reference server runs on CPU 0 and the generator on CPU 1, one load after the other; for one of
+the loads wrk is measured too. `perf record` samples the CPU clock with the kernel's stacks, because
+many virtual machines have no hardware counters. `perf stat` counts system calls; where perf cannot,
+strace does. The time per request comes from a run without either. Writes its section of
+docs/performance.md. Needs root. Exit code 2 when this machine cannot run it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LEAST_SHARE = 0.005
 
 @dataclass(frozen=True)
 class Load:
-    """What is watched."""
+    """One load: the generator, its driver, the number of connections and the pipeline depth."""
 
     tool: str
     driver: DriverName
@@ -63,7 +63,7 @@ LOADS = (
     Load(OURS, "io_uring", 256, 1),
     Load(OURS, "io_uring", 64, 16),
 )
-# Each is a tracepoint of its own, and opening hundreds of them takes long.
+# Only these calls are named: each is a tracepoint of its own, and opening hundreds takes long.
 CALLS = (
     "epoll_wait",
     "epoll_pwait",
@@ -86,7 +86,7 @@ Talk = Callable[[IO[str], IO[str]], str]
 
 @dataclass(frozen=True)
 class Watched:
-    """One load: what a request costs, how many system calls it takes, where the time goes."""
+    """The result of one load: cost and system calls per request, and where the time goes."""
 
     name: str
     cpu_us: float
@@ -98,7 +98,7 @@ class Watched:
 
 @dataclass(frozen=True)
 class Program:
-    """A generator that can be started under a program that watches it."""
+    """A generator that can be started under a program that watches it, such as perf."""
 
     command: Sequence[str]
     talk: Talk | None
@@ -109,7 +109,7 @@ class Program:
 
 
 def program_of(tool: str, binary: Path, work: Work) -> Program:
-    """How it is started for this load."""
+    """Return the command and conversation that run this load with the given tool."""
     if tool == OURS:
         talk = partial(_talk, work)
         return Program([str(binary)], talk, binary, generators.our_requests)
@@ -121,7 +121,7 @@ def _talk(work: Work, stdin: IO[str], stdout: IO[str]) -> str:
 
 
 def watch(program: Program, watcher: Sequence[str], work: Work) -> int:
-    """Runs it under the watcher; how many requests it completed."""
+    """Run the program under the watcher; return how many requests it completed."""
     ended = run(
         [*watcher, *program.command],
         cpu=GENERATOR_CPU,
@@ -132,7 +132,7 @@ def watch(program: Program, watcher: Sequence[str], work: Work) -> int:
 
 
 def count_calls(program: Program, work: Work, folder: Path) -> dict[str, float]:
-    """System calls per request, by name; `all` is their sum."""
+    """Return system calls per request, by name; `all` is their sum."""
     told = folder / "calls"
     events = [EVERY_CALL, *(f"syscalls:sys_enter_{name}" for name in CALLS)]
     try:
@@ -146,7 +146,7 @@ def count_calls(program: Program, work: Work, folder: Path) -> dict[str, float]:
 
 
 def read_perf_stat(text: str) -> dict[str, int]:
-    """Counts by system call. `BenchError` when nothing was counted."""
+    """Parse `perf stat -x ;` into counts by system call. Raises `BenchError` if there are none."""
     counts = {}
     for line in text.splitlines():
         count, _, event = line.split(";")[:3] if line.count(";") >= 2 else ("", "", "")
@@ -159,14 +159,17 @@ def read_perf_stat(text: str) -> dict[str, int]:
 
 
 def read_strace(text: str) -> dict[str, int]:
-    """Counts by system call from the table of `strace -c`."""
+    """Parse the table of `strace -c`: counts by system call."""
     rows = re.findall(r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", text, re.MULTILINE)
     counts = {name: int(count) for count, name in rows}
     return {"all": counts.pop("total", 0), **counts}
 
 
 def sample_stacks(program: Program, work: Work, folder: Path) -> list[Stack]:
-    """Where the CPU was, many times a second."""
+    """Sample the call stacks, `SAMPLES_PER_S` times a second.
+
+    Raises `BenchError` if there are none.
+    """
     data = folder / "samples"
     record = ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(SAMPLES_PER_S), "-g"]
     watch(program, [*record, "-o", str(data), "--"], work)
@@ -179,12 +182,12 @@ def sample_stacks(program: Program, work: Work, folder: Path) -> list[Stack]:
 
 
 def crates(stacks: Sequence[Stack], binary: Path | None) -> Callable[[Frame], str]:
-    """Tells the crate of a frame by the program's line tables, else the object that it is in."""
+    """Return a function that names a frame's crate by the line tables, else its object file."""
     lines: dict[int, list[str]] = {}
     if binary is not None and shutil.which("addr2line"):
         segments = list(executable_segments(binary.read_bytes()))
         leaves = {stack[0] for stack in stacks if stack[0].object == str(binary)}
-        # perf gives offsets in the file.
+        # perf gives offsets in the file; addr2line needs addresses in memory.
         moved = {leaf.address: to_memory(leaf.address, segments) for leaf in leaves}
         command = ["addr2line", "-a", "-f", "-i", "-e", str(binary)]
         text = "\n".join(f"{address:#x}" for address in set(moved.values()))
@@ -210,7 +213,7 @@ def executable_segments(elf: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def to_memory(offset: int, segments: Sequence[tuple[int, int, int]]) -> int:
-    """The address in memory of an offset in the file."""
+    """Convert an offset in the file to an address in memory."""
     for start, memory, length in segments:
         if start <= offset < start + length:
             return offset - start + memory
@@ -218,7 +221,7 @@ def to_memory(offset: int, segments: Sequence[tuple[int, int, int]]) -> int:
 
 
 def measure(load: Load, binary: Path, work: Work, folder: Path) -> Watched:
-    """One load, three times: unwatched, counted, sampled."""
+    """Measure one load three times: unwatched, counted, sampled."""
     program = program_of(load.tool, binary, work)
     unwatched = generators.ours(binary) if load.tool == OURS else generators.wrk
     took: Took = unwatched(work, GENERATOR_CPU, False)
@@ -230,7 +233,7 @@ def measure(load: Load, binary: Path, work: Work, folder: Path) -> Watched:
 
 
 def markdown(all_watched: Sequence[Watched]) -> list[str]:
-    """Two tables: µs and shares by place, system calls per request; and what follows from them."""
+    """Two Markdown tables (µs and shares by place; system calls per request) and a conclusion."""
     names = " | ".join(watched.name for watched in all_watched)
     dashes = "|---|" + "--:|" * len(all_watched)
     lines = [f"| CPU µs per request (share) | {names} |", dashes]
@@ -253,7 +256,7 @@ def markdown(all_watched: Sequence[Watched]) -> list[str]:
 
 
 def folded_calls(calls: Mapping[str, float]) -> dict[str, float]:
-    """Those that matter, and the sum."""
+    """Keep the calls made at least once in 1,000 requests, and the sum."""
     kept = {name: calls[name] for name in calls if name != "all" and calls[name] >= 0.001}
     return {**kept, "all": calls.get("all", 0.0)}
 
@@ -272,7 +275,7 @@ def _rows(
 
 
 def main() -> int:
-    """Measures, prints Markdown, and writes it into its section."""
+    """Measure, print Markdown, and write it into its section of the page."""
     parser = argparse.ArgumentParser(description="Where our generator's CPU time goes.")
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"a run ({SECONDS:g})")
     parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")

@@ -1,16 +1,19 @@
 """What it costs to receive a broadcast: CPU per delivered message of about 300 bytes.
 
-Servers on CPU 0, clients on CPU 1. Messages come in two ways: *piled up*, many in one read, from a
-server that holds them back (`coalescing.py`); and *each by itself*, from the reference server with
-one message in flight. In each way our engine takes turns with clients that are written for this: a
-goroutine for each connection (Go, gorilla) as the published method has it, a task for each (Python,
-websockets), and, each by itself, a loop that only reads and counts bytes (`bare_receive.c`). Ratios
-are of runs one after the other.
+Servers run on CPU 0, clients on CPU 1. Messages arrive in two ways. *Piled up*: many in one read,
+from a server that holds them back (`coalescing.py`). *Each by itself*: from the reference server,
+with one message in flight. In each way our engine takes turns with clients written for this
+benchmark: one goroutine per connection (Go, gorilla), as in the published method, and one task per
+connection (Python, websockets). Where each message comes by itself there is a third: a loop that
+only reads and counts bytes (`bare_receive.c`). Each ratio is of two runs in the same round.
 
-Targets: piled up at most 0.15 µs a delivery; each by itself at most 1.1 times the bare loop, as
-there the kernel is the cost; a connection-per-task client costs at least ten times ours: Go's piled
-up, where the client is the cost, and Python's each by itself. 15,000 clients of the reference
-server have every message once, and our CPU is not the limit.
+Targets:
+
+- Piled up, at most 0.15 µs per delivery.
+- Each by itself, at most 1.1 times the bare loop: there the kernel is the cost.
+- A client with a goroutine or task per connection costs at least ten times ours. Go is judged piled
+  up, where the client is the cost; Python is judged each by itself.
+- 15,000 clients of the reference server receive every message once, and our CPU is not the limit.
 """
 
 from __future__ import annotations
@@ -49,7 +52,7 @@ Costs = dict[str, list[Cost]]
 
 @contextmanager
 def piling(enough: int) -> Iterator[int]:
-    """The server that lets messages pile up; its port."""
+    """Run the server that lets messages pile up; yields its port."""
     command = [sys.executable, str(BENCH / "coalescing.py"), str(enough)]
     process = subprocess.Popen(
         command,
@@ -68,7 +71,7 @@ def piling(enough: int) -> Iterator[int]:
 
 
 def rounds(clients: Mapping[str, Client], port: int, shape: Shape, count: int) -> Costs:
-    """So many rounds of all clients, in an order that goes round."""
+    """Run all clients `count` times, rotating their order from round to round."""
     found: Costs = {name: [] for name in clients}
     names = list(clients)
     for number in range(count):
@@ -79,13 +82,13 @@ def rounds(clients: Mapping[str, Client], port: int, shape: Shape, count: int) -
 
 
 def ratios(found: Costs, one: str, two: str) -> Spread | None:
-    """CPU per delivery, one client's to another's, within each round."""
+    """The ratio of two clients' CPU per delivery, taken within each round."""
     pairs = zip(found.get(one, ()), found.get(two, ()), strict=False)
     return spread([first.ns_per_delivery / second.ns_per_delivery for first, second in pairs])
 
 
 def judge_ratio(found: Costs, one: str, two: str, limit: Limit, how: str) -> Mark:
-    """The mark of a ratio."""
+    """Judge the ratio of two clients against its limit."""
     what, measured = f"CPU per delivery, {how}: {one} / {two}", ratios(found, one, two)
     if measured is None:
         return mark(what, limit, None, "one of the two could not be had")
@@ -93,7 +96,7 @@ def judge_ratio(found: Costs, one: str, two: str, limit: Limit, how: str) -> Mar
 
 
 def judge_piled(found: Costs) -> Mark:
-    """The mark of what a delivery costs when many come in one read."""
+    """Judge the cost of a delivery when many come in one read."""
     costs = spread([cost.ns_per_delivery / 1e3 for cost in found[OURS]])
     assert costs is not None
     shown = f"{costs.middle:.3f} µs ({costs.least:.3f} to {costs.most:.3f})"
@@ -101,7 +104,7 @@ def judge_piled(found: Costs) -> Mark:
 
 
 def judge_many(cost: Cost | None, why: str) -> list[Mark]:
-    """The marks of many clients; without a cost, `why`."""
+    """Judge the run with many clients; if there is no cost, `why` is the reason."""
     share = None if cost is None else cost.cpu_share * 100
     had = None if cost is None else float(MANY.clients)
     each = f"{MANY.clients:,} clients, each message once"
@@ -114,7 +117,7 @@ def judge_many(cost: Cost | None, why: str) -> list[Mark]:
 
 
 def rows(how: str, shape: Shape, found: Costs) -> list[str]:
-    """A line for each client: what it costs, as a part of what ours does."""
+    """One table row per client, with its cost relative to ours."""
     listed = []
     for name, costs in found.items():
         if costs:
@@ -128,7 +131,7 @@ def rows(how: str, shape: Shape, found: Costs) -> list[str]:
 
 
 def others(folder: Path) -> tuple[dict[str, Client], list[str]]:
-    """The clients beside ours that can be had, and why others cannot."""
+    """Return the other clients that can be run here, and the reasons why some cannot."""
     there: dict[str, Client] = {PYTHON: lambda port, shape: tasks(GENERATOR_CPU, port, shape)}
     absent = []
     try:
@@ -145,7 +148,7 @@ def others(folder: Path) -> tuple[dict[str, Client], list[str]]:
 
 
 def measure(binary: Path, count: int) -> tuple[Costs, Costs, Cost | None, list[str]]:
-    """Everything: piled up, each by itself, many clients, and what is missing."""
+    """Run everything: piled up, each by itself, many clients; also return what is missing."""
     with tempfile.TemporaryDirectory() as folder:
         there, missing = others(Path(folder))
         clients = {OURS: lambda port, shape: ours(binary, GENERATOR_CPU, port, shape), **there}
@@ -163,7 +166,7 @@ def measure(binary: Path, count: int) -> tuple[Costs, Costs, Cost | None, list[s
 
 
 def main() -> int:
-    """Measures, prints Markdown, and marks."""
+    """Measure, print Markdown, and judge the targets."""
     parser = argparse.ArgumentParser(description="CPU per delivery of a broadcast.")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds ({ROUNDS})")
     parser.add_argument("--no-page", action="store_true", help="leave docs/broadcast.md alone")

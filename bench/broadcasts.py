@@ -1,7 +1,7 @@
-"""Clients of a broadcast, ours and those that it is compared with: what each delivery costs them.
+"""Clients of a broadcast, ours and others: what each delivery costs them.
 
-Each runs on one CPU against a server on another, and says the CPU time of sending and receiving,
-without the connecting: ours from its threads' clocks, the others from their own `getrusage`.
+Each client runs on one CPU against a server on another, and reports the CPU time of sending and
+receiving, without connecting. Ours takes it from its threads' clocks, the others from `getrusage`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PATIENCE_S = 120.0
 
 @dataclass(frozen=True)
 class Shape:
-    """How many clients have how many messages, so many of which are in flight."""
+    """The load: clients, messages, and how many messages are in flight at once."""
 
     clients: int
     messages: int
@@ -43,7 +43,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Cost:
-    """What came of it."""
+    """The result of one run: deliveries, CPU time and wall time."""
 
     deliveries: int
     cpu_ns: float
@@ -51,22 +51,22 @@ class Cost:
 
     @property
     def ns_per_delivery(self) -> float:
-        """CPU time."""
+        """CPU time per delivery, in ns."""
         return self.cpu_ns / self.deliveries
 
     @property
     def per_s(self) -> float:
-        """Deliveries in a second."""
+        """Deliveries per second."""
         return self.deliveries / self.wall_ns * NS_PER_S
 
     @property
     def cpu_share(self) -> float:
-        """Of one CPU, over the window."""
+        """The share of one CPU that was used over the window."""
         return self.cpu_ns / self.wall_ns
 
 
 def plan_of(port: int, shape: Shape) -> Generate:
-    """A broadcast in JSON from one thread."""
+    """The engine's plan for a JSON broadcast from one thread."""
     address = f"127.0.0.1:{port}"
     opening = RequestPlan(
         method="GET", path="/ws", headers=(("Host", address),), body_sha256=None, template=False
@@ -89,7 +89,7 @@ def plan_of(port: int, shape: Shape) -> Generate:
 
 
 def ours(binary: Path, cpu: int, port: int, shape: Shape) -> Cost:
-    """The engine; `BenchError` unless each message came to each client once."""
+    """Run our engine. Raises `BenchError` unless each message reached each client once."""
 
     def talk(stdin: IO[str], stdout: IO[str]) -> str:
         voice = Voice(stdin)
@@ -118,37 +118,37 @@ def ours(binary: Path, cpu: int, port: int, shape: Shape) -> Cost:
 
 
 def theirs(command: list[str], cpu: int) -> Cost:
-    """A program that prints its cost."""
+    """Run a program that prints its cost as JSON."""
     return Cost(**json.loads(run(command, cpu=cpu, timeout_s=PATIENCE_S).out))
 
 
 def bare(program: Path, cpu: int, port: int, shape: Shape) -> Cost:
-    """The bare loop, which has one message in flight."""
+    """Run the bare loop, which has one message in flight."""
     numbers = (port, shape.clients, shape.messages, PADDING_BYTES)
     return theirs([str(program), *map(str, numbers)], cpu)
 
 
 def gorilla(program: Path, cpu: int, port: int, shape: Shape) -> Cost:
-    """A goroutine for each connection."""
+    """Run the Go client, which has a goroutine per connection."""
     numbers = (port, shape.clients, shape.messages, PADDING_BYTES, shape.concurrent)
     return theirs([str(program), *map(str, numbers)], cpu)
 
 
 def tasks(cpu: int, port: int, shape: Shape) -> Cost:
-    """A task of asyncio for each connection."""
+    """Run the Python client, which has an asyncio task per connection."""
     numbers = (port, shape.clients, shape.messages, PADDING_BYTES, shape.concurrent)
     return theirs([sys.executable, str(BENCH / "tasks.py"), *map(str, numbers)], cpu)
 
 
 def build_bare(folder: Path) -> Path:
-    """The bare loop; gcc."""
+    """Build the bare loop; needs gcc."""
     program = folder / "bare_receive"
     built(["gcc", "-O2", "-o", str(program), "bare_receive.c"])
     return program
 
 
 def build_gorilla(folder: Path) -> Path:
-    """The client in Go."""
+    """Build the Go client; needs Go."""
     program = folder / "gorilla"
     built(["env", "GOTOOLCHAIN=local", "go", "build", "-o", str(program), "."], BENCH / "gorilla")
     return program

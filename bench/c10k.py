@@ -1,9 +1,10 @@
 """Ten thousand connections on the reference server, run after run: were all there, did any fail?
 
-`bench/c10k.py [TIMES]`, 20 by default, some ten minutes then. As a user would: `trueload http` with
-a connection per request and with kept ones, in turn, so many times each on one server and one port,
-so that ports and closed connections of one run are in the next one's way, if anything is; then the
-suite `c10k`, which primes each run and starts the server anew. Exit code 1 if a target is missed.
+`bench/c10k.py [TIMES]`, 20 by default, which takes some ten minutes. It first runs `trueload http`
+as a user would, alternating between one connection per request and kept connections, `TIMES` runs
+of each. All of them use one server and one port, so that ports and closed connections of one run
+can get in the way of the next. Then it runs the suite `c10k`, which primes each run and restarts
+the server. Exit code 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from harness import Trueload, kill_group, start_server  # noqa: E402
 
 TIMES = 20
 CONNECTIONS, REQUESTS = 10_000, 20_000
-TRIAL_S = 180.0  # far beyond what one takes
+TRIAL_S = 180.0  # far longer than a trial takes
 SINGLE = {
     ("--close",): f"{CONNECTIONS:,} connections to one server, one per request: all, none failed",
     (): f"{CONNECTIONS:,} connections to one server, kept: all, none failed",
@@ -41,7 +42,7 @@ KINDS = {
 
 
 def run_single(trueload: Trueload, times: int) -> dict[tuple[str, ...], list[dict[str, Any]]]:
-    """The records of one command after another against one server."""
+    """Run the single commands one after another against one server; return their records."""
     server = start_server(trueload, "--cpus", str(SERVER_CPU))
     words = ["http", f"{server.url}/perf", "-c", str(CONNECTIONS), "--requests", str(REQUESTS)]
     words += ["--cpus", str(GENERATOR_CPU), "--timeout", "30s", "--no-save", "--json", "-"]
@@ -49,7 +50,7 @@ def run_single(trueload: Trueload, times: int) -> dict[tuple[str, ...], list[dic
     for _ in range(times):
         for flags, found in records.items():
             ended = trueload.run(*words, *flags, timeout_s=TRIAL_S)
-            # What could not even be run has no record, and is missing in the count.
+            # A run that failed to start has no record, so it is missing in the count.
             if ended.out:
                 found.append(ended.json())
     kill_group(server.process)
@@ -57,7 +58,7 @@ def run_single(trueload: Trueload, times: int) -> dict[tuple[str, ...], list[dic
 
 
 def run_suite(trueload: Trueload, times: int) -> list[dict[str, Any]]:
-    """The records of all trials."""
+    """Run the suite; return the records of all its trials."""
     whole = trueload.folder / "c10k.json"
     words = ("suite", "run", "c10k", "--subjects", "rust/trueload", "--repeat", str(times))
     timeout_s = TRIAL_S * times * len(KINDS)
@@ -69,13 +70,13 @@ def run_suite(trueload: Trueload, times: int) -> list[dict[str, Any]]:
 
 
 def kind_of(record: dict[str, Any]) -> tuple[bool, int]:
-    """Which of the suite's loads a record is of."""
+    """Tell which of the suite's loads a record belongs to, as a key of `KINDS`."""
     idle = record["idle"]
     return record["plan"]["generate"]["close"], 0 if idle is None else idle["connections"]
 
 
 def faults(record: dict[str, Any]) -> list[str]:
-    """What was amiss; nothing is as it should be."""
+    """List what went wrong in a record; empty when nothing did."""
     found = []
     missing = record["connections"]["requested"] - record["connections"]["established"]
     if record["connections"]["requested"] < CONNECTIONS or missing:
@@ -94,7 +95,7 @@ def faults(record: dict[str, Any]) -> list[str]:
 
 
 def judge(what: str, records: Sequence[dict[str, Any]], times: int) -> tuple[Mark, list[str]]:
-    """The mark of one load, and lines with what it came to. Pure."""
+    """Judge the records of one load; return the mark and lines that describe the result. Pure."""
     amiss = [fault for record in records for fault in faults(record)]
     good = sum(not faults(record) for record in records)
     limit = Limit(times, at_least=True, unit=f" of {times}")
@@ -104,7 +105,7 @@ def judge(what: str, records: Sequence[dict[str, Any]], times: int) -> tuple[Mar
 
 
 def figures_of(records: Sequence[dict[str, Any]]) -> str:
-    """Medians over the runs, for the reader; no target is set for them."""
+    """Medians over the runs, for information: they have no target."""
     per_s = statistics.median(record["throughput"]["ok_per_s"] or 0.0 for record in records)
     longest = statistics.median(record["latency_ns"]["max"] or 0 for record in records) / 1e6
     verdicts = Counter(record["verdict"] for record in records)
@@ -116,7 +117,7 @@ def figures_of(records: Sequence[dict[str, Any]]) -> str:
 
 
 def main() -> int:
-    """The runs, and what became of the targets."""
+    """Run everything, print the results, and exit with 1 if a target is missed."""
     times = parse_count(__doc__, "TIMES", TIMES)
     with tempfile.TemporaryDirectory() as folder:
         trueload = Trueload(Path(folder))

@@ -1,8 +1,8 @@
-"""What is measured: the cells of the comparison with peers, and the targets they are held to. Pure.
+"""The cells of the comparison with other generators, and the targets they must meet. Pure.
 
-A *group* is one load against one server, with the generators that are compared under it. In each
-round every group has its turn, and within a group every generator, in orders of chance: what drifts
-on a machine is in both sides of a pair.
+A *group* is one load against one server, with the generators that are compared under it. Each round
+runs every group, and within a group every generator, in random order, so that drift of the machine
+affects both sides of a pair.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DEPTH = 16
 
 OURS = "trueload"
 PEERS = ("wrk", "h2load", "ab", "oha", "hey")
-# The others cannot pipeline.
+# The other generators cannot pipeline.
 PIPELINERS = ("wrk", "h2load")
 
 REFERENCE, NGINX, EPOLL, TLS = "reference", "nginx", "c/epoll", "reference, TLS"
@@ -39,11 +39,11 @@ class Cell:
     """Peak memory is what this cell is for: it is sampled, and CPU time is not reported."""
 
     def by(self, tool: str) -> Cell:
-        """The same load from another generator."""
+        """Return the same load from another generator."""
         return Cell(self.server, self.connections, self.depth, tool, self.memory)
 
     def of(self, server: str) -> Cell:
-        """The same load against another server."""
+        """Return the same load against another server."""
         return Cell(server, self.connections, self.depth, self.tool, self.memory)
 
     def __str__(self) -> str:
@@ -52,14 +52,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Turn:
-    """A cell's turn in a round."""
+    """One measurement of a cell, in one round."""
 
     round: int
     cell: Cell
 
 
 def groups(connections: Sequence[int] = CONNECTIONS) -> list[list[Cell]]:
-    """All that is measured in rounds."""
+    """List every group that is measured in rounds."""
     everyone = (OURS, *PEERS)
     listed = []
     for count in connections:
@@ -81,7 +81,7 @@ def _group(server: str, connections: int, depth: int, tools: Sequence[str]) -> l
 
 
 def without(listed: Sequence[Sequence[Cell]], absent: Mapping[str, str]) -> list[list[Cell]]:
-    """Only cells whose server and generator are there; `absent` holds those that are not."""
+    """Drop the cells whose server or generator is in `absent`."""
     return [
         [cell for cell in group if cell.server not in absent and cell.tool not in absent]
         for group in listed
@@ -89,7 +89,7 @@ def without(listed: Sequence[Sequence[Cell]], absent: Mapping[str, str]) -> list
 
 
 def schedule(listed: Sequence[Sequence[Cell]], rounds: int, seed: int) -> list[Turn]:
-    """Every cell once in each round, in an order that the seed shuffles anew each time."""
+    """Put every cell once into each round, in an order shuffled anew from the seed."""
     chance = Random(seed)
     turns = []
     for number in range(rounds):
@@ -110,7 +110,7 @@ class Target:
     limit: Limit
 
 
-# CPU per request, ours to theirs: at depth 1, at depth 16, and against nginx at depth 1.
+# CPU per request, ours / theirs: at depth 1, at depth 16, and against nginx at depth 1.
 CPU_MOST: Mapping[str, tuple[float, float | None, float]] = {
     "wrk": (0.75, 0.52, 0.90),
     "h2load": (0.66, 0.45, 0.82),
@@ -126,7 +126,7 @@ TLS_MOST = 1.0
 
 
 def targets(connections: Sequence[int] = CONNECTIONS) -> list[Target]:
-    """What has been promised, each with its limit, in the order in which it is told."""
+    """List the promised ratios with their limits, in the order of the report."""
     listed = []
     for peer in PEERS:
         for count in connections:

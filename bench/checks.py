@@ -1,9 +1,9 @@
-"""How long checks and statistics of a large suite take: records read, judged and tabulated.
+"""The time that checks and statistics of a large suite take: records read, judged and tabulated.
 
-`bench/checks.py [RECORDS]`, 10,000 by default; the target is 10 s. The records are one real-looking
-trial, stored so many times; what is timed is what a reader of the store does with each of them:
-every check, the figures of its row, and at the end an interval for each six and the ranks.
-Exit code 1 if it takes longer.
+`bench/checks.py [RECORDS]`, 10,000 by default; the target is 10 s. The records are copies of one
+realistic trial. Timed is what a reader of the store does with each of them: every check and the
+figures of its row; then an interval for every six rows, and the ranks. Exit code 1 if it takes
+longer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROWS = 100
 
 
 def sample() -> Record:
-    """A record with a histogram of some 600 buckets."""
+    """A record whose histogram has about 600 buckets."""
     chance = random.Random(1)
     values = {int(chance.lognormvariate(13, 0.5)): 1 + chance.randrange(50) for _ in range(1_000)}
     latency = histogram(*values.items())
@@ -44,7 +44,7 @@ def sample() -> Record:
 
 
 def main() -> int:
-    """One measurement of each part, in CPU seconds."""
+    """Measure each part once, in CPU seconds."""
     count = parse_count(__doc__, "RECORDS", RECORDS)
     record = sample()
     text = record.model_dump_json(by_alias=True)

@@ -1,8 +1,8 @@
-"""A server of broadcasts that lets messages pile up: when so many have come, every client is sent
-all of them in one piece, and each sender its receipts behind that.
+"""A broadcast server that lets messages pile up before it delivers them.
 
-`coalescing.py MESSAGES` prints its port, and serves until its standard input ends. JSON, one
-process; what it costs is nobody's concern.
+When `MESSAGES` messages have arrived, it sends all of them to every client in one piece, and then
+each sender its receipts. `coalescing.py MESSAGES` prints its port and serves until its standard
+input ends. It speaks JSON and is one process; its own cost is not measured.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ READ_BYTES = 1 << 16
 
 @dataclass
 class Client:
-    """One connection."""
+    """One connection and the bytes it has sent so far."""
 
     socket: socket.socket
     upgraded: bool = False
@@ -30,7 +30,7 @@ class Client:
 
 
 def frame(message: dict[str, Any]) -> bytes:
-    """A text frame as servers send it."""
+    """Encode an unmasked text frame, as servers send it."""
     payload = json.dumps(message, separators=(",", ":")).encode()
     if len(payload) < 126:
         return bytes([0x81, len(payload)]) + payload
@@ -38,7 +38,7 @@ def frame(message: dict[str, Any]) -> bytes:
 
 
 def take_frame(heard: bytearray) -> bytes | None:
-    """The payload of the first frame, unmasked; None until it is whole."""
+    """Take the first frame out of the buffer; return its payload, or None if it is incomplete."""
     if len(heard) < 6:
         return None
     length, at = heard[1] & 0x7F, 2
@@ -54,7 +54,7 @@ def take_frame(heard: bytearray) -> bytes | None:
 
 
 class Server:
-    """Holds messages back until there are enough."""
+    """The server: holds messages back until there are enough."""
 
     def __init__(self, enough: int) -> None:
         self._enough = enough
@@ -86,7 +86,7 @@ class Server:
     def _read(self, client: Client) -> None:
         try:
             came = client.socket.recv(READ_BYTES)
-        except OSError:  # it may have been dropped meanwhile
+        except OSError:  # _send may have dropped and closed it
             came = b""
         if not came:
             self._drop(client)
@@ -104,7 +104,7 @@ class Server:
             client.socket.close()
 
     def _send(self, client: Client, piece: bytes) -> None:
-        # A client of the run before may be there still: io_uring lets go of its sockets late.
+        # A client of the run before may still be connected: io_uring closes its sockets late.
         try:
             client.socket.sendall(piece)
         except OSError:

@@ -1,7 +1,7 @@
-"""Our generator by its command line, where flags say what a plan cannot know yet: HTTPS, drivers.
+"""Our generator run by its command line, where flags say more than a bare plan can: HTTPS, drivers.
 
-The front sleeps while the engine works; what the engine cost in its whole life is told by
-`costed.py`, which stands in for it.
+The front sleeps while the engine works. The engine's CPU time over its whole life is reported by
+`costed.py`, which is started in its place.
 """
 
 from __future__ import annotations
@@ -24,23 +24,22 @@ from setting import GENERATOR_CPU, SERVER_CPU
 
 COSTED = Path(__file__).resolve().parent / "costed.py"
 PATIENCE_S = 60.0
-# Measured, whatever the verdict.
+# The run was measured, whatever its verdict.
 GOOD_CODES = (0, 4)
 
 
 @dataclass(frozen=True)
 class Commanded:
-    """The record of a run, and what the engine cost in its whole life: None when it was killed
-    because it did not end by itself."""
+    """The record of a run and the engine's CPU time; None if the engine had to be killed."""
 
     record: dict[str, Any]
     cpu_s: float | None
 
 
 def run_http(binary: Path, url: str, flags: Sequence[str], timeout_s: float) -> Commanded:
-    """`trueload http URL` with the engine on the generator's CPU, without a warm-up.
+    """Run `trueload http URL` with the engine on the generator's CPU, without warm-up.
 
-    `BenchError`, with what it says, when nothing was measured.
+    Raises `BenchError` with the command's explanation when nothing was measured.
     """
     command = [sys.executable, "-m", "trueload", "http", url, "--cpus", str(GENERATOR_CPU)]
     command += ["--warmup", "0s", "--no-save", "--json", "-", *flags]
@@ -66,7 +65,7 @@ def run_http(binary: Path, url: str, flags: Sequence[str], timeout_s: float) -> 
 
 
 def _why(ran: subprocess.CompletedProcess[str]) -> str:
-    """Why nothing was measured: the record's own words, else the first line of stderr."""
+    """Return why nothing was measured: the failed checks of the record, else a line of stderr."""
     with contextlib.suppress(ValueError, KeyError):
         checks = json.loads(ran.stdout)["checks"]
         return "; ".join(check["why"] for check in checks if check["status"] == "fail")
@@ -74,8 +73,10 @@ def _why(ran: subprocess.CompletedProcess[str]) -> str:
 
 
 def ours_by_command(binary: Path, *flags: str, at_once: str = "--pipeline") -> Generator:
-    """As a generator like the others; `at_once` says how many requests a connection has in
-    flight."""
+    """Return a `Generator` like the others.
+
+    `at_once` is the flag for the number of requests in flight per connection.
+    """
 
     def measure(work: Work, cpu: int, memory: bool) -> Took:
         load = ["-c", str(work.connections), "-d", f"{work.duration_s:g}s"]

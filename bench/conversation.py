@@ -1,4 +1,4 @@
-"""One run of our engine under any load, on one CPU: what it measured, opened up."""
+"""One run of our engine under any load, on one CPU, with its measurement decoded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATIENCE_S = 30.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it."""
+    """The measurement of one run, and the CPU time of the process."""
 
     measurement: dict[str, Any]
     cpu_s: float
@@ -38,23 +38,23 @@ class Outcome:
 
     @property
     def window_cpu_us_per_request(self) -> float:
-        """CPU time of the engine's threads over the window; set-up is not in it."""
+        """CPU µs per request of the engine's threads over the window, without set-up."""
         return float(self.measurement["generator"]["cpu_ns"]) / self.ok / 1e3
 
     def histogram(self, name: str) -> HdrHistogram:
-        """One of the measurement's histograms, in ns."""
+        """Decode one of the measurement's histograms, in ns."""
         return HdrHistogram.decode(self.measurement["histograms"][name])
 
 
 def opened(
     rate_per_s: float, duration_s: float, arrivals: Arrivals = "constant", seed: int = 1
 ) -> Open:
-    """Requests at scheduled times."""
+    """Return an open-loop load: requests at scheduled times."""
     return open_load(rate_per_s, Duration(ns=int(duration_s * NS_PER_S)), arrivals, seed)
 
 
 def converse(binary: Path, cpu: int, work: Work, load: LoadPlan) -> Outcome:
-    """Runs the load; `BenchError` when the engine cannot, or any request failed."""
+    """Run the load. Raises `BenchError` when the engine cannot, or when any request failed."""
     ended = run(
         [str(binary)],
         cpu=cpu,

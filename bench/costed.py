@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Stands in for the engine under the command line, and writes down what the engine cost.
+"""Runs the engine for the command line and writes down the engine's CPU time.
 
-`TRUELOAD_ENGINE` names this file, `BENCH_ENGINE` the engine, `BENCH_COST` the file for the CPU
-seconds of its whole life. The engine inherits everything else; nothing is done while it runs.
+`TRUELOAD_ENGINE` names this file, `BENCH_ENGINE` the real engine, and `BENCH_COST` the file that
+receives the CPU seconds of its whole life. The engine inherits everything else, and this process
+only waits while it runs.
 """
 
 import os

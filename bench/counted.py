@@ -1,4 +1,4 @@
-"""The command line of a benchmark that is told nothing but how often."""
+"""The command line of a benchmark whose only argument is how many times to run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 
 def add_count(parser: argparse.ArgumentParser, name: str, default: int) -> None:
-    """The one argument, of at least 1: what is counted, as ``count``."""
+    """Add the positional argument ``count``, an integer of at least 1."""
     help_text = f"how many ({default})"
     parser.add_argument(
         "count", metavar=name, nargs="?", type=_count, default=default, help=help_text
@@ -14,8 +14,10 @@ def add_count(parser: argparse.ArgumentParser, name: str, default: int) -> None:
 
 
 def parse_count(documentation: str | None, name: str, default: int) -> int:
-    """The argument of a command line that has no other; ends the process for ``--help``, and with
-    2 for what cannot be read."""
+    """Parse a command line whose only argument is the count.
+
+    Ends the process after ``--help``, or with code 2 if the arguments cannot be parsed.
+    """
     parser = argparse.ArgumentParser(description=(documentation or "").partition("\n\n")[0])
     add_count(parser, name, default)
     count: int = parser.parse_args().count

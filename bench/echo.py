@@ -1,8 +1,8 @@
-"""What an echo over TCP costs our generator, beside a request of HTTP: CPU per message of 64 bytes.
+"""CPU that our generator needs per echo of 64 bytes over TCP, compared with a request of HTTP.
 
-The reference servers of both run on CPU 0, one thread each, and idle in turn; the generator takes
-turns between them on CPU 1, a closed loop with one message, or request, in flight per connection.
-Ratios are of runs one after the other.
+The reference servers of both run on CPU 0, one thread each, and only one is loaded at a time. The
+generator alternates between them on CPU 1, a closed loop with one message or request in flight per
+connection. Each ratio is of two consecutive runs.
 
 Target: at most 1.0 times a request of HTTP.
 """
@@ -41,14 +41,14 @@ TABLE_HEAD = (
 
 @dataclass(frozen=True)
 class Pair:
-    """Two runs one after the other."""
+    """Two consecutive runs, one of each protocol."""
 
     echo: Outcome
     http: Outcome
 
     @property
     def ratio(self) -> float:
-        """CPU per exchange, of echo to HTTP."""
+        """CPU per exchange, echo / HTTP."""
         return self.echo.window_cpu_us_per_request / self.http.window_cpu_us_per_request
 
 
@@ -60,7 +60,7 @@ def pairs(
     seconds: float,
     placement: Placement | Unknown,
 ) -> list[Pair]:
-    """So many pairs, in alternating order; ``ports`` of the echo and of the HTTP server."""
+    """Measure `count` pairs in alternating order; ``ports`` are (echo server's, HTTP server's)."""
     exchange = TcpEcho(messages=make_messages(SIZE_BYTES, None))
     works = (
         Work(ports[0], connections, 1, seconds, exchange=exchange),
@@ -78,7 +78,7 @@ def pairs(
 
 
 def judge(connections: int, done: list[Pair]) -> Mark:
-    """The mark of so many connections."""
+    """Judge the pairs measured with this many connections."""
     what = f"CPU per echo of {SIZE_BYTES} bytes / per request of HTTP, {connections} connections"
     ratios = spread([pair.ratio for pair in done])
     assert ratios is not None
@@ -86,7 +86,7 @@ def judge(connections: int, done: list[Pair]) -> Mark:
 
 
 def row(connections: int, done: list[Pair]) -> str:
-    """A line of the table."""
+    """One row of the table."""
     sides = ([pair.echo for pair in done], [pair.http for pair in done])
     rates = [f"{median(one.per_s for one in side):,.0f}" for side in sides]
     costs = [f"{median(one.window_cpu_us_per_request for one in side):.2f}" for side in sides]
@@ -96,7 +96,7 @@ def row(connections: int, done: list[Pair]) -> str:
 
 
 def main() -> int:
-    """Measures, prints Markdown, and marks."""
+    """Measure, print Markdown, and judge the targets."""
     parser = argparse.ArgumentParser(description="CPU per message, TCP echo against HTTP.")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"pairs ({PAIRS})")
     parser.add_argument("--seconds", type=float, default=1.0, help="a run (1)")

@@ -1,6 +1,6 @@
-"""Our engine without its front: plans and phases as JSON lines, a lease twice a second.
+"""Our engine without its front: plans and phases as JSON lines, and a lease twice a second.
 
-Python is not in the way of what is measured: it sleeps on another CPU while the engine works.
+Python does not disturb the measurement: it sleeps on another CPU while the engine works.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Work:
 
 
 def spec_of(work: Work) -> TrialSpec:
-    """What the front would make of it, in one thread."""
+    """The trial that the front would run for this work, with one thread."""
     http = work.exchange is None
     return TrialSpec(
         url=work.url,
@@ -85,19 +85,21 @@ def spec_of(work: Work) -> TrialSpec:
 
 
 def plan_of(work: Work) -> Generate:
-    """A plan that is not pinned by itself: it is started on its CPU. What the front would write, so
-    that what the protocol gains has its default here, too."""
+    """The plan that the front would write, but without pinning: the engine is started on its CPU.
+
+    Using the front's own code keeps new protocol fields at their defaults here, too.
+    """
     return make_plan(spec_of(work), ())
 
 
 def phase_of(duration_s: float, load: LoadPlan = CLOSED) -> Phase:
-    """One phase by duration; there is no warm-up, as the others have none."""
+    """Return one phase of this duration, without warm-up, as the other generators have none."""
     stop = Duration(ns=int(duration_s * NS_PER_S))
     return Phase(id="window", load=load, connections=None, stop=stop, at_ns=None)
 
 
 class Voice:
-    """Writes lines to an engine, and a lease twice a second until it is stopped."""
+    """Writes lines to an engine, and renews the lease twice a second until it is stopped."""
 
     def __init__(self, stdin: IO[str]) -> None:
         self._stdin = stdin
@@ -107,7 +109,7 @@ class Voice:
         self._thread.start()
 
     def say(self, message: ToEngine) -> None:
-        """One line; an engine that has gone does not hear it."""
+        """Write one line; if the engine has exited, stop renewing instead."""
         try:
             with self._lock:
                 self._stdin.write(to_line(message).decode())
@@ -125,7 +127,10 @@ class Voice:
 
 
 def hear(stdout: IO[str], kind: str) -> dict[str, Any]:
-    """The next line of this type."""
+    """Return the next line of this type.
+
+    Raises `BenchError` on an `error` line or at the end of output.
+    """
     for raw in stdout:
         line: dict[str, Any] = json.loads(raw)
         if line["type"] == kind:
@@ -136,7 +141,7 @@ def hear(stdout: IO[str], kind: str) -> dict[str, Any]:
 
 
 def measure(work: Work, stdin: IO[str], stdout: IO[str], load: LoadPlan = CLOSED) -> str:
-    """The conversation of one run; returns the measurement as JSON."""
+    """Run the engine's conversation for one run; return the measurement as JSON."""
     voice = Voice(stdin)
     try:
         voice.say(plan_of(work))
@@ -158,7 +163,7 @@ def measure(work: Work, stdin: IO[str], stdout: IO[str], load: LoadPlan = CLOSED
 def serving(
     binary: Path, cpu: int, driver: DriverName = "auto", service: ServicePlan = SERVE_HTTP
 ) -> Iterator[tuple[int, int, str]]:
-    """The reference server on one CPU, one thread; gives its port, its pid, and its driver."""
+    """Run the reference server on one CPU with one thread; yields its port, pid and driver."""
     process = subprocess.Popen(
         [str(binary)],
         stdin=subprocess.PIPE,
@@ -172,7 +177,7 @@ def serving(
     try:
         voice.say(Serve(listen="127.0.0.1:0", threads=1, cpus=(), driver=driver, service=service))
         ready = hear(process.stdout, "ready")
-        # What it goes on to say is read, so that it never blocks on a full pipe.
+        # Keep reading its output, so that it never blocks on a full pipe.
         threading.Thread(target=_read_out, args=(process.stdout,), daemon=True).start()
         yield int(ready["listen"].rpartition(":")[2]), process.pid, ready["driver"]
     finally:

@@ -1,10 +1,10 @@
-"""How far our generator is from the floor: its CPU per request beside a loop that only counts.
+"""The distance of our generator from the floor: its CPU per request beside a loop that only counts.
 
-`bare_loop.c` does the least that a generator on sockets can do, over the same ring as ours: what it
-costs is the kernel's. Ours parses, checks, times and accounts for each answer as well. Both take
-turns on CPU 1 while the reference server has CPU 0; ratios are of runs one after the other. Writes
-its section of docs/performance.md; needs gcc and Debian's liburing-dev. Exit code 2 when this
-machine cannot run it.
+`bare_loop.c` does the least that a generator on sockets can do, over an io_uring like ours, so its
+cost is the kernel's. Ours also parses, checks, times and accounts for each answer. Both take turns
+on CPU 1 while the reference server has CPU 0. Each ratio is of two consecutive runs. Writes its
+section of docs/performance.md. Needs gcc and Debian's liburing-dev. Exit code 2 when this machine
+cannot run it.
 """
 
 from __future__ import annotations
@@ -42,24 +42,27 @@ TABLE_HEAD = (
 
 @dataclass(frozen=True)
 class Pair:
-    """Two runs one after the other, CPU µs per request of each."""
+    """Two consecutive runs; CPU µs per request of each."""
 
     ours: float
     bare: float
 
     @property
     def ratio(self) -> float:
-        """Of ours to the bare loop."""
+        """CPU per request, ours / bare loop."""
         return self.ours / self.bare
 
 
 def run_ours(binary: Path, work: Work) -> float:
-    """CPU µs per request of our window."""
+    """Run our engine; return CPU µs per request over the window."""
     return converse(binary, GENERATOR_CPU, work, CLOSED).window_cpu_us_per_request
 
 
 def run_bare(program: Path, work: Work) -> float:
-    """CPU µs per answer of the loop; `BenchError` when it fails or hears nothing."""
+    """Run the bare loop; return CPU µs per answer.
+
+    Raises `BenchError` if the loop fails or gets no answer.
+    """
     numbers = (work.port, work.connections, work.depth, round(work.duration_s * 1e3))
     command = [str(program), *map(str, numbers)]
     told = json.loads(run(command, cpu=GENERATOR_CPU, timeout_s=work.duration_s + PATIENCE_S).out)
@@ -72,7 +75,7 @@ def run_bare(program: Path, work: Work) -> float:
 def pairs(
     binary: Path, program: Path, work: Work, count: int, placement: Placement | Unknown
 ) -> list[Pair]:
-    """So many pairs, in alternating order."""
+    """Measure `count` pairs in alternating order."""
     ours, bare = partial(run_ours, binary, work), partial(run_bare, program, work)
     done = []
     for number in range(count):
@@ -83,7 +86,7 @@ def pairs(
 
 
 def row(size: tuple[int, int], done: Sequence[Pair]) -> str:
-    """A line of the table."""
+    """One row of the table."""
     costs = [median(one.ours for one in done), median(one.bare for one in done)]
     ratios = spread([pair.ratio for pair in done])
     assert ratios is not None
@@ -92,7 +95,7 @@ def row(size: tuple[int, int], done: Sequence[Pair]) -> str:
 
 
 def main() -> int:
-    """Measures, prints Markdown, and writes it into its section."""
+    """Measure, print Markdown, and write it into its section of the page."""
     parser = argparse.ArgumentParser(description="Our CPU per request beside a bare loop's.")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"pairs ({PAIRS})")
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"a run ({SECONDS:g})")

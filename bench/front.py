@@ -1,6 +1,6 @@
 """What the front costs beside the engine: Python's start, the ticks, the record.
 
-It is apart from the comparison, because it does not grow with the number of requests and does not
+It is kept out of the comparison, because it does not grow with the number of requests and does not
 run on the generator's CPU.
 """
 
@@ -22,14 +22,14 @@ TIMES = 3
 
 @dataclass(frozen=True)
 class Front:
-    """CPU seconds of the front in one run, the engine's taken out; the median."""
+    """Median CPU seconds of the front in one run, without the engine's."""
 
     cpu_s: float
     run_s: float
 
 
 def measure(work: Work, binary: Path) -> Front:
-    """Runs the command line a few times on the given work."""
+    """Run the command line `TIMES` times on the given work."""
     return Front(median(_once(work, binary) for _ in range(TIMES)), work.duration_s)
 
 
@@ -51,5 +51,5 @@ def _once(work: Work, binary: Path) -> float:
     if process.returncode not in (0, 4):
         raise BenchError(f"`{' '.join(command)}` ended with {process.returncode}")
     engine_cpu_s: float = json.loads(out)["generator"]["cpu_s"]
-    # wait4 counts the engine, which the front has reaped, too.
+    # wait4 also counts the engine, because the front has reaped it.
     return used.ru_utime + used.ru_stime - engine_cpu_s

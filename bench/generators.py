@@ -1,4 +1,4 @@
-"""The generators side by side, each on CPU 1 with one thread: how each is started and read."""
+"""The compared generators, each on CPU 1 with one thread: how to start each and read its output."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from process import BenchError, Ended, run
 from trueload.units import NS_PER_S
 
 PIPELINE_LUA = Path(__file__).resolve().parent / "pipeline.lua"
-# A run may take this much longer than asked for: connecting, and draining.
+# A run may take this much longer than asked for: it also connects and drains.
 PATIENCE_S = 30.0
-# More than ab does in the time; it reserves memory for each, so not endlessly more.
+# More than ab can make in the time. It reserves memory for each request, so the number is bounded.
 AB_REQUESTS_MAX = 5_000_000
 
 
@@ -71,13 +71,13 @@ def ours(binary: Path) -> Generator:
 
 
 def our_requests(said: str) -> int:
-    """Requests answered, of a measurement as JSON."""
+    """Read the number of answered requests from the engine's measurement (JSON)."""
     answered: int = json.loads(said)["counts"]["ok"]
     return answered
 
 
 def wrk_command(work: Work) -> list[str]:
-    """wrk; pipelining by a script that sends several requests at once."""
+    """The command of wrk; pipelining takes a script that sends several requests at once."""
     command = ["wrk", "-t1", f"-c{work.connections}", f"-d{whole_s(work)}s", work.url]
     if work.depth > 1:
         command[1:1] = ["-s", str(PIPELINE_LUA)]
@@ -86,7 +86,7 @@ def wrk_command(work: Work) -> list[str]:
 
 
 def wrk_requests(said: str) -> int:
-    """Requests answered, of what wrk prints."""
+    """Read the number of answered requests from wrk's output."""
     found = re.search(r"(\d+) requests in", said)
     if found is None:
         raise BenchError(f"wrk says:\n{said}")
@@ -94,12 +94,12 @@ def wrk_requests(said: str) -> int:
 
 
 def wrk(work: Work, cpu: int, memory: bool) -> Took:
-    """wrk, on one thread."""
+    """Run wrk on one thread."""
     return read_wrk(_run(wrk_command(work), work, cpu, memory))
 
 
 def read_wrk(ended: Ended) -> Took:
-    """What wrk says."""
+    """Parse wrk's output. Raises `BenchError` if it reports errors."""
     if "Socket errors" in ended.out or "Non-2xx" in ended.out:
         raise BenchError(f"wrk met errors:\n{ended.out}")
     found = _search(r"(\d+) requests in ([\d.]+)(ms|s|m),", ended)
@@ -108,14 +108,14 @@ def read_wrk(ended: Ended) -> Took:
 
 
 def ab(work: Work, cpu: int, memory: bool) -> Took:
-    """ApacheBench: HTTP/1.0 with keep-alive, no pipelining."""
+    """Run ApacheBench: HTTP/1.0 with keep-alive, no pipelining."""
     limit = ["-t", str(whole_s(work)), "-n", str(AB_REQUESTS_MAX)]
     command = ["ab", "-q", "-k", "-c", str(work.connections), *limit, work.url]
     return read_ab(_run(command, work, cpu, memory))
 
 
 def read_ab(ended: Ended) -> Took:
-    """What ab says."""
+    """Parse ab's output. Raises `BenchError` if it reports errors."""
     if int(_search(r"Failed requests:\s+(\d+)", ended)[1]) or "Non-2xx" in ended.out:
         raise BenchError(f"ab met errors:\n{ended.out}")
     requests = int(_search(r"Complete requests:\s+(\d+)", ended)[1])
@@ -123,12 +123,12 @@ def read_ab(ended: Ended) -> Took:
 
 
 def h2load(work: Work, cpu: int, memory: bool) -> Took:
-    """h2load over HTTP/1.1; `-m` is its pipelining depth there."""
+    """Run h2load over HTTP/1.1, where `-m` is the pipelining depth."""
     return _h2load(work, cpu, memory, "--h1")
 
 
 def h2load_http2(work: Work, cpu: int, memory: bool) -> Took:
-    """h2load over HTTP/2; `-m` is its number of streams on a connection there."""
+    """Run h2load over HTTP/2, where `-m` is the number of streams per connection."""
     return _h2load(work, cpu, memory)
 
 
@@ -151,7 +151,7 @@ def bare_http2(program: Path) -> Generator:
 
 
 def read_h2load(ended: Ended, wall_s: float) -> Took:
-    """What h2load says."""
+    """Parse h2load's output. Raises `BenchError` if it reports errors."""
     found = _search(r"requests: .* (\d+) done, (\d+) succeeded, (\d+) failed", ended)
     if int(found[1]) != int(found[2]) or "0 3xx, 0 4xx, 0 5xx" not in ended.out:
         raise BenchError(f"h2load met errors:\n{ended.out}")
@@ -159,7 +159,7 @@ def read_h2load(ended: Ended, wall_s: float) -> Took:
 
 
 def oha(binary: Path) -> Generator:
-    """oha, on one thread; by itself it takes one per core, pinned or not."""
+    """oha on one thread; by default it takes one per core, even when it is pinned."""
     command = ["env", "TOKIO_WORKER_THREADS=1", str(binary), "--no-tui", "--output-format", "json"]
 
     def measure(work: Work, cpu: int, memory: bool) -> Took:
@@ -170,11 +170,11 @@ def oha(binary: Path) -> Generator:
 
 
 def read_oha(ended: Ended) -> Took:
-    """What oha says, as JSON."""
+    """Parse oha's JSON. Raises `BenchError` if it reports errors."""
     said = json.loads(ended.out)
     codes: dict[str, int] = said["statusCodeDistribution"]
     errors: dict[str, int] = said["errorDistribution"]
-    # What is open at the end is no failure: it is given up as told.
+    # Requests still open at the end are no failures: oha gives them up at its deadline, as told.
     failed = {what for what in errors if "deadline" not in what}
     if failed or set(codes) - {"200"}:
         raise BenchError(f"oha met errors: {codes} {errors}")
@@ -182,13 +182,13 @@ def read_oha(ended: Ended) -> Took:
 
 
 def hey(work: Work, cpu: int, memory: bool) -> Took:
-    """hey, on one CPU."""
+    """Run hey on one CPU."""
     load = ["-z", f"{whole_s(work)}s", "-c", str(work.connections), "-cpus", "1"]
     return read_hey(_run(["hey", *load, work.url], work, cpu, memory))
 
 
 def read_hey(ended: Ended) -> Took:
-    """What hey says."""
+    """Parse hey's output. Raises `BenchError` if it reports errors."""
     codes = dict(re.findall(r"^\s+\[(\d{3})\]\s+(\d+) responses", ended.out, re.MULTILINE))
     if "Error distribution" in ended.out or set(codes) != {"200"}:
         raise BenchError(f"hey met errors:\n{ended.out[-500:]}")
@@ -197,7 +197,7 @@ def read_hey(ended: Ended) -> Took:
 
 
 def whole_s(work: Work) -> int:
-    """The others take whole seconds only."""
+    """The duration rounded to whole seconds, as the other generators take no fractions."""
     return max(1, round(work.duration_s))
 
 

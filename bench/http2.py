@@ -1,11 +1,11 @@
 """Our speed over HTTP/2 against h2load, side by side in one interleaved run.
 
-One thread each, on CPUs of their own, as in `peers.py`: at 1, 10 and 100 streams on a connection
-against the reference server and nginx in plain text, over TLS, with bodies of 64 KiB, and the
-memory of many streams; and the reference server's CPU beside nginx's, both under h2load. Ours has
-the windows that it has by itself (`browser`), h2load its own of 1 GiB. `bare_http2.c`, a loop over
-the same ring that only counts the ends of streams, shows what of it is the kernel's. Exit codes as
-of `peers.py`.
+Each has one thread on a CPU of its own, as in `peers.py`. Measured are 1, 10 and 100 streams per
+connection against the reference server and nginx in plain text; TLS; bodies of 64 KiB; the memory
+of many streams; and the reference server's CPU beside nginx's, both under h2load. Ours uses its
+default flow-control windows (`browser`), h2load its own of 1 GiB. `bare_http2.c`, a loop over
+io_uring that only counts the ends of streams, shows how much of the cost is the kernel's. Exit
+codes are those of `peers.py`.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ BODIES = "reference, 64 KiB"
 BODY_PATH = "/bytes/65536"
 CONNECTIONS = (8, 64)
 STREAMS = (1, 10, 100)
-# CPU per request, ours to h2load's, by streams on a connection.
+# CPU per request, ours / h2load's, by streams per connection.
 CPU_MOST = {1: 0.65, 10: 0.45, 100: 0.45}
 TLS_STREAMS, TLS_MOST = 10, 0.60
-# 1.3 times its bytes per CPU second.
+# The target is 1.3 times h2load's bytes per CPU second.
 BODY_STREAMS, BODY_MOST = 10, 1 / 1.3
 MANY, MANY_STREAMS, MEMORY_MOST = 1_000, 10, 0.15
 SERVER_STREAMS, SERVER_MOST = 100, 0.35
 
 
 def groups() -> list[list[Cell]]:
-    """All that is measured in rounds."""
+    """List every group that is measured in rounds."""
     loads = [
         (server, connections, streams)
         for server in (REFERENCE, NGINX)
@@ -67,7 +67,7 @@ def groups() -> list[list[Cell]]:
 
 
 def targets() -> list[Target]:
-    """What has been promised, each with its limit."""
+    """List the promised ratios, each with its limit."""
     listed = []
     for connections in CONNECTIONS:
         for streams in STREAMS:
@@ -98,7 +98,7 @@ def _load(cell: Cell) -> str:
 
 @contextmanager
 def _cast(binary: Path, driver: DriverName) -> Iterator[Cast]:
-    """Every server and both generators, until the end."""
+    """Start the servers and find the generators that can be had; the servers end with the block."""
     absent = absent_programs()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -128,7 +128,7 @@ def _cast(binary: Path, driver: DriverName) -> Iterator[Cast]:
 
 
 def main() -> int:
-    """Measures, prints, and says by its exit code whether a target is missed."""
+    """Measure, print, and return an exit code that says whether a target is missed."""
     options = parse_options("Our speed over HTTP/2 against h2load.")
     try:
         binary = prepare_setting()

@@ -1,7 +1,7 @@
-"""Three hosts on this machine, reached by ssh, with a reference server in front of them.
+"""Hosts on this machine, reached by ssh, with a reference server that they send load to.
 
-The network is that of the tests (`tests/hosts`): namespaces joined by a bridge, each with an sshd
-of its own. Needs root, iproute2 and openssh-server.
+The network is that of the tests (`tests/hosts`): namespaces joined by a bridge, each with its own
+sshd. Needs root, iproute2 and openssh-server.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Lab:
     address: str
 
     def log_out(self) -> None:
-        """End the connections to all hosts; who comes next logs in."""
+        """End the connections to all hosts; the next use logs in again."""
         for host in self.places:
             assert isinstance(host.place, SshPlace)
             host.place.close()
@@ -45,7 +45,7 @@ class Lab:
 
 @contextmanager
 def open_lab(count: int) -> Iterator[Lab]:
-    """So many hosts; removed again whatever happens. Raises ``SettingError``."""
+    """Create `count` hosts, and remove them when the block ends. Raises ``SettingError``."""
     if why := missing() or missing_ssh():
         raise SettingError(why, "run it as root, with iproute2 and openssh-server installed")
     with ExitStack() as stack:

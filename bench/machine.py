@@ -1,4 +1,7 @@
-"""The machine and the versions behind a set of numbers, so that nobody compares across machines."""
+"""The machine and the program versions behind a set of numbers.
+
+Reports show them so that nobody compares numbers of different machines.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-# How each program says its version; several do so with an exit code of their own. hey has no
-# word for it: its Debian package says it.
+# The command that prints each program's version; some exit with a code other than 0. hey has no
+# version flag: its version is the Debian package's.
 VERSION_COMMANDS = {
     "wrk": ("wrk", "-v"),
     "h2load": ("h2load", "--version"),
@@ -29,13 +32,13 @@ DEBIAN_PACKAGES = {
     "nginx": "nginx-light",
     "c/epoll": "gcc",
 }
-# What must be on the PATH for it, where that is called otherwise.
+# The program to look for on the PATH, where its name differs.
 PROGRAMS = {"c/epoll": "cc"}
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What the numbers were measured on."""
+    """The machine that the numbers were measured on."""
 
     cpu_model: str
     cpu_count: int
@@ -53,9 +56,9 @@ class Machine:
 
 
 def describe(more: Mapping[str, tuple[str, ...]] | None = None) -> Machine:
-    """This machine; `more` are further programs, with the commands that say their versions."""
+    """Describe this machine; `more` adds programs, each with the command that says its version."""
     commands = {**VERSION_COMMANDS, **(more or {})}
-    # What tells a version may be there without the program itself: dpkg-query for hey.
+    # The command may exist without the program itself: dpkg-query does for hey.
     absent = absent_programs()
     return Machine(
         cpu_model=_cpu_model(),
@@ -72,7 +75,7 @@ def describe(more: Mapping[str, tuple[str, ...]] | None = None) -> Machine:
 
 
 def absent_programs() -> dict[str, str]:
-    """What is not installed, each with the reason to tell."""
+    """The programs that are not installed, each with the reason to print."""
     return {
         name: f"not installed (Debian: {package})"
         for name, package in DEBIAN_PACKAGES.items()
@@ -84,7 +87,7 @@ def _found(program: str) -> bool:
     return shutil.which(program, path=_PATH) is not None
 
 
-# Where Debian has nginx, whether root asks or not.
+# Debian has nginx in /usr/sbin, which only root's PATH includes.
 _PATH = os.environ.get("PATH", "") + ":/usr/sbin"
 
 

@@ -1,7 +1,8 @@
 """100,000 connections from one process, where a process may have 20,000 open files.
 
-Both ends use io_uring, which needs no file for a connection. The ports of one address are too few,
-so that the generator connects from several. Once, by the command line, as a user would.
+Both ends use io_uring, which needs no file descriptor per connection. The ports of one address do
+not suffice, so the generator connects from several. It runs once, by the command line, as a user
+would.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from trueload.machine.accounting import descendants
 CONNECTIONS = 100_000
 PEAK_MOST = Limit(50, unit=" MB")
 MB = 1_000_000
-# Linux has 28,232 ports for each, as it is usually set; when half of them, the even or the odd, are
-# taken, each further connection looks through all of those first, which takes it milliseconds.
+# By default Linux has 28,232 ports for each address. When half of them (the even or the odd ones)
+# are taken, each further connect searches all of those first, which takes it milliseconds.
 ADDRESSES = tuple(f"127.0.0.{number}" for number in range(2, 12))
 DURATION_S = 5
 TIMEOUT_S = 150.0
@@ -29,7 +30,7 @@ DRIVER = ("--driver", "io_uring")
 
 @dataclass(frozen=True)
 class Many:
-    """What came of it. `least_ok`: answers of the connection that had the fewest."""
+    """The result of the run. `least_ok`: answers of the connection that had the fewest."""
 
     established: int
     least_ok: int
@@ -42,7 +43,7 @@ class Many:
 
 
 def measure(binary: Path) -> Many:
-    """Runs it. `BenchError` says why nothing could be measured."""
+    """Run it. Raises `BenchError` with the reason when nothing could be measured."""
     flags = ["-c", str(CONNECTIONS), "-d", f"{DURATION_S}s", "--timeout", "20s", *DRIVER]
     flags += [word for address in ADDRESSES for word in ("--local-address", address)]
     with by_command("reference", binary, SERVER_CPU, *DRIVER) as server:
@@ -61,7 +62,7 @@ def measure(binary: Path) -> Many:
 
 
 def _engines(pid: int, binary: Path) -> list[int]:
-    """The engine below a front; the front, if there is none."""
+    """The pids of the engines below a front, or the front's own if there are none."""
     name = binary.name[:15]
     comms = {each: _comm(each) for each in descendants(pid)}
     return [each for each, comm in comms.items() if comm == name] or [pid]
@@ -80,24 +81,24 @@ ALL = Limit(CONNECTIONS, at_least=True)
 
 
 def marks(binary: Path) -> tuple[list[Mark], list[str]]:
-    """The targets, and a line about the rest."""
+    """Return the targets, and a line about the rest."""
     try:
         return judge(measure(binary))
     except (BenchError, OSError, ValueError, KeyError) as error:
-        # Whatever it is: what was measured before must not be lost by it.
+        # Catch every kind of failure: it must not lose what was measured before.
         why = str(error)
         return [mark(SERVED, ALL, None, why), mark(MEMORY, PEAK_MOST, None, why)], []
 
 
 def judge(many: Many) -> tuple[list[Mark], list[str]]:
-    """The same of what came of it. Pure."""
+    """Judge the result; returns the same as `marks`. Pure."""
     reached = many.established >= CONNECTIONS
     served = many.established if many.least_ok > 0 else 0
     least = f"{many.established:,} established, {many.least_ok} answers or more for each"
     shown = f"{many.peak_bytes / MB:.1f} MB"
     marked = [
         mark(SERVED, ALL, served, least),
-        # Of fewer connections it would be no answer.
+        # With fewer connections the figure would say nothing.
         mark(MEMORY, PEAK_MOST, many.peak_bytes / MB if reached else None, shown),
     ]
     line = f"{CONNECTIONS:,} connections: driver {many.driver}; peak memory {shown}, of the server"

@@ -1,13 +1,13 @@
-"""What does the front need to put together what 10, 100 and 1,000 hosts say?
+"""What does the front need to combine what 10, 100 and 1,000 hosts report?
 
-`bench/many_hosts.py` has a real engine measure the reference server once and records what it says;
-then stand-ins (`standin.py`), a hundred in a process, say it again in so many variants, each on a
-clock of its own, and the front runs a whole trial over them: clocks, start, ticks, histograms,
-checks, record. Its CPU time is that of this process, which plays no host. All sums are checked,
-bucket by bucket, and so is each host's clock against the one that it was given.
+`bench/many_hosts.py` lets a real engine measure the reference server once and records its output.
+Then stand-ins (`standin.py`), a hundred in a process, replay it in several variants, each on its
+own clock. The front runs a whole trial over them: clocks, start, ticks, histograms, checks, record.
+Its CPU time is that of this process, which plays no host. All sums are checked, bucket by bucket,
+and each host's measured clock is checked against the one that it was given.
 
 Targets: with 1,000 hosts less than a core over the window, less than 1 GB, and exact sums. Prints
-Markdown; exit code 1 if a target is missed, 2 if it cannot measure.
+Markdown. Exit code 1 if a target is missed, 2 if it cannot measure.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ TABLE_HEAD = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """One trial over so many stand-ins; CPU and memory are the front's."""
+    """One trial over `hosts` stand-ins; CPU and memory are the front's."""
 
     hosts: int
     set_up_s: float
@@ -78,12 +78,12 @@ class Outcome:
 
     @property
     def cores(self) -> float:
-        """Of a CPU over the window."""
+        """The front's CPU use over the window, in cores."""
         return self.window_cpu_s / self.window_wall_s
 
 
 class Watch:
-    """Hears the trial's progress as a live view does, and takes the front's CPU time."""
+    """Receives the trial's progress as a live view does, and records the front's CPU time."""
 
     def __init__(self) -> None:
         self.window_began: tuple[float, float] | None = None
@@ -103,7 +103,10 @@ class Watch:
 
 
 def spec_of(stage: Stage, total: int, seconds: float) -> TrialSpec:
-    """A trial of all; its address (RFC 5737) is nobody's, and nobody connects to it."""
+    """A trial over all hosts.
+
+    Its address is reserved for documentation (RFC 5737); nobody connects to it.
+    """
     return TrialSpec(
         url="http://192.0.2.1/",
         addresses=("192.0.2.1:80",),
@@ -115,7 +118,7 @@ def spec_of(stage: Stage, total: int, seconds: float) -> TrialSpec:
 
 
 def measure(folder: Path, variants: Sequence[Recording], count: int) -> Outcome:
-    """One trial. Raises `BenchError`."""
+    """Run one trial over `count` hosts. Raises `BenchError`."""
     paths = [folder / f"{number}.jsonl" for number in range(len(variants))]
     for path, each in zip(paths, variants, strict=True):
         each.save(path)
@@ -123,7 +126,7 @@ def measure(folder: Path, variants: Sequence[Recording], count: int) -> Outcome:
     total = sum(each.measurement.connections.requested for each in said)
     with staged(folder, paths, count) as stage:
         watch = Watch()
-        Path("/proc/self/clear_refs").write_text("5")  # the peak is this trial's
+        Path("/proc/self/clear_refs").write_text("5")  # reset the peak to this trial's
         began_s, began_cpu_s = time.monotonic(), time.process_time()
         spec = spec_of(stage, total, window_s(variants[0]))
         with Session(spec, on_progress=watch) as session:
@@ -151,7 +154,7 @@ def measure(folder: Path, variants: Sequence[Recording], count: int) -> Outcome:
 
 
 def off(found: Record, said: Sequence[Recording], watch: Watch) -> list[str]:
-    """What is not the sum of what the hosts said. Pure."""
+    """Name the figures that are not the sum of what the hosts reported. Pure."""
     parts = [each.measurement for each in said]
     sums: dict[str, tuple[Any, Any]] = {
         "connections": (
@@ -186,7 +189,7 @@ def off(found: Record, said: Sequence[Recording], watch: Watch) -> list[str]:
 
 
 def added(encoded: Sequence[str | None]) -> Any:
-    """Histograms bucket by bucket, without the library's adding."""
+    """Add histograms bucket by bucket, without the library's own addition."""
     counts: dict[tuple[int, int], int] = {}
     for each in encoded:
         buckets = decode_histogram(each)
@@ -213,7 +216,7 @@ def _fresh(ticks: Sequence[Tick]) -> int:
 
 
 def row(found: Outcome) -> str:
-    """A line of the table."""
+    """One row of the table."""
     shown = (
         f"{found.hosts:,}",
         f"{found.set_up_s:.1f} s",
@@ -228,7 +231,7 @@ def row(found: Outcome) -> str:
 
 
 def judge(found: Outcome) -> list[Mark]:
-    """The marks of the largest trial."""
+    """Judge the largest trial."""
     name = f"{found.hosts:,} hosts"
     megabytes = found.peak_rss_bytes / MB
     what = ", ".join(found.off[:5]) or "none: each is exact"
@@ -240,7 +243,7 @@ def judge(found: Outcome) -> list[Mark]:
 
 
 def recorded(path: Path | None, seconds: float) -> Recording:
-    """From a file, if it is there; else made, and kept there."""
+    """Load the recording from the file if it exists; otherwise make it, and save it there."""
     if path is not None and path.exists():
         return load(path)
     with engine.serving(find_setting(), SERVER_CPU) as (port, _, _):
@@ -251,7 +254,7 @@ def recorded(path: Path | None, seconds: float) -> Recording:
 
 
 def main() -> int:
-    """Measures, prints Markdown, and marks."""
+    """Measure, print Markdown, and judge the targets."""
     parser = argparse.ArgumentParser(description="The front over many hosts.")
     parser.add_argument("--hosts", type=int, action="append", help=f"how many {COUNTS}")
     parser.add_argument("--seconds", type=float, default=WINDOW_S, help=f"window ({WINDOW_S:g})")
@@ -260,7 +263,7 @@ def main() -> int:
     parser.add_argument("--no-page", action="store_true", help="leave docs/scale.md alone")
     options = parser.parse_args()
     counts = options.hosts or COUNTS
-    # Each host has a socket here; a place by ssh has three pipes.
+    # Each host needs a socket here; a place by ssh would need three pipes.
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     try:

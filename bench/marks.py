@@ -1,4 +1,4 @@
-"""Targets and what became of them: the one table that every report of bench/ ends with. Pure."""
+"""Targets and whether they were met: the table that every report of bench/ ends with. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limit:
-    """A bound that a figure keeps to or does not."""
+    """A bound on a figure: a maximum, or a minimum with `at_least`."""
 
     value: float
     at_least: bool = False
     unit: str = ""
 
     def is_kept_by(self, figure: float) -> bool:
-        """The bound itself keeps to it."""
+        """Tell whether the figure keeps to the bound; equality does."""
         return figure >= self.value if self.at_least else figure <= self.value
 
     def __str__(self) -> str:
@@ -38,12 +38,12 @@ class Mark:
 
 
 def mark(what: str, limit: Limit, figure: float | None, shown: str) -> Mark:
-    """The mark of a figure; without one, `shown` is the reason."""
+    """Judge a figure; without one, `shown` is the reason."""
     return Mark(what, str(limit), shown, None if figure is None else limit.is_kept_by(figure))
 
 
 def mark_table(marked: Sequence[Mark]) -> list[str]:
-    """Markdown: a line per target, and one that counts them."""
+    """A Markdown table with one row per target, and a line that counts them."""
     lines = ["| target | limit | measured | |", "|---|---|---|---|"]
     for each in marked:
         word = each.word if each.met else f"**{each.word}**"
@@ -55,6 +55,6 @@ def mark_table(marked: Sequence[Mark]) -> list[str]:
 
 
 def exit_code(marked: Sequence[Mark]) -> int:
-    """1 when a target is missed, or nothing was measured at all."""
+    """Return 1 when a target is missed or nothing was measured at all, else 0."""
     missed = any(each.met is False for each in marked)
     return int(missed or not any(each.met for each in marked))

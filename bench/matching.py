@@ -1,8 +1,8 @@
 """From segments on the wire to service times: which answer belongs to which request. Pure.
 
-How: over one connection without pipelining requests and answers take turns. So a request's answer
-is all that the server sends before the next request of that connection, and its service time ends
-with the last segment of it. Must not know how the segments were heard.
+How: over one connection without pipelining, requests and answers take turns. So the answer to a
+request is all that the server sends before that connection's next request, and the service time
+ends with the last segment of it. Must not know how the segments were captured.
 """
 
 from __future__ import annotations
@@ -33,9 +33,12 @@ DRAWS = 24
 
 @dataclass(frozen=True)
 class Matched:
-    """The service times in ns, sorted, and the client's port of each. ``unanswered`` requests had
-    no answer, or another request came before it; ``unasked`` answers came before any request;
-    ``repeated`` segments were sent again, and are left out."""
+    """The result: service times in ns, sorted, and the client's port of each.
+
+    ``unanswered`` counts requests that had no answer before the next request or the end;
+    ``unasked`` counts answers that came before any request; ``repeated`` counts retransmitted
+    segments, which are left out.
+    """
 
     service_ns: NDArray[np.int64]
     port: NDArray[np.uint16]
@@ -44,15 +47,20 @@ class Matched:
     repeated: int
 
     def percentile_ns(self, part: float) -> float:
-        """The value that so many percent do not pass, by the nearest rank, as HdrHistogram has it.
-        Raises ``ValueError`` when nothing was matched."""
+        """The percentile by the nearest rank, as HdrHistogram computes it, in ns.
+
+        Raises ``ValueError`` when nothing was matched.
+        """
         if not len(self.service_ns):
             raise ValueError("no request was matched with its answer")
         return _percentile(self.service_ns, part)
 
     def sampled_ns(self, part: float) -> tuple[float, float]:
-        """Between what values this percentile lies when only one connection in sixteen is heard:
-        the lowest and the highest of `DRAWS` samples. trueload's round trips are such a sample."""
+        """The range of this percentile when only one connection in sixteen is observed, in ns.
+
+        Returns the lowest and the highest of `DRAWS` samples. trueload's round trips are such a
+        sample.
+        """
         ports = np.unique(self.port)
         chance = np.random.default_rng(seed=1)
         size = max(1, len(ports) // WATCHED_OF)
@@ -67,9 +75,9 @@ def _percentile(sorted_ns: NDArray[np.int64], part: float) -> float:
 
 
 def match(segments: NDArray[np.void]) -> Matched:
-    """Requests with their answers, of segments in any order."""
+    """Match requests with their answers; the segments may be in any order."""
     once = _sent_once(segments)
-    # At equal times the request comes first: an answer takes time, the next request may take none.
+    # At equal times the request sorts first: an answer takes time, the next request may take none.
     order = np.lexsort((once["from_server"], once["ns"], once["client_port"]))
     ordered = once[order]
     ports, asked = ordered["client_port"], ordered["from_server"] == 0
@@ -93,7 +101,7 @@ def match(segments: NDArray[np.void]) -> Matched:
 
 
 def _sent_once(segments: NDArray[np.void]) -> NDArray[np.void]:
-    """The first of the segments that carry the same data."""
+    """Drop retransmissions: of the segments with the same data, keep the first."""
     key = segments["client_port"].astype(np.uint64) << np.uint64(33)
     key |= segments["from_server"].astype(np.uint64) << np.uint64(32)
     key |= segments["sequence"].astype(np.uint64)

@@ -1,4 +1,4 @@
-"""oha, built once from its published sources into the user's cache: Debian has no package of it."""
+"""oha: Debian has no package, so it is built once from crates.io into the user's cache."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOG_LINES = 3
 
 
 def find_oha(build: bool) -> Path:
-    """The program: an installed one, or one that `build` builds. `BenchError` says why not."""
+    """Return the installed oha, or build it if `build`. Raises `BenchError` with the reason."""
     if installed := shutil.which("oha"):
         return Path(installed)
     home = cache_folder() / "bench" / "oha"

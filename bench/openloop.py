@@ -1,16 +1,16 @@
 """What the open loop costs: CPU per request against a closed loop of the same throughput.
 
-The reference server on CPU 0, the engine on CPU 1. A pair is a closed loop over some connections,
-and over as many an open one with constant arrivals at the throughput that the closed loop had;
-every other pair goes the other way round, with the throughput of the pair before. CPU time is that
-of the engine's threads over the window. A pair whose throughputs differ by more than 5 % compares
-two things and is left out. Target: the median ratio ≤ 1.15 at 16, 64 (the default) and 256
+The reference server runs on CPU 0, the engine on CPU 1. A pair is a closed loop and an open one
+over as many connections, with constant arrivals at the throughput that the closed loop had. Every
+other pair runs in reverse order, with the throughput of the pair before. CPU time is that of the
+engine's threads over the window. A pair whose throughputs differ by more than 5 % does not compare
+like with like and is left out. Target: the median ratio ≤ 1.15 at 16, 64 (the default) and 256
 connections.
 
-With 4 connections the closed loop's engine sleeps, too, and one wake takes an answer and sends the
-next request. An open loop must wake twice, at the time of a request and for its answer, however it
-is made: that ratio is shown, and not judged. Its open loop has more connections, as it could not
-keep to the schedule on four.
+With 4 connections the closed loop's engine sleeps, too, and one wake-up takes an answer and sends
+the next request. Any open loop must wake twice, at the time of a request and for its answer, so
+that ratio is shown but not judged. Its open loop has more connections, because four could not keep
+to the schedule.
 """
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ TABLE_HEAD = (
 
 @dataclass(frozen=True)
 class Pair:
-    """Two runs one after the other."""
+    """Two consecutive runs, one of each loop."""
 
     closed: Outcome
     opened: Outcome
 
     @property
     def ratio(self) -> float:
-        """CPU per request, open to closed."""
+        """CPU per request, open / closed."""
         return self.opened.window_cpu_us_per_request / self.closed.window_cpu_us_per_request
 
     @property
     def is_fair(self) -> bool:
-        """Both carried about the same."""
+        """Tell whether the two throughputs differ by at most 5 %."""
         return abs(self.opened.per_s / self.closed.per_s - 1) <= THROUGHPUT_OFF_MOST
 
 
 @dataclass(frozen=True)
 class Case:
-    """A closed loop, and over how many connections the open one is."""
+    """The connections of a closed loop, and those of the open loop compared with it."""
 
     connections: int
     open_connections: int
@@ -87,7 +87,7 @@ CASES = (
 def pairs(
     binary: Path, port: int, case: Case, count: int, seconds: float, placement: Placement | Unknown
 ) -> list[Pair]:
-    """So many pairs, in alternating order."""
+    """Measure `count` pairs in alternating order."""
 
     def run_closed() -> Outcome:
         work = Work(port, case.connections, 1, seconds)
@@ -112,12 +112,12 @@ def pairs(
 
 
 def fair_ratios(done: Sequence[Pair]) -> Spread | None:
-    """Of the pairs of about the same throughput."""
+    """The ratios of the pairs with about the same throughput."""
     return spread([pair.ratio for pair in done if pair.is_fair])
 
 
 def judge(case: Case, done: Sequence[Pair]) -> Mark:
-    """The case's mark."""
+    """Judge the case."""
     ratios = fair_ratios(done)
     if ratios is None:
         return mark(case.name, RATIO_MOST, None, "no pair of the same throughput")
@@ -126,7 +126,7 @@ def judge(case: Case, done: Sequence[Pair]) -> Mark:
 
 
 def row(case: Case, done: Sequence[Pair]) -> str:
-    """A line of the table: what both loops carried and cost."""
+    """One row of the table: throughput and cost of both loops."""
     sides = ([pair.closed for pair in done], [pair.opened for pair in done])
     rates = [f"{median(one.per_s for one in side):,.0f}" for side in sides]
     costs = [f"{median(one.window_cpu_us_per_request for one in side):.2f}" for side in sides]
@@ -137,7 +137,7 @@ def row(case: Case, done: Sequence[Pair]) -> str:
 
 
 def main() -> int:
-    """Measures, prints Markdown, and marks."""
+    """Measure, print Markdown, and judge the targets."""
     parser = argparse.ArgumentParser(description="CPU per request, open loop against closed.")
     parser.add_argument("--pairs", type=int, default=PAIRS, help=f"pairs ({PAIRS})")
     parser.add_argument("--seconds", type=float, default=1.5, help="a run (1.5)")

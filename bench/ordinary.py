@@ -1,10 +1,10 @@
 """Runs `trueload http` against servers with the CPUs kept apart, and counts verdicts.
 
-An ordinary run on a quiet machine, 64 connections for 5 s, must come out valid in at least 19 of
-20: against the reference server, which needs as much CPU as the generator, so that its throughput
-is a lower bound, and against nginx and other servers, which need more. A machine whose CPUs change
-their speed (the check `cpu-speed`) is not quiet: such runs are told and not counted, and others
-take their place, up to twice as many in all.
+An ordinary run on a quiet machine, 64 connections for 5 s, must be valid in at least 19 of 20 runs.
+One server is the reference server: it needs as much CPU as the generator, so that its throughput is
+a lower bound. The others, nginx and some subjects, need more. A machine whose CPUs change their
+speed (the check `cpu-speed`) is not quiet: such runs are printed but not counted, and further runs
+replace them, up to twice as many in all.
 
 `bench/ordinary.py [TIMES [FLAGS…]]`; the server has CPU 0, the generator CPU 1. `--only nginx`
 measures one server. Exit code 1 if fewer are valid; a server that cannot be built is left out.
@@ -35,25 +35,25 @@ from harness import Trueload, start_server  # noqa: E402
 
 TIMES = 20
 VALID_SHARE = 0.95
-RUNS_MOST = 2  # times as many as are to count
+RUNS_MOST = 2  # times the number of runs that are to count
 RUN_FLAGS = ("-c", "64", "-d", "5s", "--cpus", str(GENERATOR_CPU), "--json", "-", "--no-save")
 
 
 @contextmanager
 def reference_url(trueload: Trueload, folder: Path) -> Iterator[str]:
-    """The reference server, as users start it; it ends with `trueload`."""
+    """Start the reference server as users do; it ends with `trueload`."""
     yield start_server(trueload, "--cpus", str(SERVER_CPU)).url
 
 
 @contextmanager
 def nginx_url(trueload: Trueload, folder: Path) -> Iterator[str]:
-    """nginx with one worker."""
+    """Start nginx with one worker."""
     with nginx(folder, SERVER_CPU) as server:
         yield f"http://127.0.0.1:{server.port}/"
 
 
 def subject_url(name: str) -> Callable[[Trueload, Path], AbstractContextManager[str]]:
-    """A subject, on one CPU."""
+    """Return a function that starts the subject on one CPU."""
 
     @contextmanager
     def opened(trueload: Trueload, folder: Path) -> Iterator[str]:
@@ -75,8 +75,10 @@ SERVERS = {
 def count_valid(
     trueload: Trueload, url: str, times: int, flags: Sequence[str]
 ) -> tuple[int, Counter[str]]:
-    """The runs against one server, a line each: how many were valid of those that count, and the
-    checks that the others crossed."""
+    """Run against one server, printing a line for each run.
+
+    Returns how many of the counted runs were valid, and how often each check warned or failed.
+    """
     valid = counted = 0
     reasons: Counter[str] = Counter()
     for number in range(1, RUNS_MOST * times + 1):
@@ -95,12 +97,12 @@ def count_valid(
 
 
 def count_against(name: str, times: int, flags: Sequence[str]) -> Mark:
-    """The mark of one server, which lives as long as its runs."""
+    """Start one server, run against it and judge the result."""
     print(f"\n{name}", flush=True)
     what = f"an ordinary run on a quiet machine against {name}: valid"
     limit = Limit(math.ceil(VALID_SHARE * times), at_least=True, unit=f" of {times}")
     with tempfile.TemporaryDirectory() as folder:
-        # nginx's worker is another user's.
+        # nginx's worker runs as another user.
         Path(folder).chmod(0o755)
         trueload = Trueload(Path(folder))
         try:
@@ -123,7 +125,7 @@ def _options() -> argparse.Namespace:
 
 
 def main() -> int:
-    """The runs against each server, and what stood against them."""
+    """Run against each server, and print the results."""
     options = _options()
     quiet = Quiet()
     names = options.only or SERVERS

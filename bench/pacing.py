@@ -1,21 +1,21 @@
 """Does the open loop send when it says? Intervals between actual sends against the ideal.
 
-The reference server on CPU 0, the engine on CPU 1. The sends are timed by the kernel as their
-packets pass the loopback device (bench/sniffer.py; needs root), apart from the engine; its own
-account of its lateness, `send_lag`, stands beside. Every rate has several runs, so that one
-disturbance by others on the machine does not decide.
+The reference server runs on CPU 0, the engine on CPU 1. The kernel times the sends as their packets
+pass the loopback device (bench/sniffer.py; needs root), independently of the engine; the engine's
+own lateness, `send_lag`, is shown beside. Every rate has several runs, so that one disturbance of
+the machine does not decide.
 
-Constant arrivals: how far the intervals are from 1 / rate, p99, target ≤ 200 µs in the median run.
+Constant arrivals: how far the intervals are from 1 / rate, p99; target ≤ 200 µs in the median run.
 
-Poisson: Anderson-Darling against the exponential at 5 %, the median over blocks of a thousand
-intervals of all runs (over many more at once, any clock fails it). A sender has a resolution: sends
-of one thread come one after the other, and what falls due within 25 µs goes out together. So two
-things are judged that a Poisson process has at every scale above it. Its intervals are without
-memory: those above 100 µs, less 100 µs, are exponential again. And a part of its sends, drawn at
-random, is a Poisson process, too: thinned to 1,000/s. The statistic of all intervals is shown
-beside; it cannot pass where many of them are shorter than the resolution.
+Poisson arrivals: Anderson-Darling against the exponential at 5 %. The statistic is the median over
+blocks of a thousand intervals of all runs, as with many more at once any clock fails it. A sender
+has a resolution: sends of one thread are serial, and those due within 25 µs go out together.
+Therefore two properties are judged that a Poisson process has at every scale above it. Its
+intervals are memoryless: those above 100 µs, less 100 µs, are exponential again. And a random
+sample of its sends, thinned to 1,000/s, is a Poisson process, too. The statistic of all intervals
+is shown beside; it cannot pass where many of them are shorter than the resolution.
 
-Prints Markdown with marks; exit code 1 if one is missed, 2 if it cannot measure. Only an idle
+Prints Markdown with marks. Exit code 1 if a target is missed, 2 if it cannot measure. Only an idle
 machine can pass.
 """
 
@@ -57,7 +57,7 @@ DARLING_MOST = Limit(CRITICAL_5)
 
 @dataclass(frozen=True)
 class Run:
-    """When the requests of a run were sent, by the kernel."""
+    """The times at which a run's requests were sent, by the kernel's clock."""
 
     rate_per_s: int
     times_ns: tuple[int, ...]
@@ -67,13 +67,13 @@ class Run:
 
     @property
     def gaps_us(self) -> list[float]:
-        """Between one send and the next."""
+        """The intervals between consecutive sends."""
         gaps_ns = np.diff(np.asarray(self.times_ns, dtype=np.int64))
         return [float(gap_ns) / 1e3 for gap_ns in gaps_ns]
 
 
 def off_p99_us(runs: Sequence[Run]) -> float:
-    """How far intervals are from the ideal, p99; the median run."""
+    """The p99 of the intervals' distance from the ideal; the median run's."""
     return median(float(np.percentile(_off_us(run), 99)) for run in runs)
 
 
@@ -87,29 +87,29 @@ def darling_of_all(runs: Sequence[Run]) -> float:
 
 
 def darling_above_resolution(runs: Sequence[Run]) -> float:
-    """Over what intervals above the resolution are longer by."""
+    """The statistic over the excess of the intervals above the resolution."""
     return median_darling([above(run.gaps_us, RESOLUTION_US) for run in runs])
 
 
 def darling_thinned(runs: Sequence[Run]) -> float:
-    """Over the intervals of sends thinned to 1,000/s."""
+    """The statistic over the intervals of sends thinned to 1,000/s."""
     parts = [thinned(run.times_ns, THINNED_PER_S / run.rate_per_s) for run in runs]
     return median_darling([[gap / 1e3 for gap in np.diff(part).tolist()] for part in parts])
 
 
 def above(gaps_us: Sequence[float], least_us: float) -> list[float]:
-    """What the longer ones have beyond: of an exponential, the same exponential."""
+    """The excess of the intervals above `least_us`; an exponential's is the same exponential."""
     return [gap_us - least_us for gap_us in gaps_us if gap_us > least_us]
 
 
 def thinned(times_ns: Sequence[int], part: float) -> list[int]:
-    """Each of the times with this probability, by a fixed seed."""
+    """Keep each of the times with probability `part`, by a fixed seed."""
     chance = Random(1)
     return [time_ns for time_ns in times_ns if chance.random() < part]
 
 
 def median_darling(runs_us: Sequence[Sequence[float]]) -> float:
-    """The median over blocks of intervals of all runs; over what is there when that is less."""
+    """The median over the full blocks of `GAPS` intervals, else over what is there."""
     gaps_us = [gap_us for run_us in runs_us for gap_us in run_us]
     blocks = [gaps_us[first : first + GAPS] for first in range(0, len(gaps_us), GAPS)]
     whole = [block for block in blocks if len(block) == GAPS] or blocks[:1]
@@ -117,10 +117,12 @@ def median_darling(runs_us: Sequence[Sequence[float]]) -> float:
 
 
 def darling_exponential(gaps_us: Sequence[float]) -> float:
-    """Anderson-Darling against the exponential with the gaps' mean, corrected for its estimation
-    (Stephens 1974: times 1 + 0.6 / n)."""
+    """Anderson-Darling against the exponential with the gaps' mean.
+
+    Corrected for the estimated mean by a factor of 1 + 0.6 / n (Stephens 1974).
+    """
     with warnings.catch_warnings():
-        # What becomes deprecated is the table of critical values, which is not used here.
+        # The deprecation concerns the table of critical values, which is not used here.
         warnings.simplefilter("ignore")
         statistic = float(stats.anderson(np.asarray(gaps_us), dist="expon").statistic)
     return statistic * (1 + 0.6 / len(gaps_us))
@@ -129,7 +131,7 @@ def darling_exponential(gaps_us: Sequence[float]) -> float:
 def measure(
     binary: Path, port: int, arrivals: Arrivals, rate_per_s: int, seconds: float, seed: int
 ) -> Run:
-    """One run, heard from outside."""
+    """Run once, with the sends timed from outside the engine."""
     sniffer = Sniffer(port)
     try:
         load = opened(rate_per_s, seconds, arrivals, seed)
@@ -146,7 +148,7 @@ def measure(
 
 
 Figure = Callable[[Sequence[Run]], float]
-# What each kind of arrivals is asked, with its limit; without one it is shown only.
+# The figures for each kind of arrivals, each with its limit; without a limit it is only shown.
 QUESTIONS: tuple[tuple[Arrivals, str, Figure, Limit | None], ...] = (
     ("constant", "interval off by, p99", off_p99_us, OFF_MOST),
     ("poisson", "Anderson-Darling above 100 µs", darling_above_resolution, DARLING_MOST),
@@ -156,7 +158,7 @@ QUESTIONS: tuple[tuple[Arrivals, str, Figure, Limit | None], ...] = (
 
 
 def ask(arrivals: Arrivals, runs: Sequence[Run]) -> tuple[list[Mark], list[str]]:
-    """Marks, and a line for what is not judged."""
+    """Return the marks, and lines for what is not judged."""
     marked, lines = [], []
     rate = f"{arrivals} arrivals, {runs[0].rate_per_s:,}/s"
     for kind, what, figure, limit in QUESTIONS:
@@ -175,7 +177,7 @@ def ask(arrivals: Arrivals, runs: Sequence[Run]) -> tuple[list[Mark], list[str]]
 
 
 def main() -> int:
-    """Measures every rate with both kinds of arrivals, prints, and marks."""
+    """Measure every rate with both kinds of arrivals, print, and judge."""
     parser = argparse.ArgumentParser(description="Intervals between sends against the ideal.")
     parser.add_argument("--seconds", type=float, default=3.0, help="a run (3)")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"runs of each rate ({RUNS})")

@@ -1,6 +1,6 @@
-"""Puts what was measured into the pages of docs/, each report into the section that is its own.
+"""Writes measured results into the pages of docs/, each report into its own section.
 
-A section lies between two comments that name it; what stands outside of them is written by hand.
+A section lies between two comments that name it; everything outside is written by hand.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SCALE = ROOT / "docs" / "scale.md"
 
 
 def replaced(text: str, name: str, lines: Sequence[str], by: str = "make bench") -> str:
-    """The page with the section's lines; `ValueError` when it has no such section. Pure."""
+    """Return the page with the section replaced; `ValueError` if it has no such section. Pure."""
     begin, end = f"<!-- {name}: written by {by} -->", f"<!-- end of {name} -->"
     pattern = re.compile(f"({re.escape(begin)}\\n).*?({re.escape(end)})", re.DOTALL)
     body = "\n".join(lines).strip("\n")
@@ -32,5 +32,5 @@ def replaced(text: str, name: str, lines: Sequence[str], by: str = "make bench")
 
 
 def write_section(page: Path, name: str, lines: Sequence[str], by: str = "make bench") -> None:
-    """Writes one section; the others stay as they are."""
+    """Write one section; the others stay as they are."""
     page.write_text(replaced(page.read_text(), name, lines, by))

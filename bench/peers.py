@@ -1,7 +1,7 @@
 """Our speed against wrk, h2load, ab, oha and hey, side by side in one interleaved run.
 
-The servers run on CPU 0 the whole time, idle but for the one under load; the generators take turns
-on CPU 1, one thread each, in orders of chance. What each number means is in bench/README.md. Prints
+The servers run on CPU 0 the whole time, all idle but the one under load. The generators take turns
+on CPU 1, one thread each, in random order. bench/README.md says what each number means. Prints
 Markdown and, when it has taken enough pairs, writes it into docs/performance.md. Exit code 0 when
 no target is missed, 1 when one is, 2 when this machine cannot run the benchmark.
 """
@@ -48,7 +48,7 @@ from trueload.protocol.plan import DriverName
 
 
 def main() -> int:
-    """Measures, prints, and says by its exit code whether a target is missed."""
+    """Measure, print, and return an exit code that says whether a target is missed."""
     options = parse_options("Our speed against other generators.")
     options.connections = CONNECTIONS_QUICK if options.quick else CONNECTIONS
     try:
@@ -62,7 +62,7 @@ def main() -> int:
 
 @contextmanager
 def _cast(binary: Path, driver: DriverName, build: bool) -> Iterator[Cast]:
-    """Every server and every generator that can be had, until the end."""
+    """Start the servers and find the generators that can be had; the servers end with the block."""
     absent = absent_programs()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))

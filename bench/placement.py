@@ -1,9 +1,9 @@
 """Where the host keeps this machine's two CPUs: on cores that share a cache, or apart.
 
-A host moves the CPUs of a virtual machine about, within a run too. On cores that share no cache all
-that two programs hand over to each other costs more, a request by a third: a turn there and one
-here cannot be compared. So turns are taken where they share one, as long as the host lets them;
-what could not is told.
+A host moves the CPUs of a virtual machine between cores, even within a run. On cores without a
+shared cache, everything that two programs exchange costs more (a request costs a third more), so
+such a turn cannot be compared with others. Turns are therefore taken while the CPUs share a cache,
+as long as the host allows; those that could not be are reported.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from trueload.engines.engine import Engine, EngineError, ask_distance
 from trueload.errors import UserError
 
 # A round trip of a cache line. Within the L3 of an AMD EPYC it is 70 to 110 ns, between two of them
-# 360 to 400 (on a virtual machine with two CPUs whose host moved them, every minute or so).
+# 360 to 400 ns. Measured on a virtual machine with two CPUs that the host moved every minute or so.
 NEAR_NS = 200.0
-# In all: a machine whose CPUs never share a cache is measured as it is, and soon.
+# Limits on the total wait. The shorter one applies until the CPUs were seen to share a cache: if
+# they never do, the machine is soon measured as it is.
 PATIENCE_S = 600.0
 FIRST_PATIENCE_S = 60.0
 LOOK_EVERY_S = 0.5
 TIMES_MOST = 4
-# One that others disturb takes 50 ms and comes to nothing.
+# A look that others disturb takes 50 ms and yields nothing.
 LOOKS_MOST = 20
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ Look = Callable[[], float]
 
 
 class Placement:
-    """Takes turns where the CPUs share a cache, and keeps the books on it."""
+    """Takes turns while the CPUs share a cache, and counts what it waited and repeated for that."""
 
     def __init__(self, look: Look, sleep: Callable[[float], None] = time.sleep) -> None:
         self._look = look
@@ -47,8 +48,10 @@ class Placement:
         self._apart = 0
 
     def measured(self, measure: Callable[[], T]) -> T:
-        """What `measure` found while the CPUs shared a cache from its beginning to its end; once
-        more, a few times at most, when they did not."""
+        """Measure until the CPUs shared a cache both before and after; return the last result.
+
+        Makes at most `TIMES_MOST` attempts, and fewer once the patience is used up.
+        """
         for taken in range(TIMES_MOST):
             self._again += taken > 0
             self._wait()
@@ -88,12 +91,12 @@ class Placement:
 
 @dataclass(frozen=True)
 class Unknown:
-    """Nothing is known of it, and why: every turn is as good as another."""
+    """The CPUs' placement could not be found out: every turn counts."""
 
     why: str
 
     def measured(self, measure: Callable[[], T]) -> T:
-        """What `measure` found."""
+        """Return what `measure` found."""
         return measure()
 
     def __str__(self) -> str:
@@ -101,7 +104,7 @@ class Unknown:
 
 
 def find_placement() -> Placement | Unknown:
-    """How the CPUs of server and generator are placed, if the engine can say it."""
+    """Return the placement of the server's and generator's CPUs, if the engine can tell it."""
 
     def look() -> float:
         try:

@@ -1,14 +1,14 @@
 """What does an engine on another host cost more than one here? Its CPU time per request.
 
-One host made of a namespace on this machine, and on it the same engine three ways: as a child of
-the front (entered by `nsenter`), by ssh, and by Ray. All three reach the reference server over the
-same link. Rounds: each of the three once, in random order, one thread on CPU 1, the server, the
-front and whatever carries the lines on CPU 0. The ratios are those of a round; their median has a
-95 % interval.
+One host, a namespace on this machine, runs the same engine in three ways: as a child of the front
+(entered by `nsenter`), by ssh, and by Ray. All three reach the reference server over the same link.
+A round measures each of the three once, in random order. The engine has one thread on CPU 1; the
+server, the front and whatever carries the lines run on CPU 0. Ratios are taken within a round;
+their median has a 95 % interval.
 
 Target: the upper end of the 95 % interval at most 1.05, for ssh and for Ray.
 
-Prints Markdown with marks; exit code 1 if one is missed, 2 if it cannot measure. Needs root,
+Prints Markdown with marks. Exit code 1 if a target is missed, 2 if it cannot measure. Needs root,
 iproute2, openssh-server and Ray.
 """
 
@@ -49,7 +49,7 @@ from hosts.sshd import start_ssh
 
 LOCAL, OTHERS = "local", ("ssh", "ray")
 ROUNDS = 30
-ROUNDS_MIN = 6  # below that an interval is the range
+ROUNDS_MIN = 6  # with fewer the interval is merely the range
 CONNECTIONS = 64
 SECONDS = 1.0
 READY_S = 30.0
@@ -58,7 +58,7 @@ MOST = Limit(1.05)
 
 
 class Entered:
-    """The host, entered by a child of the front: nothing carries its lines."""
+    """The host, entered by a child of the front: its lines need no carrier."""
 
     name = "h1"
 
@@ -80,7 +80,7 @@ class World:
 
 @contextmanager
 def open_world() -> Iterator[World]:
-    """Removed again whatever happens. Raises ``SettingError``, ``UserError``."""
+    """Create the world, and remove it at the end. Raises ``SettingError``, ``UserError``."""
     if why := missing() or missing_ssh():
         raise SettingError(why, "run it as root, with iproute2 and openssh-server installed")
     with ExitStack() as stack:
@@ -100,7 +100,7 @@ def open_world() -> Iterator[World]:
 
 
 def measure(world: World, place: Place, seconds: float) -> float:
-    """CPU time per request, in microseconds. Raises ``EngineError``."""
+    """Return the CPU time per request, in microseconds. Raises ``EngineError``."""
     record = run_trial(
         TrialSpec(
             url=f"http://{world.address}/",
@@ -123,7 +123,7 @@ Round = dict[str, float]
 
 
 def measure_rounds(world: World, rounds: int, seconds: float, seed: int) -> list[Round]:
-    """Each way once a round, in random order."""
+    """Measure each way once per round, in random order."""
     chance = random.Random(seed)
     done = []
     for _ in range(rounds):
@@ -134,7 +134,7 @@ def measure_rounds(world: World, rounds: int, seconds: float, seed: int) -> list
 
 
 def judge(rounds: Sequence[Round], way: str) -> Mark:
-    """A way against a child of the front, round by round."""
+    """Judge a way against a child of the front, by the ratios within each round."""
     ratios = [each[way] / each[LOCAL] for each in rounds]
     around = interval(ratios)
     what = f"{way}: CPU per request against local, upper end of the 95 % interval"
@@ -145,7 +145,7 @@ def judge(rounds: Sequence[Round], way: str) -> Mark:
 
 
 def table(rounds: Sequence[Round]) -> list[str]:
-    """Markdown: what each way came to."""
+    """A Markdown table of each way's result."""
     lines = ["| place | CPU per request, median | least | most |", "|---|--:|--:|--:|"]
     for way in (LOCAL, *OTHERS):
         found = [each[way] for each in rounds]
@@ -154,7 +154,7 @@ def table(rounds: Sequence[Round]) -> list[str]:
 
 
 def main() -> int:
-    """Measures, prints Markdown, and marks."""
+    """Measure, print Markdown, and judge the targets."""
     parser = argparse.ArgumentParser(description="CPU per request of engines on another host.")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"of all three ({ROUNDS})")
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"a trial ({SECONDS:g})")

@@ -1,9 +1,9 @@
-"""Runs one program to its end on one CPU and says what it cost.
+"""Runs one program to its end on one CPU and reports what it cost.
 
-CPU time comes from `wait4`: the whole life of the process, set-up included, and of children that
-it has reaped. Peak memory is VmHWM, read from /proc while the process lives, because `ru_maxrss`
-inherits the launcher's memory across fork. Memory is sampled only where it is asked for: watching
-costs time on a machine with few CPUs.
+CPU time comes from `wait4`: the whole life of the process, set-up included, and of children that it
+has reaped. Peak memory is VmHWM, read from /proc while the process lives, because `ru_maxrss`
+inherits the launcher's memory across fork. Memory is sampled only on request: sampling costs time
+on a machine with few CPUs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class BenchError(Exception):
 
 @dataclass(frozen=True)
 class Ended:
-    """What a program said and what it cost."""
+    """A program's output and what it cost."""
 
     out: str
     cpu_s: float
@@ -39,8 +39,10 @@ class Ended:
 
 
 def prepare(*cpus: int, hard: bool = False) -> Callable[[], None]:
-    """What a child does before it becomes the program: its CPUs, many files; with `hard` it cannot
-    have more files by asking."""
+    """Return what a child does before exec: set its CPUs and its soft limit of open files.
+
+    With `hard` the hard limit is the same, so that the program cannot raise it.
+    """
 
     def in_child() -> None:
         os.sched_setaffinity(0, cpus)
@@ -59,9 +61,9 @@ def run(
     memory: bool = False,
     talk: Callable[[IO[str], IO[str]], str] | None = None,
 ) -> Ended:
-    """Runs `command` on `cpu`; `talk(stdin, stdout)` converses, and returns what was said.
+    """Run `command` on `cpu`; `talk(stdin, stdout)` converses with it and returns what it said.
 
-    `BenchError` when it takes longer than `timeout_s` or ends with another code than 0.
+    Raises `BenchError` when it takes longer than `timeout_s` or ends with another code than 0.
     """
     process = subprocess.Popen(
         command,
@@ -84,7 +86,7 @@ def run(
     finally:
         for stream in (process.stdin, process.stdout):
             if stream is not None:
-                # What was still to be said to a program that has ended is of no use any more.
+                # The program has ended; what is still buffered for it is of no use.
                 with suppress(BrokenPipeError):
                     stream.close()
         peak = sampler.stop() if sampler else None
@@ -97,7 +99,7 @@ def run(
 
 
 def vm_hwm_bytes(pid: int) -> int:
-    """Peak resident memory of a process that is alive; 0 when it has gone."""
+    """Peak resident memory of a live process; 0 when it has exited."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -109,7 +111,7 @@ def vm_hwm_bytes(pid: int) -> int:
 
 
 def built(command: list[str], cwd: Path = BENCH) -> None:
-    """Builds a program that stands beside ours; `BenchError` says why that cannot be."""
+    """Build a helper program. Raises `BenchError` with the reason if that fails."""
     try:
         done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=BUILD_S)
     except FileNotFoundError:
@@ -119,7 +121,7 @@ def built(command: list[str], cwd: Path = BENCH) -> None:
 
 
 class _Sampler:
-    """Reads VmHWM over and over: it only grows, so the last reading is the peak."""
+    """Reads VmHWM repeatedly: it only grows, so the last reading is the peak."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid

@@ -1,9 +1,9 @@
 """Short runs of the five published benchmarks, in the published columns, for docs/published.md.
 
-`bench/published.py [--only NAME]… [--no-page]`: each suite over a few subjects that the published
-table has, or whose like it has, for at most five minutes, which is 25 in all; what is not done by
-then is cut short, and said so. As a user would: `trueload suite run`, then `trueload runs export
-last --published`. Exit code 1 if a suite could not be run.
+`bench/published.py [--only NAME]… [--no-page]` runs each suite over a few subjects that are in the
+published table or resemble one there. Each suite has at most five minutes (25 in all); a suite that
+takes longer is cut short, and the page says so. The commands are a user's: `trueload suite run`,
+then `trueload runs export last --published`. Exit code 1 if a suite could not be run.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from harness import Trueload  # noqa: E402
 
 BY = "make published"
 BUDGET_S = 300.0  # for each suite; five of them are 25 minutes
-SAVE_S = 60.0  # for the trial at work to end and be saved
+SAVE_S = 60.0  # for the running trial to end and be saved
 INTERRUPTED = 130
 MEASURED = (0, 4, INTERRUPTED)  # ranked, all invalid, cut short
 
-# The words behind `trueload suite run`. One CPU each for server and generator: two there are.
+# The arguments of `trueload suite run`. Server and generator get one CPU each: there are only two.
 SHORT: dict[str, tuple[str, ...]] = {
     "http-servers": (
         *("--subjects", "c/nginx,go/fasthttp,rust/actix-web"),
@@ -62,8 +62,7 @@ SHORT: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Short:
-    """What a short run came to: the published columns as text, a line for each repetition, and
-    whether it was cut short."""
+    """A short run: its published columns as text, a line per repetition, and if it was cut off."""
 
     words: tuple[str, ...]
     table: str
@@ -72,12 +71,12 @@ class Short:
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """The command of a suite, as it is told."""
+    """Return the arguments that run a suite."""
     return ("suite", "run", name, *SHORT[name])
 
 
 def run_short(trueload: Trueload, name: str, budget_s: float) -> Short:
-    """Measures a suite and exports it. Raises ``SettingError`` if it could not be run."""
+    """Run a suite and export it. Raises ``SettingError`` if it could not be run."""
     words, log = words_of(name), trueload.folder / "log"
     with log.open("w") as told:
         nowhere = subprocess.DEVNULL
@@ -99,13 +98,15 @@ def run_short(trueload: Trueload, name: str, budget_s: float) -> Short:
 
 
 def repetitions(said: str) -> tuple[str, ...]:
-    """Of what a suite tells, the lines of its trials. Pure."""
+    """Pick the lines about trials from a suite's output. Pure."""
     return tuple(line for line in said.splitlines() if re.match(r"\[ *\d+/\d+\] ", line))
 
 
 def spread(lines: Sequence[str]) -> tuple[str, float] | None:
-    """The row whose repetitions differ most, of those that are not invalid, and the largest rate of
-    it as a multiple of the least; None without two of any. Pure."""
+    """Find the row whose repetitions differ most, without invalid ones.
+
+    Returns the row and its highest rate / its lowest; None if no row has two repetitions. Pure.
+    """
     rates: dict[str, list[float]] = {}
     for line in lines:
         found = re.fullmatch(r"\[[^]]*\] (.*), r\d+: ([\d,]+) requests/s, (valid|suspect)", line)
@@ -116,7 +117,7 @@ def spread(lines: Sequence[str]) -> tuple[str, float] | None:
 
 
 def section(short: Short, machine: Machine, meanwhile: str) -> list[str]:
-    """The lines of a section of the page. Pure."""
+    """Return the lines of one suite's section of the page. Pure."""
     found = f"{machine.cpu_model}, {machine.cpu_count} CPUs, Linux {machine.kernel}"
     cut = f" It was cut short after {BUDGET_S:.0f} s." if short.cut_short else ""
     command = f"trueload {shlex.join(short.words)}"
@@ -146,7 +147,7 @@ def _most(short: Short) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs what is asked for, prints it, and writes the page."""
+    """Run the chosen suites, print the results, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", action="append", choices=sorted(SHORT), metavar="NAME")
     parser.add_argument("--no-page", action="store_true", help="Print, and leave the page alone.")

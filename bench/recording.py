@@ -1,5 +1,6 @@
-"""What a real engine said in one window, kept so that stand-ins can say it again, so many times as
-much: every count of it, bucket by bucket. Pure, but for `record`.
+"""What a real engine reported in one window, kept so that stand-ins can replay it.
+
+It can be scaled to a multiple of the load: every count, bucket by bucket. Pure, but for `record`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SLACK_S = 10.0
 
 @dataclass(frozen=True)
 class Recording:
-    """The lines that matter; times of `ticks` and of `done` are from the start of the window."""
+    """The lines that matter; the times of `ticks` and `done` count from the start of the window."""
 
     hello: Hello
     ready: Ready
@@ -45,23 +46,23 @@ class Recording:
 
     @property
     def measurement(self) -> Measurement:
-        """What the window came to."""
+        """The measurement of the window."""
         return self.done.measurement
 
     def save(self, path: Path) -> None:
-        """As lines of the protocol."""
+        """Write it to a file as lines of the protocol."""
         path.parent.mkdir(parents=True, exist_ok=True)
         lines: list[FromEngine] = [self.hello, self.ready, *self.ticks, self.done]
         path.write_bytes(b"".join(to_line(line) for line in lines))
 
 
 def load(path: Path) -> Recording:
-    """The inverse of `save`. Raises `OSError`, `ValueError`."""
+    """Read what `save` wrote. Raises `OSError`, `ValueError`."""
     return recording_of([parse_from_engine(line) for line in path.read_bytes().splitlines()])
 
 
 def recording_of(said: list[FromEngine]) -> Recording:
-    """The lines by their kind. Raises `ValueError` when one is missing."""
+    """Sort the lines into a recording. Raises `ValueError` when one is missing."""
     hello, ready, *ticks, done = said
     if not (isinstance(hello, Hello) and isinstance(ready, Ready) and isinstance(done, PhaseDone)):
         raise ValueError("a recording is hello, ready, ticks and phase_done")
@@ -69,7 +70,7 @@ def recording_of(said: list[FromEngine]) -> Recording:
 
 
 def record(work: Work, load_plan: LoadPlan = CLOSED) -> Recording:
-    """One window of a real engine. Raises `EngineError`, `UserError`."""
+    """Record one window of a real engine. Raises `EngineError`, `UserError`."""
     window = phase_of(work.duration_s, load_plan)
     said: list[FromEngine] = []
     started_ns = 0
@@ -108,7 +109,7 @@ def _from_its_start(done: PhaseDone) -> PhaseDone:
 
 
 def scaled(recording: Recording, times: int) -> Recording:
-    """The same engine with so many times the load: every count of it is so many times as large."""
+    """Return the recording of `times` times the load: every count is multiplied by it."""
     return replace(
         recording,
         ready=recording.ready.model_copy(
@@ -169,5 +170,5 @@ def _times(counts: Mapping[int, int], times: int) -> dict[int, int]:
 
 
 def window_s(recording: Recording) -> float:
-    """How long its window was."""
+    """The length of its window, in seconds."""
     return recording.measurement.window_ns / NS_PER_S

@@ -1,9 +1,9 @@
-"""How long a report takes, and how large its page is: over 20 records, and over 10,000.
+"""The time that a report takes and the size of its page: over 20 records, and over 10,000.
 
-`bench/report.py [RECORDS]` (two minutes); targets: 3 s and 3 MB, 30 s and 15 MB. The stores are
-made here: suites of subjects under loads, each record of a window of ten seconds with histograms
-of its own of some 600 buckets. What is timed is the command, from its start to its end, as a user
-waits for it; of the small one the median of five. Exit code 1 if a target is missed.
+`bench/report.py [RECORDS]` (two minutes); targets: 3 s and 3 MB, 30 s and 15 MB. It makes the
+stores itself: suites of subjects under loads, whose records have a window of ten seconds and
+histograms of about 600 buckets. Timed is the command from start to end, as a user waits for it; for
+the small store the median of five. Exit code 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from trueload.verdict import judge  # noqa: E402
 MB = 1_000_000
 SECONDS = 10
 LARGE = 10_000
-# Subjects, loads, repetitions, and how often it is timed.
+# (subjects, loads, repetitions), and how often the report is timed.
 SMALL_SHAPE, SMALL_TIMES = (5, 2, 2), 5
 LARGE_LOADS, LARGE_REPETITIONS = 10, 10
 
 
 def sample(chance: random.Random) -> Record:
-    """A record of ten seconds with a latency of its own."""
+    """A record of ten seconds with a random latency histogram."""
     middle = chance.uniform(12, 14)
     values = {int(chance.lognormvariate(middle, 0.5)): 1 + chance.randrange(50) for _ in range(900)}
     latency = histogram(*values.items())
@@ -73,7 +73,7 @@ def sample(chance: random.Random) -> Record:
 
 
 def plan(subjects: int, loads: int, repetitions: int) -> SuitePlan:
-    """A suite of so many trials."""
+    """The plan of a suite with this many subjects, loads and repetitions."""
     return SuitePlan(
         suite="made-up",
         contract="http-plaintext",
@@ -107,11 +107,11 @@ def plan(subjects: int, loads: int, repetitions: int) -> SuitePlan:
 
 
 def fill(path: Path, wanted: SuitePlan) -> None:
-    """A store with a run of that plan."""
+    """Create a store with a run of that plan."""
     chance = random.Random(1)
     kinds = [sample(chance) for _ in range(40)]
     with Store.open(path) as store:
-        store._db.execute("PRAGMA synchronous = OFF")  # it need not survive anything
+        store._db.execute("PRAGMA synchronous = OFF")  # it need not survive a crash
         run = store.new_run(kind="suite", title="made-up", plan=wanted.model_dump(mode="json"))
         for number, trial in enumerate(trials(wanted)):
             record = chance.choice(kinds).model_copy(update={"id": f"record-{number}"})
@@ -122,7 +122,7 @@ def fill(path: Path, wanted: SuitePlan) -> None:
 
 
 def timed(store: Path, page: Path) -> float:
-    """The command, from its start to its end."""
+    """Return the seconds that the command takes, from its start to its end."""
     command = [sys.executable, "-m", "trueload", "report", "last", "-o", str(page)]
     env = {**os.environ, "TRUELOAD_STORE": str(store), "PYTHONPATH": str(ROOT / "python")}
     since_s = time.perf_counter()
@@ -131,7 +131,7 @@ def timed(store: Path, page: Path) -> float:
 
 
 def measured(folder: Path, shape: tuple[int, int, int], times: int) -> tuple[int, float, float]:
-    """Records, seconds and megabytes of one shape."""
+    """Return the number of records, the seconds and the megabytes of one shape."""
     wanted = plan(*shape)
     store, page = folder / f"{times}.sqlite3", folder / f"{times}.html"
     fill(store, wanted)
@@ -140,7 +140,7 @@ def measured(folder: Path, shape: tuple[int, int, int], times: int) -> tuple[int
 
 
 def marks(found: tuple[int, float, float], limit_s: float, limit_mb: float) -> list[Mark]:
-    """Time and size of one report."""
+    """Judge the time and the size of one report."""
     records, took_s, size_mb = found
     what = f"a report over {records:,} records"
     return [
@@ -150,7 +150,7 @@ def marks(found: tuple[int, float, float], limit_s: float, limit_mb: float) -> l
 
 
 def main() -> int:
-    """Both, and their marks."""
+    """Measure both stores and judge them."""
     count = parse_count(__doc__, "RECORDS", LARGE)
     subjects = max(1, count // (LARGE_LOADS * LARGE_REPETITIONS))
     with tempfile.TemporaryDirectory() as name:

@@ -1,4 +1,4 @@
-"""From samples to ratios, tables and marks. Pure: everything here is a function of the samples."""
+"""From samples to ratios, tables and marks. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Sample:
-    """One cell in one round."""
+    """The measurement of one cell in one round."""
 
     round: int
     cell: Cell
@@ -27,8 +27,11 @@ class Sample:
     """Of our generator."""
 
     def value(self, kind: str) -> float:
-        """CPU in µs per request (`generator`, `server`), requests per second (`throughput`), or
-        bytes (`memory`)."""
+        """Return the figure of this kind.
+
+        CPU in µs per request (`generator`, `server`), requests per second (`throughput`), or bytes
+        (`memory`).
+        """
         if kind == "memory":
             return float(self.peak_rss_bytes or 0)
         if kind == "throughput":
@@ -38,7 +41,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Spread:
-    """A median with the least and the most, and how many it is of."""
+    """A median with the least and the most value, and the number of values."""
 
     middle: float
     least: float
@@ -47,17 +50,17 @@ class Spread:
 
 
 def values(samples: Sequence[Sample], cell: Cell, kind: str) -> dict[int, float]:
-    """The cell's values by round."""
+    """Return the cell's values by round."""
     return {sample.round: sample.value(kind) for sample in samples if sample.cell == cell}
 
 
 def spread(found: Sequence[float]) -> Spread | None:
-    """None without values."""
+    """Return the spread of the values; None without any."""
     return Spread(median(found), min(found), max(found), len(found)) if found else None
 
 
 def ratio(samples: Sequence[Sample], one: Cell, two: Cell, kind: str) -> Spread | None:
-    """Of the ratios within one round: a pair is what was measured close together."""
+    """The spread of ratios within a round, whose cells are measured close together."""
     ones, twos = values(samples, one, kind), values(samples, two, kind)
     return spread([ones[number] / twos[number] for number in ones if twos.get(number)])
 
@@ -65,7 +68,7 @@ def ratio(samples: Sequence[Sample], one: Cell, two: Cell, kind: str) -> Spread 
 def marks(
     samples: Sequence[Sample], listed: Sequence[Target], absent: Mapping[str, str]
 ) -> list[Mark]:
-    """Each target with what was reached; `absent` says why a server or generator is missing."""
+    """Judge each target; `absent` says why a server or generator is missing."""
     marked = []
     for target in listed:
         found = ratio(samples, target.cell, target.against, target.kind)
@@ -83,7 +86,7 @@ def _names(target: Target) -> tuple[str, ...]:
 
 
 def table(samples: Sequence[Sample], listed: Sequence[Sequence[Cell]]) -> list[str]:
-    """Markdown, a line per cell: CPU per request, throughput, and ours against it."""
+    """A Markdown table, a row per cell: CPU per request, throughput, and ours relative to it."""
     head = "server|connections|depth|generator|CPU µs/request|server CPU µs/request|req/s"
     head += "|our CPU / its|our req/s / its"
     lines = [f"| {' | '.join(head.split('|'))} |", "|---|--:|--:|---|--:|--:|--:|--:|--:|"]
@@ -110,7 +113,7 @@ def _row(samples: Sequence[Sample], cell: Cell) -> str:
 
 
 def memory_table(samples: Sequence[Sample], cells: Sequence[Cell]) -> list[str]:
-    """Markdown, a line per generator: peak memory."""
+    """A Markdown table of peak memory, a row per generator."""
     lines = ["| connections | generator | peak memory | per connection |", "|--:|---|--:|--:|"]
     for cell in cells:
         peak = spread(list(values(samples, cell, "memory").values()))
@@ -123,10 +126,10 @@ def memory_table(samples: Sequence[Sample], cells: Sequence[Cell]) -> list[str]:
 
 
 def counted(pairs: int) -> str:
-    """In words."""
+    """Write the number of pairs in words."""
     return f"{pairs} pair{'' if pairs == 1 else 's'}"
 
 
 def shown_ratio(found: Spread) -> str:
-    """The median, the least and the most."""
+    """Format the median, the least and the most."""
     return f"{found.middle:.3f} ({found.least:.3f} to {found.most:.3f})"

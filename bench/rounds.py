@@ -1,5 +1,7 @@
-"""Cells measured in turns: every generator under every load once in each round, and the command
-line of such a report."""
+"""Measures cells in rounds, every generator under every load once per round.
+
+Also parses the command line of the reports that do so.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,9 @@ from trueload.protocol.plan import DriverName
 
 ROUNDS, ROUNDS_QUICK = 15, 3
 SECONDS, SECONDS_QUICK = 2.0, 1.0
-# A memory turn also connects, which takes a second or so by itself.
+# A memory turn also has to connect, which alone takes a second or so.
 MEMORY_DURATION_S = 2.0
-# Beside its duration: starting, connecting, ending.
+# Overhead of a turn beside its duration: starting, connecting, ending.
 TURN_EXTRA_S = 0.2
 
 
@@ -45,13 +47,13 @@ class Cast:
     placement: Placement | Unknown
 
     def generator(self, cell: Cell) -> Generator:
-        """Ours speaks TLS by its command line."""
+        """Return the generator for a cell; ours speaks TLS only by its command line."""
         secure = cell.tool == OURS and self.servers[cell.server].scheme == "https"
         return self.secure_ours if secure else self.tools[cell.tool]
 
 
 def parse_options(what: str) -> argparse.Namespace:
-    """The command line of a report that measures in rounds."""
+    """Parse the command line of a report that measures in rounds."""
     parser = argparse.ArgumentParser(description=what)
     parser.add_argument("--rounds", type=int, help=f"rounds ({ROUNDS}; {ROUNDS_QUICK} if quick)")
     parser.add_argument("--seconds", type=float, help=f"a turn ({SECONDS:g}; {SECONDS_QUICK:g})")
@@ -68,7 +70,7 @@ def parse_options(what: str) -> argparse.Namespace:
 
 
 def measure(turns: Sequence[Turn], cast: Cast, seconds: float) -> Iterator[Sample]:
-    """Every turn that could be measured; one that could not is named and left out."""
+    """Yield a sample per turn; a turn that fails is named on stderr and left out."""
     for number, turn in enumerate(turns):
         try:
             yield cast.placement.measured(partial(_take_turn, turn, cast, seconds))
@@ -78,7 +80,7 @@ def measure(turns: Sequence[Turn], cast: Cast, seconds: float) -> Iterator[Sampl
 
 
 def minutes_of(turns: Sequence[Turn], seconds: float) -> float:
-    """About how long they take."""
+    """Estimate how many minutes the turns take."""
     return sum(_duration_s(turn, seconds) + TURN_EXTRA_S for turn in turns) / 60
 
 
@@ -121,7 +123,7 @@ def _show_progress(turn: Turn, done: int, total: int) -> None:
 def write_samples(
     file: str, machine: Machine, samples: Sequence[Sample], marked: Sequence[Mark]
 ) -> None:
-    """All that was measured, as JSON."""
+    """Write everything that was measured to a file, as JSON."""
     told = {
         "machine": asdict(machine),
         "samples": [asdict(sample) for sample in samples],

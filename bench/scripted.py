@@ -1,10 +1,10 @@
-"""A small server whose delays are known: each request's follows from its number. Run as a process.
+"""A small server with known delays: each follows from the request's number. Run as a process.
 
     python scripted.py PORT '{"least_s": 0.05, "most_s": 0.15, …}'
 
-`delay_s` is what both the server and the truth are computed from. A sleeping process is woken late
-by tenths of a ms, which would be taken for an error of the generators: so the server sleeps only
-until shortly before something is due, and then looks at the clock until it is.
+`delay_s` is the source of both the server's delays and the truth. A sleeping process wakes late by
+tenths of a ms, which would look like an error of the generators. So the server sleeps only until
+shortly before something is due, and then polls the clock until it is.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ import time
 from dataclasses import dataclass
 from random import Random
 
-# Longer than a wake takes; the kernel's millisecond, to which waits are rounded, is in it.
+# Longer than a wake-up takes; includes the millisecond to which the kernel rounds waits.
 LOOK_S = 0.0015
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
 @dataclass(frozen=True)
 class Delays:
-    """How long requests take, in s."""
+    """The delays of requests, in s."""
 
     least_s: float
     most_s: float
@@ -37,13 +37,16 @@ class Delays:
     freeze_s: float = 0.0
 
     def delay_s(self, number: int) -> float:
-        """Of the request that came as this number, from 0."""
+        """The delay of the request with this number, from 0."""
         if self.stall_every and number % self.stall_every == self.stall_every // 2:
             return self.stall_s
         return Random(number).uniform(self.least_s, self.most_s)
 
     def done_s(self, number: int, at_s: float) -> float:
-        """When a request that came at `at_s` since the first is answered."""
+        """The time at which a request that came at `at_s` is answered.
+
+        Both count from the first request.
+        """
         thawed_s = self.freeze_at_s + self.freeze_s
         frozen = self.freeze_s > 0
         if frozen and self.freeze_at_s <= at_s < thawed_s:
@@ -94,13 +97,13 @@ async def _serve(port: int, delays: Delays) -> None:
 
 
 class _PunctualSelector(selectors.EpollSelector):
-    """Returns when a wait is over, and not some time after."""
+    """Returns at the moment a wait is over, not some time after."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None or timeout <= 0:
             return super().select(timeout)
         end_s = time.monotonic() + timeout
-        # To whole milliseconds downwards, because it is rounded up to them.
+        # Round down to whole milliseconds, because the timeout is rounded up to them.
         ready = super().select(max(0, int((timeout - LOOK_S) * 1000)) / 1000)
         while not ready and time.monotonic() < end_s:
             ready = super().select(0)

@@ -1,5 +1,7 @@
-"""The servers under load, each on CPU 0: the reference server, plain and over TLS, and two of our
-subjects, nginx and c/epoll."""
+"""The servers under load, each on CPU 0.
+
+They are the reference server, plain and over TLS, and subjects such as nginx and c/epoll.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ BUILD_S = 60.0
 
 @dataclass(frozen=True)
 class Server:
-    """A server that listens."""
+    """A listening server."""
 
     name: str
     port: int
@@ -49,25 +51,25 @@ class Server:
     """What is asked for."""
 
     def sample(self) -> TreeSample:
-        """What its process tree has used up to now."""
+        """Sample the resources that its process tree has used so far."""
         return ProcessTree(self.pid).sample()
 
 
 def cpu_s_between(before: TreeSample, after: TreeSample) -> float:
-    """CPU seconds of the tree between two samples."""
+    """CPU seconds that the tree used between two samples."""
     return usage(before, after).cpu_s
 
 
 @contextmanager
 def reference(binary: Path, cpu: int, driver: DriverName = "auto") -> Iterator[Server]:
-    """`trueload-engine` as a server, one thread."""
+    """Start the reference server (`trueload-engine`) with one thread."""
     with serving(binary, cpu, driver) as (port, pid, chosen):
         yield Server("reference", port, pid, driver=chosen)
 
 
 @contextmanager
 def nginx(folder: Path, cpu: int) -> Iterator[Server]:
-    """nginx with one worker, started as the suite starts it."""
+    """Start nginx with one worker, as the suite starts it."""
     port = free_port()
     command = ["sh", "start.sh", str(folder), "127.0.0.1", str(port), "1"]
     with _subject("nginx", port, command, NGINX, cpu) as server:
@@ -76,7 +78,7 @@ def nginx(folder: Path, cpu: int) -> Iterator[Server]:
 
 @contextmanager
 def nginx_http2(folder: Path, cpu: int) -> Iterator[Server]:
-    """The same over HTTP/2 in plain text, which takes no HTTP/1.1 on its port then."""
+    """Start nginx with HTTP/2 in plain text; that port then takes no HTTP/1.1."""
     home = folder / "nginx-http2"
     shutil.copytree(NGINX, home)
     template = home / "nginx.conf.in"
@@ -89,7 +91,7 @@ def nginx_http2(folder: Path, cpu: int) -> Iterator[Server]:
 
 @contextmanager
 def epoll(folder: Path, cpu: int) -> Iterator[Server]:
-    """The raw epoll loop in C, built as its manifest says, level-triggered."""
+    """Start the raw epoll loop in C, level-triggered, built as its manifest says."""
     manifest = tomllib.loads((EPOLL / "subject.toml").read_text())
     home = folder / "epoll"
     shutil.copytree(EPOLL, home)
@@ -104,7 +106,10 @@ def epoll(folder: Path, cpu: int) -> Iterator[Server]:
 
 @contextmanager
 def subject(name: str, cpu: int) -> Iterator[Server]:
-    """One of our subjects, built as a suite builds it; `BenchError` says why that fails."""
+    """Start a subject, built as a suite builds it.
+
+    Raises `BenchError` with the reason if that fails.
+    """
     try:
         found = find_subject(name)
         if reason := missing(found):
@@ -141,9 +146,9 @@ def _subject(
 
 @contextmanager
 def by_command(name: str, binary: Path, cpu: int, *flags: str) -> Iterator[Server]:
-    """The reference server as users start it, with flags of theirs.
+    """Start the reference server as users do, with the given flags.
 
-    `BenchError`, with what it says, when it does not start.
+    Raises `BenchError` with the server's output when it does not start.
     """
     command = [sys.executable, "-m", "trueload", "serve", "http", "--listen", "127.0.0.1:0"]
     process = subprocess.Popen(
@@ -172,7 +177,7 @@ def by_command(name: str, binary: Path, cpu: int, *flags: str) -> Iterator[Serve
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """Ends a server of its own session, in bounded time."""
+    """End a server that has its own session: SIGTERM, then SIGKILL after `READY_S`."""
     process.terminate()
     try:
         process.wait(READY_S)
@@ -182,7 +187,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def free_port() -> int:
-    """A port on loopback that nobody uses now."""
+    """Return a loopback port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -190,7 +195,7 @@ def free_port() -> int:
 
 
 def wait_until_listening(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Returns when the port takes connections; `BenchError` when it never does."""
+    """Return when the port takes connections. Raises `BenchError` when it does not in `READY_S`."""
     deadline_s = time.monotonic() + READY_S
     while time.monotonic() < deadline_s:
         if process.poll() is not None:

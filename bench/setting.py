@@ -1,4 +1,4 @@
-"""Where every report of bench/ runs: which CPU is whose, and which engine is measured."""
+"""The setting of every report of bench/: the CPU of each program, and the measured engine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SERVER_CPU, GENERATOR_CPU = 0, 1
 
 
 class SettingError(Exception):
-    """This machine cannot run a report: what is wrong, and the cure."""
+    """This machine cannot run a report: the problem, and a hint."""
 
     def __init__(self, problem: str, hint: str) -> None:
         super().__init__(problem)
@@ -26,7 +26,10 @@ class SettingError(Exception):
 
 
 def find_setting() -> Path:
-    """The engine that `trueload` runs, if it can be measured here; `SettingError` otherwise."""
+    """Return the engine that `trueload` runs.
+
+    Raises `SettingError` if it cannot be measured on this machine.
+    """
     if not {SERVER_CPU, GENERATOR_CPU} <= os.sched_getaffinity(0):
         raise SettingError(
             f"server and generator need CPUs {SERVER_CPU} and {GENERATOR_CPU}",
@@ -39,16 +42,20 @@ def find_setting() -> Path:
 
 
 def prepare_setting() -> Path:
-    """The same, and this process keeps to the server's CPU from now on: the generator's is left to
-    the generator. Not where the server needs its CPU to be punctual."""
+    """Do the same and pin this process to the server's CPU, so that the generator has its own.
+
+    Not for reports whose server must be punctual: those pin this process to the generator's CPU.
+    """
     binary = find_setting()
     os.sched_setaffinity(0, {SERVER_CPU})
     return binary
 
 
 class Quiet:
-    """Watches how much of the machine others take, from its making on: where that is much, what
-    was measured is their doing."""
+    """Watches how much CPU time other processes and the host take, from its creation.
+
+    Where that is much, the measurement is disturbed.
+    """
 
     def __init__(self) -> None:
         self._noise: NoiseSample = noise_sample()

@@ -1,9 +1,9 @@
-"""When requests pass the loopback device, by the kernel's clock: an ear apart from the engine.
+"""When requests pass the loopback device, by the kernel's clock, independently of the engine.
 
-A packet socket with a filter in the kernel hears only requests to one port; each packet carries the
-time at which the sender's `send` put it there (SO_TIMESTAMPNS), so it does not matter when it is
-read. It is read when all is over: an ear that runs while it listens takes CPU time from the sender.
-Needs root (CAP_NET_RAW).
+A packet socket with a filter in the kernel receives only requests to one port. Each packet carries
+the time at which the sender's `send` put it there (SO_TIMESTAMPNS), so it does not matter when it
+is read. All are read after the run: reading meanwhile would take CPU time from the sender. Needs
+root (CAP_NET_RAW).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ SO_TIMESTAMPNS = 35
 SO_ATTACH_FILTER = 26
 SO_RCVBUFFORCE = 33
 ETH_P_IP = 0x0800
-# The kernel takes twice as much, and 1 to 2 KiB for each packet: enough for 300,000.
+# The kernel doubles this and takes 1 to 2 KiB per packet: enough for 300,000.
 BUFFER_BYTES = 256 * 1024 * 1024
-# Longer than any segment without data: 20 bytes of IP, up to 60 of TCP.
+# Longer than any segment without data: 20 bytes of IP header, up to 60 of TCP.
 BARE_MOST_BYTES = 80
 
 
 def _filter(port: int) -> bytes:
-    """Classic BPF over an IP packet: TCP segments with data to this port."""
+    """A classic BPF program over an IP packet: accepts TCP segments with data to this port."""
     steps = [
         (0x30, 0, 0, 9),  # ldb protocol
         (0x15, 0, 6, socket.IPPROTO_TCP),
@@ -40,7 +40,7 @@ def _filter(port: int) -> bytes:
 
 
 class Sniffer:
-    """Hears requests to a port from its start to its stop."""
+    """Captures the requests to a port from its creation until `stop`."""
 
     def __init__(self, port: int) -> None:
         program = _filter(port)
@@ -54,7 +54,7 @@ class Sniffer:
         self._socket.setblocking(False)
 
     def stop(self) -> list[int]:
-        """The times of all requests heard, in ns, in order."""
+        """Stop; return the times of all captured requests, in ns, in order."""
         times_ns: list[int] = []
         with self._socket:
             while True:

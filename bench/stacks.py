@@ -1,7 +1,7 @@
 """Where a CPU sample was taken, in words: from the stacks that `perf script` prints. Pure.
 
-A sample in the kernel belongs to the first row of KERNEL that fits any function on its stack; one
-in a program to the crate whose source its innermost line comes from.
+A sample in the kernel belongs to the first row of KERNEL that matches any function on its stack. A
+sample in a program belongs to the crate whose source its innermost line comes from.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ INTERRUPTS = "kernel: interrupts, page faults"
 OTHER = "kernel: other system calls"
 TCP = (DELIVERY, SENDING, RECEIVING)
 
-# What a function on the stack means. Delivery comes first: it is done within `send`, and it wakes
-# polls.
+# What a function on the stack means. Delivery comes first, because it happens within `send` and
+# wakes pollers.
 KERNEL: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), what)
     for pattern, what in (
@@ -61,7 +61,7 @@ Stack = tuple[Frame, ...]
 
 
 def read_stacks(text: str) -> Iterator[Stack]:
-    """The output of `perf script -F ip,sym,dso`: a paragraph per sample."""
+    """Parse the output of `perf script -F ip,sym,dso`: a paragraph per sample."""
     for paragraph in re.split(r"\n\s*\n", text):
         frames = [_frame(line) for line in paragraph.splitlines() if line.strip()]
         if frames:
@@ -78,7 +78,7 @@ CrateOf = Callable[[Frame], str]
 
 
 def place_of(stack: Stack, crate_of: CrateOf) -> str:
-    """In words; `crate_of` is asked about frames outside the kernel."""
+    """Name the place of a sample; `crate_of` names frames outside the kernel."""
     if not _is_kernel(stack[0]):
         return crate_of(stack[0])
     symbols = [frame.symbol for frame in stack if _is_kernel(frame)]
@@ -97,8 +97,10 @@ def _is_kernel(frame: Frame) -> bool:
 
 
 def crate_of_files(files: Sequence[str]) -> str | None:
-    """The crate of a source line, its inlined callers after it: the standard library's own lines
-    belong to whom they were inlined into."""
+    """Return the crate of a source line, given its file and those of its inlined callers.
+
+    Lines of the standard library count for the crate that they were inlined into.
+    """
     for file in files:
         found = _CRATE.search(file)
         if found:
@@ -107,7 +109,7 @@ def crate_of_files(files: Sequence[str]) -> str | None:
 
 
 def read_lines(text: str) -> dict[int, list[str]]:
-    """The output of `addr2line -a -f -i`: source files by address, the innermost first."""
+    """Parse the output of `addr2line -a -f -i`: source files by address, the innermost first."""
     lines: dict[int, list[str]] = {}
     files: list[str] = []
     for line in text.splitlines():
@@ -119,13 +121,13 @@ def read_lines(text: str) -> dict[int, list[str]]:
 
 
 def shares(stacks: Sequence[Stack], crate_of: CrateOf) -> dict[str, float]:
-    """The part of all samples by place, the largest first."""
+    """The share of each place in all samples, the largest first."""
     counted = Counter(place_of(stack, crate_of) for stack in stacks)
     return {place: count / len(stacks) for place, count in counted.most_common()}
 
 
 def folded(parts: Mapping[str, float], least: float) -> dict[str, float]:
-    """The same with what is smaller than `least` put together."""
+    """Merge the places whose share is below `least` into one entry."""
     kept = {place: part for place, part in parts.items() if part >= least}
     rest = sum(parts.values()) - sum(kept.values())
     return {**kept, "everything smaller": rest} if rest > 0 else kept

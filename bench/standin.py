@@ -1,8 +1,8 @@
-"""An engine's stand-in: it says what a real one said, at the times and in the sizes of a real one,
-on a clock of its own; it sends no load.
+"""A stand-in for an engine: replays what a real one reported, at its times, on its own clock.
 
-A machine: lines in, lines out, and a time at which it wants to be asked again. It owns no socket
-and reads no clock. Times that it is given are of the front's clock; what it says is of its own.
+It sends no load. It is a state machine: lines in, lines out, and the time of its next output. It
+owns no socket and reads no clock. Times passed in are on the front's clock; times in its lines are
+on its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SET_UP_NS = 2_000_000
 
 @dataclass(frozen=True)
 class Lines:
-    """What a host says, ready but for the times."""
+    """The lines of a host, complete but for the times."""
 
     hello: bytes
     ready: bytes
@@ -36,7 +36,7 @@ class Lines:
 
 
 def lines_of(recording: Recording) -> Lines:
-    """Written out once for all hosts that say the same."""
+    """Prepare the lines once, for all hosts that report the same."""
 
     def marked(message: Any, **changes: Any) -> bytes:
         return to_line(message.model_copy(update={"at_ns": MARK_NS, **changes}))
@@ -55,8 +55,11 @@ def lines_of(recording: Recording) -> Lines:
 
 @dataclass(frozen=True)
 class Nature:
-    """What is its own: how far its clock is ahead of the front's, how long a line takes to it and
-    back, and after how many ticks it falls silent, if it does."""
+    """What differs between hosts.
+
+    The lead of its clock over the front's, the delay of a line to it and back, and after how many
+    ticks it falls silent, if it does.
+    """
 
     ahead_ns: int = 0
     there_ns: int = 0
@@ -65,7 +68,7 @@ class Nature:
 
 
 class StandIn:
-    """One host."""
+    """The state machine of one host."""
 
     def __init__(self, lines: Lines, nature: Nature) -> None:
         self._lines = lines
@@ -75,11 +78,11 @@ class StandIn:
         self._silent = False
 
     def handle_start(self, now_ns: int) -> None:
-        """It has been started."""
+        """Handle the start of the process."""
         self._say(now_ns, lambda: self._lines.hello)
 
     def handle_line(self, now_ns: int, line: bytes) -> None:
-        """The front says a line."""
+        """Handle a line from the front."""
         heard = json.loads(line)
         made_ns = now_ns + self._nature.there_ns
         match heard["type"]:
@@ -91,7 +94,7 @@ class StandIn:
                 self._say(ready_ns, lambda: self._timed(self._lines.ready, ready_ns))
             case "phase":
                 planned_ns = heard["at_ns"] - self._nature.ahead_ns
-                # One that is told too late begins late, and says so.
+                # If it is told too late, it begins late and reports so.
                 self._begin(heard["id"], max(planned_ns, made_ns))
             case "stop":
                 self._due.clear()
@@ -100,19 +103,19 @@ class StandIn:
                 pass
 
     def poll_output(self, now_ns: int) -> bytes | None:
-        """The next line that is due, if one is."""
+        """Return the next line that is due; None if there is none."""
         if not self._due or self._due[0][0] > now_ns or self._silent:
             return None
         return heapq.heappop(self._due)[2]()
 
     def poll_timeout_ns(self) -> int | None:
-        """When it next has something to say."""
+        """Return the time of its next output; None if there is none."""
         return self._due[0][0] if self._due and not self._silent else None
 
     def _begin(self, name: str, start_ns: int) -> None:
         lines = self._lines
         stop_ns = start_ns + lines.window_ns
-        # The last tick may tell of a moment after the end, and is said before it all the same.
+        # The last tick may be of a moment after the end; `phase_done` still comes after it.
         last_ns = lines.ticks[-1][0] if lines.ticks else 0
         done_ns = max(stop_ns + lines.drain_ns, start_ns + last_ns)
         started = PhaseStarted(type="phase_started", id=name, at_ns=self._own(start_ns))
@@ -142,6 +145,6 @@ class StandIn:
         return front_ns + self._nature.ahead_ns
 
     def _say(self, made_ns: int, line: Callable[[], bytes]) -> None:
-        """What is made at a time is heard when it has come back."""
+        """Queue a line made at `made_ns`; the front gets it after the way back."""
         self._order += 1
         heapq.heappush(self._due, (made_ns + self._nature.back_ns, self._order, line))

@@ -1,8 +1,8 @@
-"""Many stand-ins in one process: `standin_hosts.py SOCKET RECORDING...` listens on a Unix socket,
-and each connection is a host. Its first line is its number, of which everything else follows.
+"""Many stand-ins in one process: `standin_hosts.py SOCKET RECORDING...` plays one per connection.
 
-How: asyncio, a buffer and a timer for each host. When its input ends it says as one line of JSON
-what went to and fro, and ends.
+How: it listens on a Unix socket with asyncio, and has a buffer and a timer per host. The first line
+of a connection is the host's number, from which everything else follows. When its standard input
+ends, it prints one line of JSON about the traffic and exits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ LINE_BYTES_MAX = 2**24
 
 
 def nature_of(number: int) -> Nature:
-    """Clocks up to hours apart, ways of up to a millisecond: the same for a number every time."""
+    """Derive a host's clock and delays from its number, reproducibly.
+
+    Clocks are up to hours apart, delays up to a millisecond.
+    """
     hours_ns = (number * 7_919 % 1_000 - 500) * 36_000_000_000
     return Nature(
         ahead_ns=hours_ns + number * 1_003,
@@ -32,12 +35,12 @@ def nature_of(number: int) -> Nature:
 
 
 def variant_of(number: int, variants: int) -> int:
-    """Which of several recordings a host says."""
+    """Tell which of several recordings a host replays."""
     return number % variants
 
 
 class Traffic:
-    """What went to and fro, in bytes, and when the last of it did that ended a window."""
+    """The traffic of all hosts in bytes, and when the last `phase_done` was sent."""
 
     def __init__(self) -> None:
         self.said_bytes = 0
@@ -46,7 +49,7 @@ class Traffic:
 
 
 class Host(asyncio.Protocol):
-    """One connection."""
+    """One connection, which plays one host."""
 
     def __init__(self, variants: Sequence[Lines], traffic: Traffic) -> None:
         self._variants = variants
@@ -96,7 +99,7 @@ class Host(asyncio.Protocol):
 
 
 async def serve(path: str, variants: Sequence[Lines]) -> Traffic:
-    """Until the input ends."""
+    """Serve until standard input ends; return the traffic."""
     loop = asyncio.get_running_loop()
     traffic = Traffic()
     server = await loop.create_unix_server(lambda: Host(variants, traffic), path, backlog=1_024)
@@ -107,7 +110,7 @@ async def serve(path: str, variants: Sequence[Lines]) -> Traffic:
 
 
 def main() -> None:
-    """Serve, then tell."""
+    """Serve, then print the traffic."""
     path, *recordings = sys.argv[1:]
     variants = [lines_of(load(Path(each))) for each in recordings]
     traffic = asyncio.run(serve(path, variants))

@@ -1,7 +1,7 @@
-"""Stand-ins as places of the front: each a connection to one of a few processes that play them.
+"""Stand-ins as places of the front: each is a connection to one of a few processes that play them.
 
-How: as a child process on this machine is spoken to (`trueload.places.local`): a thread of its own
-reads what it says. Must not know what the lines mean.
+How: as with a child process on this machine (`trueload.places.local`), a thread per stand-in reads
+its lines. Must not know what the lines mean.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ END_S = 10.0
 
 
 class StandInChannel:
-    """One of them."""
+    """The channel to one stand-in."""
 
     def __init__(self, path: Path, number: int) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
@@ -41,7 +41,7 @@ class StandInChannel:
 
     @property
     def pid(self) -> int:
-        """It has none of its own."""
+        """Return 0: a stand-in has no process of its own."""
         return 0
 
     def send(self, line: bytes, timeout_s: float) -> None:
@@ -53,32 +53,32 @@ class StandInChannel:
             raise ChannelClosedError("it has closed its input") from error
 
     def read_line(self, timeout_s: float) -> bytes | None:
-        """The next line."""
+        """Return the next line."""
         return self._lines.read(timeout_s)
 
     def divert(self, sink: Sink) -> None:
-        """From now on to ``sink``."""
+        """Send all further lines to ``sink``."""
         self._lines.divert(sink)
 
     def close_input(self) -> None:
-        """Say that nothing more will be sent: it ends."""
+        """Close its input, which ends the stand-in."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_WR)
         self._over.set()
 
     def wait(self, timeout_s: float) -> int | None:
-        """It ends with its input."""
+        """Return 0 once its input is closed, else None."""
         return 0 if self._over.is_set() else None
 
     def kill(self) -> None:
-        """End it."""
+        """Close the connection."""
         self._lines.stop()
         self._over.set()
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def log_tail(self) -> str:
-        """It writes none."""
+        """Return an empty text: a stand-in writes no log."""
         return ""
 
     def _read_lines(self) -> None:
@@ -90,14 +90,14 @@ class StandInChannel:
 
 @dataclass(frozen=True)
 class StandInPlace:
-    """Where one can be started."""
+    """A place where one stand-in can be started."""
 
     name: str
     path: Path
     number: int
 
     def open(self, argv: Sequence[str]) -> StandInChannel:
-        """Start it, whatever the program."""
+        """Start the stand-in, whatever `argv` says."""
         return StandInChannel(self.path, self.number)
 
 
@@ -118,11 +118,11 @@ class Stage:
         ]
 
     def end(self) -> list[dict[str, Any]]:
-        """What each process says of what went to and fro."""
+        """End the processes; return what each reports about its traffic."""
         return [json.loads(process.communicate(timeout=END_S)[0]) for process in self._processes]
 
     def kill(self) -> None:
-        """End those that have not ended."""
+        """Kill the processes that still run."""
         for process in self._processes:
             process.kill()
             process.wait()
@@ -138,7 +138,7 @@ class Stage:
 
 @contextmanager
 def staged(folder: Path, recordings: Sequence[Path], count: int) -> Iterator[Stage]:
-    """So many hosts, ready to be started; nothing of them is left."""
+    """Create `count` hosts, ready to be started, and remove them when the block ends."""
     stage = Stage(folder, recordings, count)
     try:
         yield stage

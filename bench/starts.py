@@ -1,13 +1,12 @@
-"""How far apart do the engines of three hosts begin, and how soon is a lost host seen?
+"""When do the engines of three hosts begin, how far apart, and how soon is a lost host seen?
 
-Three hosts made of namespaces on this machine, by ssh. Each run says itself how far apart its hosts
-began to send, on the front's clock, by the comparison that it makes of theirs (the bound of which
-is beside it). A host is lost by pulling its link in the window: the time is taken from then until
+Three hosts, namespaces on this machine, are reached by ssh. Each run reports how far apart its
+hosts began to send, on the front's clock; this comes from its own comparison of their clocks, whose
+bound is shown beside. A host is lost by pulling its link in the window. Timed is from then until
 the run has ended with `host lost`, and until no engine is left on any host.
 
-Targets: the skew's median at most 3 ms; a loss seen within 2 s; nothing left after 3 s.
-
-Prints Markdown with marks; exit code 1 if one is missed, 2 if it cannot measure.
+Targets: the skew's median at most 3 ms; a loss seen within 2 s; nothing left after 3 s. Prints
+Markdown with marks. Exit code 1 if a target is missed, 2 if it cannot measure.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ GONE_PATIENCE_S = 20.0
 
 @dataclass(frozen=True)
 class Start:
-    """How far apart the hosts began, and how well that is known, in ms."""
+    """The time between the first and the last host's start, and its error bound, in ms."""
 
     skew_ms: float
     bound_ms: float
@@ -53,14 +52,14 @@ class Start:
 
 @dataclass(frozen=True)
 class Loss:
-    """From the pulled link until the run had ended, and until no engine was left, in s."""
+    """Seconds from the pulled link until the run had ended, and until no engine was left."""
 
     seen_s: float
     gone_s: float
 
 
 def spec_for(lab: Lab, seconds: float) -> TrialSpec:
-    """A closed loop over a few connections of each host."""
+    """A trial with a closed loop over a few connections per host."""
     return TrialSpec(
         url=f"http://{lab.address}/",
         addresses=(lab.address,),
@@ -75,7 +74,7 @@ def spec_for(lab: Lab, seconds: float) -> TrialSpec:
 
 
 def measure_start(lab: Lab) -> Start:
-    """One short run. Raises ``EngineError`` when a host was lost."""
+    """Run once, shortly. Raises ``EngineError`` when a host was lost."""
     record = run_trial(spec_for(lab, 0.5))
     starts_ns = [host.start_ns for host in record.hosts if host.start_ns is not None]
     bounds_ns = [host.clock_bound_ns for host in record.hosts if host.clock_bound_ns is not None]
@@ -85,7 +84,10 @@ def measure_start(lab: Lab) -> Start:
 
 
 def measure_loss(lab: Lab, number: int) -> Loss:
-    """One run whose host ``number`` loses its link. Raises ``EngineError`` if nobody sees it."""
+    """Run once and pull the link of host ``number``.
+
+    Raises ``EngineError`` if the run does not see the loss.
+    """
     victim, pulled_s = lab.hosts[number % HOSTS], 0.0
 
     def pull(progress: Progress) -> None:
@@ -105,24 +107,25 @@ def measure_loss(lab: Lab, number: int) -> Loss:
         time.sleep(0.02)
     gone_s = time.monotonic() - pulled_s
     victim.link("up")
-    # Its ssh may be about to find out that the link was down: the next run logs in anew.
+    # Its ssh connection may be about to notice that the link was down: make the next run log in
+    # anew.
     lab.log_out()
     return Loss(seen_s, gone_s)
 
 
 def check_lost(record: Record, name: str) -> None:
-    """It must be this host that is named."""
+    """Raise ``EngineError`` unless the record names this host as lost."""
     if record.trouble is None or f"host lost: ssh:{name}" not in record.trouble.what:
         raise EngineError("engine", f"{name} was lost, and the run says {record.trouble}")
 
 
 def spread(values: Sequence[float], unit: str) -> str:
-    """Median, least and most."""
+    """Format the median, the least and the most."""
     return f"{median(values):.2f} {unit} ({min(values):.2f} to {max(values):.2f})"
 
 
 def judge(starts: Sequence[Start], losses: Sequence[Loss]) -> list[Mark]:
-    """The marks: the median of the skew, the slowest of the losses."""
+    """Judge the median of the skew and the slowest of the losses."""
     skews = [start.skew_ms for start in starts]
     seen, gone = [loss.seen_s for loss in losses], [loss.gone_s for loss in losses]
     return [
@@ -133,7 +136,7 @@ def judge(starts: Sequence[Start], losses: Sequence[Loss]) -> list[Mark]:
 
 
 def main() -> int:
-    """Measures, prints Markdown, and marks."""
+    """Measure, print Markdown, and judge the targets."""
     parser = argparse.ArgumentParser(description="Starts and losses over three hosts.")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"starts ({RUNS})")
     parser.add_argument("--losses", type=int, default=LOSSES, help=f"pulled links ({LOSSES})")

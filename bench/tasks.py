@@ -1,7 +1,7 @@
-"""A client of broadcasts with a task of asyncio for each connection, on the library `websockets`.
+"""A broadcast client with an asyncio task per connection, using the library `websockets`.
 
-`tasks.py PORT CLIENTS MESSAGES PADDING CONCURRENT`: as bare_receive, with CONCURRENT messages in
-flight, each until its receipt; the end is reached when every client has had every message.
+`tasks.py PORT CLIENTS MESSAGES PADDING CONCURRENT`: like bare_receive, but with CONCURRENT messages
+in flight, each until its receipt. It ends when every client has received every message.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CONNECTING_MOST = 100
 
 
 class Count:
-    """What all tasks have heard."""
+    """What all tasks together have received."""
 
     def __init__(self, expected: int) -> None:
         self.left = expected
@@ -26,7 +26,7 @@ class Count:
 
 
 async def receive(client: ClientConnection, count: Count) -> None:
-    """The task of one connection."""
+    """Receive the messages of one connection."""
     async for message in client:
         heard = json.loads(message)
         if heard["type"] == "broadcast":
@@ -38,7 +38,7 @@ async def receive(client: ClientConnection, count: Count) -> None:
 
 
 async def main(port: int, clients: int, messages: int, padding: int, concurrent: int) -> None:
-    """Connects, broadcasts, prints."""
+    """Connect, broadcast, and print the cost."""
     few = asyncio.Semaphore(CONNECTING_MOST)
 
     async def opened() -> ClientConnection:

@@ -1,6 +1,7 @@
 """Runs into each of the published traps many times, and counts how often the verdict is invalid.
 
-`bench/traps.py [TIMES]`, 20 by default, some ten minutes then. Exit code 1 if a trap was missed.
+`bench/traps.py [TIMES]`, 20 by default, which takes some ten minutes. Exit code 1 if a trap was
+missed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ TIMES = 20
 
 
 def caught(trap: Trap, times: int) -> int:
-    """Runs that were invalid by the trap's own check; for another reason is no catch."""
+    """Count the runs that were invalid by the trap's own check; other reasons do not count."""
     count = 0
     for _ in range(times):
         with tempfile.TemporaryDirectory() as folder:
@@ -38,14 +39,14 @@ def caught(trap: Trap, times: int) -> int:
 
 
 def spring_often(trap: Trap, times: int) -> Mark:
-    """The trap's mark."""
+    """Run into the trap `times` times and judge it."""
     count = caught(trap, times)
     limit = Limit(times, at_least=True, unit=f" of {times}")
     return mark(f"{trap.name}: invalid by `{trap.check}`", limit, count, f"{count} of {times}")
 
 
 def main() -> int:
-    """Every trap, a line each."""
+    """Run into every trap, and print a line for each."""
     times = parse_count(__doc__, "TIMES", TIMES)
     marked = []
     for trap in TRAPS:

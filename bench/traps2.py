@@ -1,9 +1,9 @@
-"""HTTP/2 servers that do what some servers do, and what each generator says of them.
+"""HTTP/2 servers that misbehave as some real ones do, and what each generator says of them.
 
-`bench/traps2.py` (some three minutes) runs trueload, h2load, oha and k6, where they are installed,
-against a scripted server each: it ends connections, cuts bodies, permits one stream, says nothing.
-What it did is known by its own count. Exit code 1 if trueload says something else than what
-happened; of the others only the table tells. k6 speaks HTTP/2 over TLS only, so its server does.
+`bench/traps2.py` (some three minutes) runs trueload, h2load, oha and k6, where installed, each
+against its own scripted server. The server ends connections, cuts bodies, permits one stream or
+says nothing, and counts what it did. Exit code 1 if trueload says something else than what
+happened; the others are only listed. k6 speaks HTTP/2 over TLS only, so its server uses TLS.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Says = Callable[[int, int], bytes | None]
 
 
 def goes_away(number: int, stream: int) -> bytes:
-    """Ten answers, then GOAWAY behind the last of them; it stays open, and does no more."""
+    """Ten answers, then GOAWAY behind the last of them; the connection stays open but silent."""
     if number > 10:
         return b""
     last = frame(GOAWAY, 0, 0, stream.to_bytes(4, "big") + bytes(4)) if number == 10 else b""
@@ -83,7 +83,7 @@ def waits(number: int, stream: int) -> bytes:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a generator says: counts, a remark, its exit code."""
+    """What a generator reports: counts, a remark, its exit code."""
 
     ok: int
     failed: int
@@ -100,7 +100,7 @@ class Http1Peer(ThreadingHTTPServer):
         self.socket = context.wrap_socket(self.socket, server_side=True)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that does not want HTTP/1.1 breaks off."""
+        """Ignore errors: a client that does not want HTTP/1.1 disconnects."""
 
 
 class Hello(BaseHTTPRequestHandler):
@@ -109,25 +109,25 @@ class Hello(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def setup(self) -> None:
-        """A connection has come."""
+        """Count the connection."""
         super().setup()
         assert isinstance(self.server, Http1Peer)
         self.server.seen.connections += 1
 
     def do_GET(self) -> None:
-        """The answer."""
+        """Send the answer."""
         self.send_response(200)
         self.send_header("Content-Length", "5")
         self.end_headers()
         self.wfile.write(b"hello")
 
     def log_request(self, code: object = "-", size: object = "-") -> None:
-        """Says nothing."""
+        """Log nothing."""
 
 
 @dataclass(frozen=True)
 class Trap:
-    """A server, the streams asked for, and whether what we say of it is right."""
+    """A server, the load on it, and a test of whether what trueload says is right."""
 
     what: str
     says: Says
@@ -142,7 +142,7 @@ class Trap:
 
     @contextmanager
     def peer(self, certificate: trustme.LeafCert, secure: bool) -> Iterator[tuple[str, Seen]]:
-        """The server: its URL, and what it sees."""
+        """Run the server; yields its URL and what it sees."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         certificate.configure_cert(context)
         if not self.over_http1:
@@ -158,19 +158,19 @@ class Trap:
 
 
 def shown(said: Outcome, seen: Seen) -> str:
-    """A cell of the table."""
+    """Format a cell of the table."""
     words = [f"{said.ok:,} ok", f"{said.failed:,} failed", said.remark, f"exit {said.code}"]
     words.append(f"{seen.connections} connection{'s' if seen.connections != 1 else ''}")
     return ", ".join(each for each in words if each)
 
 
 def failures(record: dict[str, Any]) -> dict[str, int]:
-    """By class, those that were met."""
+    """Return the failures that occurred, by class."""
     return {name: count for name, count in record["counts"]["failed"].items() if count}
 
 
 def only(name: str, code: int) -> Callable[[dict[str, Any], int], bool]:
-    """Nothing was ok, all failures have this class, and the exit code is this."""
+    """Return a test: no request ok, all failures of this class, and this exit code."""
 
     def is_right(record: dict[str, Any], ended: int) -> bool:
         return record["counts"]["ok"] == 0 and set(failures(record)) == {name} and ended == code
@@ -179,7 +179,7 @@ def only(name: str, code: int) -> Callable[[dict[str, Any], int], bool]:
 
 
 def crossed(record: dict[str, Any]) -> set[str]:
-    """The checks that warn or fail."""
+    """Return the checks that warn or fail."""
     return {each["name"] for each in record["checks"] if each["status"] in ("warn", "fail")}
 
 
@@ -230,7 +230,7 @@ TRAPS = (
 
 @dataclass(frozen=True)
 class Tool:
-    """Another generator. `read` makes of its exit code, its output and its folder what it says."""
+    """Another generator. `read` turns its exit code, output and folder into an outcome."""
 
     name: str
     command: Callable[[Trap, str, Path], list[str]]
@@ -239,12 +239,12 @@ class Tool:
 
 
 def h2load_command(trap: Trap, url: str, folder: Path) -> list[str]:
-    """h2load, for a time."""
+    """The command of h2load, for a fixed time."""
     return ["h2load", "-t1", f"-c{trap.connections}", f"-m{trap.streams}", f"-D{SECONDS}", url]
 
 
 def read_h2load(code: int, out: str, folder: Path) -> Outcome:
-    """What h2load prints."""
+    """Parse what h2load prints."""
     found = re.search(r"(\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout", out)
     if found is None:
         return Outcome(0, 0, "prints no counts", code)
@@ -254,7 +254,7 @@ def read_h2load(code: int, out: str, folder: Path) -> Outcome:
 
 
 def oha_tool(binary: Path) -> Tool:
-    """oha; its `-p` are streams on a connection."""
+    """oha, where `-p` is the number of streams per connection."""
 
     def command(trap: Trap, url: str, folder: Path) -> list[str]:
         load = ["-z", f"{SECONDS}s", "-c", str(trap.connections), "-p", str(trap.streams)]
@@ -264,8 +264,10 @@ def oha_tool(binary: Path) -> Tool:
 
 
 def read_oha(code: int, out: str, folder: Path) -> Outcome:
-    """What oha says, as JSON: a status of any kind is an answer to it, what was open at the end is
-    no error."""
+    """Parse oha's JSON.
+
+    oha counts a status of any kind as an answer; requests open at the end are no errors.
+    """
     try:
         said = json.loads(out)
     except ValueError:
@@ -286,7 +288,7 @@ export default function () { http.get("URL"); }
 
 
 def k6_command(trap: Trap, url: str, folder: Path) -> list[str]:
-    """k6: a user of its own for each stream, each with a connection."""
+    """The command of k6: a virtual user for each stream, each with its own connection."""
     script = folder / "script.js"
     users = str(trap.connections * trap.streams)
     text = K6.replace("VUS", users).replace("SECONDS", str(SECONDS)).replace("URL", url)
@@ -295,7 +297,7 @@ def k6_command(trap: Trap, url: str, folder: Path) -> list[str]:
 
 
 def read_k6(code: int, out: str, folder: Path) -> Outcome:
-    """The summary file of k6."""
+    """Read the summary file of k6."""
     try:
         metrics = json.loads((folder / "k6.json").read_text())["metrics"]
     except (OSError, ValueError):
@@ -306,7 +308,7 @@ def read_k6(code: int, out: str, folder: Path) -> Outcome:
 
 
 def find_tools() -> tuple[list[Tool], list[str]]:
-    """The tools that are installed, and for each other tool why it is left out."""
+    """Return the tools that are installed, and for each other tool why it is left out."""
     found, absent = [], []
     if shutil.which("h2load"):
         found.append(Tool("h2load", h2load_command, read_h2load))
@@ -324,7 +326,7 @@ def find_tools() -> tuple[list[Tool], list[str]]:
 
 
 def run_tool(tool: Tool, trap: Trap, certificate: trustme.LeafCert) -> tuple[str, Seen]:
-    """Run it into the trap; its cell of the table, and what the server saw."""
+    """Run a tool into the trap; return its cell of the table and what the server saw."""
     with trap.peer(certificate, tool.secure) as (url, seen), _folder() as folder:
         try:
             ran = subprocess.run(
@@ -341,7 +343,10 @@ def run_tool(tool: Tool, trap: Trap, certificate: trustme.LeafCert) -> tuple[str
 
 
 def run_ours(trap: Trap, certificate: trustme.LeafCert) -> tuple[str, Seen, bool]:
-    """Run trueload into the trap: its cell, what the server saw, and whether the cell is right."""
+    """Run trueload into the trap.
+
+    Returns its cell of the table, what the server saw, and whether the cell is right.
+    """
     load = ["-c", str(trap.connections), "--streams", str(trap.streams), "-d", f"{SECONDS}s"]
     load += ["--timeout", trap.timeout]
     flags = ["--http", "2", "--warmup", "0s", "--no-save", "--json", "-"]
@@ -360,7 +365,7 @@ def run_ours(trap: Trap, certificate: trustme.LeafCert) -> tuple[str, Seen, bool
 
 
 def our_outcome(record: dict[str, Any], code: int) -> Outcome:
-    """What our record says."""
+    """Summarise our record."""
     counts, failed, mean_ns = record["counts"], failures(record), record["latency_ns"]["mean"]
     words = [f"`{name}` {count:,}" for name, count in failed.items()]
     words += [f"`stale` {counts['stale']:,}"] if counts.get("stale") else []
@@ -376,19 +381,19 @@ def _folder() -> Iterator[Path]:
 
 
 def table(rows: Sequence[Sequence[str]], names: Sequence[str]) -> list[str]:
-    """Markdown: the server, what each other says, what we say."""
+    """A Markdown table: the server, what each other tool says, what we say."""
     head = ["the server", *(f"{name} says" for name in names), "trueload says"]
     lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
     return lines + [f"| {' | '.join(row)} |" for row in rows]
 
 
 def windows(seen: Seen) -> str:
-    """What a client permitted its server to send, on a stream and on a connection."""
+    """The flow-control windows that a client gave its server, per stream and per connection."""
     return f"{seen.stream_window / 2**20:.3g} MiB, {seen.connection_window / 2**20:.3g} MiB"
 
 
 def main() -> int:
-    """Every trap, a line each."""
+    """Run every trap, and print a row for each."""
     tools, absent = find_tools()
     certificate = trustme.CA().issue_cert("127.0.0.1")
     rows: list[list[str]] = []

@@ -1,11 +1,11 @@
-"""Is the latency right? Our open loop against the computed truth, wrk and hey beside it.
+"""Is the latency right? Our open loop against the computed truth, with wrk and hey beside it.
 
-A server whose delays are known (bench/scripted.py) on CPU 0, the generators in turn on CPU 1. The
+A server with known delays (bench/scripted.py) runs on CPU 0, the generators in turn on CPU 1. The
 truth is a queue over the connections, computed from the schedule and the delays. wrk and hey are
-closed loops, with so many connections that the throughput is about the same. Prints Markdown and
-marks: each of our percentiles up to p99.9, as the median of three runs, within 2 % of the truth.
-Then come the service times of quick answers against a witness of the wire (bench/witnessed.py;
-needs root and gcc). Exit code 1 when a target is missed, 2 when one part cannot be measured here.
+closed loops with as many connections as give about the same throughput. Prints Markdown and marks:
+each of our percentiles up to p99.9, as the median of three runs, within 2 % of the truth. Then
+follow the service times of quick answers against a witness of the wire (bench/witnessed.py; needs
+root and gcc). Exit code 1 when a target is missed, 2 when one part cannot be measured here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ RATE_PER_S = 200
 RUNS = 3
 SECONDS = 12.0
 SECONDS_HELP = f"a run ({SECONDS:g}; whole seconds, at least 7)"
-# Enough for all that a freeze of 2 s leaves waiting.
+# Enough for everything that waits after a freeze of 2 s.
 CONNECTIONS = 500
 PATIENCE_S = 30.0
 TIMEOUT_S = 20.0
@@ -50,7 +50,7 @@ TIMEOUT_S = 20.0
 
 @dataclass(frozen=True)
 class Case:
-    """A server, and how many closed-loop connections make the same mean throughput."""
+    """A server's delays, and how many closed-loop connections give the same mean throughput."""
 
     name: str
     delays: Delays
@@ -67,7 +67,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Row:
-    """What was said about one server: percentiles in ms, as PARTS."""
+    """What one tool says of one server: percentiles in ms, as in PARTS, and requests per second."""
 
     case: str
     who: str
@@ -76,7 +76,7 @@ class Row:
 
 
 def truth(delays: Delays, rate_per_s: float, connections: int, window_s: float) -> list[float]:
-    """Sorted response times in s, from the schedule; what could not be sent is left out."""
+    """Compute the response times in s, sorted, from the schedule; unsent requests are left out."""
     free = [0.0] * connections
     response_s = []
     for number in range(round(rate_per_s * window_s)):
@@ -91,14 +91,14 @@ def truth(delays: Delays, rate_per_s: float, connections: int, window_s: float) 
 
 
 def quantile(ordered: Sequence[float], part: float) -> float:
-    """The value that so many percent do not pass."""
+    """Return the percentile of sorted values by the nearest rank; `part` is in percent."""
     rank = max(1, math.ceil(part / 100 * len(ordered)))
     return ordered[rank - 1]
 
 
 @contextmanager
 def scripted(delays: Delays) -> Iterator[int]:
-    """The scripted server on its CPU; gives its port."""
+    """Run the scripted server on its CPU; yields its port."""
     port = free_port()
     command = [sys.executable, str(HERE / "scripted.py"), str(port), json.dumps(asdict(delays))]
     process = subprocess.Popen(
@@ -112,7 +112,7 @@ def scripted(delays: Delays) -> Iterator[int]:
 
 
 def ours(binary: Path, case: Case, port: int, seconds: float) -> Row:
-    """The open loop, once."""
+    """Run our open loop once."""
     load = opened(RATE_PER_S, seconds)
     work = Work(port, CONNECTIONS, 1, seconds, timeout_s=TIMEOUT_S)
     outcome = converse(binary, GENERATOR_CPU, work, load)
@@ -122,7 +122,7 @@ def ours(binary: Path, case: Case, port: int, seconds: float) -> Row:
 
 
 def wrk(case: Case, port: int, seconds: float) -> Row:
-    """wrk, with a script that prints the percentiles that its summary leaves out."""
+    """Run wrk, with a script that prints the percentiles that its summary leaves out."""
     command = [
         "wrk",
         "-t1",
@@ -142,7 +142,7 @@ def wrk(case: Case, port: int, seconds: float) -> Row:
 
 
 def hey(case: Case, port: int, seconds: float) -> Row:
-    """hey; its list of all response times has the percentiles that its summary leaves out."""
+    """Run hey; its list of all response times gives the percentiles that its summary leaves out."""
     command = ["hey", "-z", f"{seconds:.0f}s", "-c", str(case.closed_connections), "-o", "csv"]
     command.append(f"http://127.0.0.1:{port}/")
     out = run(command, cpu=GENERATOR_CPU, timeout_s=seconds + PATIENCE_S).out
@@ -154,14 +154,14 @@ def hey(case: Case, port: int, seconds: float) -> Row:
 
 
 def middle(rows: Sequence[Row]) -> Row:
-    """The median of each figure: one disturbance by others on the machine spoils one run."""
+    """Return the median of each figure, because one disturbance of the machine spoils one run."""
     values = zip(*(row.percentiles_ms for row in rows), strict=True)
     per_s = median(row.per_s for row in rows)
     return replace(rows[0], percentiles_ms=tuple(map(median, values)), per_s=per_s)
 
 
 def measure(case: Case, binary: Path, seconds: float) -> list[Row]:
-    """The truth and every tool, each against a server just started; ours several times."""
+    """Compute the truth and run every tool, each against a new server; ours `RUNS` times."""
     ordered = truth(case.delays, RATE_PER_S, CONNECTIONS, seconds)
     values = tuple(quantile(ordered, part) * 1e3 for part in PARTS)
     own = []
@@ -182,7 +182,7 @@ def measure(case: Case, binary: Path, seconds: float) -> list[Row]:
 
 
 def markdown(rows: Sequence[Row]) -> list[str]:
-    """One line a row, times in ms."""
+    """A Markdown table, one line per row, times in ms."""
     lines = ["| server | who | p50 | p90 | p99 | p99.9 | max | req/s |", "|---|---|" + "--:|" * 6]
     for row in rows:
         values = " | ".join(f"{value:.1f}" for value in row.percentiles_ms)
@@ -191,9 +191,9 @@ def markdown(rows: Sequence[Row]) -> list[str]:
 
 
 def off(rows: Sequence[Row]) -> float:
-    """The most that a percentile of ours is from the truth, as a part of it.
+    """The largest relative error of our percentiles against the truth.
 
-    The maximum is left out: it is one request's fate on a machine that is never quite idle.
+    The maximum is left out: it depends on a single request, on a machine that is never quite idle.
     """
     true, ours = rows[0], rows[1]
     pairs = zip(true.percentiles_ms[:-1], ours.percentiles_ms[:-1], strict=True)
@@ -201,7 +201,7 @@ def off(rows: Sequence[Row]) -> float:
 
 
 def judge(groups: Sequence[Sequence[Row]]) -> list[Mark]:
-    """A mark for each server."""
+    """Judge the percentiles against each server."""
     return [
         mark(f"{rows[0].case}: percentiles off the truth", OFF_MOST, off(rows) * 100, shown(rows))
         for rows in groups
@@ -209,19 +209,19 @@ def judge(groups: Sequence[Sequence[Row]]) -> list[Mark]:
 
 
 def shown(rows: Sequence[Row]) -> str:
-    """How far off, in percent."""
+    """Format the error in percent."""
     return f"{off(rows):.2%}"
 
 
 def main() -> int:
-    """Measures, prints, and says by its exit code whether ours is right."""
+    """Measure, print, and return an exit code that says whether ours is right."""
     parser = argparse.ArgumentParser(description="Our latencies against the truth.")
     parser.add_argument("--seconds", type=float, default=SECONDS, help=SECONDS_HELP)
     parser.add_argument("--no-page", action="store_true", help="leave docs/accuracy.md alone")
     options = parser.parse_args()
     computed = against_schedule(options.seconds, options.no_page)
     print(flush=True)
-    # A process of its own: it keeps to another CPU, and to a network of its own.
+    # It runs in a process of its own, with its own CPU affinity and network namespace.
     command = [sys.executable, str(HERE / "witnessed.py")]
     command += ["--no-page"] if options.no_page else []
     command += ["--seconds", "1", "--runs", "1"] if options.seconds < SECONDS else []
@@ -229,7 +229,7 @@ def main() -> int:
 
 
 def against_schedule(seconds: float, no_page: bool) -> int:
-    """Measures the servers with known delays, prints, and gives the exit code."""
+    """Measure the servers with known delays, print, and return the exit code."""
     quiet = Quiet()
     try:
         binary = find_setting()

@@ -1,15 +1,14 @@
-"""How punctual is the reference server's `/wait/MS`, and how much of it can it carry on one core?
+"""Is the reference server's `/wait/MS` punctual, and how much of it can one core carry?
 
-Clients are measured against it, so it must be neither late nor the limit. The server stands on
-CPU 0, one thread, with the record that it keeps for clients; our generator on CPU 1. The error is
-taken within the server, from when an answer was due until the kernel has it, and beside it as our
-generator sees it: the time of the request less the delay asked for, with the network's way and the
-generator's own. Closed loops unless a rate is said; a warm-up is not counted.
+Clients are measured against it, so it must be neither late nor the limit. The server runs on CPU 0
+with one thread and keeps the record that it keeps for clients; our generator runs on CPU 1. The
+error is taken within the server, from when an answer was due until the kernel has it. Beside it
+stands the error that our generator sees: the request's time less the delay, with the network's and
+the generator's own part. Loads are closed loops unless they name a rate; a warm-up is not counted.
 
-Targets: 16,384 requests open at once, the error's p99 at most 1 ms; at 4,096 connections and 10 ms,
-100,000 requests a second and more, and at that rate the server's thread less busy than 0.80.
-
-Prints Markdown with marks; exit code 1 if one is missed, 2 if it cannot measure.
+Targets: with 16,384 requests open at once, the error's p99 at most 1 ms. At 4,096 connections and
+10 ms, at least 100,000 requests a second; at that rate the server's thread less than 0.80 busy.
+Prints Markdown with marks. Exit code 1 if a target is missed, 2 if it cannot measure.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class Cell:
         return f"{self.connections:,} connections, {self.wait_ms} ms{load}"
 
 
-# Rate times delay are the requests that are open at once; some connections more are free.
+# Rate times delay is the number of open requests; the additional connections are free.
 PRECISE = (Cell(18_000, 1_000, 16_384), Cell(18_000, 250, 65_536))
 FAST = Cell(4_096, 10)
 STEADY = Cell(4_096, 10, 100_000)
@@ -82,7 +81,7 @@ CELLS = (Cell(64, 10), Cell(16_384, 1_000), *PRECISE, STEADY, FAST)
 
 @dataclass(frozen=True)
 class Run:
-    """What both ends say of one run."""
+    """What both ends report of one run."""
 
     seen: Seen
     server_busy: float
@@ -97,20 +96,20 @@ class Run:
 
     @property
     def error_p99_ms(self) -> float:
-        """Within the server."""
+        """The p99 of the delay's error within the server."""
         assert self.seen.delay_error_ns is not None
         return self.seen.delay_error_ns.p99 / NS_PER_MS
 
     @property
     def client_error_p99_ms(self) -> float:
-        """By the generator's clock, from the actual send."""
+        """The p99 of the error by the generator's clock, from the actual send."""
         service = HdrHistogram.decode(self.measurement.histograms.service)
         return float(service.get_value_at_percentile(99)) / NS_PER_MS - self.wait_ms
 
 
 @contextmanager
 def serving() -> Iterator[tuple[Engine, str]]:
-    """The server with its record, and where it listens."""
+    """Run the server with its record; yields it and its address."""
     with Engine.start() as server:
         plan = Serve(
             listen="127.0.0.1:0", threads=1, cpus=(SERVER_CPU,), service=ServeHttp(record=True)
@@ -120,7 +119,7 @@ def serving() -> Iterator[tuple[Engine, str]]:
 
 
 def await_message(engine: Engine, kind: type[FromEngine], timeout_s: float) -> FromEngine:
-    """The next message of this kind."""
+    """Return the next message of this kind. Raises `EngineError` on an error or when none comes."""
     while (message := engine.receive(timeout_s)) is not None:
         if isinstance(message, kind):
             return message
@@ -130,7 +129,7 @@ def await_message(engine: Engine, kind: type[FromEngine], timeout_s: float) -> F
 
 
 def measure(cell: Cell, seconds: float) -> Run:
-    """One run against a server of its own."""
+    """Run once against a new server."""
     settle_s = max(1.0, 4 * cell.wait_ms / 1e3)
     load = CLOSED if cell.rate_per_s is None else opened(cell.rate_per_s, settle_s + seconds)
     with serving() as (server, address), Engine.start() as generator:
@@ -143,7 +142,7 @@ def measure(cell: Cell, seconds: float) -> Run:
             raise EngineError("engine", f"{ready.established} of {cell.connections} connections")
         generator.send(phase_of(settle_s + seconds, load))
         await_message(generator, PhaseStarted, READY_S)
-        # Until those that began together have drifted apart.
+        # Wait until requests that began together have drifted apart.
         time.sleep(settle_s)
         began = seen_since_mark(server, "beginning", MARK_S)
         before = [ProcessTree(engine.pid).sample() for engine in (server, generator)]
@@ -161,7 +160,7 @@ def measure(cell: Cell, seconds: float) -> Run:
 
 
 def row(cell: Cell, runs: Sequence[Run]) -> str:
-    """A line of the table: medians of the runs."""
+    """A row of the table with the medians of the runs."""
 
     def middle(values: Sequence[float]) -> float:
         return median(values)
@@ -186,7 +185,7 @@ def row(cell: Cell, runs: Sequence[Run]) -> str:
 
 
 def judge(measured: dict[Cell, list[Run]]) -> list[Mark]:
-    """The marks: each of the median run."""
+    """Judge the targets, each by its median run."""
     marked = []
     for cell in PRECISE:
         errors = [run.error_p99_ms for run in measured[cell]]
@@ -203,7 +202,7 @@ def judge(measured: dict[Cell, list[Run]]) -> list[Mark]:
 
 
 def main() -> int:
-    """Measures, prints Markdown, and marks."""
+    """Measure, print Markdown, and judge the targets."""
     parser = argparse.ArgumentParser(description="The reference server's delays.")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"runs of each load ({RUNS})")
     parser.add_argument("--seconds", type=float, default=3.0, help="a run (3)")
@@ -213,7 +212,7 @@ def main() -> int:
     measured: dict[Cell, list[Run]] = {cell: [] for cell in CELLS}
     try:
         find_setting()
-        # The server's CPU is left to the server: it has to be punctual.
+        # Leave the server's CPU to the server, which has to be punctual.
         os.sched_setaffinity(0, {GENERATOR_CPU})
         for _ in range(options.runs):
             for cell, runs in measured.items():

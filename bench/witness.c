@@ -1,10 +1,10 @@
-/* A witness of the wire: when each segment with data passed the loopback device, by the kernel's clock.
+/* Records when each TCP segment with data passed the loopback device, by the kernel's clock.
  *
- * witness PORT PACKETS FILE: makes a ring (AF_PACKET, TPACKET_V3) with room for PACKETS segments to or from PORT, says
- * "ready", and sleeps until its input ends. The kernel fills the ring meanwhile; nothing is read, so that no CPU time
- * is taken from those who are measured. Then the segments are written to FILE, each as a `struct segment`, and what was
- * heard and dropped is printed as JSON. The times are those at which the sender's call put the segment on the device.
- * Heads alone are kept. Needs root (CAP_NET_RAW); IPv4 only.
+ * witness PORT PACKETS FILE creates a ring (AF_PACKET, TPACKET_V3) with room for PACKETS segments to or from PORT,
+ * prints "ready", and sleeps until its input ends. The kernel fills the ring meanwhile. The program reads nothing until
+ * the end, so that it takes no CPU time from the programs being measured. Then it writes the segments to FILE, each as
+ * a `struct segment`, and prints the numbers written, seen and dropped as JSON. Each time is that at which the sender's
+ * call put the segment on the device. Only headers are kept. Needs root (CAP_NET_RAW); IPv4 only.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -20,16 +20,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The heads of IP and TCP without options, whose fields are all that is read: the filter has seen to it that
- * they are there. */
+/* The IP and TCP headers without options. Only their fields are read, and the filter passes only packets that have
+ * them. */
 enum { HEAD_BYTES = 40, BLOCK_BYTES = 1 << 18, BLOCKS_LEAST = 16 };
-/* What a segment takes in the ring at most: its header there, its address, its head, all aligned. Frames of TPACKET_V3
- * are as long as they need to be; their size must divide a block all the same. */
+/* Maximum size of a segment in the ring: ring header, address and packet headers, all aligned. TPACKET_V3 frames are
+ * as long as they need to be, but the nominal frame size must still divide a block. */
 enum { SLOT_BYTES = 192, FRAME_BYTES = 256 };
-/* A block that is not full is handed over after so long; the last one of a run always is. */
+/* The kernel hands over a block that is not full after this time. The last block of a run always needs that. */
 enum { RETIRE_MS = 200 };
 
-/* Little-endian, as bench/witness.py reads it. `length` is of the data, 65,535 at most. */
+/* Little-endian, as bench/witness.py reads it. `length` is that of the data, at most 65,535. */
 struct segment {
     uint64_t ns;
     uint32_t sequence;
@@ -44,21 +44,21 @@ static void fail(const char *what) {
     exit(1);
 }
 
-/* TCP segments with data, to or from the port. */
+/* Attaches a filter that passes TCP segments with data, to or from the port. */
 static void listen_to(int fd, unsigned port) {
     struct sock_filter steps[] = {
         BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 9), /* the protocol */
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 0, 13),
-        BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0), /* X: the bytes of the IP head */
+        BPF_STMT(BPF_LDX | BPF_B | BPF_MSH, 0), /* X: the length of the IP header */
         BPF_STMT(BPF_LD | BPF_H | BPF_IND, 0),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, port, 2, 0),
         BPF_STMT(BPF_LD | BPF_H | BPF_IND, 2),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, port, 0, 8),
-        BPF_STMT(BPF_LD | BPF_B | BPF_IND, 12), /* the bytes of the TCP head, in the upper four bits of words */
+        BPF_STMT(BPF_LD | BPF_B | BPF_IND, 12), /* the length of the TCP header, in words, in the upper four bits */
         BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf0),
         BPF_STMT(BPF_ALU | BPF_RSH | BPF_K, 2),
         BPF_STMT(BPF_ALU | BPF_ADD | BPF_X, 0),
-        BPF_STMT(BPF_MISC | BPF_TAX, 0), /* X: the bytes of both heads */
+        BPF_STMT(BPF_MISC | BPF_TAX, 0), /* X: the length of both headers */
         BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 2),
         BPF_JUMP(BPF_JMP | BPF_JGT | BPF_X, 0, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, HEAD_BYTES),
@@ -70,13 +70,13 @@ static void listen_to(int fd, unsigned port) {
 }
 
 static int opened(unsigned port) {
-    /* Not bound to a protocol yet: what comes before the filter is there would be kept. */
+    /* Not bound to a protocol yet, or the ring would keep packets that come before the filter is attached. */
     int fd = socket(AF_PACKET, SOCK_DGRAM, 0), version = TPACKET_V3, on = 1;
     if (fd < 0)
         fail("a packet socket (it takes root)");
     if (setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) < 0)
         fail("TPACKET_V3");
-    /* Has the kernel stamp segments as they are put on the device, not when the ring has them. */
+    /* Makes the kernel stamp segments when they are put on the device, not when they reach the ring. */
     if (setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) < 0)
         fail("times");
     listen_to(fd, port);
@@ -99,7 +99,7 @@ static char *ring_of(int fd, unsigned blocks) {
     return ring;
 }
 
-/* On loopback a protocol's socket is given each packet once, as it comes in; one for all protocols, twice. */
+/* On loopback, a socket for one protocol gets each packet once, on input. A socket for all protocols gets it twice. */
 static void begin(int fd) {
     struct sockaddr_ll where = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP)};
     where.sll_ifindex = if_nametoindex("lo");
@@ -122,7 +122,7 @@ static struct segment read_segment(const struct tpacket3_hdr *packet, unsigned p
     };
 }
 
-/* Writes a block's segments; how many. */
+/* Writes a block's segments and returns their number. */
 static unsigned long write_block(const struct tpacket_block_desc *block, unsigned port, FILE *out) {
     const unsigned count = block->hdr.bh1.num_pkts;
     const char *at = (const char *)block + block->hdr.bh1.offset_to_first_pkt;
@@ -136,7 +136,8 @@ static unsigned long write_block(const struct tpacket_block_desc *block, unsigne
     return count;
 }
 
-/* Writes all blocks up to the first that the kernel keeps, once it has handed over the one that it was filling. */
+/* Waits until the kernel has handed over the block that it was filling. Then writes all blocks up to the first that
+ * the kernel still owns, and returns the number of segments. */
 static unsigned long write_all(char *ring, unsigned blocks, unsigned port, FILE *out) {
     unsigned long written = 0;
     usleep(3 * RETIRE_MS * 1000);

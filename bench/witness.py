@@ -1,8 +1,8 @@
-"""An independent witness: the wire of a loopback device of our own, by the kernel's clock.
+"""An independent witness: it times segments on a loopback device of our own, by the kernel's clock.
 
-How: `own_network` gives this process, and what it starts, a network namespace in which nothing else
-speaks. `Witness` runs bench/witness.c beside a run: the kernel notes each segment in a ring, which
-is read when the run is over, so that no CPU time is taken meanwhile. Needs root and gcc.
+How: `own_network` gives this process and its children a network namespace without other traffic.
+`Witness` runs bench/witness.c beside a run: the kernel writes each segment to a ring, which is read
+when the run is over, so that reading takes no CPU time during the run. Needs root and gcc.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from process import BenchError, built, prepare
 from setting import SERVER_CPU
 
 CLONE_NEWNET = 0x4000_0000
-# Room in the ring for more segments than expected.
+# Factor by which the ring is larger than the expected number of segments.
 SPARE = 1.5
 LEAST_SEGMENTS = 50_000
 ENDING_S = 60.0
@@ -33,8 +33,11 @@ ENDING_S = 60.0
 
 @contextmanager
 def own_network() -> Iterator[None]:
-    """A network namespace with a loopback device alone, for this thread and what it starts.
-    `BenchError` without the right to have one."""
+    """Enter a network namespace that has only a loopback device.
+
+    It applies to this thread and the processes it starts. Raises `BenchError` without the
+    privilege.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     before = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
@@ -52,30 +55,33 @@ def own_network() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Heard:
-    """What passed on the wire during a run; ``dropped`` segments found no room in the ring."""
+    """The segments that passed during a run.
+
+    ``dropped`` counts those that found no room in the ring.
+    """
 
     segments: NDArray[np.void]
     dropped: int
 
     def matched(self) -> Matched:
-        """Requests with their answers; `BenchError` when not everything was heard."""
+        """Match requests with their answers. Raises `BenchError` when segments were dropped."""
         if self.dropped:
             raise BenchError(f"the witness missed {self.dropped:,} segments")
         return match(self.segments)
 
 
 def build_witness(folder: Path) -> Path:
-    """The program, compiled; `BenchError` says why that cannot be."""
+    """Compile the program. Raises `BenchError` with the reason if that fails."""
     program = folder / "witness"
     built(["gcc", "-O2", "-Wall", "-o", str(program), "witness.c"])
     return program
 
 
 class Witness:
-    """Hears what passes to and from a port while the block runs; then `heard` has it."""
+    """Captures what passes to and from a port while the block runs; `heard` has it afterwards."""
 
     def __init__(self, program: Path, port: int, requests: float) -> None:
-        """`requests` are about as many as will be sent, each with an answer."""
+        """Prepare a ring for about `requests` requests, each with an answer."""
         self._program, self._port = program, port
         self._segments = int(max(LEAST_SEGMENTS, 2 * SPARE * requests))
         self._heard: Heard | None = None
@@ -123,12 +129,12 @@ class Witness:
             raise BenchError(f"the witness ended with {self._process.returncode}: {out}")
         told = json.loads(out)
         segments = np.fromfile(self._file, dtype=SEGMENT)
-        # What stayed in a block that was never handed over was not heard, either.
+        # Segments in a block that was never handed over count as dropped, too.
         lost = told["heard"] - told["dropped"] - len(segments)
         return Heard(segments, told["dropped"] + max(0, lost))
 
     @property
     def heard(self) -> Heard:
-        """What passed; there once the block has ended."""
+        """What passed; available once the block has ended."""
         assert self._heard is not None
         return self._heard

@@ -1,16 +1,17 @@
 """Are service times right? Each tool's p50 and p99 against a witness of the wire.
 
-In a network namespace of its own the reference server stands on CPU 0, a generator on CPU 1. The
-kernel notes when each request and each answer passes the loopback device (witness.py); a service
-time on the wire is from the request's segment to the last one of its answer (matching.py).
-trueload says its service time, and its round trip: the same without its own part, up to when the
-kernel had the answer; that is what the wire should show. wrk and oha say one time, their own part
-included.
+In a network namespace of its own the reference server runs on CPU 0, a generator on CPU 1. The
+kernel notes when each request and each answer passes the loopback device (witness.py). A service
+time on the wire is from the request's segment to the last segment of its answer (matching.py).
+trueload reports its service time and its round trip. The round trip excludes trueload's own part:
+it ends when the kernel had the answer, which is what the wire should show. wrk and oha report one
+time, their own part included.
 
 Loads: closed loops at full speed, and open loops at 10, 50 and 90 % of what trueload carried there
 with the same connections and driver. wrk has no open loop; oha's is `-q`. Each of three runs is
-compared with what the witness saw of it. A row shows the run whose error is the middle one.
-Target, of trueload's open loops: both percentiles within 2 % of the witness or 20 µs. Needs root
+compared with what the witness saw of it. A row shows the run with the median error.
+
+Target, for trueload's open loops: both percentiles within 2 % of the witness or 20 µs. Needs root
 and gcc; by itself: `python bench/witnessed.py`.
 """
 
@@ -51,15 +52,16 @@ SHARES = (0.10, 0.50, 0.90)
 PARTS = (50.0, 99.0)
 RUNS = 3
 SECONDS = 3.0
-# One answer in sixteen is stamped on arrival, so 312 stamped answers lie beyond the p99: chance
-# alone moves that rank by 6 %. A low rate needs longer runs to send this many requests.
+# One connection in sixteen has its answers stamped on arrival, so of this many requests 312 stamped
+# answers lie beyond the p99: chance alone moves that rank by 6 %. Low rates need longer runs for
+# it.
 REQUESTS_LEAST = 500_000
 SECONDS_MOST = 30.0
 OFF_MOST_SHARE, OFF_MOST_US = 0.02, 20.0
-# More than any server here answers: how much the witness makes room for in a closed loop.
+# More than any server here answers; sizes the witness's ring for a closed loop.
 CLOSED_PER_S_MOST = 350_000
-# What a tool counts and what the witness matched may differ by: a tool gives up what is open at the
-# end, and wrk counts from a little later.
+# The allowed difference between a tool's count and the witness's: a tool gives up what is open at
+# the end, and wrk starts to count a little later.
 MISSED_MOST = 0.02
 TABLE_HEAD = (
     "| connections | load | who | requests/s | p50 says | ours | witness | off"
@@ -70,8 +72,11 @@ TABLE_HEAD = (
 
 @dataclass(frozen=True)
 class Said:
-    """What a tool says of its run: requests, the seconds that they took, its p50 and p99 in µs, and
-    how much of each it says is its own."""
+    """What a tool says of its run.
+
+    The number of requests, the seconds that they took, p50 and p99 in µs, and how much of each is
+    the tool's own time, if it says so.
+    """
 
     requests: int
     wall_s: float
@@ -81,9 +86,11 @@ class Said:
 
 @dataclass(frozen=True)
 class Compared:
-    """One percentile of one run, in µs: as said, how much of it is the tool's own (0 where it does
-    not say), and as the witness heard it: on all connections, and the range that samples of one
-    connection in sixteen have."""
+    """One percentile of one run, in µs, as said by the tool and as seen by the witness.
+
+    `own_us` is the tool's own part of it (0 where it does not say). `heard_us` is over all
+    connections, `sampled_us` the range of samples of one connection in sixteen.
+    """
 
     said_us: float
     own_us: float
@@ -92,19 +99,21 @@ class Compared:
 
     @property
     def off_us(self) -> float:
-        """How far what is left of what was said is from what the witness heard."""
+        """The tool's figure without its own part, less the witness's."""
         return self.said_us - self.own_us - self.heard_us
 
     @property
     def allowed_us(self) -> float:
-        """How far it may be."""
+        """The allowed error: the larger of 20 µs and 2 %."""
         return max(OFF_MOST_US, OFF_MOST_SHARE * self.heard_us)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One tool under one load: of each run its rate and both percentiles. `judged` rows are those
-    that the target is about; `why` says why nothing was measured."""
+    """One tool under one load: the rate and both percentiles of each run.
+
+    `judged` rows have a target; `why` says why nothing was measured.
+    """
 
     connections: int
     load: str
@@ -115,30 +124,33 @@ class Row:
     why: str = ""
 
     def middle(self, number: int) -> Compared:
-        """Of one percentile the run in the middle, by how far off it is; of two the worse."""
+        """The run with the median error at this percentile; of two middle ones, the worse."""
         some = sorted((each[number] for each in self.runs), key=excess)
         return some[len(some) // 2]
 
     @property
     def is_within(self) -> bool | None:
-        """Whether the run in the middle keeps to the target, at both percentiles."""
+        """Whether the median run meets the target at both percentiles; None without a run."""
         if not self.runs:
             return None
         return all(excess(self.middle(number)) <= 1 for number in range(len(PARTS)))
 
     def mark(self) -> Mark:
-        """As the other reports have their targets."""
+        """Return the row's target as a mark, as in the other reports."""
         what = f"{self.who}, {self.connections:,} connections, {self.load}"
         return Mark(what, "≤ 2 % or 20 µs", self.why, self.is_within)
 
 
 def excess(found: Compared) -> float:
-    """How far off in parts of what is allowed: 1 is just within."""
+    """The error as a multiple of what is allowed: 1 is just within."""
     return abs(found.off_us) / found.allowed_us
 
 
 def compare(said: Said, heard: Matched) -> tuple[Compared, Compared]:
-    """Both percentiles; `BenchError` when the two did not see the same run."""
+    """Compare both percentiles.
+
+    Raises `BenchError` when tool and witness did not see the same run.
+    """
     matched = len(heard.service_ns)
     if abs(matched - said.requests) > MISSED_MOST * said.requests:
         raise BenchError(f"{said.requests:,} requests by the tool, {matched:,} by the witness")
@@ -160,7 +172,7 @@ def _us(range_ns: tuple[float, float]) -> tuple[float, float]:
 
 
 def read_ours(outcome: Outcome) -> Said:
-    """Our service time, and by how much it is above our round trip."""
+    """Read our service time, and how much it exceeds our round trip."""
     service = _percentiles_us(outcome.histogram("service").get_value_at_percentile)
     own = None
     if outcome.measurement["histograms"].get("round_trip"):
@@ -179,7 +191,7 @@ def _percentiles_us(at: Callable[[float], float]) -> tuple[float, float]:
 
 
 def read_wrk(out: str) -> Said:
-    """What wrk and percentiles.lua print; the latter in µs."""
+    """Parse what wrk and percentiles.lua print; the latter in µs."""
     found = dict(re.findall(r"percentile ([\d.]+) (\d+)", out))
     counted = re.search(r"(\d+) requests in ([\d.]+)(ms|s|m),", out)
     if counted is None or "Socket errors" in out or "Non-2xx" in out:
@@ -190,7 +202,7 @@ def read_wrk(out: str) -> Said:
 
 
 def read_oha(out: str) -> Said:
-    """What oha says, as JSON; its times are in seconds."""
+    """Parse oha's JSON; its times are in seconds."""
     said = json.loads(out)
     codes, errors = said["statusCodeDistribution"], said["errorDistribution"]
     if set(codes) != {"200"} or any("deadline" not in what for what in errors):
@@ -208,20 +220,20 @@ Tool = Callable[[Work, float | None], Said]
 
 
 def ours(binary: Path, work: Work, rate_per_s: float | None) -> Said:
-    """Our engine."""
+    """Run our engine."""
     load = CLOSED if rate_per_s is None else opened(rate_per_s, work.duration_s)
     return read_ours(converse(binary, GENERATOR_CPU, work, load))
 
 
 def wrk(work: Work, rate_per_s: float | None) -> Said:
-    """wrk: a closed loop only."""
+    """Run wrk, which has a closed loop only."""
     assert rate_per_s is None
     load = ["-t1", f"-c{work.connections}", f"-d{work.duration_s:.0f}s"]
     return read_wrk(_ran(["wrk", *load, "-s", str(HERE / "percentiles.lua"), work.url], work))
 
 
 def oha(program: Path, work: Work, rate_per_s: float | None) -> Said:
-    """oha on one thread, and with `-q` at a rate."""
+    """Run oha on one thread; a rate is passed as `-q`."""
     command = ["env", "TOKIO_WORKER_THREADS=1", str(program), "--no-tui"]
     command += ["--output-format", "json", "-z", f"{work.duration_s:.0f}s"]
     command += ["-c", str(work.connections)]
@@ -235,7 +247,7 @@ def _ran(command: list[str], work: Work) -> str:
 
 
 class Bench:
-    """What every row needs: the programs, the server, how long and how often."""
+    """What every row needs: the programs, the server, the length and number of runs."""
 
     def __init__(
         self, binary: Path, witness: Path, server: Server, runs: int, seconds: float
@@ -247,7 +259,7 @@ class Bench:
         self._seconds = seconds
 
     def row(self, who: str, tool: Tool, work: Work, rate_per_s: float | None, load: str) -> Row:
-        """One row; `why` says what kept it from being measured."""
+        """Measure one row; its `why` says why it could not be measured."""
         rates, runs = [], []
         per_s = rate_per_s or CLOSED_PER_S_MOST
         work = replace(work, duration_s=run_s(self._seconds, rate_per_s))
@@ -263,19 +275,19 @@ class Bench:
         return Row(work.connections, load, who, tuple(rates), tuple(runs), is_judged)
 
     def work(self, connections: int, driver: DriverName = "auto") -> Work:
-        """The load of a row, apart from its rate."""
+        """The load of a row, without its rate."""
         return Work(self._server.port, connections, 1, self._seconds, driver=driver)
 
 
 def run_s(seconds: float, rate_per_s: float | None) -> float:
-    """How long a run of a row takes: longer at a low rate, unless it is a short try anyway."""
+    """The seconds of one run: longer at a low rate, unless this is a short trial run anyway."""
     if rate_per_s is None or seconds < SECONDS:
         return seconds
     return min(SECONDS_MOST, max(seconds, float(math.ceil(REQUESTS_LEAST / rate_per_s))))
 
 
 def rows(bench: Bench, connections: Sequence[int], oha_program: Path | str) -> Iterator[Row]:
-    """All rows, each when it has been measured. `oha_program` may be why there is none."""
+    """Yield each row once it is measured. `oha_program` is a reason if there is no oha."""
     for count in connections:
         carried = 0.0
         for driver in DRIVERS:
@@ -306,7 +318,7 @@ def rows(bench: Bench, connections: Sequence[int], oha_program: Path | str) -> I
 
 
 def line(row: Row) -> str:
-    """A line of the table: the median rate, and of each percentile the run in the middle."""
+    """A row of the table: the median rate, and the median run of each percentile."""
     cells = [f"{row.connections:,}", row.load, row.who]
     if not row.runs:
         return f"| {' | '.join([*cells, *[''] * 10, f'not measured: {row.why}'])} |"
@@ -323,14 +335,14 @@ def line(row: Row) -> str:
 
 
 def within_text(row: Row) -> str:
-    """What the last column says; only rows with a target can miss it."""
+    """The text of the last column; only rows with a target can miss it."""
     if row.is_within:
         return "met" if row.judged else "yes"
     return "**missed**" if row.judged else "no"
 
 
 def counted(judged: Sequence[Row]) -> str:
-    """One line about the targets."""
+    """Summarise the targets in one line."""
     words = [row.mark().word for row in judged]
     parts = [f"{words.count(word)} {word}" for word in ("met", "missed", "not measured")]
     return f"{len(words)} targets: {', '.join(parts)}."
@@ -339,7 +351,10 @@ def counted(judged: Sequence[Row]) -> str:
 def report(
     binary: Path, runs: int, seconds: float, connections: Sequence[int] = CONNECTIONS
 ) -> tuple[list[str], list[Mark]]:
-    """The table as Markdown, and the targets; `BenchError` when nothing can be measured here."""
+    """Return the table as Markdown, and the targets.
+
+    Raises `BenchError` when nothing can be measured here.
+    """
     quiet = Quiet()
     try:
         oha_program: Path | str = find_oha(build=seconds >= SECONDS)
@@ -357,14 +372,14 @@ def report(
         f"The middle one of {runs} runs of {seconds:g} s; open loops run longer. Times in µs. "
         f"{quiet}"
     )
-    # Our own rows must be complete: a figure that could not be measured misses its target.
+    # Our own rows must be complete: a figure that could not be measured counts as a target, too.
     judged = [row for row in found if row.judged or (row.who.startswith("trueload") and row.why)]
     lines = [str(describe()), "", about, "", TABLE_HEAD, *map(line, found), "", counted(judged)]
     return lines, [row.mark() for row in judged]
 
 
 def main() -> int:
-    """Measures, prints Markdown, and says by its exit code whether ours is right."""
+    """Measure, print Markdown, and return an exit code that says whether ours is right."""
     parser = argparse.ArgumentParser(description="Service times against a witness of the wire.")
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"a run ({SECONDS:g})")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"runs of each row ({RUNS})")

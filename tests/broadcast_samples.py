@@ -1,4 +1,4 @@
-"""Records as an ordinary broadcast leaves them, for tests to change one thing of."""
+"""Records of an ordinary broadcast, of which a test changes one thing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXCHANGE = WsBroadcastPlan(
 
 
 def broadcast(**changes: Any) -> Record:
-    """100 messages to 10 receivers; ``changes`` are of the deliveries."""
+    """A record of 100 messages to 10 receivers; ``changes`` replace fields of the deliveries."""
     every = histogram((1_000_000, changes.get("delivered", DELIVERED)))
     each = histogram((1_000_000, MESSAGES))
     histograms = DeliveryHistograms(delivery=every, first=each, median=each, p95=each, last=each)

@@ -1,6 +1,6 @@
-"""What both ends say of an order that went well, for tests to change one thing of.
+"""What client and server report of a successful order, of which a test changes one thing.
 
-``good_client_record`` is what a client leaves on a quiet machine; it must be valid.
+``good_client_record`` is the record of a client on a quiet machine; it must be valid.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ SEEN = Seen(
 
 
 def tree(pid: int, cpu: int, busy_ns: int, at_ns: int) -> TreeSample:
-    """One process with one thread that has had so much CPU time."""
+    """A process tree of one process with one thread that has used this much CPU time."""
     process = ProcessSample(
         pid=pid,
         parent_pid=1,
@@ -105,7 +105,7 @@ def tree(pid: int, cpu: int, busy_ns: int, at_ns: int) -> TreeSample:
 
 
 def look(at_ns: int, client_ns: int, server_ns: int, *, server_cpu: int = 0) -> EndSample:
-    """Both ends at one moment, with what each has used up to then."""
+    """Samples of both ends at one moment, with the CPU time that each has used so far."""
     return EndSample(
         host=HostSample(
             machine=MachineSample(at_ns=at_ns, cpus={}),
@@ -122,7 +122,7 @@ def look(at_ns: int, client_ns: int, server_ns: int, *, server_cpu: int = 0) -> 
 
 
 def observation(**changes: Any) -> ClientObservation:
-    """Of an order that went well, in one second."""
+    """The observation of a successful order of one second."""
     fields: dict[str, Any] = {
         "id": "01a1fa73-8e40-79e7-b0d7-dfb4f0bd954d",
         "started_at": "2026-11-20T19:33:59.488Z",
@@ -143,5 +143,5 @@ def observation(**changes: Any) -> ClientObservation:
 
 
 def good_client_record(**changes: Any) -> Record:
-    """Its record; ``changes`` are of what was observed."""
+    """The record of that observation; ``changes`` replace fields of the observation."""
     return make_client_record(observation(**changes))

@@ -1,4 +1,4 @@
-"""A catalogue of tiny scripted clients for tests of their suite: one program, many ways to fail."""
+"""A catalogue of tiny scripted clients, to test their suite: one program, many ways to fail."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from harness import Finished
 from subject_world import World
 
-# An HTTP client in a page: as many threads as its pools have connections, each with one of its own.
-# Its first argument says how it misbehaves.
+# A short HTTP client with one thread and one connection for each connection of its pools. Its first
+# argument says how it misbehaves.
 PROGRAM = """
 import http.client, json, os, signal, socket, sys, threading, time
 from urllib.parse import urlsplit
@@ -145,7 +145,7 @@ files       = [0, 64]
 
 
 def add_client(world: World, how: str, **keys: Any) -> Path:
-    """A client that behaves as ``how`` says, and is called so."""
+    """Add a client with this name that behaves as ``how`` says."""
     folder = world.subjects / "python" / how
     folder.mkdir(parents=True)
     (folder / "program.py").write_text(PROGRAM)
@@ -162,18 +162,18 @@ run = ["python3", "program.py", "{how}"]
 
 
 def clients_command(world: World, *args: str) -> tuple[str, ...]:
-    """The command of the suite of tiny clients over all that the world has."""
+    """The command that runs the suite of tiny clients over all clients of the world."""
     path = world.folder / "clients.toml"
     path.write_text(SUITE)
     return ("suite", "run", str(path), "--share-cpus", *args)
 
 
 def run_clients(world: World, *args: str, timeout_s: float = 90.0) -> Finished:
-    """Does it, in a pipe."""
+    """Run that command with its output in a pipe."""
     words = clients_command(world, *args)
     return world.trueload.run(*words, cwd=world.folder, env=world.env, timeout_s=timeout_s)
 
 
 def rows_of(found: Any) -> dict[str, Any]:
-    """Rows by how the client behaves, of a run with one load."""
+    """Return the rows of a run with one load, by the client's behaviour."""
     return {row["framework"]: row for row in found["rows"]}

@@ -1,4 +1,4 @@
-"""Fixtures for every test. What they do is in ``harness.py``."""
+"""Fixtures for every test; ``harness.py`` implements them."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ from trueload.engines.engine import find_engine
 
 
 def pytest_configure() -> None:
-    """What is ignored here is ignored by what is tested: SIGHUP under nohup, SIGINT behind `&`."""
+    """Reset signals: SIGHUP is ignored under nohup, SIGINT under `&`, and children inherit that."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
-    # What a group or everybody can write is not run.
+    # trueload refuses to run files that their group or everybody can write.
     os.umask(0o022)
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Half as many again as there are CPUs, for what is left to ``-n auto``: many tests wait more
-    than they work. On two CPUs all of them take 680 s, by two at a time 970 s."""
+    """Run 1.5 workers per CPU under ``-n auto``, because many tests wait more than they compute.
+
+    On two CPUs all tests take 680 s this way, and 970 s with two workers.
+    """
     return max(2, len(os.sched_getaffinity(0)) * 3 // 2)
 
 
 @pytest.fixture(scope="session")
 def engine_path() -> Path:
-    """The engine's binary; a missing one is a failure, never a skipped test."""
+    """The path of the engine's binary; if it is missing, tests fail and are never skipped."""
     return find_engine()
 
 
 @pytest.fixture
 def trueload(tmp_path: Path) -> Iterator[Trueload]:
-    """Runs ``trueload`` with a store and folders of its own."""
+    """A ``trueload`` command with its own store and folders."""
     command = Trueload(tmp_path / "trueload")
     yield command
     command.close()
@@ -45,7 +47,7 @@ def trueload(tmp_path: Path) -> Iterator[Trueload]:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    """A catalogue of subjects of its own."""
+    """A world with its own catalogue of subjects."""
     made = World(tmp_path)
     yield made
     made.trueload.close()
@@ -61,8 +63,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def refusing_port() -> Iterator[int]:
-    """A TCP port of 127.0.0.1 that refuses: it is taken, so that nobody else can, and nobody
-    listens there."""
+    """A TCP port of 127.0.0.1 that refuses connections.
+
+    It is bound, so that nobody else can take it, but not listening.
+    """
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]

@@ -1,4 +1,4 @@
-"""A server that writes down every request that it reads: what was asked is counted at the peer."""
+"""A server that records every request it reads, so that tests count requests at the peer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Asked:
-    """One request as it was read."""
+    """One request, as the server read it."""
 
     method: str
     path: str
@@ -21,12 +21,16 @@ class Asked:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
-    # Beyond its queue of 5 the kernel lets connections wait for a second, and then for longer.
+    # With the default queue of 5 the kernel drops further SYNs, which are retried after a second or
+    # more.
     request_queue_size = 1024
 
 
 class Counting:
-    """Listens while it is entered. Answers `ok`, `missing` paths with 404."""
+    """The server; it listens while its block runs.
+
+    Answers `ok`, and 404 if the path begins with `/missing`.
+    """
 
     def __init__(self) -> None:
         self.asked: list[Asked] = []

@@ -1,4 +1,4 @@
-"""What a browser would make of HTML: the tags, and the text."""
+"""What a browser would make of HTML: the tags and the text."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A stand-in for an OpenTelemetry collector: OTLP over HTTP, decoded by the protocol's own classes.
 
-It answers as it is told to: well, with a status, not at all, or without an end.
+Its manner says how it answers: well, with a status, not at all, or without an end.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ Manner = Literal["well", "silent", "endless"] | int
 
 @dataclass
 class OtlpCollector:
-    """What came in, in order; ``heard`` is set with the first request, and a silent one answers
-    nothing until ``release`` is."""
+    """The collector and what it received, in order.
+
+    ``heard`` is set with the first request. A silent collector answers nothing until ``release`` is
+    set.
+    """
 
     manner: Manner
     requests: list[ExportMetricsServiceRequest] = field(default_factory=list)
@@ -37,7 +40,7 @@ class OtlpCollector:
 
     @property
     def url(self) -> str:
-        """Its base."""
+        """Its base URL."""
         return f"http://127.0.0.1:{self.port}"
 
     def last(self) -> dict[str, Any]:
@@ -46,18 +49,18 @@ class OtlpCollector:
         return {metric.name: metric for metric in scope.metrics}
 
     def resource(self) -> dict[str, str]:
-        """Who sent the last request."""
+        """The resource attributes of the last request, which identify its sender."""
         return attributes(self.requests[-1].resource_metrics[0].resource)
 
 
 def attributes(found: Any) -> dict[str, str]:
-    """Attributes of a point, or of a resource."""
+    """The attributes of a point or a resource, as a dict."""
     return {each.key: each.value.string_value for each in found.attributes}
 
 
 @contextmanager
 def otlp_collector(manner: Manner = "well") -> Iterator[OtlpCollector]:
-    """One on a free port of this machine."""
+    """Run a collector on a free local port."""
     collector = OtlpCollector(manner)
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,10 +1,10 @@
 """Starts ``trueload`` without the half second that Python takes to load its modules.
 
-A parent that has loaded them forks for each command; what the fork does from there on is what
-``python -m trueload`` does: a process of its own, in a session of its own, with its own arguments,
-environment, folder, standard streams and umask. The fork is made a child of who asked for it, who
-waits for it and signals it as for any other. That the command starts by itself, too, is tested
-where it is installed (``test_wheel.py``) and wherever a test asks for an interpreter of its own.
+A parent process that has loaded them forks for each command. From there on the fork does what
+``python -m trueload`` does: it has its own process, session, arguments, environment, folder,
+standard streams and umask. It becomes a child of the process that asked for it, which waits for it
+and signals it like any other child. That the command also starts without this is tested where it is
+installed (``test_wheel.py``) and by every test that asks for an interpreter of its own.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from typing import Any, NoReturn
 ROOT = Path(__file__).resolve().parent.parent
 REQUEST_BYTES = 1 << 18
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
-# What an interpreter reads before any module of ours: a fork comes too late for these.
+# The interpreter reads these before any of our modules, so a fork cannot apply them.
 OF_THE_INTERPRETER = ("PYTHON", "LANG", "LC_", "FORCE_COLOR", "TERMINAL_WIDTH", "GITHUB_ACTIONS")
 
 
 class Preloaded(subprocess.Popen[str]):
-    """A command that was forked. Its pipes, its end and its signals are `Popen`'s own matter."""
+    """A command that was forked by the parent; `Popen` handles its pipes, end and signals."""
 
     def __init__(self, parent: Parent, args: list[str], **options: Any) -> None:
         self._parent = parent
         super().__init__(args, **options)
 
-    # The one place where `Popen` starts a process: the parameters are CPython's.
+    # The one method in which `Popen` starts a process; the parameters are CPython's.
     def _execute_child(self, args: Any, *rest: Any) -> None:
         cwd, env = rest[4], rest[5]
         pipes = rest[9:15]
@@ -51,7 +51,7 @@ class Preloaded(subprocess.Popen[str]):
 
 
 class Parent:
-    """The process that has loaded everything and forks, as seen by who asks it."""
+    """The process that has loaded everything and forks, seen from the test process."""
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -67,11 +67,11 @@ class Parent:
         self._libc = ctypes.CDLL(None)
 
     def fork(self, args: list[str], env: Mapping[str, str], cwd: str, streams: list[int]) -> int:
-        """Start a command with these standard streams; its pid."""
+        """Start a command with these standard streams; return its pid."""
         umask = os.umask(0)
         os.umask(umask)
         asked = json.dumps({"args": args, "env": dict(env), "cwd": str(cwd), "umask": umask})
-        # Only for as long as it takes: other orphans are no children of ours.
+        # Only during the fork: this process must not adopt other orphans.
         self._libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         try:
             socket.send_fds(self._socket, [asked.encode()], streams)
@@ -81,26 +81,26 @@ class Parent:
 
 
 def load() -> None:
-    """Import what commands import once they run, and build the validators that most of them use."""
+    """Import what commands import lazily, and build the validators that most of them use."""
     importlib.import_module("trueload.cli.app").build_app()
     plan = importlib.import_module("trueload.protocol.plan")
     done = plan.Done(type="done", why="finished")
     plan.parse_from_engine(plan.to_line(done))
     plan.parse_to_engine(plan.to_line(plan.Stop(type="stop")))
     importlib.import_module("trueload.record.schema").Record.model_rebuild()
-    gc.freeze()  # what no command frees is not looked through by each
+    gc.freeze()  # so that each command's collections skip what is never freed
 
 
 def serve(asked: socket.socket) -> Callable[[], NoReturn] | None:
-    """Fork for each request. Returns in every fork, with what it is to run; None at the end."""
+    """Fork for each request. Returns in each fork the function to run, and None at the end."""
     while True:
         request, streams, _, _ = socket.recv_fds(asked, REQUEST_BYTES, 3)
         if not request:
-            return None  # who asks has ended
+            return None  # the test process has ended
         reading, writing = os.pipe()
         between = os.fork()
         if between == 0:
-            # The command is an orphan at once, and who asked takes it on.
+            # The command is orphaned at once, so that the test process (a subreaper) adopts it.
             if os.fork():
                 os._exit(0)
             os.setsid()
@@ -116,7 +116,7 @@ def serve(asked: socket.socket) -> Callable[[], NoReturn] | None:
 
 
 def as_command(request: dict[str, Any], streams: list[int]) -> Callable[[], NoReturn]:
-    """Give this process what the request says; what it is to run then."""
+    """Set this process up as the request says; return the function that it is to run."""
     for number, fd in enumerate(streams):
         os.dup2(fd, number)
     for fd in streams:

@@ -1,9 +1,9 @@
-"""A Ray cluster of its own for tests: several Ray nodes on this machine, started and ended by it.
+"""A Ray cluster for tests: several Ray nodes on this machine.
 
-How: run as a program (``python tests/ray_cluster.py``) it holds the cluster, in a process of its
-own because a front must be able to join it as a stranger does. It reads ``host NAME [KEY=VALUE]``
-from stdin and answers each with a line of JSON: the node's name and its raylet's process id. When
-its input ends, so does the cluster. ``RayCluster`` is the other end.
+How: run as a program (``python tests/ray_cluster.py``) it holds the cluster. That is a separate
+process, because a front must be able to join the cluster from outside. It reads ``host NAME
+[KEY=VALUE]`` from stdin and answers each with a line of JSON: the node's name and its raylet's
+process id. When its input ends, it ends the cluster. ``RayCluster`` is the other end.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-# 80 MB is little for Ray, and five times what an engine needs.
+# 80 MB is small for Ray, and five times what an engine needs.
 OBJECT_STORE_BYTES = 80 * 2**20
 
 
 @dataclass(frozen=True)
 class Node:
-    """One host of the cluster."""
+    """One host (Ray node) of the cluster."""
 
     name: str
     raylet_pid: int
 
 
 class RayCluster:
-    """A cluster whose head lends no CPU; its hosts are added by the tests."""
+    """A cluster whose head offers no CPU; the tests add its hosts."""
 
     def __init__(self, folder: Path) -> None:
         environment = {
@@ -86,8 +86,8 @@ class RayCluster:
 
 
 def hold() -> None:
-    """Be the cluster until the end of the input."""
-    from ray.cluster_utils import Cluster  # takes a second to import: not for who only imports us
+    """Hold the cluster until standard input ends."""
+    from ray.cluster_utils import Cluster  # takes a second, so not at the top
 
     cluster = Cluster()
     cluster.add_node(num_cpus=0, object_store_memory=OBJECT_STORE_BYTES, include_dashboard=False)

@@ -1,12 +1,12 @@
-"""What is asked of a page in a browser about its layout: JavaScript that returns what is wrong."""
+"""JavaScript that checks a page's layout in a browser and returns what is wrong."""
 
 from __future__ import annotations
 
-# What scrolls on purpose, on a screen; what lies in it may be wider.
+# Elements that scroll on a screen on purpose; their contents may be wider.
 SCROLLS = ".wide, pre"
 CARDS = "section, .tiles li, header > div, footer"
 
-# Elements whose box is not within that of their parent, and texts that leave their card.
+# Elements whose box exceeds that of their parent, and texts that exceed their card.
 OVERFLOWS = (
     """() => {
   const inside = (inner, outer) => inner.left >= outer.left - 1 && inner.right <= outer.right + 1
@@ -50,7 +50,7 @@ OVERFLOWS = (
 }"""
 )
 
-# Texts of one chart that lie on each other.
+# Texts of one chart that overlap.
 COLLISIONS = """() => [...document.querySelectorAll('svg.chart')].flatMap(svg => {
   const texts = [...svg.querySelectorAll('text')].filter(
     text => text.textContent && text.checkVisibility());
@@ -64,12 +64,12 @@ COLLISIONS = """() => [...document.querySelectorAll('svg.chart')].flatMap(svg =>
   }));
 })"""
 
-# The smallest text of a chart, in pixels as it is drawn.
+# The smallest text of a chart, in pixels as drawn.
 SMALLEST_PX = """() => Math.min(...[...document.querySelectorAll('svg.chart text')]
   .filter(text => text.textContent)
   .map(text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))"""
 
-# The text that is told least from what lies behind it: an element's colour, or a shape of a chart.
+# The text with the lowest contrast to its background: an element's colour or a shape of a chart.
 LOWEST_CONTRAST = """() => {
   const light = text => {
     const parts = text.match(/[0-9.]+/g).map(Number);

@@ -1,8 +1,8 @@
 """Runs for tests of reports: real ones, as `trueload runs export --format json` wrote them.
 
-They lie in ``golden_report/``, one file a kind of run, measured on one machine with little else on
-it and made smaller by nothing but short trials. A test changes what it needs and puts them into a
-store of its own.
+They are in ``golden_report/``, one file per kind of run. They were measured on one machine with
+little other load, and kept small only by short trials. A test changes what it needs and puts them
+into its own store.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from trueload.store.runs import Row, Run, Store
 FOLDER = Path(__file__).parent / "golden_report"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.json"))
 
-# What a hostile server, manifest or user may put where a text is shown.
+# What a hostile server, manifest or user may put into texts that are shown.
 HOSTILE = (
     "<script>window.hacked=1</script>",
     '"><img src=x onerror="window.hacked=1">',
@@ -35,23 +35,23 @@ HOSTILE = (
     "=cmd|' /C calc'!A0",
     "x" * 3000,
 )
-# Fields that hold text of somebody else's choice.
+# Fields whose text comes from somebody else.
 TEXTS = frozenset(
     {"why", "reason", "detail", "title", "kernel", "cpu_model", "governor", "url", "address"}
     | {"place", "what", "driver_note", "cipher", "server_name", "started_at", "result"}
 )
-# And those whose keys are.
+# Fields whose keys come from somebody else.
 KEYED = frozenset({"failed", "reasons", "statuses", "versions"})
 
 
 def read(name: str) -> dict[str, Any]:
-    """The exported run."""
+    """Read an exported run by its name."""
     value: dict[str, Any] = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     return value
 
 
 def put(store: Store, value: dict[str, Any]) -> Run:
-    """An exported run, or what a test made of one, as a run of the store."""
+    """Put an exported run, changed by a test or not, into the store."""
     run = store.new_run(
         kind=value["kind"],
         title=value["title"],
@@ -70,7 +70,7 @@ def put(store: Store, value: dict[str, Any]) -> Run:
 
 
 def put_records(store: Store, records: Sequence[Record], **of_run: Any) -> Run:
-    """Records as the run of a single command."""
+    """Put records into the store as the run of a single command."""
     fields = {"kind": "http", "title": "http://127.0.0.1:8080/", "command": ("trueload", "http")}
     run = store.new_run(**{**fields, **of_run})
     for record in records:
@@ -79,28 +79,30 @@ def put_records(store: Store, records: Sequence[Record], **of_run: Any) -> Run:
 
 
 def made(store: Store, *runs: Run) -> Made:
-    """The report of runs."""
+    """Make the report of the runs."""
     return make(store, runs)
 
 
 def html(store: Store, *runs: Run) -> str:
-    """The page of runs."""
+    """Render the page of the runs."""
     return page(make(store, runs))
 
 
 def told(store: Store, run: Run) -> Any:
-    """What is gathered of a run."""
+    """Gather the report's data of a run."""
     return gather(run, store.rows(run))
 
 
 def rows(store: Store, run: Run) -> list[Row]:
-    """The rows that can be read."""
+    """Return the rows that can be read."""
     return [row for row in store.rows(run) if isinstance(row, Row)]
 
 
 def hostile(value: dict[str, Any], payload: str) -> dict[str, Any]:
-    """The run with a payload in every text that somebody else may choose. Names of subjects are
-    exchanged everywhere, so that rows still belong to the plan."""
+    """Put a payload into every text that somebody else may choose.
+
+    Names of subjects are replaced everywhere, so that rows still belong to the plan.
+    """
     subjects = [each["name"] for each in (value["plan"] or {}).get("subjects", ())]
 
     def text(found: str) -> str:

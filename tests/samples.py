@@ -1,4 +1,4 @@
-"""Records as an ordinary trial leaves them, for tests to change one thing of.
+"""Records of an ordinary trial, of which a test changes one thing.
 
 ``good_record`` is what a quiet machine with the CPUs kept apart gives; it must be valid.
 """
@@ -89,7 +89,7 @@ def distribution(encoded: str | None) -> Distribution:
 
 
 def histogram(*values_and_counts: tuple[int, int]) -> str:
-    """An encoded histogram of values (ns) and how often each was seen."""
+    """Encode a histogram of values (ns), each with its count."""
     ordered = sorted(values_and_counts)
     encoded = encode_histogram(
         Buckets(
@@ -173,15 +173,17 @@ PHASE = Phase(id="window", load=Closed(), connections=None, stop=Duration(ns=WIN
 
 
 def staged(*rates: tuple[float, float], **changes: Any) -> Phase:
-    """The window with an open loop: a stage per (from, to), in equal parts; ``changes`` are of the
-    load."""
+    """A window with an open loop of one stage per (from, to), all equally long.
+
+    ``changes`` replace fields of the load.
+    """
     stages = [{"ns": WINDOW_NS // len(rates), "from": first, "to": last} for first, last in rates]
     load = {"stages": stages, "arrivals": "constant", "seed": 1, **changes}
     return PHASE.model_copy(update={"load": Open.model_validate(load)})
 
 
 def plan(**changes: Any) -> Generate:
-    """What the engine was told."""
+    """The plan that the engine was given."""
     fields: dict[str, Any] = {
         "addresses": ("127.0.0.1:8080",),
         "local_addresses": (),
@@ -217,7 +219,7 @@ def counts(**changes: Any) -> Counts:
 
 
 def connections(**changes: Any) -> Connections:
-    """Ten connections that were there all the time."""
+    """Ten connections that were up all the time."""
     fields: dict[str, Any] = {
         "requested": SLOTS,
         "established": SLOTS,
@@ -237,13 +239,13 @@ def connections(**changes: Any) -> Connections:
 
 
 def index_of(value: int) -> int:
-    """As the engine's sparse histogram has it."""
+    """The index of a value in the engine's sparse histogram."""
     exponent = max(0, value.bit_length() - 7)
     return 64 * exponent + (value >> exponent)
 
 
 def slots(**changes: Any) -> Slots:
-    """The work, spread evenly."""
+    """Slots among which the work is spread evenly."""
     fields: dict[str, Any] = {
         "asked": SLOTS,
         "never_answered": 0,
@@ -259,7 +261,7 @@ def slots(**changes: Any) -> Slots:
 
 
 def flow(*answered: int, window_ns: int = WINDOW_NS, **changes: Any) -> Flow:
-    """The answers over the window: 20 in each of 500 parts, unless they are told."""
+    """The flow of answers over the window: 20 in each of 500 parts unless given."""
     parts = answered or (OK // 500,) * 500
     fields: dict[str, Any] = {
         "whole_ns": window_ns,
@@ -272,13 +274,13 @@ def flow(*answered: int, window_ns: int = WINDOW_NS, **changes: Any) -> Flow:
 
 
 def sparse_index(ns: int) -> int:
-    """The index of a sparse histogram that a time falls to."""
+    """The index of a time in the engine's sparse histogram."""
     exponent = max(0, ns.bit_length() - 7)
     return 64 * exponent + (ns >> exponent)
 
 
 def server_tree(at_ns: int = 0, **changes: Any) -> TreeSample:
-    """A server of one process that has used nothing, but for what is said."""
+    """A server of one process that has used nothing, except for the given changes."""
     used = {"cpu_ns": 0, "user_ns": 0, "system_ns": 0, "waited_user_ns": 0, "waited_system_ns": 0}
     told: dict[str, Any] = {**used, "peak_rss_bytes": 0, "threads": {}, "cpus": frozenset()}
     process = ProcessSample(pid=7, parent_pid=1, start_ticks=0, **{**told, **changes})

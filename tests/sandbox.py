@@ -1,5 +1,7 @@
-"""A sandbox for a program under test: system calls that are refused, as by a container's
-seccomp profile. For x86-64; elsewhere ``CALLS`` is empty, and the tests that need it are skipped.
+"""A sandbox for a program under test that refuses system calls, as a container may.
+
+It uses a seccomp filter for x86-64. Elsewhere ``CALLS`` is empty, and the tests that need it are
+skipped.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ class _Program(ctypes.Structure):
 
 
 def refuse(*names: str, error: int = errno.EPERM) -> None:
-    """Have these system calls fail with ``error``, in this process and all that it becomes."""
+    """Make these system calls fail with ``error``, in this process and what it executes."""
     rules = [_LOAD_NUMBER]
     for name in names:
         rules.append(struct.pack("HBBI", 0x15, 0, 1, CALLS[name]))  # not equal: skip the next

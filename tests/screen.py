@@ -1,6 +1,6 @@
-"""A terminal's screen, as far as a live view needs one: what is drawn on it, and what wraps.
+"""A terminal's screen, as far as a live view needs it: what is drawn, and what wraps.
 
-How: only the codes that rich sends to draw in place are known; any other one fails the test.
+How: only the control codes that rich sends to draw in place are known; any other fails the test.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _PARTS = re.compile(r"\x1b\[(\??[\d;]*)([A-Za-z])|([\r\n])|([^\x1b\r\n]+)")
 
 
 class Screen:
-    """Lines of so many columns; what scrolls out of sight is kept above."""
+    """Rows of ``width`` columns; rows that scroll out of sight are kept above."""
 
     def __init__(self, width: int, height: int) -> None:
         self.width, self.height = width, height
@@ -25,7 +25,7 @@ class Screen:
         self._unread = ""
 
     def feed(self, data: bytes) -> None:
-        """What a program has written; an unfinished code waits for its rest."""
+        """Process a program's output; an unfinished code is kept until its rest comes."""
         text = self._unread + self._decoder.decode(data)
         unfinished = _UNFINISHED.search(text)
         whole = len(text) if unfinished is None else unfinished.start()
@@ -64,7 +64,7 @@ class Screen:
         self._row += 1
         if self._row == len(self.rows):
             self.rows.append("")
-        # A program that has set nothing else finds its line ends turned into both.
+        # By default a terminal also returns the carriage at a line feed (ONLCR).
         self._column = 0
 
     def _put(self, text: str) -> None:
@@ -78,11 +78,11 @@ class Screen:
 
     @property
     def top(self) -> int:
-        """The first line that is in sight."""
+        """The number of the first visible line."""
         return max(len(self.rows) - self.height, 0)
 
     def resize(self, width: int, height: int) -> None:
-        """As terminals do it that wrap what is too long for them then."""
+        """Change the size and wrap lines that are too long for it, as many terminals do."""
         found: list[str] = []
         row_after = 0
         for number, row in enumerate(self.rows):
@@ -95,5 +95,5 @@ class Screen:
 
     @property
     def shown(self) -> list[str]:
-        """The lines in sight that are not empty, without blanks at their ends."""
+        """The visible lines that are not empty, without trailing blanks."""
         return [row.rstrip() for row in self.rows[self.top :] if row.strip()]

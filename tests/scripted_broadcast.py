@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""An engine that plays a broadcast: what it measures follows from the clients by a plain rule.
+"""An engine that plays a broadcast: its measurements follow from the number of clients by a rule.
 
 Started as the engine's binary (by ``TRUELOAD_ENGINE``); ``SCRIPTED_BROADCAST`` names the server
-that it plays. Every receipt, and delivery, takes ``RECEIPT_NS`` for each client, so that a limit of
-500 ms lies at 5,000 clients. What it heard is left in the file that ``SCRIPTED_HEARD`` names.
+that it plays. Every receipt and delivery takes ``RECEIPT_NS`` per client, so that a limit of 500 ms
+lies at 5,000 clients. It writes the messages it was sent to the file that ``SCRIPTED_HEARD`` names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from samples import histogram
 
 RECEIPT_NS = 100_000
-WINDOW_NS = 500_000_000  # too short to tell how busy the machine was that the test runs on
+WINDOW_NS = 500_000_000  # too short to judge how busy the test machine was
 LOSES_FROM = 2_000
 LOST = 3
 PORTS = 2_500

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""An engine that follows a script instead of sending anything, to test what the front does with it.
+"""An engine that follows a script and sends no load, to test how the front reacts to it.
 
 Started as the engine's binary (by ``TRUELOAD_ENGINE``); ``SCRIPTED_ENGINE`` names the script. It
-speaks the protocol by hand, and knows nothing of the front's models.
+speaks the protocol by hand and does not use the front's models.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ COUNTS: dict[str, Any] = {
 }
 
 
-# How far apart two CPUs are, look by look: a host moves them once.
+# The distance of two CPUs at each look: the host moves them once.
 APART_NS = [90.0, 400.0]
 
 
-# What was seen of the CPUs of the question before.
+# The CPU speeds to answer the next question with: those of the CPUs of the question before.
 LOOKS: list[dict[str, Any]] = []
 
 
@@ -52,8 +52,11 @@ def hello() -> None:
 
 
 def hear(*wanted: str) -> dict[str, Any]:
-    """The next line of one of these types; in between the clock, and how far apart and how fast
-    CPUs are is told, leases are skipped."""
+    """Return the next line of one of these types.
+
+    Meanwhile it answers questions about the clock and about the distance and speeds of CPUs, and
+    skips leases.
+    """
     for line in sys.stdin:
         message: dict[str, Any] = json.loads(line)
         if message["type"] in wanted:
@@ -85,7 +88,7 @@ def ready(established: int, failed: dict[str, int]) -> None:
 
 
 def begin_window() -> None:
-    """Two ticks of a window: 90 requests that ended well, 5 that failed and 5 that are open."""
+    """Send two ticks of a window: 90 requests ended well, 5 failed and 5 are open."""
     hello()
     ready(4, {})
     phase = hear("phase")
@@ -141,7 +144,7 @@ def die_in_the_window() -> None:
 
 
 def abort_without_memory() -> None:
-    """As Rust does, two threads at the same time."""
+    """Abort as Rust does when two threads run out of memory at once: their messages interleave."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.stderr.write("memory allocation of memory allocation of 65536 bytes failed\n")
     sys.stderr.write("6 bytes failed\nAborted\n")
@@ -187,7 +190,7 @@ def talk_nonsense() -> None:
 
 
 def finished_window() -> dict[str, Any]:
-    """What a window left, of the examples."""
+    """Read the `phase_done` of a window from the examples."""
     examples = Path(__file__).resolve().parents[1] / "schema" / "examples" / "from-engine.jsonl"
     messages = map(json.loads, examples.read_text().splitlines())
     found: dict[str, Any] = next(
@@ -197,7 +200,7 @@ def finished_window() -> dict[str, Any]:
 
 
 def measure() -> None:
-    """All of it as it should be."""
+    """Send a whole window as it should be."""
     begin_window()
     say(finished_window())
     hear("stop")
@@ -205,7 +208,7 @@ def measure() -> None:
 
 
 def measure_nonsense() -> None:
-    """All of it as it should be, but for a histogram that is none."""
+    """Send a window whose service histogram is broken."""
     begin_window()
     message = finished_window()
     message["measurement"]["histograms"]["service"] = "HISTFAAA"
@@ -214,7 +217,7 @@ def measure_nonsense() -> None:
 
 
 def warm_up_with_nonsense() -> None:
-    """The same of the warm-up, which is looked at late; the window never ends."""
+    """Send a warm-up with a broken histogram, which the front decodes late, and then die."""
     begin_window()
     message = {**finished_window(), "id": "warmup"}
     message["measurement"]["histograms"]["service"] = "HISTFAAA"
@@ -223,14 +226,14 @@ def warm_up_with_nonsense() -> None:
 
 
 def fall_silent_at_the_end() -> None:
-    """Everything that is needed has been said: how far apart the CPUs are then nobody knows."""
+    """Send everything needed, then fall silent: the final CPU distance stays unknown."""
     begin_window()
     say(finished_window())
     hang()
 
 
 def end_the_window() -> None:
-    """All of it as it should be, told at once."""
+    """Send a whole window as it should be, all at once."""
     begin_window()
     say({"type": "phase_stopped", "id": "window", "at_ns": 2_000_000_000})
     examples = Path(__file__).resolve().parents[1] / "schema" / "examples" / "from-engine.jsonl"

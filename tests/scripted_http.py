@@ -2,10 +2,9 @@
 
     python scripted_http.py BEHAVIOUR [HOST PORT]
 
-One thread does everything, so that it fills one CPU at most and can be pinned. It prints the port
-where it listens, and a second line once UNDER_LOAD requests have come. Requests are told apart by
-the number of their connection, and by their own number on it, both from 0. Only the standard
-library is used.
+One thread does everything, so that the server uses at most one CPU and can be pinned. It prints its
+port, and a second line once UNDER_LOAD requests have come. A request is identified by the number of
+its connection and by its own number on it, both from 0. Only the standard library is used.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ BODY = b"Hello, World!"
 HEAD = b"HTTP/1.1 %b\r\nContent-Type: text/plain\r\n"
 OK = HEAD % b"200 OK" + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
 NOT_FOUND = HEAD % b"404 Not Found" + b"Content-Length: 0\r\n\r\n"
-# Cheap to send, and much to read: chunks of one byte.
+# Chunks of one byte: cheap to send, expensive to read.
 CRUMBS = HEAD % b"200 OK" + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 40_000
 CRUMBS += b"0\r\n\r\n"
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """How a server treats its clients."""
+    """The way in which a server treats its clients."""
 
     delay_s: Callable[[int, int], float | None]
     """By connection and request: how late the answer comes; None for never."""
@@ -51,7 +50,7 @@ BEHAVIOURS = {
 
 
 class Connection(asyncio.Protocol):
-    """One connection, from the server's side; ``heard`` counts the requests of all."""
+    """The server's side of one connection; ``heard`` counts the requests of all connections."""
 
     def __init__(self, behaviour: Behaviour, number: int, heard: Iterator[int]) -> None:
         self._behaviour = behaviour
@@ -79,7 +78,7 @@ class Connection(asyncio.Protocol):
 
 
 async def serve(behaviour: Behaviour, host: str, port: int) -> None:
-    """Listen, say where, and serve until killed."""
+    """Listen, print the port, and serve until killed."""
     numbers, heard = itertools.count(), itertools.count(1)
     listening = await asyncio.get_running_loop().create_server(
         lambda: Connection(behaviour, next(numbers), heard), host, port, backlog=1024

@@ -1,4 +1,4 @@
-"""A server of HTTP/2 that does what a test says, frame by frame; it decodes no header block."""
+"""An HTTP/2 server that does what a test says, frame by frame; it decodes no header block."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ OK = b"\x88"  # :status 200, from the static table
 
 
 def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
-    """One frame."""
+    """Encode a frame."""
     return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
 
 
 def settings(**values: int) -> bytes:
-    """SETTINGS; ``streams`` are those permitted at once, ``window`` that of each stream."""
+    """Encode SETTINGS; ``streams`` limits concurrent streams, ``window`` is that of each stream."""
     numbers = {"streams": 3, "window": 4}
     payload = b"".join(struct.pack(">HI", numbers[name], values[name]) for name in values)
     return frame(SETTINGS, 0, 0, payload)
 
 
 def answer(stream: int) -> bytes:
-    """A whole answer."""
+    """Encode a complete answer."""
     return frame(HEADERS, END_HEADERS, stream, OK) + frame(DATA, END_STREAM, stream, b"hello")
 
 
 @dataclass
 class Seen:
-    """What came on all connections."""
+    """What arrived on all connections."""
 
     connections: int = 0
     requests: int = 0
@@ -46,18 +46,23 @@ class Seen:
     resets: int = 0
     body_bytes: int = 0
     header_table: int | None = None
-    # What the client permits us to send, on a stream and on the last connection.
+    # What the client permits us to send, per stream and on the last connection.
     stream_window: int = WINDOW_FIRST
     connection_window: int = WINDOW_FIRST
 
 
 @dataclass
 class Http2Peer:
-    """Serves until the test ends. ``begins`` are its first words; ``says`` gives what it says when
-    a request of a number on its connection, from 1, is whole; None closes the connection. One that
-    begins with nothing never acknowledges anything either. ``secure`` is for TLS: its contexts take
-    turns; where they choose another protocol by ALPN, requests of HTTP/1.1 are answered. With
-    ``upgrades`` it says that to the request in HTTP/1.1 that each connection begins with."""
+    """An HTTP/2 server that serves until the test ends.
+
+    ``begins`` is what it sends first; with nothing there, it never acknowledges anything either.
+    ``says`` returns its answer to a complete request, given the request's number on the connection
+    (from 1) and its stream; None closes the connection.
+
+    ``secure`` holds TLS contexts, which take turns. Where ALPN does not choose h2, it answers
+    requests in HTTP/1.1. With ``upgrades``, these bytes answer the HTTP/1.1 request that opens a
+    connection.
+    """
 
     says: Callable[[int, int], bytes | None]
     begins: bytes = settings()
@@ -127,7 +132,7 @@ class Http2Peer:
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     def _note(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
-        """What is only counted."""
+        """Count a frame that needs no answer."""
         self.seen.resets += kind == RST_STREAM
         if kind == DATA:
             self.seen.body_bytes += len(payload)
@@ -141,7 +146,7 @@ class Http2Peer:
 
 
 def frames(connection: socket.socket) -> Iterator[tuple[int, int, int, bytes]]:
-    """What the client says behind its preface, up to its end."""
+    """Yield the frames that the client sends after its preface, until it ends."""
     read = connection.makefile("rb")
     assert read.read(len(PREFACE)) == PREFACE
     while len(head := read.read(9)) == 9:

@@ -13,7 +13,7 @@ LIMIT_10MS = parse_condition("p99<10ms and errors<1%", LIMIT)
 
 
 def nobody(*classes: str, established: int = 0) -> Record:
-    """A record in which connections were not established, each for one of these reasons."""
+    """A record in which connections failed, each for one of these reasons."""
     record = good_record(
         counts=counts(ok=0, issued=64, failed={name: 64 // len(classes) for name in classes})
     )

@@ -1,4 +1,4 @@
-"""Targets files of tests, and runs with them."""
+"""Writes targets files for tests, and runs with them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from harness import Trueload
 
 
 def write(folder: Path, *lines: dict[str, Any]) -> Path:
-    """A targets file of these lines."""
+    """Write a targets file of these lines."""
     file = folder / "targets.jsonl"
     file.write_text("\n".join(json.dumps(line) for line in lines))
     return file
 
 
 def measure(trueload: Trueload, *words: str | Path) -> Any:
-    """The record. On a busy machine it may be invalid, which is not what is tested here."""
+    """Run and return the record.
+
+    A busy machine may make it invalid, which these tests do not judge.
+    """
     done = trueload.run("http", *words, "--json", "-")
     assert done.code in (0, 4), done
     return done.json()

@@ -39,7 +39,7 @@ def engines() -> set[int]:
 
 
 def command_of(pid: int) -> str:
-    """Its command line; empty when it has ended meanwhile."""
+    """The command line of a process; empty if it has ended meanwhile."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -141,7 +141,7 @@ def test_servers_of_ours_are_loaded_by_the_url_that_they_say() -> None:
 
 
 def test_a_server_outlasts_a_step_that_lets_no_thread_of_ours_run() -> None:
-    """Twice as long as an engine waits for a word (2 s): as a library that draws, or computes."""
+    """It is twice as long as an engine waits for its lease (2 s), like a library that computes."""
     with tl.serve() as server:
         hold_the_interpreter(4)
         assert tl.http(server.url, requests=20, connections=2, no_save=True).ok == 20
@@ -230,7 +230,8 @@ def test_a_signal_ends_the_measurement_saves_it_and_goes_on(
     try:
 
         def has_started() -> list[int]:
-            # What the engine's plan reaches has connected; a run is in the store before that.
+            # The engine is started before its plan connects, and the run is in the store before
+            # that.
             assert process.poll() is None
             return list(children(process.pid)) if own_store.exists() else []
 

@@ -1,4 +1,4 @@
-"""The benchmark's pure parts: what is run in which order, and what becomes of the samples."""
+"""The benchmark's pure parts: the order of runs, and what is computed from the samples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODULES = ("cells", "http2", "machine", "marks", "page", "results", "traps2")
 
 @pytest.fixture(scope="module")
 def bench() -> Any:
-    """Modules of bench/, which is no package: its scripts are run where they lie."""
+    """The modules of bench/, which is not a package because its scripts run in place."""
     sys.path.insert(0, str(ROOT / "bench"))
     try:
         return {name: import_module(name) for name in MODULES}

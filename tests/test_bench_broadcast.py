@@ -12,7 +12,7 @@ from harness import ROOT
 
 @pytest.fixture(scope="module")
 def bench() -> Any:
-    """Modules of bench/, which is no package."""
+    """The modules of bench/, which is not a package."""
     sys.path.insert(0, str(ROOT / "bench"))
     try:
         return {name: import_module(name) for name in ("broadcast", "broadcasts", "coalescing")}

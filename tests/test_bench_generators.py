@@ -1,4 +1,4 @@
-"""What the other generators say, read into figures; errors are never read as figures."""
+"""Parsing the output of the other generators: errors are never read as figures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ OHA = {
 
 @pytest.fixture(scope="module")
 def bench() -> Any:
-    """Modules of bench/, which is no package."""
+    """The modules of bench/, which is not a package."""
     sys.path.insert(0, str(ROOT / "bench"))
     try:
         return {name: import_module(name) for name in ("generators", "many", "process")}
@@ -47,7 +47,7 @@ def bench() -> Any:
 
 
 def read(bench: Any, name: str, out: str) -> tuple[int, float]:
-    """Requests and seconds that a generator claims."""
+    """The requests and seconds in a generator's output."""
     ended = bench["process"].Ended(out=out, cpu_s=0.25, peak_rss_bytes=None)
     more = (2.0,) if name == "h2load" else ()
     took = getattr(bench["generators"], f"read_{name}")(ended, *more)

@@ -14,7 +14,7 @@ KERNEL = "([kernel.kallsyms])"
 
 @pytest.fixture(scope="module")
 def bench() -> Any:
-    """`stacks` and `breakdown` of bench/, which is no package."""
+    """The modules `stacks` and `breakdown` of bench/, which is not a package."""
     sys.path.insert(0, str(ROOT / "bench"))
     try:
         return {name: import_module(name) for name in ("stacks", "breakdown")}
@@ -23,7 +23,7 @@ def bench() -> Any:
 
 
 def script(*symbols: str) -> str:
-    """A sample as `perf script` prints it, in the kernel, the innermost function first."""
+    """A kernel sample as `perf script` prints it, the innermost function first."""
     lines = [f"\tffffffff81e3513{at} {symbol} {KERNEL}" for at, symbol in enumerate(symbols)]
     return "\n".join(lines) + "\n\n\n"
 
@@ -33,7 +33,7 @@ def script(*symbols: str) -> str:
     [
         (("tcp_sendmsg_locked", "tcp_sendmsg", "__sys_sendto"), "SENDING"),
         (("skb_copy", "tcp_recvmsg_locked", "tcp_recvmsg", "__sys_recvfrom"), "RECEIVING"),
-        # All of it within our send: the server's socket is filled, and the server woken.
+        # All within our send: it fills the server's socket and wakes the server.
         (
             (
                 "ep_poll_callback",
@@ -51,7 +51,7 @@ def script(*symbols: str) -> str:
         (("tcp_sendmsg", "io_send", "io_submit_sqes", "__do_sys_io_uring_enter"), "SENDING"),
         (("do_syscall_64", "entry_SYSCALL_64_after_hwframe"), "ENTRY"),
         (("clear_page", "exc_page_fault", "asm_exc_page_fault"), "INTERRUPTS"),
-        # An interrupt is not the doing of what it interrupts.
+        # An interrupt's time is not attributed to what it interrupts.
         (("tick_nohz", "asm_sysvec_apic_timer_interrupt", "tcp_sendmsg"), "INTERRUPTS"),
         (("process_backlog", "asm_sysvec_apic_timer_interrupt", "tcp_sendmsg"), "DELIVERY"),
         (("vfs_write", "ksys_write", "do_syscall_64"), "OTHER"),

@@ -1,4 +1,4 @@
-"""The pure parts of the reports on accuracy: what is the truth, and what is a Poisson process."""
+"""The pure parts of the reports on accuracy: the computed truth, and the test for Poisson."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness import ROOT
 
 @pytest.fixture(scope="module")
 def bench() -> Any:
-    """Modules of bench/, which is no package."""
+    """The modules of bench/, which is not a package."""
     names = ("truth", "scripted", "pacing", "matching", "witnessed", "process")
     sys.path.insert(0, str(ROOT / "bench"))
     try:
@@ -77,8 +77,7 @@ def test_poisson_arrivals_pass_every_question_and_even_ones_none(bench: Any) -> 
 
 
 def sent_together(due_ns: list[int], quantum_ns: int) -> list[int]:
-    """As the engine sends: not woken again within the quantum, and then all that is due, 2 us one
-    after the other."""
+    """Send as the engine does: one wake-up per quantum, then all that is due, 2 us apart."""
     times_ns: list[int] = []
     woken_ns, number = -quantum_ns, 0
     while number < len(due_ns):
@@ -102,7 +101,7 @@ def test_sends_put_together_within_the_resolution_fail_only_the_question_about_a
 
 def test_storms_after_a_pause_fail(bench: Any) -> None:
     pacing = bench["pacing"]
-    # Nothing is sent in every other ms, then all that fell due.
+    # Nothing is sent in every other ms; then all that fell due is sent at once.
     times_ns = []
     for due_ns in poisson_ns(10_000, 20_000):
         ms = due_ns // 10**6
@@ -121,12 +120,12 @@ def test_constant_arrivals_are_off_by_what_intervals_differ_in_the_median_run(be
 # --- the witness: requests and answers on the wire
 
 CLIENT, SERVER = False, True
-# When it passed, the client's port, where its data lies in the stream, and who sent it.
+# When the segment passed, the client's port, its position in the stream, and who sent it.
 Passed = tuple[int, int, int, bool]
 
 
 def heard(bench: Any, *passed: Passed) -> Any:
-    """What is made of so many segments, whatever their order."""
+    """Match these segments, shuffled, since their order must not matter."""
     matching = bench["matching"]
     segments = np.zeros(len(passed), dtype=matching.SEGMENT)
     shuffled = Random(1).sample(passed, len(passed))
@@ -167,8 +166,8 @@ def test_a_segment_that_was_sent_again_counts_once(bench: Any) -> None:
 
 
 def test_what_has_no_counterpart_is_counted_and_has_no_time(bench: Any) -> None:
-    # An answer that was asked for before anybody listened, and a request that is open at the end;
-    # the next connection's answer is not its own.
+    # The first answer belongs to a request before the capture, and the last request is open at the
+    # end. The answer of the next connection does not belong to it.
     found = heard(
         bench,
         (90, 7001, 1, SERVER),
@@ -202,7 +201,7 @@ def test_a_percentile_is_by_the_nearest_rank(bench: Any, part: float, ns: int) -
 
 
 def test_a_sample_of_connections_has_the_percentiles_of_those_connections(bench: Any) -> None:
-    # 32 connections: the time of an answer is its connection's number.
+    # 32 connections: the time of an answer in ns is its connection's number.
     pairs = [
         passed
         for port in range(1, 33)

@@ -18,21 +18,21 @@ URL = "ws://127.0.0.1:9/ws"
 
 @dataclass(frozen=True)
 class Played:
-    """What a command came to, and what the engine heard."""
+    """The result of a command, and the messages that the engine received."""
 
     done: Finished
     heard: list[dict[str, Any]]
 
     @property
     def phases(self) -> list[dict[str, Any]]:
-        """Those in which something was sent."""
+        """The phases in which something was sent."""
         phases = [line for line in self.heard if line["type"] == "phase"]
         return [phase for phase in phases if phase["stop"]["count"]]
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Runs a broadcast against a server that the engine plays."""
+    """Runs broadcasts against a server that the engine plays."""
 
     trueload: Trueload
     folder: Path
@@ -62,7 +62,7 @@ def test_clients_join_until_the_limit_is_crossed_and_the_rest_is_bisected(stage:
     played = stage.play("fair", "--json", "-", "--limit", "p95<500ms")
     assert played.done.code == 0, played.done
     found = played.done.json()
-    # A step that a busy machine has spoiled is done again.
+    # A step that a busy machine spoiled is repeated.
     clients = [phase["connections"] for phase in played.phases]
     assert list(dict.fromkeys(clients))[:5] == [1000, 2000, 3000, 4000, 5000]
     result = found["result"]
@@ -92,7 +92,7 @@ def test_one_engine_serves_all_steps_as_phases_of_so_many_messages(stage: Stage)
         "padding": 200,
     }
     assert (generate["connections"], generate["threads"]) == (500, 1)
-    # A step that a busy machine has spoiled is done again.
+    # A step that a busy machine spoiled is repeated.
     steps = dict.fromkeys((phase["connections"], phase["stop"]["count"]) for phase in phases)
     assert list(steps) == [(500, 40), (1000, 40), (1000, 400)], "enough to confirm"
     assert all(phase["load"] == {"kind": "turns", "concurrent": 4} for phase in phases)

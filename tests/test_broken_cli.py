@@ -1,4 +1,4 @@
-"""A catalogue in which one subject, or one suite, is broken: the others go on, and it is named."""
+"""A catalogue with one broken subject or suite: the others run, and the broken one is named."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from subject_world import World
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
-    """One good subject, and of each kind of broken one."""
+    """A world with one good subject, and one for each way to be broken."""
     world = World(tmp_path)
     world.add("good")
     for name in ("half", "folder", "sources"):

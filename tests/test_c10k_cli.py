@@ -1,4 +1,4 @@
-"""A suite as `c10k` is, of a small scale: priming, kept connections, a staircase, ab's figures."""
+"""A suite like `c10k`, but small: priming, kept connections, a staircase, ab's figures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def write_suite(folder: Path, contract: str, repeat: int = 1) -> Path:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, str, str, Any]:
-    """Of the reference server: the suite's JSON and text, and what the store shows of it."""
+    """The suite on the reference server: its JSON and text, and the run in the store."""
     folder = tmp_path_factory.mktemp("c10k")
     trueload = Trueload(folder)
     try:

@@ -1,4 +1,4 @@
-"""How every command begins and ends: help, version, errors in two lines, exit codes, pipes."""
+"""The start and end of every command: help, version, errors in two lines, exit codes, pipes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from waiting import wait_until
 
 URL = "http://127.0.0.1:9/"
 
-# (the sentence, command line, words of the error, words of the hint)
+# (the test's name, command line, words of the error, words of the hint)
 WRONG = [
     ("an unknown command", "htttp", "no command 'htttp'", "'http'"),
     ("a command like no other", "frobnicate", "no command 'frobnicate'", "--help"),
@@ -46,7 +46,7 @@ WRONG = [
 
 
 def assert_two_lines(ended: Finished, what: str) -> tuple[str, str]:
-    """An error and a hint on stderr, nothing on stdout, exit code 2."""
+    """Check for an error and a hint on stderr, nothing on stdout, and exit code 2."""
     assert ended.code == ExitCode.USAGE, (what, ended)
     assert ended.out == "", (what, ended)
     lines = ended.err.splitlines()
@@ -111,7 +111,7 @@ def test_help_lists_every_command_in_plain_text(trueload: Trueload) -> None:
 
 
 def list_verbs() -> Iterator[tuple[str, ...]]:
-    """Every command that does something, as its words: ("http",), ("runs", "list"), …"""
+    """Yield the words of every command that is no group: ("http",), ("runs", "list"), …"""
     for name, command in build_command().commands.items():
         verbs = getattr(command, "commands", None)
         yield from [(name,)] if verbs is None else [(name, verb) for verb in verbs]
@@ -159,7 +159,7 @@ def test_the_help_of_all_imports_no_command() -> None:
 
 
 def run_broken(trueload: Trueload, exception: str) -> Finished:
-    """`trueload doctor`, but its work raises."""
+    """Run `trueload doctor` with its work replaced by something that raises."""
     code = (
         "import sys; import trueload.cli.doctor as d\n"
         "def broken(*a, **k): raise " + exception + "\n"
@@ -284,7 +284,7 @@ def test_a_command_that_measures_nothing_ends_its_children_when_it_is_told_to_en
     _, err = process.communicate(timeout=60)
     assert process.returncode == ExitCode.INTERRUPTED
     assert [line.split(":")[0] for line in err.splitlines()] == ["error", "hint"]
-    # They are killed, and the system reaps them.
+    # They are killed, and init reaps them.
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), "all are gone")
 
 
@@ -333,8 +333,10 @@ def test_an_error_that_cannot_be_told_keeps_its_exit_code(trueload: Trueload) ->
 
 
 def started_beside_a_node(trueload: Trueload, *words: str) -> tuple[subprocess.Popen[str], int]:
-    """A command whose stdout is a full pipe that somebody else has made non-blocking; the other
-    end."""
+    """Start a command whose stdout is a full pipe, set non-blocking by another process.
+
+    Returns the command and the reading end.
+    """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     with contextlib.suppress(BlockingIOError):
@@ -349,7 +351,7 @@ def started_beside_a_node(trueload: Trueload, *words: str) -> tuple[subprocess.P
 def test_a_stdout_that_does_not_block_is_written_as_a_whole(trueload: Trueload) -> None:
     expected = trueload.run("subjects", "list", "--json")
     process, reader = started_beside_a_node(trueload, "subjects", "list", "--json")
-    # It has something to say by the time that it waits for its reader.
+    # When it sleeps in poll, it has output that its reader must take.
     wait_until_asleep_in_poll(process.pid)
     with os.fdopen(reader) as pipe:
         said = pipe.read()
@@ -385,7 +387,7 @@ def test_a_terminal_that_does_not_block_is_written_as_a_whole(trueload: Trueload
     process = trueload.start("subjects", "list", "--json", stdout=theirs)
     os.close(theirs)
     said = b""
-    with contextlib.suppress(OSError):  # EIO: nobody has it open any more
+    with contextlib.suppress(OSError):  # EIO: no process has it open any more
         while chunk := os.read(ours, 4096):
             said += chunk
     os.close(ours)

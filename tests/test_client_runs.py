@@ -1,5 +1,7 @@
-"""Clients under test, end to end: what they do right, and every way in which they lie, hang or die:
-a row with its reason, the next one goes ahead, and nothing is left running."""
+"""Clients under test, end to end: one that works, and every way to lie, hang or die.
+
+Each failure is a row with its reason, the next client runs, and no process is left.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from subject_world import World
 
 pytestmark = pytest.mark.engine
 
-# What the client does, how its row ends, and what its reason says.
+# (the client's behaviour, how its row ends, words of its reason)
 QUICK = [
     ("fine", "ranked", ""),
     ("cannot", "unsupported", "it has no pools"),
@@ -44,7 +46,7 @@ QUICK = [
         "when its input is closed, but ended with exit code 3",
     ),
 ]
-# Whoever does nothing is waited for, each some ten seconds: a run for each, side by side.
+# Clients that do nothing are waited for, some ten seconds each, so they run side by side.
 SLOW = [
     ("never-ready", "failed", "no answer within 2 s"),
     ("hangs", "failed", "no answer within 11"),
@@ -55,14 +57,14 @@ SLOW = [
 
 
 def ending(row: Any) -> str:
-    """How a row ends, in one word."""
+    """Say in one word how a row ends."""
     if row["outcome"] != "measured":
         return str(row["outcome"])
     return "invalid" if row["verdict"] == "invalid" else "ranked"
 
 
 def whys(found: Any, row: Any) -> str:
-    """What the checks of a row's records say, a line each."""
+    """The explanations of the checks of a row's records, one per line."""
     records = [each for each in found["trials"] if each["id"] in row["record_ids"]]
     checks = [check for record in records for check in record["checks"]]
     return "\n".join(f"{check['name']}: {check['why']}" for check in checks)
@@ -151,7 +153,7 @@ def test_a_run_that_was_cut_short_goes_on_where_it_was(world: World) -> None:
     assert "fine, 1 pool" not in again.err
 
 
-# What is said on the command line, and what is wrong with it.
+# (flags, words of the error)
 WRONG = [
     (("-c", "4"), "--connections is for suites of servers"),
     (("--rate", "100/s"), "--rate is for suites of servers"),

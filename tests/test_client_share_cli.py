@@ -1,4 +1,4 @@
-"""The generator's own part of the times, of live runs: both its ends, and what lies between."""
+"""The generator's own part of the times in live runs, at the send and at the receive end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_one_connection_in_sixteen_tells_when_its_answers_arrived(
     ok = record["counts"]["ok"]
     receive, trip = record["client_ns"]["receive"], record["round_trip_ns"]
     assert record["client_ns"]["send"]["count"] == record["counts"]["issued"]
-    # Two of 32 connections are watched, each with as many answers as any other.
+    # Two of 32 connections are sampled, each with about as many answers as any other.
     assert receive["count"] == trip["count"]
     assert ok / 20 < trip["count"] < ok / 12
     assert trip["max"] <= record["service_ns"]["max"] * 1.001

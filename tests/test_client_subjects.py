@@ -1,4 +1,4 @@
-"""Subjects that are HTTP clients, end to end: built, told what to do, and judged by the servers."""
+"""Subjects that are HTTP clients, end to end: built, given orders, and judged by the servers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COPIES = [
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", CHEAP)
 def test_a_client_keeps_its_contract(trueload: Trueload, name: str) -> None:
-    # Over HTTP/2 it would take as long again.
+    # HTTP/2 would take as long again.
     others = () if name.startswith("python/") else (f"!{name}:http2",)
     ended = trueload.run("subjects", "check", name, *others, "--json", cwd=ROOT, timeout_s=500)
     [check] = ended.json()["checks"]

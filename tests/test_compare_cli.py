@@ -14,7 +14,7 @@ SHORT = ("-d", "200ms", "--warmup", "0", "-c", "4")
 
 
 def measure(trueload: Trueload, server: Server, *flags: str) -> str:
-    """A run in the store; its id."""
+    """Measure once; return the id of the run in the store."""
     done = trueload.run("http", f"{server.url}/", *SHORT, *flags)
     assert done.code in (0, 4), done
     return str(json.loads(trueload.run("runs", "list", "--json").out)[-1]["id"])
@@ -179,7 +179,7 @@ def test_a_body_from_stdin_goes_to_both_sides(trueload: Trueload, server: Server
 
 
 def asked_of(done: Finished) -> dict[str, set[tuple[str, str]]]:
-    """Method and path of what each side was asked."""
+    """The method and path of the requests that each side got."""
     found: dict[str, set[tuple[str, str]]] = {}
     for trial in done.json()["trials"]:
         generate = trial["plan"]["generate"]

@@ -1,4 +1,4 @@
-"""`trueload completion`: the scripts, and what they offer at each place of a command line."""
+"""`trueload completion`: the scripts, and what they offer at each position of a command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trueload.store.runs import Store
 
 
 def offered(trueload: Trueload, line: str, **env: str) -> list[str]:
-    """What bash would be offered for the last word of a line."""
+    """What completion offers bash for the last word of a line."""
     words = line.split(" ")
     asked = {
         "_TRUELOAD_COMPLETE": "complete_bash",

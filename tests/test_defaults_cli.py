@@ -1,4 +1,4 @@
-"""Defaults of options, in a real command: used, told, recorded, and without their secrets."""
+"""Defaults of options in a real command: used, shown, recorded, and without their secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What carries the sockets: chosen by a flag, told in the record, never a reason to fail."""
+"""The driver of the sockets: chosen by a flag, named in the record, never a reason to fail."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_the_record_says_how_fast_connections_came_and_what_each_takes(
     flags = ("--requests", "1000", "--connect-rate", "1M/s", "--timeout", "20s", "--json", "-")
     many = trueload.run("http", server.url, "-c", "1000", *flags).json()
     assert many["connections"]["connect_rate_per_s"] > 0
-    # A slot alone is some hundred bytes; what the engine needs once is not among it.
+    # A slot alone takes some hundred bytes; the engine's fixed memory is not included.
     assert 100 < many["generator"]["bytes_per_connection"] < 10_000
     few = trueload.run("http", server.url, "-c", "4", *flags).json()
     assert few["generator"]["bytes_per_connection"] is None
@@ -131,7 +131,7 @@ def test_a_refill_beyond_the_pipeline_is_refused(trueload: Trueload) -> None:
 
 def test_a_spin_is_no_saturation(trueload: Trueload, server: Server) -> None:
     flags = ("--driver", "epoll", "-c", "1", "-d", "400ms", "--warmup", "0", "--json", "-")
-    # Every answer takes 5 ms, so that nearly all of the window is waiting, and the spin fills it.
+    # Every answer takes 5 ms, so that nearly all of the window is waiting, which spinning fills.
     url = f"{server.url}/wait/5"
     spun = trueload.run("http", url, "--spin", "10ms", *flags).json()["generator"]
     assert spun["spin_ns"] == 10_000_000
@@ -148,7 +148,7 @@ def test_answers_that_may_not_wait_for_each_other_do_not(
     at_once = trueload.run("http", server.url, "--coalesce", "0", *flags).json()["generator"]
     assert at_once["coalesced_ns"] == 0
     bounded = trueload.run("http", server.url, "--coalesce", "10us", *flags).json()["generator"]
-    # Whether the thread is busy enough is the machine's affair; the bound is not.
+    # Whether the thread is busy enough to coalesce depends on the machine; the bound does not.
     assert bounded["coalesced_ns"] <= 10_000
     few = trueload.run("http", server.url, "-c", "1", *flags[2:]).json()["generator"]
     assert few["coalesced_ns"] == 0, "one answer has no other to wait for"

@@ -1,4 +1,4 @@
-"""The engine as a process, told to broadcast: what it refuses, and what it measures."""
+"""The engine as a process that broadcasts: what it refuses, and what it measures."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MESSAGE: Line = {"sender": 1, "sequence": 1}
 
 
 def plan(address: str, connections: int = 4, **changes: object) -> Line:
-    """A plan that broadcasts."""
+    """A plan for a broadcast."""
     line = Plan(address=address, connections=connections, timeout_ms=5000).line()
     return {**line, "request": None, "exchange": BROADCAST, **changes}
 
 
 def phase(count: int, **changes: object) -> Line:
-    """So many messages."""
+    """A phase of `count` messages."""
     stop: Line = {"kind": "requests", "count": count}
     line: Line = {"type": "phase", "id": "window", "load": TURNS, "connections": None}
     return {**line, "stop": stop, "at_ns": None, **changes}

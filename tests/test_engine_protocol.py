@@ -1,4 +1,4 @@
-"""The engine as a process: what it says, what it refuses, and that it never outlives its front."""
+"""The engine as a process: its lines, its refusals, and that it never outlives its front."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def apart_ns(engine: Engine, cpus: list[int]) -> float | None:
 def test_how_far_apart_cpus_are_is_told_before_the_plan_and_behind_a_phase(
     engine_path: Path,
 ) -> None:
-    """Of one CPU with itself, and of one that is not there, nothing is known."""
+    """The distance of a CPU to itself, or to a missing one, is unknown."""
     one, *others = sorted(os.sched_getaffinity(0))
     with Peer((ANSWERS,)) as peer, Engine(engine_path) as engine:
         for pair in ([one, one], [one, 100_000], [100_000, one]):
@@ -70,7 +70,7 @@ def test_how_far_apart_cpus_are_is_told_before_the_plan_and_behind_a_phase(
         engine.send(*plan.blobs(), plan.line(), by_requests(10))
         engine.wait_for("phase_done")
         for other in others[:1]:
-            # On a machine whose CPUs others want it may be out of time.
+            # If others use these CPUs, it may run out of time.
             looks = [apart_ns(engine, [one, other]) for _ in range(20)]
             known = [ns for ns in looks if ns is not None]
             assert known
@@ -80,7 +80,7 @@ def test_how_far_apart_cpus_are_is_told_before_the_plan_and_behind_a_phase(
 
 
 def seen_of(engine: Engine, cpus: list[int]) -> list[dict[str, Any]]:
-    """What was seen of the CPUs of the question before; from now on these are looked at."""
+    """Ask for the speeds seen since the last question, of its CPUs; from now on watch these."""
     engine.send({"type": "speeds", "cpus": cpus})
     found: list[dict[str, Any]] = engine.wait_for("speeds")["cpus"]
     return found
@@ -126,7 +126,7 @@ def test_ticks_come_while_a_phase_runs_and_grow(engine_path: Path) -> None:
     with Peer((ANSWERS,)) as peer, Engine(engine_path) as engine:
         run_plan(engine, plan_for(peer), by_duration(2500))
         ticks = [tick for tick in engine.all("tick") if tick["id"] == "window"]
-        # Nine; on a busy machine one that is late is the next one, too.
+        # Nine are due; on a busy machine a late one may replace the next.
         assert len(ticks) >= 4
         gaps_ns = [b["at_ns"] - a["at_ns"] for a, b in pairwise(ticks)]
         assert max(gaps_ns) < 250_000_000 + SLACK_S * 1e9
@@ -180,7 +180,7 @@ def test_a_phase_may_ask_for_more_connections(engine_path: Path) -> None:
 
 
 def refused(engine_path: Path, *lines: Line) -> Line:
-    """The error that these lines meet, once the engine has ended."""
+    """Send these lines; return the error, once the engine has ended."""
     with Engine(engine_path) as engine:
         engine.send(*lines)
         error = engine.wait_for("error")
@@ -331,7 +331,7 @@ def test_an_address_to_listen_on_that_is_taken_is_refused(engine_path: Path) -> 
 
 
 def running(engine: Engine, peer: Peer) -> None:
-    """Brings a long phase under way."""
+    """Start a long phase."""
     engine.send(plan_for(peer, connections=2, timeout_ms=2000).line(), by_duration(60_000))
     engine.wait_for("phase_started")
 
@@ -376,7 +376,7 @@ def test_without_a_lease_it_ends_after_two_seconds(engine_path: Path) -> None:
     with Peer((ANSWERS,)) as peer, Engine(engine_path, lease=False) as engine:
         running(engine, peer)
         engine.wait(timeout_s=LEASE_S + 1 + SLACK_S)
-        # Ticks come four times a second: it did not end before.
+        # Ticks come four times a second, so it did not end earlier.
         assert len(engine.all("tick")) >= 4
         assert engine.lines[-1] == {"type": "done", "why": "orphaned"}
 
@@ -410,7 +410,7 @@ def test_a_broken_stdout_ends_it(engine_path: Path) -> None:
         while json.loads(process.stdout.readline())["type"] != "tick":
             pass
         process.stdout.close()
-        # Ticks come four times a second; the next one meets the broken pipe.
+        # Ticks come four times a second; the next one hits the broken pipe.
         assert process.wait(LEASE_S + SLACK_S) != 0
         process.stdin.close()
 
@@ -441,7 +441,7 @@ def test_it_does_not_outlive_a_front_that_is_killed(engine_path: Path) -> None:
 
 
 def test_it_ends_although_nobody_reads_what_it_says(engine_path: Path) -> None:
-    """A front that is stopped, not dead: stdout stays open, and no lease comes."""
+    """The front is stopped, not dead: stdout stays open, and no lease comes."""
     reader, writer = os.pipe()
     with Peer((ANSWERS,)) as peer:
         process = subprocess.Popen([engine_path], stdin=subprocess.PIPE, stdout=writer)

@@ -1,4 +1,4 @@
-"""A plain install: what needs an extra says so before anything is done, and the rest works."""
+"""A plain install: a command that needs an extra says so before it starts, and the rest works."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ sys.meta_path.insert(0, Hiding())
 
 
 def without(trueload: Trueload, *modules: str) -> dict[str, str]:
-    """An environment in which Python finds none of these."""
+    """An environment in which Python finds none of these modules."""
     folder = trueload.folder / "hiding"
     folder.mkdir(parents=True)
     (folder / "sitecustomize.py").write_text(HIDING.format(hidden=modules))

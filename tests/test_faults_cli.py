@@ -1,8 +1,8 @@
 """Rows of the table of faults through the command line, as a user meets them: exit code and JSON.
 
-Every fifth row of HTTP, at least one row of each class, and each class once more with 50 requests
-over the default connections. All rows run live in `test_faults_engine.py`; here the front is in
-the way.
+It runs every fifth row of HTTP, at least one row of each class, and each class once more with 50
+requests over the default connections. `test_faults_engine.py` runs all rows live, without the
+front.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from faults.laws import (
 from faults.peer import PLAYS_MOST, Peer
 from harness import Trueload
 
-# What is echoed over TCP and WebSocket has tests of its own: `test_tcp_cli.py`, `test_ws_cli.py`.
+# TCP and WebSocket have tests of their own: `test_tcp_cli.py`, `test_ws_cli.py`.
 LIVE = [
     case.live()
     for case in load()
@@ -48,7 +48,7 @@ ONE_OF_EACH = (
 
 
 def chosen() -> list[Case]:
-    """Every fifth row, and the first of each class."""
+    """Return every fifth row, and the first row of each class."""
     rows = LIVE[::5]
     for name in sorted(set().union(*(case.classes() for case in LIVE))):
         if not any(name in case.classes() for case in rows):
@@ -58,7 +58,7 @@ def chosen() -> list[Case]:
 
 @dataclass(frozen=True)
 class Asked:
-    """How the command is called for a row."""
+    """The way in which the command is called for a row."""
 
     requests: int
     connections: int | None
@@ -81,7 +81,7 @@ def command(case: Case, peer: Peer, asked: Asked) -> list[str]:
 
 
 def run_through_cli(trueload: Trueload, case: Case, asked: Asked) -> Seen:
-    """Runs a row, asserts the laws, and gives what came out."""
+    """Run a row and check the laws; return the summary."""
     for left in reversed(range(PLAYS_MOST)):
         with Peer(case.scripts) as peer:
             words = command(case, peer, asked)

@@ -1,8 +1,8 @@
 """Every row of the table of faults, live: the engine on real sockets, against a scripted peer.
 
-The engine is driven by its own JSON lines, so a row takes as long as its timeouts do. The same rows
-run in virtual time in `crates/sim/tests/faults`; one of each class runs through the command
-line in `test_faults_cli.py`.
+The engine is driven by its own JSON lines, so a row takes as long as its timeouts. The same rows
+run in virtual time in `crates/sim/tests/faults`; one of each class runs through the command line in
+`test_faults_cli.py`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from faults.engine_lines import Engine, Plan, by_requests, run_plan, sha256
 from faults.laws import assert_laws, assert_out, give_up_s, of_engine
 from faults.peer import PLAYS_MOST, Peer
 
-# What TLS does to a row is told through the command line, in `test_tls_cli.py`.
+# Rows with TLS run through the command line, in `test_tls_cli.py`.
 LIVE = [case.live() for case in load() if case.only != "virtual" and not case.tls]
 
 
 def plan_of(case: Case, peer: Peer) -> Plan:
-    """The row's load, aimed at the peer."""
+    """The plan of the row's load, with the peer as its target."""
     return Plan(
         **_exchange_of(case),
         address=f"{peer.host}:{peer.port}",

@@ -1,7 +1,8 @@
-"""Requests larger than what the kernel takes at once, against peers that answer before that.
+"""Requests larger than what the kernel takes at once, against peers that answer early.
 
-A server may answer early, and an echo takes no more before it is heard: both are heard. What is
-answered before any byte of it has left is not answered.
+A server may answer before it has the whole request, and an echo takes no more until its answer is
+read: the generator must read both. An answer that comes before any byte of its request was sent
+does not count.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ DRIVERS = pytest.mark.parametrize("driver", ["epoll", "io_uring"])
 
 
 class Listening:
-    """A server of one function, with a thread for each connection."""
+    """A server that calls one function per connection, each in its own thread."""
 
     def __init__(self, serve: Callable[[socket.socket, threading.Event], None]) -> None:
         self._serve = serve
@@ -71,27 +72,27 @@ def listening(serve: Callable[[socket.socket, threading.Event], None]) -> Iterat
 
 
 def hear(sock: socket.socket) -> bytes:
-    """What comes next; a connection that has ended is an error, not a loop without end."""
+    """Receive the next bytes; raises an error at the end, so that no caller loops for ever."""
     if data := sock.recv(65536):
         return data
     raise ConnectionError("the other side has ended")
 
 
 def send_back(sock: socket.socket, _: threading.Event) -> None:
-    """An echo that takes nothing more before what it sends is taken."""
+    """Echo, taking nothing more until the client has taken the answer."""
     while data := sock.recv(65536):
         sock.sendall(data)
 
 
 def refuse_early(sock: socket.socket, over: threading.Event) -> None:
-    """Answers the first bytes of a request, and takes no others."""
+    """Answer the first bytes of a request, and read nothing more."""
     sock.recv(4096)
     sock.sendall(TOO_LARGE)
     over.wait()
 
 
 def refuse_and_reset(sock: socket.socket, _: threading.Event) -> None:
-    """Answers in the middle of a body, and resets the connection."""
+    """Answer in the middle of a body, then reset the connection."""
     taken = 0
     while taken < MUCH // 2:
         taken += len(hear(sock))
@@ -100,14 +101,14 @@ def refuse_and_reset(sock: socket.socket, _: threading.Event) -> None:
 
 
 def answer_unread(sock: socket.socket, over: threading.Event) -> None:
-    """Answers over and over, and takes nothing."""
+    """Answer over and over, and read nothing."""
     sock.recv(1)
     while not over.wait(0.005):
         sock.sendall(OK)
 
 
 def post(trueload: Trueload, server: Listening, tmp_path: Path, *words: str) -> Any:
-    """The record of a run whose bodies the kernel does not take at once; the laws are asserted."""
+    """Run with bodies that the kernel does not take at once; check the laws, return the record."""
     body = tmp_path / "body"
     body.write_bytes(b"x" * MUCH)
     words = (*words, "-c", "2", "--timeout", "10s", "--json", "-", "--no-save")
@@ -160,14 +161,14 @@ def test_an_answer_to_a_request_that_has_not_begun_to_leave_is_unsolicited(
     with listening(answer_unread) as server:
         words = ("--requests", "12", "--driver", driver, *filled)
         record = post(trueload, server, tmp_path, *words)
-        # The first request of a connection has begun to leave: that one may be answered early.
+        # The first request of a connection may be answered early, because part of it was sent.
         assert record["counts"]["ok"] <= server.accepted
     assert record["counts"]["failed"].keys() == {"unsolicited"}
     assert record["verdict"] == "invalid"
 
 
 def ping_unread(sock: socket.socket, over: threading.Event) -> None:
-    """Upgrades the connection, pings over and over, and takes no pong."""
+    """Upgrade the connection, then ping over and over and read no pong."""
     head = FrameCounter()
     while head.accept is None:
         head.feed(hear(sock))

@@ -1,7 +1,7 @@
 """Faults that need a real kernel: ports where nobody listens, limits, signals, servers that die.
 
-Everything goes through the command line, as a user meets it. What only the table of faults can say
-is in `test_faults_cli.py`.
+Everything goes through the command line, as a user meets it. Faults that the table describes are in
+`test_faults_cli.py`.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ SLACK_S = 1.5
 
 
 def seen_in(finished: Finished) -> tuple[Seen, Any]:
-    """What a command left: counts and the whole record."""
+    """Parse a command's result: the summary and the whole record."""
     assert "Traceback" not in finished.err, finished.err
     record = json.loads(finished.out)
     return of_record(record, finished.code), record
 
 
 def lawful_run(trueload: Trueload, *words: str) -> tuple[Seen, Any]:
-    """Runs the command and asserts the laws that need no counting server."""
+    """Run the command, and check the laws that need no counting server."""
     seen, record = seen_in(trueload.run(*words, timeout_s=5.0 + START_S_MOST))
     assert_laws(seen, requests_at_peer=None)
     return seen, record
 
 
 def run_with(trueload: Trueload, prefix: Sequence[str], *words: str) -> Finished:
-    """Runs the command behind another one: `prlimit`, `unshare`."""
+    """Run the command through another one: `prlimit`, `unshare`."""
     command = [*prefix, sys.executable, "-m", "trueload", *words]
     ran = subprocess.run(
         command,
@@ -70,7 +70,7 @@ def run_with(trueload: Trueload, prefix: Sequence[str], *words: str) -> Finished
 
 
 def failing(record: Any) -> set[str]:
-    """Names of the checks that fail."""
+    """The names of the checks that fail."""
     return {check["name"] for check in record["checks"] if check["status"] == "fail"}
 
 
@@ -88,13 +88,13 @@ def child_engine(process: subprocess.Popen[str]) -> int:
 
 
 def finish(process: subprocess.Popen[str], bound_s: float = WAIT_S) -> Finished:
-    """The end of a command that is running."""
+    """Wait for a running command to end."""
     out, err = process.communicate(timeout=bound_s)
     return Finished(process.returncode, out, err)
 
 
 def needs_namespace() -> None:
-    """Skips, with the reason, where network namespaces cannot be had."""
+    """Skip, with the reason, if no network namespace can be created."""
     if shutil.which("unshare") is None or shutil.which("ip") is None:
         pytest.skip("needs unshare and ip")
     tried = subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False)
@@ -136,7 +136,7 @@ def test_a_name_that_does_not_resolve_ends_in_3_as_dns(trueload: Trueload) -> No
 
 @contextmanager
 def full_backlog() -> Iterator[int]:
-    """A port whose queue is full and is never accepted from: the kernel drops further SYNs."""
+    """A port whose accept queue is full for good, so that the kernel drops further SYNs."""
     with ExitStack() as stack:
         listening = stack.enter_context(socket.socket())
         listening.bind(("127.0.0.1", 0))
@@ -146,7 +146,7 @@ def full_backlog() -> Iterator[int]:
             filler = stack.enter_context(socket.socket())
             filler.setblocking(False)
             filler.connect_ex(("127.0.0.1", port))
-        # A further attempt that is still pending shows that the queue is full.
+        # A further attempt that stays pending shows that the queue is full.
         with socket.socket() as probe:
             probe.settimeout(0.1)
             with pytest.raises(TimeoutError):
@@ -175,7 +175,7 @@ def test_an_interruption_while_connecting_is_not_laid_at_the_servers_door(
 
 
 def attempts_at(port: int) -> set[str]:
-    """Local ends of the connections to a port whose SYN has no answer."""
+    """The local addresses of connections to a port whose SYN has no answer."""
     lines = map(str.split, Path("/proc/net/tcp").read_text().splitlines()[1:])
     return {line[1] for line in lines if line[2].endswith(f":{port:04X}") and line[3] == "02"}
 
@@ -191,7 +191,7 @@ def test_an_address_without_a_route_ends_in_3_as_unreachable(trueload: Trueload,
 
 
 def run_with_ports(trueload: Trueload, ports: int, taken: int, *words: str) -> Finished:
-    """Runs the command against a peer where there are only so many local ports."""
+    """Run the command against a peer, with `ports` local ports of which `taken` are in use."""
     inner = [sys.executable, "-m", "trueload", *words]
     ran = subprocess.run(
         ["unshare", "--net", sys.executable, str(IN_NAMESPACE), str(ports), str(taken), *inner],
@@ -204,7 +204,7 @@ def run_with_ports(trueload: Trueload, ports: int, taken: int, *words: str) -> F
     return Finished(ran.returncode, ran.stdout, ran.stderr)
 
 
-# Else this machine has more of them for a server on it.
+# Otherwise more ports would be available for a server on this machine.
 ONE_ADDRESS = ("--local-address", "127.0.0.1")
 
 
@@ -242,7 +242,7 @@ def test_an_address_without_a_refusing_port_is_still_one_of_ours(trueload: Truel
 
 
 def assert_refused(finished: Finished, *texts: str) -> None:
-    """One line that names the lack, one hint; nothing on stdout."""
+    """Check for one line that names what is lacking, one hint, and nothing on stdout."""
     assert (finished.code, finished.out) == (2, ""), finished
     lines = finished.err.splitlines()
     assert [line.partition(":")[0] for line in lines] == ["error", "hint"], finished
@@ -301,7 +301,7 @@ def test_a_search_that_comes_to_the_limit_of_descriptors_says_so(trueload: Truel
         )
     found = json.loads(finished.out)
     refused = [step for step in found["steps"] if step["connections"]["established"] == 0]
-    # A busy machine may keep the search from going further than it began.
+    # On a busy machine the search may not get beyond its first step.
     assert refused or any(spoiled(statuses(step)) for step in found["steps"]), found
     for step in refused:
         assert set(step["counts"]["failed"]) == {"local.fds"}
@@ -318,7 +318,7 @@ def test_descriptors_that_run_out_in_mid_run_fail_the_requests_that_needed_them(
         resource.prlimit(engine.process.pid, resource.RLIMIT_NOFILE, (1, 1))
         engine.send(by_requests(6))
         counts = engine.wait_for("phase_done")["measurement"]["counts"]
-    # What was open is used once more; every other request needs a connection of its own.
+    # Each open connection is used once more; every other request needs a new connection.
     assert (counts["ok"], counts["failed"]) == (2, {"local.fds": 4})
 
 
@@ -329,7 +329,7 @@ def test_a_server_that_accepts_late_costs_no_request(trueload: Trueload) -> None
         port = listening.getsockname()[1]
         url = f"http://127.0.0.1:{port}/"
         process = trueload.start("http", url, "-c", "4", *FIFTY)
-        # The kernel completes the connections; nobody takes them before one is there.
+        # The kernel completes the connections; start to accept only once one is waiting.
         assert select.select([listening], [], [], WAIT_S)[0]
         stop = threading.Event()
         acceptor = threading.Thread(target=_accept_and_answer, args=(listening, stop))
@@ -397,7 +397,7 @@ def test_a_server_that_is_restarted_in_mid_run_makes_it_invalid_with_the_outage(
         process = trueload.start(*words, "--json", "-", "--no-save")
         wait_until(lambda: first.requests > 100, "the first server is under load")
         port = first.port
-    # How long the server is away; the slots find nobody listening meanwhile.
+    # The time that the server is away, in which reconnecting is refused.
     be_late(0.3)
     with Peer((ANSWERS,), port=port) as second:
         finished = finish(process)
@@ -464,7 +464,7 @@ def test_an_engine_that_is_killed_leaves_a_partial_record_of_its_last_ticks(
     trueload: Trueload,
 ) -> None:
     with Peer((ANSWERS,)) as peer:
-        # Four ticks come while so many requests are due.
+        # Four ticks come in the time of 100 requests.
         words = ["http", peer.url, "-c", "4", "-d", "30s", "--warmup", "0s", "--rate", "100/s"]
         process = trueload.start(*words, "--json", "-", "--no-save")
         engine = child_engine(process)

@@ -1,4 +1,4 @@
-"""The scripted peers themselves, tried with plain sockets: what they claim to do, they do."""
+"""The scripted peers themselves, tested with plain sockets: they do what they claim."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
 
 
 def talk(*script: str, says: bytes = GET) -> tuple[bytes, int]:
-    """What a peer with this script sends to one that says `says`, and the requests it counted."""
+    """Run this script against `says`; return what the peer sent and the requests it counted."""
     with Peer((tuple(parse_step(line, TEXTS) for line in script),)) as peer:
         with socket.create_connection((peer.host, peer.port), timeout=10) as sock:
             sock.sendall(says)

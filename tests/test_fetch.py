@@ -1,4 +1,4 @@
-"""Subjects whose package manager cannot fetch: skipped with its last words, not failed."""
+"""Subjects whose package manager cannot fetch: skipped with its last output, not failed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from subject_world import World
 
 pytestmark = pytest.mark.engine
 
-# A package manager that counts its calls, and cannot fetch while the registry is not there.
+# A package manager that counts its calls, and fails to fetch while the registry is missing.
 MANAGER = """#!/bin/sh
 echo called >> {calls}
 printf 'Resolving the dependencies\\n'

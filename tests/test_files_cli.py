@@ -1,4 +1,4 @@
-"""A suite's `files`: the open-file limit of the subject, whatever it does; not of the engine."""
+"""A suite's `files`: the open-file limit of the subject, but not of the engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ connections = [4]
 
 
 def limits_of_engines(world: World) -> list[tuple[int, int]]:
-    """Soft and hard limit of each engine of the world."""
+    """The soft and hard open-file limit of each engine of the world."""
     found = []
     for pid in world.marked():
         try:
@@ -47,7 +47,7 @@ def test_the_limit_holds_for_a_subject_that_raises_its_own(world: World) -> None
 
     def limits_of_both() -> list[tuple[int, int]]:
         limits = limits_of_engines(world)
-        # The engine raises its own.
+        # The engine raises its own limit, so wait for that.
         return limits if len(limits) == 2 and max(limits)[0] == max(limits)[1] else []
 
     limits = wait_until(limits_of_both, "both engines run")

@@ -1,6 +1,8 @@
-"""A broadcast over several hosts: every delivery is counted on the host where it arrives, and the
-ledger settled over all, whatever the server does to the clients of another host than the sender's.
-In virtual time: crates/sim/tests/broadcast/shared.rs."""
+"""A broadcast over several hosts: every delivery is counted on the host where it arrives.
+
+The ledger is settled over all hosts, whatever the server does to clients on a host other than the
+sender's. In virtual time: crates/sim/tests/broadcast/shared.rs.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from ws_room import Room, peer
 CLIENTS, EACH = 6, 3
 MESSAGES = CLIENTS * EACH
 ALL = MESSAGES * CLIENTS
-# What is lost is waited for for the short one; where nothing is, a busy machine may take longer.
+# The short timeout is for tests in which messages are lost and waited for. The long one is for the
+# others, because a busy machine may be slow.
 TIMEOUT_NS, SHORT_NS = 5_000 * MS, 1_000 * MS
 
 
@@ -85,14 +88,14 @@ def test_clients_of_three_hosts_join_step_by_step_and_every_delivery_is_settled(
             assert found.untimed == everything - found.delivery_ns.count > 0
             assert found.first_ns.count == found.last_ns.count == messages
             assert found.spread_ns is not None
-            # One value for each message at each of the two hosts that did not send it.
+            # One value per message at each of the two hosts that did not send it.
             assert found.spread_ns.count == 2 * messages
             assert record.latency_ns.count == messages
     assert engines() == before
 
 
 class Partial(Room):
-    """Errs at the clients of host 1 alone, with messages of a client of host 0."""
+    """A room that errs only for the clients of host 1, with messages from clients of host 0."""
 
     def __init__(self, flaw: str) -> None:
         super().__init__("json", flaw)

@@ -1,5 +1,7 @@
-"""One run over several engines, each a process: the load is divided exactly and added up exactly,
-and a host that is lost ends the run and everything that belonged to it."""
+"""One run over several engine processes: the load is divided and added up exactly.
+
+A lost host ends the run and everything that belonged to it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ SCRIPTED = Path(__file__).resolve().parent / "scripted_engine.py"
 
 
 class Named(LocalPlace):
-    """This machine, by another name."""
+    """This machine as a place with another name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -80,7 +82,7 @@ def check(record: Record, name: str) -> Check:
 
 
 def engines() -> set[int]:
-    """Engines that this process has started and that live."""
+    """The live engines that this process has started."""
     return {
         child.pid
         for child in psutil.Process().children(recursive=True)
@@ -217,7 +219,7 @@ def test_metrics_say_of_each_host_how_busy_it_is_and_of_all_what_they_did(spec: 
 
 @pytest.fixture
 def struck(spec: TrialSpec) -> Iterator[list[int]]:
-    """Which engine a test has done something to; nothing is left of any engine afterwards."""
+    """The pids of engines that a test has stopped or killed; none is left afterwards."""
     pids: list[int] = []
     yield pids
     for pid in pids:
@@ -243,7 +245,7 @@ def test_a_host_that_is_lost_ends_the_run_and_leaves_nothing(
             struck.append(sorted(engines() - before)[1])
             os.kill(struck[0], how)
 
-    # Longer than a test may take.
+    # Longer than any test may take.
     endless = replace(spec.load, stop=Duration(ns=600_000 * MS))
     record = run_trial(replace(spec, load=endless), on_progress=strike)
     assert struck, "the window was seen"

@@ -1,5 +1,7 @@
-"""A run over fifty hosts that stand-ins play in this process (bench/standin.py): every sum
-is exact, every clock is found, and one that falls silent is named."""
+"""A run over fifty hosts that stand-ins play in this process (bench/standin.py).
+
+Every sum is exact, every clock offset is found, and a host that falls silent is named.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,12 @@ from trueload.trial.spec import Load, TrialSpec
 HOSTS, VARIANTS = 50, 3
 NS_PER_S, MS = 1_000_000_000, 1_000_000
 TICK_NS = 50 * MS
-REPLIES = 3  # of a tick
+REPLIES = 3  # answers in a tick
 
 
 @pytest.fixture(scope="module")
 def bench() -> Any:
-    """Modules of bench/, which is no package."""
+    """The modules of bench/, which is not a package."""
     sys.path.insert(0, str(ROOT / "bench"))
     try:
         return {name: import_module(name) for name in ("recording", "standin")}
@@ -88,7 +90,7 @@ class Played:
 
 
 class Stage:
-    """One thread that says what all have to say, each line when it is due."""
+    """One thread that sends the lines of all stand-ins, each when it is due."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -122,7 +124,7 @@ class Stage:
 
 @dataclass
 class PlayedPlace:
-    """Where one is started."""
+    """A place where a stand-in can be started."""
 
     name: str
     machine: Any
@@ -191,7 +193,7 @@ def measurement(ticks: Sequence[Tick]) -> Measurement:
 
 
 def recorded(bench: Any, ticks: int) -> Any:
-    """What an engine says of a window with so many ticks."""
+    """The recording of an engine's window with this many ticks."""
     said = [tick(number) for number in range(ticks)]
     return bench["recording"].Recording(
         hello=Hello(type="hello", protocol=1, version="stand-in", pid=1),
@@ -210,12 +212,12 @@ def recorded(bench: Any, ticks: int) -> Any:
 
 
 def ahead_ns(number: int) -> int:
-    """Clocks that differ by minutes."""
+    """The lead of a host's clock; clocks differ by minutes."""
     return (number - HOSTS // 2) * 60 * NS_PER_S
 
 
 def run_over(bench: Any, stage: Stage, recording: Any, silent: int | None = None) -> Record:
-    """A trial of which no packet is sent: nobody has this address (RFC 5737)."""
+    """Run a trial that sends no packet; its address is reserved for documentation (RFC 5737)."""
     standin, scaled = bench["standin"], bench["recording"].scaled
     lines = [standin.lines_of(scaled(recording, times + 1)) for times in range(VARIANTS)]
     hosts = []

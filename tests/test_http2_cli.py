@@ -1,4 +1,4 @@
-"""``trueload http --http 2`` as a user runs it, against servers that are right and wrong."""
+"""``trueload http --http 2`` as a user runs it, against correct and broken servers."""
 
 from __future__ import annotations
 
@@ -157,11 +157,11 @@ def test_a_window_that_is_never_opened_is_the_servers(trueload: Trueload) -> Non
 
 
 def closes_at_once(connection: socket.socket) -> None:
-    connection.recv(1000)  # all of it: else its kernel sends a reset
+    connection.recv(1000)  # all of it, or its kernel sends a reset
 
 
 def speaks_http1(connection: socket.socket) -> None:
-    connection.recv(1000)  # all of it: else its kernel sends a reset
+    connection.recv(1000)  # all of it, or its kernel sends a reset
     connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
 
 
@@ -268,7 +268,7 @@ def test_of_two_connections_each_may_speak_another_version(
 
 
 def offering(*protocols: str) -> ssl.SSLContext:
-    """A server's TLS that chooses among these."""
+    """A server's TLS context that offers these protocols by ALPN."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     if protocols:

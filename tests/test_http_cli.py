@@ -36,7 +36,7 @@ CHECKS = list(verdict.CHECKS)
 
 
 class OneAnswer:
-    """A server that reads requests and gives each the same bytes; it keeps what it was sent."""
+    """A server that answers each request with the same bytes, and keeps what it was sent."""
 
     def __init__(
         self, answer: bytes, family: int = socket.AF_INET, host: str = "127.0.0.1"
@@ -121,7 +121,7 @@ def test_a_run_by_duration_counts_the_window_and_leaves_the_warm_up_out(
     assert record["window"]["window_ns"] == pytest.approx(500_000_000, rel=0.05)
     assert record["warmup"]["counts"]["ok"] > 0
     window_s = record["window"]["window_ns"] / 1e9
-    # An edge of the window cuts an answer of each connection, at most.
+    # An edge of the window cuts at most one answer per connection.
     per_s = pytest.approx(record["counts"]["ok"] / window_s, abs=8 / window_s)
     assert record["throughput"]["ok_per_s"] == per_s
     assert record["latency_ns"]["count"] == record["counts"]["ok"]
@@ -366,7 +366,7 @@ def test_a_run_is_listed_shown_and_exported(
 
 
 def start_long(trueload: Trueload, server: OneAnswer, *flags: str) -> subprocess.Popen[str]:
-    """A run that goes on until something happens; its first request has come when this returns."""
+    """Start a run of a minute; its first request has arrived when this returns."""
     url = f"http://127.0.0.1:{server.port}/"
     process = trueload.start("http", url, "-d", "60s", "-c", "2", "--warmup", "0", *flags)
     wait_until(lambda: server.heard, "something is sent")
@@ -374,7 +374,7 @@ def start_long(trueload: Trueload, server: OneAnswer, *flags: str) -> subprocess
 
 
 def wait_for_load(url: str) -> None:
-    """Until the server at the URL has somebody else's connections."""
+    """Wait until the server at the URL has connections from others."""
     host, _, port = url.removeprefix("http://").partition("/")[0].partition(":")
     wanted = f"{int(port):04X}"
 
@@ -402,7 +402,7 @@ def test_an_interrupted_run_is_saved_and_marked_partial(
 
 
 def engines_of(trueload: Trueload) -> set[int]:
-    """Parents of the engines that were started with this test's store."""
+    """The parents of the engines that were started with this test's store."""
     found = set()
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError):
@@ -418,7 +418,7 @@ def test_a_second_interrupt_ends_at_once_and_leaves_no_child(
     trueload: Trueload, silent: OneAnswer
 ) -> None:
     process = start_long(trueload, silent, "--timeout", "60s")
-    # Two different ones: the kernel makes one of two equal signals that are pending.
+    # Two different signals, because the kernel merges equal ones that are pending.
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
@@ -517,7 +517,7 @@ def test_the_engine_keeps_off_the_cpus_of_a_pinned_server(trueload: Trueload) ->
     assert record["cpu_distance"]["cpus"] == [min(record["generator"]["allowed_cpus"]), cpu]
     speeds = {each["cpu"]: each for each in record["cpu_speeds"]}
     assert set(speeds) == {cpu}
-    # One look every 50 ms.
+    # There is one look every 50 ms.
     assert len(speeds[cpu]["work_ns"]) <= 7
     assert any(speeds[cpu]["work_ns"])
     kill_group(server.process)
@@ -536,7 +536,7 @@ def test_serving_starts_without_the_heavy_libraries() -> None:
 
 
 def measure_at_a_rate(trueload: Trueload, url: str, *flags: str) -> Any:
-    """A record; on a busy machine its verdict may be invalid, because requests went out late."""
+    """Measure at a rate; a busy machine may send late, which makes the record invalid."""
     done = trueload.run("http", url, "--json", "-", *flags)
     assert done.code in (0, 4), done
     return done.json()

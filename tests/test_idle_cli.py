@@ -1,4 +1,4 @@
-"""`trueload http --idle`: connections that are held and never send, over a real server."""
+"""`trueload http --idle`: connections that are held and never send, to a real server."""
 
 from __future__ import annotations
 

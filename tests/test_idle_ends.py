@@ -1,4 +1,4 @@
-"""A server that ends idle connections, with a 408 or without, on real sockets: no fault of its."""
+"""A server that ends idle connections, with or without a 408, on real sockets: not its fault."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNTIL_END = b"HTTP/1.0 408 Request Time-out\r\nConnection: close\r\n\r\nslow"
 
 
 def ends_idle(talk: Talk, last_words: bytes) -> None:
-    """Answers, and ends a connection on which nothing is asked for a while."""
+    """Answer requests, and end a connection that has been idle for a while."""
     talk.socket.settimeout(IDLE_S)
     try:
         talk.answer_all()

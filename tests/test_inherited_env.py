@@ -1,4 +1,4 @@
-"""Secrets of the user's environment reach no command of a subject; what it needs does."""
+"""Secrets in the user's environment reach no command of a subject; what it needs does."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOOLS = {"CARGO_HOME": "/tools/cargo", "HOME": "/home/of-user"}
 
 
 def noting(path: Path, then: str = "true") -> list[str]:
-    """A command that writes down its environment."""
+    """A command that writes its environment to a file."""
     return ["sh", "-c", f"env > '{path}'; {then}"]
 
 

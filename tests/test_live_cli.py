@@ -1,4 +1,4 @@
-"""The live view on a real terminal: drawn there and nowhere else; its key ends a run politely."""
+"""The live view on a real terminal: drawn only there; its key ends a run in an orderly way."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ OWN_SIZE = {"COLUMNS": "", "LINES": ""}
 
 @dataclass
 class Terminal:
-    """Both ends of a terminal that is a process's own; ``seen`` is what was drawn, and where there
-    is a ``screen``, it shows it."""
+    """Both ends of a pseudo-terminal.
+
+    ``seen`` holds the bytes that were drawn; a ``screen``, if there is one, renders them.
+    """
 
     main: int
     side: int
@@ -36,7 +38,7 @@ class Terminal:
     screen: Screen | None = None
 
     def resize(self, width: int, height: int) -> None:
-        """Give it a size, and tell who is in front of it."""
+        """Set the size, which signals the process in the foreground."""
         fcntl.ioctl(self.main, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
         if self.screen is None:
             self.screen = Screen(width, height)
@@ -50,7 +52,10 @@ class Terminal:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> subprocess.Popen[str]:
-        """In front, with its errors and keys here; stdout stays a pipe."""
+        """Start a command in the foreground of this terminal.
+
+        Its stdin and stderr are the terminal; stdout stays a pipe.
+        """
 
         def own() -> None:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -59,19 +64,19 @@ class Terminal:
         return trueload.start(*command, env=env, cwd=cwd, prepare=own, **ends)
 
     def until(self, word: bytes) -> None:
-        """Reads until it has been drawn."""
+        """Read until the word has been drawn."""
         while word not in self.seen:
             self._read()
 
     def until_shown(self, is_so: Callable[[list[str]], bool]) -> list[str]:
-        """Reads until the lines of the screen are as they are to be."""
+        """Read until the lines of the screen meet a condition."""
         assert self.screen is not None
         while not is_so(self.screen.shown):
             self._read()
         return self.screen.shown
 
     def until_line(self, pattern: str) -> list[str]:
-        """The same, until one of them has the pattern."""
+        """Read until a line of the screen matches the pattern."""
         found = re.compile(pattern)
         return self.until_shown(lambda rows: any(map(found.search, rows)))
 
@@ -86,7 +91,7 @@ class Terminal:
             self.screen.feed(data)
 
     def rest(self, process: subprocess.Popen[str]) -> str:
-        """Reads to the end; what went to stdout."""
+        """Read to the end; return the command's stdout."""
         os.close(self.side)
         self.side = -1
         with contextlib.suppress(OSError):
@@ -122,7 +127,7 @@ def test_the_key_q_stops_and_saves_and_the_terminal_is_put_back(
 
 
 def is_drawn(rows: list[str], width: int | None = None) -> bool:
-    """Whether the whole view stands on the screen, each line of it so wide."""
+    """Tell whether the whole view is on the screen, each line of it this wide."""
     whole = bool(rows) and rows[-1].endswith("╯") and any("last seconds ──" in row for row in rows)
     return whole and (width is None or {len(row) for row in rows} == {width})
 

@@ -1,5 +1,6 @@
-"""An engine that is granted too little memory: the cause is named, what was measured is kept, and
-the exit code is that of surroundings that refuse something, not that of a bug.
+"""An engine that gets too little memory: the cause is named and the measurements are kept.
+
+The exit code says that the machine refused something, not that there is a bug.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ RAISE = "hint: raise the limit of memory (`ulimit -v`, a container's), or ask fo
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Path:
-    """An engine for a shell script to be written into."""
+    """An empty executable file, into which a test writes a shell script as the engine."""
     path = tmp_path / "trueload-engine"
     path.touch(mode=0o755)
     return path

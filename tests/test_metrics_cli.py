@@ -28,7 +28,7 @@ SCRAPES_MAX = 20_000  # at a hundred a second at most: far beyond any test's tim
 
 
 def said(process: subprocess.Popen[str]) -> str:
-    """Where the metrics are, by what a command has said."""
+    """Return the URL of the metrics from a command's output."""
     assert process.stderr is not None
     for line in process.stderr:
         if found := re.search(r"metrics at (http://\S+)", line):
@@ -37,7 +37,7 @@ def said(process: subprocess.Popen[str]) -> str:
 
 
 def scrape(url: str) -> Samples:
-    """Everything, by name and labels; read strictly."""
+    """Scrape once: every sample by name and labels, parsed strictly."""
     with urllib.request.urlopen(url, timeout=30) as answer:
         assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
         text = answer.read().decode()
@@ -49,7 +49,7 @@ def scrape(url: str) -> Samples:
 
 
 def until(url: str, wanted: Callable[[Samples], bool]) -> Samples:
-    """The first scrape that is as wanted."""
+    """Return the first scrape that meets the condition."""
     for _ in range(SCRAPES_MAX):
         found = scrape(url)
         if wanted(found):
@@ -58,7 +58,7 @@ def until(url: str, wanted: Callable[[Samples], bool]) -> Samples:
 
 
 def last_of(url: str) -> Samples:
-    """The scrape after which nobody answers any more."""
+    """Return the last scrape before the server stops answering."""
     found: Samples = {}
     with contextlib.suppress(OSError, http.client.HTTPException):
         while True:
@@ -338,7 +338,7 @@ def test_a_port_that_is_taken_is_refused_by_every_command(
 
 def test_a_port_of_the_systems_is_refused(trueload: Trueload) -> None:
     if os.geteuid() == 0 or int(Path(UNPRIVILEGED).read_text()) < 2:
-        # Whoever may, may: then there is nothing to refuse.
+        # Here every user may bind low ports, so nothing is refused.
         done = trueload.run(*("http", "http://127.0.0.1:1/", "--prometheus", "x"))
         assert done.code == 2
         return
@@ -372,7 +372,7 @@ def test_a_run_ends_while_clients_hold_its_metrics(trueload: Trueload) -> None:
         )
         port = int(said(process).rsplit(":", 1)[1].partition("/")[0])
         with hostile_clients(port, 40):
-            # The run goes on until all of them are there.
+            # The run continues until all of them are connected.
             connection, _ = late.accept()
             with connection:
                 connection.recv(65_536)
@@ -383,7 +383,7 @@ def test_a_run_ends_while_clients_hold_its_metrics(trueload: Trueload) -> None:
 
 
 class hostile_clients:  # noqa: N801 - it reads as a block
-    """So many connections: some say nothing, some half a request, some read no answer."""
+    """Many hostile connections: some send nothing, some half a request, some read no answer."""
 
     def __init__(self, port: int, count: int) -> None:
         self.held = [socket.create_connection(("127.0.0.1", port)) for _ in range(count)]
@@ -449,7 +449,7 @@ def test_a_collector_that_fails_costs_one_line_and_changes_nothing(
 ) -> None:
     with otlp_collector("well" if manner == "refusing" else manner) as collector:
         url = f"http://127.0.0.1:{refusing_port}" if manner == "refusing" else collector.url
-        # The silent one is let go only after the command has ended.
+        # The silent collector is released only after the command has ended.
         done = trueload.run(
             "http", server.url, "-c", "1", "--requests", "50", "--otlp", url, "--json", "-"
         )
@@ -467,7 +467,7 @@ def test_what_the_environment_has_wrong_is_told_without_its_secrets(
     trueload: Trueload, server: Server
 ) -> None:
     flags = ("http", server.url, "-c", "1", "--requests", "5", "--no-save")
-    others = {"REQUESTS_CA_BUNDLE": "", "CURL_CA_BUNDLE": ""}  # requests lets these go before
+    others = {"REQUESTS_CA_BUNDLE": "", "CURL_CA_BUNDLE": ""}  # they have precedence in requests
     missing = {"OTEL_EXPORTER_OTLP_CERTIFICATE": "/missing.pem", **others}
     done = trueload.run(*flags, "--otlp", "https://127.0.0.1:1", env=missing)
     assert "/missing.pem" in done.err

@@ -1,4 +1,4 @@
-"""The notebook of the documentation does what it says, from its first cell to its last."""
+"""The notebook of the documentation runs from its first cell to its last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets of several origins in one run: counted at each of the servers that were asked."""
+"""Targets of several origins in one run: counted at each server."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def servers() -> Iterator[tuple[Counting, ...]]:
 
 @pytest.fixture
 def nobody() -> Iterator[str]:
-    """An origin that refuses: its port is taken, and nobody listens there."""
+    """An origin that refuses connections: its port is bound, but nobody listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
 def mixed(folder: Path, servers: tuple[Counting, ...]) -> Path:
-    """Weights 5 and 1 at the first server, 3 at the second and 1 at the third."""
+    """Targets of weights 5 and 1 on the first server, 3 on the second and 1 on the third."""
     first, second, third = servers
     return write(
         folder,
@@ -74,7 +74,7 @@ def test_the_mix_of_an_open_loop_is_exact_over_a_time_too(
     flags = ("-d", "1s", "--warmup", "0s", "--rate", "1000/s", "--arrivals", "poisson", "-c", "9")
     record = measure(trueload, "--targets", mixed(tmp_path, servers), *flags)
     counts = record["counts"]
-    if counts["unsent"]:  # what a busy machine has not sent at the end is not what is tested here
+    if counts["unsent"]:  # a busy machine may send too late, which is not tested here
         return
     of_ten = [round(each["counts"]["issued"] / counts["issued"] * 10) for each in record["origins"]]
     assert of_ten == [6, 3, 1]
@@ -229,7 +229,7 @@ def test_answers_of_several_origins_wait_for_each_other_no_longer_than_they_may(
     flags = ("--targets", mixed(tmp_path, servers), "-c", "64", "--requests", "2000")
     at_once = measure(trueload, *flags, "--coalesce", "0")["generator"]
     assert at_once["coalesced_ns"] == 0
-    # Whether the thread is busy enough is the machine's affair; the bound is not.
+    # Whether the thread is busy enough to coalesce depends on the machine; the bound does not.
     bounded = measure(trueload, *flags, "--coalesce", "10us")
     assert bounded["generator"]["coalesced_ns"] <= 10_000
     assert bounded["counts"]["ok"] == 2000

@@ -1,4 +1,4 @@
-"""How a result is printed: as one object, as rows, or not at all."""
+"""The formats of a result: one object, rows, or nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_markdown_is_a_table_and_of_a_search_its_steps(trueload: Trueload, url: 
     assert len(one) == 3
     assert f"| 1 | {url}" in one[2]
 
-    # No load keeps to it: the search ends at its floor.
+    # No load meets this limit, so the search ends at its smallest load.
     search = ("--limit", "p99<1ns", "--rate", "100", "-c", "1", "-d", "20ms", "--warmup", "0")
     steps = trueload.run("http", url, *search, "--format", "csv").out
     rows = list(csv.DictReader(io.StringIO(steps)))

@@ -1,4 +1,4 @@
-"""Files that flags name for results: written whole or not at all, whatever they are."""
+"""Files that flags name for results: written completely or not at all, whatever they are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trueload.errors import ExitCode, UserError, unsaved
 from trueload.files import outputs
 
 FEW = ("-c", "1", "--requests", "10")
-# Nothing keeps to this, so that one connection is the last step, however busy the machine is.
+# Nothing meets this limit, so one connection is the last step, however busy the machine is.
 SEARCH = ("--search", "connections", "--limit", "p99<1ns", "-d", "100ms", "--warmup", "0")
 
 
@@ -229,7 +229,7 @@ def test_what_was_not_saved_comes_before_0_and_1_and_behind_all_else() -> None:
 
 
 def shrunk(limit: int) -> Callable[[], None]:
-    """No file of this process can be larger, as on a disk that is full."""
+    """Limit the size of this process's files, which acts like a full disk."""
 
     def shrink() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

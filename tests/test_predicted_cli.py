@@ -1,8 +1,8 @@
 """A server that answers without having read its requests, on real sockets.
 
-How: its receive buffer is so small that a few requests fill it, and it takes none out. From then on
-its kernel acknowledges nothing, as if the requests were still on a long way, and it goes on to
-answer one every few milliseconds.
+How: its receive buffer is so small that a few requests fill it, and it never reads. From then on
+its kernel acknowledges nothing, as if the requests were still on a long path. It continues to send
+an answer every few milliseconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BUFFER_BYTES = 2_304
 
 @contextlib.contextmanager
 def served(serve: Callable[[socket.socket], None]) -> Iterator[int]:
-    """A server for each connection; its port."""
+    """Run a server that calls ``serve`` per connection; yields its port."""
 
     def guarded(connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
@@ -37,7 +37,7 @@ def served(serve: Callable[[socket.socket], None]) -> Iterator[int]:
                 threading.Thread(target=guarded, args=(connection,), daemon=True).start()
 
     with socket.socket() as listener:
-        # What is accepted inherits it.
+        # Accepted connections inherit it.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
         listener.bind(("127.0.0.1", 0))
         listener.listen()
@@ -49,14 +49,14 @@ def served(serve: Callable[[socket.socket], None]) -> Iterator[int]:
 
 
 def predict(connection: socket.socket) -> None:
-    """Answers every 7 ms, from the first request on, and reads none."""
+    """Answer every 7 ms from the first request on, and read none."""
     while connection.recv(1, socket.MSG_PEEK):
         connection.sendall(OK)
         be_late(0.007)
 
 
 def read_late(connection: socket.socket) -> None:
-    """Answers each request when it has read it, some ms after it came."""
+    """Answer each request once it is read, some ms after it came."""
     unread = b""
     while data := connection.recv(65_536):
         *heads, unread = (unread + data).split(b"\r\n\r\nx")
@@ -65,7 +65,7 @@ def read_late(connection: socket.socket) -> None:
 
 
 def refuse_early(connection: socket.socket) -> None:
-    """Answers each request when it has read its head, and reads the rest behind that."""
+    """Answer each request once its head is read, and read the rest afterwards."""
     unread = b""
     while data := connection.recv(500):
         *heads, unread = (unread + data).split(b"\r\n\r\n")

@@ -1,4 +1,4 @@
-"""A subject that no longer reads what it is asked, once there is load, on real sockets."""
+"""A subject that under load no longer reads what it is asked, on real sockets."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ LOAD = Load(stop=Duration(ns=150_000_000), warmup=None)
 
 @contextlib.contextmanager
 def served(reads: Callable[[int], bool]) -> Iterator[tuple[str, int]]:
-    """A server that reads the nth request of a connection if `reads(n)`, and answers the others as
-    if they had asked for the greeting; its address."""
+    """Run a server that reads the nth request of a connection only if `reads(n)`.
+
+    Yields its address. To the other requests it sends the greeting, whatever they ask for.
+    """
 
     def serve(connection: socket.socket) -> None:
         with connection, connection.makefile("rb") as heard, contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""The pytest plugin, in tests of a project that has it installed."""
+"""The pytest plugin, in the tests of a project that has it installed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Ran = Callable[..., pytest.RunResult]
 def ran(
     pytester: pytest.Pytester, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Ran:
-    """Runs a test of a project: its body, with ``URL`` of a server that answers."""
+    """Return a function that runs one test with this body; its ``URL`` is that of a live server."""
     monkeypatch.setenv("TRUELOAD_STORE", str(tmp_path / "store.sqlite"))
 
     def run(body: str, *args: str) -> pytest.RunResult:

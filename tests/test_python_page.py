@@ -1,7 +1,7 @@
-"""Every block of Python in docs/python.md, and that of the README, does what it says.
+"""Every block of Python in docs/python.md and the README does what it says.
 
 How: blocks run in the order of the page, in one namespace, as in a notebook. Only what depends on
-the machine is changed before: addresses, how long is measured, and limits of time.
+the machine is replaced: addresses, durations and limits of time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CHANGED = (
 
 @pytest.fixture
 def urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """What stands where the page has an address: servers that answer, and a free port."""
+    """Replacements for the page's addresses: live servers, and a free port."""
     monkeypatch.setenv("TRUELOAD_STORE", str(tmp_path / "store.sqlite"))
     with tl.serve() as one, tl.serve() as other:
         ports = [each.url.rpartition(":")[2].rstrip("/") for each in (one, other)]
@@ -46,28 +46,28 @@ def blocks_of(page: str, ports: dict[str, str]) -> list[str]:
 
 
 def run(block: str, names: dict[str, Any], loop: asyncio.AbstractEventLoop) -> None:
-    """As a notebook's cell, which may await."""
+    """Run a block as a notebook's cell, in which await is allowed."""
     code = compile(block, "a block", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     try:
         awaited = eval(code, names)
         if awaited is not None:
             loop.run_until_complete(awaited)
     except AssertionError:
-        # Only where the machine was too busy to measure; the page says to look at it first.
+        # Only if the machine was too busy to measure, which the page says to check first.
         assert names["r"].verdict == "invalid"
 
 
 def said_by(call: str, names: dict[str, Any]) -> str:
-    """The last lines of its traceback."""
+    """The last lines of the traceback of the error that a call raises."""
     with pytest.raises(tl.UserError) as refused:
         eval(call, names)
     return "".join(traceback.format_exception_only(refused.value)).strip()
 
 
 def said_by_pytest(test: str, folder: Path) -> str:
-    """What pytest says of one test, in a process of its own.
+    """Run one test in a pytest process of its own; return pytest's output.
 
-    The fixture ``pytester`` would make this process forget what is first imported in this test, and
+    The fixture ``pytester`` would make this process forget modules first imported in this test, and
     numpy and vl_convert cannot be imported again.
     """
     path = folder / "test_block.py"

@@ -1,4 +1,4 @@
-"""Rates beyond reach, through the command line: they are measured as far as they go, and judged."""
+"""Unreachable rates through the command line: measured as far as they go, and judged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harness import Server, Trueload
     ("rate", "offered"),
     [
         (("1k/s",), r"1,000"),
-        # More than could be drawn one by one in the time that it is for.
+        # More than could be drawn one by one in the duration of the phase.
         (("1G/s", "--arrivals", "poisson"), r"(1,000|999,9\d\d),\d{3},\d{3}"),
     ],
 )

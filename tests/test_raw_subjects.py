@@ -1,8 +1,8 @@
-"""The servers that we wrote on bare system calls: what they answer to every kind of client.
+"""The servers that we wrote on bare system calls: their answers to every kind of client.
 
-How: each is built as the runner builds it and started once; the cases are a table, each sent whole,
-byte by byte and in random pieces. After all of them the server must have as many open descriptors
-as before.
+How: each is built as the runner builds it, and started once. The cases are a table; each is sent
+whole, byte by byte and in random pieces. After all of them the server must have as many open
+descriptors as before.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from trueload.runner.process import substitute
 from trueload.subjects.manifest import load_subject, parse_selects, select_subjects
 from waiting import wait_until
 
-# Variants that only start more processes of the same program are left out.
+# Leaves out variants that only start more processes of the same program.
 RAW = ["c/epoll:", "c/epoll:edge", "c/io-uring:", "d/epoll:", "d/epoll:edge", "d/io-uring:"]
 RAW_ECHO = ["c/epoll-echo:", "c/libev:"]
 TIMEOUT_S = 10.0
 RLIMIT_HARD = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 OPEN_FILES = 4096 if RLIMIT_HARD == resource.RLIM_INFINITY else min(RLIMIT_HARD, 4096)
-# Where one text stands in several folders: a subject's folder holds all that it is built from.
+# Files that exist in several folders, because a subject's folder holds all that it is built from.
 COPIES = ["c/*/http.h", "c/*/setup.h", "d/*/http.d", "d/*/setup.d"]
 
 
 @dataclass(frozen=True)
 class Running:
-    """A subject that serves, and its process."""
+    """A running subject, and its process."""
 
     name: str
     address: tuple[str, int]
@@ -74,7 +74,7 @@ def echo_subject(request: pytest.FixtureRequest) -> Iterator[Running]:
 
 @contextmanager
 def running(name: str) -> Iterator[Running]:
-    """One of them, started; skipped where it cannot be built or the kernel does not let it run."""
+    """Start a server; skip where it cannot be built or the kernel does not allow it."""
     [chosen] = select_subjects(ROOT / "subjects", parse_selects([name]))
     if reason := needs.missing(chosen):
         pytest.skip(reason)
@@ -108,7 +108,10 @@ def wait_until_it_listens(process: subprocess.Popen[str], port: int) -> tuple[st
 
 
 def read_replies(peer: socket.socket, count: int) -> list[tuple[int, bytes]]:
-    """Status and body of so many replies; an AssertionError if there are fewer, or bytes more."""
+    """Return status and body of `count` replies.
+
+    Raises an AssertionError if there are fewer, or further bytes.
+    """
     data = b""
     found: list[tuple[int, bytes]] = []
     while len(found) < count:
@@ -133,7 +136,7 @@ def with_header(line: bytes) -> bytes:
     return b"GET / HTTP/1.1\r\nHost: a\r\n" + line + b"\r\n\r\n"
 
 
-# The sentence, what is sent, the statuses of the replies, whether the connection stays.
+# (the test's name, what is sent, the statuses of the replies, whether the connection stays)
 CASES: list[tuple[str, bytes, list[int], bool]] = [
     ("one request", GET, [200], True),
     ("three at once", GET * 3, [200] * 3, True),
@@ -225,7 +228,7 @@ def test_a_client_that_reads_late_gets_every_answer_in_order_and_costs_little(
     with subject.connect() as peer:
         sent = send_until_stuck(peer, GET + perf)
         assert subject.rss_bytes() - before_bytes < 8 << 20, f"after {sent} bytes unread"
-        # The last request may be half sent.
+        # The last request may be incomplete.
         whole = sent // len(GET + perf)
         peer.settimeout(TIMEOUT_S)
         with peer.makefile("rb") as stream:
@@ -240,7 +243,10 @@ def answer_to(subject: Running, request: bytes) -> bytes:
 
 
 def send_until_stuck(peer: socket.socket, pattern: bytes) -> int:
-    """Repeats the pattern without reading until nothing is taken for a while; the bytes taken."""
+    """Send the pattern over and over without reading, until the server takes no more for a while.
+
+    Returns the number of bytes taken.
+    """
     peer.setblocking(False)
     sent = 0
     while select.select([], [peer], [], 0.3)[1]:
@@ -276,8 +282,10 @@ def test_clients_of_an_echo_that_go_in_any_way_leave_nothing_behind(echo_subject
 
 
 def come_and_go(subject: Running, payloads: Sequence[bytes]) -> None:
-    """Clients that send none or some of the payloads, read nothing, and go; half of them by a
-    reset instead of an orderly end."""
+    """Connect clients that send some of the payloads or none, read nothing, and close.
+
+    Half of them close by a reset instead of in order.
+    """
     for number in range(600):
         peer = subject.connect()
         peer.setblocking(False)
@@ -292,7 +300,7 @@ def come_and_go(subject: Running, payloads: Sequence[bytes]) -> None:
 
 
 def settled(subject: Running) -> int:
-    """Its open descriptors, once so many looks in a row agree."""
+    """Return its number of open descriptors, once 50 looks in a row agree."""
     looks = deque([-1], maxlen=50)
 
     def agree() -> bool:
@@ -304,7 +312,7 @@ def settled(subject: Running) -> int:
 
 
 def assert_comes_down(subject: Running, before: int) -> None:
-    """It has no more open descriptors than before, once it has come to close them."""
+    """Wait until it has no more open descriptors than before."""
     wait_until(
         lambda: subject.descriptors() <= before,
         lambda: f"{before} open descriptors as before, of {subject.descriptors()}",
@@ -312,7 +320,8 @@ def assert_comes_down(subject: Running, before: int) -> None:
 
 
 def test_more_clients_at_once_than_it_has_room_for_are_all_served(subject: Running) -> None:
-    # More than the buffers that the io_uring loops share: what finds none must be asked for again.
+    # More than the buffers that the io_uring loops share: a receive that finds none must be
+    # repeated.
     count = min(2000, OPEN_FILES - 200)
     os.kill(subject.pid, signal.SIGSTOP)
     try:

@@ -1,5 +1,7 @@
-"""Hosts of a Ray cluster as places: real engines on the hosts of a real cluster, and what is said
-when a host, its Ray node or the front goes."""
+"""Hosts of a Ray cluster as places: real engines on the hosts of a real cluster.
+
+It also tests what is said when a host, its Ray node or the front ends.
+"""
 
 from __future__ import annotations
 
@@ -30,15 +32,15 @@ from trueload.trial.run import run_trial
 from trueload.trial.spec import ONE_SECOND, Load, TrialSpec
 from waiting import wait_until
 
-SLACK_S = 3.0  # a loaded machine's share: bounds below are for hanging, not for speed
-LOSS_S = 2.0 + SLACK_S  # how soon a lost host is noticed
-LEASE_S = 3.0 + SLACK_S  # how soon an engine is gone after whoever spoke to it
-BOUND_S = 30.0  # for a machine that is busy: for what hangs, not for what is slow
+SLACK_S = 3.0  # allowance for a loaded machine: the bounds below catch hangs, not slowness
+LOSS_S = 2.0 + SLACK_S  # until a lost host is noticed
+LEASE_S = 3.0 + SLACK_S  # until an engine without a front is gone
+BOUND_S = 30.0  # for a busy machine: catches what hangs, not what is slow
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[RayCluster]:
-    # Not in pytest's folder: a path of a Unix socket has at most 107 bytes.
+    # Not in pytest's folder: the path of a Unix socket has at most 107 bytes.
     with tempfile.TemporaryDirectory(prefix="tl-ray-") as folder, RayCluster(Path(folder)) as made:
         made.add("host-a", at="base")
         made.add("host-b", at="base")
@@ -47,20 +49,20 @@ def cluster() -> Iterator[RayCluster]:
 
 @pytest.fixture
 def joined(cluster: RayCluster, monkeypatch: pytest.MonkeyPatch) -> RayCluster:
-    """The cluster as the one that ``--place ray`` finds."""
+    """The cluster, set up so that ``--place ray`` finds it."""
     monkeypatch.setenv("RAY_ADDRESS", cluster.address)
     return cluster
 
 
 @pytest.fixture
 def base(joined: RayCluster) -> Iterator[Reservation]:
-    """One host that the test leaves as it was."""
+    """One host, which the test must leave as it was."""
     with reserve(None, 1, labels={"at": "base"}) as reserved:
         yield reserved
 
 
 def runs(pid: int) -> bool:
-    """Whether a process is more than a line in the table."""
+    """Tell whether a process runs and is no zombie."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -68,12 +70,12 @@ def runs(pid: int) -> bool:
 
 
 def run_shell(place: RayPlace, script: str) -> Channel:
-    """A shell on the host: a program like any other."""
+    """Start a shell on the host, as a program like any other."""
     return place.open([shutil.which("sh") or "/bin/sh", "-c", script])
 
 
 def read_to_end(channel: Channel) -> tuple[list[bytes], str]:
-    """Everything that it says, and how it ends."""
+    """Read all lines, and how the program ended."""
     lines: list[bytes] = []
     deadline_s = time.monotonic() + BOUND_S
     while time.monotonic() < deadline_s:
@@ -112,7 +114,7 @@ def test_a_trial_on_a_host_is_measured_there(base: Reservation, server: Server) 
     )
     assert record.trouble is None
     assert record.counts.ok > 100
-    # Eleven; on a busy machine one that is late is the next one, too.
+    # Eleven are due; on a busy machine a late one may replace the next.
     assert len(ticks) >= 3
 
 
@@ -124,7 +126,7 @@ def test_a_command_measures_from_a_cluster_and_prints_only_its_result(
         *("--place", "ray", "--json", "-"),
         env={"RAY_ADDRESS": joined.address},
     )
-    assert done.code in (0, 4), done  # a busy machine is no fault of the place
+    assert done.code in (0, 4), done  # a busy machine is not the place's fault
     assert done.json()["counts"]["ok"] > 100
     assert "ray" not in done.err.lower()
 
@@ -136,7 +138,7 @@ def test_an_engine_on_a_host_is_no_less_than_one_here(base: Reservation) -> None
         assert not any(name.startswith("RAY_") for name in process.environ())
         blocked = Path(f"/proc/{engine.pid}/status").read_text().split("SigBlk:")[1].split()[0]
         assert int(blocked, 16) == 0
-        if os.geteuid() == 0:  # nobody else may take back what Ray adds
+        if os.geteuid() == 0:  # only root can undo the niceness that Ray adds
             assert process.nice() <= os.nice(0)
 
 
@@ -198,7 +200,7 @@ def test_a_script_runs_too(base: Reservation, tmp_path: Path) -> None:
 
 
 def elf(machine: int) -> bytes:
-    """The head of a program for a machine, and nothing else of it."""
+    """Only the header of a program for this machine type."""
     return (
         b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00" + machine.to_bytes(2, "little") + bytes(44)
     )
@@ -289,7 +291,7 @@ def test_a_killed_front_leaves_nothing_running(joined: RayCluster) -> None:
 
 
 def listen_until_lost(engine: Engine, words: str) -> None:
-    """Listen to an engine until it says no more, with the words asserted."""
+    """Listen to an engine until it is lost, and check the words of the error."""
 
     def listen() -> bool:
         engine.receive(0.5)

@@ -1,5 +1,7 @@
-"""What a reference server says it saw, held against what our own generator says it did: two ends of
-the same connections, which must agree."""
+"""What a reference server reports, compared with what our generator reports.
+
+They are two ends of the same connections, so they must agree.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def server(
     service: ServeHttp = ServeHttp(record=True),  # noqa: B008 (frozen)
     **plan: Any,
 ) -> Iterator[tuple[Engine, str]]:
-    """A reference server, and where it listens."""
+    """Run a reference server; yields it and its address."""
     asked = {"listen": "127.0.0.1:0", "threads": 1, "cpus": ()} | plan
     with Engine.start() as engine:
         engine.send(Serve.model_validate(asked | {"service": service}))
@@ -41,7 +43,7 @@ def server(
 
 
 def load(address: str, requests: int, **plan: Any) -> EngineRun:
-    """So many requests of our generator; it has gone when this returns."""
+    """Send `requests` requests from our generator, which has ended when this returns."""
     asked = Plan(address=address, timeout_ms=10_000, **plan)
     with Generator(find_engine()) as engine:
         return run_plan(engine, asked, by_requests(requests))
@@ -97,7 +99,7 @@ def failing(**faults: Any) -> ServeHttp:
 
 
 def counts_against(service: ServeHttp, **plan: Any) -> tuple[dict[str, Any], Seen]:
-    """What our generator counts, and what the server says it did."""
+    """Return our generator's counts, and what the server reports."""
     with server(service, **plan.pop("serve", {})) as (engine, address):
         requests = plan.pop("requests", 400)
         counts = load(address, requests, **plan).measurements["window"]["counts"]
@@ -129,7 +131,7 @@ def test_answers_that_never_come_are_aborted_by_the_client_that_waits_for_them()
         with Generator(find_engine()) as generator:
             counts = run_plan(generator, asked, by_requests(80)).measurements["window"]["counts"]
         seen = mark(engine, "all")
-    # On a busy machine others may be late, too: then more than the stalls are given up.
+    # On a busy machine other answers may time out, too, so more than the stalled ones are given up.
     late = counts["failed"]["timeout.first_byte"] - seen.faults["stall"]
     assert late >= 0
     assert seen.faults["stall"] <= seen.aborted <= counts["failed"]["timeout.first_byte"]
@@ -150,7 +152,7 @@ def test_a_server_that_says_that_it_closes_is_connected_to_again() -> None:
     assert (counts["ok"], seen.ok) == (400, 400)
     used = seen.requests_per_connection
     assert used is not None
-    # Whichever is free takes the next request, so that the last of each of the four may have fewer.
+    # A free connection takes the next request, so the last of each of the four may have had fewer.
     assert (used.max, used.count in range(40, 44)) == (10, True)
     assert seen.faults == {"close": seen.faults["close"]}
     assert seen.faults["close"] in range(37, 41)
@@ -159,7 +161,7 @@ def test_a_server_that_says_that_it_closes_is_connected_to_again() -> None:
 def test_a_close_without_a_word_costs_at_most_the_request_on_its_way() -> None:
     service = failing(close_after=10, close_silently=True)
     counts, seen = counts_against(service, connections=4, requests=400)
-    # Who closes with something unread sends a reset: the request is lost, and was never seen.
+    # Closing with unread data sends a reset: that request is lost, and the server never saw it.
     lost = counts["failed"].get("reset", 0)
     assert counts["failed"] in ({}, {"reset": lost})
     assert (counts["ok"], seen.requests) == (seen.ok, seen.ok)

@@ -1,4 +1,4 @@
-"""Redirects: a failure that says where they lead, and nothing that is followed."""
+"""Redirects: a failure that names their destination; none is followed."""
 
 from __future__ import annotations
 
@@ -29,6 +29,6 @@ def test_redirects_say_where_they_lead_without_a_secret(
     errors = next(check for check in record["checks"] if check["name"] == "errors")
     assert errors["why"].endswith(f"mostly status 302, {leads}: load that URL, none is followed")
     assert "hunter2" not in trueload.run("runs", "show", "last", "--json").out
-    # Where a redirect is what is wanted, it is no failure, and nothing is told.
+    # Where a redirect is expected, it is no failure and causes no message.
     record = measure(trueload, url, "--requests", "20", "-c", "2", "--expect-status", "302")
     assert record["counts"]["ok"] == 20

@@ -1,4 +1,4 @@
-"""The short form of `make redteam`: attacks that counts decide, however busy the machine is."""
+"""The short form of `make redteam`: attacks judged by counts, as these depend on no machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def attacks() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def stage(attacks: Any) -> Iterator[Any]:
-    """The compiled programs."""
+    """The stage with the compiled programs."""
     module = import_module("redteam.stage")
     try:
         with module.open_stage() as opened:

@@ -1,7 +1,7 @@
 """Reports in a real browser: Debian's Chromium, driven by Playwright, without the network.
 
-A page is looked at as a reader would: wide, on a phone, in the dark, on paper. Screenshots are left
-in the folder of each test. Where there is no Chromium the tests are skipped, and say so.
+A page is viewed as readers do: wide, on a phone, in dark mode, on paper. Screenshots are left in
+the folder of each test. Where there is no Chromium the tests are skipped, and say so.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ pytestmark = pytest.mark.skipif(
 PHONE_PX, TABLET_PX, DESK_PX = 390, 768, 1280
 PAPER_PX = 688  # A4 without its margins, at 96 to the inch
 CHART_TEXT_PX_MIN = 12
-# Chromium 156 makes no picture of a page of 74,000 px, and waits for one in vain; all but the one
-# with the longest text are below 10,000.
+# Chromium 156 makes no picture of a page of 74,000 px, but hangs. All pages but the one with the
+# longest text are below 10,000 px.
 PICTURE_PX_MOST = 12_000
-# Web Content Accessibility Guidelines 2.2, 1.4.3: of text.
+# Web Content Accessibility Guidelines 2.2, 1.4.3: minimum contrast of text.
 CONTRAST_MIN = 4.5
 
-# Of each drawing: its box, and how many of its shapes have a colour of the data and a size.
+# For each drawing: its box, and how many of its shapes have a size and a colour of the data.
 DRAWINGS = """colours => [...document.querySelectorAll('svg.chart')].map(svg => {
   const box = svg.getBoundingClientRect();
   const shapes = [...svg.querySelectorAll('path,rect,line,circle')].filter(shape => {
@@ -52,7 +52,7 @@ DRAWINGS = """colours => [...document.querySelectorAll('svg.chart')].map(svg => 
 def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
-    # Its own sandbox needs what a container or root does not have.
+    # Chromium's own sandbox needs privileges that containers lack, and refuses root.
     flags = ["--no-sandbox"] if os.geteuid() == 0 or os.environ.get("CI") else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
@@ -61,7 +61,7 @@ def chromium() -> Iterator[Any]:
 
 
 class Looked:
-    """A page that was opened, with all that it did: messages, errors, requests, dialogs."""
+    """An open page, with all that it did: messages, errors, requests, dialogs."""
 
     def __init__(self, browser: Any, path: Path, *, width: int = DESK_PX, **context: Any) -> None:
         viewport = {"width": width, "height": 900}
@@ -76,7 +76,7 @@ class Looked:
         self.page.goto(self.own)
 
     def picture(self, path: Path) -> None:
-        """Leave a picture of the whole page, or of its beginning where it is very long."""
+        """Save a picture of the whole page, or of its beginning if it is very long."""
         height = self.page.evaluate("document.documentElement.scrollHeight")
         self.page.screenshot(path=path, full_page=height <= PICTURE_PX_MOST)
 
@@ -96,7 +96,7 @@ class Looked:
 
 
 def write(folder: Path, name: str, payload: str | None = None) -> Path:
-    """The page of a real run, or of the same with a payload in its texts."""
+    """Write the page of a real run, with a payload in its texts if one is given."""
     with Store.open(folder / "store.sqlite3") as store:
         value = read(name) if payload is None else hostile(read(name), payload)
         text = html(store, put(store, value))
@@ -122,7 +122,7 @@ def test_every_chart_is_drawn_and_nothing_is_asked_of_the_network(
         assert drawing["texts"] >= 2, drawing
 
 
-# Of the chart with that heading: how wide each line of a colour is, and the marks at its points.
+# For the chart with that heading: the width of each line of a colour, and of its points.
 LINES = """([heading, colour]) => {
   const figure = [...document.querySelectorAll('figure')].find(
     each => each.querySelector('h3')?.textContent === heading);
@@ -146,7 +146,7 @@ def test_the_published_curves_lie_behind_those_of_a_suite_of_broadcasts(
     suite = read("broadcasts")
     most = max(int(row["labels"]["load"]) for row in suite["rows"]) * AROUND
     limit_ms = 500 * AROUND
-    # A curve is seen of which two points lie where ours do.
+    # A curve is visible if two of its points lie within the range of ours.
     behind = [
         curve.name
         for curve in broadcast_curves()
@@ -170,7 +170,7 @@ def test_the_published_curves_lie_behind_those_of_a_suite_of_broadcasts(
     assert min(each[0] for each in own) > 150
 
 
-# Runs whose page has a chart, a table and a verdict of every kind, and one that is invalid.
+# Runs whose page has a chart, table and verdict of every kind, and an invalid one.
 MANY = ("http", "http", "ab", "search", "broadcasts", "clients", "traps")
 PAGES = {"many": MANY, "alone": ("targets",)}
 
@@ -188,13 +188,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def wrong_in(page: Any) -> list[str]:
-    """What is wrong with the layout and the colours of a page as it is now."""
+    """What is wrong with the layout and the colours of a page in its present state."""
     lie_on = [f"lies on another: {both}" for both in page.evaluate(COLLISIONS)]
     return [*page.evaluate(OVERFLOWS), *lie_on, *faint_in(page)]
 
 
 def faint_in(page: Any) -> list[str]:
-    """The text that is told least from what lies behind it, if that is too little."""
+    """The text with the lowest contrast, if that is too low."""
     least = page.evaluate(LOWEST_CONTRAST)
     return [f"too faint: {least}"] if least["ratio"] < CONTRAST_MIN else []
 
@@ -213,7 +213,7 @@ def test_nothing_leaves_its_place_or_is_too_small_or_faint(
             brightness = sum(int(part) for part in re.findall(r"\d+", background)[:3])
             assert (brightness < 150) == ((media, scheme) == ("screen", "dark")), background
             looked.picture(tmp_path / f"{title}-{width}-{scheme}.png")
-            # Only colours differ in the dark.
+            # In dark mode only the colours differ.
             wrong = wrong_in if scheme == "light" else faint_in
             assert wrong(looked.page) == [], scheme
         if width == PHONE_PX:
@@ -244,7 +244,7 @@ def test_on_paper_it_is_light_and_whole(chromium: Any, tmp_path: Path) -> None:
 def test_hostile_text_is_only_ever_shown(chromium: Any, tmp_path: Path, payload: str) -> None:
     name = "suite" if "suite" in NAMES else NAMES[0]
     path = write(tmp_path, name, payload)
-    # Once more without the policy: what is not there need not be forbidden.
+    # Test it without the security policy, too: then nothing may be there for the policy to block.
     bare = tmp_path / "bare.html"
     text = path.read_text(encoding="utf-8")
     bare.write_text(re.sub(r"<meta http-equiv=[^>]*>", "", text), encoding="utf-8")

@@ -17,7 +17,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def stored(trueload: Trueload, *names: str) -> list[Run]:
-    """Real runs in the store of the command."""
+    """Put real runs into the command's store."""
     with Store.open(trueload.store) as store:
         return [put(store, read(name)) for name in names]
 
@@ -69,7 +69,7 @@ def test_a_run_that_is_named_twice_is_shown_once(trueload: Trueload, tmp_path: P
     assert "side by side" not in page.read_text(encoding="utf-8")
 
 
-# What is typed, what the error line names, and what the hint says.
+# (arguments, words of the error, words of the hint)
 MISTAKES = [
     (["last"], "nothing is to be written", "-o report.html"),
     (["nothing", "-o", "x.html"], "there is no run 'nothing'", "runs list"),

@@ -1,5 +1,7 @@
-"""Every way in which a subject can fail: a row with its reason, the next one goes ahead, and
-nothing is left running."""
+"""Every way in which a subject can fail: a row with its reason, and no process is left.
+
+The next subject runs all the same.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def rows_by_name(found: Any) -> dict[str, Any]:
     return {row["framework"]: row for row in found["rows"]}
 
 
-# What the subject does, how its row ends, and what its reason says.
+# (the subject's behaviour, how its row ends, words of its reason)
 FAULTS = [
     ("fine", "measured", ""),
     ("exits-at-once", "failed", "ended before it was ready: exit code 0"),
@@ -96,7 +98,7 @@ def test_a_row_that_misbehaves_is_shown_apart_and_the_exit_code_says_so(world: W
 
 def test_a_cache_that_cannot_be_written_is_a_reason_and_no_bug(world: World) -> None:
     world.add("fine")
-    # /proc refuses new files to everybody, root too.
+    # /proc allows no new files, not even to root.
     nowhere = {"TRUELOAD_CACHE": "/proc/cache"}
     checked = world.run("subjects", "check", "fine", env=nowhere)
     assert checked.code == 4, checked
@@ -253,7 +255,7 @@ def test_a_second_signal_ends_at_once_and_still_leaves_nothing(world: World) -> 
     world.add("ignores-sigterm", "ignores-sigterm")
     process = world.trueload.start(*LONG, cwd=world.folder, env=world.env)
     world.wait_for_trial()
-    # Two different ones: the kernel makes one of two equal signals that are pending.
+    # Two different signals, because the kernel merges equal ones that are pending.
     process.send_signal(signal.SIGINT)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)

@@ -1,4 +1,4 @@
-"""Runs that are deleted are gone, the file is smaller, and nothing else has changed."""
+"""Deleted runs are gone, the file is smaller, and nothing else has changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECORD = good_record()
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A store of five runs, a day apart, the last begun now."""
+    """A store with five runs a day apart, the last begun now."""
     path = tmp_path / "store"
     monkeypatch.setenv("TRUELOAD_STORE", str(path))
     now = now_iso()

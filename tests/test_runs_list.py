@@ -1,4 +1,4 @@
-"""`trueload runs list` shows what was measured, and `last` is a run in which something was."""
+"""`trueload runs list` shows what was measured; `last` is the last run that measured something."""
 
 from __future__ import annotations
 

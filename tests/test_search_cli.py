@@ -132,8 +132,8 @@ def test_a_server_that_dies_ends_the_search_of_it(
 
 
 def kept_steps(trueload: Trueload) -> int:
-    """How many steps are in the store."""
-    # Not by a command: while one starts on a busy machine, the search comes to its end.
+    """The number of steps in the store."""
+    # Read it without a command: on a busy machine the search would end while a command starts.
     if not trueload.store.exists():
         return 0
     with Store.open(trueload.store) as store:

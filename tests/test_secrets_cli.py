@@ -1,4 +1,4 @@
-"""What is secret in a command reaches the server, and nothing that is written or shown."""
+"""Secrets in a command reach the server, but nothing that is written or shown."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def secrets_in(data: bytes) -> list[bytes]:
 
 
 def clean(done: Finished) -> Finished:
-    """A command that shows no secret."""
+    """Check that a command's output shows no secret."""
     assert secrets_in((done.out + done.err).encode()) == [], done
     return done
 
@@ -58,7 +58,7 @@ def test_no_file_that_a_run_leaves_has_a_secret_or_other_readers(
     plots = out / "new" / "plots"
     url = f"{counting.url}/a?token={SECRET}&x=1&to%6ben2=hunter%32"
     flags = ("-H", f"X-Api-Key: {SECRET}", "--user", f"me:{SECRET}", "--body", f"pin={SECRET}")
-    with Store.open(trueload.store):  # so that SQLite's files stay beside it
+    with Store.open(trueload.store):  # keeps SQLite's extra files beside it
         run = trueload.run("http", url, *flags, *FEW, "--json", out / "result.json")
         assert clean(run).code in (0, 4), run
         assert {path.name for path in trueload.folder.iterdir()} >= {

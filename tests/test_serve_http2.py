@@ -1,4 +1,4 @@
-"""The reference server over HTTP/2 from outside, by frames: each flag is seen to act."""
+"""The reference server over HTTP/2 from outside, frame by frame: each flag has its effect."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
 
 def request(stream: int, path: str = "/", *, method: bytes = b"\x82", end: bool = True) -> bytes:
-    """Out of the static table of RFC 7541, and a path that is written out."""
+    """A header block from the static table of RFC 7541, with the path as a literal."""
     block = method + b"\x86\x04" + bytes([len(path)]) + path.encode()
     return frame(HEADERS, END_HEADERS | (END_STREAM if end else 0), stream, block)
 
 
 class Client:
-    """One connection, and the frames that come on it."""
+    """One connection, and the frames that arrive on it."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -62,14 +62,14 @@ class Client:
         return taken
 
     def frames(self) -> Iterator[Frame]:
-        """Frames as they come, until the connection ends."""
+        """Yield frames as they arrive, until the connection ends."""
         while (head := self._take(9)) is not None:
             payload = self._take(int.from_bytes(head[:3]))
             assert payload is not None, "the connection ends within a frame"
             yield head[3], head[4], int.from_bytes(head[5:]) & 0x7FFF_FFFF, payload
 
     def until_pong(self) -> list[Frame]:
-        """Everything that comes before the answer to a PING."""
+        """Return everything that arrives before the answer to a PING."""
         self.send(frame(PING, 0, 0, b"12345678"))
         seen: list[Frame] = []
         for each in self.frames():
@@ -79,7 +79,7 @@ class Client:
         raise AssertionError(f"the connection ends: {seen}")
 
     def until_answered(self, *streams: int) -> dict[int, bytes]:
-        """The bodies on these streams, in the order in which they ended."""
+        """Return the bodies on these streams, in the order in which they ended."""
         bodies: dict[int, bytes] = {}
         ended: dict[int, bytes] = {}
         for kind, flags, stream, payload in self.frames():
@@ -100,7 +100,7 @@ def on_streams(frames: list[Frame]) -> list[tuple[int, int, bytes]]:
 def served(
     trueload: Trueload, told: Path, *flags: str
 ) -> Iterator[tuple[str, int, dict[str, Any]]]:
-    """A server with a record, and what it counted, once it has ended."""
+    """Run a server with a record; once it has ended, the dict holds its counts."""
     server = start_server(trueload, "--http", "2", "--record", "--json", str(told), *flags)
     counts: dict[str, Any] = {}
     yield server.host, server.port, counts

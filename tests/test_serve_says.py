@@ -1,5 +1,7 @@
-"""What `trueload serve` says at its start: a command that loads it, to be typed as it stands; and
-the documents' own targets find their routes there."""
+"""What `trueload serve` prints at its start: a command that loads it and works as printed.
+
+The targets of the documentation also find their routes there.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ TARGETS = """\
 
 
 def said_by(trueload: Trueload, *words: str) -> list[str]:
-    """The command that a server says, as words behind ``trueload``."""
+    """The command that a server prints, as the words after ``trueload``."""
     process = trueload.start("serve", *words)
     assert process.stderr is not None
     listening, load = process.stderr.readline(), process.stderr.readline()

@@ -1,5 +1,7 @@
-"""A proxy in front of the server: which process was measured, who works behind it, and how the user
-names another."""
+"""A proxy in front of the server: which process was measured, which work behind it.
+
+It also tests how the user names another process.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from harness import Server, Trueload
 
 pytestmark = pytest.mark.engine
 
-# Each connection has one of its own to the server behind, and passes on what comes either way.
+# A relay: opens one connection to the server behind for each client, and forwards both ways.
 RELAY = """
 import asyncio, sys
 
@@ -39,7 +41,7 @@ asyncio.run(main())
 
 @contextmanager
 def relay_to(port: int) -> Iterator[tuple[int, str]]:
-    """Its process id, and its URL."""
+    """Run the relay; yields its process id and its URL."""
     command = [sys.executable, "-c", RELAY, str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -1,5 +1,7 @@
-"""The store under what happens to files: killed writers, full disks, flipped bits, other versions,
-other processes, other files. What was acknowledged is there; what is not as it was is said."""
+"""The store under what happens to files: killed writers, full disks, flipped bits, other versions.
+
+Acknowledged records are there; changed ones are reported.
+"""
 
 from __future__ import annotations
 
@@ -135,11 +137,11 @@ def test_each_acknowledged_row_is_there_after_kill_9(tmp_path: Path, kill_after:
         acknowledged = kill_after + len(writer.stdout.readlines())
     rows, damaged = readable(path)
     assert not damaged
-    # One more may have reached the disk without its word of it having got out.
+    # One more may have reached the disk although its acknowledgement did not get out.
     assert [row.key for row in rows[:acknowledged]] == [str(n + 1) for n in range(acknowledged)]
     assert len(rows) - acknowledged in (0, 1)
     assert all(row.record == RECORD for row in rows)
-    filled(path, rows=1)  # and the store goes on
+    filled(path, rows=1)  # the store still works
 
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:
@@ -162,7 +164,7 @@ def test_an_interruption_ends_the_waiting_for_another_who_writes(tmp_path: Path)
     with contextlib.closing(other), Store.open(path) as store:
         run = store.new_run(kind="http", title="t")
         other.execute("BEGIN IMMEDIATE")
-        # Whoever waits all the same finds it free.
+        # A caller that waited all the same would find the store unlocked.
         giving_up = threading.Timer(BUSY_TIMEOUT_S * 2 / 3, other.rollback)
         main = threading.get_ident()
         signalling = threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT))
@@ -170,7 +172,7 @@ def test_an_interruption_ends_the_waiting_for_another_who_writes(tmp_path: Path)
         signalling.start()
         with pytest.raises(KeyboardInterrupt):
             store.add_record(run, RECORD)
-        with pytest.raises(StoreError, match="locked"):  # and for that nobody waits again
+        with pytest.raises(StoreError, match="locked"):  # and this call does not wait again
             store.end_run(run, "interrupted")
         giving_up.cancel()
         giving_up.join()
@@ -203,7 +205,7 @@ def add_many(store: Store, run: Run, rows: int) -> None:
 
 
 def test_every_save_point_survives_a_disk_that_is_full_there(tmp_path: Path) -> None:
-    """A limit on the size of files stands for the disk; it is moved on until all fits."""
+    """A limit on the size of files simulates the disk; it is raised until everything fits."""
     acknowledged = 0
     for limit in range(4096, 200_000, 8192):
         path = tmp_path / f"store-{limit}"
@@ -220,7 +222,7 @@ def test_every_save_point_survives_a_disk_that_is_full_there(tmp_path: Path) -> 
 
 
 def fill_up_to(path: Path, limit: int, rows: int) -> int:
-    """Write rows in a process that can have no larger file; how many were acknowledged."""
+    """Write rows with a limit on the size of files; return how many were acknowledged."""
     code = WRITER.format(python=str(ROOT / "python"), tests=str(ROOT / "tests"), rows=rows)
     done = with_little_room(path, limit, "-c", code)
     if done.returncode:
@@ -229,12 +231,12 @@ def fill_up_to(path: Path, limit: int, rows: int) -> int:
 
 
 def on_a_full_disk(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A command that can write to no file, as on a disk without room for a byte."""
+    """Run a command whose writes to files all fail, as on a full disk."""
     return with_little_room(path, 0, "-m", "trueload", *words)
 
 
 def with_little_room(path: Path, limit: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Python in a process that can have no larger file than ``limit`` bytes."""
+    """Run Python in a process whose files may not exceed ``limit`` bytes."""
 
     def shrink() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -292,10 +294,10 @@ def test_flipped_bits_are_found_and_the_other_rows_kept(tmp_path: Path) -> None:
         path.write_bytes(flip(whole, position))
         try:
             rows, damaged = readable(path)
-        except StoreError:  # so much is wrong that there is nothing to read
+        except StoreError:  # too much is damaged to read anything
             noticed += 1
             continue
-        for row in rows:  # never silently wrong
+        for row in rows:  # no row is silently wrong
             assert row.record == RECORD
             assert re.fullmatch(r"cell \d+", row.key)
         noticed += bool(damaged)
@@ -333,8 +335,10 @@ def test_of_a_store_that_was_cut_short_the_rows_that_are_there_are_read(
 
 
 def heed_modes() -> None:
-    """What this process starts is bound by the modes of files, as root is not (capabilities(7):
-    CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH)."""
+    """Make file modes apply to this process's children, as they do not for root.
+
+    Drops CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH (capabilities(7)).
+    """
     libc = ctypes.CDLL(None)
     for capability in (1, 2):
         libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
@@ -508,7 +512,7 @@ def test_a_foreign_database_gets_no_table_of_ours(tmp_path: Path) -> None:
 
 
 def test_a_store_nobody_may_write_is_told(tmp_path: Path, trueload: Trueload) -> None:
-    # /proc refuses new files to everybody, root too.
+    # /proc allows no new files, not even to root.
     done = trueload.run("runs", "list", env={"TRUELOAD_STORE": "/proc/store"})
     assert done.code == 2
     assert "cannot be opened" in done.err

@@ -1,5 +1,7 @@
-"""A store that is damaged in hundreds of ways: each reader ends, says so in a line, and shows what
-can be read. A hang is found by counting statements; the CPU time is only the last resort."""
+"""A store damaged in hundreds of ways: each reader ends, says so in a line, and shows what it can.
+
+A hang is detected by counting statements; the limit on CPU time is only the last resort.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +38,12 @@ READERS = [
 
 
 class HangError(BaseException):
-    """Not an ``Exception``: nothing that is measured may take it for damage."""
+    """Not an ``Exception``, so that the code under test cannot take it for damage."""
 
 
 @pytest.fixture(autouse=True)
 def watchdog(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Fails a reader that asks for more than a damaged store can need."""
+    """Fail a reader that executes more statements than a damaged store can need."""
     asked = 0
     execute = store_file.Connection.execute
 
@@ -75,7 +77,7 @@ _RESET: list[Callable[[], None]] = []
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A store of three runs whose rows lie between each other."""
+    """A store of three runs with interleaved rows."""
     path = tmp_path_factory.mktemp("whole") / "store"
     with Store.open(path) as store:
         runs = [store.new_run(kind="http", title=f"t{n}", plan={"n": n}) for n in range(3)]
@@ -88,7 +90,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def look(path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Every reader ends as it may."""
+    """Run every reader; each must end in one of the allowed ways."""
     monkeypatch.setenv("TRUELOAD_STORE", str(path))
     before = path.read_bytes()
     for words in READERS:
@@ -108,7 +110,7 @@ def look(path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
 
 
 def check(path: Path) -> tuple[int, int]:
-    """How many rows can be read, none of them silently wrong, and how much is told as damaged."""
+    """Return the number of readable rows and of damaged items; no row may be silently wrong."""
     _RESET[-1]()
     try:
         with Store.open(path) as store:
@@ -152,7 +154,7 @@ def copied(content: bytes, at: random.Random) -> bytes:
 
 
 def in_headers(content: bytes, at: random.Random) -> bytes:
-    """Where pages say how many cells they have, and where: a flip has most effect there."""
+    """Change bytes in page headers, which hold the cell counts, where a flip has most effect."""
     changed = bytearray(content)
     for page in at.sample(range(len(content) // PAGE), 3):
         changed[max(100, page * PAGE) + at.randrange(24)] = at.randrange(256)

@@ -1,4 +1,4 @@
-"""A run is written by one at a time, and by the next as soon as that one has ended, however."""
+"""A run has one writer at a time; the next can write as soon as that one has ended, in any way."""
 
 from __future__ import annotations
 

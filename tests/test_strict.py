@@ -1,8 +1,8 @@
-"""The checks that other tests excuse, each seen to pass and to speak, on CPUs of their own.
+"""The checks that other tests excuse: each is seen to pass and to fail, on CPUs of their own.
 
-Other tests run side by side, so that they excuse what their machine does to a result
+Other tests run in parallel, so they excuse what the machine does to a result
 (``harness.OF_THE_MACHINE``). Here nothing is excused: engine and scripted server have a CPU each,
-and nothing else is to run. ``make test-strict`` runs this file alone, one test after the other.
+and nothing else should run. ``make test-strict`` runs this file alone, one test after the other.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ pytestmark = [
     pytest.mark.strict,
     pytest.mark.skipif(len(CPUS) < 2, reason="engine and server need a CPU each"),
 ]
-# An engine that is kept from its CPU is stopped for four fifths of its time.
+# An engine that is kept from its CPU is stopped for four fifths of the time.
 STOPPED_S, AWAKE_S = 0.1, 0.025
-# A machine of two CPUs is not quiet all the time, so that a run has so many tries to come out as it
-# should. Where a change has broken a check, none of them does.
+# A machine of two CPUs is sometimes disturbed, so a run has this many tries. If a change has broken
+# a check, all of them fail.
 TRIES = 5
-# Where none comes out as it should, the machine is watched for a moment, nothing of ours at work:
-# what others use of it then says whether the checks are to blame.
+# If all tries fail, the machine is watched for a moment without our programs. The CPU use of others
+# then shows whether the checks are to blame.
 WATCH_S, BUSY_SHARE = 1.0, 0.05
 
 Disturb = Callable[[int], AbstractContextManager[None]]
@@ -53,7 +53,7 @@ Disturb = Callable[[int], AbstractContextManager[None]]
 
 @contextmanager
 def running_on(cpu: int, *words: str) -> Iterator[Callable[[], str]]:
-    """Run a Python program that has one CPU; gives what reads its next line."""
+    """Run a Python program on one CPU; yields a function that reads its next line."""
     process = subprocess.Popen(
         [sys.executable, *words],
         stdout=subprocess.PIPE,
@@ -71,7 +71,7 @@ def running_on(cpu: int, *words: str) -> Iterator[Callable[[], str]]:
 
 @contextmanager
 def kept_from_its_cpu(engine: int) -> Iterator[None]:
-    """Stop and continue the engine, again and again, until the run is over."""
+    """Stop and continue the engine repeatedly, until the run is over."""
     over = threading.Event()
 
     def stutter() -> None:
@@ -93,7 +93,7 @@ def kept_from_its_cpu(engine: int) -> Iterator[None]:
 
 @contextmanager
 def others_at_work(_: int) -> Iterator[None]:
-    """Programs that have nothing to do with the run, one on each CPU."""
+    """Run busy programs unrelated to the run, one on each CPU."""
     with ExitStack() as stack:
         for cpu in CPUS:
             stack.enter_context(running_on(cpu, "-c", "while True: pass"))
@@ -112,7 +112,7 @@ class Case:
 
 
 def passing(*more: str) -> Mapping[str, str]:
-    """What checks say of a run that is in order."""
+    """What the checks say of a run that is in order."""
     always = ("same-host", "hiccup", "quantile-width", "generator-limit", "starvation")
     return dict.fromkeys((*always, "client-share", *more), "pass")
 
@@ -160,7 +160,7 @@ CASES = {
         "honest", "-c 16 -d 1500ms --warmup 500ms", {"noise": "fail"}, others_at_work
     ),
 }
-# In a suite, which claims a maximum and keeps subject and engine apart by itself.
+# A suite claims a maximum, and keeps subject and engine apart by itself.
 SUITE_CASES = {
     "a server at its limit": Case("hard-working", "", {"server-idle": "pass"}),
     "a server that waits": Case("slow", "", {"server-idle": "warn"}),
@@ -168,7 +168,7 @@ SUITE_CASES = {
 
 
 def assert_said(run: Callable[[], Any], says: Mapping[str, str]) -> None:
-    """Each of the checks says of one of the results what it must say."""
+    """Check that within `TRIES` results each check gives the wanted status."""
     missing = dict(says)
     for _ in range(TRIES):
         checks = {check["name"]: check for check in run()["checks"]}
@@ -192,7 +192,7 @@ def test_a_check_says_of_a_run_what_is_so(trueload: Trueload, case: Case) -> Non
 
 
 def run_once(trueload: Trueload, case: Case) -> Any:
-    """The record of a run. Once the server is under load, the engine may be disturbed."""
+    """Run once and return the record; the engine may be disturbed once the server is under load."""
     with running_on(case.server_cpu, str(PROGRAM), case.behaviour) as server_says:
         url = f"http://127.0.0.1:{server_says()}/"
         words = (*case.flags.split(), "--cpus", str(ENGINE_CPU), "--json", "-", "--no-save")

@@ -26,7 +26,7 @@ def test_a_dry_run_prints_the_plan_and_starts_nothing(world: World) -> None:
     assert not world.trueload.store.exists()
 
 
-# A mistake, what the error line names, and what the hint says.
+# (arguments, words of the error, words of the hint)
 MISTAKES = [
     (["run"], "no suite is named", "suite list"),
     (["run", "quik"], "no suite is called 'quik'", "did you mean quick?"),
@@ -80,7 +80,7 @@ def test_the_table_has_the_published_columns_and_then_ours(world: World) -> None
     rows = list(csv.DictReader(io.StringIO(ended.out)))
     medians = {row["connections"]: row["verdict"] for row in rows if row["figures"] == "median"}
     assert list(medians) == ["2", "4"]
-    # A busy machine may make a cell invalid: of that nothing is the best.
+    # A busy machine may make a cell invalid, which then has no best row.
     valid = [connections for connections, said in medians.items() if said != "invalid"]
     assert [row["connections"] for row in rows if row["figures"] == "best"] == valid
     assert rows[0]["Res[B]"] == "78"
@@ -132,7 +132,7 @@ def test_an_interrupted_run_goes_on_where_it_was_and_does_nothing_twice(world: W
 
 
 def done_trials(world: World) -> list[str]:
-    """Keys in the store, in their order."""
+    """The keys in the store, in their order."""
     from trueload.store.runs import Row, Store
 
     with Store.open(world.trueload.store) as store:
@@ -193,7 +193,7 @@ def test_a_missing_package_is_named_with_the_way_to_it(world: World) -> None:
     world.add("fine", needs={"debian": ["no-such-package-of-ours"]})
     listed: Any = world.run("subjects", "list", "--json").json()["subjects"][0]
     reason = listed["missing"]
-    if reason is not None:  # no dpkg here: only the build can tell
+    if reason is not None:  # without dpkg only the build can tell
         assert "no-such-package-of-ours" in reason
         assert "trueload subjects install python/fine" in reason
 

@@ -1,4 +1,4 @@
-"""Suites of other protocols than HTTP, with the reference server as their subject."""
+"""Suites of protocols other than HTTP, with the reference server as their subject."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ connections = [4]
 
 @pytest.fixture
 def cached(trueload: Trueload, tmp_path: Path) -> dict[str, str]:
-    """The environment of a suite whose builds are its own."""
+    """The environment of a suite with its own cache of builds."""
     return {"TRUELOAD_CACHE": str(tmp_path / "cache")}
 
 
@@ -54,7 +54,7 @@ def test_a_suite_of_broadcasts_has_a_row_and_the_steps_of_each_subject(
     done = trueload.run("suite", "run", str(file), *ONE, env=cached)
     assert "broadcast to 4 clients more with each step, single core" in done.out, done
     assert "rust/trueload:ws, the steps of its last repetition:" in done.out
-    # A busy machine may spoil a step, which is then done again.
+    # A busy machine may spoil a step, which is then repeated.
     steps = [line for line in done.out.splitlines() if re.search(", (kept|exceeded|limited)", line)]
     loads = dict.fromkeys(step.split()[0] for step in steps)
     assert list(loads)[:2] == ["4", "8"]

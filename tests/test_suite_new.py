@@ -1,4 +1,4 @@
-"""`trueload suite new`: what it makes is whole, runs as it is, and takes nothing's place."""
+"""`trueload suite new`: what it creates is complete, runs as it is, and overwrites nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The supervisor between a front and an engine: hands on lines, adds leases, ends as that does."""
+"""The supervisor between front and engine: forwards lines, adds leases, ends with the engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)\nprin
 
 @pytest.fixture
 def started() -> Iterator[list[subprocess.Popen[str]]]:
-    """Everything in it is killed at the end."""
+    """A list of processes, which are killed at the end."""
     processes: list[subprocess.Popen[str]] = []
     yield processes
     for process in processes:
@@ -25,7 +25,7 @@ def started() -> Iterator[list[subprocess.Popen[str]]]:
 
 
 def keep(started: list[subprocess.Popen[str]], program: str) -> subprocess.Popen[str]:
-    """A supervisor of a Python program."""
+    """Start a supervisor of a Python program."""
     process = subprocess.Popen(
         [sys.executable, supervisor.__file__, sys.executable, "-c", program],
         stdin=subprocess.PIPE,
@@ -59,7 +59,7 @@ def test_lines_are_handed_on_and_leases_come_between_them(
 
 
 def test_no_lease_falls_within_a_line(started: list[subprocess.Popen[str]]) -> None:
-    # The program reads what it gets as it comes, and tells it once a line is whole.
+    # The program reads its input as it comes, and prints each complete line.
     process = keep(started, ECHO)
     assert hear(process) == LEASE
     say(process, "one ")

@@ -1,4 +1,4 @@
-"""Names of runs: given, used where a run is asked for, moved, taken away, gone with their run."""
+"""Tags of runs: given, used to name a run, moved, removed, and deleted with their run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several requests in turns, and places to fill in: counted at the server that was asked."""
+"""Several requests in turn, with placeholders: counted at the server that was asked."""
 
 from __future__ import annotations
 

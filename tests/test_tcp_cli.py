@@ -18,7 +18,7 @@ FEW = ("--requests", "200", "-c", "4")
 
 @pytest.fixture(scope="module")
 def echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A reference server that sends back what it gets."""
+    """A reference server that echoes."""
     command = Trueload(tmp_path_factory.mktemp("echo"))
     yield start_server(command, service="tcp")
     command.close()
@@ -109,7 +109,7 @@ def test_a_reference_server_counts_the_bytes_it_sent_back(trueload: Trueload) ->
 
 
 class Faulty:
-    """A server that sends back something else than it got; ``answer`` makes it of a message."""
+    """A server that answers each message with ``answer(message)`` instead of an echo."""
 
     def __init__(self, answer: Callable[[bytes], bytes], *, ends: bool) -> None:
         self._answer, self._ends = answer, ends

@@ -1,7 +1,7 @@
 """Threads share the work to the last connection and request: nothing is lost to rounding.
 
-The engine is driven by its own JSON lines; a reference server, whose count is held against the
-engine's, is the other end.
+The engine is driven by its own JSON lines. The other end is a reference server, whose count is
+compared with the engine's.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from faults.engine_lines import Engine, Line, Plan, by_requests
 pytestmark = pytest.mark.engine
 
 NS_PER_MS = 1_000_000
-# threads, connections, requests: odd ones, fewer requests than connections, one of each a thread.
+# (threads, connections, requests): odd ones, fewer requests than connections, one of each per
+# thread
 CLOSED = [(8, 100, 1001), (3, 7, 100), (5, 5, 5), (7, 64, 3), (2, 3, 10_007), (13, 13, 170)]
-# threads, connections, and stages of (ms, from, to) requests per second.
+# (threads, connections, stages of (ms, from, to) requests per second)
 OPEN = [
     (3, 10, ((300, 1009.0, 1009.0),)),
     (7, 7, ((100, 501.0, 501.0), (200, 501.0, 2003.0))),
@@ -29,7 +30,7 @@ OPEN = [
 
 @contextmanager
 def serving(engine_path: Path) -> Iterator[tuple[Engine, str]]:
-    """A reference server and its address."""
+    """Run a reference server; yields it and its address."""
     with Engine(engine_path) as server:
         server.wait_for("hello")
         plan = {"protocol": 1, "listen": "127.0.0.1:0", "threads": 1, "cpus": []}
@@ -38,14 +39,14 @@ def serving(engine_path: Path) -> Iterator[tuple[Engine, str]]:
 
 
 def served(server: Engine) -> Line:
-    """What the server saw up to its end."""
+    """Stop the server; return its counts."""
     server.send({"type": "stop"})
     server.wait()
     return server.all("served")[-1]
 
 
 def measure(engine_path: Path, plan: Plan, phase: Line, **changes: object) -> tuple[Line, Line]:
-    """What the engine said it had connected, and the measurement of one phase."""
+    """Run one phase; return the engine's `ready` line and the measurement."""
     with Engine(engine_path) as engine:
         engine.wait_for("hello")
         engine.send(plan.line(**changes))
@@ -56,12 +57,12 @@ def measure(engine_path: Path, plan: Plan, phase: Line, **changes: object) -> tu
 
 
 def plan_for(address: str, threads: int, connections: int) -> Plan:
-    # On a busy machine an answer may take its time.
+    # On a busy machine an answer may take long.
     return Plan(address=address, threads=threads, connections=connections, timeout_ms=20_000)
 
 
 def assert_whole(ready: Line, done: Line, seen: Line, connections: int, requests: int) -> None:
-    """Each connection was opened, each request sent and answered, once."""
+    """Check that each connection was opened, and each request sent and answered, once."""
     assert (ready["requested"], ready["established"]) == (connections, connections)
     assert (done["counts"]["scheduled"], done["counts"]["ok"]) == (requests, requests)
     assert (done["counts"]["unsent"], done["counts"]["failed"]) == (0, {})
@@ -82,7 +83,7 @@ def test_a_closed_loop_is_shared_to_the_last_request(
     assert_whole(ready, done, seen, connections, requests)
     slots = done["slots"]
     assert slots["asked"] == min(requests, connections)
-    # Of those that ask, none has more than one request more than another.
+    # Among slots that send, the numbers of requests differ by at most one.
     assert slots["answers_max"] - slots["answers_min"] <= 1
 
 
@@ -112,7 +113,7 @@ def test_an_open_loop_has_the_arrivals_of_its_schedule_whatever_the_threads(
             seen = served(server)
         counts = done["counts"]
         scheduled.append(counts["scheduled"])
-        # On a busy machine the last ones may be too late to be sent.
+        # On a busy machine the last ones may become too late to be sent.
         assert counts["ok"] + counts["unsent"] == counts["scheduled"], counts
         assert seen["requests"] == counts["ok"]
     assert scheduled[0] == scheduled[1]

@@ -38,7 +38,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @dataclass(frozen=True)
 class Secure:
-    """A reference server that speaks TLS, and the certificate that it has made."""
+    """A reference server that speaks TLS, and the certificate that it made."""
 
     url: str
     port: int
@@ -53,7 +53,7 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secure]:
 
 
 def start_secure(command: Trueload, *flags: str | Path) -> Secure:
-    # A server that is killed leaves its certificate behind: in the folder of the test.
+    # A killed server leaves its certificate behind, so it goes into the test's folder.
     command.folder.mkdir(parents=True, exist_ok=True)
     here = {"TMPDIR": str(command.folder)}
     words = ("serve", "http", "--tls", "--listen", "127.0.0.1:0", *flags)
@@ -61,7 +61,7 @@ def start_secure(command: Trueload, *flags: str | Path) -> Secure:
     assert process.stderr is not None
     readable, _, _ = select.select([process.stderr], [], [], 30)
     assert readable, "the reference server does not say where it listens"
-    # What it says comes at once; of a certificate that it was given it says nothing.
+    # It prints its lines at once, and prints nothing about a certificate that it was given.
     said = "".join(process.stderr.readline() for _ in range(1 if flags else 2))
     found = re.search(r"listening on (https://127\.0\.0\.1:(\d+)/)\n", said)
     cacert = re.search(r"--cacert (\S+)\n", said)
@@ -91,7 +91,7 @@ def test_a_user_is_told_what_a_peer_did_to_tls(
     with Peer(case.scripts, context=context, secure=True) as peer:
         words = [*words_of(case, peer), "--cacert", str(certificates.cacert)]
         finished, seen = run_lawfully(trueload, case, peer, words)
-        # On sockets bytes may come apart.
+        # On sockets, bytes may arrive separately.
         try:
             assert_out(seen, case)
         except AssertionError:
@@ -222,7 +222,7 @@ def test_a_private_key_is_nowhere_in_what_is_kept(
     stored = b"".join(path.read_bytes() for path in trueload.folder.rglob("*") if path.is_file())
     for text in (done.out, done.err, exported, stored.decode("latin-1")):
         assert secret not in text
-    # Whoever writes the key itself where its file belongs does not find it again, either.
+    # A key given in place of its file's name is not shown, either.
     done = trueload.run("http", "https://127.0.0.1:1/", "--cert", pem.decode())
     assert (done.code, secret in done.err) == (2, False), done
 
@@ -259,7 +259,7 @@ def test_a_copied_curl_command_says_whom_to_trust(trueload: Trueload, secure: Se
 def test_several_requests_take_turns_over_tls(
     trueload: Trueload, secure: Secure, tmp_path: Path
 ) -> None:
-    # Long enough to go out apart from what stands before it.
+    # Long enough to be sent apart from what precedes it.
     long = "x" * 20_000
     file = tmp_path / "targets.jsonl"
     lines = [{"url": "/"}, {"url": "/perf?{counter}", "method": "POST", "body": long}]
@@ -287,7 +287,7 @@ def test_every_way_to_send_works_over_tls(
     trueload: Trueload, secure: Secure, flags: tuple[str, ...]
 ) -> None:
     done = trueload.run("http", secure.url, *FEW, "--no-save", "--cacert", secure.cacert, *flags)
-    # On a busy machine requests at a rate go out late, and the verdict says so.
+    # On a busy machine requests at a rate go out late, which the verdict reports.
     assert done.code in (0, 4), done
     record = done.json()
     assert record["counts"]["ok"] == 6
@@ -315,7 +315,7 @@ def test_a_pipeline_of_large_bodies_goes_over_tls(
 ) -> None:
     body = tmp_path / "body"
     body.write_bytes(b"x" * 4_000_000)
-    # What is not sealed yet goes on when the socket has taken what is: else it would stand still.
+    # Data that is not yet encrypted must continue when the socket has taken the rest, or it stalls.
     load = ("--requests", "24", "-c", "2", "--pipeline", "8", "--timeout", "20s", *filled)
     files = ("--cacert", secure.cacert, "--body-file", body)
     words = (*load, "--driver", driver, "--json", "-", "--no-save")
@@ -370,7 +370,7 @@ def test_large_bodies_go_over_tls_to_several_origins(
     urls = (f"{plain.url}/", secure.url)
     lines = (f'{{"method": "PUT", "url": "{url}", "body_file": "body"}}' for url in urls)
     targets.write_text("\n".join(lines))
-    # What waits to be sealed is told of to whose connection it is, and goes on there.
+    # Data that waits for encryption is reported to its own connection, and continues there.
     load = ("--requests", "24", "-c", "2", "--pipeline", "8", "--timeout", "20s")
     words = (*load, "--cacert", secure.cacert, "--json", "-", "--no-save")
     record = trueload.run("http", "--targets", targets, *words).json()

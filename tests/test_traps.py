@@ -1,4 +1,4 @@
-"""The published traps are flagged: each makes the verdict invalid, by the check about it."""
+"""The published traps are detected: each makes the verdict invalid, by its own check."""
 
 from __future__ import annotations
 

@@ -16,13 +16,13 @@ from harness import Server, Trueload, against, start_server
 
 FEW = ("--requests", "200", "-c", "4")
 NUMBERS_BYTES = 16
-GONE = b"gone"  # what a peer answers that ends
+GONE = b"gone"  # the answer of a peer that ends
 NONE = {"late": 0, "duplicated": 0, "reordered": 0, "unsolicited": 0, "dropped": 0, "overflowed": 0}
 
 
 @pytest.fixture(scope="module")
 def echo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A reference server that sends back what it gets."""
+    """A reference server that echoes."""
     command = Trueload(tmp_path_factory.mktemp("echo"))
     yield start_server(command, service="udp")
     command.close()
@@ -113,7 +113,7 @@ def test_a_reference_server_counts_the_datagrams_it_sent_back(trueload: Trueload
 @pytest.mark.parametrize(
     "flags",
     [
-        # Longer than a command may take here: nobody waits for an answer.
+        # Longer than a command may take here, so no answer is waited for.
         ("--requests", "200", "--timeout", "100s"),
         ("--requests", "200", "--pipeline", "16", "--timeout", "100s"),
         ("-d", "300ms", "--warmup", "200ms"),
@@ -170,7 +170,7 @@ def test_a_server_that_starts_late_was_there(trueload: Trueload, driver: str) ->
     command = trueload.start("udp", f"127.0.0.1:{port}", "--json", "-", *words)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as early:
         early.bind(("127.0.0.1", port))
-        early.recv(1)  # it sends by now
+        early.recv(1)  # it has begun to send
     heard = threading.Event()
 
     def answer(_: int, datagram: bytes) -> list[bytes]:
@@ -187,7 +187,7 @@ def test_a_server_that_starts_late_was_there(trueload: Trueload, driver: str) ->
 
 
 class Peer:
-    """A peer on one socket; ``answer`` says what it sends for a datagram of a number."""
+    """A peer on one socket; ``answer`` returns what it sends for the datagram of this number."""
 
     def __init__(self, answer: Callable[[int, bytes], list[bytes]], port: int = 0) -> None:
         self._answer = answer
@@ -208,7 +208,7 @@ class Peer:
 
 
 def counted(trueload: Trueload, peer: Peer, *flags: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What failed, by class, and what became of datagrams beside that."""
+    """Run once; return the failures by class, and the other counts of datagrams."""
     done = trueload.run("udp", peer.where, "--json", "-", "-c", "1", *flags)
     record = done.json()
     counts = record["counts"]
@@ -234,7 +234,7 @@ def test_lost_duplicated_and_reordered_datagrams_are_counted_apart(trueload: Tru
             case _:
                 return [datagram]
 
-    # More places than datagrams that are lost: nothing waits for a place until it is late.
+    # There are more places than lost datagrams, so nothing waits for a place until it is late.
     flags = ("--requests", "70", "--pipeline", "16", "--refill", "1", "--timeout", "2s")
     failed, datagrams = counted(trueload, Peer(answer), *flags)
     assert failed == {"lost": 10}

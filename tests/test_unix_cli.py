@@ -21,7 +21,7 @@ FIFTY = ("--requests", "50", "-c", "4", "--json", "-")
 
 
 class SocketFile:
-    """A server on a socket file: one answer to each read; it keeps what it was sent."""
+    """A server on a socket file that sends one answer per read, and keeps what it received."""
 
     def __init__(self, path: Path, backlog: int = 64) -> None:
         self.path = path
@@ -75,7 +75,7 @@ def test_a_server_on_a_socket_file_is_measured_and_accounted_for(
     assert os.getpid() in record["server"]["pids"]
     same_host = next(check for check in record["checks"] if check["name"] == "same-host")
     assert "loopback" not in same_host["why"]
-    # Nobody stamps what comes over a socket file.
+    # The kernel stamps no arrival times on a Unix socket.
     assert record["client_ns"]["receive"] is None
     share = next(check for check in record["checks"] if check["name"] == "client-share")
     assert (share["status"], "unix socket" in share["why"]) == ("n/a", True)
@@ -86,7 +86,7 @@ def test_a_server_on_a_socket_file_is_measured_and_accounted_for(
 def test_a_full_queue_of_a_socket_file_is_waited_for(
     trueload: Trueload, socket_file: SocketFile, driver: str
 ) -> None:
-    # Of a backlog of 0 the kernel queues one connection, and refuses the others for now.
+    # With a backlog of 0 the kernel queues one connection and refuses the others for now.
     flags = ("--unix", socket_file.path, "--driver", driver, *FIFTY)
     process = trueload.start("http", "http://a/", *flags)
     select.select([socket_file.listening], [], [], 30)

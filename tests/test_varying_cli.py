@@ -1,4 +1,4 @@
-"""A server that answers something else under load, as the command tells it."""
+"""A server that answers differently under load, as the command reports it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def chunked(body: bytes) -> bytes:
 
 @contextlib.contextmanager
 def served(answers: Callable[[int], bytes]) -> Iterator[int]:
-    """A server that answers the nth request of all with ``answers(n)``; its port."""
+    """Run a server that answers the nth request of all with ``answers(n)``; yields its port."""
     numbers = itertools.count()
 
     def serve(connection: socket.socket) -> None:

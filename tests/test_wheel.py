@@ -1,4 +1,4 @@
-"""What `pip install .` brings: the command, the engine, the whole catalogue, and little else."""
+"""What `pip install .` installs: the command, the engine, the whole catalogue, and little else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def files_of_git(*folders: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel; the engine is built, if it has not been."""
+    """The wheel, whose build also builds the engine if needed."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     built = subprocess.run(
@@ -42,7 +42,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plain_packages() -> Iterator[Distribution]:
-    """All that a plain install brings beside the wheel."""
+    """Yield all packages that a plain install brings besides the wheel."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     seen, left = set(), [Requirement(each) for each in declared]
     while left:

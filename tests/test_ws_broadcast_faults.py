@@ -1,5 +1,7 @@
-"""Broadcasts to a server that errs once in the middle, live: the step has its class and verdict,
-and what other clients had stands. In virtual time: crates/sim/tests/broadcast."""
+"""Broadcasts to a server that errs once in the middle, live: the step has its class and verdict.
+
+What other clients received still counts. In virtual time: crates/sim/tests/broadcast.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,13 @@ from ws_room import Room, peer
 CLIENTS, MESSAGES = 8, 20
 TIMEOUT_S = 2.0
 LOAD = ("--mode", "broadcast", "--step", str(CLIENTS), "--steps", "1", "--samples", str(MESSAGES))
-# The two of a connection reset (SO_LINGER on, for no time), and of an orderly close.
+# Values of SO_LINGER (on, 0 s) for a reset, and None for an orderly close.
 RESET, CLOSED = struct.pack("ii", 1, 0), None
 GARBAGE = '{"type":"broadcast","payload":'
 
 
 class Wild(Room):
-    """From its third broadcast on it errs; others have what they are to have."""
+    """A room that errs from its third broadcast on; the other clients get what they should."""
 
     def answer(self, client: ServerConnection, wire: str | bytes) -> None:
         kind, payload = self.heard(wire)
@@ -69,7 +71,7 @@ def broadcast_to(trueload: Trueload, flaw: str) -> tuple[Finished, dict[str, Any
     with peer(Wild("json", flaw)) as (host, port):
         url, limits = f"ws://{host}:{port}/", ("--limit", "p95<9s", "--timeout", f"{TIMEOUT_S:g}s")
         done = trueload.run("ws", url, *LOAD, *limits, "--json", "-")
-    # What comes after the step may be well again, and is another's matter.
+    # Later steps may succeed again and are not tested here.
     assert done.code in (0, 1, 4), (flaw, done)
     step: dict[str, Any] = done.json()["steps"][0]
     assert step["verdict"] == "invalid", (flaw, done)
@@ -118,7 +120,7 @@ def test_a_server_that_is_gone_ends_the_run(trueload: Trueload) -> None:
     assert counts["ok"] <= 2, done
     assert counts["unsent"] > 0, "nobody was left to send"
     assert step["deliveries"]["lost"] > 0, done
-    # Whoever has sent two messages by then loses the second behind the first.
+    # A client that had sent two messages by then loses the second behind the first.
     assert set(counts["failed"]) <= {"lost", "empty", "reset", "closed_pipelined"}, done
 
 

@@ -1,5 +1,7 @@
-"""Broadcasts to rooms that are late, leave a client out, or change the order: the receipts look
-well in each. What is said of the deliveries, and what ``order`` counts."""
+"""Broadcasts to rooms that are late, leave a client out, or change the order.
+
+The receipts look right in each. Tested are the reported deliveries and the counts of ``order``.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def broadcast_to(trueload: Trueload, room: Room, *flags: str) -> Finished:
 
 def test_a_limit_is_on_the_deliveries_and_by_name_on_the_receipts(trueload: Trueload) -> None:
     def first_step(limit: str) -> tuple[str, float]:
-        """What it came to, which a busy machine may spoil, and the percentile in seconds."""
+        """The first step's outcome, which a busy machine may spoil, and percentile in seconds."""
         done = broadcast_to(trueload, LateRoom(LATE_S), "--steps", "1", "--limit", limit)
         step = done.json()["steps"][0]["step"]
         return step["outcome"], step["values"][0]["value"] / 1e9

@@ -1,6 +1,8 @@
-"""The WebSocket reference server over real sockets: with an independent client, and with clients
-that say what must not be said. Autobahn's cases run in ``make conformance``; what the server does
-between its connections is tested in virtual time, in ``crates/engine/tests/websocket_server.rs``.
+"""The WebSocket reference server over real sockets.
+
+It is tested with an independent client, and with clients that send forbidden frames. Autobahn's
+cases run in ``make conformance``. What the server does between its connections is tested in virtual
+time, in ``crates/engine/tests/websocket_server.rs``.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ WAIT_S = 30.0
 
 @dataclass
 class Serving:
-    """A server that is running; `served` ends it and gives its counts."""
+    """A running server; `served` ends it and returns its counts."""
 
     trueload: Trueload
     process: Any
@@ -48,7 +50,7 @@ class Serving:
         return client
 
     def raw(self, *, receive_buffer: int | None = None) -> socket.socket:
-        """A plain TCP connection."""
+        """Open a plain TCP connection."""
         plain = self.stack.enter_context(socket.socket())
         if receive_buffer is not None:
             plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
@@ -69,7 +71,7 @@ Serve = Callable[..., Serving]
 
 @pytest.fixture
 def serve(trueload: Trueload) -> Iterator[Serve]:
-    """Starts ``trueload serve ws`` with flags."""
+    """Return a function that starts ``trueload serve ws`` with flags."""
     with contextlib.ExitStack() as stack:
 
         def start(*flags: str) -> Serving:
@@ -84,7 +86,7 @@ def serve(trueload: Trueload) -> Iterator[Serve]:
             if cacert := re.search(r"--cacert (\S+)\n", said):
                 tls = ssl.create_default_context(cafile=cacert[1])
                 # A client that reads and writes in two threads is not safe with TLS 1.3: OpenSSL
-                # takes in tickets while it reads, and a write at that moment joins in.
+                # handles tickets while it reads, and interferes with a write at that moment.
                 tls.maximum_version = ssl.TLSVersion.TLSv1_2
             url = f"{found[1]}://127.0.0.1:{found[2]}"
             serving = Serving(trueload, process, url, int(found[2]), tls, counts)
@@ -157,7 +159,7 @@ def test_a_broadcast_reaches_every_client_once_and_its_sender_gets_a_receipt(
 ) -> None:
     server = serve("--driver", driver, "--threads", threads, *tls)
     clients = [server.open("/ws") for _ in range(8)]
-    for number, client in enumerate(clients):  # An echo: it is there, in whichever thread.
+    for number, client in enumerate(clients):  # Its echo shows that it has joined.
         assert exchange(client, "echo", number) == {"type": "echo", "payload": number}
     for number, client in enumerate(clients):
         client.send(json.dumps({"type": "broadcast", "payload": number}))
@@ -166,7 +168,7 @@ def test_a_broadcast_reaches_every_client_once_and_its_sender_gets_a_receipt(
             heard = json.loads(listener.recv(timeout=WAIT_S))
             assert heard == {"type": "broadcast", "payload": number}
         assert json.loads(client.recv(timeout=WAIT_S)) == receipt
-    # Nothing more has come to anybody: the next is the echo.
+    # Nobody has received anything else: the next message is the echo.
     for client in clients:
         assert exchange(client, "echo", "last") == {"type": "echo", "payload": "last"}
     served = server.served()
@@ -187,7 +189,7 @@ def test_a_client_that_is_gone_is_no_listener_any_more(serve: Serve) -> None:
     dies.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     dies.socket.close()
     heard: Any = {}
-    # Threads hear of it in their own time; each receipt says how many there were.
+    # Threads learn of it at different times; each receipt gives the present number of clients.
     for number in range(1000):
         heard = exchange(stays, "broadcast", number)
         assert heard == {"type": "broadcast", "payload": number}
@@ -206,7 +208,7 @@ def test_a_listener_that_takes_nothing_is_closed_and_the_others_lose_nothing(
     stuck = upgraded(server, "/ws", receive_buffer=4096)
     padding = "x" * 500_000
     listeners = []
-    for number in range(40):  # 20 MB, of which the kernel and the server keep a part for it.
+    for number in range(40):  # 20 MB; kernel and server buffer part of it
         exchange(sender, "broadcast", [number, padding])
         listeners.append(json.loads(sender.recv(timeout=WAIT_S))["listenerCount"])
     assert (listeners[0], listeners[-1]) == (2, 1)
@@ -222,14 +224,14 @@ def test_a_listener_that_takes_nothing_is_closed_and_the_others_lose_nothing(
 
 
 def upgraded(server: Serving, path: str, *, receive_buffer: int | None = None) -> socket.socket:
-    """A plain connection behind the opening handshake."""
+    """Open a plain connection and do the opening handshake."""
     plain = server.raw(receive_buffer=receive_buffer)
     upgrade(plain, path)
     return plain
 
 
 def upgrade(plain: socket.socket, path: str) -> None:
-    """The opening handshake, as in RFC 6455 §1.3."""
+    """Do the opening handshake, as in RFC 6455 §1.3."""
     fields = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
     plain.sendall(f"GET {path} HTTP/1.1\r\nHost: h\r\n{fields}{key}\r\n".encode())
@@ -241,12 +243,12 @@ def upgrade(plain: socket.socket, path: str) -> None:
 
 
 def frame(first: int, payload: bytes) -> bytes:
-    """A short frame, masked by nought."""
+    """A short frame with a mask of zeros."""
     return bytes([first, 0x80 | len(payload)]) + bytes(4) + payload
 
 
 def to_the_end(plain: socket.socket) -> bytes:
-    """What still comes; the server has to end the connection in an orderly way."""
+    """Read the rest; the server has to end the connection in order."""
     heard = b""
     while more := plain.recv(4096):
         heard += more
@@ -329,7 +331,7 @@ def test_a_client_that_keeps_sending_after_its_mistake_is_cut_off(serve: Serve) 
     plain = upgraded(server, "/echo")
     plain.sendall(frame(0xC1, b"a"))
     assert plain.recv(4096) == b"\x88\x02\x03\xea"
-    # For a second what comes is taken and not heard; then nobody is there any more.
+    # For a second further input is read and ignored; then the server closes the connection.
     deadline_s = time.monotonic() + WAIT_S
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         while time.monotonic() < deadline_s:

@@ -1,6 +1,6 @@
-"""Subjects of ws-shootout that are quickly built, and the reference server, against the contract.
+"""Subjects of ws-shootout that build quickly, and the reference server, against the contract.
 
-`make test-subjects` checks all of them; these few stand for the ways to build and run one.
+`make test-subjects` checks all of them; these few represent the ways to build and run one.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from trueload.protocol.shootout import Dialect
 from trueload.runner.verify import verify
 from trueload.subjects.contracts import ShootoutContract, as_spoken
 
-# With what is fetched and compiled at first.
+# Includes the first fetching and compiling.
 CHECK_TIMEOUT_S = 280.0
 QUICK = ["python/websockets:", "javascript/ws", "go/gorilla"]
-# Where one text stands in several folders: a subject's folder holds all that it is built from.
+# Files that exist in several folders, because a subject's folder holds all that it is built from.
 COPIES = ["javascript/*/hub.js"]
 
 

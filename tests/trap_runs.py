@@ -1,4 +1,4 @@
-"""The published traps: servers, and a frozen generator, that others measure without a word.
+"""The published traps: servers, and a frozen generator, that other tools measure without a warning.
 
 Each trap is a server's behaviour on a connection, the flags of the run against it, and the check
 that must fail. ``spring`` runs one of them through the command line. Used by the tests and by
@@ -29,7 +29,7 @@ REQUESTS_BEFORE_FREEZE = 5  # on one connection
 
 @dataclass
 class Talk:
-    """One connection, from the server's side: its number (from 0), and requests read so far."""
+    """The server's side of one connection: its number (from 0), and the requests read so far."""
 
     socket: socket.socket
     number: int
@@ -46,19 +46,19 @@ class Talk:
                     self.heard.set()
 
     def answer_all(self) -> None:
-        """As an honest server would."""
+        """Answer every request, as an honest server does."""
         for _ in self.requests():
             self.socket.sendall(OK)
 
 
 def write_without_reading(talk: Talk) -> None:
-    """Answers nobody, without end."""
+    """Write answers without end, and read nothing."""
     while True:
         talk.socket.sendall(OK * 100)
 
 
 def starve_half(talk: Talk) -> None:
-    """Never answers every other connection."""
+    """Never answer on every other connection."""
     if talk.number % 2:
         for _ in talk.requests():
             pass
@@ -66,33 +66,33 @@ def starve_half(talk: Talk) -> None:
 
 
 def forget_half(talk: Talk) -> None:
-    """Answers every other connection once, and then no more."""
+    """Answer only once on every other connection."""
     for number in talk.requests():
         if talk.number % 2 == 0 or number == 0:
             talk.socket.sendall(OK)
 
 
 def fail_most(talk: Talk) -> None:
-    """Is busy for four requests of five."""
+    """Answer four of five requests with an error."""
     for number in talk.requests():
         talk.socket.sendall(BUSY if number % 5 else OK)
 
 
 def drop_after_accept(talk: Talk) -> None:
-    """Closes one connection of ten at once."""
+    """Close one of ten connections at once."""
     if talk.number % 10 != 9:
         talk.answer_all()
 
 
 def drop_when_asked(talk: Talk) -> None:
-    """Closes one connection of ten at its first request."""
+    """Close one of ten connections at its first request."""
     if talk.number % 10 != 9:
         talk.answer_all()
     next(talk.requests(), None)
 
 
 def drop_in_mid_answer(talk: Talk) -> None:
-    """Closes one connection of ten in the middle of its first answer."""
+    """Close one of ten connections in the middle of its first answer."""
     if talk.number % 10 != 9:
         talk.answer_all()
     for _ in talk.requests():
@@ -102,7 +102,7 @@ def drop_in_mid_answer(talk: Talk) -> None:
 
 @dataclass(frozen=True)
 class Trap:
-    """A trap: who answers, how it is run, and which check must fail."""
+    """A trap: the server's behaviour, the flags of the run, and the check that must fail."""
 
     name: str
     behave: Callable[[Talk], None]
@@ -135,7 +135,7 @@ TRAPS = (
 
 
 class TrapServer:
-    """A server that behaves as told, a thread for each connection."""
+    """A server with a thread per connection, which runs ``behave``."""
 
     def __init__(self, behave: Callable[[Talk], None]) -> None:
         self._behave = behave
@@ -171,7 +171,7 @@ class TrapServer:
 
 
 def spring(trueload: Trueload, trap: Trap) -> tuple[int, Any]:
-    """Run into the trap; the exit code and the record."""
+    """Run into the trap; return the exit code and the record."""
     with TrapServer(trap.behave) as server:
         process = trueload.start("http", server.url, *trap.flags, "--json", "-", "--no-save")
         if trap.freeze:
@@ -182,7 +182,7 @@ def spring(trueload: Trueload, trap: Trap) -> tuple[int, Any]:
 
 
 def engine_of(pid: int) -> int:
-    """The engine that a running command has started."""
+    """Return the engine that a running command has started."""
     for child in descendants(pid):
         with contextlib.suppress(OSError):
             if "engine" in os.path.basename(os.readlink(f"/proc/{child}/exe")):
@@ -191,7 +191,7 @@ def engine_of(pid: int) -> int:
 
 
 def _freeze(pid: int) -> None:
-    # As long as it is frozen for: well below the 2 s after which an engine without lease ends.
+    # Freeze for FROZEN_S, well below the 2 s after which an engine without a lease ends.
     os.kill(pid, signal.SIGSTOP)
     be_late(FROZEN_S)
     os.kill(pid, signal.SIGCONT)

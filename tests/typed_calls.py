@@ -1,7 +1,7 @@
-"""Calls as a user would write them, for mypy: right ones, and wrong ones with the error that mypy
-must find (an ``ignore`` that nothing needs is an error itself). Nothing runs this.
+"""Calls as a user would write them, for mypy: right ones, and wrong ones with their error.
 
-tests/unit/test_types.py has mypy read it.
+mypy must find each error, because an ``ignore`` that nothing needs is an error itself. Nothing runs
+this; tests/unit/test_types.py has mypy read it.
 """
 
 from __future__ import annotations

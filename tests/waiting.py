@@ -1,7 +1,8 @@
-"""How tests wait: the one file of the tests that may sleep (``tools/tidy.py``).
+"""Waiting in tests: the one file of the tests that may sleep (``tools/tidy.py``).
 
-A test waits for an event, never for a time. Where nothing announces the event, ``wait_until`` looks
-again and again. The others are for peers and processes whose delay is what is tested.
+A test waits for an event, never for a time. Where nothing announces the event, ``wait_until``
+polls. The other functions are for peers and processes whose delay is what is tested.
+
 Only the standard library is used, because scripted programs import this, too.
 """
 
@@ -22,8 +23,11 @@ Found = TypeVar("Found")
 def wait_until(
     look: Callable[[], Found], what: str | Callable[[], str], bound_s: float = BOUND_S
 ) -> Found:
-    """Look until something true is found, and return it; an AssertionError names what never
-    happened, which may be found out only then."""
+    """Poll until ``look`` returns something true, and return it.
+
+    Raises an AssertionError that names what never happened; ``what`` may be a function that finds
+    this out only then.
+    """
     end_s = time.monotonic() + bound_s
     while not (found := look()):
         if time.monotonic() > end_s:
@@ -33,15 +37,15 @@ def wait_until(
 
 
 def be_late(late_s: float) -> None:
-    """Do nothing for so long, as a slow peer or a frozen process does."""
+    """Do nothing for ``late_s``, as a slow peer or a frozen process does."""
     time.sleep(late_s)
 
 
 def hang() -> None:
-    """Do nothing until killed; a minute at most, so that nothing is left behind."""
+    """Do nothing until killed, but for at most a minute, so that no process is left behind."""
     time.sleep(BOUND_S)
 
 
 def hold_the_interpreter(held_s: float) -> None:
-    """Keep every other thread of Python from running: PyDLL, unlike CDLL, keeps the lock."""
+    """Block every other Python thread: PyDLL, unlike CDLL, keeps the interpreter lock."""
     ctypes.PyDLL(None).usleep(round(held_s * 1e6))

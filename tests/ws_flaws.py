@@ -1,4 +1,4 @@
-"""Rooms whose receipts look well while messages come late or in another order."""
+"""Rooms whose receipts look right while messages come late or in another order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HELD_S = 0.1
 
 
 class LateRoom(Room):
-    """The sender has its receipt at once, everybody the message ``late_s`` later."""
+    """A room that sends the receipt at once, and everybody the message ``late_s`` later."""
 
     def __init__(self, late_s: float) -> None:
         super().__init__()
@@ -29,18 +29,18 @@ class LateRoom(Room):
         self.after(self.late_s, self.deliver, [payload])
 
     def confirm(self, client: ServerConnection, payload: Any) -> None:
-        """Its receipt."""
+        """Send a client its receipt."""
         with suppress(ConnectionClosed, OSError):
             client.send(self.said("broadcastResult", payload, len(self.clients)))
 
     def after(self, seconds: float, what: Any, *arguments: Any) -> None:
-        """Later, unless the test is over by then."""
+        """Call ``what`` later, unless the test is over by then."""
         timer = threading.Timer(seconds, what, arguments)
         timer.daemon = True
         timer.start()
 
     def deliver(self, payloads: list[Any], *, swapped: bool = False) -> None:
-        """To all in this order; or ``swapped`` for every other client."""
+        """Send the payloads in this order; ``swapped`` reverses it for every other client."""
         with self.lock:
             for place, each in enumerate(self.clients):
                 for payload in reversed(payloads) if swapped and place % 2 else payloads:
@@ -49,7 +49,11 @@ class LateRoom(Room):
 
 
 class SwappingRoom(LateRoom):
-    """Two messages change places: of one sender for all, or of two senders for every other one."""
+    """A room that swaps two messages.
+
+    They are of one sender and swapped for all, or of two senders and swapped for every other
+    client.
+    """
 
     def __init__(self, *, of_one_sender: bool) -> None:
         super().__init__(HELD_S)
@@ -66,7 +70,7 @@ class SwappingRoom(LateRoom):
         key = client if self.of_one_sender else None
         with self.lock:
             if not self.of_one_sender and self.sender is client:
-                self.release(key)  # a pair is of two
+                self.release(key)  # a pair has two senders
             self.sender = client
             self.held.setdefault(key, []).append(payload)
             if len(self.held[key]) == 2:
@@ -75,7 +79,7 @@ class SwappingRoom(LateRoom):
         self.after(HELD_S, self.release, key)
 
     def release(self, key: Any) -> None:
-        """What is held, a pair or what nothing has joined."""
+        """Deliver what is held: a pair, or a single message that found no partner."""
         with self.lock:
             held = self.held.pop(key, [])
             if self.of_one_sender:

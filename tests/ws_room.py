@@ -1,6 +1,6 @@
 """A server of the contract ws-shootout in every dialect, and the ways in which it may fail.
 
-The WebSocket part is the library `websockets`: a peer that shares nothing with ours.
+The WebSocket part is the library `websockets`, a peer that shares no code with ours.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def cable(**fields: Any) -> str:
 
 
 class Room:
-    """A server of the contract in any dialect, one thread a client, and the ways to fail."""
+    """The server, with one thread per client, and a flaw if it has one."""
 
     def __init__(self, dialect: Dialect = "json", flaw: str = "") -> None:
         self.dialect = dialect
@@ -55,7 +55,7 @@ class Room:
                 else:
                     self.answer(client, wire)
         with self.lock:
-            # Who was dropped is still counted: that it is gone is for its own end to see.
+            # A dropped client stays in the count: this flaw is that its end is not noticed.
             if client in self.clients and client is not self.dropped:
                 self.clients.remove(client)
 
@@ -78,7 +78,7 @@ class Room:
             client.send(text(topic=TOPIC, event="phx_reply", payload=payload, ref="1"))
 
     def beat(self, client: ServerConnection, heartbeat: Any) -> None:
-        """A client of Phoenix says now and then that it is there."""
+        """Answer a heartbeat, which Phoenix clients send from time to time."""
         payload = {"status": "ok", "response": {}}
         ref = heartbeat.get("ref")
         client.send(text(topic="phoenix", event="phx_reply", payload=payload, ref=ref))
@@ -146,7 +146,7 @@ class Room:
 @contextmanager
 def peer(room: Room) -> Iterator[tuple[str, int]]:
     named = [Subprotocol("actioncable-v1-json")] if room.dialect == "actioncable" else None
-    # A client that has gone is waited for, at every send, unless one says how long.
+    # By default every send would wait for a client that has gone, so set a short timeout.
     with serve(room.talk, "127.0.0.1", 0, subprotocols=named, close_timeout=0.1) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.socket.getsockname()[:2]

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Autobahn's testsuite against our WebSocket reference server and our client: `make conformance`.
 
-How: the suite is a program for Python 2.7; it is installed from ``autobahn.lock`` into a folder of
-its own below ``target/``. Its fuzzing client is run against `/echo` of a server on each driver, its
-fuzzing server against the machine that our generator's clients are, as an example of the crate. Its
-reports are read as data: every case of the groups below has to pass strictly, or be informational.
+How: the suite is a program for Python 2.7; it is installed from ``autobahn.lock`` into a folder
+below ``target/``. Its fuzzing client tests `/echo` of a server on each driver. Its fuzzing server
+tests the protocol machine of our generator's clients, which is built as an example of the crate.
+The suite's reports are read as data: every case of the groups below has to pass strictly, or be
+informational.
 
 Exit: 0 all passed, 1 a case failed, 77 there is no Python 2.7 (nothing was tested).
 """
@@ -26,14 +27,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# As a script it is run from anywhere; its neighbour is found from the top of the repository.
+# The script may be run from any folder, so it finds `tools` by its own path.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from tools.conformance_server import READY_S, ROOT, serving
 
 LOCK = ROOT / "tools" / "autobahn.lock"
 FOLDER = ROOT / "target" / "conformance"
 
-# Not 9, which measures speed, and not 12 and 13: compression is an extension, and we have none.
+# Group 9 measures speed; 12 and 13 test compression, an extension that we do not have.
 GROUPS = {
     1: "framing",
     2: "pings and pongs",
@@ -44,7 +45,7 @@ GROUPS = {
     7: "closing",
     10: "auto-fragmentation",
 }
-# What version 0.8.2 has in them: a suite that ran less has shown nothing.
+# The number of these cases in version 0.8.2; a suite that ran fewer has shown nothing.
 CASES = 247
 PASSED = {"OK", "INFORMATIONAL"}
 DRIVERS = ("io_uring", "epoll")
@@ -61,7 +62,7 @@ class Suite:
     env: Mapping[str, str]
 
     def command(self, mode: str, what: Mapping[str, Any]) -> list[str]:
-        """The command for a mode, with its specification and its folder of reports made anew."""
+        """Return the command for a mode; also writes its specification and empties its reports."""
         shutil.rmtree(reports(mode), ignore_errors=True)
         spec = {
             "outdir": str(reports(mode)),
@@ -75,7 +76,7 @@ class Suite:
         return [str(self.wstest), "-m", mode, "-s", str(path), "--webport", "0"]
 
     def test_servers(self, urls: Mapping[str, str]) -> Any:
-        """Runs all cases against all servers; the suite's own index of results."""
+        """Run all cases against all servers; return the suite's own index of results."""
         servers = [{"agent": name, "url": url} for name, url in urls.items()]
         command = self.command("fuzzingclient", {"servers": servers})
         with (FOLDER / "fuzzingclient.log").open("wb") as log:
@@ -85,7 +86,7 @@ class Suite:
         return index("fuzzingclient")
 
     def test_client(self, client: Path) -> Any:
-        """Runs all cases against a client; the suite's own index of results."""
+        """Run all cases against a client; return the suite's own index of results."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -103,7 +104,7 @@ class Suite:
 
 
 def python27() -> Path | None:
-    """A Python 2.7: ``$PYTHON27``, one on the PATH, or one of pyenv's."""
+    """Find a Python 2.7: ``$PYTHON27``, one on the PATH, or one of pyenv's."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     found = [os.environ.get("PYTHON27"), shutil.which("python2.7"), shutil.which("python2")]
     found += sorted(map(str, pyenv.glob("versions/2.7.*/bin/python")), reverse=True)
@@ -122,7 +123,7 @@ def python27() -> Path | None:
 
 
 def install(python: Path) -> Suite:
-    """The suite, installed once for each lock file."""
+    """Install the suite, once for each lock file."""
     name = hashlib.sha256(LOCK.read_bytes()).hexdigest()[:12]
     home = FOLDER / f"python27-{name}"
     env = os.environ | {"PYTHONUSERBASE": str(home), "PYTHONWARNINGS": "ignore"}
@@ -142,13 +143,13 @@ def install(python: Path) -> Suite:
 
 @contextlib.contextmanager
 def server(driver: str) -> Iterator[str]:
-    """Our server, on one driver; gives the URL of its echo."""
+    """Run our server on one driver; yields the URL of its echo."""
     with serving("ws", "--driver", driver) as url:
         yield url.removesuffix("/ws") + "/echo"
 
 
 def wait_until_it_listens(address: str, process: subprocess.Popen[bytes]) -> None:
-    """Waits for a port of this machine, for a bounded time."""
+    """Wait until a local port takes connections, for at most `READY_S`."""
     host, _, port = address.rpartition(":")
     until = time.monotonic() + READY_S
     while time.monotonic() < until and process.poll() is None:
@@ -159,7 +160,7 @@ def wait_until_it_listens(address: str, process: subprocess.Popen[bytes]) -> Non
 
 
 def build_client() -> Path:
-    """Our client, as the example of the crate."""
+    """Build our client, an example of the crate."""
     command = ["cargo", "build", "--locked", "--quiet", "-p", "trueload-wire"]
     subprocess.run([*command, "--example", "autobahn_client"], cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
@@ -167,17 +168,17 @@ def build_client() -> Path:
 
 
 def reports(mode: str) -> Path:
-    """Where the suite writes its pages on each case."""
+    """The folder into which the suite writes its page for each case."""
     return FOLDER / f"{mode}-reports"
 
 
 def index(mode: str) -> Any:
-    """The suite's own index of results: for each agent, its cases."""
+    """Read the suite's own index of results: the cases of each agent."""
     return json.loads((reports(mode) / "index.json").read_text(encoding="utf-8"))
 
 
 def findings(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What one server did not pass, a line each; none if it passed all."""
+    """Return a line for each case that an agent did not pass; none if it passed all."""
     lines = [
         f"case {case}: {result['behavior']}, closing {result['behaviorClose']}"
         for case, result in sorted(results.items(), key=lambda item: case_key(item[0]))
@@ -189,12 +190,12 @@ def findings(results: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def case_key(case: str) -> tuple[int, ...]:
-    """So that 10 comes behind 9."""
+    """Sort key that puts case 10 after 9."""
     return tuple(int(number) for number in case.split("."))
 
 
 def table(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """A row for each group: its cases, strictly passed and informational."""
+    """A Markdown table with a row for each group: its cases, strictly passed and informational."""
     rows = ["| group | | cases | strict | informational |", "|---|---|---|---|---|"]
     for group, what in GROUPS.items():
         of_group = [result for case, result in results.items() if case_key(case)[0] == group]
@@ -205,7 +206,7 @@ def table(results: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def main() -> int:
-    """Set up, run, judge."""
+    """Set up, run, and judge."""
     python = python27()
     if python is None:
         print("skipped: Autobahn's testsuite needs Python 2.7, and there is none")

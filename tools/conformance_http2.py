@@ -2,9 +2,9 @@
 """h2spec against our HTTP/2 reference server: a part of `make conformance`.
 
 How: the suite is a Go program, built from the versions in ``h2spec/go.sum`` into ``target/``. All
-its cases, the strict ones too, are run against `trueload serve http --http 2` on each driver, in
-plain text and over TLS. Its reports are read as data: every case has to pass. With
-``$HPACK_STORIES``, a folder of http2jp's hpack-test-case, those are played, too, both ways.
+its cases, including the strict ones, run against `trueload serve http --http 2` on each driver, in
+plain text and over TLS. Its reports are read as data: every case has to pass. If ``$HPACK_STORIES``
+names a folder of http2jp's hpack-test-case, those run, too, in both directions.
 
 Exit: 0 all passed, 1 a case failed, 77 the suite cannot be had (nothing was tested).
 """
@@ -19,14 +19,14 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from urllib.parse import urlsplit
 
-# As a script it is run from anywhere; its neighbour is found from the top of the repository.
+# The script may be run from any folder, so it finds `tools` by its own path.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from tools.conformance_server import ROOT, serving
 
 MODULE = ROOT / "tools" / "h2spec"
 FOLDER = ROOT / "target" / "conformance"
 
-# What version 2.2.1 has: a suite that ran less has shown nothing.
+# The number of cases in version 2.2.1; a suite that ran fewer has shown nothing.
 CASES = 146
 DRIVERS = ("io_uring", "epoll")
 NOT_THERE = 77
@@ -35,7 +35,7 @@ SUITE_S = 300.0
 
 
 def build() -> Path | None:
-    """The suite, built; None where there is no Go, or no way to what it needs."""
+    """Build the suite; None if there is no Go, or if its modules cannot be fetched."""
     if shutil.which("go") is None:
         return None
     suite = FOLDER / "h2spec"
@@ -54,7 +54,7 @@ def build() -> Path | None:
 
 
 def run(suite: Path, name: str, *flags: str) -> list[str]:
-    """Run all cases against a server with these flags; what it did not pass, a line each."""
+    """Run all cases against a server with these flags; return a line for each one not passed."""
     report = FOLDER / f"h2spec-{name}.xml"
     report.unlink(missing_ok=True)
     tls = ["--tls", "--insecure"] if "--tls" in flags else []
@@ -76,7 +76,7 @@ def run(suite: Path, name: str, *flags: str) -> list[str]:
 
 
 def findings(report: str) -> list[str]:
-    """What a report says that did not pass, a line each; none if all cases did."""
+    """Return a line for each case of a report that did not pass; none if all did."""
     cases = list(ET.fromstring(report).iter("testcase"))
     lines = [
         f"{case.get('package')} {case.get('classname')}: {outcome.tag}"
@@ -90,7 +90,7 @@ def findings(report: str) -> list[str]:
 
 
 def play_stories(folder: str) -> bool:
-    """Play the stories of header compression in a folder. Return whether all came back."""
+    """Run the header-compression stories of a folder; tell whether all of them round-trip."""
     command = ["cargo", "run", "--locked", "--quiet", "-p", "trueload-wire"]
     played = subprocess.run(
         [*command, "--example", "hpack_stories", "--", folder], cwd=ROOT, check=False
@@ -99,7 +99,7 @@ def play_stories(folder: str) -> bool:
 
 
 def main() -> int:
-    """Build, run, judge."""
+    """Build, run, and judge."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     status = 0
     if stories := os.environ.get("HPACK_STORIES"):

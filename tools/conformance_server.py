@@ -1,4 +1,4 @@
-"""A reference server for the suites of `make conformance`, started and ended by them."""
+"""Runs a reference server for the suites of `make conformance`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ END_S = 10.0
 
 @contextlib.contextmanager
 def serving(*words: str) -> Iterator[str]:
-    """`trueload serve` with these words, on a free port; gives the URL that it listens on."""
+    """Run `trueload serve WORDS` on a free port; yields the URL that it listens on."""
     command = [sys.executable, "-m", "trueload", "serve", *words, "--listen", "127.0.0.1:0"]
     env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
     with subprocess.Popen(

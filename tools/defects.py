@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Put known defects back, one by one, and see that the simulation finds each: `make defects`.
+"""Puts known defects back, one by one, and checks that the simulation finds each: `make defects`.
 
 How: every file of ``crates/sim/defects`` is a patch against the present code that puts one defect
-back. It is applied to a copy of the crates below ``target/``. ``Play: generator`` plays the seeds
-of ``trueload-sim``; ``Play: drivers`` plays the drivers over the kernels of
+back. It is applied to a copy of the crates below ``target/``. ``Play: generator`` runs the seeds of
+``trueload-sim``; ``Play: drivers`` runs the drivers over the simulated kernels of
 ``crates/drive/src/fake``.
 
     tools/defects.py [--seeds N] [NAME…]     prints a table; NAME is the beginning of a patch's name
@@ -28,10 +28,10 @@ PATCHES = ROOT / "crates" / "sim" / "defects"
 FOLDER = ROOT / "target" / "defects"
 TREE = FOLDER / "tree"
 SEEDS = 20_000
-# A run that takes longer never ends.
+# A run that takes longer hangs.
 PLAY_S = 3600.0
 
-# A compromise: building takes longer than playing, because most defects show soon.
+# A compromise: building takes longer than running, because most defects show soon.
 QUICK = {
     "CARGO_PROFILE_SIM_OPT_LEVEL": "1",
     "CARGO_PROFILE_SIM_INCREMENTAL": "true",
@@ -39,7 +39,7 @@ QUICK = {
 }
 
 
-# A message may have several lines.
+# A panic's message may have several lines.
 _LINES = re.MULTILINE | re.DOTALL
 
 
@@ -61,7 +61,7 @@ class DefectError(Exception):
 
 @dataclass(frozen=True)
 class Defect:
-    """A patch, what it puts back, and what is to find it."""
+    """A patch, the defect that it puts back, and the simulation that should find it."""
 
     patch: Path
     title: str
@@ -91,7 +91,7 @@ def run(command: list[str], env: Mapping[str, str] | None = None) -> tuple[int, 
     """Run a command in the copy; return its exit code and all that it printed."""
     where = {
         "CARGO_TARGET_DIR": str(FOLDER / "build"),
-        # The copy is below a repository, but no part of it.
+        # The copy lies below a repository but is not part of it.
         "GIT_CEILING_DIRECTORIES": str(FOLDER),
     }
     done = subprocess.run(
@@ -109,7 +109,7 @@ def run(command: list[str], env: Mapping[str, str] | None = None) -> tuple[int, 
 
 
 def copy_crates() -> None:
-    """Copy the workspace anew; new times tell cargo to build our crates again."""
+    """Copy the workspace anew; its new timestamps make cargo rebuild our crates."""
     shutil.rmtree(TREE, ignore_errors=True)
     TREE.mkdir(parents=True)
     for name in ("Cargo.toml", "Cargo.lock"):
@@ -130,7 +130,7 @@ def build(defect: Defect, command: list[str]) -> None:
 
 
 def play_generator(defect: Defect, seeds: int) -> list[Found]:
-    """The laws that the first seed breaks with which any is broken."""
+    """Return the laws broken by the first seed that breaks any."""
     package = ["--locked", "--quiet", "--package", "trueload-sim"]
     build(defect, ["cargo", "build", "--profile", "sim", *package])
     binary = FOLDER / "build" / "sim" / "trueload-sim"
@@ -140,7 +140,7 @@ def play_generator(defect: Defect, seeds: int) -> list[Found]:
 
 
 def play_drivers(defect: Defect, seeds: int) -> list[Found]:
-    """Each test of played kernels that fails, with its first seed."""
+    """Return each failing test of the simulated kernels, with its first seed."""
     test = ["cargo", "test", "--locked", "--quiet", "--package", "trueload-drive", "--lib"]
     build(defect, [*test, "--no-run"])
     code, said = run([*test, "fake::"], {"TRUELOAD_SEEDS": str(seeds)})
@@ -148,7 +148,7 @@ def play_drivers(defect: Defect, seeds: int) -> list[Found]:
 
 
 def failures(said: str) -> list[Found]:
-    """The tests of played kernels that failed, each with its seed."""
+    """Parse the failing tests of the simulated kernels, each with its seed."""
     panics = re.findall(r"^thread 'fake::tests::(\w+)'.*?\bseed (\d+)", said, _LINES)
     return [Found(name.replace("_", " "), int(seed)) for name, seed in panics]
 
@@ -160,7 +160,7 @@ PLAYS: dict[str, Callable[[Defect, int], list[Found]]] = {
 
 
 def put_back(defect: Defect, seeds: int) -> list[Found]:
-    """Put a defect back, play, and take it out again."""
+    """Put a defect back, run the simulation, and take the defect out again."""
     apply(defect)
     try:
         return PLAYS[defect.play](defect, seeds)

@@ -1,6 +1,6 @@
 """The rooms of `python/trueload`, from the top floor down: a room imports lower rooms only.
 
-How: an import counts wherever it stands, in a function or for type checking too. Inside a room no
+How: an import counts wherever it is, also within a function or for type checking. Within a room no
 two modules may need each other. Pure; `tidy.py` reads the files and prints.
 """
 
@@ -32,7 +32,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("request",),
     ("machine", "protocol"),
     ("files",),
-    # What is no room: a file each.
+    # These are single files, not rooms.
     ("extras", "published", "interrupt", "text"),
     ("closing", "deadline", "errors", "escapes", "ids", "stats", "units"),
     ("hdr",),
@@ -55,12 +55,12 @@ Modules = Mapping[str, ast.Module]
 
 
 def room_of(module: str) -> str:
-    """``trueload.cli.app`` -> ``cli``; the package itself has none."""
+    """Return the room of a module, ``trueload.cli.app`` -> ``cli``; empty for the package."""
     return module.partition(".")[2].partition(".")[0]
 
 
 def imports(modules: Modules) -> Iterator[Import]:
-    """Every import between two of them."""
+    """Yield every import of one of our modules by another."""
     for module, tree in modules.items():
         for node in ast.walk(tree):
             for imported in sorted({_known(name, modules) for name in _names(node, module)}):
@@ -78,14 +78,14 @@ def _names(node: ast.AST, module: str) -> Iterator[str]:
 
 
 def _known(name: str, modules: Modules) -> str:
-    """The module that a dotted name is, or is in; empty where it is none of ours."""
+    """Return the module that a dotted name is, or is in; empty if it is none of ours."""
     while name and name not in modules:
         name = name.rpartition(".")[0]
     return name
 
 
 def upward(found: Import) -> str:
-    """What is wrong with an import: empty, or why it may not be."""
+    """Return why an import is forbidden, or an empty text if it is not."""
     above, below = room_of(found.module), room_of(found.imported)
     if above == below or not above:
         return ""
@@ -98,7 +98,7 @@ def upward(found: Import) -> str:
 
 
 def circles(found: list[Import]) -> Iterator[tuple[str, ...]]:
-    """Modules of one room that need each other, by themselves or through others."""
+    """Yield groups of modules of one room that need each other, directly or through others."""
     uses: dict[str, set[str]] = {}
     for each in found:
         if room_of(each.module) == room_of(each.imported):
@@ -113,7 +113,7 @@ def circles(found: list[Import]) -> Iterator[tuple[str, ...]]:
 
 
 def reachable(module: str, uses: Mapping[str, set[str]]) -> set[str]:
-    """Every module that `module` needs, by itself or through others."""
+    """Return every module that `module` needs, directly or through others."""
     found: set[str] = set()
     left = [used for used in uses.get(module, ()) if used != module]
     while left:
@@ -125,7 +125,7 @@ def reachable(module: str, uses: Mapping[str, set[str]]) -> set[str]:
 
 
 def drawn(modules: Modules) -> list[str]:
-    """A line for each room, from the top: how many modules, and which rooms it imports."""
+    """Return a line for each room, from the top: its number of modules and its imports."""
     uses: dict[str, set[str]] = {}
     counts: dict[str, int] = {}
     for module in modules:

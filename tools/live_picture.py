@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes docs/images/live-http.svg: the live view of a real run, as a terminal of 100x30 shows it.
+"""Makes docs/images/live-http.svg: the live view of a real run, in a terminal of 100x30.
 
-How: `trueload serve http` gets a load, which is drawn as the live view draws it, shortly before its
-end. The picture loads nothing: its font is whichever monospaced one the reader has. Run it on a
-quiet machine, from the virtual environment of the checkout:
+How: it loads `trueload serve http` and renders the last view before the window's end as the live
+view does. The picture loads nothing: its font is the reader's own monospaced one. Run it on a quiet
+machine, from the virtual environment of the checkout:
 
     .venv/bin/python tools/live_picture.py
 """
@@ -38,13 +38,13 @@ COMMENTS = re.compile(r"\s*<!--.*?-->", re.DOTALL)
 
 
 def svg_format() -> str:
-    """The frame of a picture, without fonts that would be loaded, and without comments."""
+    """Return rich's template of a picture, without comments and fonts that it would load."""
     plain = COMMENTS.sub("", FONTS.sub("", CONSOLE_SVG_FORMAT))
     return plain.replace("Fira Code, monospace", "monospace")
 
 
 def last_rows(spec: TrialSpec) -> list[Row]:
-    """What the live view shows of a run, shortly before its end."""
+    """Run a trial; return what the live view shows shortly before its end."""
     course, heading = Course(), Heading(f"trueload http {spec.url}")
     rows: list[Row] = []
 
@@ -61,13 +61,13 @@ def last_rows(spec: TrialSpec) -> list[Row]:
 
 
 def picture() -> str:
-    """The picture of a run against the reference server, which errs now and then."""
+    """Return the picture of a run against the reference server, which fails some requests."""
     words = [sys.executable, "-m", "trueload", "serve", "http", "--listen", AUTHORITY]
     words += ["--cpus", "0", "--error-share", "0.05%"]
     server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert server.stdout is not None
-        server.stdout.readline()  # it says where it listens
+        server.stdout.readline()  # it prints its address
         spec = TrialSpec(
             url=f"http://{AUTHORITY}/",
             addresses=(AUTHORITY,),

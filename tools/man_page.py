@@ -20,14 +20,14 @@ from trueload.cli.app import build_command
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join(_lines(build_command())) + "\n"
 
 
 def _lines(root: Any) -> Iterator[str]:
     context = root.make_context("trueload", [], resilient_parsing=True)
     yield f'.TH TRUELOAD 1 "" "trueload {__version__}" "User Commands"'
-    # Options and URLs are not to be broken or stretched.
+    # No hyphenation and no justification: options and URLs must not be broken or stretched.
     yield from (".nh", ".ad l")
     about = _paragraphs(root.help)
     sentence = about[0][0].lower() + about[0][1:].rstrip(".")
@@ -53,7 +53,7 @@ def _commands(group: Any, above: Any) -> Iterator[str]:
 
 
 def _parameters(command: Any, context: Any) -> Iterator[str]:
-    """Arguments, then options, as `--help` lists them."""
+    """Yield the arguments, then the options, as `--help` lists them."""
     listed = command.get_params(context)
     for parameter in sorted(listed, key=lambda each: bool(each.param_type_name != "argument")):
         record = parameter.get_help_record(context)
@@ -73,8 +73,11 @@ def _text(paragraphs: list[str]) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """As text, not as a request: of a line's beginning, too. A plain `-` would be a hyphen, and
-    `'` and `^` other characters."""
+    """Escape text so that man(7) prints it unchanged.
+
+    A leading `.` would be a request; a plain `-` would be a hyphen, and `'` and `^` other
+    characters.
+    """
     text = text.replace("\\", r"\e").replace("-", r"\-").replace("'", r"\(aq").replace("^", r"\(ha")
     text = text.replace("`", r"\(ga").replace("~", r"\(ti")
     return rf"\&{text}" if text.startswith(".") else text

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Builds all that is published, into dist/, and tries it in a clean place: `make release`.
 
-How: the files that git knows are laid out once, with the man page and the completion scripts beside
-them; the source distribution is made of these, the wheels and crates of what is unpacked from it.
-The engine of a wheel is static and stripped. `release_check.py` then installs and uses what was
-built. Each step says in one line what it did; the first that fails ends the program with 1.
+How: the files that git knows are laid out once, together with the man page and the completion
+scripts. The source distribution is made of these; the wheels and crates are made of what is
+unpacked from it. The engine of a wheel is static and stripped. `release_check.py` then installs and
+uses what was built. Each step says in one line what it did; the first that fails ends the program
+with 1.
 
-It needs Rust with each target (`rustup target add`) and a C compiler for it; a target that is left
-out is not built: `make release TARGETS=x86_64-unknown-linux-gnu`.
+It needs Rust with each target (`rustup target add`) and a C compiler for it. To build only one
+target: `make release TARGETS=x86_64-unknown-linux-gnu`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-# As a script it is run from anywhere; its neighbours are found from the top of the repository.
+# The script may be run from any folder, so it finds its neighbours by its own path.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from trueload import __version__
 
@@ -34,12 +35,12 @@ ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 WORK = ROOT / "build" / "release"
 SOURCE = WORK / f"trueload-{__version__}"
-# With glibc, as in all of our benchmarks.
+# With glibc, like the engine of all our benchmarks.
 TARGETS = (Target("x86_64-unknown-linux-gnu"), Target("aarch64-unknown-linux-gnu"))
 
 
 def check_version(tag: str | None) -> str:
-    """One version in Python, in Rust and, if there is one, in the tag."""
+    """Check that Python, Rust and the tag, if there is one, have the same version."""
     cargo = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]
     versions = {"Cargo.toml": cargo["package"]["version"]}
     for name, crate in cargo["dependencies"].items():
@@ -56,7 +57,10 @@ def check_version(tag: str | None) -> str:
 
 
 def check_targets(names: Sequence[str]) -> list[Target]:
-    """The targets to build, each with what it needs."""
+    """Return the targets to build.
+
+    Raises ``StepError`` if one is unknown or lacks Rust or a compiler.
+    """
     known = {target.rust: target for target in TARGETS}
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -73,7 +77,7 @@ def check_targets(names: Sequence[str]) -> list[Target]:
 
 
 def lay_out() -> str:
-    """The files of git, the man page and the completion scripts, in a folder of their own."""
+    """Copy the files of git, the man page and the completion scripts into a folder of their own."""
     shutil.rmtree(SOURCE, ignore_errors=True)
     names = run(["git", "ls-files", "-z"], cwd=ROOT).split("\0")
     for name in filter(None, names):
@@ -90,7 +94,7 @@ def lay_out() -> str:
 
 
 def build_sdist() -> Path:
-    """The source distribution; what is built next is built of it."""
+    """Build the source distribution and unpack it: everything else is built from it."""
     code = f"from setuptools.build_meta import build_sdist; build_sdist({str(DIST)!r})"
     run([sys.executable, "-c", code], cwd=SOURCE)
     sdist = DIST / f"{SOURCE.name}.tar.gz"
@@ -102,7 +106,7 @@ def build_sdist() -> Path:
 
 
 def build_env(target: Target | None = None) -> Mapping[str, str]:
-    """What cargo is to know: where to build, and how for a target."""
+    """The environment of cargo: where to build, and how for a target."""
     env = {
         **os.environ,
         "CARGO_TARGET_DIR": str(WORK / "target"),
@@ -118,7 +122,7 @@ def build_env(target: Target | None = None) -> Mapping[str, str]:
 
 
 def build_wheel(target: Target) -> Path:
-    """A wheel by the locked build tools."""
+    """Build a wheel with the locked build tools."""
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     run([*pip, "--wheel-dir", str(DIST), str(SOURCE)], env=build_env(target))
     (wheel,) = DIST.glob(f"*_{target.cpu}.whl")
@@ -127,7 +131,7 @@ def build_wheel(target: Target) -> Path:
 
 
 def build_crates() -> str:
-    """Every crate as it is uploaded, built of that alone, and the engine as cargo installs it."""
+    """Build every crate from its package alone, and install the engine as `cargo install` does."""
     crates = ["--workspace", "--exclude", "trueload-sim"]
     run(["cargo", "package", "--locked", *crates], cwd=SOURCE, env=build_env())
     packed = list((WORK / "target" / "package").glob(f"*-{__version__}.crate"))
@@ -139,7 +143,7 @@ def build_crates() -> str:
 
 
 def write_sums() -> str:
-    """dist/SHA256SUMS, as `sha256sum --check` reads it."""
+    """Write dist/SHA256SUMS, as `sha256sum --check` reads it."""
     files = sorted(path for path in DIST.iterdir() if path.name != "SHA256SUMS")
     sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
     (DIST / "SHA256SUMS").write_text("".join(sums))
@@ -147,7 +151,7 @@ def write_sums() -> str:
 
 
 def release(tag: str | None, names: Sequence[str]) -> None:
-    """Every step, in order. Raises ``StepError``."""
+    """Run every step, in order. Raises ``StepError``."""
     say(check_version(tag))
     targets = check_targets(names)
     shutil.rmtree(DIST, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""What was built for a release is looked at, installed into an empty environment, and used.
+"""Inspects what was built for a release, installs it into an empty environment, and uses it.
 
-How: a virtual environment of its own, whose commands see a PATH without compilers, a home folder
-and a store of their own. `release.py` calls this. Must not know how anything is built.
+How: a virtual environment whose commands see a PATH without compilers, a home folder and a store of
+their own. `release.py` calls this. Must not know how anything is built.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trueload.places.program import needs
 from tools.release_steps import COMPLETIONS, MAN_PAGE, StepError, Target, run, say
 
 ENGINE_BYTES_MAX = 8_000_000
-VALID_OR_NOT = (0, 4)  # the machine may be busy: what is tried is that it measures
+VALID_OR_NOT = (0, 4)  # the machine may be busy; it only has to measure
 
 SUBJECT = """role = "server"
 about = "http.server of Python"
@@ -67,14 +67,14 @@ connections = [4]
 
 
 def engine_in(wheel: Path) -> bytes:
-    """The engine's program, out of a wheel."""
+    """Read the engine's program out of a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (each for each in archive.namelist() if each.endswith("/trueload-engine"))
         return archive.read(name)
 
 
 def inspect_wheel(wheel: Path, target: Target) -> str:
-    """Look at what a wheel carries, and whether its tags are true."""
+    """Check what a wheel contains, and that its tags are true."""
     engine = engine_in(wheel)
     machine, loader = needs(engine)
     tags = f"-py3-none-manylinux_2_17_{target.cpu}.musllinux_1_1_{target.cpu}.whl"
@@ -106,14 +106,14 @@ def resolve_dependencies(wheel: Path, target: Target) -> str:
 
 
 def ask_engine(words: Sequence[str]) -> None:
-    """An engine says hello, and ends when its input does."""
+    """Check that an engine says hello and ends when its input does."""
     said = run(words).splitlines()
     if not said or json.loads(said[0]).get("type") != "hello":
         raise StepError(f"`{' '.join(words)}` does not say hello: {said}")
 
 
 def try_emulated(wheel: Path, target: Target, folder: Path) -> str:
-    """The engine of another processor says hello, where there is an emulator of it."""
+    """Check that an engine for another processor says hello, if there is an emulator for it."""
     emulator = shutil.which(f"qemu-{target.cpu}") or shutil.which(f"qemu-{target.cpu}-static")
     if emulator is None:
         return f"the engine for {target.cpu} was not run: no qemu-{target.cpu} (qemu-user)"
@@ -146,18 +146,18 @@ class Place:
         }
 
     def install(self, what: str, *options: str, env: Mapping[str, str] | None = None) -> None:
-        """By pip, with the environment of the place unless another one is given."""
+        """Install with pip, in the place's environment unless another one is given."""
         words = [str(self.bin / "pip"), "install", "--quiet", *options, what]
         run(words, env=self.env if env is None else env, cwd=self.folder)
 
     def trueload(self, *words: str, codes: Sequence[int] = (0,)) -> str:
-        """What the installed command prints."""
+        """Run the installed command; return what it prints."""
         command = [str(self.bin / "trueload"), *words]
         return run(command, env=self.env, cwd=self.folder, codes=codes)
 
     @contextmanager
     def server(self) -> Iterator[str]:
-        """The reference server's URL."""
+        """Run the reference server; yields its URL."""
         words = [str(self.bin / "trueload"), "serve", "http", "--listen", "127.0.0.1:0"]
         with subprocess.Popen(
             words, env=self.env, cwd=self.folder, stderr=subprocess.STDOUT, stdout=subprocess.PIPE
@@ -174,7 +174,7 @@ class Place:
 
 
 def try_wheel(wheel: Path, folder: Path) -> None:
-    """Install a wheel without a compiler in sight, and use it. Each use says its line."""
+    """Install a wheel with no compiler on the PATH, and use it. Each use prints its line."""
     place = Place(folder)
     place.install(f"{wheel}[report]", "--only-binary", ":all:")
     say(f"installed without a compiler: {place.trueload('--version').strip()}")
@@ -183,7 +183,7 @@ def try_wheel(wheel: Path, folder: Path) -> None:
 
 
 def try_http(place: Place) -> str:
-    """`serve http` loaded by `http`."""
+    """Run `trueload http` against `trueload serve http`."""
     words = ("-c", "4", "-d", "500ms", "--warmup", "100ms", "--json", "result.json")
     with place.server() as url:
         place.trueload("http", url, *words, codes=VALID_OR_NOT)
@@ -194,7 +194,7 @@ def try_http(place: Place) -> str:
 
 
 def try_suite(place: Place) -> str:
-    """A suite of one subject, a program in Python."""
+    """Run a suite of one subject, a program in Python."""
     subject = place.folder / "subjects" / "python" / "hello"
     subject.mkdir(parents=True)
     (subject / "subject.toml").write_text(SUBJECT)
@@ -208,7 +208,7 @@ def try_suite(place: Place) -> str:
 
 
 def try_report(place: Place) -> str:
-    """Both as a page."""
+    """Make a page of the last run."""
     place.trueload("report", "last", "-o", "report.html")
     page = (place.folder / "report.html").read_text()
     if "hello" not in page or "<svg" not in page:
@@ -217,7 +217,7 @@ def try_report(place: Place) -> str:
 
 
 def try_man_page(place: Place) -> str:
-    """`man trueload`, as man finds it beside the command."""
+    """Show `man trueload`, which man finds beside the command."""
     man = shutil.which("man")
     if man is None:
         return "the manual page was not shown: there is no man here"
@@ -229,7 +229,7 @@ def try_man_page(place: Place) -> str:
 
 
 def try_completion(place: Place) -> str:
-    """Bash, with the script that was installed."""
+    """Complete a command line in bash, with the installed script."""
     bash = shutil.which("bash")
     if bash is None:
         return "completion was not tried: there is no bash here"
@@ -246,7 +246,7 @@ def try_completion(place: Place) -> str:
 
 
 def try_sdist(sdist: Path, folder: Path, build_env: Mapping[str, str]) -> str:
-    """The source distribution, as pip installs it: with build tools of its own choice."""
+    """Install the source distribution as pip does, with build tools of pip's own choice."""
     place = Place(folder)
     place.install(str(sdist), env=build_env)
     ask_engine([str(place.bin / "trueload-engine")])

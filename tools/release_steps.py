@@ -1,4 +1,4 @@
-"""What the steps of a release share: targets, commands that have to succeed, one line each."""
+"""What the steps of a release share: targets, commands that must succeed, output lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 STEP_S = 1800.0
 TAIL_LINES = 40
-# Below `share/` of the prefix, where man and the shells look.
+# Paths below `share/` of the prefix, where man and the shells look.
 MAN_PAGE = "man/man1/trueload.1"
 COMPLETIONS = {
     "bash": "bash-completion/completions/trueload",
@@ -26,13 +26,13 @@ class StepError(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """What an engine is built for, by Rust's name."""
+    """The platform that an engine is built for, by Rust's name."""
 
     rust: str
 
     @property
     def cpu(self) -> str:
-        """As wheels and the kernel call it: x86_64, aarch64."""
+        """The processor as wheels and the kernel call it: x86_64, aarch64."""
         return self.rust.partition("-")[0]
 
     @property
@@ -42,12 +42,12 @@ class Target:
 
     @property
     def compiler(self) -> str:
-        """The C compiler for it, which links it, too; by Debian's name where it is a cross one."""
+        """The C compiler and linker for it; for cross-compiling it has Debian's name."""
         return "cc" if self.is_native else f"{self.cpu}-linux-gnu-gcc"
 
 
 def say(step: str) -> None:
-    """One line for what was done."""
+    """Print one line about what was done."""
     print(f"release: {step}", flush=True)
 
 
@@ -58,8 +58,10 @@ def run(
     env: Mapping[str, str] | None = None,
     codes: Sequence[int] = (0,),
 ) -> str:
-    """What a command prints to stdout. Raises ``StepError`` with all that it said unless it ends
-    with one of the codes."""
+    """Run a command; return what it prints to stdout.
+
+    Raises ``StepError`` with the end of its output unless it ends with one of the codes.
+    """
     ended = subprocess.run(
         words,
         cwd=cwd,

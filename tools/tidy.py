@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Style as a test: what formatters and linters do not check, and reviewers should not have to.
+"""Checks for style that formatters and linters do not make, and reviewers should not have to.
 
 Strategy: the files that git knows are read once; every rule is a pure function from a file to its
-findings, and ``RULES`` is the table of them. Only the standard library is used, so that it runs
-before anything is installed. A pattern that would match itself is written with a bracket in a word.
+findings, and ``RULES`` is the table of them. It uses only the standard library, so that it runs
+before anything is installed. A pattern that would match itself has a bracket within a word.
 
     tools/tidy.py --floors        prints which room of python/trueload imports which
     tools/tidy.py [FOLDER]        prints `path:line: rule: what to do`; exit 1 if there is any
@@ -23,7 +23,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
-# As a script it is run from anywhere; its neighbour is found from the top of the repository.
+# The script may be run from any folder, so it finds `tools` by its own path.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from tools import floors
 
@@ -34,7 +34,7 @@ CODE_SUFFIXES = {
     *(".py", ".rs", ".c", ".h", ".cpp", ".d", ".go", ".js", ".mjs", ".java", ".sh"),
     *(".hs", ".rb", ".ex", ".clj"),
 }
-# How a comment begins, where not as in C.
+# The beginning of a comment, in languages where it is not as in C.
 COMMENT_MARKS = {
     ".sh": ("#",),
     ".rb": ("#",),
@@ -43,9 +43,9 @@ COMMENT_MARKS = {
     ".clj": (";",),
 }
 LOCK_NAMES = {"Cargo.lock", "go.sum", "package-lock.json"}
-# Where a tab is the language's own way.
+# Languages that indent with tabs.
 TAB_SUFFIXES = {".go", ".sum", ".mod"}
-# Texts that are not ours to tidy, or that hold faults on purpose.
+# Texts by others, and files that hold faults on purpose.
 UNTIDIED = ("LICENSE", "tests/faults/")
 
 
@@ -87,7 +87,8 @@ class File:
 
     @cached_property
     def tree(self) -> ast.Module | None:
-        """The syntax tree of a Python file; None where there is none (ruff says why)."""
+        """The syntax tree of a Python file; None for others or on a syntax error (which ruff
+        reports)."""
         if self.suffix != ".py":
             return None
         try:
@@ -97,7 +98,7 @@ class File:
 
     @cached_property
     def code(self) -> str:
-        """The text with comments and literals of the C family blanked, line by line the same."""
+        """The text with comments and literals of the C family blanked; the lines stay the same."""
         return blank_literals(self.text)
 
     def within(self, *folders: str) -> bool:
@@ -113,7 +114,7 @@ class File:
 Rule = Callable[[File], Iterable[Finding]]
 
 # Comments, raw strings, strings and characters of Rust, C, Go and JavaScript. A lifetime ('a) is
-# no character, because no quote follows its letter.
+# not taken for a character, because no quote follows its letter.
 _LITERAL = re.compile(
     r'//[^\n]*|/\*.*?\*/|\bb?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|`[^`]*`'
     r"|b?'(?:\\[^\n']+|\\'|[^\\'\n])'",
@@ -122,7 +123,7 @@ _LITERAL = re.compile(
 
 
 def blank_literals(text: str) -> str:
-    """The same text with comments and literals replaced by spaces; newlines stay."""
+    """Replace comments and literals by spaces; newlines stay."""
     return _LITERAL.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 
@@ -130,14 +131,14 @@ def blank_literals(text: str) -> str:
 
 
 def short_files(file: File) -> Iterator[Finding]:
-    """One idea a file: no code or text of ours over FILE_LINES_MAX lines."""
+    """No source or text file of ours is longer than FILE_LINES_MAX lines."""
     count = len(file.lines)
     if (file.is_code or file.suffix == ".md") and count > FILE_LINES_MAX:
         yield file.finding(count, "short-files", f"{count} lines, split it ({FILE_LINES_MAX})")
 
 
 def short_functions(file: File) -> Iterator[Finding]:
-    """No function body over FUNCTION_LINES_MAX lines; signature and docstring are not counted."""
+    """No function is longer than FUNCTION_LINES_MAX lines, without signature and docstring."""
     spans = python_functions(file) if file.suffix == ".py" else brace_functions(file)
     for name, first, last in spans:
         count = last - first + 1
@@ -147,7 +148,7 @@ def short_functions(file: File) -> Iterator[Finding]:
 
 
 def python_functions(file: File) -> Iterator[tuple[str, int, int]]:
-    """(name, first, last line) of each function's body without its docstring."""
+    """Yield (name, first line, last line) of each function's body without its docstring."""
     for node in ast.walk(file.tree) if file.tree else ():
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body[1:] if ast.get_docstring(node) is not None else node.body
@@ -155,7 +156,7 @@ def python_functions(file: File) -> Iterator[tuple[str, int, int]]:
                 yield node.name, body[0].lineno, node.end_lineno or body[0].lineno
 
 
-# How a function begins, up to its name.
+# The beginning of a function, up to its name.
 _FUNCTION_START = {
     ".rs": re.compile(r"\bfn\s+(\w+)"),
     ".go": re.compile(r"^func\s+(?:\([^)]*\)\s*)?(\w+)", re.MULTILINE),
@@ -170,7 +171,7 @@ _FUNCTION_START = {
 
 
 def brace_functions(file: File) -> Iterator[tuple[str, int, int]]:
-    """(name, line of the opening brace, line of the closing one) of each function with a body."""
+    """Yield (name, line of the opening brace, line of the closing one) of each function."""
     start = _FUNCTION_START.get(file.suffix)
     for found in start.finditer(file.code) if start else ():
         opening = _body_opening(file.code, found.end())
@@ -180,7 +181,7 @@ def brace_functions(file: File) -> Iterator[tuple[str, int, int]]:
 
 
 def _body_opening(code: str, position: int) -> int | None:
-    # The first brace outside parentheses; a semicolon there means: declared only.
+    # Find the first brace outside parentheses; a semicolon before it means a mere declaration.
     depth = 0
     for offset in range(position, len(code)):
         char = code[offset]
@@ -208,14 +209,13 @@ def _matching_brace(code: str, opening: int) -> int:
 
 
 def opens_with_purpose(file: File) -> Iterator[Finding]:
-    """Each source file opens with what it is."""
+    """Each source file opens with a comment that says what it is."""
     if not file.is_code or not file.text.strip():
         return
     if file.suffix == ".py":
         told = file.tree is None or ast.get_docstring(file.tree) is not None
     else:
-        # Java's own way is to say it above the class, below the imports.
-        # Haskell's pragmas come first, too.
+        # In Java that comment is above the class, below the imports. In Haskell pragmas come first.
         before = {".java": ("#!", "import ", "package "), ".hs": ("{-#",)}.get(file.suffix, ("#!",))
         lines = [line for line in file.lines if line.strip() and not line.startswith(before)]
         is_makefile = file.path.name == "Makefile"
@@ -226,7 +226,7 @@ def opens_with_purpose(file: File) -> Iterator[Finding]:
 
 
 def clean_whitespace(file: File) -> Iterator[Finding]:
-    """No trailing blanks, no tabs where they are not the language's way, one newline at the end."""
+    """No trailing blanks, no tabs except where the language uses them, one newline at the end."""
     if file.is_lock or file.within(*UNTIDIED):
         return
     tabs_wrong = file.is_code and file.suffix not in TAB_SUFFIXES and file.path.name != "Makefile"
@@ -250,7 +250,7 @@ _LEFT_TO_DO = re.compile(r"\b(TO[D]O|FIX[M]E|X[X]X)\b")
 
 
 def nothing_left_to_do(file: File) -> Iterator[Finding]:
-    """What is left to do stands in an issue."""
+    """Open work is recorded in an issue, not in the code."""
     if not file.is_lock:
         yield from _forbid("nothing-left-to-do", _LEFT_TO_DO, "do it, or open an issue", file)
 
@@ -263,7 +263,7 @@ def no_machine_paths(file: File) -> Iterator[Finding]:
     yield from _forbid("no-machine-paths", _MACHINE_PATH, "use a relative path", file)
 
 
-# The speech of those who make the thing, not of the thing.
+# Phrases about how the repository was written.
 _OFF_TOPIC = re.compile(
     r"\b(agent sessio[n]|this sessio[n]|previous sessio[n]|sub-?agen[t]s?|as instructe[d]"
     r"|the brief say[s]|as the lead wante[d]|co-authored-b[y]|generated wit[h])\b",
@@ -272,23 +272,23 @@ _OFF_TOPIC = re.compile(
 
 
 def speaks_of_the_project(file: File) -> Iterator[Finding]:
-    """The repository speaks of the project, never of how it was written."""
+    """Texts speak of the project, never of how it was written."""
     yield from _forbid("speaks-of-the-project", _OFF_TOPIC, "say what the code does", file)
 
 
-# A mirror, as it appears in options and host names.
+# A package mirror, as it appears in options and host names.
 _MIRROR = re.compile(
     r"--(?:extra-)?inde[x]-url|--find-link[s]\b|--trusted-hos[t]"
     r"|https?://[^/\s\"'`>)]*(?:mirro[r]|artifactor[y]|nexu[s]|packages?-prox[y])[^\s\"'`>)]*",
     re.IGNORECASE,
 )
 _URL = re.compile(r"(?:[a-z]+\+)?(https?|file|git|ssh)://[^\s\"'>)]+")
-# The public registries whose lock files name them by themselves.
+# The public registries that lock files may name.
 _LOCK_HOSTS = {"github.com", "registry.npmjs.org"}
 
 
 def no_mirrors(file: File) -> Iterator[Finding]:
-    """Lock files and texts name no mirror: whoever clones fetches from where they always do."""
+    """Lock files and texts name no mirror: each user fetches packages from their usual source."""
     yield from _forbid("no-mirrors", _MIRROR, "leave the source of packages to the user", file)
     if not file.is_lock:
         return
@@ -298,7 +298,7 @@ def no_mirrors(file: File) -> Iterator[Finding]:
                 yield file.finding(number, "no-mirrors", f"'{found[0]}' in a lock file")
 
 
-# A sleep by any name, and an assertion on how long something took. sleep(0) is a turn of a loop.
+# A sleep by any name, or an assertion on how long something took. sleep(0) only yields to the loop.
 _BY_THE_CLOCK = re.compile(
     r"(?<!def )\b(?:u|nano)?sleep\((?!0\))|\b(?:time|asyncio)\.sleep\b(?!\(0\))"
     r"|\bEvent\(\)\.wait\([^)]"
@@ -308,7 +308,7 @@ _WAITING = PurePosixPath("tests/waiting.py")
 
 
 def tests_wait_for_events(file: File) -> Iterator[Finding]:
-    """A test waits for what happens, not for a time; only _WAITING knows how."""
+    """A test waits for an event, not for a time; only _WAITING may sleep."""
     if file.suffix == ".py" and file.within("tests/") and file.path != _WAITING:
         advice = f"wait for an event, by {_WAITING}"
         yield from _forbid("tests-wait-for-events", _BY_THE_CLOCK, advice, file)
@@ -321,7 +321,7 @@ _UNSAFE_HOMES = ("crates/drive/", "crates/ffi/", "subjects/")
 
 
 def unsafe_at_home(file: File) -> Iterator[Finding]:
-    """Unsafe Rust lives in the driver."""
+    """Unsafe Rust is allowed only in _UNSAFE_HOMES."""
     if file.suffix == ".rs" and not file.within(*_UNSAFE_HOMES):
         for found in _UNSAFE.finditer(file.code):
             line = file.line_of(found.start())
@@ -335,14 +335,14 @@ _PURE_CRATES = ("crates/wire/src/", "crates/load/src/", "crates/meter/src/")
 
 
 def pure_crates(file: File) -> Iterator[Finding]:
-    """Machines, loads and meters touch no socket, no clock, no file."""
+    """The crates of protocol machines, loads and meters use no socket, clock or file."""
     if file.suffix == ".rs" and file.within(*_PURE_CRATES):
         for found in _IMPURE.finditer(file.code):
             advice = f"'{found[0]}': pass it in, I/O and clock belong to crates/drive"
             yield file.finding(file.line_of(found.start()), "pure-crates", advice)
 
 
-# Which of our crates each may depend on.
+# The crates of ours that each crate may depend on.
 CRATE_MAY_USE: dict[str, set[str]] = {
     "trueload-wire": set(),
     "trueload-load": {"trueload-meter"},
@@ -360,7 +360,7 @@ CRATE_MAY_USE: dict[str, set[str]] = {
 
 
 def crates_point_one_way(file: File) -> Iterator[Finding]:
-    """sim uses engine uses drive uses wire; engine uses load uses meter; never back."""
+    """Crates depend in one direction: sim -> engine -> drive -> wire, engine -> load -> meter."""
     if file.path.name != "Cargo.toml" or not file.within("crates/"):
         return
     manifest = tomllib.loads(file.text)
@@ -370,13 +370,13 @@ def crates_point_one_way(file: File) -> Iterator[Finding]:
         yield file.finding(1, "crates-point-one-way", f"{name} may not depend on {crate}")
 
 
-# Where no module may need itself through others: only so can one be understood, and moved, alone.
+# The modules here must not form circles: only so can each be understood, and moved, alone.
 WITHOUT_CIRCLES = "crates/engine/src/"
 _CRATE_PATH = re.compile(r"\bcrate::(?:(\w+)|\{([^;]*)\})")
 
 
 def modules_without_circles(files: Iterable[File]) -> Iterator[Finding]:
-    """No two modules of WITHOUT_CIRCLES reach each other by `crate::` paths."""
+    """No two modules of WITHOUT_CIRCLES need each other, as their `crate::` paths show."""
     first: dict[str, File] = {}
     uses: dict[str, set[str]] = {}
     for file in files:
@@ -393,7 +393,7 @@ def modules_without_circles(files: Iterable[File]) -> Iterator[Finding]:
 
 
 def crate_modules(code: str) -> Iterator[str]:
-    """The top modules that a Rust file names by `crate::`."""
+    """Yield the top-level modules that a Rust file names by `crate::`."""
     for found in _CRATE_PATH.finditer(code):
         group, inner = found[1] or found[2], 1
         while inner:
@@ -401,7 +401,7 @@ def crate_modules(code: str) -> Iterator[str]:
         yield from re.findall(r"(?:^|,)\s*(\w+)", group)
 
 
-# What the order of the floors would allow, and is forbidden all the same (prefix, what, why).
+# Imports that the order of the floors would allow but that are forbidden (prefix, what, why).
 MODULE_MAY_NOT_USE: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
         "trueload.suites.summary",
@@ -421,7 +421,7 @@ MODULE_MAY_NOT_USE: tuple[tuple[str, tuple[str, ...], str], ...] = (
 
 
 def modules_of(files: Iterable[File]) -> dict[str, tuple[File, ast.Module]]:
-    """Our Python modules by their full name."""
+    """Return our Python modules by their full name."""
     return {
         ".".join(file.path.with_suffix("").parts[1:]).removesuffix(".__init__"): (file, file.tree)
         for file in files
@@ -430,8 +430,7 @@ def modules_of(files: Iterable[File]) -> dict[str, tuple[File, ast.Module]]:
 
 
 def imports_point_down(files: Iterable[File]) -> Iterator[Finding]:
-    """A room imports lower rooms only (tools/floors.py), and no two modules of a room need each
-    other."""
+    """A room imports lower rooms only (tools/floors.py), and its modules form no circle."""
     modules = modules_of(files)
     found = list(floors.imports({name: tree for name, (_, tree) in modules.items()}))
     for each in found:
@@ -455,8 +454,10 @@ def _inside(module: str, prefix: str) -> bool:
 
 
 def options_defined_once(file: File) -> Iterator[Finding]:
-    """An option is defined once in a file; two commands that share it share its definition. A flag
-    and an option with a value (--json, --json FILE) are two."""
+    """An option is defined once in a file; commands that share it share its definition.
+
+    A flag and an option with a value (--json, --json FILE) count as two.
+    """
     rooms = ("python/trueload/cli/", "python/trueload/commands/")
     if file.tree is None or not any(map(file.within, rooms)):
         return
@@ -485,8 +486,10 @@ _OF_FIGURES = frozenset({"quantile", "rank_interval", "summarise"})
 
 
 def figures_at_home(file: File) -> Iterator[Finding]:
-    """A percentile, or a summary, of requests is computed in one module: it alone knows how many
-    have no time."""
+    """Percentiles and summaries of requests are computed in one module only.
+
+    It alone knows how many requests have no time.
+    """
     if file.tree is None or not file.within("python/trueload/") or file.within(_FIGURES_HOME):
         return
     for node in ast.walk(file.tree):
@@ -520,7 +523,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def check(file: File) -> list[Finding]:
-    """Every finding of every rule in one file."""
+    """Return every finding of every rule in one file."""
     return [finding for rule in RULES for finding in rule(file)]
 
 
@@ -532,7 +535,7 @@ RULES_OF_ALL: tuple[Callable[[Sequence[File]], Iterable[Finding]], ...] = (
 
 
 def read_files(folder: Path) -> Iterator[File]:
-    """The text files that git knows or would add, by path."""
+    """Yield the text files that git knows or would add, sorted by path."""
     listed = subprocess.run(
         [
             "git",

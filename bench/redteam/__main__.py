@@ -1,9 +1,9 @@
 """Attacks on the verdict by programs whose truth is known.
 
 `make redteam` makes every attack and prints a table: the attack, the truth, what trueload says, and
-whether that is right. `ONLY=window` makes those whose key begins so. `PEERS=1` runs wrk, oha, hey
-and k6, where installed, under the same attacks and writes docs/comparison.md. Exit code 1 if a row
-is wrong.
+whether that is right. `ONLY=window` makes those whose key begins with it. `PEERS=1` runs wrk, oha,
+hey and k6, where installed, under the same attacks and writes docs/comparison.md. Exit code 1 if a
+row is wrong.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from setting import Quiet, SettingError, find_setting  # noqa: E402
 
 
 def chosen(names: Sequence[str]) -> list[Attack]:
-    """The attacks whose keys begin with one of the names; all without any."""
+    """Return the attacks whose keys begin with one of the names, or all if there are no names."""
     return [each for each in ATTACKS if not names or each.key.startswith(tuple(names))]
 
 
 def make_all(attacks: Sequence[Attack], times: int) -> list[Row]:
-    """Make every attack so many times, and print a line when one ends."""
+    """Make every attack `times` times, and print a line when one ends."""
     rows = []
     with open_stage() as stage:
         for attack in attacks:
@@ -52,7 +52,7 @@ def make_all(attacks: Sequence[Attack], times: int) -> list[Row]:
 
 
 def show_rivals(attacks: Sequence[Attack]) -> list[str]:
-    """The table of what others say under the same attacks."""
+    """Return the table of what other generators say under the same attacks."""
     found, absent = rivals.find_rivals()
     lines = []
     with open_stage() as stage:
@@ -95,7 +95,7 @@ def _options() -> argparse.Namespace:
 
 
 def main() -> int:
-    """The table, and 1 when a row of it is wrong."""
+    """Print the table; return 1 when one of its rows is wrong, 2 when it cannot be made."""
     options = _options()
     attacks = chosen(options.only)
     if not attacks:

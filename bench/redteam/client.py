@@ -2,7 +2,7 @@
 
     python client.py [over=COUNT] [late=SECONDS]
 
-`over`: open so many connections more than the pools have. `late`: wait so long after each order
+`over`: open this many connections more than the pools have. `late`: wait this long after each order
 before beginning, and leave the wait out of the claim.
 """
 
@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 
 class Client:
-    """Connections with one request at a time each."""
+    """Connections with one request in flight each."""
 
     def __init__(self, url: str, connections: int) -> None:
         address = urlsplit(url)
@@ -31,7 +31,7 @@ class Client:
             self._selector.register(each, selectors.EVENT_READ)
 
     def perform(self, count: int) -> list[float]:
-        """Send so many requests; the sorted times that they took, in us."""
+        """Send `count` requests; return the times that they took, sorted, in µs."""
         began: dict[socket.socket, float] = {}
         took: list[float] = []
         left = count

@@ -1,6 +1,6 @@
 """What a run has to show under an attack. Pure.
 
-A demand is a function of what was seen: it compares one thing with the truth. A row of the table
+A demand is a function of the observed run: it compares one thing with the truth. A row of the table
 is right if all its demands are met.
 """
 
@@ -33,7 +33,7 @@ class Seen:
 
     @property
     def verdict(self) -> str:
-        """The verdict, as it is in the result."""
+        """The verdict in the result."""
         return str(self.result.get("verdict"))
 
     @property
@@ -62,7 +62,7 @@ Demand = Callable[[Seen], Answer]
 
 
 def is_close(said: float | None, true: float, within: float = CLOSE) -> bool:
-    """Whether a figure is right."""
+    """Tell whether a figure is within this share of the true one."""
     return said is not None and abs(said - true) <= within * true
 
 
@@ -95,7 +95,7 @@ def percentile(name: str, true_ms: float | None = None, within: float = 0.05) ->
 
 
 def refused_unless(*demands: Demand) -> Demand:
-    """Either the run is not valid because of the attack, or its figures are right all the same."""
+    """Require right figures unless the verdict refuses the run."""
 
     def demand(seen: Seen) -> Answer:
         answers = [each(seen) for each in demands]
@@ -107,33 +107,33 @@ def refused_unless(*demands: Demand) -> Demand:
 
 
 def is_refused(seen: Seen) -> bool:
-    """Whether the run is not valid, for another reason than that the server could do more."""
+    """Tell whether the run is not valid for another reason than that the server could do more."""
     return seen.verdict != "valid" and seen.crossed != ["server-idle"]
 
 
 def valid(seen: Seen) -> Answer:
-    """The figures are right, so the run has to be valid."""
+    """Require a valid run, as the figures are right."""
     return Answer(seen.verdict == "valid", wanted="valid")
 
 
 def suspect(seen: Seen) -> Answer:
-    """The figures are wrong, or may be, so the run must not be valid."""
+    """Require that the run is not valid, as its figures are or may be wrong."""
     return Answer(is_refused(seen), wanted="suspect or invalid")
 
 
 def not_invalid(seen: Seen) -> Answer:
-    """The figures are right, though there may be a reason to warn."""
+    """Forbid an invalid run: the figures are right, though there may be a reason to warn."""
     return Answer(seen.verdict != "invalid", wanted="not invalid")
 
 
 def crossed(*names: str) -> Demand:
-    """One of these checks warns or fails."""
+    """Require that one of these checks warns or fails."""
     wanted = f"{_either(names)} warns or fails"
     return lambda seen: Answer(bool(set(names) & set(seen.crossed)), wanted=wanted)
 
 
 def failed(*names: str) -> Demand:
-    """One of these checks fails."""
+    """Require that one of these checks fails."""
     wanted = f"{_either(names)} fails"
     return lambda seen: Answer(
         any(seen.checks.get(name) == "fail" for name in names), wanted=wanted
@@ -141,18 +141,18 @@ def failed(*names: str) -> Demand:
 
 
 def quiet(*names: str) -> Demand:
-    """None of these checks warns or fails."""
+    """Require that none of these checks warns or fails."""
     wanted = f"{_either(names)} passes"
     return lambda seen: Answer(not set(names) & set(seen.crossed), wanted=wanted)
 
 
 def ended(code: int) -> Demand:
-    """The exit code."""
+    """Require this exit code."""
     return lambda seen: Answer(seen.code == code, f"exit {code}", f"exit {seen.code}")
 
 
 def says(pattern: str) -> Demand:
-    """A regular expression that the summary contains."""
+    """Require that the summary matches a regular expression."""
 
     def demand(seen: Seen) -> Answer:
         found = re.search(pattern, seen.summary)
@@ -188,7 +188,7 @@ class Row:
 
 
 def judge(key: str, name: str, seen: Seen, demands: Sequence[Demand]) -> Row:
-    """The row of an attack that was made; without a result it is wrong."""
+    """Judge an attack that was made; without a result its row is wrong."""
     if not seen.result:
         said = "; ".join(seen.summary.strip().splitlines()[-2:]) or "it says nothing"
         return Row(key, name, "", f"exit {seen.code}: {said}", False)
@@ -207,7 +207,7 @@ def judge(key: str, name: str, seen: Seen, demands: Sequence[Demand]) -> Row:
 
 
 def table(rows: Sequence[Row]) -> list[str]:
-    """Markdown: a line for each attack, and one that counts them."""
+    """A Markdown table with a row per attack, and a line that counts them."""
     lines = ["| attack | truth | what trueload says | |", "|---|---|---|---|"]
     for row in rows:
         word = row.word if row.right else f"**{row.word}**"

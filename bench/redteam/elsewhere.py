@@ -136,7 +136,7 @@ class Reference:
     flags: str
 
     def play(self, stage: Stage) -> Seen:
-        """Run it; there is no truth, as nobody knows how fast the server could be."""
+        """Run it; there is no truth, as the server's own maximum is not known."""
         with by_command("the reference server", find_setting(), SERVER_CPU) as server:
             words = ("http", f"http://127.0.0.1:{server.port}/", "--no-save", *self.flags.split())
             with command(stage, *words) as running:

@@ -1,7 +1,8 @@
-/* Stops a process, or uses a CPU, at exact times.
+/* Stops a process, or keeps a CPU busy, at exact times.
  *
- * hinder stop PID AFTER FOR EVERY TIMES: stops the process for FOR ms of every EVERY ms, so many times, after AFTER ms.
- * hinder burn CPU FOR EVERY: keeps a CPU busy for FOR ms of every EVERY ms.
+ * hinder stop PID AFTER FOR EVERY TIMES waits AFTER ms. Then it stops the process TIMES times, for FOR ms of every
+ * EVERY ms.
+ * hinder burn CPU FOR EVERY keeps a CPU busy for FOR ms of every EVERY ms.
  *
  * Both end at SIGTERM or after a minute. The process is never left stopped.
  */
@@ -63,7 +64,7 @@ int main(int argc, char **argv) {
     sigaction(SIGTERM, &ending, NULL);
     prctl(PR_SET_TIMERSLACK, 1);
     if (argc == 7 && strcmp(argv[1], "stop") == 0) {
-        /* Real-time priority, where allowed: others want the CPU, too. */
+        /* Real-time priority, where allowed, because other processes want the CPU, too. */
         struct sched_param first = {.sched_priority = 1};
         sched_setscheduler(0, SCHED_FIFO, &first);
         stop(atoi(argv[2]), argv + 3);

@@ -1,4 +1,4 @@
-"""A limit of CPU time: a control group with a quota, as a container has it. Needs root.
+"""A limit of CPU time: a control group with a quota, like a container's. Needs root.
 
 Uses version 1 of cgroups where its CPU controller is mounted, else version 2.
 """
@@ -18,8 +18,10 @@ OLD = ROOT / "cpu"
 
 @contextmanager
 def limited(share: float, period_ms: float) -> Iterator[Callable[[int], None]]:
-    """A group that may use this share of one CPU in each period. Yields a function that puts a
-    process into it. `BenchError` says why there is none."""
+    """Create a group that may use this share of one CPU in each period.
+
+    Yields a function that puts a process into it. Raises `BenchError` with the reason if it cannot.
+    """
     period_us, name = round(period_ms * 1000), f"redteam-{os.getpid()}"
     quota_us = round(period_us * share)
     old = (OLD / "cpu.cfs_quota_us").exists() or (OLD / "cpu.stat").exists()

@@ -1,7 +1,7 @@
-/* A path of known length: carries packets between the TUN devices of two network namespaces, with a delay.
+/* A network path of known length: carries packets between the TUN devices of two network namespaces, with a delay.
  *
- * path NAMESPACE DEVICE NAMESPACE DEVICE MILLISECONDS: packets keep their order. Runs until it is killed; needs root.
- * Prints `ready` when both devices are its own.
+ * path NAMESPACE DEVICE NAMESPACE DEVICE MILLISECONDS delays packets by MILLISECONDS each way and keeps their order. It
+ * prints `ready` when it has opened both devices, and runs until it is killed. Needs root.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -26,7 +26,7 @@ struct packet {
     ssize_t length;
     char bytes[BYTES_MOST];
 };
-/* One way: a ring of packets, all of which are late by the same. */
+/* One direction: a ring of packets, all with the same delay. */
 struct way {
     int from, to;
     size_t first, count;
@@ -60,7 +60,8 @@ static int device(const char *name_space, const char *name) {
     return fd;
 }
 
-/* Without room, packets wait in the kernel's queue, which drops them when it is full, as a router does. */
+/* Takes packets into the ring. When the ring is full, packets wait in the kernel's queue. That queue drops packets when
+ * it is full, as a router does. */
 static void take(struct way *way, ns delay_ns) {
     while (way->count < PACKETS) {
         struct packet *last = &way->packets[(way->first + way->count) % PACKETS];
@@ -72,7 +73,7 @@ static void take(struct way *way, ns delay_ns) {
     }
 }
 
-/* Passes on what is due; returns the time until the next is. */
+/* Forwards the packets that are due. Returns the time until the next one is due, or 1 s if there is none. */
 static ns pass(struct way *way) {
     while (way->count > 0) {
         struct packet *first = &way->packets[way->first];

@@ -1,7 +1,7 @@
 """wrk, oha, hey and k6 under the same attacks: what each says, beside the truth of its own run.
 
-They are asked for what their options can say: a closed loop for a time, and a rate where they have
-one. None of them has a verdict, so a wrong figure is printed without a warning.
+They are asked for what their options can express: a closed loop for a time, and a rate where they
+have one. None of them has a verdict, so they print a wrong figure without a warning.
 """
 
 from __future__ import annotations
@@ -53,8 +53,10 @@ class Said:
 
 @dataclass(frozen=True)
 class Rival:
-    """A generator: the command for a load, and the parser of its output. `whole`: it takes whole
-    seconds only; `least_s`: it runs for so long at least."""
+    """A generator: the command for a load, and the parser of its output.
+
+    `whole`: it takes whole seconds only; `least_s`: its shortest run.
+    """
 
     name: str
     command: Callable[[Load, str, Path], list[str]]
@@ -65,7 +67,7 @@ class Rival:
 
 
 def find_rivals() -> tuple[list[Rival], dict[str, str]]:
-    """The tools that are installed; for each that is not, why."""
+    """Return the tools that are installed, and for each other tool why it is not."""
     found, absent = [], {}
     if shutil.which("wrk"):
         found.append(Rival("wrk", _wrk, read_wrk, has_rate=False, whole=True))
@@ -87,7 +89,7 @@ def find_rivals() -> tuple[list[Rival], dict[str, str]]:
 
 
 def load_of(flags: Sequence[str]) -> Load | None:
-    """The load that flags of `trueload http` ask for; None if others have no options for it."""
+    """The load that flags of `trueload http` ask for; None if the others have no options for it."""
     pairs = dict(zip(flags[::2], flags[1::2], strict=False))
     if not set(pairs) <= {"-c", "-d", "--warmup", "--rate"} or "-d" not in pairs:
         return None
@@ -96,7 +98,7 @@ def load_of(flags: Sequence[str]) -> Load | None:
 
 
 def told(stage: Stage, scene: Http, rival: Rival) -> str:
-    """Run a rival under an attack; its cell of the table."""
+    """Run a rival under an attack; return its cell of the table."""
     load = load_of(scene.flags.split())
     if load is None or (load.rate_per_s is not None and not rival.has_rate):
         return "cannot be asked"
@@ -122,8 +124,11 @@ def told(stage: Stage, scene: Http, rival: Rival) -> str:
 
 
 def cell(said: Said, true_per_s: float, true_p99_ms: float, load: Load) -> str:
-    """The figures, with the true ones in brackets where they differ. Latency of an open loop counts
-    from the schedule, which the server does not know, so it has no truth here. Pure."""
+    """Format the figures, with the true ones in brackets where they differ. Pure.
+
+    Latency of an open loop counts from the schedule, which the server does not know, so it has no
+    truth here.
+    """
     near = is_close(said.per_s, true_per_s, WITHIN)
     rate = f"{said.per_s:,.4g}/s" + ("" if near else f" (true {true_per_s:,.4g})")
     if load.rate_per_s is not None:
@@ -188,7 +193,7 @@ def _k6(load: Load, url: str, folder: Path) -> list[str]:
         how = {"executor": "constant-arrival-rate", **rate, **time}
     script = folder / "script.js"
     script.write_text(K6.replace("SCENARIO", json.dumps(how)).replace("URL", url))
-    (folder / "k6.json").unlink(missing_ok=True)  # that of a run before
+    (folder / "k6.json").unlink(missing_ok=True)  # left by the run before
     summary = ["--summary-export", str(folder / "k6.json"), "--summary-trend-stats", "p(99)"]
     return ["k6", "run", "--quiet", *summary, str(script)]
 

@@ -28,8 +28,10 @@ class Scene(Protocol):
 
 @dataclass(frozen=True)
 class Played:
-    """The processes of a scene that a hindrance may slow. `find_generator` waits for the process
-    that sends; trueload's is a child of the command."""
+    """The processes of a scene that a hindrance may slow.
+
+    `find_generator` waits for the process that sends; trueload's is a child of the command.
+    """
 
     stage: Stage
     stack: ExitStack
@@ -42,14 +44,16 @@ class Hindrance(Protocol):
     """Something that slows a process."""
 
     def begin(self, played: Played) -> None:
-        """Begin when the command has started; the stack of the scene ends it."""
+        """Begin when the command has started; the scene's stack ends it."""
         ...
 
 
 @dataclass(frozen=True)
 class Stop:
-    """Stop the generator for so long, every so often, beginning `after_ms` after the first
-    request."""
+    """Stops the generator `times` times, for `for_ms` of every `every_ms`.
+
+    The first stop comes `after_ms` after the first request.
+    """
 
     for_ms: float
     every_ms: float = 1000
@@ -66,7 +70,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Burn:
-    """Another process uses a CPU: `for_ms` of every `every_ms`."""
+    """Another process that uses a CPU for `for_ms` of every `every_ms`."""
 
     for_ms: float
     every_ms: float
@@ -106,7 +110,7 @@ class Quota:
 
 @contextmanager
 def hinder(stage: Stage, *words: str | float) -> Iterator[None]:
-    """`hinder.c`, ended by SIGTERM, after which no process stays stopped."""
+    """Run `hinder.c`; it ends on SIGTERM and leaves no process stopped."""
     process = subprocess.Popen([stage.program("hinder"), *map(str, words)])
     try:
         yield

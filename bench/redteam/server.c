@@ -1,25 +1,27 @@
-/* An HTTP/1.1 server whose truth is known: its options decide how long each answer takes.
+/* An HTTP/1.1 server with known behaviour: its options decide how long each answer takes.
  *
- * server [OPTION=VALUE]... listens on 127.0.0.1 (host=, port=). It prints its port, `first` at the first request, and
- * on SIGTERM its counts as JSON. log=FILE gets, for each answer, when the request was read and the answer written, by
- * the monotonic clock. One thread, epoll, keep-alive and pipelining; answers on one connection keep their order.
- * Options combine. Times are 5ms or 1.5s; those of speed and freeze count from the first request.
+ * server [OPTION=VALUE]... listens on 127.0.0.1 (host=, port=). It prints its port, then `first` at the first request,
+ * and its counts as JSON on SIGTERM. log=FILE receives, for each answer, the times at which the request was read and
+ * the answer written (monotonic clock), and the number of the connection. The server has one thread and uses epoll. It
+ * supports keep-alive and pipelining, and answers on one connection keep their order. Options combine. Times are
+ * written 100us, 5ms or 1.5s. The times of speed and freeze count from the first request.
  *
- *   fixed=5ms | exp=2ms | uniform=2ms:8ms | modes=1ms:50ms:0.1   what an answer takes; modes: the second, by chance
- *   serves=990              one queue for all connections, so many answers a second
- *   chance=0.001:1s         by this chance an answer takes so long instead
- *   nth=500:4s              the 500th answer takes so long instead
- *   slow=6:900ms            on the first six connections answers always take so long
+ *   fixed=5ms | exp=2ms | uniform=2ms:8ms   service time: constant, exponential with this mean, or uniform
+ *   modes=1ms:50ms:0.1      service time: 1 ms, or 50 ms with probability 0.1
+ *   serves=990              one queue for all connections, with this many answers a second
+ *   chance=0.001:1s         with this probability an answer takes this long instead
+ *   nth=500:4s              the answer to the 500th request takes this long instead
+ *   slow=6:900ms            on the first six connections each answer takes this long
  *   starve=1                the first connection is never answered
  *   hang=1                  the first connection is answered once, and never again
- *   freeze=300ms:3s         all stands still for the last 300 ms of every 3 s
- *   freeze=300ms:0:1s       all stands still once, from 1 s on
- *   speed=0:0.5:3:0.5:3:1   pairs of a second and a speed, with straight lines between
- *   changes=1000            after so many answers they are empty
- *   bare=1000               after so many answers they have no headers but the length
- *   blind=1000              after so many answers any path gets a good one; before, all but / get a 404
+ *   freeze=300ms:3s         the server stands still for the last 300 ms of every 3 s
+ *   freeze=300ms:0:1s       the server stands still once for 300 ms, from 1 s on
+ *   speed=0:0.5:3:0.5:3:1   pairs of a time in seconds and a speed, interpolated linearly
+ *   changes=1000            after this many answers, answers have no body
+ *   bare=1000               after this many answers, answers have no headers but Content-Length
+ *   blind=1000              after this many answers, any path gets a good answer; before that, all but / get a 404
  *   predict=7ms             after the first request, an answer every 7 ms, at most one ahead of the requests
- *   idle=500ms:408          connections with nothing to answer are closed after so long, with this status (0: without)
+ *   idle=500ms:408          connections with no answer due are closed after this time, after a 408 (0: without one)
  *   work=100us              CPU time that each answer costs
  */
 #define _GNU_SOURCE
@@ -97,7 +99,7 @@ static ns now_ns(void) {
     return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* A random number above 0, at most 1 (xorshift64*); every run has the same ones. */
+/* Returns a random number above 0 and at most 1 (xorshift64*). Every run draws the same numbers. */
 static double chance(void) {
     static unsigned long long state = 88172645463325252ULL;
     state ^= state >> 12;
@@ -114,7 +116,7 @@ static void *grown(void *memory, size_t *room, size_t length, size_t each) {
     return memory ? memory : (fail("memory"), NULL);
 }
 
-/* --- what an answer takes --- */
+/* --- service times --- */
 
 static double speed(ns since_ns) {
     double at_s = (double)since_ns / NS_PER_S;
@@ -129,7 +131,7 @@ static double speed(ns since_ns) {
     return how.point_speed[next - 1] + part * (how.point_speed[next] - how.point_speed[next - 1]);
 }
 
-/* The time itself, or the end of the freeze that it lies in. */
+/* Returns the time itself, or the end of the freeze in which it lies. */
 static ns thawed(ns at_ns) {
     ns since_ns = at_ns - first_ns, every_ns = how.freeze_every_ns;
     if (how.freeze_ns == 0)
@@ -170,7 +172,7 @@ static ns due_ns(const struct connection *from, ns at_ns) {
     return thawed(begin_ns + taken_ns);
 }
 
-/* --- answers to write, the soonest first --- */
+/* --- the heap of answers to write, the soonest first --- */
 
 static bool sooner(const struct answer *one, const struct answer *two) {
     return one->due_ns < two->due_ns || (one->due_ns == two->due_ns && one->order < two->order);
@@ -290,7 +292,7 @@ static void write_answer(const struct answer *this) {
     entries[logged_length++] = (struct logged){this->read_ns, to->active_ns, to->number};
     if (how.predict_ns == 0)
         return;
-    /* The next answer, whether asked for or not. */
+    /* Schedules the next answer, whether or not it is asked for. */
     struct answer next = *this;
     next.due_ns += how.predict_ns;
     next.read_ns = to->active_ns;

@@ -1,4 +1,4 @@
-"""Network namespaces: one as a container has it, and two with a long path between. Needs root."""
+"""Network namespaces: one like a container's, and two with a long path between. Needs root."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Space:
 
 @contextmanager
 def container() -> Iterator[Space]:
-    """A namespace that a pair of virtual links connects to this machine."""
+    """Create a namespace that a pair of virtual links connects to this machine."""
     with _space("there", THERE) as space:
         link = f"rt{os.getpid()}"
         ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", space.name)
@@ -46,7 +46,7 @@ def container() -> Iterator[Space]:
 
 @contextmanager
 def path(stage: Stage, delay_ms: float) -> Iterator[tuple[Space, Space]]:
-    """Two namespaces; `path.c` carries packets between them with this delay."""
+    """Create two namespaces; `path.c` carries packets between them with this delay."""
     with ExitStack() as stack:
         ends = (
             stack.enter_context(_space("here", HERE)),
@@ -82,7 +82,7 @@ def _space(kind: str, address: str) -> Iterator[Space]:
 
 
 def ip(*words: str) -> None:
-    """`ip WORDS`; `BenchError` says why it fails."""
+    """Run `ip WORDS`. Raises `BenchError` with the reason when it fails."""
     try:
         done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
     except FileNotFoundError:

@@ -44,10 +44,10 @@ class Stage:
 
 @contextmanager
 def open_stage() -> Iterator[Stage]:
-    """Compile the programs; `BenchError` says why that fails."""
+    """Compile the programs. Raises `BenchError` with the reason if that fails."""
     with tempfile.TemporaryDirectory(prefix="redteam") as name:
         folder = Path(name)
-        # nginx's worker is another user's.
+        # nginx's worker runs as another user.
         folder.chmod(0o755)
         for program in PROGRAMS:
             source = str(HERE / f"{program}.c")
@@ -78,7 +78,7 @@ class Adversary:
         self.url = f"http://{host or '127.0.0.1'}:{self.port}/"
 
     def line(self) -> str:
-        """The next line of its output; `BenchError` if there is none in time."""
+        """Return the next line of its output. Raises `BenchError` if none comes in `READY_S`."""
         assert self.process.stdout is not None
         readable, _, _ = select.select([self.process.stdout], [], [], READY_S)
         line = self.process.stdout.readline() if readable else ""
@@ -102,7 +102,7 @@ class Adversary:
         return told
 
     def truth(self, told: dict[str, Any], warmup_s: float, window_s: float) -> Truth:
-        """Its log, and the window in it."""
+        """Read its log, and determine the window in it."""
         begin_ns, end_ns = window_of(told, warmup_s, window_s)
         return Truth(read_log(self._log.read_bytes()), told, begin_ns, end_ns)
 
@@ -111,7 +111,7 @@ class Adversary:
 def adversary(
     stage: Stage, options: Sequence[str], enter: Sequence[str] = (), host: str = ""
 ) -> Iterator[Adversary]:
-    """A scripted server, ended whatever happens."""
+    """Run a scripted server, and end it when the block ends."""
     server = Adversary(stage, options, enter, host)
     try:
         yield server
@@ -122,7 +122,7 @@ def adversary(
 
 
 def engine_of(pid: int) -> int:
-    """The PID of the engine that a command has started; waits for it."""
+    """Return the PID of the engine that a command has started; waits for it."""
     end_s = time.monotonic() + READY_S
     while time.monotonic() < end_s:
         for child in descendants(pid):
@@ -156,8 +156,11 @@ def command(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Iterator[Command]:
-    """`trueload WORDS` in the background, with the generator on its CPU, ended whatever happens.
-    `enter` is a prefix of the command, such as `ip netns exec NAME`."""
+    """Run `trueload WORDS` in the background, and end it when the block ends.
+
+    The generator runs on its CPU if `pinned`. `enter` is a prefix of the command, such as `ip netns
+    exec NAME`.
+    """
     path = stage.folder / "result.json"
     path.unlink(missing_ok=True)
     cpus = ("--cpus", str(GENERATOR_CPU)) if pinned else ()

@@ -57,7 +57,7 @@ class Client:
     cheat: str
 
     def play(self, stage: Stage) -> Seen:
-        """Its row."""
+        """Run the suite; return the row of the cheat."""
         program = ["python3", "client.py"]
         subjects = {"honest": program, "cheat": [*program, self.cheat]}
         made = MANIFEST.replace("ROLE", "client").replace("CONTRACT", "http-client")
@@ -66,12 +66,12 @@ class Client:
 
 @dataclass(frozen=True)
 class Subject:
-    """`server.c` as a subject, with options that an honest one beside it does not have."""
+    """`server.c` as a subject with options; an honest one without them is measured beside it."""
 
     server: str
 
     def play(self, stage: Stage) -> Seen:
-        """Its row."""
+        """Run the suite; return the row of the cheat."""
         program = ["./server", "host={host}", "port={port}", "fixed=1ms"]
         subjects = {"honest": program, "cheat": [*program, *self.server.split()]}
         made = MANIFEST.replace("ROLE", "server").replace("CONTRACT", "http-plaintext")
@@ -85,7 +85,7 @@ def _suite(
     for name, run in subjects.items():
         folder = world.subjects / "c" / name
         folder.mkdir(parents=True)
-        # A program is run from its subject's own folder.
+        # A program runs from its subject's own folder.
         shutil.copy2(program, folder)
         (folder / "subject.toml").write_text(f"{manifest}run       = {json.dumps(run)}\n")
     path = world.folder / "suite.toml"
@@ -123,7 +123,7 @@ def behind_honest(seen: Seen) -> Answer:
 
 
 def completed(per_s: float, within: float = 0.05) -> Demand:
-    """Requests per second: at most so many, or the client has no rank."""
+    """Require at most this many requests per second, or no rank for the client."""
 
     def demand(seen: Seen) -> Answer:
         said = seen.result["throughput"]["ok_per_s"]

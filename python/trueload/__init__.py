@@ -4,9 +4,9 @@ number.
     result = trueload.http("http://127.0.0.1:8080/", connections=64, duration=5)
     assert result.verdict != "invalid" and result.p99 < 0.010
 
-`http`, `ws`, `tcp`, `udp`, `ab` and `suite` measure, those of `aio` in coroutines; `serve` runs a
-reference server, `runs` and `load` read what was measured before. Everything is imported when it is
-first asked for (docs/python.md).
+`http`, `ws`, `tcp`, `udp`, `ab` and `suite` measure; `aio` has the same as coroutines. `serve` runs
+a reference server; `runs` and `load` read what was measured before. Everything is imported when it
+is first used (docs/python.md).
 """
 
 import importlib

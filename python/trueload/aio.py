@@ -1,7 +1,7 @@
 """The functions that measure, for coroutines: ``await trueload.aio.http(url, duration=5)``.
 
-How: each runs the function of the same name in a thread of its own, so that the loop goes on. When
-the task is cancelled, the measurement ends as by Ctrl-C: its engine ends, what was measured is
+How: each call runs the function of the same name in a thread of its own, so the event loop goes on.
+If the task is cancelled, the measurement ends as by Ctrl-C: its engine ends, what was measured is
 saved, and then the cancellation goes on. Must not know what is measured.
 """
 
@@ -35,7 +35,7 @@ def _awaited(
         call = partial(context.run, measure, *arguments, **options)
         work = asyncio.get_running_loop().run_in_executor(thread, call)
         thread.shutdown(wait=False)
-        # After a cancellation nobody asks how it ended.
+        # Retrieve the exception: after a cancellation nobody else does.
         work.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
             await asyncio.wait([work])

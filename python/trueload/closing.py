@@ -1,4 +1,4 @@
-"""What is closed when its block ends. Imports nothing of ours."""
+"""The base of everything that is closed when its block ends. Imports nothing of ours."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Self
 
 
 class Closing(ABC):
-    """A context manager whose end is ``close``, however the block ended."""
+    """A context manager that calls ``close`` at its end, however the block ended."""
 
     def __enter__(self) -> Self:
         return self
@@ -23,4 +23,4 @@ class Closing(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End it; once is enough, and more does no harm."""
+        """End it. Idempotent: calling it again does nothing."""

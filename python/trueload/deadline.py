@@ -1,7 +1,7 @@
-"""Deadlines, judged only after a look at what has come by then.
+"""Deadlines that are judged only after a last look at what has come by then.
 
-Whoever waits may be kept from it: a library in another thread holds the interpreter's lock for
-seconds, or the whole process stands still. What came meanwhile was not late: the front was. Must
+A thread that waits may be held up: a library in another thread holds the interpreter's lock for
+seconds, or the whole process stands still. What came meanwhile was not late; the front was. Must
 not know what is waited for.
 """
 
@@ -16,20 +16,20 @@ Answer = TypeVar("Answer")
 
 
 def seconds_left(deadline_s: float) -> float:
-    """Until a time of ``time.monotonic``, never negative."""
+    """Seconds until a time of ``time.monotonic``, never negative."""
     return max(0.0, deadline_s - time.monotonic())
 
 
 def looks(deadline_s: float) -> Iterator[float]:
-    """The seconds left, for as many looks as there is time for; and none, for a last one."""
+    """Yield the seconds left as long as there are any, and finally 0 for a last look."""
     while (left_s := seconds_left(deadline_s)) > 0:
         yield left_s
     yield 0.0
 
 
 def within(seconds: float, work: Callable[..., Answer], *arguments: Any) -> Answer:
-    """What it returns or raises; ``TimeoutError`` when it takes longer. For what cannot be
-    cancelled: the thread that still waits then is left to itself, and dies with us."""
+    """Call ``work``, and return or raise its result; raise ``TimeoutError`` if it takes longer. For
+    work that cannot be cancelled: its thread is then abandoned, and dies with the process."""
     outcome: list[Answer | Exception] = []
 
     def attempt() -> None:

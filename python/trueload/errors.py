@@ -1,8 +1,8 @@
 """What the user is told when something cannot go on, and the exit codes of every command.
 
-An error that a user can cause or mend is a ``UserError``: one line that names the mistake, one line
-with the next step, and the exit code. The command line prints the two lines; nobody else prints.
-This module must not know any other module of ours, so that every one of them may import it.
+An error that a user can cause or fix is a ``UserError``: one line that names the mistake, one line
+with the next step, and the exit code. Only the command line prints the two lines. This module must
+not know any other module of ours, so that every one of them may import it.
 """
 
 from __future__ import annotations
@@ -56,21 +56,21 @@ class ExitCode(IntEnum):
     """The machine, or a limit or sandbox on it, refused what trueload itself needs: a thread,
     memory, a system call (EX_OSERR)."""
     OUTPUT = 74
-    """What was measured could not be saved, or the output not be written: a full disk, mostly
-    (EX_IOERR)."""
+    """What was measured could not be saved, or the output could not be written, mostly because of a
+    full disk (EX_IOERR)."""
     INTERRUPTED = 130
     """Interrupted; what was measured until then is saved and marked partial."""
 
 
 def unsaved(code: ExitCode) -> ExitCode:
-    """The exit code of a command that could not save or write all that it was asked to, and would
-    have ended with ``code``. An invalid result comes first: its figures are of no use to anybody,
-    and a script that repeats what was not saved must not take them for good."""
+    """The exit code of a command that would have ended with ``code``, but could not save or write
+    all that it was asked to. An invalid result takes precedence: its figures are of no use, and a
+    script that only repeats the saving must not accept them."""
     return ExitCode.OUTPUT if code in (ExitCode.OK, ExitCode.THRESHOLD) else code
 
 
 class UserError(Exception):
-    """A mistake that the user can mend.
+    """A mistake that the user can fix.
 
     ``message`` names the mistake and ``hint`` the next step, each on one line and without a final
     full stop; ``exit_code`` is what the command ends with.
@@ -88,8 +88,8 @@ class UserError(Exception):
 
 
 def some_broken(kind: str, broken: Mapping[str, UserError]) -> UserError:
-    """What a listing ends with that has shown what it could: the fault of the only one that is
-    broken, or the names of all; never empty."""
+    """The error that ends a listing which has shown what it could: the fault of the only broken
+    entry, or the names of all. ``broken`` is never empty."""
     first, *others = broken.values()
     if not others:
         return first
@@ -97,8 +97,8 @@ def some_broken(kind: str, broken: Mapping[str, UserError]) -> UserError:
 
 
 def path_fault(error: OSError) -> tuple[str, str] | None:
-    """What is wrong with the file that an error names, and the next step; None where the file is
-    not to blame."""
+    """What is wrong with the file that an error names, and the next step; None if the file is not
+    to blame."""
     hint = _OF_PATHS.get(error.errno or 0)
     if hint is None or error.filename is None:
         return None
@@ -108,8 +108,8 @@ def path_fault(error: OSError) -> tuple[str, str] | None:
 
 
 def machine_fault(error: Exception) -> tuple[str, str] | None:
-    """What this machine has refused to trueload itself, and the next step; None where something
-    else is wrong. A file that an error names is for ``path_fault``."""
+    """What this machine has refused to trueload itself, and the next step; None if something else
+    is wrong. An error that names a file is for ``path_fault``."""
     if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
         hint = "raise the limits: `ulimit -v` of memory, `ulimit -u` or a container's of threads"
         return "this machine grants no more threads", hint
@@ -122,13 +122,14 @@ def machine_fault(error: Exception) -> tuple[str, str] | None:
 
 
 def refused_by_machine(what: str) -> UserError:
-    """The error for an engine whose machine grants ``what`` it said: no thread, no descriptors."""
+    """The error for an engine whose machine has refused it something; ``what`` completes "grants",
+    as in no thread, no descriptors."""
     hint = "raise its limits (`ulimit -a` shows them), or ask for fewer --threads"
     return UserError(f"the engine's machine grants {what}", hint, ExitCode.MACHINE)
 
 
 def out_of_memory(what: str) -> UserError:
-    """The error for an engine that a limit, or its machine, has granted too little memory."""
+    """The error for an engine that got too little memory from a limit, or from its machine."""
     hint = (
         "raise the limit of memory (`ulimit -v`, a container's), or ask for fewer connections or"
         " smaller bodies"
@@ -137,6 +138,6 @@ def out_of_memory(what: str) -> UserError:
 
 
 def shortage_hint(error: OSError) -> str | None:
-    """The next step where this machine, or a limit, had no more of something that every program
-    needs; None where something else is wrong."""
+    """The next step if this machine, or a limit, has run out of something that every program needs;
+    None if something else is wrong."""
     return _SHORTAGES.get(error.errno or 0)

@@ -1,7 +1,7 @@
-"""Escape sequences of terminals, in text from elsewhere: colours, titles, links. Pure.
+"""Removes escape sequences of terminals (colours, titles, links) from text of others. Pure.
 
-They are taken out whole: without their escape character alone, their letters and digits would stay
-and look like a part of the text. Must not know where a text comes from.
+They are removed whole: without only the escape character, their letters and digits would stay and
+look like a part of the text. Must not know where a text comes from.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 # ECMA-48: control sequences (CSI), control strings (OSC, DCS, SOS, PM, APC) up to their end, and
-# escapes of one function; each that has a single character of 8 bits by that, too.
+# escapes of a single function. CSI and control strings may also begin with one 8-bit character.
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
@@ -18,5 +18,5 @@ _ESCAPES = re.compile(
 
 
 def without_escapes(text: str) -> str:
-    """The text as it would be read on a terminal."""
+    """The text without its escape sequences."""
     return _ESCAPES.sub("", text)

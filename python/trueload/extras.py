@@ -1,4 +1,4 @@
-"""The optional packages: which extra of ours installs what is missing."""
+"""Optional packages: which extra of ours installs what is missing."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from trueload.errors import UserError
 
 
 def require(extra: str, what: str, *modules: str) -> None:
-    """Raise ``UserError`` unless ``what`` has all its modules. None is imported yet: that takes
-    time."""
+    """Raise ``UserError`` unless all modules that ``what`` needs are there. None is imported yet,
+    because that takes time."""
     for module in modules:
         try:
             found = importlib.util.find_spec(module)
-        except ImportError:  # of a package that it is in
+        except ImportError:  # the package that it is in is missing
             found = None
         if found is None:
             raise UserError(

@@ -2,8 +2,9 @@
 
 How: a header, then the counts of all buckets in rising order as zigzag LEB128, where a negative
 number stands for so many empty ones (https://github.com/HdrHistogram/HdrHistogram, V2 encoding).
-The first buckets are as wide as the unit; from there on each power of two is cut into as many.
-Pure. The package of that name does the same, but brings eight megabytes that nothing here needs.
+The first buckets are as wide as the unit; above them each power of two is divided into the same
+number of buckets. Pure. The package of that name does the same, but brings eight megabytes that
+nothing here needs.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from collections.abc import Iterable, Iterator
 PACKED_COOKIE, COOKIE = 0x1C849314, 0x1C849313
 # Cookie, bytes of counts, offset, digits, lowest and highest value, ratio of integer to double.
 HEADER = struct.Struct(">IiiiQQd")
-BYTES_MAX = 4 * 1024 * 1024  # as the package has it: of a histogram that somebody else has written
+BYTES_MAX = 4 * 1024 * 1024  # the limit of that package, for histograms that others have written
 DIGITS_MAX = 5
 BITS = 64
 
 
 def decode(text: str) -> Iterator[tuple[int, int, int]]:
-    """The lowest and the highest value and the count of each bucket that is not empty, in rising
-    order. Raises ``ValueError`` for junk."""
+    """Yield the lowest value, the highest value and the count of each bucket that is not empty, in
+    rising order. Raises ``ValueError`` for junk."""
     packed = base64.b64decode(text)
     unpacking = zlib.decompressobj()
     try:
@@ -46,7 +47,7 @@ def decode(text: str) -> Iterator[tuple[int, int, int]]:
 
 
 def encode(counts: Iterable[tuple[int, int]], highest: int, digits: int) -> str:
-    """Values in rising order with their counts, with a unit of 1."""
+    """Encode values in rising order with their counts, with a unit of 1."""
     half = _half_bits(digits)
     by_index: dict[int, int] = {}
     for value, count in counts:
@@ -64,12 +65,12 @@ def encode(counts: Iterable[tuple[int, int]], highest: int, digits: int) -> str:
 
 
 def _half_bits(digits: int) -> int:
-    """Half as many buckets as it takes to tell 2 x 10^digits values apart, as a power of two."""
+    """Half the number of buckets that tells 2 x 10^digits values apart, as an exponent of two."""
     return math.ceil(math.log2(2 * 10**digits)) - 1
 
 
 def _counts(data: bytes, most: int) -> Iterator[tuple[int, int]]:
-    """The index and the count of each bucket that is not empty."""
+    """Yield the index and the count of each bucket that is not empty."""
     index = value = shift = 0
     for byte in data:
         last = byte < 0x80 or shift == 56  # the ninth byte has eight bits of its own

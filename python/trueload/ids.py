@@ -1,7 +1,8 @@
-"""Identities that sort by the time at which they were made, and never collide.
+"""Ids that sort by the time at which they were made.
 
-A record has a UUID of version 7 (RFC 9562). A run, which people type, has a short one: date, time
-and four random hex digits. Order in the store is by sequence, never by these: clocks jump.
+A record has a UUID of version 7 (RFC 9562), which never collides in practice. A run has a short id,
+because people type it: date, time and four random hex digits; the store takes another if it is in
+use. Order in the store is by sequence number, never by ids: clocks jump.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Ctrl-C, SIGTERM and SIGHUP as a flag, so that what was measured is saved before the end.
 
-The first signal only sets the flag: whoever measures looks at it (at least every 100 ms), ends
-politely and saves. The second raises ``KeyboardInterrupt`` at once, wherever the main thread is;
-``finally`` blocks then kill what was started. A program that only borrows the signals for a while
-(a library) hands the first one on afterwards. Must not know what is interrupted.
+The first signal only sets the flag. The code that measures looks at it (at least every 100 ms),
+ends politely and saves. The second signal raises ``KeyboardInterrupt`` at once, wherever the main
+thread is; ``finally`` blocks then kill what was started. A library that only borrows the signals
+for a while passes the first one on afterwards. Must not know what is interrupted.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def end_like_ctrl_c() -> None:
-    """From now on every one of the signals raises ``KeyboardInterrupt``, as Ctrl-C does by itself:
-    else a process that SIGTERM ends leaves behind what it has started."""
+    """Make each of the signals raise ``KeyboardInterrupt`` from now on, as Ctrl-C does by itself.
+    Otherwise a process that SIGTERM ends leaves behind what it has started."""
     for number in SIGNALS:
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _raise_interrupt)
@@ -36,10 +36,10 @@ def _raise_interrupt(number: int, frame: FrameType | None) -> None:
 
 
 class Interrupt(Closing):
-    """A context in which the three signals set ``requested``; handlers are put back at its end."""
+    """A context in which the three signals set ``requested``; its end restores the handlers."""
 
     def __init__(self) -> None:
-        # A plain flag: an Event's lock could be held by the very thread that is interrupted.
+        # A plain flag: the lock of an Event could be held by the very thread that is interrupted.
         self._requested = False
         self._outer = _OUTER.get()
         self._first: int | None = None
@@ -51,12 +51,12 @@ class Interrupt(Closing):
         return self._requested or (self._outer is not None and self._outer.requested)
 
     def request(self) -> None:
-        """What the first signal does."""
+        """Set the flag, as the first signal does."""
         self._requested = True
 
     def hand_on(self) -> None:
-        """Give the first signal to whoever had it before; for behind the context. Mostly it raises
-        ``KeyboardInterrupt``, or ends the process."""
+        """Pass the first signal on to its previous handler, after the context has ended. Mostly it
+        raises ``KeyboardInterrupt``, or ends the process."""
         if self._first is not None:
             signal.raise_signal(self._first)
 
@@ -69,7 +69,7 @@ class Interrupt(Closing):
         return self
 
     def close(self) -> None:
-        """Put the handlers back."""
+        """Restore the handlers."""
         for number, handler in self._previous.items():
             signal.signal(number, handler)
         self._previous.clear()
@@ -82,8 +82,8 @@ class Interrupt(Closing):
 
 @contextmanager
 def within(outer: Interrupt) -> Iterator[None]:
-    """A context in which every new ``Interrupt`` is requested when ``outer`` is: for threads,
-    which no signal reaches."""
+    """A context in which a request of ``outer`` also counts for every new ``Interrupt``: for
+    threads, which no signal reaches."""
     token = _OUTER.set(outer)
     try:
         yield
@@ -93,12 +93,12 @@ def within(outer: Interrupt) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Until:
-    """What ends a trial before its time: the user, or the end of the subject."""
+    """What ends a trial early: the user, or the end of the subject."""
 
     user: Interrupt
     ended: Callable[[], bool]
 
     @property
     def requested(self) -> bool:
-        """Whether one of them has."""
+        """Whether one of them has happened."""
         return self.user.requested or self.ended()

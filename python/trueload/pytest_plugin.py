@@ -5,11 +5,11 @@
         assert r.p99 < 0.020
 
 How: the fixture has what the module ``trueload`` has. Its measurements save nothing unless
-``no_save=False``. A figure that cannot be trusted is no ground for a test to pass: an invalid
-verdict fails it at once (with ``strict=True`` a suspect one, too), and so does a condition of
-``fail_on`` that holds. A test that failed shows each of its measurements; its report has their
-figures as properties, which JUnit XML shows. Nothing of trueload is imported before the fixture is
-used, so that the plugin costs other tests nothing.
+``no_save=False``. A test must not pass on a figure that cannot be trusted. So an invalid verdict
+fails it at once (with ``strict=True`` a suspect one, too), and so does a condition of ``fail_on``
+that holds. A test that failed shows each of its measurements. Its report has their figures as
+properties, which JUnit XML shows. Nothing of trueload is imported before the fixture is used, so
+the plugin costs other tests nothing.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _RESULTS: pytest.StashKey[list[Measured]] = pytest.StashKey()
 
 
 class Trueload:
-    """The module ``trueload``, whose measurements fail the test where they cannot be trusted."""
+    """The module ``trueload``, whose measurements fail the test if they cannot be trusted."""
 
     def __init__(self, keep: Callable[[Measured], None]) -> None:
         self._keep = keep
@@ -151,7 +151,7 @@ class _Aio:
 
 
 def _unsaved(measure: Callable[..., object], options: Mapping[str, object]) -> dict[str, object]:
-    """The options, and nothing is saved by default; a suite always is."""
+    """The options, with nothing saved by default; a suite always is."""
     return {**({} if measure.__name__ == "suite" else {"no_save": True}), **options}
 
 
@@ -170,7 +170,7 @@ def trueload(request: pytest.FixtureRequest) -> Trueload:
 
 
 def _properties(result: Measured, number: int) -> list[tuple[str, object]]:
-    """For JUnit XML; ``number`` tells the measurements of a test apart."""
+    """Properties for JUnit XML; ``number`` distinguishes the measurements of a test."""
     from trueload.api.results.result import Result
 
     values: dict[str, object] = {"verdict": result.verdict}
@@ -192,7 +192,7 @@ def _properties(result: Measured, number: int) -> list[tuple[str, object]]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that failed shows what it measured."""
+    """Show what was measured if the test has failed."""
     report = yield
     if report.failed:
         for result in item.stash.get(_RESULTS, ()):

@@ -1,10 +1,10 @@
 """Statistics of load: histograms, percentiles, medians with their intervals, ranks.
 
-Strategy: a histogram is decoded once into sorted buckets; every figure is computed from those by
-counting, so that a percentile and its rank always agree. Requests that did not end well have no
-latency; a percentile may be asked "with N that were slower than any", so that failing never looks
-fast. An interval of a median lies between two of the values: the binomial distribution, and that of
-the rank sum for a ratio of medians, say which. Pure functions. Imports nothing of ours but hdr.
+Strategy: a histogram is decoded once into sorted buckets. Every figure is computed from those by
+counting, so a percentile and its rank always agree. Requests that did not end well have no latency.
+A percentile may include a number of them as slower than any, so that failing never looks fast. An
+interval of a median lies between two of the values. The binomial distribution says which; for a
+ratio of medians that of the rank sum does. Pure functions. Imports nothing of ours but hdr.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SIGNIFICANT_DIGITS = 3
 
 Z_95 = 1.959964  # of the normal distribution, two-sided
 TAIL = 40  # 1 / 40 of all cases may lie beyond each end of a 95 % interval
-SIDE_MAX = 100  # trials of one side that are paired with each of the other; more would take long
+SIDE_MAX = 100  # trials of each side of which all pairs are formed; more would take long
 PAIRS_MOST = 100  # more pairs take hours; a steadier machine is the better way
 FOUND_SHARE = 0.8  # the usual power of a test (Cohen 1988)
 
@@ -39,8 +39,8 @@ RANKED = {
     "p999": 0.999,
 }
 
-# By how much values are weighed in `log_evidence`, in units of the largest: what stands out by a
-# thousandth of it is still seen among a million others.
+# Tilts by which values are weighed in `log_evidence`, in units of 1 / the largest value. What
+# stands out by a thousandth of the largest is still seen among a million others.
 TILTS = tuple(1.5**step for step in range(-1, 24))
 
 BEYOND_MIN = (
@@ -50,8 +50,8 @@ BEYOND_MIN = (
 
 @dataclass(frozen=True)
 class Buckets:
-    """A decoded histogram: for each non-empty bucket its lowest and highest value and its count,
-    in rising order. Values in the histogram's unit (ns)."""
+    """A decoded histogram: the lowest value, the highest value and the count of each non-empty
+    bucket, in rising order. Values are in the histogram's unit (ns)."""
 
     lows: tuple[int, ...]
     highs: tuple[int, ...]
@@ -64,7 +64,7 @@ class Buckets:
 
     @cached_property
     def ranks(self) -> tuple[int, ...]:
-        """Of each bucket the rank of its last value."""
+        """The rank of the last value of each bucket."""
         return tuple(accumulate(self.counts))
 
 
@@ -73,12 +73,12 @@ EMPTY = Buckets((), (), ())
 
 @dataclass(frozen=True)
 class Distribution:
-    """A summary of one histogram, in its unit (ns): how many values, and of them what; None when
-    it is empty. Percentiles count what has no value as higher than any; ``at_least`` names those
-    that are only lower bounds, because their rank falls among such, and ``slower`` says how many
-    there are. The others are of the values alone. Part of the record."""
+    """A summary of one histogram, in its unit (ns); fields are None if it is empty. Part of the
+    record. Percentiles count requests without a value as higher than any, and ``slower`` is how
+    many there are. ``at_least`` names percentiles that are only lower bounds, because their rank
+    falls among those. The other figures are of the values alone."""
 
-    # For the record, which is read strictly.
+    # Unknown fields are refused, because the record is read strictly.
     __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "forbid"}
 
     count: int = 0
@@ -97,7 +97,7 @@ class Distribution:
     slower: int = 0
 
     def at(self, name: str) -> Quantile:
-        """One of its figures, with what there is to know of it."""
+        """One of its figures, with what limits it."""
         above = name in self.at_least
         few = is_too_few(name, self.count + self.slower)
         largest_of = self.largest_of if name == "max" else None
@@ -105,13 +105,13 @@ class Distribution:
 
     @property
     def largest_of(self) -> int | None:
-        """How many values ``max`` is the greatest of, where they are too few for p99.9: it says
-        nothing of others' then. None of more."""
+        """How many values ``max`` is the greatest of, if they are too few for p99.9: it says
+        nothing of further values then. None if there are more."""
         few = is_too_few("p999", self.count + self.slower)
         return self.count if few and self.count else None
 
     def known(self, name: str) -> int | None:
-        """One of its percentiles, None where it is only a lower bound, or of too few values."""
+        """One of its percentiles; None if it is only a lower bound, or of too few values."""
         found = self.at(name)
         return None if found.above or found.too_few else found.value
 
@@ -119,9 +119,8 @@ class Distribution:
 @dataclass(frozen=True)
 class Quantile:
     """A percentile. ``above``: it is more than ``value``, by an unknown amount, because its rank
-    lies among those that have no value. ``value`` is None when nothing has one. ``too_few``: so few
-    were asked that their percentile says nothing of others'. ``largest_of`` is that of a maximum.
-    """
+    lies among requests without a value. ``value`` is None if none has one. ``too_few``: so few were
+    measured that their percentile says nothing of others. ``largest_of`` is that of a maximum."""
 
     value: int | None
     above: bool
@@ -131,14 +130,14 @@ class Quantile:
 
 @dataclass(frozen=True)
 class Interval:
-    """Where a median lies: a 95 % interval, or, of too few values for one, their range."""
+    """Where a median lies: a 95 % interval, or the range if there are too few values for one."""
 
     low: float
     high: float
     kind: Literal["95 % interval", "range"]
 
 
-@lru_cache(maxsize=8)  # of a closed loop several are the same, and each is asked for by some
+@lru_cache(maxsize=8)  # in a closed loop several are the same, and each is needed several times
 def decode_histogram(encoded: str | None) -> Buckets:
     """Buckets of an HdrHistogram (V2 compressed, base64). Raises ``ValueError`` for junk."""
     if encoded is None:
@@ -151,7 +150,7 @@ def decode_histogram(encoded: str | None) -> Buckets:
 
 
 def encode_histogram(buckets: Buckets) -> str | None:
-    """The inverse of ``decode_histogram``, from the middle of each bucket; None when empty."""
+    """The inverse of ``decode_histogram``, from the middle of each bucket; None if empty."""
     if not buckets.counts:
         return None
     bounds = zip(buckets.lows, buckets.highs, strict=True)
@@ -185,10 +184,10 @@ def merge_sparse(parts: Iterable[Mapping[int, int]]) -> Buckets:
 
 
 def quantile(buckets: Buckets, share: float, worse: int = 0) -> Quantile:
-    """The value that at least ``share`` (0 to 1) of all do not exceed, by the nearest rank, where
-    ``worse`` more have no value and count as higher than any."""
+    """The value that at least ``share`` (0 to 1) of all do not exceed, by nearest rank. ``worse``
+    more have no value, and count as higher than any."""
     total = buckets.total
-    # 0.999 x 1000 is 999.0000000000001 in binary, and its rank is 999.
+    # 0.999 x 1000 is 999.0000000000001 in binary, but its rank is 999.
     rank = max(1, math.ceil(share * (total + worse) * (1 - 1e-12)))
     if rank > total:
         return Quantile(buckets.highs[-1] if total else None, above=True)
@@ -207,7 +206,7 @@ def value_at_rank(buckets: Buckets, rank: int) -> int:
 def rank_interval(buckets: Buckets, share: float, worse: int = 0) -> tuple[float, float] | None:
     """The 95 % interval of a percentile by its rank, which is binomial: n p -+ z sqrt(n p (1 - p)),
     rounded outwards (Conover, Practical Nonparametric Statistics, 1999, 3.2). None if the upper
-    rank lies beyond what has a value: there are too few."""
+    rank has no value: there are too few."""
     count = buckets.total + worse
     spread = Z_95 * math.sqrt(count * share * (1 - share))
     low, high = math.floor(count * share - spread), math.ceil(count * share + spread)
@@ -218,24 +217,24 @@ def rank_interval(buckets: Buckets, share: float, worse: int = 0) -> tuple[float
 
 
 def can_bound(share: float, count: int) -> bool:
-    """Whether so many values have a percentile between their least and their greatest with 95 %,
-    as order statistics have it: from 368 on for p99, 3,688 for p99.9, 6 for the median."""
+    """Whether a percentile of so many values lies between their minimum and maximum with 95 %
+    confidence, by order statistics: from 368 on for p99, 3,688 for p99.9, 6 for the median."""
     return max(share, 1 - share) ** count <= 1 / TAIL
 
 
 def is_too_few(name: str, count: int) -> bool:
-    """Whether so many values say nothing of a percentile by its name; never of another figure."""
+    """Whether so many values are too few for a percentile; False for other figures."""
     share = RANKED.get(name)
     return share is not None and not can_bound(share, count)
 
 
 def highest_bounded(count: int) -> float:
-    """The highest percentile that so many values have, by ``can_bound``: 0.99 of 368."""
+    """The highest percentile that so many values can bound, by ``can_bound``: 0.99 for 368."""
     return (1 / TAIL) ** (1 / count) * (1 - 1e-12) if count else 0.0
 
 
 def samples_for(share: float) -> int:
-    """How many values it takes until a percentile's interval by rank is of use: some ten beyond
+    """How many values it takes until a percentile's interval by rank is useful: about ten beyond
     it, so that its upper rank is one of them."""
     return math.ceil(BEYOND_MIN / (1 - share)) if share < 1 else 1
 
@@ -251,8 +250,8 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float]:
 
 @lru_cache
 def student_t(freedom: int) -> float:
-    """What 95 % of Student's t distribution with so many degrees of freedom do not exceed in size,
-    by bisection of its angle atan(t / sqrt(freedom))."""
+    """The value that 95 % of Student's t distribution with ``freedom`` degrees of freedom do not
+    exceed in absolute value, by bisection of its angle atan(t / sqrt(freedom))."""
     low, high = 0.0, math.pi / 2
     for _ in range(60):
         middle = (low + high) / 2
@@ -266,8 +265,8 @@ def student_chance(size: float, freedom: int) -> float:
 
 
 def _student_share(angle: float, freedom: int) -> float:
-    """How much of Student's t distribution lies within an angle to either side of zero (Abramowitz
-    and Stegun 1964, 26.7.3 and 26.7.4)."""
+    """The share of Student's t distribution that lies within an angle to either side of zero
+    (Abramowitz and Stegun 1964, 26.7.3 and 26.7.4)."""
     sine, cosine = math.sin(angle), math.cos(angle)
     odd = freedom % 2
     term = cosine if odd else 1.0
@@ -279,8 +278,8 @@ def _student_share(angle: float, freedom: int) -> float:
 
 
 def summarise(buckets: Buckets, worse: int = 0) -> Distribution:
-    """Every figure of one histogram, where ``worse`` more have no value and count as higher than
-    any. Mean and deviation take each bucket at its middle."""
+    """Every figure of one histogram. ``worse`` more have no value, and count as higher than any.
+    Mean and deviation take each bucket at its middle."""
     total = buckets.total
     if total == 0:
         return Distribution()
@@ -305,15 +304,16 @@ def summarise(buckets: Buckets, worse: int = 0) -> Distribution:
 def log_evidence(
     pool: Sequence[tuple[float, int]], slots: int, suspects: Sequence[tuple[int, float, int]]
 ) -> float:
-    """How strongly some slots' sums speak against chance, as a natural logarithm.
+    """How strongly the sums of some slots speak against chance, as a natural logarithm.
 
-    ``pool``: each value with how often it occurred over all slots; ``suspects``: of some slots how
+    ``pool``: each value with how often it occurred over all slots. ``suspects``: for some slots how
     many values each had, their sum, and how many slots are like that. If values fall to slots by
     chance, e to this is 1 / p or more in at most a share p of all cases, whatever made each slot
-    stop when it did (Ville 1939): slow answers leave time for fewer, and a slot may have had a
-    single one. Each slot's part is exp(tilt x sum) over its mean under chance; tilts, and shares of
-    the slots that are not by chance, are mixed, so that none has to be chosen (Ramdas and others
-    2023)."""
+    stop when it did (Ville 1939). That matters because slow answers leave time for fewer, and a
+    slot may have had a single one. Each slot's part is exp(tilt x sum) over its mean under chance.
+    Tilts, and shares of the slots that are not by chance, are mixed, so that none has to be chosen
+    (Ramdas and others 2023).
+    """
     largest = max((value for value, _ in pool), default=0)
     if not suspects or not largest:
         return -math.inf
@@ -339,8 +339,8 @@ def log_evidence(
 
 
 def log_binomial_tail(count: int, trials: int, share: float) -> float:
-    """The logarithm of how likely so many of the trials or more succeed, at most, if each does by
-    this share (Chernoff 1952)."""
+    """Upper bound of the logarithm of the probability that at least ``count`` of the trials
+    succeed, if each does with the probability ``share`` (Chernoff 1952)."""
     if trials == 0 or count <= trials * share:
         return 0.0
     failures = trials - count
@@ -349,7 +349,7 @@ def log_binomial_tail(count: int, trials: int, share: float) -> float:
 
 
 def _log_sum(*logs: float) -> float:
-    """The logarithm of the sum of what these are logarithms of."""
+    """The logarithm of a sum, from the logarithms of its terms."""
     largest = max(logs)
     return largest + math.log(math.fsum(math.exp(log - largest) for log in logs))
 
@@ -359,9 +359,9 @@ def _log_mean(logs: Sequence[float]) -> float:
 
 
 def parse_percentile(name: str) -> float | None:
-    """``p50``, ``p99``, ``p99.9`` and ``p999`` as a share; None for anything else. Digits after
-    the second are decimals, as in the names that people use (p999 is 99.9 %, and p101 nothing);
-    p100 is all."""
+    """Parse ``p50``, ``p99``, ``p99.9`` or ``p999`` as a share; None for anything else. Digits
+    after the second are decimals, as in the names that people use: p999 is 99.9 %, and p101 is
+    nothing. p100 is all."""
     if name == "p100":
         return 1.0
     digits = name[1:].replace(".", "", 1)
@@ -374,7 +374,7 @@ def parse_percentile(name: str) -> float | None:
 
 
 def median(values: Sequence[float]) -> float | None:
-    """The middle value, or the mean of the middle two; None of nothing."""
+    """The middle value, or the mean of the middle two; None if there is none."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -386,8 +386,9 @@ def median(values: Sequence[float]) -> float | None:
 
 
 def median_of_bounds(found: Sequence[tuple[float | None, bool]]) -> tuple[float | None, bool]:
-    """The median of values that may be only lower bounds (True), or None, where nothing is known:
-    such count as endless. Where the middle one is, the median of the bounds, which it exceeds."""
+    """The median of values that may be only lower bounds (True) or unknown (None), which both count
+    as infinite. If the middle one is infinite, return the median of the bounds, which it exceeds,
+    and True."""
     endless = [math.inf if above or value is None else value for value, above in found]
     middle = median(endless)
     if middle is None or math.isfinite(middle):
@@ -396,8 +397,8 @@ def median_of_bounds(found: Sequence[tuple[float | None, bool]]) -> tuple[float 
 
 
 def interval(values: Sequence[float]) -> Interval | None:
-    """Where the median lies: between two of the values, by exact binomial sums, as the sign test
-    has it (Conover 1999, 3.2); the range of fewer than six; None of nothing."""
+    """The 95 % interval of the median, between two of the values, by exact binomial sums as in the
+    sign test (Conover 1999, 3.2). The range if there are fewer than six; None if there are none."""
     if not values:
         return None
     count = len(values)
@@ -406,15 +407,16 @@ def interval(values: Sequence[float]) -> Interval | None:
 
 
 def _between(lows: Sequence[float], highs: Sequence[float], left_out: int | None) -> Interval:
-    """Without so many of the lowest and of the highest; None: with all, since they are too few."""
+    """The interval without ``left_out`` values at each end; None means the range of all."""
     kind: Literal["95 % interval", "range"] = "range" if left_out is None else "95 % interval"
     at = left_out or 0
     return Interval(float(lows[at]), float(highs[-1 - at]), kind)
 
 
 def _left_out(ways: Iterable[int], total: int) -> int | None:
-    """How many values a 95 % interval leaves out at each end. ``ways``: of ``total`` equally likely
-    cases, those where 0, 1, 2… of them lie on the wrong side."""
+    """How many values a 95 % interval leaves out at each end; None if there are too few. ``ways``:
+    of ``total`` equally likely cases, those in which 0, 1, 2… of the values lie on the wrong side.
+    """
     likely = (count for count, beyond in enumerate(accumulate(ways)) if beyond * TAIL > total)
     fewest = next(likely)
     return fewest - 1 if fewest else None
@@ -430,7 +432,7 @@ def coefficient_of_variation(values: Sequence[float]) -> float | None:
 
 
 def ratio(new: float, base: float) -> float | None:
-    """new / base; None where that is no number (0 / 0, both endless)."""
+    """new / base; None if that is undefined (0 / 0, both infinite)."""
     if math.isinf(new) and math.isinf(base):
         return None
     if base == 0:
@@ -439,16 +441,17 @@ def ratio(new: float, base: float) -> float | None:
 
 
 def ratio_interval(base: Sequence[float], new: Sequence[float]) -> Interval | None:
-    """Where median(new) / median(base) lies: between two of the ratios of each new value to each
-    base value, as the rank sum test has it (Hollander and Wolfe 1999, 4.3), and around the ratio of
-    the medians; the range of those ratios where there are too few values; None of nothing."""
+    """The 95 % interval of median(new) / median(base), between two of the ratios of each new value
+    to each base value, by the rank sum test (Hollander and Wolfe 1999, 4.3). It is widened to
+    contain the ratio of the medians. The range of those ratios if there are too few values; None if
+    there are none."""
     base, new = _at_even_ranks(base), _at_even_ranks(new)
     if not base or not new:
         return None
     if ratio(new[0], base[-1]) is None or ratio(new[-1], base[0]) is None:
         return None
     found = [ratio(now, old) for now in new for old in base]
-    # One that nobody knows may be anything.
+    # An undefined ratio may be anything.
     lows = sorted(0.0 if each is None else each for each in found)
     highs = sorted(math.inf if each is None else each for each in found)
     within = _between(lows, highs, _ratios_left_out(*sorted((len(base), len(new)))))
@@ -459,8 +462,8 @@ def ratio_interval(base: Sequence[float], new: Sequence[float]) -> Interval | No
 
 
 def _at_even_ranks(values: Sequence[float]) -> list[float]:
-    """The values in rising order; of many, as many as may be, evenly chosen. The interval becomes
-    that of so many: wider, never narrower."""
+    """The values in rising order; of too many, ``SIDE_MAX`` at evenly spaced ranks. The interval
+    becomes that of so many: wider, never narrower."""
     ordered = sorted(values)
     count, kept = len(ordered), min(len(ordered), SIDE_MAX)
     return [ordered[(2 * rank + 1) * count // (2 * kept)] for rank in range(kept)]
@@ -468,14 +471,14 @@ def _at_even_ranks(values: Sequence[float]) -> list[float]:
 
 @lru_cache
 def _ratios_left_out(fewer: int, more: int) -> int | None:
-    """As ``_left_out``, of all pairs of two sides. None for a side of one value, which does not
-    show how much it varies."""
+    """``_left_out`` for all pairs of two sides. None for a side of one value, which does not show
+    how much it varies."""
     return None if fewer == 1 else _left_out(_orders(fewer, more), math.comb(fewer + more, fewer))
 
 
 @lru_cache
 def _orders(fewer: int, more: int) -> tuple[int, ...]:
-    """The orders of the values of two sides in which 0, 1, 2… pairs lie the wrong way: the
+    """How many orders of the values of two sides have 0, 1, 2… pairs the wrong way round: the
     coefficients of a Gaussian binomial (Mann and Whitney 1947)."""
     ways = [1] + [0] * (fewer * more)
     for each in range(1, fewer + 1):
@@ -487,7 +490,7 @@ def _orders(fewer: int, more: int) -> tuple[int, ...]:
 
 
 def sign_chance(values: Sequence[float]) -> float:
-    """How likely it is by chance that so many of the values, or more, lie on one side of 1: the
+    """The probability by chance that so many of the values, or more, lie on one side of 1: the
     exact sign test, two-sided. A value of 1 is on neither side."""
     count = len(values)
     agreeing = max(sum(value > 1 for value in values), sum(value < 1 for value in values))
@@ -495,14 +498,14 @@ def sign_chance(values: Sequence[float]) -> float:
 
 
 def _at_most(most: int, count: int, share: float) -> float:
-    """The binomial chance of at most so many of a number of tries, each with the same chance."""
+    """The binomial probability of at most ``most`` successes in ``count`` tries."""
     each = range(min(most, count) + 1)
     return math.fsum(math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in each)
 
 
 def rank_sum_chance(base: Sequence[float], new: Sequence[float]) -> float:
-    """How likely it is by chance that one side lies so far above the other: the exact rank sum
-    test, two-sided. Equal values count against either side."""
+    """The probability by chance that one side lies so far above the other: the exact rank sum test,
+    two-sided. Equal values count against either side."""
     base, new = _at_even_ranks(base), _at_even_ranks(new)
     pairs = [(old, now) for old in base for now in new]
     wrong = min(sum(now <= old for old, now in pairs), sum(now >= old for old, now in pairs))
@@ -521,8 +524,8 @@ def log_spread(values: Sequence[float]) -> float | None:
 
 def pairs_to_find(spread: float, difference: float, chance_max: float) -> float:
     """How many pairs it takes to find a difference (0.03) in four of five tries by the sign test,
-    where the logarithms of their ratios vary normally, by ``spread``. inf: more than
-    ``PAIRS_MOST``."""
+    if the logarithms of their ratios are normally distributed with the deviation ``spread``. inf if
+    that is more than ``PAIRS_MOST``."""
     wrong = math.erfc(-math.log1p(-difference) / max(spread, 1e-9) / math.sqrt(2)) / 2
     for count in range(1, PAIRS_MOST + 1):
         allowed = _may_disagree(count, chance_max)
@@ -533,6 +536,7 @@ def pairs_to_find(spread: float, difference: float, chance_max: float) -> float:
 
 @lru_cache(maxsize=PAIRS_MOST)
 def _may_disagree(count: int, chance_max: float) -> int | None:
-    """The most pairs of so many that may disagree in a claim; None: not even without one."""
+    """The most pairs of ``count`` that may disagree with a claim; None if unanimity is not
+    enough."""
     told = [k for k in range(count // 2) if 2 * _at_most(k, count, 0.5) <= chance_max]
     return told[-1] if told else None

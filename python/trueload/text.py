@@ -1,7 +1,7 @@
-"""Text that may come from anywhere, made fit for a terminal.
+"""Makes text that may come from anywhere fit for a terminal.
 
-Peers, manifests and file names decide what stands in records: control characters and escape
-sequences are taken out before a terminal sees them. Pure.
+Peers, manifests and file names decide what is in records. So control characters and escape
+sequences are removed before a terminal sees them. Pure.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import unicodedata
 
 from trueload.escapes import without_escapes
 
-# Controls, formats (bidirectional overrides among them), surrogates, unassigned and private ones,
-# line and paragraph separators.
+# Controls, formats (including bidirectional overrides), surrogates, unassigned and private
+# characters, line and paragraph separators.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp"})
 
 
 def plain(text: str, length_max: int = 10_000) -> str:
-    """One line without anything that a terminal would obey: tabs and line ends are blanks."""
+    """One line without anything that a terminal would obey; tabs and line ends become spaces."""
     shown = "".join(
         " " if c in "\t\n\r" else c
         for c in without_escapes(text[:length_max])

@@ -1,8 +1,8 @@
 """Durations, sizes, rates, counts: one parser for every flag and file, and the way back.
 
-Strategy: a number, then a unit from a table; fractions are exact (``Decimal``), so ``0.1s`` is
-100,000,000 ns and nothing else. ``ValueError`` says in one line what is wrong and what would be
-right. This module must not know what the values are for.
+Strategy: a number, then a unit from a table. Fractions are exact (``Decimal``), so ``0.1s`` is
+exactly 100,000,000 ns. ``ValueError`` says in one line what is wrong and what would be right. This
+module must not know what the values are for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NoReturn, TypeVar
 
 Value = TypeVar("Value")
 
-TOO_FEW = "too few"  # what stands where a percentile says nothing
+TOO_FEW = "too few"  # shown instead of a percentile that says nothing
 NS_PER_S = 1_000_000_000
 NS_BY_UNIT = {
     "ns": 1,
@@ -42,7 +42,7 @@ BYTES_BY_UNIT = {
 COUNT_BY_UNIT = {"": 1, "k": 1_000, "m": 1_000_000, "g": 1_000_000_000}
 
 # Beyond these no trial makes sense, and a 64-bit engine would overflow.
-SEED_MAX = 2**63 - 1  # what the store keeps as well as the engine
+SEED_MAX = 2**63 - 1  # the most that store and engine can hold
 DURATION_NS_MAX = NS_BY_UNIT["d"]
 AGE_NS_MAX = 36_500 * NS_BY_UNIT["d"]
 COUNT_MAX = 10**15
@@ -51,7 +51,7 @@ _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([A-Za-zµ]*)", re.ASCII)
 
 
 def parse_duration(text: str, most_ns: int = DURATION_NS_MAX) -> int:
-    """``500ms``, ``10s``, ``1.5m``, ``30d`` as whole nanoseconds, rounded. Raises
+    """Parse ``500ms``, ``10s``, ``1.5m``, ``30d`` as whole nanoseconds, rounded. Raises
     ``ValueError``."""
     number, unit = _split(text, "a duration", "10s")
     if unit not in NS_BY_UNIT:
@@ -65,17 +65,18 @@ def parse_duration(text: str, most_ns: int = DURATION_NS_MAX) -> int:
 
 
 def parse_size(text: str) -> int:
-    """``64``, ``10KiB``, ``1MB`` as bytes. Raises ``ValueError``."""
+    """Parse ``64``, ``10KiB``, ``1MB`` as bytes. Raises ``ValueError``."""
     return _scaled(text, BYTES_BY_UNIT, "a size", "10KiB")
 
 
 def parse_count(text: str) -> int:
-    """``100``, ``20k``, ``1M`` as a whole number. Raises ``ValueError``."""
+    """Parse ``100``, ``20k``, ``1M`` as a whole number. Raises ``ValueError``."""
     return _scaled(text, COUNT_BY_UNIT, "a count", "20k")
 
 
 def parse_rate(text: str) -> float:
-    """``5000/s``, ``50k/s``, ``20k``, ``300/m`` as events per second. Raises ``ValueError``."""
+    """Parse ``5000/s``, ``50k/s``, ``20k``, ``300/m`` as events per second. Raises
+    ``ValueError``."""
     amount, slash, per = text.strip().partition("/")
     unit = per if slash else "s"
     if unit not in ("s", "m", "min", "h"):
@@ -89,8 +90,8 @@ def parse_rate(text: str) -> float:
 
 @dataclass(frozen=True)
 class Ramp:
-    """A stretch of time over which a quantity goes in a straight line from ``first`` to ``last``;
-    a step where they are the same."""
+    """A stretch of time over which a quantity changes linearly from ``first`` to ``last``; it is
+    constant if they are the same."""
 
     ns: int
     first: float
@@ -98,7 +99,7 @@ class Ramp:
 
 
 def parse_stages(text: str, parse_value: Callable[[str], float]) -> tuple[Ramp, ...]:
-    """``10s@1k,30s@1k..20k,10s@20k``: TIME@VALUE holds it, TIME@FIRST..LAST is a ramp.
+    """Parse ``10s@1k,30s@1k..20k,10s@20k``: TIME@VALUE holds it, TIME@FIRST..LAST is a ramp.
 
     Raises ``ValueError`` that points at the character.
     """
@@ -142,7 +143,7 @@ def _refuse_at(text: str, at: int, why: str) -> NoReturn:
 
 
 def format_stages(stages: Sequence[Ramp]) -> str:
-    """The inverse: ``10s@1000,30s@1000..20000``."""
+    """The inverse of ``parse_stages``: ``10s@1000,30s@1000..20000``."""
 
     def one(stage: Ramp) -> str:
         ramp = f"..{stage.last:.10g}" if stage.last != stage.first else ""
@@ -152,7 +153,7 @@ def format_stages(stages: Sequence[Ramp]) -> str:
 
 
 def parse_share(text: str) -> float:
-    """``1%`` or ``0.01`` as a share. Raises ``ValueError``."""
+    """Parse ``1%`` or ``0.01`` as a share. Raises ``ValueError``."""
     plain = text.strip()
     number, unit = _split(plain.removesuffix("%"), "a share", "1%")
     if unit:
@@ -187,20 +188,20 @@ def _whole(value: Decimal) -> int:
 
 
 def format_bound(ns: float | None, *, above: bool = False, too_few: bool = False) -> str:
-    """``1.20 ms``; ``> 5.00 s`` where it is only known to be more, ``too few`` where so few were
-    measured that it says nothing, and nothing for None."""
+    """A time for people: ``1.20 ms``; ``> 5.00 s`` if it is only known to be more, ``too few`` if
+    so few were measured that it says nothing, and empty for None."""
     if ns is None or too_few:
         return "" if ns is None else TOO_FEW
     return f"{'> ' if above else ''}{format_duration(ns)}"
 
 
 def largest_text(text: str, largest_of: int | None) -> str:
-    """A maximum for people: ``8.27 ms (largest of 100)`` where it is of so few."""
+    """A maximum for people: ``8.27 ms (largest of 100)`` if it is of so few."""
     return text if largest_of is None else f"{text} (largest of {format_count(largest_of)})"
 
 
 def format_duration(ns: float) -> str:
-    """``0.42 ms``, ``1.50 s``: three digits that count, the largest unit that keeps it above 1."""
+    """``420 us``, ``1.50 s``: three significant digits, the largest unit that keeps it above 1."""
     for unit in ("s", "ms", "us"):
         if abs(ns) >= NS_BY_UNIT[unit]:
             return f"{_three_digits(ns / NS_BY_UNIT[unit])} {unit}"
@@ -228,8 +229,8 @@ def format_size(size_bytes: float) -> str:
 
 
 def format_count(count: float) -> str:
-    """``1,234,567``; below 100 up to two decimals are kept, below 1 two digits that count, so that
-    little is never shown as nothing."""
+    """A count for people: ``1,234,567``. Below 100 up to two decimals are kept, and below 1 two
+    significant digits, so that little is never shown as nothing."""
     if count == int(count) or abs(count) >= 100:
         return f"{round(count):,}"
     if abs(count) < 1:
@@ -238,8 +239,8 @@ def format_count(count: float) -> str:
 
 
 def format_cell(value: float | None) -> str:
-    """A number in a column of them: whole, without separators; below 1 two digits that count.
-    Nothing of None."""
+    """A number in a column of them: whole, without separators; below 1 two significant digits.
+    Empty for None."""
     if value is None:
         return ""
     return f"{value:.0f}" if value == 0 or abs(value) >= 1 else f"{value:.2g}"
@@ -264,7 +265,7 @@ def _three_digits(value: float) -> str:
 
 
 def parse_cpu_list(text: str) -> tuple[int, ...]:
-    """``1``, ``0-1,3`` as CPU numbers in rising order. Raises ``ValueError``."""
+    """Parse ``1`` or ``0-1,3`` as CPU numbers in rising order. Raises ``ValueError``."""
     cpus: set[int] = set()
     for part in text.split(","):
         match = re.fullmatch(r"\s*(\d{1,4})(?:-(\d{1,4}))?\s*", part, re.ASCII)
@@ -278,7 +279,7 @@ def parse_cpu_list(text: str) -> tuple[int, ...]:
 
 
 def format_cpu_list(cpus: Iterable[int]) -> str:
-    """The inverse: ``0-1,3``."""
+    """The inverse of ``parse_cpu_list``: ``0-1,3``."""
     ordered = sorted(set(cpus))
     parts: list[str] = []
     start = 0
@@ -291,11 +292,11 @@ def format_cpu_list(cpus: Iterable[int]) -> str:
 
 
 def close_text(close: bool | None) -> str:
-    """How connections of a load end, in a word: ``close`` after each request, or ``kept``; empty
-    where the load does not say."""
+    """How connections of a load end: ``close`` after each request, or ``kept``; empty if not
+    said."""
     return {None: "", True: "close", False: "kept"}[close]
 
 
 def idle_text(steps: Sequence[int]) -> str:
-    """Steps of idle connections: ``0-1000-5000``; empty without any."""
+    """Steps of idle connections: ``0-1000-5000``; empty if there are none."""
     return "-".join(map(str, steps))

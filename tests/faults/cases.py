@@ -1,8 +1,7 @@
 """Reads the table of faults (`cases/*.toml`, described in README.md) into frozen values.
 
-The Rust test at `crates/sim/tests/faults` reads the same files. Unknown keys, words and
-texts are refused, so that a slip of the pen does not pass as a test. This module knows nothing of
-sockets or of trueload.
+The Rust test at `crates/sim/tests/faults` reads the same files. Unknown keys, words and texts are
+refused, so that a typing mistake does not pass as a test. Must not know sockets or trueload.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ WORDS_OF_TLS = frozenset({"cut", "notify", "alert"})
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that a peer does."""
+    """One action of a peer."""
 
     word: str
     count: int = 1
@@ -68,7 +67,7 @@ NONE = Between(0, 0)
 
 @dataclass(frozen=True)
 class Out:
-    """What must come out of a run."""
+    """The expected outcome of a run."""
 
     each: tuple[str, ...] = ()
     """Every request ends as one of these; empty when `ok` and `failed` say it."""
@@ -106,14 +105,15 @@ class Case:
     """How the peer speaks TLS: the name of a set-up, `none` for not at all; empty without TLS."""
 
     def classes(self) -> set[str]:
-        """Failure classes that this row may end in, and `ok`."""
+        """The failure classes in which this row may end, and `ok`."""
         return set(self.out.each) | set(self.out.failed) | ({"ok"} if self.out.ok.most else set())
 
     def live(self) -> Case:
-        """The row for real sockets, where its peer needs more time than in virtual time.
+        """Return the row for real sockets, where its peer needs more time than in virtual time.
 
-        Where no request may end by the timeout, nothing waits for it, and it can be long. Else all
-        goes slower, unless the peer says nothing, or the row is about how long a run is patient.
+        Where no request may end by its timeout, nothing waits for the timeout, so it can be long.
+        Otherwise all delays grow, unless the peer says nothing, or the row tests how long a run is
+        patient.
         """
         outs = (self.out,) if self.apart is None else (self.out, self.apart)
         ways = {way for out in outs for way in (*out.each, *out.failed)}
@@ -131,13 +131,13 @@ class Case:
 
 
 class Texts:
-    """The named texts, and how a text with names in it becomes bytes."""
+    """The named texts, and the expansion of a text with such names into bytes."""
 
     def __init__(self, raw: Mapping[str, str]) -> None:
         self._raw = raw
 
     def expand(self, text: str) -> bytes:
-        """The bytes of `text`. `KeyError` for an unknown name."""
+        """Return the bytes of `text`. Raises `KeyError` for an unknown name."""
         out = b""
         for literal, name in re.findall(r"([^{]+)|\{([^}]*)\}", text):
             out += literal.encode() if literal else self._named(name)
@@ -153,7 +153,7 @@ class Texts:
 
 
 def parse_step(line: str, texts: Texts) -> Step:
-    """`send*3 {ok}` and its like. `ValueError` for what is no step."""
+    """Parse a step such as `send*3 {ok}`. Raises `ValueError` for anything else."""
     word, _, rest = line.partition(" ")
     word, _, times = word.partition("*")
     if word == "read":
@@ -232,7 +232,7 @@ def _case(raw: dict[str, Any], texts: Texts) -> Case:
 
 
 def load() -> list[Case]:
-    """Every row of every file, in order. An error names the row."""
+    """Read every row of every file, in order. An error names the row."""
     texts = Texts(tomllib.loads((FOLDER / "texts.toml").read_text("utf-8")))
     cases = []
     for path in sorted((FOLDER / "cases").glob("*.toml")):

@@ -1,6 +1,7 @@
-"""Counts whole requests in what a peer reads, in each protocol.
+"""Counts complete requests in what a peer reads, in each protocol.
 
-They are the generator's, so none of this is strict. It must not know sockets, or what is answered.
+The requests are the generator's own, so the parsing is not strict. Must not know sockets, or what
+is answered.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 class RequestCounter:
-    """Whole requests of HTTP/1."""
+    """Counts complete HTTP/1 requests."""
 
     def __init__(self) -> None:
         self.whole = 0
@@ -27,14 +28,14 @@ class RequestCounter:
         self._rest = b""
 
     def feed(self, data: bytes) -> None:
-        """Takes in what was read."""
+        """Add bytes that were read."""
         self.bytes += len(data)
         self._rest += data
         while (size := self._next()) is not None:
             self._rest = self._rest[size:]
 
     def _next(self) -> int | None:
-        """The length of the next whole request, which is counted; None while it is not whole."""
+        """Return the length of the next complete request and count it; None if it is incomplete."""
         end = self._rest.find(b"\r\n\r\n")
         if end < 0:
             return None
@@ -47,7 +48,7 @@ class RequestCounter:
 
 
 class MessageCounter(RequestCounter):
-    """Messages of a fixed size."""
+    """Counts messages of a fixed size."""
 
     def _next(self) -> int | None:
         if len(self._rest) < MESSAGE_BYTES:
@@ -58,7 +59,7 @@ class MessageCounter(RequestCounter):
 
 
 class FrameCounter(RequestCounter):
-    """WebSocket messages, each in one short frame, behind a request to upgrade."""
+    """Counts WebSocket messages, each in one short frame, after a request to upgrade."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,5 +91,5 @@ class FrameCounter(RequestCounter):
 
 
 def make_counter(protocol: str) -> RequestCounter:
-    """The counter of a protocol."""
+    """Return the counter for a protocol."""
     return {"http": RequestCounter, "tcp": MessageCounter, "ws": FrameCounter}[protocol]()

@@ -1,7 +1,7 @@
-"""Talks to the engine's binary in its own language: JSON lines, without the front between.
+"""Talks to the engine's binary in its own language, JSON lines, without the front.
 
-What it proves holds for the engine alone, and in milliseconds. Plans are written out here by hand,
-so that a change of the protocol shows as a failing test. It must not know the front's models.
+Such tests take milliseconds, and what they prove holds for the engine alone. Plans are written by
+hand, so that a change of the protocol shows as a failing test. Must not know the front's models.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NS_PER_MS: Final = 1_000_000
 
 
 def sha256(body: bytes) -> str:
-    """In hex, as blobs are named."""
+    """The SHA-256 in hex, by which blobs are named."""
     return hashlib.sha256(body).hexdigest()
 
 
@@ -37,7 +37,7 @@ def blob(body: bytes) -> Line:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a generator is to do, and its defaults."""
+    """A generator's plan, with defaults."""
 
     address: str
     method: str = "GET"
@@ -59,7 +59,7 @@ class Plan:
     payload: bytes | None = None
 
     def line(self, **changes: object) -> Line:
-        """The plan as the engine reads it; `changes` replace or add fields."""
+        """The plan as a line for the engine; `changes` replace or add fields."""
         headers = [["Host", self.address], *map(list, self.headers)]
         if self.body is not None:
             headers.append(["Content-Length", str(len(self.body))])
@@ -94,18 +94,18 @@ class Plan:
         return plan | changes
 
     def blobs(self) -> list[Line]:
-        """The bodies that the plan names."""
+        """The lines with the bodies that the plan names."""
         bodies = (self.body, self.expect_body, self.payload)
         return [blob(body) for body in bodies if body is not None]
 
 
 def by_requests(count: int, *, phase: str = "window") -> Line:
-    """A phase of so many requests."""
+    """A phase of `count` requests."""
     return _phase(phase, {"kind": "requests", "count": count})
 
 
 def by_duration(ms: int, *, phase: str = "window") -> Line:
-    """A phase of so many milliseconds."""
+    """A phase of `ms` milliseconds."""
     return _phase(phase, {"kind": "duration", "ns": ms * NS_PER_MS})
 
 
@@ -124,8 +124,8 @@ def _phase(name: str, stop: Line) -> Line:
 class Engine:
     """The engine as a child process: `with Engine(path) as engine: …`.
 
-    It is given a lease by a thread of ours, unless `lease` says no. Its lines are read by another
-    thread, so that no wait is without a bound.
+    A thread renews its lease, unless `lease` is false. Another thread reads its lines, so that
+    every wait has a bound.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Engine:
         prepare: Callable[[], None] | None = None,
         prefix: tuple[str, ...] = (),
     ) -> None:
-        # `prefix` and `prepare` run in the child alone: limits, pinning.
+        # Both apply to the child alone, for limits and pinning.
         self.process = subprocess.Popen(
             [*prefix, str(binary)],
             stdin=subprocess.PIPE,
@@ -158,11 +158,11 @@ class Engine:
             thread.start()
 
     def send(self, *lines: Line) -> None:
-        """Says something; an engine that has ended does not hear it."""
+        """Send lines; an engine that has ended does not get them."""
         self.send_raw(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
 
     def send_raw(self, data: bytes) -> None:
-        """Says something that need not be JSON."""
+        """Send bytes that need not be JSON."""
         assert self.process.stdin is not None
         try:
             with self._lock:
@@ -172,7 +172,7 @@ class Engine:
             return
 
     def wait_for(self, kind: str, *, timeout_s: float = 20.0) -> Line:
-        """The next line of this type; an AssertionError says what came instead."""
+        """Return the next line of this type; an AssertionError says what came instead."""
         deadline_s = time.monotonic() + timeout_s
         while True:
             try:
@@ -186,7 +186,7 @@ class Engine:
                 return line
 
     def wait(self, *, timeout_s: float = 20.0) -> int:
-        """The exit code, once the engine has ended and all it said has been read."""
+        """Return the exit code, once the engine has ended and all its output has been read."""
         deadline_s = time.monotonic() + timeout_s
         while True:
             try:
@@ -198,17 +198,17 @@ class Engine:
             self.lines.append(line)
 
     def close_stdin(self) -> None:
-        """The end of input, as a lost front leaves it."""
+        """End the engine's input, as the loss of the front does."""
         assert self.process.stdin is not None
         with self._lock:
             self.process.stdin.close()
 
     def all(self, kind: str) -> list[Line]:
-        """Every line of this type that has been waited past."""
+        """Return every line of this type among those already consumed by a wait."""
         return [line for line in self.lines if line["type"] == kind]
 
     def said(self) -> str:
-        """All that was said, for a failing test."""
+        """Return all of its output, for the message of a failing test."""
         shown = [line for line in self.lines if line["type"] != "tick"]
         return f"{shown} stderr={self._errors.decode(errors='replace')!r}"
 
@@ -252,7 +252,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class EngineRun:
-    """What one run of the engine left."""
+    """What one run of the engine produced."""
 
     ready: Line
     measurements: Mapping[str, Line]
@@ -262,8 +262,10 @@ class EngineRun:
 
 
 def run_plan(engine: Engine, plan: Plan, *phases: Line, bound_s: float = 20.0) -> EngineRun:
-    """Runs the phases one after the other, as the front does, then says `stop`. None may take
-    longer than the bound."""
+    """Run the phases one after the other, as the front does, then send `stop`.
+
+    No phase may take longer than `bound_s`.
+    """
     engine.wait_for("hello")
     engine.send(plan.line(), *plan.blobs())
     ready = engine.wait_for("ready")

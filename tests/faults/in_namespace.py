@@ -1,8 +1,8 @@
-"""Runs a peer and one command in a network namespace of its own with few local ports.
+"""Runs a peer and one command in a network namespace with few local ports.
 
-Started as `unshare --net python in_namespace.py PORTS TAKEN COMMAND…`: of so many local ports, so
-many are somebody else's. `{url}` in the command stands for the peer's address. What it changes of
-the kernel's settings ends with the namespace. The command's output and exit code are its own.
+Started as `unshare --net python in_namespace.py PORTS TAKEN COMMAND…`: there are PORTS local ports,
+of which TAKEN are in use by others. `{url}` in the command stands for the peer's address. Its
+changes to kernel settings end with the namespace. The output and exit code are the command's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FIRST_PORT = 40_000
 
 
 def main() -> int:
-    """The exit code of the command."""
+    """Run the command; return its exit code."""
     ports, taken = int(sys.argv[1]), int(sys.argv[2])
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     the_range = Path("/proc/sys/net/ipv4/ip_local_port_range")

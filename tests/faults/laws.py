@@ -1,7 +1,7 @@
 """The seven laws that hold for every run against every peer, however broken, and a row's own `out`.
 
-Every live test ends here, whether it drove the engine or the command line: both leave a `Seen`.
-Law 5 is about exit codes, so it is asserted where there is one. It must not know how the run was
+Every live test ends here, whether it drove the engine or the command line: both produce a `Seen`.
+Law 5 is about exit codes, so it is checked only where there is one. Must not know how the run was
 made.
 """
 
@@ -45,7 +45,7 @@ WHILE_UPGRADING: Final = (
 
 @dataclass(frozen=True)
 class Seen:
-    """What a run says of itself, warm-up and window together, and what was seen from outside."""
+    """What a run reports, warm-up and window together, and what was observed from outside."""
 
     scheduled: int
     unsent: int
@@ -68,7 +68,7 @@ class Seen:
 
 
 def count_of(encoded: str | None) -> int:
-    """How many values an encoded histogram holds; none for null."""
+    """The number of values in an encoded histogram; 0 for null."""
     if encoded is None:
         return 0
     total: int = HdrHistogram.decode(encoded).get_total_count()
@@ -76,7 +76,7 @@ def count_of(encoded: str | None) -> int:
 
 
 def of_engine(run: EngineRun) -> Seen:
-    """What a run of the engine alone left."""
+    """Summarise a run of the engine alone."""
     parts = list(run.measurements.values())
     counts = [part["counts"] for part in parts]
     return Seen(
@@ -89,11 +89,11 @@ def of_engine(run: EngineRun) -> Seen:
 
 
 def of_record(record: Mapping[str, Any], exit_code: int) -> Seen:
-    """What the command left as JSON."""
+    """Summarise the JSON record of a command."""
     return Seen(
         **_sum_counts([record["counts"], record["warmup"]["counts"]]),
         reconnects=record["connections"]["reconnects"],
-        # The warm-up keeps no histogram in the record.
+        # The record keeps no histogram of the warm-up.
         timed=count_of(record["histograms"]["latency"]),
         ok_timed=record["counts"]["ok"],
         peak_rss_bytes=record["generator"]["peak_rss_bytes"],
@@ -120,18 +120,18 @@ def assert_laws(
     requests_at_peer: int | None,
     protocol: str = "http",
 ) -> None:
-    """The seven laws of design §7.
+    """Check the seven laws of design §7.
 
-    Law 3 is the time-out of the command or engine that was run: `give_up_s`. `requests_at_peer` is
-    what a counting server counted; `protocol` is what was spoken: answers of HTTP have statuses,
-    which are counted apart.
+    Law 3 is checked by the timeout of the command or engine, which is `give_up_s`.
+    `requests_at_peer` is the count of a counting server. `protocol` is the one spoken: only HTTP
+    answers have statuses, which are counted separately.
     """
     failed = sum(seen.failed.values())
     assert seen.issued == seen.ok + failed + seen.cancelled, f"law 1: {seen}"
     assert seen.scheduled == seen.issued + seen.unsent, f"law 1, what was asked for: {seen}"
     answered = sum(seen.statuses.values())
     settled = seen.ok + seen.failed.get("status", 0) + seen.failed.get("mismatch", 0)
-    # An answer that was settled and then charged with `unsolicited` was complete, too.
+    # An answer that was settled and then charged with `unsolicited` had a status, too.
     surplus = seen.failed.get("unsolicited", 0) + seen.failed.get("tls.protocol", 0)
     counted = settled <= answered <= settled + surplus
     assert counted or protocol != "http", f"law 2: {seen}"
@@ -145,7 +145,7 @@ def assert_laws(
 
 
 def assert_exit_agrees(seen: Seen) -> None:
-    """Law 5: the exit code says what the verdict says."""
+    """Check law 5: the exit code agrees with the verdict."""
     assert seen.checks is not None
     worst = {
         "invalid": "fail" in seen.checks.values(),
@@ -160,7 +160,7 @@ def assert_exit_agrees(seen: Seen) -> None:
 
 
 def assert_counts_agree(seen: Seen, requests_at_peer: int, *, upgraded: bool = False) -> None:
-    """Law 7: what the server counted is what was sent, give or take what was on its way."""
+    """Check law 7: the server counted what was sent, give or take what was in flight."""
     never = sum(n for name, n in seen.failed.items() if name.startswith(NEVER_SENT))
     names = (*MAYBE_SENT, *(WHILE_UPGRADING if upgraded else ()))
     maybe = sum(seen.failed.get(name, 0) for name in names)
@@ -170,7 +170,7 @@ def assert_counts_agree(seen: Seen, requests_at_peer: int, *, upgraded: bool = F
 
 
 def assert_out(seen: Seen, case: Case, *, apart: bool = False) -> None:
-    """What the row itself says must come out; `apart` when the peer's bytes came apart in time."""
+    """Check the row's own expectation; `apart` if the peer's bytes came with gaps."""
     out = case.out if not apart or case.apart is None else case.apart
     assert seen.scheduled == case.requests, f"asked for: {seen}"
     _assert_endings(seen, out)
@@ -188,8 +188,7 @@ def assert_out(seen: Seen, case: Case, *, apart: bool = False) -> None:
 
 
 def assert_exit(seen: Seen, exits: Collection[int]) -> None:
-    """The command ended as what came out says, or as invalid where the machine of the tests alone
-    spoiled it."""
+    """Check the exit code: one that the outcome allows, or 4 if the test machine spoiled it."""
     assert seen.checks is not None
     also = {4} if spoiled(seen.checks) else set()
     assert seen.exit_code in {*exits, *also}, f"exit {exits}: {seen}"
@@ -208,7 +207,7 @@ def _assert_endings(seen: Seen, out: Out) -> None:
 
 
 def _assert_checks(seen: Seen) -> None:
-    """The two checks that faults decide directly; the thresholds are those of design §6."""
+    """Check the two checks that faults decide directly; the thresholds are those of design §6."""
     assert seen.checks is not None
     surplus = seen.failed.get("unsolicited", 0) > 0
     assert (seen.checks["unsolicited"] == "fail") == surplus, f"unsolicited: {seen}"
@@ -219,11 +218,10 @@ def _assert_checks(seen: Seen) -> None:
 
 
 def give_up_s(case: Case) -> float:
-    """Law 3: the longest that a row may take, in seconds.
+    """Law 3: the longest time that a row may take, in seconds.
 
-    Each that ended well did so within its timeout; then comes the patience of a run that is bound
-    by requests (three timeouts and 2 s since the last that ended well), then the timeout + 2 s of
-    law 3.
+    Each request that ended well did so within its timeout. A run bound by requests then has its
+    patience: three timeouts and 2 s since the last that ended well. Law 3 adds the timeout + 2 s.
     """
     timeout_s = case.timeout_ms / 1000
     return timeout_s * (case.requests + 3) + 2 + timeout_s + 2 + START_S_MOST
@@ -232,7 +230,7 @@ def give_up_s(case: Case) -> float:
 def run_lawfully(
     trueload: Trueload, case: Case, peer: Peer, words: Sequence[str]
 ) -> tuple[Finished, Seen]:
-    """Runs a command for a row, asserts the laws, and gives what came out."""
+    """Run a command for a row, check the laws, and return its output and summary."""
     finished = trueload.run(*words, timeout_s=give_up_s(case))
     peer.settle()
     seen = of_record(json.loads(finished.out), finished.code)

@@ -1,8 +1,8 @@
 """A server that acts out a script on a real socket, and counts the requests that reach it.
 
-One thread accepts, one thread per connection follows its script. What it counts are requests that
-came in whole, also those that come while it is doing something else, or after the end of its
-script: it reads on until the other side has closed. It must not know what trueload makes of it.
+One thread accepts, and one thread per connection follows its script. It counts complete requests,
+also those that arrive while it is busy or after the end of its script: it reads until the other
+side has closed. Must not know what trueload makes of it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class _Connection:
         self._waited_ms = 0
 
     def run(self) -> None:
-        """Follows the script to its end, then reads until the other side closes."""
+        """Follow the script to its end, then read until the other side closes."""
         self._sock.settimeout(IDLE_S_MAX)
         self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with contextlib.suppress(GoneError, OSError):
@@ -78,7 +78,7 @@ class _Connection:
         self._sock.close()
 
     def abort(self) -> None:
-        """Ends a connection that is still in use, from another thread."""
+        """End a connection that is still in use, from another thread."""
         with contextlib.suppress(OSError):
             self._raw.shutdown(socket.SHUT_RDWR)
 
@@ -91,7 +91,7 @@ class _Connection:
                     again = step.word == "again"
                     break
                 self._take_timed(step)
-            # A connection is upgraded once.
+            # A connection is upgraded only once.
             words = [step.word for step in script]
             script = script[words.index("upgrade") + 1 :] if "upgrade" in words else script
 
@@ -105,7 +105,7 @@ class _Connection:
         if self._waited_ms and step.word != "read":
             took_ms = (ended_s - self._since_s) * 1000
             self.late_ms = max(self.late_ms, took_ms - self._waited_ms)
-        # The other side may hear the first byte as soon as it begins to be sent.
+        # The other side may receive the first byte as soon as sending begins.
         self._since_s = ended_s if step.word == "read" else begun_s
         self._waited_ms = 0
 
@@ -156,7 +156,7 @@ class _Connection:
     def _receive(self) -> None:
         data = self._sock.recv(65536)
         if not data:
-            # A script that waits for this end goes on with its next step; any other is over.
+            # A script that waits for the end of input continues with its next step; any other ends.
             if self._ended or Step("read", count=0) not in self._script:
                 raise GoneError
             self._ended = True
@@ -193,7 +193,7 @@ class _Connection:
 
 
 def pieces(data: bytes, cut: Random | None) -> Iterator[bytes]:
-    """`data` as it is, or cut at random into at most 64 pieces."""
+    """Yield `data` whole, or cut at random into at most 64 pieces."""
     if cut is None or len(data) < 2:
         yield data
         return
@@ -203,7 +203,7 @@ def pieces(data: bytes, cut: Random | None) -> Iterator[bytes]:
 
 
 class Peer:
-    """Listens while it is entered: `with Peer(scripts) as peer: … peer.url`."""
+    """A peer that listens while its block runs: `with Peer(scripts) as peer: … peer.url`."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class Peer:
         secure: bool = False,
         protocol: str = "http",
     ) -> None:
-        """With `context` the peer speaks TLS; `secure` is what its URL says."""
+        """With `context` the peer speaks TLS; `secure` makes its URL say https."""
         self._scripts = scripts
         self._protocol = protocol
         self._context = context
@@ -234,32 +234,32 @@ class Peer:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Its URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{self._scheme}://{host}:{self.port}/"
 
     @property
     def accepted(self) -> int:
-        """Connections accepted up to now."""
+        """The number of connections accepted so far."""
         return len(self._connections)
 
     @property
     def requests(self) -> int:
-        """Requests that have come in whole, up to now."""
+        """The number of complete requests so far."""
         return sum(connection.requests.whole for connection in self._connections)
 
     @property
     def was_late(self) -> bool:
-        """Whether what it did after a wait came so late that nobody may have listened any more."""
+        """Whether a step after a wait came so late that the client may have given up."""
         return any(each.late_ms > LATE_MS_MOST for each in self._connections)
 
     def settle(self) -> None:
-        """Waits until every connection has come to its end: then the counts are final."""
+        """Wait until every connection has ended, so that the counts are final."""
         for thread in list(self._threads):
             thread.join(IDLE_S_MAX)
 
     def close(self) -> None:
-        """Stops listening and ends what is open."""
+        """Stop listening, and end open connections."""
         with contextlib.suppress(OSError):
             self._listening.shutdown(socket.SHUT_RDWR)
         self._accepting.join(IDLE_S_MAX)

@@ -1,7 +1,7 @@
 """A scripted peer that speaks TLS, with any certificate, and breaks it when its script says so.
 
-How: OpenSSL works on memory, so that bytes can go past it onto the socket. Certificates are made
-when they are first asked for. It must not know what trueload makes of it.
+How: OpenSSL works on memory buffers, so that the script can also write raw bytes to the socket.
+Certificates are made on first use. Must not know what trueload makes of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ JUNK: Final = b"\x17\x03\x03\x00\x20" + b"_" * 32
 
 
 class SealedSocket:
-    """A socket of a server to its script; what is said goes through TLS."""
+    """A server's socket for its script; data goes through TLS."""
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext) -> None:
         self._sock = sock
@@ -30,7 +30,7 @@ class SealedSocket:
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
 
     def handshake(self) -> None:
-        """Does the handshake. ``OSError`` when it fails; the client hears why."""
+        """Do the handshake. Raises ``OSError`` when it fails, after sending the alert."""
         while True:
             try:
                 self._tls.do_handshake()
@@ -56,18 +56,18 @@ class SealedSocket:
         self._flush()
 
     def shutdown(self, how: int) -> None:
-        """With a farewell."""
+        """Send close_notify, then shut the socket down."""
         self.notify()
         self._sock.shutdown(how)
 
     def notify(self) -> None:
-        """Says that nothing more will come."""
+        """Send close_notify: no more data will come."""
         with contextlib.suppress(ssl.SSLError):
             self._tls.unwrap()
         self._flush()
 
     def alert(self) -> None:
-        """A fatal alert, as a server says it that was sent junk."""
+        """Send a fatal alert, as a server does that received garbage."""
         self._incoming.write(JUNK)
         with contextlib.suppress(ssl.SSLError):
             self._tls.read(1)
@@ -95,7 +95,7 @@ class SealedSocket:
 
 
 class Certificates:
-    """The certificates of a session of tests; each set-up has the name that rows give it."""
+    """The certificates of a test session; rows name each set-up."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -106,17 +106,17 @@ class Certificates:
 
     @cached_property
     def cacert(self) -> Path:
-        """The issuer's certificate, as a file."""
+        """The file with the issuer's certificate."""
         return self.write("issuer.pem", self.issuer.cert_pem)
 
     def write(self, name: str, *blobs: trustme.Blob) -> Path:
-        """PEM texts in one file."""
+        """Write PEM texts into one file."""
         path = self._folder / name
         path.write_bytes(b"".join(blob.bytes() for blob in blobs))
         return path
 
     def context(self, name: str) -> ssl.SSLContext:
-        """A server's set-up; ``KeyError`` for a name that no row may have."""
+        """Return a server's set-up; raises ``KeyError`` for an unknown name."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.set_alpn_protocols(["http/1.1"])
         if name == "self-signed":

@@ -1,8 +1,8 @@
 """Runs a command where the kernel forbids io_uring, as many containers do.
 
-How: a seccomp filter that answers one of io_uring's calls with an error, kept across `exec`; no
-right is needed for it. Started as `python without_io_uring.py setup|enter|register ERROR COMMAND…`,
-with an error by its name; output and exit code are the command's own.
+How: a seccomp filter, kept across `exec`, makes one of io_uring's calls fail; this needs no
+privilege. Started as `python without_io_uring.py setup|enter|register ERROR COMMAND…`, with the
+error's name; output and exit code are the command's own.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ ALLOW, ERRNO = 0x7FFF_0000, 0x0005_0000
 
 
 class Program(ctypes.Structure):
-    """A `struct sock_fprog`: so many instructions, and where they are."""
+    """A `struct sock_fprog`: the number of instructions, and their address."""
 
     _fields_ = (("len", ctypes.c_ushort), ("filter", ctypes.c_char_p))
 
 
 def instruction(code: int, value: int, if_not: int = 0) -> bytes:
-    """A `struct sock_filter`."""
+    """Encode a `struct sock_filter`."""
     return struct.pack("HBBI", code, 0, if_not, value)
 
 
 def forbid(number: int, error: int) -> None:
-    """Have a system call of this process and its children fail so. Raises ``OSError``."""
+    """Make a system call fail with this error, here and in children. Raises ``OSError``."""
     code = b"".join(
         (
             instruction(LOAD_WORD, 0),

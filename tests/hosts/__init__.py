@@ -1,1 +1,1 @@
-"""Hosts for tests: real ones as far as a program can see, made and removed by the test itself."""
+"""Hosts for tests: network namespaces that look like real hosts to a program."""

@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make test-hosts` is what runs them."""
+    """Mark every test of this folder; `make test-hosts` selects by that mark."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.hosts)
@@ -31,7 +31,7 @@ def three_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
 
 @pytest.fixture
 def network(three_hosts: Network) -> Iterator[Network]:
-    """Three hosts with their links up, before and after."""
+    """Three hosts with their links up, before and after the test."""
     three_hosts.mend()
     yield three_hosts
     three_hosts.mend()
@@ -39,7 +39,7 @@ def network(three_hosts: Network) -> Iterator[Network]:
 
 @pytest.fixture(scope="session")
 def ssh_to_three_hosts(three_hosts: Network, tmp_path_factory: pytest.TempPathFactory) -> Ssh:
-    """sshd on the three hosts."""
+    """sshd running on the three hosts."""
     if why := missing_ssh():
         pytest.skip(why)
     return start_ssh(three_hosts, tmp_path_factory.mktemp("ssh"))
@@ -53,7 +53,7 @@ def ssh(network: Network, ssh_to_three_hosts: Ssh) -> Ssh:
 
 @pytest.fixture
 def own_ssh(tmp_path: Path) -> Iterator[Ssh]:
-    """ssh to one host that no other test has: its keys, folders and config may be spoilt."""
+    """ssh to one host that no other test uses: the test may break its keys, folders and config."""
     if why := missing() or missing_ssh():
         pytest.skip(why)
     with Network(tmp_path / "hosts", 1) as network:

@@ -1,8 +1,8 @@
 """A small network of hosts on this machine: namespaces of the kernel, joined by a bridge.
 
-How: each host has a network, processes and mounts of its own (``unshare``) and a link to the
-bridge, at which this machine has an address, too. A host lives as long as its first process, which
-dies with the test's; the kernel then ends all that runs there and removes its link.
+How: each host has its own network, processes and mounts (``unshare``), and a link to the bridge, on
+which this machine has an address, too. A host lives as long as its first process, which ends with
+the test's process; the kernel then ends everything that runs there and removes its link.
 
 Needs root, iproute2, util-linux and, for ``ssh``, openssh-server. Must not know trueload.
 """
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-# For measurements between networks (RFC 2544): nobody's own.
+# Reserved for measurements between networks (RFC 2544).
 NET = "198.18"
 HOSTS_MAX = 200
 TOOLS = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
@@ -30,7 +30,7 @@ SSHD = "/usr/sbin/sshd"
 COMMAND_S = 30.0
 UNSHARE = ("unshare", "--net", "--pid", "--mount", "--fork")
 
-# The first process of a host: adopts and buries what others leave, and ends with whoever asked.
+# The first process of a host: reaps orphans, and ends with the process that started it.
 INIT = """
 import os, signal, subprocess, sys
 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -46,7 +46,7 @@ while os.read(0, 4096):
 
 
 def missing() -> str | None:
-    """Why there can be no network on this machine, in one line; None if there can."""
+    """Return why this machine can have no network, in one line; None if it can."""
     if os.geteuid() != 0:
         return "namespaces and links need root"
     for tool, package in TOOLS.items():
@@ -57,13 +57,13 @@ def missing() -> str | None:
 
 
 def missing_ssh() -> str | None:
-    """Why there can be no sshd, in one line; None if there can."""
+    """Return why there can be no sshd, in one line; None if there can."""
     return None if Path(SSHD).exists() else "sshd is missing: install Debian's openssh-server"
 
 
 @dataclass
 class Host:
-    """One host. ``name`` is what ssh knows it by, ``address`` what the others reach it at."""
+    """One host: ``name`` is its name for ssh, ``address`` its address for the others."""
 
     name: str
     address: str
@@ -76,7 +76,7 @@ class Host:
 
     @property
     def pid(self) -> int:
-        """Of its first process, as seen from here."""
+        """The pid of its first process, as seen from this machine."""
         if not self._init_pid:
             path = Path(f"/proc/{self.anchor.pid}/task/{self.anchor.pid}/children")
             self._init_pid = int(path.read_text().split()[0])
@@ -84,7 +84,7 @@ class Host:
 
     @property
     def cache(self) -> Path:
-        """The cache folder of whoever logs in by ssh."""
+        """The cache folder of the user who logs in by ssh."""
         return self.folder / "cache"
 
     def inside(self, *argv: str | Path) -> list[str]:
@@ -93,7 +93,7 @@ class Host:
         return [*enter, *map(str, argv)]
 
     def run(self, *argv: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run a command on the host to its end; what it printed is kept."""
+        """Run a command on the host to its end, capturing its output."""
         done = subprocess.run(
             self.inside(*argv), capture_output=True, text=True, timeout=COMMAND_S, check=False
         )
@@ -108,8 +108,10 @@ class Host:
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.STDOUT,
     ) -> subprocess.Popen[str]:
-        """Start a process on the host; it ends with the host at the latest. (What is returned is
-        the process that entered the host: signals go to ``processes()``.)"""
+        """Start a process on the host; it ends with the host at the latest.
+
+        What is returned is the process that entered the host; send signals to ``processes()``.
+        """
         process = subprocess.Popen(
             self.inside(*argv), env=env, stdin=stdin, stdout=stdout, stderr=stderr, text=True
         )
@@ -117,16 +119,18 @@ class Host:
         return process
 
     def link(self, state: str) -> None:
-        """``down`` pulls the cable, ``up`` puts it back."""
+        """Set its link: ``down`` pulls the cable, ``up`` plugs it in again."""
         ip("link", "set", self.link_name, state)
 
     def packets_sent(self) -> int:
-        """Over its link, since that was made."""
+        """The packets sent over its link since the link was made."""
         return int(Path(f"/sys/class/net/{self.link_name}/statistics/rx_packets").read_text())
 
     def processes(self, containing: str = "") -> dict[int, str]:
-        """What runs on the host, by process id as seen from here: command lines that contain a
-        word. Without the first process, and without the dead that nobody has buried."""
+        """The host's processes whose command lines contain a word.
+
+        The keys are pids as seen from this machine. The first process and zombies are left out.
+        """
         processes = os.readlink(f"/proc/{self.pid}/ns/pid")
         found = {}
         for name in os.listdir("/proc"):
@@ -141,7 +145,7 @@ class Host:
         return found
 
     def kill(self, containing: str, number: int = signal.SIGKILL) -> int:
-        """Send a signal to each such process; how many there were."""
+        """Send a signal to each such process; return how many there were."""
         pids = list(self.processes(containing))
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
@@ -149,11 +153,11 @@ class Host:
         return len(pids)
 
     def end(self) -> None:
-        """The host goes, with everything on it."""
+        """End the host, with everything on it."""
         for stream in (self.anchor.stdin, self.anchor.stdout):
             if stream is not None:
                 stream.close()
-        # Its first process ends with its input, and is gone when the kernel has ended all others.
+        # Its first process ends with its input, once the kernel has ended all others.
         self.anchor.wait(COMMAND_S)
         for process in self._started:
             process.wait(COMMAND_S)
@@ -170,13 +174,13 @@ class Network:
         self.folder = folder
         self.hosts: list[Host] = []
         self._count = hosts
-        self._token = secrets.token_hex(4)  # `random` is seeded alike for every test
+        self._token = secrets.token_hex(4)  # `random` is seeded alike in every test
         self.bridge = f"tb{self._token}"
         self._third = free_third()
 
     @property
     def address(self) -> str:
-        """This machine's, as the hosts reach it."""
+        """This machine's address for the hosts."""
         return f"{NET}.{self._third}.1"
 
     def __enter__(self) -> Network:
@@ -199,13 +203,14 @@ class Network:
     ) -> None:
         for host in self.hosts:
             host.end()
-            # It goes with the host, a moment later; who makes a new one must not find it.
+            # The link is removed with the host, but a moment later; a new host must not find the
+            # old one.
             subprocess.run(["ip", "link", "delete", host.link_name], capture_output=True)
         subprocess.run(["ip", "link", "delete", self.bridge], capture_output=True)
         self.hosts = []
 
     def mend(self) -> None:
-        """Put back what a test has pulled."""
+        """Restore the links that a test has pulled."""
         for host in self.hosts:
             host.link("up")
 
@@ -218,7 +223,7 @@ class Network:
             [*UNSHARE, "--kill-child", sys.executable, "-I", "-S", "-c", INIT],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            process_group=0,  # a Ctrl-C is for the test
+            process_group=0,  # Ctrl-C must reach only the test
         )
         host = Host(name, f"{NET}.{self._third}.{10 + number}", folder, link_name, anchor)
         self.hosts.append(host)
@@ -235,13 +240,13 @@ class Network:
 
 
 def ip(*words: str) -> None:
-    """Run iproute2's ``ip``; its complaint is the assertion's."""
+    """Run iproute2's ``ip``; its error message becomes the assertion's."""
     done = subprocess.run(["ip", *words], capture_output=True, text=True, timeout=COMMAND_S)
     assert done.returncode == 0, f"ip {' '.join(words)}: {done.stderr}"
 
 
 def free_third() -> int:
-    """A network that no other test on this machine has at the moment."""
+    """Return a third byte of a network address that no other test on this machine uses now."""
     said = subprocess.run(["ip", "-json", "address"], capture_output=True, text=True, check=True)
     taken = {
         int(address["local"].split(".")[2])
@@ -253,7 +258,7 @@ def free_third() -> int:
 
 
 def lines_of(process: subprocess.Popen[str], containing: str) -> str:
-    """Wait for a line with a word in what a process prints. (At its end: an AssertionError.)"""
+    """Wait for an output line that contains a word. Raises AssertionError at the end of output."""
     assert process.stdout is not None
     said = ""
     for line in process.stdout:

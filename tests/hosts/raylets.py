@@ -1,7 +1,7 @@
 """Ray on the hosts of a ``Network``: a node on each, the first of them the head.
 
-How: ``ray start`` as a user would on each host, which has a folder of its own for Ray's files; all
-of it ends with the host. Must not know trueload.
+How: ``ray start``, as a user would run it on each host, which has its own folder for Ray's files.
+All of it ends with the host. Must not know trueload.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ CLIENT_TRIES = 5
 ENVIRONMENT = {
     **os.environ,
     "RAY_USAGE_STATS_ENABLED": "0",
-    # Who asks for hosts waits for the processes of their actors: none are started in advance.
+    # Start no worker processes in advance: a request for hosts would wait for them.
     "RAY_prestart_worker_first_driver": "0",
-    # As nice as Ray makes them (15), three of them would start in half a minute and more beside the
-    # other tests: these hosts have no CPUs of their own.
+    # At Ray's niceness (15) three nodes would take over half a minute to start beside the other
+    # tests: these hosts have no CPUs of their own.
     "RAY_worker_niceness": "0",
 }
 
@@ -38,7 +38,7 @@ class Raylets:
 
     @property
     def address(self) -> str:
-        """Where a front that is not of the cluster joins it."""
+        """The address at which a front outside the cluster joins it."""
         return f"ray://{self.network.hosts[0].address}:{CLIENT_PORT}"
 
 
@@ -54,7 +54,7 @@ def start_ray(network: Network) -> Raylets:
 
 
 def await_clients(raylets: Raylets) -> None:
-    """The head takes nobody in until all that it consists of is there."""
+    """Wait until the head takes clients, which it does once all its parts are up."""
     said = ""
     for _ in range(CLIENT_TRIES):
         tried = subprocess.run(
@@ -71,7 +71,7 @@ def await_clients(raylets: Raylets) -> None:
 
 
 def start_node(host: Host, *flags: str) -> subprocess.Popen[str]:
-    """One node; it is part of the cluster when this returns."""
+    """Start one node; it has joined the cluster when this returns."""
     Path("/tmp/ray").mkdir(exist_ok=True)
     host.run("mount", "-t", "tmpfs", "tmpfs", "/tmp/ray")
     words = [f"--node-ip-address={host.address}", f"--node-name={host.name}", "--num-cpus=1"]

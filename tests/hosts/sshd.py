@@ -1,9 +1,9 @@
-"""sshd on the hosts of a ``Network``, and the ssh config of a user who has been there before.
+"""sshd on the hosts of a ``Network``, and the ssh config of a user who has logged in before.
 
-How: every host has a key of its own, the user one key and a file of known hosts. ``ssh`` reads its
-config from the user's home in the password file, whatever ``HOME`` says; so a script called ``ssh``
-that is found first hands it ours by ``-F``, and ``h1`` is a host as in anybody's config. Nothing of
-the machine's own ssh is read or changed. Must not know trueload.
+How: every host has its own host key; the user has one key and a file of known hosts. ``ssh`` reads
+its config from the home in the password file and ignores ``HOME``. Therefore a script called
+``ssh``, first on the PATH, passes it ours by ``-F``, so that ``h1`` is a host as in any user's
+config. Nothing of the machine's own ssh is read or changed. Must not know trueload.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ Host *
 
 @dataclass
 class Ssh:
-    """A user's ssh, in a folder of its own."""
+    """A user's ssh configuration, in its own folder."""
 
     folder: Path
     network: Network
 
     @property
     def env(self) -> dict[str, str]:
-        """What a command needs to find this ssh."""
+        """The environment in which a command finds this ssh."""
         return {"PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
     @property
@@ -70,7 +70,7 @@ class Ssh:
         return self.folder / "config"
 
     def add(self, name: str, host: Host, *, port: int = 22, address: str = "") -> None:
-        """The user's config knows a host by a name."""
+        """Add a host to the user's config under a name."""
         with self.config.open("a") as config:
             config.write(
                 CLIENT_CONFIG.format(
@@ -79,7 +79,7 @@ class Ssh:
             )
 
     def run(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """``ssh`` itself, as the user would."""
+        """Run ``ssh`` itself, as the user would."""
         return subprocess.run(
             [self.folder / "bin" / "ssh", *argv],
             capture_output=True,
@@ -91,7 +91,7 @@ class Ssh:
 
 
 def start_ssh(network: Network, folder: Path) -> Ssh:
-    """sshd on every host, and the user's side."""
+    """Start sshd on every host, and prepare the user's side."""
     real = shutil.which("ssh")
     assert real is not None, "ssh is missing: install Debian's openssh-client"
     (folder / "bin").mkdir(parents=True)
@@ -111,9 +111,12 @@ def start_ssh(network: Network, folder: Path) -> Ssh:
 def start_sshd(
     host: Host, authorized: str, *, port: int = 22, more: str = "", env: str = ""
 ) -> None:
-    """One sshd; it listens when this returns. ``more`` are further lines of its config, ``env`` is
-    what it sets for whoever logs in: ``NAME=VALUE NAME=VALUE``."""
-    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # where it separates privileges
+    """Start one sshd; it listens when this returns.
+
+    ``more`` are further lines of its config, ``env`` is what it sets for the user who logs in:
+    ``NAME=VALUE NAME=VALUE``.
+    """
+    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd's privilege separation needs it
     (host.folder / "authorized_keys").write_text(authorized)
     if not (host.folder / "host_key").exists():
         make_key(host.folder / "host_key")
@@ -133,7 +136,7 @@ def start_sshd(
 
 
 def know_hosts(ssh: Ssh) -> None:
-    """The user has seen every host's key."""
+    """Record every host's key as known to the user."""
     lines = []
     for host in ssh.network.hosts:
         kind, key, *_ = (host.folder / "host_key.pub").read_text().split()
@@ -142,7 +145,7 @@ def know_hosts(ssh: Ssh) -> None:
 
 
 def make_key(path: Path) -> None:
-    """A new key pair without a passphrase, in place of one that is there."""
+    """Make a key pair without a passphrase, replacing one that exists."""
     for each in (path, path.with_name(f"{path.name}.pub")):
         each.unlink(missing_ok=True)
     subprocess.run(

@@ -1,5 +1,8 @@
-"""One run over hosts of a Ray cluster, a node on each: a host, its actor, its raylet or the head
-that goes is told, and nothing of the run is left anywhere, however it ends."""
+"""One run over hosts of a Ray cluster, with a node on each.
+
+A host, its actor, its raylet or the head that ends is reported, and the run leaves nothing behind,
+however it ends.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def raylets(network: Network, ray_on_three_hosts: Raylets) -> Raylets:
 
 @pytest.fixture
 def own_raylets(tmp_path: Path) -> Iterator[Raylets]:
-    """Ray on two hosts that no other test has: they may be spoilt."""
+    """Ray on two hosts that no other test uses, so that a test may break them."""
     if why := missing():
         pytest.skip(why)
     with Network(tmp_path / "hosts", 2) as network:
@@ -51,7 +54,7 @@ def serve(trueload: Trueload, network: Network, service: str = "http") -> Server
 
 
 def running(network: Network, containing: str) -> dict[str, int]:
-    """How many such processes each host runs."""
+    """The number of such processes on each host."""
     return {host.name: len(host.processes(containing)) for host in network.hosts}
 
 
@@ -64,7 +67,7 @@ def is_quiet(network: Network) -> bool:
 
 
 def start(trueload: Trueload, raylets: Raylets) -> subprocess.Popen[str]:
-    """A long run over every host; it measures when this returns."""
+    """Start a long run over every host; it measures when this returns."""
     network = raylets.network
     server = serve(trueload, network)
     hosts = len(network.hosts)
@@ -88,7 +91,7 @@ def start(trueload: Trueload, raylets: Raylets) -> subprocess.Popen[str]:
 
 
 def connected(network: Network, server: Server) -> int:
-    """Connections that the hosts have to the server."""
+    """The number of connections that the hosts have to the server."""
     words = ("ss", "-Htn", "state", "established", "dst", f"{network.address}:{server.port}")
     return sum(len(host.run(*words).stdout.splitlines()) for host in network.hosts)
 
@@ -144,7 +147,7 @@ def kill_the_raylet(raylets: Raylets) -> None:
 
 
 def lose(raylets: Raylets, trueload: Trueload, strike: Any, words: str) -> None:
-    """A run that loses its host ``h2``."""
+    """Run until host ``h2`` is lost, and check what is reported."""
     process = start(trueload, raylets)
     strike(raylets)
     out, _ = process.communicate(timeout=60)

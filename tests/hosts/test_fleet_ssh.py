@@ -1,5 +1,7 @@
-"""One run over three hosts by ssh, as a user starts it: every protocol through the same code; a
-host that is lost is named, and nothing of the run is left anywhere, however it ends."""
+"""One run over three hosts by ssh, as a user starts it, with every protocol.
+
+A lost host is named, and the run leaves nothing behind, however it ends.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,12 @@ def serve(trueload: Trueload, network: Network, service: str) -> Server:
 
 @pytest.fixture
 def served(ssh: Ssh, trueload: Trueload) -> Server:
-    """A reference server on this machine, where the hosts reach it."""
+    """A reference server on this machine that the hosts can reach."""
     return serve(trueload, ssh.network, "http")
 
 
 def engines(network: Network) -> dict[str, int]:
-    """How many engines each host runs."""
+    """The number of engines on each host."""
     return {host.name: len(host.processes(ENGINE)) for host in network.hosts}
 
 
@@ -44,7 +46,7 @@ def start(trueload: Trueload, ssh: Ssh, *words: str) -> subprocess.Popen[str]:
 
 
 def record_of(trueload: Trueload) -> dict[str, Any]:
-    """The one record that the store has, read as a later command would."""
+    """The only record in the store, as a later command reads it."""
     shown = trueload.run("runs", "show", "last", "--json").json()
     (row,) = shown["rows"]
     record = row["record"]
@@ -105,7 +107,7 @@ def test_a_broadcast_runs_over_three_hosts_and_every_delivery_is_settled(
 def test_a_search_runs_over_three_hosts(ssh: Ssh, trueload: Trueload, served: Server) -> None:
     words = ("http", f"{served.url}/", "-c", "6", "--limit", "p99<1ns", *PLACES)
     done = trueload.run(*words, env=ssh.env)
-    assert done.code in (1, 4), done  # what a busy machine found, it does not vouch for
+    assert done.code in (1, 4), done  # 4 if a busy machine makes the result invalid
     assert "the lowest tried was" in done.out
     wait_until(lambda: is_quiet(ssh.network), "the engines have gone")
 
@@ -150,7 +152,7 @@ def test_a_host_that_is_lost_is_named_and_the_run_saved_as_invalid(
 
 
 def connected(network: Network, server: Server) -> int:
-    """Connections that the hosts have to the server."""
+    """The number of connections that the hosts have to the server."""
     words = ("ss", "-Htn", "state", "established", "dst", f"{network.address}:{server.port}")
     return sum(len(host.run(*words).stdout.splitlines()) for host in network.hosts)
 

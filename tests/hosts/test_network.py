@@ -1,4 +1,4 @@
-"""The network that the tests of places stand on is one: links, processes, ssh."""
+"""Tests of the network under the tests of places: links, processes, ssh."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hosts.sshd import Ssh
 
 
 def reaches(network: Network, number: int, address: str) -> bool:
-    """Whether a host can connect to an address at all: refused is an answer, too."""
+    """Tell whether a host can reach an address; a refused connection counts, too."""
     code = (
         "import socket, sys\n"
         "s = socket.socket(); s.settimeout(1)\n"

@@ -1,5 +1,7 @@
-"""``--server-place``: the reference server on another host, seen as if it were here, and gone with
-the command that wanted it."""
+"""``--server-place``: the reference server on another host.
+
+It is observed as if it ran here, and ends with the command that started it.
+"""
 
 from __future__ import annotations
 

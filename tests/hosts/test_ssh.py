@@ -1,4 +1,4 @@
-"""A host reached by ssh: the engine gets there once, runs, and goes, however it ends."""
+"""A host reached by ssh: the engine is copied there once, runs, and ends, however the run ends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def place(ssh: Ssh, monkeypatch: pytest.MonkeyPatch) -> Iterator[SshPlace]:
 
 @pytest.fixture
 def short_folder() -> Iterator[Path]:
-    """With room for the path of a socket."""
+    """A folder whose path leaves room for that of a socket."""
     with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as folder:
         yield Path(folder)
 
@@ -104,7 +104,7 @@ def test_a_channel_that_is_killed_takes_even_a_stopped_engine_along(
     place: SshPlace, ssh: Ssh
 ) -> None:
     engine = Engine.start(place)
-    assert ssh.network.hosts[0].kill(ENGINE, 19) == 1  # SIGSTOP: it hears nothing
+    assert ssh.network.hosts[0].kill(ENGINE, 19) == 1  # SIGSTOP: it does not react to its input
     engine.close()
     wait_until(lambda: not ssh.network.hosts[0].processes(ENGINE), "the engine has gone")
 

@@ -1,5 +1,7 @@
-"""``--place ssh:HOST`` on the command line: the same measurement from another host, by any
-protocol; and whatever ends, on whichever side, leaves nothing running on the other."""
+"""``--place ssh:HOST`` on the command line: the same measurement from another host.
+
+With any protocol; and whatever ends, on either side, leaves nothing running on the other.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ ENGINE = "programs/trueload-engine"
 
 @pytest.fixture(scope="module")
 def far(ssh_to_three_hosts: Ssh, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A reference server on this machine, as the hosts reach it."""
+    """A reference server on this machine that the hosts can reach."""
     command = Trueload(tmp_path_factory.mktemp("far"))
     yield start_server(command, address=ssh_to_three_hosts.network.address)
     command.close()
@@ -63,7 +65,7 @@ def test_other_protocols_come_from_the_host_by_the_same_code(
     ).json()
     assert [host["place"] for host in record["hosts"]] == ["ssh:h2"]
     assert record["counts"]["ok"] > 10
-    # Nobody knows how long a server that is not seen waited for a CPU.
+    # The time that an unobserved server waited for a CPU is unknown.
     assert against(record) <= SHAKEN
 
 
@@ -87,7 +89,7 @@ def test_a_lab_is_loaded_from_its_hosts(
 
 
 def start_long(trueload: Trueload, ssh: Ssh, far: Server, *flags: str) -> Any:
-    """A run that goes on until something happens; it sends when this returns."""
+    """Start a run of a minute; it sends when this returns."""
     front = trueload.start(
         *("http", far.url, "-c", "4", "-d", "60s", "--warmup", "0", *flags), env=ssh.env
     )
@@ -138,7 +140,7 @@ def test_an_engine_killed_on_its_host_makes_the_run_invalid_and_says_how(
 
 
 def ssh_that_tells(folder: Path) -> dict[str, str]:
-    """An ``ssh`` that leaves a file behind when it is started."""
+    """The environment of an ``ssh`` that creates a file when it is started."""
     folder.mkdir()
     script = folder / "ssh"
     script.write_text(f"#!/bin/sh\ntouch {folder}/started\nexit 255\n")

@@ -1,5 +1,7 @@
-"""What can be wrong with a host that is reached by ssh: each produced for real, told in one line
-and one hint, with nothing started and nothing left."""
+"""What can be wrong with a host reached by ssh, each produced for real.
+
+It is told in one line and one hint; nothing is started and nothing is left behind.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,7 @@ def be_another_system(ssh: Ssh, host: Host) -> None:
 
 
 def put_first(ssh: Ssh, host: Host, name: str, script: str) -> None:
-    """On the host's path before its own ``name``."""
+    """Put a script on the host's PATH before its own ``name``."""
     folder = host.folder / "bin"
     folder.mkdir()
     (folder / name).write_text(f"#!/bin/sh\n{script}\n")

@@ -1,5 +1,8 @@
-"""A suite whose subjects run on one host and whose load comes from another: built here, copied
-there once, accounted for there, and gone with the suite."""
+"""A suite whose subjects run on one host and whose load comes from another.
+
+Subjects are built here and copied there once; their resource use is measured there, and they end
+with the suite.
+"""
 
 from __future__ import annotations
 

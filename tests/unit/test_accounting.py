@@ -1,4 +1,4 @@
-"""Accounting: the arithmetic as tables, and readings of real processes that wait for events."""
+"""Accounting: the arithmetic as tables, and readings of real processes, which wait for events."""
 
 from __future__ import annotations
 

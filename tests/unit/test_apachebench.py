@@ -1,4 +1,4 @@
-"""ApacheBench's figures from a record: as published, and where they cannot be known."""
+"""ApacheBench's figures from a record: as published, and where they are unknown."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def phase(name: str) -> Phase:
 
 
 def published(*, close: bool = True, primed: bool = True, **changes: Any) -> Record:
-    """A run as the published one was: 20,000 requests over 10,000 connections in 8.124 s."""
+    """A run like the published one: 20,000 requests over 10,000 connections in 8.124 s."""
     record = good_record()
     connect = histogram((2 * MS, 10_000), (1_042 * MS, 10_000)) if close else None
     total = histogram((12 * MS, 10_000), (8_030 * MS, 10_000)) if close else None
@@ -114,7 +114,7 @@ def test_over_kept_connections_the_set_up_takes_no_time() -> None:
     assert "Keep-Alive requests:    20000" in result_lines(found)
 
 
-# Requests that failed or never ended are slower than any: which percentages are lower bounds.
+# Failed and unfinished requests are slower than any: the percentages that become lower bounds.
 WORSE = [
     ("none", {"ok": 20_000}, []),
     ("a few that failed", {"ok": 20_000, "failed": {"reset": 10}}, [100]),

@@ -1,4 +1,4 @@
-"""A body that is given to the functions of Python."""
+"""A body that is passed to the Python functions."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ COMMANDS: list[tuple[type, Callable[..., Any], Mapping[str, str]]] = [
 
 
 def keywords_of(read: Callable[..., Any], refused: Mapping[str, str]) -> dict[str, Any]:
-    """Each option of a command by its keyword."""
+    """The options of a command, by their keyword."""
     app = typer.Typer(add_completion=False)
     app.command(add_help_option=False)(read)
     command: Any = typer.main.get_command(app)
@@ -43,7 +43,7 @@ def keywords_of(read: Callable[..., Any], refused: Mapping[str, str]) -> dict[st
 
 
 def parts(hint: Any) -> set[Any]:
-    """What a union is of."""
+    """The members of a union type."""
     return set(get_args(hint)) if get_origin(hint) in (Union, types.UnionType) else {hint}
 
 

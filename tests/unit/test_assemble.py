@@ -1,4 +1,4 @@
-"""What of a trial's observations goes into its record."""
+"""Making a record from a trial's observations."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ MS = 1_000_000
 
 
 def sample(at_ms: float, cpu_ms: float) -> HostSample:
-    """A server of one process, that has used so much by then; the rest of the one CPU's time was
-    stolen."""
+    """A server of one process that has used ``cpu_ms``; the rest of the one CPU was stolen."""
     tree = server_tree(int(at_ms * MS), cpu_ns=int(cpu_ms * MS))
     stolen_ns = int((at_ms - cpu_ms) * MS)
     times = CpuTimes(idle_ns=0, stolen_ns=stolen_ns, programs_ns=tree.at_ns)
@@ -24,12 +23,12 @@ def sample(at_ms: float, cpu_ms: float) -> HostSample:
 
 
 def made(window_ms: int, from_ms: float, to_ms: float) -> Record:
-    """The record of a window whose server was sampled at these times after its start."""
+    """The record of a window whose server was sampled at these times."""
     return made_of(window_ms, sample(from_ms, 100.0), sample(to_ms, 400.0))
 
 
 def made_of(window_ms: int, before: HostSample, after: HostSample) -> Record:
-    """The record of a window before and after which this was seen."""
+    """The record of a window with these samples before and after it."""
     record = good_record()
     seen = Observation(
         id="",
@@ -80,6 +79,6 @@ def test_what_a_server_used_is_known_where_its_samples_saw_the_window(
 
 def test_a_machine_that_was_not_seen_in_the_window_is_told_from_its_warm_up_on() -> None:
     seen, unseen = made(2000, 0, 2000), made(2000, 1900, 2000)
-    # 300 ms of the window's 2 s, and 400 ms of those 3 s, were the server's.
+    # The server used 300 ms of the window's 2 s, and 400 ms of the 3 s with the warm-up.
     assert seen.window.stolen_share == pytest.approx(0.85)
     assert unseen.window.stolen_share == pytest.approx(2.6 / 3)

@@ -1,4 +1,4 @@
-"""Who does the work: the server that was measured, or others behind it; and how it was chosen."""
+"""The processes that do the work, the measured server or others behind it, and their choice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ S = 1_000_000_000
 
 
 def behind(*cpu_s: float, **changes: Any) -> dict[str, Any]:
-    """A server that used 0.6 s of CPU, with others behind it."""
+    """A server that used 0.6 s of CPU, with backends that used these times."""
     found = tuple(Backend(pid=50 + n, name="app", cpu_s=each) for n, each in enumerate(cpu_s))
     server = SERVER.model_copy(update={"name": "nginx", "backends": found, **changes})
     return {"server": server}
@@ -87,7 +87,7 @@ def test_who_was_started_by_us_cannot_be_named() -> None:
 
 
 def look(*used_s: float) -> NoiseSample:
-    """Processes from 50 on, each with so much CPU time."""
+    """Processes with pids from 50 on that have used these CPU times."""
     processes = {(50 + n, 1): Used(1, round(each * S), 0) for n, each in enumerate(used_s)}
     return NoiseSample(0, processes, 0, 1)
 

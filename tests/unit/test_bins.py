@@ -1,4 +1,4 @@
-"""What was heard of a phase over time stays small however long it lasts, and loses nothing."""
+"""The history of a phase stays small however long it lasts, and loses nothing."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_bins_become_wider_and_lose_nothing(seconds: int, width_s: int, count: i
 
 
 def test_a_day_of_10_000_requests_a_second_takes_less_than_100_mb() -> None:
-    # As many different latencies as a server under load has within some seconds: 50 us to 50 ms.
+    # A loaded server has about this many different latencies within some seconds: 50 us to 50 ms.
     bins = heard(DAY_S, 8, dict.fromkeys(range(960, 1600), 13))
     assert len(bins) <= BINS_MOST
     assert bins.width_s == 32

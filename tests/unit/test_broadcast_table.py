@@ -1,4 +1,4 @@
-"""A suite of broadcasts: what is stored of a search, and the table that is made of it."""
+"""A suite of broadcasts: what is stored of a search, and the table made from it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def plan(*subjects: PlannedSubject, repeat: int = 1) -> SuitePlan:
 
 
 def received(p95_ms: float, record_id: str) -> Record:
-    """A step whose receipts all took so long."""
+    """A step whose receipts all took this long."""
     latency = histogram((int(p95_ms * MS), OK))
     histograms = Histograms(
         latency=latency, service=latency, connect=None, first_byte=latency, total=None
@@ -82,8 +82,10 @@ def received(p95_ms: float, record_id: str) -> Record:
 def rows_of(
     whole: SuitePlan, each: PlannedSubject, carries: float, repetition: int = 1, end: str = ""
 ) -> list[Row]:
-    """What a run stores of a subject that carries so many clients, as it stores it; ``end`` is of
-    the keys."""
+    """The stored rows of a subject that carries ``carries`` clients.
+
+    ``end`` is appended to the keys.
+    """
     wanted = search_plan(whole, 1_000)
     numbers = itertools.count(1)
 
@@ -156,7 +158,7 @@ def test_a_step_is_no_repetition(two: LoadTable) -> None:
 
 
 def told(whole: SuitePlan, rows: list[Row]) -> tuple[list[float], list[float]]:
-    """The loads of the search that a table shows, and of the one that a report draws."""
+    """The loads of the search in the table, and of the one that a report draws."""
     (found,) = tabulate(collect(whole, rows), whole)
     (shown,) = found.ranked
     run = Run(

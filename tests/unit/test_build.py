@@ -1,4 +1,4 @@
-"""The cache of builds: what is whole is used again, and what is not is built anew."""
+"""The cache of builds: intact builds are reused, and others are rebuilt."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_build_that_is_no_longer_whole_is_made_anew(
     assert (first.from_cache, built(subject).from_cache) == (False, True)
     damage(first.folder)
     with in_use(first):
-        pass  # whatever has become of it, what cleans up behind a trial is no bug
+        pass  # damaged or not, releasing it must not fail
     again = built(subject)
     assert (again.from_cache, again.folder) == (False, first.folder)
     assert times_made(again) == 2

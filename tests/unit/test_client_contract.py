@@ -1,4 +1,4 @@
-"""The contract of HTTP clients: the judgement as a table, and clients that keep it or lie."""
+"""The contract of HTTP clients: the judgement as a table, and clients that keep or break it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def claim(**changes: Any) -> Claim:
     return FINE.model_copy(update=changes)
 
 
-# The claim of ten requests, and what is wrong with it by itself.
+# (a claim of ten requests, what is wrong with it alone)
 CLAIMS = [
     (FINE, None),
     (claim(ok=9), "claims 9 ok and 0 failed, of 10 requests"),
@@ -73,7 +73,7 @@ def test_failures_are_called_by_the_class_that_the_run_knows() -> None:
 
 
 CLOSING = {"keep_alive": False}
-# What differs in the conversation, what the server saw, and what that says against ten claimed.
+# (changes to the conversation, what the server saw, the fault, given a claim of ten requests)
 COUNTS: list[tuple[dict[str, Any], Counted, str | None]] = [
     ({}, SEEN, None),
     ({}, replace(SEEN, ok=9), "claims 10 ok, but the server completed 9"),
@@ -140,8 +140,8 @@ def test_a_claim_that_is_none_is_refused() -> None:
             parse_claim(good.replace(old, new, 1))
 
 
-# A client in a page, on http.client, which opens a connection for each request unless it is to be
-# kept. Its argument says how it misbehaves.
+# A short client on http.client, which opens a connection per request unless keep-alive is asked
+# for. Its argument says how it misbehaves.
 PROGRAM = """
 import http.client, json, os, signal, sys, time
 from urllib.parse import urlsplit
@@ -245,7 +245,7 @@ SMALL = ClientContract(
     refusals=(Refusal(what="no setup", line="[]"),),
 )
 
-# How it behaves, and what is said of it.
+# (the client's behaviour, the fault that is reported)
 CLIENTS = [
     ("fine", None),
     ("never-ready", "kept: no answer within 3 s"),

@@ -1,4 +1,4 @@
-"""The live view of a client at work: what it shows at each width of a terminal."""
+"""The live view of a running client, at each width of a terminal."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def followed(*progress: ClientProgress) -> ClientCourse:
 
 
 def shown(*progress: ClientProgress) -> dict[str, str]:
-    """Each row's rest, by its label; of equal labels the first."""
+    """The text of each row by its label; of equal labels the first."""
     found: dict[str, str] = {}
     for row in client_rows(progress[-1], followed(*progress), HEADING, NARROW):
         label, _, rest = row_text(row).partition("  ")

@@ -1,4 +1,4 @@
-"""The generator's own part of the latency: its record, how it is shown, and when it is too much."""
+"""The generator's own part of the latency: its record, its presentation, and its limit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Times = tuple[tuple[int, int], ...]
 
 
 def times(send: Times = ((4 * US, OK),), receive: Times = ((6 * US, 1_000),)) -> ClientTimes:
-    """The generator's own times, each by its values and how often each was seen."""
+    """The generator's own times; each is given as (value, count) pairs."""
     return make_client_times(histograms(send, receive))
 
 
@@ -52,7 +52,7 @@ def histograms(send: Times, receive: Times) -> Histograms:
 
 
 def record(ours: ClientTimes, latency: Times = ((MS, OK),), **changes: Any) -> Record:
-    """An open loop whose answers took so long."""
+    """An open loop whose answers took these times."""
     encoded = histogram(*latency)
     fields: dict[str, Any] = {
         "plan": good_record().plan.model_copy(update={"window": staged((OK, OK))}),
@@ -70,7 +70,7 @@ def closed(**changes: Any) -> dict[str, Any]:
 
 
 def close_to(value: int, expected: int) -> bool:
-    """To the three digits of the histograms."""
+    """Compare to the three digits of the histograms."""
     return abs(value - expected) <= expected / 500
 
 
@@ -78,7 +78,7 @@ def close_to(value: int, expected: int) -> bool:
 
 
 def test_the_times_of_several_hosts_are_those_of_all_their_requests() -> None:
-    # Medians of 10 us and 90 us; that of all is 10 us, and their mean would be 50 us.
+    # The medians are 10 us and 90 us; that of all is 10 us, while their mean would be 50 us.
     busy = ((10 * US, 90), (1_000 * US, 10))
     idle = ((90 * US, 20),)
     parts = [histograms(send, send) for send in (busy, idle)]
@@ -130,7 +130,7 @@ def test_the_part_is_never_more_than_the_percentile() -> None:
 
 
 def test_the_part_is_never_more_than_what_the_round_trip_leaves() -> None:
-    # Slow sends and slow reads: 300 us each at p99, but never of the same request.
+    # Sends and reads take 300 us each at p99, but never for the same request.
     ours = times(send=((4 * US, 9_800), (300 * US, 200)), receive=((6 * US, 960), (300 * US, 40)))
     trip = distribution(histogram((980 * US, 900), (1_500 * US, 100)))
     found = record(ours, latency=((MS, 9_500), (1_900 * US, 500)), round_trip_ns=trip)
@@ -161,7 +161,7 @@ def test_a_percentile_among_requests_that_never_ended_has_no_part() -> None:
 
 
 def half(ns: int) -> ClientTimes:
-    """So much at each end."""
+    """Times of ``ns`` at each end."""
     return times(send=((ns, OK),), receive=((ns, 1_000),))
 
 

@@ -1,4 +1,4 @@
-"""A suite of clients as a plan: its cells, their order, their limits, and how long an order is."""
+"""A suite of clients as a plan: its cells, their order and limits, and the size of an order."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_repetitions_are_divided_among_the_rounds(repeat: int, expected: list[li
     assert [list(numbers) for numbers in rounds(plan(repeat=repeat))] == expected
 
 
-# pools, size, at once, files; the hard limit, ports; what is said.
+# ((pools, size, concurrency, files), hard limit, ports, the message)
 LIMITS = [
     ((1, 32, 16384, 0), 1024, 28_232, None),
     ((32, 32, 1024, 0), 1024, 28_232, "local.fds: 1,024 connections need 1,124 open files"),
@@ -131,7 +131,7 @@ def test_a_cell_beyond_the_limits_of_files_and_ports_says_so(
     assert said is None if why is None else said is not None and why in said
 
 
-# The rate of the order before, the time, how many at once; how many requests.
+# (rate of the order before, time, concurrency, number of requests)
 ORDERS = [
     (10_000.0, S, 100, 10_000),
     (10_000.0, S // 10, 100, 1_000),
@@ -154,7 +154,7 @@ def test_every_order_has_a_bound() -> None:
     assert patience_s(1_000, 500.0, 1_000) == 19
 
 
-# CPUs, cores, threads of the server; of the client and of the server.
+# (CPUs, cores, server threads, (the client's CPUs, the server's CPUs))
 LAYOUTS: list[tuple[list[int], Any, int, tuple[tuple[int, ...], tuple[int, ...]] | None]] = [
     ([0, 1], "multi", 1, ((1,), (0,))),
     ([0, 1], "single", 1, ((1,), (0,))),
@@ -208,7 +208,7 @@ def test_all_cells_stand_in_one_table_by_goodput_and_errors_never_lead() -> None
     assert "| c/a | 1 | 32 | 1024 | 20000 | 0.0 |" in table.markdown([one], published=False)
 
 
-# Rows without figures, and how their reasons are told.
+# (rows without figures, the lines about their reasons)
 SAID = [
     ([("a", 0), ("a", 1), ("a", 2), ("a", 3)], ["c/a: it has no pools"]),
     ([("a", 0), ("a", 1), ("a", 2)], ["c/a, 3 of 4 loads: it has no pools"]),

@@ -1,4 +1,4 @@
-"""A client's record and its checks: what both ends say of one order, and what follows from it."""
+"""A client's record and its checks: what both ends report of one order, and what follows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def at_once(peak: int, mean: float | None = None) -> Concurrent:
 
 
 def steady(mean: float, most: float | None = None, ns: int = SEEN.span_ns) -> dict[str, Any]:
-    """So many connections on average, and in one span of so long ``most``."""
+    """A mean number of connections; one span of ``ns`` has ``most`` instead."""
     update = {"connections_mean": mean if most is None else most, "ns": ns}
     spans = (*SEEN.series[1:], SEEN.series[0].model_copy(update=update))
     return seen(connections=at_once(300, mean), series=spans)
@@ -46,7 +46,7 @@ def busy(client_ns: int, server_ns: int, *, server_cpu: int = 0) -> dict[str, An
 
 
 def limited(client_ns: int = 0, server_ns: int = 0) -> dict[str, Any]:
-    """Both ends in cgroups with a limit, which has kept them from running for so long."""
+    """Both ends in limited cgroups, throttled for these times."""
 
     def held(at_ns: int, client_ns: int, server_ns: int) -> EndSample:
         end = look(at_ns, 9 * at_ns // 10, at_ns // 2)
@@ -59,7 +59,7 @@ def limited(client_ns: int = 0, server_ns: int = 0) -> dict[str, Any]:
 
 
 def unwatched() -> EndSample:
-    """The end of an order, without what else ran on the machine."""
+    """The sample at an order's end without the machine's other processes."""
     end = look(S, 9 * S // 10, S // 2)
     return replace(end, host=replace(end.host, processes=None))
 
@@ -73,7 +73,7 @@ def taking(ns: int) -> dict[str, Any]:
 
 
 def spans(*answered: int) -> dict[str, Any]:
-    """An order that lasts for so many quarters of a second, with the answers of each."""
+    """An order whose quarters of a second have these numbers of answers."""
     series = tuple(
         SEEN.series[0].model_copy(update={"began_ns": at * S // 4, "answered": count})
         for at, count in enumerate(answered)
@@ -82,7 +82,7 @@ def spans(*answered: int) -> dict[str, Any]:
     return seen(**whole)
 
 
-# For each check: what was observed, what it says, and a part of the reason.
+# For each check: (name of the case, what was observed, the status, a part of the reason).
 CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
     "both-ends": [
         ("both agree", {}, "pass", "the server completed 20,000, the client claims 20,000"),
@@ -270,7 +270,7 @@ def test_fewer_requests_at_once_than_places_are_a_lower_ceiling() -> None:
     assert end.cpu_ns_per_request is None
 
 
-# How long an order took in all, of which the server saw one second, and its goodput.
+# (the case, how long an order took, of which the server saw one second, and its goodput)
 ORDERS = [
     ("the server's clock fills it", 1.0, 20_000),
     ("it began a second late, or claimed so", 2.0, 10_000),

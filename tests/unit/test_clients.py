@@ -1,4 +1,4 @@
-"""How many clients a broadcast carries: which step comes next, how one is judged and shown."""
+"""The number of clients a broadcast carries: the next step, its judgement and its presentation."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_only_a_confirming_step_claims_the_limits_percentile() -> None:
 
 
 def received(p95_ms: float, **changes: Any) -> Record:
-    """A broadcast whose receipts all took so long."""
+    """A broadcast whose receipts all took this long."""
     record = broadcast(**changes)
     latency = histogram((int(p95_ms * MS), OK))
     histograms = Histograms(

@@ -1,5 +1,8 @@
-"""The files of docs/clusters can be used as they are: Ray's own launcher accepts its files, those
-of Kubernetes have the shape of KubeRay's, commands have the flags that Ray has, versions agree."""
+"""The files of docs/clusters work as they are.
+
+Ray's own launcher accepts its files, those for Kubernetes have the shape of KubeRay's, commands use
+flags that Ray has, and versions agree.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "clusters"
 LAUNCHED = ("lab.yaml", "aws.yaml")
 KUBERNETES = ("kubernetes.yaml", "kubernetes-job.yaml")
-# The fields that are used, as KubeRay's reference of ray.io/v1 has them.
+# The fields in use, as in KubeRay's reference of ray.io/v1.
 CLUSTER_KEYS = {"rayVersion", "headGroupSpec", "workerGroupSpecs"}
 HEAD_KEYS = {"rayStartParams", "template"}
 WORKER_KEYS = {*HEAD_KEYS, "groupName", "replicas", "minReplicas", "maxReplicas"}
@@ -40,7 +43,7 @@ def test_rays_launcher_accepts_its_file(name: str) -> None:
     (config,) = documents(name)
     schema = Path(ray.__file__).parent / "autoscaler" / "ray-schema.json"
     jsonschema.validate(config, json.loads(schema.read_text()))
-    if config["provider"]["type"] == "local":  # what others complete asks the cloud
+    if config["provider"]["type"] == "local":  # for other providers it asks the cloud
         util = importlib.import_module("ray.autoscaler._private.util")
         prepared = util.prepare_config(config)
         util.validate_config(prepared)
@@ -48,7 +51,7 @@ def test_rays_launcher_accepts_its_file(name: str) -> None:
 
 
 def ray_commands() -> Iterator[tuple[str, list[str]]]:
-    """The words after ``ray start`` of every file."""
+    """Yield the words after ``ray start`` in every file."""
     for name in LAUNCHED:
         (config,) = documents(name)
         for key in ("head_start_ray_commands", "worker_start_ray_commands"):

@@ -1,4 +1,4 @@
-"""Colours of a result: where they are wanted, and that they say nothing that the text does not."""
+"""Colours of a result: where they are used; and they add no information to the text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Stream(io.StringIO):
         self._terminal = terminal
 
     def isatty(self) -> bool:
-        return super().isatty() or self._terminal  # the former complains where it is closed
+        return super().isatty() or self._terminal  # super() raises if the file is closed
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Comparisons: ratios, where they lie, words, and how they are written down."""
+"""Comparisons: ratios, their intervals, the words for them, and output formats."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from trueload.report.compare import Compared, Format, render
 
 
 def record(per_s: float, latency_ms: float = 1.0, seconds: int = 10) -> Record:
-    """A trial of so many requests per second, each as slow."""
+    """A trial with this throughput and latency."""
     latency = histogram((round(latency_ms * 1e6), OK))
     good = good_record(
         throughput=Throughput(ok_per_s=per_s, bytes_in_per_s=1.0, bytes_out_per_s=1.0),
@@ -86,7 +86,7 @@ ONE_EACH = "unclear: one trial each; use --repeat 6 or trueload ab"
             "unclear: 2 against 6 trials; use --repeat 6 or trueload ab",
             "range",
         ),
-        # Three of three apart come so by chance in one of ten orders.
+        # All three of one side above all of the other: by chance in one of ten orders.
         (
             [100, 101, 102],
             [90, 91, 92],
@@ -98,7 +98,7 @@ ONE_EACH = "unclear: one trial each; use --repeat 6 or trueload ab"
         ([100, 101, 102, 103], [101, 102, 103, 104], "same", "95 % interval"),
         ([100, 101, 102, 103], [104, 105, 106, 107], "better", "95 % interval"),
         ([100, 200, 300, 400], [101, 201, 301, 401], "unclear", "95 % interval"),
-        # The medians lie apart, but 9 of 36 pairs of trials lie the other way.
+        # The medians differ, but 9 of 36 pairs of trials differ in the other direction.
         (
             [100, 101, 102, 150, 151, 152],
             [130, 131, 132, 180, 181, 182],
@@ -154,7 +154,7 @@ def test_a_claim_needs_six_pairs() -> None:
         ("p99", [inf] * 6, [1.0] * 6, "better"),
         ("throughput", [1.0] * 6, [0.0] * 6, "worse"),
         ("throughput", [0.0] * 6, [1.0] * 6, "better"),
-        # A percentile that some trials of both sides do not know may be anything.
+        # A percentile unknown in some trials of both sides may be anything.
         ("p99", [1.0, 1.0, 1.0, 1.0, inf, inf], [1.0, 1.0, inf, inf, inf, inf], "unclear"),
         ("p99", [inf] * 6, [inf] * 6, "unclear"),
         ("throughput", [0.0] * 6, [0.0] * 6, "unclear"),
@@ -217,7 +217,7 @@ def test_the_mean_of_an_open_loop_is_a_claim_of_its_own() -> None:
 
 
 def opened(closed: Record) -> Record:
-    """The same at a rate."""
+    """Return the same trial as an open loop."""
     stage = Stage.model_validate({"ns": 10**9, "from": 100, "to": 100})
     load = Open(stages=(stage,), arrivals="constant", seed=1)
     window = closed.plan.window.model_copy(update={"load": load})
@@ -242,8 +242,10 @@ OF_ALL = ("throughput", "mean", "p50", "p75", "p90", "p95", "p99", "p99.9")
 
 
 def equal_trials(chance: random.Random, count: int) -> list[dict[str, float]]:
-    """Trials of one server: what differs from trial to trial moves all percentiles together, and
-    each of them a little by itself; now and then a trial is slow."""
+    """Trials of one server, which differ by a common factor and by a small one per percentile.
+
+    Now and then a trial is slow.
+    """
     found = []
     for _ in range(count):
         speed = math.exp(chance.gauss(0, 0.05)) * (1.2 if chance.random() < 0.1 else 1.0)
@@ -296,7 +298,7 @@ def test_equal_servers_in_pairs_are_seldom_told_apart(pairs: int) -> None:
         ("p99>1.2 and throughput<0.5", []),
         ("p99.9>1.2", ["slow"]),
         ("p99.8>1.2", ["slow"]),
-        ("p99.99>1.2", []),  # of 10,000 requests nobody knows it
+        ("p99.99>1.2", []),  # unknown with only 10,000 requests
     ],
 )
 def test_a_condition_is_of_a_rows_ratio(condition: str, expected: list[str]) -> None:
@@ -361,7 +363,7 @@ MOVED = f"{MOVED_BY_HOST}: {HANDED}"
 
 
 def apart(*looks_ns: tuple[float | None, float | None]) -> list[Record]:
-    """Trials, of each how far apart the CPUs were before and after it."""
+    """Trials with the distance of the CPUs before and after each."""
     return [
         record(100).model_copy(
             update={"cpu_distance": CpuDistance(cpus=(1, 0), before_ns=before, after_ns=after)}

@@ -1,4 +1,4 @@
-"""What `make conformance` makes of the suite's report."""
+"""Reading the report of the suite of `make conformance`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools import conformance
 
 
 def results(**changed: dict[str, str]) -> dict[str, Any]:
-    """A report in which every case passed, but for those changed (`c7_1_6` is case 7.1.6)."""
+    """A report in which every case passed, except for changed ones (`c7_1_6` is case 7.1.6)."""
     passed = {"behavior": "OK", "behaviorClose": "OK"}
     unchanged = range(1, conformance.CASES - len(changed) + 1)
     cases = {f"1.1.{number}": dict(passed) for number in unchanged}

@@ -1,4 +1,4 @@
-"""What `make conformance` makes of h2spec's report."""
+"""Reading h2spec's report in `make conformance`."""
 
 from __future__ import annotations
 

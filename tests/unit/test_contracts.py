@@ -143,7 +143,7 @@ def good(connection: socket.socket) -> None:
 
 
 def backwards(connection: socket.socket) -> None:
-    """Answers three pipelined requests in the wrong order."""
+    """Answer three pipelined requests in the wrong order."""
     paths: list[bytes] = []
     for path in read_requests(connection):
         paths.append(path)
@@ -156,7 +156,7 @@ def backwards(connection: socket.socket) -> None:
 def close_after_one(connection: socket.socket) -> None:
     next(read_requests(connection))
     connection.sendall(HELLO)
-    # Politely: closing with a request unread would reset the connection.
+    # Close in order: closing with an unread request would reset the connection.
     connection.shutdown(socket.SHUT_WR)
     while connection.recv(65536):
         pass

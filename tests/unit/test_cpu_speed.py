@@ -1,4 +1,4 @@
-"""Whether the CPUs changed their speed, and with it the rate."""
+"""Whether the CPUs changed their speed, and the rate with it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def slow_at_last(at: float) -> float:
 def looks(
     cpu: int, speed: Level, *, window_ns: int = 10 * S, noise: float = 0.05, seen: int | None = None
 ) -> CpuSpeed:
-    """What is seen of a CPU whose speed at each time, from 0 to 1, is ``speed(time)``."""
+    """The samples of a CPU whose speed at each time, from 0 to 1, is ``speed(time)``."""
     chance = random.Random(3)
     count = window_ns // EVERY_NS if seen is None else seen
     work_ns = (
@@ -52,7 +52,7 @@ def record_of(
     threads: int = 1,
     spun_s: float | None = None,
 ) -> Record:
-    """A server on CPU 0 and a generator on CPU 1, with such saturations."""
+    """A server on CPU 0 and a generator on CPU 1, with these saturations."""
     window_ns = 10 * S
     chance = random.Random(7)
     means = (60 * rate((place + 0.5) / RAW_PARTS) for place in range(RAW_PARTS))

@@ -1,4 +1,4 @@
-"""A copied curl command: its words as bash has them, its options as curl has them."""
+"""A copied curl command: its words as bash reads them, its options as curl reads them."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ COMMANDS = [
     ),
     ("curl -G -d a=b -d c http://a/", asked(url="http://a/?a=b&c")),
     ("curl -d a=b -G 'http://a/?x'", asked(url="http://a/?x&a=b")),
-    # Of what was asked of curl 7.88, and what it sent.
+    # What curl 7.88 sent when asked for these.
     (
         "curl --json '{\"a\":1' --json ',\"b\":2}' http://a/",
         asked(
@@ -174,7 +174,7 @@ COMMANDS = [
         "curl --cacert ca.pem -E me.pem --key me.key http://a/",
         asked(cacert="ca.pem", cert="me.pem", key="me.key"),
     ),
-    # As Chrome and Firefox copy.
+    # Copied from Chrome and Firefox.
     (
         "curl 'http://a/' \\\n  -H 'Accept: */*' \\\n  -b 'x=1' \\\n  --data-raw $'it\\'s' \\\n"
         "  --compressed \\\n  --insecure",
@@ -256,7 +256,7 @@ WORD = st.sampled_from([*WITH_VALUE, *WITHOUT_VALUE, "-L", "--x", "-", "--", "ht
 def test_whatever_the_options_are_they_are_taken_over_or_refused_in_one_line(
     words: list[str],
 ) -> None:
-    # Files are not what this is about, and what a test opens it should know.
+    # Leave out words with "@": they name files, which this test must not open.
     words = [word for word in words if "@" not in word]
     refused = None
     try:

@@ -1,4 +1,4 @@
-"""Deadlines of a front that is kept from listening: what came by then was not late."""
+"""Deadlines of a front that could not read for a while: what arrived by then was not late."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_there_is_always_a_last_look(
 
 @pytest.fixture
 def speaker() -> Iterator[LocalChannel]:
-    """A program that says a line after a moment, and goes on."""
+    """A program that prints a line after a moment, and continues."""
     channel = LocalPlace().open(["sh", "-c", "sleep 0.3; echo here; exec sleep 60"])
     yield channel
     channel.kill()

@@ -1,4 +1,4 @@
-"""Defaults from the environment and from a file: what is used, what goes before, what is wrong."""
+"""Defaults from the environment and a file: their use, precedence and errors."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def whole(
         ),
         ("URL", {"duration": 2.5}, {}, "--duration=2.5s URL"),
         ("URL", {"no-save": True, "strict": False}, {}, "--no-save URL"),
-        # What is typed goes before, by whatever name.
+        # A typed option takes precedence, under any of its names.
         ("URL -c 4", {"connections": 8}, {}, "URL -c 4"),
         ("URL --connections=4", {"connections": 8}, {}, "URL --connections=4"),
         ("URL -z 4s", {"duration": "8s"}, {}, "URL -z 4s"),
         ("URL -H A:1", {"header": ["B: 2"]}, {}, "URL -H A:1"),
-        # So does what takes its place.
+        # So does an option that replaces it.
         ("URL -n 100", {"duration": "8s", "connections": 8}, {}, "--connections=8 URL -n 100"),
         ("URL --stages 1s@1", {"duration": "8s", "rate": "1k"}, {}, "URL --stages 1s@1"),
         ("URL --body-file F", {"body": "x"}, {}, "URL --body-file F"),
-        # The environment goes before the file.
+        # The environment takes precedence over the file.
         ("URL", {"duration": "8s"}, {"TRUELOAD_HTTP_REQUESTS": "9"}, "--requests=9 URL"),
         (
             "URL",
@@ -64,7 +64,7 @@ def whole(
         ),
         ("URL", {}, {"TRUELOAD_HTTP_NO_SAVE": "1", "TRUELOAD_HTTP_BODY": ""}, "--no-save URL"),
         ("URL", {}, {"TRUELOAD_TCP_CONNECTIONS": "4", "TRUELOAD_STORE": "x"}, "URL"),
-        # A line that the parser will refuse is left to it.
+        # A line that the parser will refuse is passed on unchanged.
         ("URL --nonsense", {"connections": 8}, {}, "URL --nonsense"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Defects that are put back: what `make defects` reads and says."""
+"""Known defects: what `make defects` reads and prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check `delayed-ack`: which modes of times are accused, and which are honest."""
+"""The check `delayed-ack`: which modes of the latency distribution it reports."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Times = tuple[tuple[int, int], ...]
 
 
 def spread(count: int, from_ms: float, to_ms: float) -> Times:
-    """So many times, evenly."""
+    """``count`` times, evenly spaced."""
     step = (to_ms - from_ms) / count
     return tuple((int((from_ms + nth * step) * MS), 1) for nth in range(count))
 
 
 def tail(count: int, median_ms: float, sigma: float) -> Times:
-    """Times of a server that is slow now and then, as most are: log-normal."""
+    """Log-normal times, like those of most servers, which are slow now and then."""
     drawn = random.Random(1)
     return tuple((int(median_ms * MS * drawn.lognormvariate(0, sigma)), 1) for _ in range(count))
 
@@ -59,7 +59,7 @@ def test_a_mode_at_a_timer_is_found_where_it_stands_apart(
 
 
 def added(times: Times) -> Times:
-    """Each time once."""
+    """Add up the counts of equal times."""
     counts: dict[int, int] = {}
     for value, count in times:
         counts[value] = counts.get(value, 0) + count
@@ -67,7 +67,7 @@ def added(times: Times) -> Times:
 
 
 def check(service: Times, first_byte: Times, pipeline: int = 1, **changes: Any) -> Check:
-    """The check of a record with such times."""
+    """The check of a record with these times."""
     good = good_record()
     encoded = {"service": histogram(*added(service)), "first_byte": histogram(*added(first_byte))}
     histograms = good.histograms.model_copy(update=encoded)

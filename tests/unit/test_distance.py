@@ -1,4 +1,4 @@
-"""How far apart the CPUs of generator and server are: which ones, and whether a host moved them."""
+"""The distance of the generator's and the server's CPUs, and whether a host moved them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages tell the truth: links lead somewhere, commands and flags exist, tables are complete."""
+"""The pages are true: links work, commands and flags exist, tables are complete."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cli() -> Any:
 
 
 def commands_in(text: str) -> Iterator[str]:
-    """Lines of code blocks, and code in the text, that begin with `trueload`."""
+    """Yield the lines of code blocks and the inline code that begin with `trueload`."""
     inside = False
     for line in text.splitlines():
         if line.startswith("```"):
@@ -50,7 +50,7 @@ def commands_in(text: str) -> Iterator[str]:
 
 
 def unknown_in(command: str) -> list[str]:
-    """The words of a command line that trueload does not have."""
+    """Return the words of a command line that trueload does not know."""
     words = shlex.split(command.partition("|")[0].partition("#")[0], posix=True)[1:]
     node = cli()
     while hasattr(node, "commands") and words and not words[0].startswith("-"):
@@ -78,7 +78,7 @@ def test_a_command_that_does_not_exist_would_be_found() -> None:
     ]
 
 
-# Flags of others, and of our own tools, that our pages name.
+# Flags of other programs and of our own tools that our pages mention.
 FOREIGN = {
     "--floors",
     "--h1",

@@ -1,4 +1,4 @@
-"""Each finding of the doctor: what it says of a fit machine, and of every kind of unfit one."""
+"""Each finding of the doctor: its text on a fit machine, and on every kind of unfit one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def named(name: str, facts: Facts) -> Finding:
     return found
 
 
-# (the sentence, facts, finding, its status, a word of the consequence)
+# (the test's name, facts, finding, its status, words of the consequence)
 TROUBLES = [
     (
         "an engine that is not there stops everything",

@@ -1,4 +1,4 @@
-"""The live view as rich draws it: how often, in which colours, how wide, and after a resize."""
+"""The live view as rich draws it: frequency, colours, width, and after a resize."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ WIDTHS = (40, 80, 120, 200)
 
 
 class Terminal(io.StringIO):
-    """A file that says it is a terminal."""
+    """A file that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
 def drawn(width: int, *, colour: bool = True) -> str:
-    """A row of every tone in a frame."""
+    """Draw a row of every tone in a frame."""
     rows: list[Row] = [fit((Span(f"as {tone} ", tone),), width - 4) for tone in STYLES]
     rows.append(fit((Span("x" * 300),), width - 4))
     out = Terminal()
@@ -96,7 +96,7 @@ def test_it_is_drawn_twice_a_second_at_most(at_ms: list[int], draws: int) -> Non
 def test_a_resize_is_followed_and_at_the_end_nothing_is_left_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What a narrower terminal has wrapped is erased, and nothing that stands above."""
+    """Lines that a narrower terminal wrapped are erased, and nothing above them."""
     out = Terminal()
     console = Console(file=out, force_terminal=True, color_system="standard")
     monkeypatch.setattr(draw, "Console", lambda stderr: console)
@@ -122,7 +122,7 @@ def test_a_resize_is_followed_and_at_the_end_nothing_is_left_of_it(
 
 
 class Gone(Terminal):
-    """A terminal that hangs up after so many writes."""
+    """A terminal that hangs up after this many writes."""
 
     def __init__(self, left: int) -> None:
         super().__init__()

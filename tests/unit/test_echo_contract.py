@@ -1,4 +1,4 @@
-"""The contract of TCP echo: the judgement as a table, and servers that keep it or do not."""
+"""The contract of TCP echo: the judgement as a table, and servers that keep or break it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def echo_contract() -> EchoContract:
 
 @contextmanager
 def peer(behave: Callable[[socket.socket], None]) -> Iterator[tuple[str, int]]:
-    """A server that treats each connection as told, in a thread of its own."""
+    """A server that calls ``behave`` for each connection, in a thread of its own."""
 
     def one(connection: socket.socket) -> None:
         with connection:
@@ -144,7 +144,7 @@ def test_a_faulty_server_is_told_what_is_wrong(
     word: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # What is waited for in vain; the others have their time.
+    # Shorten the timeout only for cases that wait in vain.
     if "within" in word or form == "split":
         monkeypatch.setattr(verifying, "ECHO_TIMEOUT_S", 1.0 if "within" in word else 3.0)
     with peer(behave) as address:

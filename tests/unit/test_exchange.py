@@ -1,4 +1,4 @@
-"""TCP and WebSocket: what the flags come to, as the engine is told it."""
+"""TCP and WebSocket: the plan that the flags make for the engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trueload.trial.run import make_plan
 
 
 def plan_of(job: Job) -> dict[str, Any]:
-    """As the engine reads it, and as it reads it back."""
+    """The plan as the engine reads it, also when it is written and read again."""
     plan = make_plan(job.spec, ())
     assert parse_to_engine(to_line(plan)) == plan
     assert isinstance(plan, Generate)

@@ -1,4 +1,4 @@
-"""The observer of trials: what it keeps, whom it tells, and that it is of no weight unasked."""
+"""The observer of trials: what it keeps, to whom it reports, and that it is cheap when unused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ END = Progress("ended", 0, None, record=good_record())
 
 
 class Outlet:
-    """One that only counts; its thread waits until it is closed."""
+    """An outlet that only counts calls; its thread waits until it is closed."""
 
     def __init__(self, trouble: str | None = None) -> None:
         self.trouble = trouble

@@ -1,4 +1,4 @@
-"""Simulated comparisons: equal servers are called better or worse in at most one of twenty."""
+"""Simulated comparisons: equal servers are called better or worse in at most 1 of 20."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAMILIES = 300
 
 
 def trial(chance: random.Random) -> dict[str, float]:
-    """The figures of one trial: each has a part in common with the others."""
+    """The figures of one trial, which have a common factor."""
     common = chance.gauss(0, 0.05)
     return {metric: math.exp(common + chance.gauss(0, 0.05)) for metric in METRICS}
 
@@ -108,8 +108,8 @@ PAIRS = "a difference of 3 % in throughput takes"
     [
         ([(100.0, 97.0), (100.0, 100.0), (100.0, 103.0)], "some 15 pairs at this spread"),
         ([(100.0, 50.0), (100.0, 200.0)], "more than 100 pairs at this spread"),
-        ([(100.0, 97.0)] * 6, ""),  # it is worse: found
-        ([(100.0, 97.0)], ""),  # nobody knows how much one pair varies
+        ([(100.0, 97.0)] * 6, ""),  # it is found to be worse
+        ([(100.0, 97.0)], ""),  # the spread of one pair is unknown
     ],
 )
 def test_where_no_difference_shows_a_comparison_says_what_it_takes_to_find_one(

@@ -1,4 +1,4 @@
-"""One record, asked for the same figures on every surface: all say the same."""
+"""The figures of one record are the same on every surface."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ RECORD = record_of(
     series=tuple(Second(t_s=s, ok=6_000, failed=4_000, latency=SPARSE) for s in range(3)),
     window=good_record().window.model_copy(update={"window_ns": 3_000_000_000}),
 )
-# The same but that every request was answered.
+# The same, but with every request answered.
 WHOLE = record_of(counts(scheduled=6_000, issued=6_000, ok=6_000, statuses={"200": 6_000}))
 TRUTH = figures.latency(RECORD).figures
 TEXT = ("5.00 ms", "> 5.00 ms")
@@ -119,7 +119,7 @@ def test_the_rule_counts_what_has_no_time_as_slower_than_any_answer() -> None:
 
 
 def _in_text(text: str) -> tuple[str, ...]:
-    """p50 and p99, as words of a line."""
+    """p50 and p99 as the words of a line."""
     found = dict(re.findall(r"(p50|p99) +(> \S+ \S+?|\S+ \S+?)(?=,|\s\s|$)", text))
     return found["p50"], found["p99"]
 
@@ -286,7 +286,7 @@ def test_every_surface_says_the_same_of_one_record(surface: str) -> None:
 
 
 def few(number: int) -> Record:
-    """A record of so few requests, all of them answered."""
+    """A record of ``number`` requests, all answered."""
     encoded = histogram((1 * MS, number))
     return good_record(
         counts=counts(scheduled=number, issued=number, ok=number, statuses={"200": number}),
@@ -375,7 +375,7 @@ def test_mean_and_max_are_of_answers_on_every_surface() -> None:
 
 
 def without_checks(record: Record) -> Record:
-    """A record that nothing else stands against."""
+    """A record that no other check stands against."""
     return record.model_copy(update={"checks": (), "verdict": "valid"})
 
 
@@ -390,7 +390,7 @@ def test_no_threshold_on_answers_passes_because_a_request_has_no_time(
     [found] = crossed([condition], [one])
     assert f"{metric} of answers is" in found.sentence()
     assert "1 request that failed, was left open or was never sent" in found.sentence()
-    # A part that is of all requests is left as it is, and so is a condition that has such a part.
+    # A metric over all requests is left as it is, and so is a condition that contains one.
     assert not crossed([parse_condition(f"{metric}>1h and errors>50%")], [one])
     assert not crossed([parse_condition("min>1h")], [one])
     limit = parse_condition(f"{metric}<1h", LIMIT)
@@ -402,7 +402,7 @@ def test_no_threshold_on_answers_passes_because_a_request_has_no_time(
 
 def test_a_ratio_of_means_is_no_better_for_requests_without_a_time() -> None:
     condition = [parse_condition("mean>1.2", RATIO)]
-    # One of a thousand is no failure of a check, and the ratio itself is 1.
+    # One in a thousand fails no check, and the ratio itself is 1.
     good = without_checks(WHOLE)
     worse = record_of(counts(ok=6_000, scheduled=6_001, issued=6_001, failed={"reset": 1}))
     bad = without_checks(worse)

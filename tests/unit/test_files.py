@@ -1,4 +1,4 @@
-"""Whether a server can hold so many connections, before anything is started."""
+"""Whether a server can hold this many connections, checked before anything is started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several engines as one: clocks, sums of what they say, ticks, and the verdict over hosts."""
+"""Several engines as one: clocks, sums of their measurements, ticks, and the verdict over hosts."""
 
 from __future__ import annotations
 

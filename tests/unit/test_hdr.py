@@ -25,7 +25,7 @@ def known(values: list[int], digits: int, lowest: int = 1) -> HdrHistogram:
 
 
 def filled(histogram: HdrHistogram) -> list[tuple[int, int, int]]:
-    """The buckets that are not empty, as the package has them."""
+    """The non-empty buckets, as the package returns them."""
     return [
         (value, histogram.get_highest_equivalent_value(value), count)
         for index, count in enumerate(list(histogram.counts))

@@ -1,4 +1,4 @@
-"""The head of a live view: which trial, and what a search has found before."""
+"""The head of a live view: which trial runs, and what a search has found so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which addresses may be served on this machine."""
+"""Which addresses a server on this machine may listen on."""
 
 from __future__ import annotations
 

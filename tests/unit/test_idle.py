@@ -1,4 +1,4 @@
-"""What is said of idle connections, from what was seen on each step."""
+"""The text about idle connections, from what was seen at each step."""
 
 from __future__ import annotations
 

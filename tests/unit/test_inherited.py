@@ -1,4 +1,4 @@
-"""What of our environment reaches subjects, and what builds get besides."""
+"""Which of our environment variables reach subjects, and which further ones builds."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ SECRETS = [
     *("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "DATABASE_URL", "PGPASSWORD"),
     *("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_API_KEY", "SSH_AUTH_SOCK", "KUBECONFIG", "ANSWER"),
     *("OTEL_EXPORTER_OTLP_HEADERS", "DOCKER_HOST", "path", "LD_", "PATH2", "MY_PATH"),
-    # Other settings of these tools pass.
+    # Other settings of these tools are passed on.
     *("CARGO_REGISTRY_TOKEN", "CARGO_REGISTRIES_OURS_TOKEN", "npm_config__auth", "NODE_AUTH_TOKEN"),
     *("npm_config_//registry.example/:_authToken", "NPM_CONFIG__PASSWORD", "YARN_NPM_AUTH_TOKEN"),
     *("HEX_API_KEY", "GEM_HOST_API_KEY", "COMPOSER_AUTH", "UV_INDEX_OURS_PASSWORD", "ERL_COOKIE"),
     *("UV_PUBLISH_TOKEN", "MAVEN_GPG_PASSPHRASE", "MISE_GITHUB_TOKEN", "TRUELOAD_SECRET"),
 ]
-# What would move what is built, or how.
+# Variables that would change where or how things are built.
 MOVERS = [
     *("CARGO_TARGET_DIR", "CARGO_BUILD_TARGET_DIR", "CARGO_BUILD_TARGET"),
     *("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "REBAR_BASE_DIR", "MIX_BUILD_PATH"),
@@ -34,7 +34,8 @@ FOR_BUILDS = [
     *("PIP_INDEX_URL", "PIP_FIND_LINKS", "HEX_MIRROR", "REQUESTS_CA_BUNDLE"),
 ]
 
-# No toolchain that fetches itself, and no defaults of the user for a subject that is trueload.
+# Forbid toolchains to fetch themselves, and hide the user's defaults from subjects that run
+# trueload.
 SET_BY_US = ("GOTOOLCHAIN", "TRUELOAD_CONFIG")
 
 

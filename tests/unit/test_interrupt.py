@@ -1,4 +1,4 @@
-"""Signals as a flag: the first asks, the second ends; handlers are put back."""
+"""Signals as a flag: the first asks to stop, the second ends; handlers are restored."""
 
 from __future__ import annotations
 

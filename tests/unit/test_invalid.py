@@ -1,4 +1,4 @@
-"""Mistakes in files of the user's, in words."""
+"""Messages about mistakes in the user's files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WHOLE = 'about = "a"\ncontract = "c"\nduration = "1s"\n'
             'about = "a"\nduration = "1s"',
             "contract is missing: what all subjects answer: the name of a file in contracts/",
         ),
-        # A key that is misspelt is the reason why another is missing.
+        # A misspelt key explains why another is missing.
         ('abuot = "a"\ncontract = "c"\nduration = "1s"', "'abuot' is not a key; keys are about, "),
         (WHOLE + "[[loads]]\nconections = [1]", "'loads[0].conections' is not a key; keys are con"),
         (

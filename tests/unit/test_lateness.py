@@ -1,4 +1,4 @@
-"""``hiccup``: what stalls of the generator can have done to the figures that are shown."""
+"""``hiccup``: how far stalls of the generator can have changed the shown figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GOOD = good_record()
 
 
 def stalls(length_ms: float, count: int, requests: int) -> tuple[Stalls, ...]:
-    """Stalls of one length, each with so many requests that waited."""
+    """Stalls of one length, during each of which this many requests waited."""
     ns = int(length_ms * MS)
     return (Stalls(at_least_ns=ns // 2 + 1, count=count, ns=ns * count, requests=requests * count),)
 
@@ -35,7 +35,7 @@ def queued(
 
 
 def answers(ms: Mapping[float, int]) -> dict[str, Any]:
-    """So many answers after each time."""
+    """The answers per latency in ms."""
     latency = histogram(*((int(after * MS), count) for after, count in ms.items()))
     found = GOOD.histograms.model_copy(
         update={"latency": latency, "send_lag": None, "receive_lag": None, "round_trip": None}
@@ -51,13 +51,13 @@ CASES: list[tuple[str, dict[str, Any], Status, str]] = [
     ("none", {}, "pass", "the generator never stood still"),
     ("one turn of the scheduler", {**stopped(3, 1, 64), **answers({5: 9_990, 8: 10})}, "pass",
      "stood still 1 time, for 3.00 ms in all (0.3 % of the window), while 64 requests waited"),
-    # Throughput: 2 and 5 % of the window.
+    # Throughput: thresholds of 2 and 5 % of the window.
     ("2 % of a closed loop", stopped(20, 1, 10), "pass", "2 % of the window"),
     ("above", stopped(21, 1, 10), "warn", "2.1 % of the window"),
     ("above 5 %", stopped(51, 1, 10), "fail", "5.1 % of the window"),
     ("half of the time, in short stops", stopped(5, 100, 64), "fail", "50 % of the window"),
     ("an open loop sends later what was due", {**OPEN, **stopped(15, 2, 10)}, "pass", "3 % of"),
-    # Percentiles: the stalls' part of what is beyond, and what they can have added.
+    # Percentiles: the stalls' part of the requests beyond, and how much they can have added.
     ("50 ms that a hundredth of all waited for", {**answers(FIVE_MS), **OPEN,
      **stopped(50, 1, 100)}, "fail", "up to 47.0 ms of p99 52.0 ms is the generator's own delay"),
     ("a quarter of a hundredth", {**answers({5: 9_850, 52: 150}), **OPEN, **stopped(50, 1, 25)},
@@ -76,7 +76,7 @@ CASES: list[tuple[str, dict[str, Any], Status, str]] = [
      "fail", "of p99.9"),
     ("a percentile that too few have is not shown", {**answers({1: 100, 12: 2}), **OPEN,
      **stopped(11, 1, 2)}, "pass", ""),
-    # Waits for a CPU: those that others, or a CPU limit, are the reason of.
+    # Waits for a CPU that other processes or a CPU limit caused.
     ("it waited for others", queued(9, 9, 64, FOR_OTHERS), "fail", "8.1 % of the window"),
     ("it waited for the server", queued(9, 9, 64, FOR_THE_SERVER), "pass", "never stood still"),
     ("it is not known for whom", queued(9, 9, 64, None), "pass", "never stood still"),
@@ -106,7 +106,7 @@ def test_a_stall_is_judged_by_what_it_can_have_done(
 
 
 def test_the_percentile_without_our_part_stands_beside_it() -> None:
-    # p99 is 52 ms of which 47 ms lie between the kernel's receive time and our read.
+    # p99 is 52 ms, of which 47 ms lie between the kernel's receive time and our read.
     latency = histogram((5 * MS, 9_890), (52 * MS, 110))
     lag = histogram((6_000, 900), (47 * MS, 100))
     assert GOOD.client_ns.receive is not None

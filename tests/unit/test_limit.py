@@ -1,4 +1,4 @@
-"""What kept a server from doing more: said where it can be, and nowhere else."""
+"""What limited a server: stated where it is known, and nowhere else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GOOD = good_record()
 
 
 def ends(server: float | None, generator: float | None = 0.5) -> dict[str, Any]:
-    """How busy both were."""
+    """The saturations of both ends."""
     assert GOOD.server is not None
     return {
         "server": GOOD.server.model_copy(update={"saturation": server}),
@@ -22,7 +22,7 @@ def ends(server: float | None, generator: float | None = 0.5) -> dict[str, Any]:
 
 
 def at_a_rate(per_s: float) -> dict[str, Any]:
-    """The same load by a schedule."""
+    """The same load as an open loop."""
     return {"plan": GOOD.plan.model_copy(update={"window": staged((per_s, per_s))})}
 
 
@@ -57,11 +57,11 @@ def test_it_is_said_what_was_the_limit(changes: dict[str, Any], expected: str) -
         {"server": None},
         ends(None),
         ends(0.97, None),
-        # The checks say of these that they are lower bounds, or worse.
+        # The checks call these lower bounds, or worse.
         ends(0.97, 0.95),
         {**ends(0.97), "counts": counts(ok=OK - 150, failed={"reset": 150})},
         {**ends(0.97), "window": GOOD.window.model_copy(update={"window_ns": 50_000_000})},
-        # One request in 500 is left unsent: suspect, and no longer what was asked for.
+        # One request in 500 is unsent: suspect, and no longer the requested load.
         {
             **ends(0.97),
             **at_a_rate(RATE_PER_S),

@@ -1,4 +1,4 @@
-"""The flags that say when to send: what they come to, and which of them contradict."""
+"""The flags that say when to send: what they mean, and which contradict each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manual page has what `--help` has, and what it says cannot become a request to the reader."""
+"""The manual page has what `--help` has, and none of its text can act as a man request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trueload.cli.app import build_command
 from tools import man_page
 
 REQUESTS = {".TH", ".SH", ".SS", ".PP", ".TP", ".B", ".nh", ".ad"}
-# Back from the language of the page.
+# Back from man's escapes to plain text.
 PLAIN = {r"\-": "-", r"\(aq": "'", r"\(ha": "^", r"\(ti": "~", r"\(ga": "`", r"\&": "", r"\e": "\\"}
 
 
@@ -24,7 +24,7 @@ def page() -> str:
 
 
 def helps(node: Any, name: str = "trueload", above: Any = None) -> Iterator[tuple[str, str]]:
-    """What ``--help`` says of each command that does something."""
+    """Yield the ``--help`` of each command that is no group."""
     context = node.make_context(name, [], parent=above, resilient_parsing=True)
     verbs = getattr(node, "commands", None)
     if verbs is None:
@@ -42,7 +42,7 @@ def test_every_word_of_a_help_is_in_the_part_of_its_command(name: str) -> None:
     told = re.sub(r"^(Usage: |Arguments:$|Options:$)", "", HELPS[name], flags=re.MULTILINE)
     (part,) = (each for each in page().split("\n.SS ") if f"{each} ".startswith(f"{name} "))
     part = re.sub(r"^\.(PP|TP|SH .*\n.*)$", "", part, flags=re.MULTILINE)
-    # Where lines are broken is all that differs.
+    # Only line breaks may differ.
     assert "".join(part.split()) == "".join(told.split())
 
 

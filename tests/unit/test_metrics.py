@@ -1,4 +1,4 @@
-"""Metrics: from what a trial says of itself to samples, and to the words of both libraries."""
+"""Metrics: from a trial's progress to samples, and to the formats of both libraries."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OPEN = TrialSpec(
     request=Request(host="h"),
     load=Load(pacing=open_load(1_000, SPEC.load.stop)),
 )
-NS_500 = 500 * 1_000_000  # in the sparse bucket that begins there
+NS_500 = 500 * 1_000_000  # the lower bound of its bucket in the sparse histogram
 
 
 def begun(spec: TrialSpec = SPEC, **labels: str) -> Tally:
@@ -42,7 +42,7 @@ def begun(spec: TrialSpec = SPEC, **labels: str) -> Tally:
 
 
 def tick(at_s: float, ok: int, issued: int | None = None, **changes: Any) -> Progress:
-    """A quarter of a second in which ten answers came after half a second each."""
+    """A tick of a quarter of a second with ten answers that took half a second each."""
     made = Tick(
         type="tick",
         at_ns=int(at_s * 1e9),
@@ -75,7 +75,7 @@ def after(tally: Tally, *heard: Progress) -> Tally:
 
 
 def value(tally: Tally, metric: Metric, **labels: str) -> Any:
-    """Of the one sample with these labels; None if there is none."""
+    """The value of the one sample with these labels; None if there is none."""
     found = [
         sample.value
         for family in make_families([tally])
@@ -233,7 +233,7 @@ def test_at_its_end_a_trial_has_what_its_record_says() -> None:
         (names.REQUESTS_OPEN, {}, None),
     ):
         assert value(tally, metric, **labels) == expected, (metric.name, labels)
-    # 10,000 of a millisecond, and ten of half a second that the record knows nothing of.
+    # 10,000 of 1 ms; the ten of half a second are not in the record.
     assert value(tally, names.LATENCY).count == 10_000
 
 
@@ -276,8 +276,8 @@ HEARD = [
     Progress("connect", 0, None),
     tick(0.2, 50, id="warm-up", stage="warm-up", failed={"reset": 3}),
     tick(0.1, 40),
-    tick(0.2, 39, failed={"unsolicited": 1}),  # an answer that turned out to be none
-    tick(0.3, 80, issued=90, failed={"framing": 2}),  # and a failure that is another
+    tick(0.2, 39, failed={"unsolicited": 1}),  # an answer that turned out not to be one
+    tick(0.3, 80, issued=90, failed={"framing": 2}),  # and a failure that was reclassified
     ended(counts=counts(ok=79, issued=85), histograms=latencies((NS_500, 25), (10**9, 2))),
     tick(0.1, 10, id="step 2"),
     ended(),

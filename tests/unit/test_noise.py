@@ -1,4 +1,4 @@
-"""What others used of the machine, and how long our threads waited for them, from two looks."""
+"""The CPU use of others and our threads' waits for a CPU, from two samples."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PARENTS = {FRONT: 1, ENGINE: FRONT, SERVER: 1, CHILD: SERVER, OTHER: 1}
 
 
 def sample(at_s: float, programs_s: float, waited_s: float = 0, **used_s: float) -> NoiseSample:
-    """Two CPUs; processes by name, seconds of CPU time."""
+    """A sample on two CPUs, with the CPU seconds of each process by name."""
     pids = {name.upper(): seconds for name, seconds in used_s.items()}
     processes = {
         (globals()[name], 5): Used(
@@ -72,7 +72,7 @@ def test_what_a_server_may_have_used_that_cannot_be_seen_is_nobodys() -> None:
 
 
 def tree(at_s: float, **threads: tuple[float, float]) -> TreeSample:
-    """One process; of each thread the seconds on a CPU and waiting for one."""
+    """One process, with each thread's seconds on a CPU and waiting for one."""
     found = {int(name[1:]): ThreadSample(int(ran * S), int(waited * S))
              for name, (ran, waited) in threads.items()}  # fmt: skip
     cpu_ns = sum(thread.run_ns for thread in found.values())
@@ -80,7 +80,7 @@ def tree(at_s: float, **threads: tuple[float, float]) -> TreeSample:
 
 
 def used(ours_s: float, others_s: float, kernel_s: float = 0) -> CpuUse:
-    """Of two CPUs, in ten seconds."""
+    """The use of two CPUs over ten seconds."""
     return CpuUse(10 * S, 2, int(ours_s * S), int(others_s * S), int(kernel_s * S))
 
 
@@ -139,6 +139,6 @@ def test_a_look_at_this_machine_sees_this_process_and_no_kernel_thread() -> None
     found = noise_sample()
     pids = {pid for pid, _ in found.processes}
     assert os.getpid() in pids
-    assert 2 not in pids or os.getpid() < 100  # kthreadd; a container may give 2 to another
+    assert 2 not in pids or os.getpid() < 100  # kthreadd; in a container, 2 may be another process
     assert found.cpus >= 1
     assert cpu_use(found, noise_sample(), {os.getpid()}).others_share <= 1

@@ -1,4 +1,4 @@
-"""A setting is declared once: what is declared is on every surface, by itself."""
+"""A setting is declared once, and then appears on every surface by itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from trueload.suites.definition import ENGINE_KEYS, WINDOW_KEYS, Axes, Suite, lo
 from tools import options
 
 ROOT = Path(__file__).resolve().parents[2]
-# What each command offers of them; what it has no use for says why beside its reader.
+# The settings that each command offers; a setting that it omits has its reason beside its reader.
 LOADING: list[tuple[type[Settings], set[str]]] = [(EngineOptions, set()), (LoadOptions, set())]
 SERVING: list[tuple[type[Settings], set[str]]] = [(ThreadOptions, set())]
 COMMANDS: dict[str, list[tuple[type[Settings], set[str]]]] = {
@@ -73,7 +73,7 @@ def test_every_default_that_is_shown_reads_as_the_default(model: type[Settings])
             assert option.unit.parse(option.default_text(default)) == default, field
 
 
-# A value of a setting, as text, by the word for it.
+# A value for each kind of setting, as text.
 VALUES = {"TIME": "10us", "COUNT": "3", "RATE": "300/s", "<auto|io_uring|epoll>": "epoll"}
 
 

@@ -1,4 +1,4 @@
-"""Whose code may be run: the rule as a table, and the walk on real folders."""
+"""Whose code may be run: the rule as a table, and its walk over real folders."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ run = ["./subject"]
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A catalogue in a parent of the current folder, and none named."""
+    """A catalogue in the parent of the current folder, while none is named."""
     made = tmp_path / "home"
     for name in ("one", "two"):
         (made / "subjects" / "c" / name).mkdir(parents=True)

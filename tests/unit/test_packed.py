@@ -1,4 +1,4 @@
-"""Histograms in little memory: what is packed comes out again, whoever packed it."""
+"""Packed histograms: unpacking gives what was packed, by us or by the engine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_what_is_packed_comes_out_again_without_its_zeros(counts: dict[int, int]
 
 
 def test_the_bytes_are_those_of_the_engine() -> None:
-    # As crates/meter/src/packed.rs has it: 200 in two groups of seven bits, then the count.
+    # The bytes of crates/meter/src/packed.rs: 200 in two groups of seven bits, then the count.
     assert PackedCounts.of_base64(encoded(0xC8, 0x01, 5)) == {200: 5}
     assert PackedCounts.of_base64(encoded(3, 1, 2, 0x80, 0x01)) == {3: 1, 5: 128}
     assert PackedCounts.of_base64("") == {}

@@ -1,4 +1,4 @@
-"""The live view of a load: what it shows at each width of a terminal."""
+"""The live view of a load, at each width of a terminal."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def shown(
 
 
 def parted(rows: list[Row]) -> dict[str, str]:
-    """Each row's rest, by its label, of a view in one column; of equal labels the first."""
+    """The text of each row of a one-column view by its label; of equal labels the first."""
     found: dict[str, str] = {}
     for row in rows:
         text = row_text(row)
@@ -317,7 +317,7 @@ def test_bins_hold_every_answer_once_and_rise(latency: dict[int, int], most: int
 
 
 def of_hosts(*oks: tuple[int, int]) -> list[str]:
-    """The rows of hosts, each with its answers at 1 s and at 2 s."""
+    """The rows of hosts, each with its number of answers at 1 s and at 2 s."""
     made = Course()
     for at, at_s in enumerate((1.0, 2.0)):
         hosts = tuple(

@@ -44,7 +44,7 @@ with socket.socket(family) as listening:
 def served(
     family: str, where: str, behind: object = "", fork: str = ""
 ) -> Iterator[tuple[int, str, str]]:
-    """A process that listens, its port, and the child of it that accepts, if asked for one."""
+    """Run a listening process; yields its pid, its port, and its accepting child's pid, if any."""
     command = [sys.executable, "-c", LISTENER, family, where, str(behind), fork]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -60,7 +60,7 @@ def served(
         ("AF_INET", "127.0.0.1", "127.0.0.1"),
         ("AF_INET", "0.0.0.0", "127.0.0.1"),
         ("AF_INET6", "::1", "::1"),
-        ("AF_INET6", "::", "127.0.0.1"),  # IPv4 on a socket of IPv6
+        ("AF_INET6", "::", "127.0.0.1"),  # IPv4 on an IPv6 socket
     ],
 )
 def test_who_listens_at_the_far_end_is_a_backend(family: str, where: str, by: str) -> None:
@@ -103,7 +103,7 @@ def test_a_backend_that_has_not_accepted_yet_is_found(tmp_path: Path) -> None:
         served("AF_UNIX", path) as (pid, _, _),
         socket.socket(socket.AF_UNIX) as only,
     ):
-        only.connect(path)  # it accepts this one alone
+        only.connect(path)  # the server accepts only this one
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
             assert client.stdout is not None
             client.stdout.readline()

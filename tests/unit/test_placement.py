@@ -1,4 +1,4 @@
-"""Turns are taken where the CPUs share a cache: when that is waited for, and what is told of it."""
+"""Turns are taken while the CPUs share a cache: when to wait for that, and what is reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def placement() -> Any:
 
 
 def looking(*seen_ns: float) -> Callable[[], float]:
-    """Sees these one after the other, and the last of them for ever."""
+    """Return these distances one after the other, and the last of them for ever."""
     looks: Iterator[float] = chain(seen_ns, repeat(seen_ns[-1]))
     return lambda: next(looks)
 
@@ -37,7 +37,7 @@ def looking(*seen_ns: float) -> Callable[[], float]:
         ((NEAR,), 3, 3, 0, "in all turns (a round trip between them 90 ns, else up to 90)"),
         ((APART, APART, NEAR), 1, 1, 2, "else up to 380); for that 1 s were waited, and 0 of them"),
         ((NEAR, APART, NEAR), 1, 2, 0, "and 1 of them taken once more"),
-        # They move within each turn: it is not taken for ever.
+        # The host moves the CPUs within each turn, so attempts are limited.
         ((NEAR, APART) * 9, 1, 4, 0, "in all turns but 1"),
         ((APART,), 2, 2, FIRST_PAUSES, "shared no cache (a round trip between them 380 ns)"),
         ((NEAR, NEAR, *[APART] * (PAUSES + 9)), 3, 3, PAUSES, "in all turns but 2"),

@@ -1,4 +1,4 @@
-"""Places as a user names them: what they mean, and what is refused, as tables."""
+"""Places as a user names them: what they mean, and which are refused, as tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front's mirror of the protocol: the examples that the engine wrote, read and written back."""
+"""The front's models of the protocol: the engine's examples, read and written again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def lines(name: str) -> list[str]:
 @pytest.mark.parametrize("line", lines("from-engine.jsonl"))
 def test_what_the_engine_says_is_read_and_written_back_unchanged(line: str) -> None:
     said = json.loads(line)
-    # Packed on the wire, an object for people.
+    # Packed on the wire, but an object in JSON for people.
     for second in said.get("measurement", {}).get("series", []):
         latency = PackedCounts.of_base64(second["latency"])
         second["latency"] = {str(index): count for index, count in latency.items()}

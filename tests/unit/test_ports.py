@@ -1,4 +1,4 @@
-"""Where connections to this machine come from."""
+"""The local addresses from which connections to this machine come."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a subject is asked beside its load."""
+"""Requests to a subject in addition to its load."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from trueload.suites.summary import collect, tabulate
 
 
 def as_tcp(value: dict[str, Any]) -> dict[str, Any]:
-    """A suite's run as if it had been of echoes, and its first subject one that was published."""
+    """Turn a suite's run into one of TCP echo, whose first subject is in the published table."""
     plan = value["plan"]
     rows = [{"name": "theirs", "value": 158.0, "subject": plan["subjects"][0]["name"]}]
     title, connections = "As published", plan["loads"][0]["connections"]
@@ -34,7 +34,7 @@ def as_tcp(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_suite(value: dict[str, Any]) -> dict[str, Any]:
-    """A broadcast as the trial of a suite."""
+    """Turn a broadcast into the trial of a suite."""
     plan = {**read("suite")["plan"], "broadcast": BROADCAST}
     labels = {"subject": "go/gorilla", "repetition": "r1"}
     rows = [{**row, "labels": {**labels, **row["labels"]}} for row in value["rows"]]

@@ -1,4 +1,4 @@
-"""Figures are floats that compare with what one would type."""
+"""Figures are floats that can be compared with values as a user would type them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ray that is not there, not reachable or of another version; and what its long words come to."""
+"""Ray that is missing, unreachable or of another version; and the shortening of its messages."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ HUNG_UP = "Request can't be sent because the Ray client has already been disconn
 
 
 class Head:
-    """Stands in for Ray where it joins a head that says this before it takes anybody in."""
+    """A stand-in for Ray whose head refuses with these messages before it accepts a client."""
 
     def __init__(self, *said: str) -> None:
         self._said = list(said)
@@ -111,7 +111,7 @@ def test_a_head_that_could_not_start_what_it_needs_for_us_is_asked_again(
 
 def test_who_parts_from_a_head_does_not_wait_for_its_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     logs = importlib.import_module("ray.util.client.logsclient").LogstreamClient
-    monkeypatch.setattr(logs, "close", logs.close)  # put back behind the test
+    monkeypatch.setattr(logs, "close", logs.close)  # monkeypatch restores it after the test
     assert imported(client=True) is importlib.import_module("ray")
     held = threading.Event()
     stream = logs.__new__(logs)

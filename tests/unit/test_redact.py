@@ -1,4 +1,4 @@
-"""What is taken out of URLs, headers, command lines and messages that are stored or shown."""
+"""What is removed from URLs, headers, command lines and messages that are stored or shown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ URLS = [
     ("http://h/?a#/cb?sid=hunter2", f"http://h/?a#/cb?sid={REDACTED}"),
     ("/a;jsessionid=hunter2/b;v=1?x=1", f"/a;jsessionid={REDACTED}/b;v=1?x=1"),
     ("/a;jsessionid=hunter2?x=1", f"/a;jsessionid={REDACTED}?x=1"),
-    # A mark within the value ends it nowhere but at the next parameter.
+    # Only the next parameter ends a value, not a mark within it.
     ("/?token=a;hunter2&b=1", f"/?token={REDACTED}&b=1"),
     ("/?token=a?hunter2#hunter2", f"/?token={REDACTED}"),
     ("/?a=1;token=hunter2", f"/?a={REDACTED}"),

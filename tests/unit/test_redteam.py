@@ -1,4 +1,4 @@
-"""The pure parts of `make redteam`: what is true by a server's log, and what is right of a run."""
+"""The pure parts of `make redteam`: the truth in a server's log, and the judgement of a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MS = 1_000_000
 
 @pytest.fixture(scope="module")
 def red() -> Any:
-    """Modules of bench/redteam, a package of bench/."""
+    """The modules of bench/redteam, a package within bench/."""
     sys.path.insert(0, str(ROOT / "bench"))
     try:
         return {name: import_module(f"redteam.{name}") for name in NAMES}
@@ -29,13 +29,13 @@ def red() -> Any:
 
 
 def truth_of(red: Any, *served: tuple[int, int], begin_ns: int = 0, end_ns: int = S) -> Any:
-    """A log of requests, each read and answered at such times."""
+    """A log of requests, each with the times at which it was read and answered."""
     entries = np.array([(*each, 0) for each in served], dtype=red["truth"].ENTRY)
     return red["truth"].Truth(entries, {}, begin_ns, end_ns)
 
 
 def seen(red: Any, **changes: Any) -> Any:
-    """A run that said 64 requests/s and a p99 of 10 ms."""
+    """A run that reported 64 requests/s and a p99 of 10 ms."""
     result = {
         "verdict": "valid",
         "checks": [{"name": "window", "status": "pass"}, {"name": "noise", "status": "n/a"}],

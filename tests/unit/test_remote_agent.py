@@ -1,5 +1,7 @@
-"""What is sent to other hosts: programs by what they need, scripts by their quoting, samples as
-lines; and the agent, as a process of this machine."""
+"""What is sent to other hosts: programs, scripts with their quoting, and samples as lines.
+
+It also tests the agent, as a process of this machine.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,7 @@ def test_an_argument_of_a_script_is_one_word_whatever_is_in_it(tmp_path: Path) -
 
 
 class _Here(connection.Connection):
-    """Runs the scripts on this machine, in a cache folder of its own."""
+    """Runs the scripts on this machine, with a cache folder of its own."""
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache
@@ -128,7 +130,7 @@ def test_a_folder_that_was_not_packed_whole_is_not_kept(
         each.mkdir()
     (folder / "one").write_text("1")
     (folder / "secret").write_text("2")
-    # As tar does it: what can be read is packed, and how it ends tells of the rest.
+    # Behave like tar: pack what is readable, and report the rest by the exit code.
     tar = programs / "tar"
     real = shutil.which("tar")
     tar.write_text(
@@ -147,7 +149,7 @@ def test_a_folder_that_was_not_packed_whole_is_not_kept(
     assert place.put_folder(folder, "a1") == kept / "a1"
     assert sorted(each.name for each in (kept / "a1").iterdir()) == ["one", "secret"]
     assert list(kept.iterdir()) == [kept / "a1"]
-    # What is there is not sent again.
+    # A folder that is already there is not sent again.
     (folder / "one").unlink()
     assert place.put_folder(folder, "a1") == kept / "a1"
     assert (kept / "a1" / "one").exists()
@@ -180,8 +182,11 @@ def test_the_agent_is_the_same_file_every_time_and_of_our_modules_alone() -> Non
 
 
 class _Late:
-    """A place and its channel: an agent whose answers come as the script has them. A line of the
-    script is what can be read after one more question: answers, or None for a time-out."""
+    """A place and its channel: an agent whose answers come as the script says.
+
+    Each line of the script holds what can be read after one more question: answers, or None for a
+    timeout.
+    """
 
     name = "late"
     pid = 1
@@ -199,7 +204,7 @@ class _Late:
         if asked["call"] != "lease":
             self.asked.append(asked)
             self._ready += self._script.pop(0)
-        else:  # by the thread that keeps the agent alive
+        else:  # from the thread that renews the lease
             self._ready.append({"id": asked["id"], "result": None})
 
     def read_line(self, timeout_s: float) -> bytes | None:
@@ -225,7 +230,7 @@ ABOUT = {"id": 1, "result": {"cpus": [0], "scratch": "/tmp/x"}}
 
 @pytest.fixture
 def unleased(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No lease is sent meanwhile: the calls have the numbers 1, 2, 3."""
+    """Send no lease meanwhile, so that the calls have the numbers 1, 2, 3."""
     monkeypatch.setattr(agent_module, "LEASE_EVERY_S", 1000.0)
 
 
@@ -324,7 +329,7 @@ def test_what_a_agent_started_ends_with_it(tmp_path: Path) -> None:
     kept = RemoteProcesses(host, sleeping(tmp_path)).__enter__()
     pid = kept.started[0]
     host.close()
-    # A agent that is not done in time is killed, and its supervisor then ends the program.
+    # An agent that is not done in time is killed, and its supervisor then ends the program.
     wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the program ends with its agent")
     with pytest.raises(EngineError, match="the server's host local is lost"):
         kept.alive()

@@ -1,4 +1,4 @@
-"""The headline of a report, its ranks and its table: they make the same claims."""
+"""The headline of a report, its ranks and its table make the same claims."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_headline_of_pairs_says_what_their_table_says(store: Store, speed: f
 
 
 def at_speed(value: dict[str, Any], speed: float, side: str | None = None) -> dict[str, Any]:
-    """The run with another throughput in its trials, or in those of a side; all of them valid."""
+    """The run with the throughput of its trials, or of one side's, scaled; all are valid."""
     for row in value["rows"]:
         row["record"]["verdict"] = "valid"
         if side is None or row["labels"]["side"] == side:

@@ -1,4 +1,4 @@
-"""Results and exports: what people and programs are shown, also of hostile and missing things."""
+"""Results and exports: the output for people and programs, also for hostile and missing data."""
 
 from __future__ import annotations
 

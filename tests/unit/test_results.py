@@ -1,4 +1,4 @@
-"""Results for programs: the figures of records, as the command line counts them."""
+"""Results for programs: the figures of records are those of the command line."""
 
 from __future__ import annotations
 

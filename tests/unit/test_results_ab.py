@@ -1,4 +1,4 @@
-"""The result of two servers measured in turn, read again from a real run of the store."""
+"""The result of two servers measured in turn, loaded from a real run in the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where to connect: what the flags say, as tables."""
+"""Where to connect, according to the flags, as tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of text, and parts put side by side, at every width that terminals have."""
+"""Rows of text, and parts put side by side, at all widths of terminals."""
 
 from __future__ import annotations
 

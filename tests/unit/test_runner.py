@@ -1,4 +1,4 @@
-"""The runner's parts: who runs where, what is needed, and processes that surely end."""
+"""The runner's parts: CPU layouts, requirements, and processes that reliably end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from waiting import wait_until
 APART = {0: "0", 1: "1", 2: "2", 3: "3"}
 THREADS = {0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}
 
-# cores, CPUs, physical cores, engine threads, share: subject's CPUs, engine's, shared.
+# ((cores, CPUs, physical cores, engine threads, share), (subject's CPUs, engine's, shared))
 LAYOUTS: list[tuple[Cores, list[int], dict[int, str], int, bool, object]] = [
     ("single", [0, 1], APART, 1, False, ((1,), (0,), False)),
     ("single", [0, 1, 2, 3], APART, 2, False, ((3,), (0, 1), False)),
@@ -92,7 +92,7 @@ def test_a_version_is_compared_by_its_parts(
 
 
 def tool(folder: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> str:
-    """A program that says its version so; its name."""
+    """Create a program that prints this version; return its name."""
     name = f"tool-{uuid.uuid4().hex}"  # answers are remembered by name
     path = folder / name
     path.write_text(f"#!{sys.executable}\nprint({says!r})\n")
@@ -194,7 +194,7 @@ def python(code: str) -> tuple[str, ...]:
 
 
 def wait_for_log(processes: Processes, word: str) -> None:
-    """Until the log holds a whole line with the word: an unbuffered Python writes it in pieces."""
+    """Wait for a complete line with the word in the log: unbuffered Python writes in pieces."""
 
     def is_there() -> bool:
         processes.poll(0)
@@ -205,7 +205,7 @@ def wait_for_log(processes: Processes, word: str) -> None:
 
 @pytest.fixture(params=["with a cgroup", "without a cgroup"])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways of knowing which processes belong to a subject."""
+    """Both ways to know which processes belong to a subject."""
     if request.param == "without a cgroup":
         monkeypatch.setattr(processes_module, "make_group", lambda: None)
 
@@ -306,7 +306,7 @@ def test_several_are_started_together_and_each_end_is_told(tmp_path: Path) -> No
 def test_groups_of_a_dead_run_are_swept_and_those_of_a_live_one_stay() -> None:
     mine = cgroup.make_group()
     if mine is None:
-        return  # no group can be made here; the supervisor's descendants serve instead
+        return  # no group can be created here; the supervisor's descendants are used instead
     stale = cgroup.Group(mine.path.with_name(f"{cgroup.PREFIX}1-999999999-1"))
     stale.path.mkdir(exist_ok=True)
     cgroup.sweep()

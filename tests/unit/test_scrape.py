@@ -1,4 +1,4 @@
-"""The server of metrics against clients that are not to be trusted, on real sockets."""
+"""The server of metrics against untrusted clients, on real sockets."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def outlet() -> Iterator[ScrapeOutlet]:
 
 
 def closed_in_the_end(outlet: ScrapeOutlet) -> None:
-    """It is told to end, and its thread does, on a machine that is busy a little later."""
+    """Close the outlet, and check that its thread ends, even on a busy machine."""
     outlet.close()
     outlet.thread.join(60)
     assert not outlet.thread.is_alive()
@@ -41,7 +41,7 @@ def port_of(outlet: ScrapeOutlet) -> int:
 
 
 def ask(outlet: ScrapeOutlet, raw: bytes) -> bytes:
-    """All of what is answered to these bytes."""
+    """Return everything that is answered to these bytes."""
     with socket.create_connection(("127.0.0.1", port_of(outlet)), timeout=30) as connection:
         connection.sendall(raw)
         answer = b""
@@ -49,7 +49,7 @@ def ask(outlet: ScrapeOutlet, raw: bytes) -> bytes:
             while more := connection.recv(65_536):
                 answer += more
         except ConnectionResetError:
-            pass  # it left the rest of a long request unread
+            pass  # it did not read the rest of a long request
         return answer
 
 
@@ -122,7 +122,7 @@ def test_clients_that_are_silent_or_gone_hold_up_nobody(
             connection.close()
     assert b"trueload_info{" in ask(outlet, GET + b"\r\n")
     for connection in held:
-        with connection, contextlib.suppress(OSError):  # of one that was closed above
+        with connection, contextlib.suppress(OSError):  # one was closed above
             assert connection.recv(1) == b"", "it is dropped"
     assert capfd.readouterr() == ("", "")
 
@@ -208,7 +208,7 @@ def test_an_answer_that_has_begun_is_whole_when_the_outlet_has_closed(
         client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
         assert asked.wait(10)
         outlet.close()
-        client.setblocking(False)  # all of it is there by now
+        client.setblocking(False)  # all of it has arrived by now
         head, _, body = client.recv(1_000_000).partition(b"\r\n\r\n")
     length = re.search(rb"Content-Length: (\d+)", head)
     assert length is not None

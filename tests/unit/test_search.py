@@ -52,7 +52,7 @@ Server = Callable[[float, str], Outcome]
 
 
 def up_to(largest: float, generator: float = float("inf")) -> Server:
-    """Keeps to the limit up to a load; the generator can offer no more than another."""
+    """A server that meets the limit up to a load; the generator may offer less."""
 
     def server(load: float, stage: str) -> Outcome:
         if load > generator:
@@ -226,8 +226,7 @@ def test_confirming_ends() -> None:
     assert [step.stage for step in steps].count("confirm") == 1
 
 
-# Where a server that carries 5,000 is gone for good: the first load that it no longer answered at,
-# and how many steps are taken from there on.
+# When a server that carries 5,000 disappears for good, and the lowest load without an answer.
 GONE = [
     ("while the bracket grows", lambda load, stage: load >= 4_000, 4_000),
     ("in bisection", lambda load, stage: stage == "bisect", 5_660),
@@ -303,17 +302,19 @@ def test_every_search_ends_and_confirms_what_it_finds(
         (failing("generator-limit", histograms=SLOW), "bisect", "limited", "generator-limit"),
         (failing("hiccup", histograms=SLOW), "bracket", "limited", "hiccup"),
         (failing("noise", histograms=SLOW), "bracket", "limited", "noise"),
-        # We were late, but it took too long from the actual send, too.
+        # We were late, but it also took too long from the actual send.
         (failing("send-lag", histograms=SERVED_SLOWLY), "bisect", "exceeded", "p99"),
         (failing("send-lag", "hiccup", histograms=SERVED_SLOWLY), "bisect", "limited", ""),
         (failing("client-share", histograms=SLOW), "bisect", "limited", "client-share"),
         (failing("client-share", histograms=SERVED_SLOWLY), "bisect", "exceeded", "p99"),
         # 20 ms until we had read the answer, but less than 10 ms until the kernel had it.
         (failing("client-share", histograms=READ_LATE), "bisect", "limited", "client-share"),
-        # From the schedule our lag only makes it slower: what is kept all the same is kept.
+        # Our lag only adds to the time from the schedule, so a limit that is met all the same is
+        # met.
         (failing("send-lag"), "bisect", "kept", "send-lag"),
         (failing("send-lag"), "confirm", "limited", "send-lag"),
-        # Requests waited for free connections: that is the server's doing, unless we were full.
+        # Requests waited for free connections: the server's doing, unless the generator was
+        # saturated.
         (failing("rate-reached"), "bracket", "exceeded", "rate-reached"),
         (failing("rate-reached", histograms=SLOW), "bracket", "exceeded", "p99"),
         (
@@ -323,7 +324,7 @@ def test_every_search_ends_and_confirms_what_it_finds(
             "rate-reached",
         ),
         (failing("unsolicited"), "bracket", "exceeded", "unsolicited"),
-        # Its p99 is within the limit, and would not be for long.
+        # Its p99 is within the limit, but would not stay there.
         (failing("backlog"), "bracket", "exceeded", "backlog"),
         (good_record(trouble=Trouble(kind="died", what="it died")), "bisect", "limited", "it died"),
         (
@@ -333,7 +334,7 @@ def test_every_search_ends_and_confirms_what_it_finds(
             "no connection was established: c",
         ),
         (nobody("connect.unreachable"), "bracket", "gone", "no connection was established"),
-        # It may be there, and be overwhelmed, or full.
+        # It may be there but overloaded or full.
         (nobody("connect.timeout"), "bracket", "exceeded", ""),
         (nobody("connect.refused", "reset"), "bracket", "exceeded", ""),
         (nobody("connect.refused", established=1), "bracket", "exceeded", ""),
@@ -426,7 +427,7 @@ def test_what_is_not_found_is_said(record: Record, code: int, sentence: str) -> 
 
 
 def lacking(**changes: Any) -> Record:
-    """A record of a trial that had too little of something."""
+    """A record of a trial that lacked connections or memory."""
     record = failing("generator-limit")
     connections = record.connections.model_copy(update=changes)
     return record.model_copy(update={"connections": connections})
@@ -495,7 +496,7 @@ def test_too_little_of_something_ends_a_search_as_a_result_of_its_own_kind(
 
 
 SUSPECT = good_record().model_copy(update={"verdict": "suspect"})
-# The server's fault, which makes the record invalid.
+# A fault of the server that makes the record invalid.
 UNASKED = failing("unsolicited", histograms=SLOW)
 
 

@@ -1,4 +1,4 @@
-"""Stored searches that are judged anew: their steps need no longer be those that would be taken."""
+"""Stored searches that are judged anew: today's rules might have taken other steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OUTCOMES: tuple[Outcome, ...] = ("kept", "exceeded", "limited", "short", "gone")
 
 
 def taken(bounds: Bounds, largest: float) -> list[Step]:
-    """The steps of a search whose server keeps to the limit up to a load."""
+    """The steps of a search whose server meets the limit up to a load."""
     steps: list[Step] = []
     while isinstance(following := decide(bounds, steps), Try):
         outcome: Outcome = "kept" if following.load <= largest else "exceeded"

@@ -1,5 +1,7 @@
-"""What a limit of a broadcast is about: the deliveries, or by name the receipts; and what bounds a
-search in which deliveries were lost."""
+"""What a limit of a broadcast is about: the deliveries, or by name the receipts.
+
+It also tests what bounds a search in which deliveries were lost.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ LATE = 1_000_000_000
 
 
 def delivered_after(ns: int, lost: int = 0) -> Record:
-    """Receipts as they are in an ordinary run, deliveries after so long; some are lost."""
+    """Ordinary receipts and deliveries that took ``ns``; some of the deliveries are lost."""
     each = histogram((ns, MESSAGES))
     every = histogram((ns, DELIVERED - lost))
     record = broadcast(
@@ -68,7 +70,7 @@ def searched(*steps: tuple[int, Stage, Record]) -> tuple[SearchPlan, list[Taken]
 
 
 def nobody_has_all() -> Record:
-    """Each message was lost to somebody: none has a receipt that counts."""
+    """Each message was lost for somebody, so no receipt counts."""
     found = delivered_after(1_000_000, MESSAGES)
     counts = found.counts
     lost = counts.model_copy(update={"ok": 0, "failed": {"lost": counts.ok}})

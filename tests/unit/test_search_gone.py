@@ -1,4 +1,4 @@
-"""The search of a server that is gone, or of which a part cannot be reached."""
+"""The search of a server that is gone, or that is only partly reachable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trueload.verdict import judge
 
 
 def half_refused(established: int = 0, **failed: int) -> Record:
-    """A record of two origins, the second of which has established so many of its connections."""
+    """A record of two origins, the second of which established only some connections."""
     there, away = (
         OriginRecord(
             url=f"http://127.0.0.1:{port}",
@@ -66,7 +66,7 @@ def test_a_search_of_what_cannot_be_reached_from_the_start_ends_with_its_first_s
 
 
 def few_of_many(established: int) -> Record:
-    """A record of two origins: all of 998 connections to the first, so many of 2 to the second."""
+    """A record of two origins: all 998 connections to the first, some of 2 to the second."""
     there, away = (
         OriginRecord(
             url=f"http://127.0.0.1:{port}",
@@ -139,7 +139,7 @@ def test_a_search_whose_server_is_gone_says_so(from_step: int, code: int, senten
         return refused if next(number) >= max(2, from_step) else first
 
     first = refused if from_step == 1 else good_record()
-    # A search whose first step finds nobody ends with it; as stored it may have gone on.
+    # A search that finds no server in its first step ends; a stored one may have continued.
     taken = list(run_steps(plan, measure))
     if from_step == 1:
         taken.append(take(plan, Try(125, "bracket"), refused))

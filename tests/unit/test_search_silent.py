@@ -1,4 +1,4 @@
-"""The search of a server that gives not one good answer: too much was asked, or it is of no use."""
+"""The search of a server without one good answer: the load was too high, or it is useless."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def search(bounds: Bounds, server: Server) -> tuple[Done, list[Step]]:
 
 
 def silent_beyond(most: float) -> Server:
-    """Keeps to the limit up to a load, and answers nobody beyond it."""
+    """A server that meets the limit up to a load, and answers nobody beyond it."""
     return lambda load, _: ("kept", True) if load <= most else ("exceeded", False)
 
 

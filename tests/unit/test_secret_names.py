@@ -1,4 +1,4 @@
-"""Which headers and parameters are taken for secrets, by their names alone."""
+"""Which headers and parameters count as secrets by their names alone."""
 
 from __future__ import annotations
 

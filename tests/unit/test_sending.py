@@ -1,4 +1,4 @@
-"""What a suite sends to a subject: what the subject's contract says."""
+"""What a suite sends to a subject, as the subject's contract says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broadcast that several engines share: what settles it, and its deliveries added up."""
+"""A broadcast shared by several engines: when it is settled, and the sum of its deliveries."""
 
 from __future__ import annotations
 

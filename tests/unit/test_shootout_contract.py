@@ -1,5 +1,7 @@
-"""The contract of WebSocket echo and broadcast: its dialects as tables, and servers that keep it
-or do not, over real sockets."""
+"""The contract of WebSocket echo and broadcast: its dialects, and servers that keep or break it.
+
+The dialects are tables; the servers run over real sockets.
+"""
 
 from __future__ import annotations
 
@@ -181,7 +183,7 @@ def test_a_message_is_due_or_its_fault_is_named(
 
 @contextmanager
 def raw_peer(behave: Callable[[socket.socket], None]) -> Iterator[tuple[str, int]]:
-    """A server that is none of WebSocket."""
+    """A server that does not speak WebSocket."""
 
     def serve_raw() -> None:
         while True:

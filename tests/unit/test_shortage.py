@@ -1,4 +1,4 @@
-"""Where connections came too slowly: whether ports that are slow to find explain it."""
+"""Connections that came too slowly: whether a slow search for free ports explains it."""
 
 from __future__ import annotations
 

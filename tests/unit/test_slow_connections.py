@@ -1,4 +1,4 @@
-"""Connections that are always slow, told from those that had slow answers by chance."""
+"""Connections that are always slow, distinguished from those with slow answers by chance."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Times = list[int]  # the service times of a slot's answers, in ns
 
 
 def rounded(count: int) -> int:
-    """As the engine rounds a number of answers down."""
+    """Round a number of answers down as the engine does."""
     shift = max(0, count.bit_length() - 3)
     return count >> shift << shift
 
 
 def record_of(times: Sequence[Times]) -> Record:
-    """The record of slots that took these."""
+    """The record of slots with these service times."""
     means = Counter(
         (index_of(sum(each) // len(each)), rounded(len(each))) for each in times if each
     )
@@ -53,7 +53,7 @@ def judged(times: Sequence[Times]) -> Check:
 
 
 def closed(window_ns: int, draw: Callable[[], int]) -> Times:
-    """A slot of a closed loop."""
+    """The times of a slot in a closed loop."""
     times: Times = []
     while window_ns > 0:
         times.append(draw())

@@ -1,4 +1,4 @@
-"""Whether slowness belongs to connections: slow answers spread by chance, and slots that starve."""
+"""Whether slowness belongs to connections: slow answers by chance, and slots that starve."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUNS = 300
 
 
 def by_chance(rng: random.Random, slow: float, window_s: float, fast_s: float = 0.005) -> Slot:
-    """A slot of a closed loop: each answer takes 1 s with this probability, else 5 ms."""
+    """A slot of a closed loop: each answer takes 1 s with probability ``slow``, else 5 ms."""
     ended = long = 0
     while window_s > 0:
         fast = int(math.log(1 - rng.random()) / math.log(1 - slow))
@@ -31,14 +31,16 @@ def by_chance(rng: random.Random, slow: float, window_s: float, fast_s: float = 
 
 
 def by_turns(rng: random.Random, slow: float, count: int) -> Slot:
-    """A slot of an open loop: its turn comes so often, whatever it has waited."""
+    """A slot of an open loop: it has ``count`` turns, however long it waited."""
     return count, sum(rng.random() < slow for _ in range(count))
 
 
 def judged(found: Sequence[Slot], wait_s: float = 1.2, lost: int = 0, hung: bool = False) -> Status:
-    """What the check says of slots that took these, with waits of this length, in a window of one
-    second; the first ``lost`` of them were waits on connections that were never answered. If
-    ``hung``, no answer took as long."""
+    """The status of the check for these slots, with waits of ``wait_s`` in a window of one second.
+
+    The first ``lost`` waits were on connections that were never answered. If ``hung``, no answer
+    took as long.
+    """
     wait_ns = round(wait_s * NS_PER_S)
     waiting = [(ended, slow) for ended, slow in found if slow]
     unanswered = [number < lost for number in range(len(waiting))]
@@ -135,7 +137,7 @@ def test_connections_that_are_never_answered_are_starved_though_their_slots_are_
     assert judged(served_later) == "pass", "slow answers of connections that were kept"
     among_slow = [(800, 1)] * 40 + [SERVED] * 24
     assert judged(among_slow, lost=1) == "pass", "one of many such requests is the first by chance"
-    # A connection for each request: each has one, and chance decides which are slow.
+    # One connection per request: each has one answer, and chance decides which are slow.
     each_its_own = [(1, 1)] * 40 + [(1, 0)] * 24
     assert judged(each_its_own, lost=40) == "pass"
 
@@ -164,7 +166,7 @@ def test_slots_that_are_not_listed_are_taken_to_wait_like_the_others() -> None:
 
 
 def test_only_waits_as_long_as_the_threshold_are_compared() -> None:
-    """All slots have waits of more than 1 s, which are a tenth of a hundred medians."""
+    """All slots have waits over 1 s, the tenth part of a hundred medians."""
     record = good_record(latency_ns=distribution(histogram((50_000_000, 10_000))))
     none = (0,) * 6
     usual = (100, 20, 10, 0, 0, 0, 0, *none)

@@ -1,4 +1,4 @@
-"""Manifests: what is accepted, and the one line for what is not. Selections, as a table."""
+"""Manifests: what is accepted, and the one-line message for what is not. Selections, as a table."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def changed(old: str, new: str) -> str:
     return GOOD.replace(old, new, 1)
 
 
-# What is wrong, and what the one line must hold beside the file's name.
+# (what is wrong, the manifest, words of the message besides the file's name)
 BAD_MANIFESTS: list[tuple[str, str | bytes, list[str]]] = [
     ("an unknown key", "colour = 1\n" + GOOD, ["'colour' is not a manifest key", "contracts"]),
     (
@@ -153,7 +153,7 @@ def test_a_pipe_is_no_manifest_and_is_not_waited_for(tmp_path: Path) -> None:
     writing.start()
     with pytest.raises(UserError, match="is no file"):
         load_subject(folder)
-    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # lets the writer go
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # lets the writer continue
     writing.join()
     os.close(reader)
 

@@ -1,4 +1,4 @@
-"""The plan of a suite: pure, the same for the same seed, and small however large the suite."""
+"""The plan of a suite: pure, the same for the same seed, and small even for a large suite."""
 
 from __future__ import annotations
 

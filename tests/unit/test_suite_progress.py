@@ -1,4 +1,4 @@
-"""What a suite tells of its trials: on a terminal, and in a pipe."""
+"""The lines that a suite prints about its trials, on a terminal and in a pipe."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Terminal(io.StringIO):
 
 
 def invalid() -> Record:
-    """A record half of whose requests failed."""
+    """A record in which half of the requests failed."""
     return judge(good_record(counts=counts(ok=5_000, failed={"reset": 5_000})))
 
 

@@ -1,4 +1,4 @@
-"""URLs, requests and thresholds: what a user may write, and what each mistake is told."""
+"""URLs, requests and thresholds: what a user may write, and the message for each mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A targets file: what each line means, and what is wrong with it, by its number."""
+"""A targets file: the meaning of each line, and messages with the number of a wrong one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What CPU limits of cgroups cost: read from a tree of files as kernels write it, and from ours."""
+"""The cost of cgroup CPU limits: read from files as kernels write them, and from our own group."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ UNCOUNTED = "usage_usec 9\nuser_usec 5\nsystem_usec 4\n"
 def kernel(
     root: Path, cgroup: str, mounts: dict[str, tuple[str, str]], stats: dict[str, str]
 ) -> Path:
-    """A /proc with one process, 7, whose groups are ``cgroup``; ``mounts`` by folder: the group
-    that is mounted there, and how; ``stats`` are the files of the hierarchies."""
+    """A /proc with one process, 7, whose groups are ``cgroup``.
+
+    ``mounts`` says for each folder which group is mounted there, and how; ``stats`` are the files
+    of the hierarchies.
+    """
     proc = root / "proc"
     (proc / "7").mkdir(parents=True)
     (proc / "self").mkdir()
@@ -76,7 +79,7 @@ def test_the_groups_of_a_process_and_all_above_are_read(
     tmp_path: Path,
 ) -> None:
     proc = kernel(tmp_path, cgroup, mounts, stats)
-    read = read_throttled([7, 8], proc)  # there is no 8
+    read = read_throttled([7, 8], proc)  # process 8 does not exist
     assert {name: each.stopped_ns for name, each in read.items()} == {
         str(tmp_path / name): 1_200_000 for name in found
     }, sentence
@@ -130,7 +133,7 @@ input()
 
 @contextlib.contextmanager
 def limited_group() -> Iterator[Path]:
-    """A real group whose processes may use a tenth of a CPU; skips where none can be made."""
+    """A real group whose processes may use a tenth of a CPU; skips if none can be created."""
     name = f"trueload-test-{os.getpid()}"
     path, limit = Path("/sys/fs/cgroup/cpu") / name, ("cpu.cfs_quota_us", "1000")
     if not path.parent.is_dir():

@@ -1,5 +1,7 @@
-"""Throughput: whatever part of an answer's time a window has, its rate is the truth, and how far
-off it may be is known."""
+"""Throughput: the rate is right however long an answer takes compared with the window.
+
+Its possible error is known, too.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def warmup(ns: int) -> Phase:
 
 
 def slots(took: Callable[[], float], before: float, window: float) -> Iterator[Answer]:
-    """The answers of slots that send their next request at once, and began so long before."""
+    """The answers of slots in a closed loop that began ``before`` the window."""
     for _ in range(SLOTS):
         at = -before
         while at < window:
@@ -57,7 +59,7 @@ def slots(took: Callable[[], float], before: float, window: float) -> Iterator[A
 
 
 def queue(before: float, window: float) -> Iterator[Answer]:
-    """Answers of a server with one queue, when all slots ask at once."""
+    """The answers of a server with one queue, when all slots send at once."""
     for number in range(math.ceil(SLOTS * (before + window + 1))):
         read = (number + 1) / SLOTS - before
         sent = max(-before, read - 1)
@@ -66,7 +68,7 @@ def queue(before: float, window: float) -> Iterator[Answer]:
 
 
 def flow_of(answers: Sequence[Answer], window: float) -> Flow:
-    """As the engine would have it: `meter::Work` has the same rule."""
+    """The flow as the engine counts it, by the rule of `meter::Work`."""
     part_ns = round(window * S / PARTS)
     width, counts = part_ns / S, [0.0] * PARTS
     for sent, read in answers:
@@ -79,7 +81,7 @@ def flow_of(answers: Sequence[Answer], window: float) -> Flow:
 
 
 def times_of(answers: Sequence[Answer]) -> Distribution:
-    """The times of the window's own requests; where it has none, of those that were under way."""
+    """The times of the window's own requests, or of those under way if it has none."""
     own = [answer for answer in answers if answer[0] > -1e-9] or answers
     took = [(read - sent) * S for sent, read in own]
     mean = sum(took) / len(took)
@@ -88,7 +90,7 @@ def times_of(answers: Sequence[Answer]) -> Distribution:
 
 
 def rates(found: Sequence[Sequence[Answer]], before: float, window: float) -> list[float]:
-    """The answers per second and slot of each of these runs."""
+    """The answers per second and slot, for each of these runs."""
     of = warmup(round(before * S)) if before else None
     each = [
         of_closed(flow_of(answers, window), times_of(answers).mean or 0.0, of) for answers in found
@@ -110,7 +112,7 @@ def test_answers_that_keep_step_count_alike_in_any_window(ratio: float) -> None:
 
 @pytest.mark.parametrize("ratio", [each for each in RATIOS if each > 0.01])
 def test_answers_of_any_times_count_alike_behind_a_warmup(ratio: float) -> None:
-    """The mean of many runs is within 2 % of the truth, or three of its standard errors."""
+    """The mean of many runs is within 2 % of the truth, or within three standard errors."""
     chance = Random(round(ratio * 1000))
     window = 1 / ratio
     for name, took in (
@@ -126,8 +128,11 @@ def test_answers_of_any_times_count_alike_behind_a_warmup(ratio: float) -> None:
 
 
 def test_a_common_start_does_not_pass_for_speed() -> None:
-    """A load that begins with the window gets its short requests answered first. Counted from the
-    start, exponential times, and a queue, too, would give 5 % too much in ten answers a slot."""
+    """A load that begins with the window has its short requests answered first.
+
+    Counted from the start, exponential times or a queue would give 5 % too much at ten answers a
+    slot.
+    """
     chance = Random(7)
     for window in (10.0, 15.0, 30.0):
         runs = [list(slots(lambda: chance.expovariate(1.0), 0.0, window)) for _ in range(60)]
@@ -165,7 +170,7 @@ def test_a_stretch_ends_where_its_window_does() -> None:
 
 
 def asked(rate: float, first: float, growth: float = 0.0) -> Backlog:
-    """Latencies that grow by so much from each quarter of a second to the next."""
+    """Latencies that grow by ``growth`` from each quarter of a second to the next."""
     latencies = [first + growth * (quarter + 0.5) for quarter in range(4)]
     counts = (round(rate / 4),) * 4
     sums = tuple(round(count * each * S) for count, each in zip(counts, latencies, strict=True))

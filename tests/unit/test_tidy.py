@@ -27,7 +27,7 @@ def brace_function(head: str, lines: int) -> str:
     return f"//! A file.\n{head} {{\n{body}\n}}\n"
 
 
-# (the sentence, path, text, the one rule that it breaks)
+# (the test's name, path, text, the one rule that it breaks)
 BROKEN = [
     ("a long file", "python/trueload/a.py", '"""A."""\n' + "x = 1\n" * 600, "short-files"),
     ("a long page", "docs/a.md", "x\n" * 601, "short-files"),
@@ -206,7 +206,7 @@ def test_every_rule_has_a_case_that_breaks_it() -> None:
     assert {rule for _, _, _, rule in BROKEN} == names
 
 
-# (the sentence, the texts of modules a, b and c, the circle that is found)
+# (the test's name, the texts of modules a, b and c, the circle that is found)
 CIRCLES = [
     ("each uses the next", ("use crate::b;", "use crate::c::{self, T};", ""), None),
     ("the last uses the first", ("use crate::b;", "use crate::c::T;", "crate::a::f();"), "a, b, c"),
@@ -229,7 +229,7 @@ def test_modules_that_need_each_other_are_found(
 
 RUNS_NOTHING = "a report reads records, it runs nothing"
 
-# (the sentence, the modules and their text, what is said of them)
+# (the test's name, the modules and their text, what is said of them)
 ROOMS = [
     ("a lower room", {"record/a": "", "cli/a": "import trueload.record.a"}, []),
     ("a library", {"stats": "import math"}, []),

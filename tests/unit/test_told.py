@@ -1,4 +1,4 @@
-"""Lines of a long trial in a pipe: when they come, and what they say."""
+"""The lines about a long trial in a pipe: when they are printed, and what they say."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A percentile of too few requests is printed nowhere; a maximum of few says how few.
 
-How: stored runs of every kind get the times of 100 requests, in each of which one stands at the
-rank of p99, and of five. Every surface for people is then searched for that time.
+How: stored runs of every kind get the times of 100 requests, one of which is at the rank of p99, or
+of five requests. Every surface for people is then searched for that time.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from trueload.suites.summary import LoadTable, collect, tabulate
 from trueload.trial.spec import Progress, TrialSpec
 
 MS = 1_000_000
-# The time at the rank of p99, or of the median, and the largest; no other figure has their digits.
+# The time at the rank of p99 or of the median, and the largest; no other figure has their digits.
 AT_RANK, LARGEST = "7.77", r"\b4\.?56"
 FEW: dict[str, Mapping[int, int]] = {
     "p99 of 100": {1 * MS: 90, 2 * MS: 8, 7_770_000: 1, 4_560_000_000: 1},
@@ -60,7 +60,7 @@ FEW: dict[str, Mapping[int, int]] = {
 
 
 def few(record: Record, times: Mapping[int, int]) -> Record:
-    """The record as if only these requests had been sent, and all had been answered."""
+    """The record as if only these requests had been sent and answered."""
     number, encoded = sum(times.values()), histogram(*times.items())
     answered = counts(scheduled=number, issued=number, ok=number, statuses={"200": number})
     every = Histograms(
@@ -73,7 +73,7 @@ def few(record: Record, times: Mapping[int, int]) -> Record:
 
 
 def stored(name: str, times: Mapping[int, int]) -> dict[str, Any]:
-    """An exported run whose every record has these times."""
+    """An exported run in which every record has these times."""
     value = read(name)
     for row in value["rows"]:
         if row["record"] is not None:
@@ -83,13 +83,13 @@ def stored(name: str, times: Mapping[int, int]) -> dict[str, Any]:
 
 
 def seen(page: str) -> str:
-    """What a reader of HTML sees, its drawings too."""
+    """The text that a reader of HTML sees, including drawings."""
     page = re.sub(r"(?s)<(script|style).*?</\1>", "", page)
     return re.sub(r"<[^>]*>", " ", page)
 
 
 def surfaces_of(store: Store, run: Run) -> Iterator[tuple[str, str]]:
-    """Every text for people of a stored run."""
+    """Yield every text for people about a stored run."""
     rows = [row for row in store.rows(run) if isinstance(row, Row) and row.record is not None]
     records = [row.record for row in rows if row.record is not None]
     for record in records[:2]:
@@ -98,7 +98,7 @@ def surfaces_of(store: Store, run: Run) -> Iterator[tuple[str, str]]:
     yield "runs show", "\n".join("\n".join(_row_lines(row)) for row in rows)
     yield "Markdown", "".join(export(run, rows, "markdown"))
     yield "report", seen(html(store, run))
-    with suppress(UserError):  # what has no result in Python
+    with suppress(UserError):  # runs without a result in Python
         result: Any = load_run(store, run.id)
         yield "Python", f"{result!r} {result}"
         yield "notebook", seen(result._repr_html_())
@@ -134,7 +134,7 @@ def test_what_few_requests_do_not_say_is_on_no_surface(
     with Store.open(tmp_path / "store.sqlite") as store:
         run = put(store, stored(name, FEW[what]))
         for surface, said in surfaces_of(store, run):
-            # Not in a time of day, such as 17:01:57.776.
+            # It must not match a time of day, such as 17:01:57.776.
             assert not re.search(rf"(?<!\d){re.escape(AT_RANK)}", said), (
                 f"{surface}: {around(said, AT_RANK)}"
             )

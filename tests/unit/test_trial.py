@@ -1,4 +1,4 @@
-"""One trial against an engine that does what it should not: always a record, always an end."""
+"""One trial against an engine that misbehaves: there is always a record, and always an end."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ SPEC = TrialSpec(
 
 
 class PinnedTo:
-    """A server of one process that may use these CPUs, and none."""
+    """A server of one process that may use these CPUs and uses no CPU time."""
 
     def __init__(self, cpus: set[int]) -> None:
         self._cpus = frozenset(cpus)
 
     def sample(self) -> TreeSample:
-        """It does nothing."""
+        """Return a sample in which it has used nothing."""
         one = ProcessSample(4242, 1, 1, 0, 0, 0, 0, 0, 1, {}, self._cpus)
         return TreeSample(time.monotonic_ns(), {one.identity: one}, None)
 
 
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The scripted engine in the engine's place."""
+    """Use the scripted engine in the engine's place."""
     binary = tmp_path / "engine"
     binary.write_text(f"#!/bin/sh\nexec {sys.executable} -S {SCRIPTED}\n")
     binary.chmod(0o755)
@@ -186,7 +186,7 @@ def test_what_had_come_while_the_front_was_kept_from_hearing_it_is_not_late(
 def test_an_engine_that_never_connects_leaves_an_empty_record(
     monkeypatch: pytest.MonkeyPatch, script: str, kind: str, what: str
 ) -> None:
-    # Only who never says hello is waited for in vain: another may take longer to start.
+    # Shorten only the wait for hello, which is in vain: other engines may be slow to start.
     if kind == "start":
         monkeypatch.setattr(engine_module, "HELLO_S", 0.5)
     monkeypatch.setattr(trial_module, "CONNECT_SLACK_S", 0.2)

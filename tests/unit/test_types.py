@@ -1,4 +1,4 @@
-"""What mypy says of calls of the Python functions: right ones pass, wrong ones do not."""
+"""mypy's judgement of calls of the Python functions: right ones pass, wrong ones do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that change under load, and those that vary by nature."""
+"""Answers that change under load, and answers that vary by nature."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_answers_have_the_size_of_the_one_that_was_verified(
 
 
 def test_answers_of_the_warm_up_that_come_late_are_no_change_of_size() -> None:
-    # 10 slots and 100 answers: up to ten of them were asked for before.
+    # 10 slots and 100 answers: up to ten of them were requested earlier.
     told = good_record().plan.model_copy(
         update={"claim": Claim(answer_bytes=192), "generate": plan(connections=10)}
     )

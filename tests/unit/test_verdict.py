@@ -74,7 +74,7 @@ def opened(*rates: tuple[float, float], **load: Any) -> RecordPlan:
 
 
 def by_count(**load: Any) -> RecordPlan:
-    """10,000 requests at 10,000/s."""
+    """The plan of 10,000 requests at 10,000/s."""
     found = opened(**load)
     window = found.window.model_copy(update={"stop": Requests(count=OK)})
     return found.model_copy(update={"window": window})
@@ -96,7 +96,7 @@ def lagging(lag_ns: int | None, p50_ns: int = 1_000_000) -> dict[str, Any]:
 
 
 def spread_out(count: int) -> dict[str, Any]:
-    """So many answers, from 1 ms on by 1 % more each, and p99 claimed."""
+    """``count`` answers, from 1 ms on by 1 % more each, with p99 claimed."""
     values = tuple((round(1_000_000 * 1.01**number), 1) for number in range(count))
     latency = histogram(*values)
     return {
@@ -106,7 +106,7 @@ def spread_out(count: int) -> dict[str, Any]:
     }
 
 
-# Indexes of the sparse histogram some 10 % apart, from 1 ms on.
+# Indexes of the sparse histogram about 10 % apart, from 1 ms on.
 SPARSE = (958, 964, 970, 976, 982, 988, 994, 1000, 1006, 1012)
 
 
@@ -504,7 +504,7 @@ CASES: dict[str, list[Case]] = {
     "quantile-width": [
         ("no percentile is claimed", {}, "n/a", "no percentile is claimed"),
         ("all the same", claiming(percentile="p99"), "pass", "(by rank), 0 % wide"),
-        # Ranks 983 and 997 of 1,000, by 1 % each: 14 % wide.
+        # Ranks 983 and 997 of 1,000, at 1 % per rank: 14 % wide.
         ("a thousand", spread_out(1_000), "pass", "13.9 % wide"),
         ("too few", spread_out(100), "warn", "too few for p99"),
         # Ranks 194 and 200.

@@ -1,4 +1,4 @@
-"""What the check of errors asks where not one answer was HTTP."""
+"""What the check of errors asks when no answer was HTTP."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from trueload.verdict.stretches import PARTS, largest_change
 S = 1_000_000_000
 MS = 1_000_000
 RAW_PARTS = 300  # an engine has 256 to 511
-AUTOCORRELATION = 0.3  # of successive parts; that of real runs is still to be recorded
+AUTOCORRELATION = 0.3  # of successive parts; real runs are not yet measured
 
 
 def found(record: Record, name: str) -> Check:
@@ -62,13 +62,15 @@ def flowing(*levels: float) -> dict[str, Any]:
 
 
 def gaps(*lengths: tuple[int, int]) -> Flow:
-    """Stretches without an answer, so many of each length."""
+    """Gaps without an answer, as (length in ns, count)."""
     return flow(gaps={sparse_index(ns): count for ns, count in lengths})
 
 
 def queued(at_start: int, at_end: int, growth: int) -> dict[str, Any]:
-    """10,000/s for a second; requests that are scheduled last wait ``growth`` times as long as the
-    first, which are answered in 1 ms."""
+    """An open loop at 10,000/s for a second whose latency grows.
+
+    Those scheduled first are answered in 1 ms; those scheduled last wait ``growth`` times as long.
+    """
     sums_ns = (OK // 2 * MS, OK // 2 * growth * MS)
     answered = (OK // 2, OK // 2)
     backlog = Backlog(at_start=at_start, at_end=at_end, answered=answered, latency_sum_ns=sums_ns)
@@ -135,7 +137,7 @@ def window(
     noise: float = 0.1,
     window_ns: int = 10 * S,
 ) -> Record:
-    """A window of a server whose speed is ``level`` of the time, from 0 to 1."""
+    """A window of a server whose speed at each time, from 0 to 1, is ``level(time)``."""
     chance = random.Random(7)
     means = (per_part * level((place + 0.5) / RAW_PARTS) for place in range(RAW_PARTS))
     parts = (max(0, round(mean * (1 + chance.gauss(0, noise)))) for mean in means)
@@ -178,7 +180,7 @@ def test_a_flow_is_steady_if_no_stretch_of_it_differs(
 def test_a_turn_of_the_scheduler_is_no_change_of_the_server_s(
     window_ns: int, status: Status
 ) -> None:
-    # In a window of 24 ms it stands still for 2.9 ms, in one of 60 ms for 7.2 ms.
+    # The server stands still for 2.9 ms of a 24 ms window, and for 7.2 ms of a 60 ms one.
     record = window(lambda at: 0 if 0.4 < at < 0.52 else 1, window_ns=window_ns)
     check = found(record, "steady-state")
     assert check.status == status, check
@@ -198,7 +200,7 @@ def test_without_a_warm_up_the_first_answers_are_awaited() -> None:
 
 
 def autocorrelated(chance: random.Random, count: int, share: float) -> list[float]:
-    """Noise of deviation 1 in which each value has such a share of the one before."""
+    """Noise of deviation 1 in which each value has the share ``share`` of the one before."""
     values = [chance.gauss(0, 1)]
     for _ in range(count - 1):
         values.append(share * values[-1] + math.sqrt(1 - share**2) * chance.gauss(0, 1))
@@ -218,7 +220,7 @@ def test_chance_alone_is_no_change(correlation: float) -> None:
 
 
 class Queue:
-    """A server with one worker, or one for each request, and what an engine says of it."""
+    """A server with one worker, or one per request, and an engine's record of it."""
 
     def __init__(self, per_s: float, seconds: float, warmup_s: float = 0.0) -> None:
         self.per_s, self.seconds, self.warmup_s = per_s, seconds, warmup_s
@@ -226,7 +228,7 @@ class Queue:
         self.poisson = False
 
     def one_by_one(self, serve_s: Callable[[], float], poisson: bool = False) -> Record:
-        """Requests wait for those before them."""
+        """Serve with one worker: requests wait for those before them."""
         self.poisson, free_s, ended = poisson, -math.inf, []
         for at_s in self._arrivals(poisson):
             free_s = max(at_s, free_s) + serve_s()
@@ -234,7 +236,7 @@ class Queue:
         return self._record(ended)
 
     def at_once(self, serve_s: Callable[[float], float]) -> Record:
-        """Each takes as long as it would alone; ``serve_s`` is told when it came."""
+        """Serve each request at once; ``serve_s`` gets its arrival time."""
         return self._record((at_s, at_s + serve_s(at_s)) for at_s in self._arrivals(False))
 
     def _arrivals(self, poisson: bool) -> Iterable[float]:
@@ -349,7 +351,7 @@ def test_a_queue_that_walks_by_chance_does_not_grow(per_s: float, busy: float) -
 
 
 def frozen(freeze_ms: int, every_ms: int, p999_ms: float = 0.33, slots: int = 64) -> Record:
-    """A server that stands still now and then for 9 s, under a closed loop."""
+    """A server that freezes periodically for 9 s, under a closed loop."""
     times = 9_000 // every_ms
     usual, slow = 200_000, min(slots * times, 3 * slots)
     latency = histogram((round(p999_ms * MS), usual), (freeze_ms * MS, slow))
@@ -392,7 +394,7 @@ def test_what_an_open_loop_would_have_shown_is_what_one_shows() -> None:
     for freeze_ms, every_ms in [(300, 3000), (50, 1000), (20, 1900)]:
         waits = [
             max(1, freeze_ms - at_ms) for at_ms in range(every_ms) for _ in range(10)
-        ]  # of requests that come evenly, one that comes in the freeze waits for its end
+        ]  # with even arrivals, a request in the freeze waits for its end
         true_ms = sorted(waits)[math.ceil(0.99 * len(waits)) - 1]
         gaps: dict[float, int] = {freeze_ms * MS: 1}
         shown_ms = open_loop_ns(known, gaps, every_ms * MS) / MS
@@ -400,7 +402,7 @@ def test_what_an_open_loop_would_have_shown_is_what_one_shows() -> None:
 
 
 def slow_by_itself(chance: random.Random, connections: int, takes_s: Callable[[], float]) -> Record:
-    """Five seconds of connections of which each waits for its own answers alone."""
+    """Five seconds of connections, each of which waits only for its own answers."""
     ends, times = [0.0], []
     for _ in range(connections):
         at = 0.0

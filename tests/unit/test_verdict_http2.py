@@ -1,4 +1,4 @@
-"""The checks of HTTP/2, and what a result says of it: one table each."""
+"""The checks of HTTP/2, and the lines about it in a result, one table each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def waited(**shares: float) -> Waited:
 
 
 def spoken(**changes: Any) -> Http2:
-    """Ten connections that had all their ten streams in flight, and waited for nothing."""
+    """Ten connections that had all ten streams in flight and waited for nothing."""
     fields: dict[str, Any] = {
         "connections": SLOTS,
         "http1": 0,
@@ -212,7 +212,7 @@ def test_shares_are_of_the_time_in_flight_and_other_versions_of_the_whole_trial(
 
 
 def measurement(engine: http2.Http2 | None) -> Any:
-    """As much of a measurement as is asked for."""
+    """The parts of a measurement that are needed."""
     return SimpleNamespace(http2=engine, window_ns=100)
 
 

@@ -1,4 +1,4 @@
-"""Checks of whether our own side, or others on the machine, spoilt a figure: a table for each."""
+"""Checks of whether our own side or others on the machine spoiled a figure, a table for each."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def window(**changes: Any) -> Window:
 
 
 def waiting(share: float, for_others: float) -> dict[str, Any]:
-    """The generator waited for a CPU, in part because of others."""
+    """A generator that waited for a CPU, partly because of others."""
     return {"generator": generator(waited=Waited(share=share, for_others=for_others))}
 
 
 def unattributed(place: str = "local") -> dict[str, Any]:
-    """Nobody knows who was waited for."""
+    """A record in which it is unknown who was waited for."""
     return {
         "generator": generator(waited=None),
         "server": server(waited=None),

@@ -1,4 +1,4 @@
-"""The verdict of all checks, of one trial and of several; and which address is loopback."""
+"""The overall verdict of one trial and of several; and which addresses are loopback."""
 
 from __future__ import annotations
 

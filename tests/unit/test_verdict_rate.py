@@ -1,4 +1,4 @@
-"""The check `rate-reached` of a number of requests, whose window lasts until the last answer."""
+"""The check `rate-reached` for a number of requests, whose window lasts until the last answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SENT_NS = WINDOW_NS  # 10,000 requests at 10,000/s
 
 
 def by_count(window_ns: int, service_ns: int = 1_000_000, **changes: Any) -> Record:
-    """10,000 requests at 10,000/s, the last of which was answered after so long."""
+    """10,000 requests at 10,000/s, with this window and service time."""
     good = good_record()
     phase = staged((OK, OK)).model_copy(update={"stop": Requests(count=OK)})
     return good_record(

@@ -1,4 +1,4 @@
-"""What is said of a peer over HTTP/2 that answers otherwise than a contract wants."""
+"""The message about an HTTP/2 peer that breaks a contract."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def answered(stream: int, body: bytes = b"hello", head: bytes = OK) -> bytes:
 def told(
     says: Callable[[int, int], bytes | None], asked: Exchange, begins: bytes = SETTINGS_FIRST
 ) -> str | None:
-    """The fault that is found with a peer that says so to each request."""
+    """The fault found with a peer that answers each request with ``says``."""
     peer = Http2Peer(says, begins)
     host, port = peer.url.removeprefix("http://").rstrip("/").split(":")
     return ask(asked, [], (host, int(port)), means=OVER).fault
@@ -80,7 +80,7 @@ def test_a_wrong_answer_is_told_in_a_line(
 ) -> None:
     found = told(says, exchange())
     assert found is not None
-    # A socket that is closed with our SETTINGS unread in it resets the connection.
+    # Closing a socket with our SETTINGS unread resets the connection.
     assert found.startswith((fault, "the connection broke") if "closed" in fault else fault)
     assert found.isprintable()
 

@@ -1,4 +1,4 @@
-"""How late wakings are: by a clock of our own."""
+"""The lateness of wake-ups, measured with a simulated clock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trueload.machine.wakes import STEP_S, sleep_until, summarise, watch_wakes
 
 
 class Clock:
-    """A clock that is where sleeping has brought it; each sleep takes so much longer than asked."""
+    """A clock that only sleeping advances; each sleep takes this much longer than asked."""
 
     def __init__(self, *late_s: float) -> None:
         self.now_s = 100.0
@@ -25,7 +25,7 @@ class Clock:
 def test_each_waking_is_compared_with_its_own_time() -> None:
     clock = Clock(0.0, 0.0005, 0.010, 0.0)
     until_s = clock.now_s + 4 * STEP_S + 0.0105
-    # What was late before makes the next one no later.
+    # Earlier lateness does not make the next wake-up late.
     assert sleep_until(until_s, clock.now, clock.sleep) == pytest.approx(
         [0, 500_000, 10_000_000, 0], abs=5
     )

@@ -1,4 +1,4 @@
-"""Keyword arguments become the words of a command line, and mean what those mean."""
+"""Keyword arguments become the words of a command line, and mean the same."""
 
 from __future__ import annotations
 

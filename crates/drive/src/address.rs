@@ -1,4 +1,4 @@
-//! Where a peer is: an IP address with its port, or a socket in the file system.
+//! The address of a peer: an IP address with its port, or the path of a Unix socket.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustix::net::{AddressFamily, SocketAddrUnix};
 
-/// What marks a socket in the file system where an address is written.
+/// The prefix that marks the path of a Unix socket in a written address.
 const UNIX: &str = "unix:";
 
 /// Where to connect to; written `127.0.0.1:80`, `[::1]:80` or `unix:/run/app.sock`.
@@ -20,7 +20,7 @@ pub enum Address {
     Unix(Arc<Path>),
 }
 
-/// How a peer is spoken to.
+/// The kind of socket over which a peer is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Transport {
     /// A connection that carries a stream of bytes: TCP, or a stream socket in the file system.
@@ -35,12 +35,12 @@ pub enum Transport {
 pub struct Remote<'a> {
     /// Where it is.
     pub address: &'a Address,
-    /// How it is spoken to.
+    /// The kind of socket over which it is reached.
     pub transport: Transport,
 }
 
 impl<'a> Remote<'a> {
-    /// A peer that is spoken to over a stream.
+    /// A peer reached over a stream.
     #[must_use]
     pub fn stream(address: &'a Address) -> Self {
         Remote { address, transport: Transport::Stream }
@@ -54,7 +54,7 @@ impl<'a> Remote<'a> {
 }
 
 impl Address {
-    /// The kernel's name for the kind of socket that reaches it.
+    /// The address family of the sockets that reach it.
     #[must_use]
     pub fn socket_family(&self) -> AddressFamily {
         match self {
@@ -87,7 +87,7 @@ impl FromStr for Address {
         let Some(path) = text.strip_prefix(UNIX) else {
             return text.parse().map(Address::Ip).map_err(|_| "not an IP address with a port");
         };
-        // The kernel's limit of 108 bytes, no NUL.
+        // The kernel allows at most 108 bytes and no NUL.
         match SocketAddrUnix::new(path) {
             Ok(_) if !path.is_empty() => Ok(Address::Unix(Arc::from(Path::new(path)))),
             _ => Err("not the path of a socket, of at most 108 bytes"),

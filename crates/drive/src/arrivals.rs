@@ -1,8 +1,10 @@
-//! When bytes arrived, by the kernel's own stamps (`SO_TIMESTAMPING`), on the driver's clock.
+//! Arrival times of received bytes: the kernel's timestamps (`SO_TIMESTAMPING`) on the driver's
+//! clock.
 //!
-//! The kernel stamps a segment when it takes it over from the network device, long before anybody reads it, and passes
-//! the stamp of the last byte read with `recvmsg`. A stamp is wall-clock time. Both clocks are read beside it, and a stamp
-//! that a jump of the wall clock may have falsified is dropped: no time is better than a wrong one.
+//! The kernel stamps a segment when it takes it from the network device, long before the program
+//! reads it. `recvmsg` returns the stamp of the last byte read. A stamp is wall-clock time, so both
+//! clocks are read beside it to convert it. A stamp that a jump of the wall clock may have
+//! falsified is dropped: no time is better than a wrong one.
 
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,27 +16,27 @@ use crate::Clock;
 use crate::datagram::message::Ancillary;
 use crate::datagram::receive::last_error;
 
-/// Room for the control message of a stamp: its header and three times (`struct scm_timestamping`), of which the first
-/// is the software's.
+/// Room for the control message of a stamp: its header and three times (`struct scm_timestamping`).
+/// The first of the three is the software stamp.
 pub(crate) const CONTROL_BYTES: usize = 64;
 const _: () =
     assert!(size_of::<libc::cmsghdr>() + 3 * size_of::<libc::timespec>() <= CONTROL_BYTES);
 
-/// Two readings of the clocks that disagree by more than this, and by more than they are uncertain, mean that the wall
-/// clock has jumped. The clocks run at the same rate, whatever corrects them (clock_gettime(2)): nothing else moves them
-/// apart.
+/// The wall clock has jumped if two offsets differ by more than this plus their uncertainties. Both
+/// clocks run at the same rate, however they are corrected (clock_gettime(2)), so nothing else
+/// moves them apart.
 const JUMP_NS: u64 = 1_000;
-/// After a jump no stamp is used for so long: some may still be from before it.
+/// After a jump, no stamp is used for this long: some may still be from before the jump.
 const JUMP_REST_NS: u64 = 1_000_000_000;
-/// A reading that is less certain is not used as the first one: the thread was interrupted in its middle.
+/// A less certain reading is not used as the first one: the thread was interrupted during it.
 const UNCERTAIN_NS: u64 = 50_000;
-/// Pairs of readings before the first stamp is used.
+/// Clock readings taken before the first stamp is used; the most certain one counts.
 const FIRST_READINGS: usize = 8;
-/// Nothing is read so late that this was its arrival.
+/// A stamp older than this when it is read is dropped: nothing waits in a socket for so long.
 const AGE_NS_MOST: u64 = 10_000_000_000;
 
-/// Asks the kernel to stamp what this socket receives, and to pass the stamps on. Where it does not (socket files, old
-/// kernels), no stamp comes.
+/// Asks the kernel to stamp what this socket receives, and to pass the stamps on. Where the kernel
+/// does not (Unix sockets, old kernels), no stamps come.
 pub(crate) fn watch(fd: &OwnedFd) {
     let flags: libc::c_uint = libc::SOF_TIMESTAMPING_RX_SOFTWARE | libc::SOF_TIMESTAMPING_SOFTWARE;
     let len = size_of_val(&flags) as libc::socklen_t;
@@ -46,23 +48,27 @@ pub(crate) fn watch(fd: &OwnedFd) {
     }
 }
 
-/// Bytes that were handed to this socket and that its peer's kernel has not acknowledged, sent or not.
+/// Bytes that were handed to this socket and that its peer's kernel has not acknowledged, sent or
+/// not.
 pub(crate) fn unacknowledged_bytes(fd: &OwnedFd) -> Option<u64> {
-    // Of TCP this is `SIOCOUTQ` (tcp(7)).
+    // For TCP this is `SIOCOUTQ` (tcp(7)).
     let mut bytes: libc::c_int = 0;
-    // SAFETY: the kernel writes one int, to where there is one that outlives the call.
+    // SAFETY: the kernel writes one int to `bytes`, which is one and outlives the call.
     #[allow(unsafe_code)]
     let answer = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ as _, &raw mut bytes) };
     u64::try_from(bytes).ok().filter(|_| answer == 0)
 }
 
-/// The shortest time in which the peer's kernel has acknowledged anything on this connection, in ns, by our kernel.
+/// The kernel's minimum round-trip time of this connection, in ns: the shortest time in which the
+/// peer's kernel has acknowledged anything.
 pub(crate) fn least_rtt_ns(fd: &OwnedFd) -> Option<u64> {
-    // `tcpi_min_rtt` of `struct tcp_info` (linux/tcp.h), in us, since Linux 4.6; ~0 before there is one.
+    // `tcpi_min_rtt` of `struct tcp_info` (linux/tcp.h), in us, since Linux 4.6; ~0 until one is
+    // measured.
     const AT: usize = 148;
     let mut info = [0u8; AT + 4];
     let mut len = info.len() as libc::socklen_t;
-    // SAFETY: the kernel writes no more than `len` bytes to `info`, which has as many, and the length to `len`.
+    // SAFETY: the kernel writes no more than `len` bytes to `info`, which has as many, and the
+    // length to `len`.
     #[allow(unsafe_code)]
     let answer = unsafe {
         let info = info.as_mut_ptr().cast();
@@ -73,16 +79,17 @@ pub(crate) fn least_rtt_ns(fd: &OwnedFd) -> Option<u64> {
     (whole && us != u32::MAX).then_some(u64::from(us) * 1_000)
 }
 
-/// Control messages as the kernel writes them, aligned as it has them.
+/// Control messages as the kernel writes them, with the kernel's alignment.
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
-/// Receives as `recv` does, and returns the stamp of the last byte beside the count.
+/// Receives like `recv`, and returns the stamp of the last byte beside the count.
 pub(crate) fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<u64>), Errno> {
     let mut control = Control([0; CONTROL_BYTES]);
     let mut part = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
-    // SAFETY: `msghdr` is made of integers and pointers, so zeroes are a value of it; it points to a part and a control
-    // buffer of the lengths that it says, all of which outlive the call and are borrowed by nobody else.
+    // SAFETY: `msghdr` consists of integers and pointers, so all zeroes are a valid value. It
+    // points to a part and a control buffer of the lengths it states; both outlive the call and are
+    // borrowed by nobody else.
     #[allow(unsafe_code)]
     let (count, controls) = unsafe {
         let mut header: libc::msghdr = std::mem::zeroed();
@@ -97,7 +104,8 @@ pub(crate) fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> Result<(usize, Option<
     Ok((count, stamp_ns(&control.0[..controls.min(CONTROL_BYTES)])))
 }
 
-/// The software stamp among control messages: wall-clock time in ns; none where the kernel passed none.
+/// The software stamp among control messages: wall-clock time in ns; none if the kernel passed
+/// none.
 pub(crate) fn stamp_ns(control: &[u8]) -> Option<u64> {
     Ancillary::read(control).stamp_ns
 }
@@ -105,7 +113,7 @@ pub(crate) fn stamp_ns(control: &[u8]) -> Option<u64> {
 /// Converts stamps to the driver's clock.
 #[derive(Debug, Default)]
 pub(crate) struct Stamps {
-    /// Wall-clock time minus the driver's, by the most certain pair of readings, and how uncertain that is.
+    /// Wall-clock time minus the driver's, from the most certain reading, with its uncertainty.
     offset: Option<Offset>,
     unused_until_ns: u64,
 }
@@ -145,11 +153,12 @@ impl Reading {
 }
 
 impl Stamps {
-    /// When something with this stamp arrived, on the driver's clock. To be asked right after it was read.
+    /// Converts a stamp to an arrival time on the driver's clock. Call it right after the read.
     pub(crate) fn arrived_ns(&mut self, clock: Clock, stamp_ns: u64) -> Option<u64> {
         let reading = Reading::take(clock);
         if self.offset.is_none() {
-            // Later readings are held against the first one. It is the most certain of a few: each of them may be interrupted.
+            // Later readings are compared with the first one. It is the most certain of a few,
+            // because each may be interrupted.
             let others = (1..FIRST_READINGS).map(|_| Reading::take(clock));
             let best = others.fold(reading, Reading::more_certain);
             return self.convert(best, stamp_ns);
@@ -167,7 +176,7 @@ impl Stamps {
         used.then_some(arrived_ns.min(now_ns))
     }
 
-    /// How far apart the clocks are; none when that is too uncertain or has just changed.
+    /// The offset between the clocks; none if it is too uncertain or has just jumped.
     fn offset(&mut self, reading: Reading) -> Option<Offset> {
         let new = reading.offset();
         let Some(known) = self.offset else {
@@ -194,7 +203,8 @@ mod tests {
     /// Wall-clock time when the driver's clock began.
     const WALL: u64 = 1_700_000_000 * SECOND;
 
-    /// Both clocks read at a moment of the driver's, when the wall clock has jumped by so much.
+    /// Both clocks read at `now_ns` of the driver's clock, after the wall clock jumped by
+    /// `jumped_ns`.
     fn at(now_ns: u64, jumped_ns: i64) -> Reading {
         let wall_ns = (WALL + now_ns).wrapping_add_signed(jumped_ns);
         Reading { before_ns: now_ns, wall_ns, after_ns: now_ns }

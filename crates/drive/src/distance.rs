@@ -1,7 +1,7 @@
-//! How far apart two CPUs are: what it takes to hand a cache line over from one to the other, and back.
+//! The distance between two CPUs: the time a cache line takes from one to the other and back.
 //!
-//! Two threads, each on its CPU, take turns at one number. A round is short against what a host takes a
-//! CPU away for: few of them meet that, and the median none.
+//! Two threads, each pinned to its CPU, take turns at one number. A round is much shorter than the
+//! time for which a host takes a CPU away. Few rounds are hit by that, and the median is not.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,34 +12,38 @@ use crate::pin_to_cpu;
 
 const ROUNDS: usize = 41;
 const HANDOVERS: u32 = 256;
-/// On CPUs that share a cache all of it takes 1 ms, on those that share none 4 ms. Where others want them, too, it
-/// would take some 4 ms a handover.
+/// The whole measurement takes 1 ms on CPUs that share a cache, and 4 ms on CPUs that share none.
+/// If other threads compete for the CPUs, one handover would take some 4 ms.
 const LASTS_MOST: Duration = Duration::from_millis(50);
-/// Of fewer the median may be one that was interrupted.
+/// With fewer rounds, the median may be an interrupted one.
 const ROUNDS_LEAST: usize = 5;
-/// Next to nothing is on it; one of the usual size would be a huge page.
+/// The threads put almost nothing on it; a stack of the usual size would take a huge page.
 const STACK_BYTES: usize = 64 * 1024;
-/// Between two looks at the time.
+/// Polls between two readings of the clock.
 const SPINS: u32 = 1 << 12;
 
 const OURS: u32 = 0;
 const THEIRS: u32 = 1;
 const OVER: u32 = 2;
 
-/// A line of its own: nothing else is handed over with it (128 bytes, as CPUs fetch two lines at a time).
+/// A cache line of its own, so that nothing else moves with it. It has 128 bytes because CPUs fetch
+/// two lines at a time.
 #[repr(align(128))]
 struct Turn(AtomicU32);
 
-/// A round trip of a cache line between two CPUs, in ns: the median of short rounds. Takes some ms, both CPUs busy.
+/// Measures the round trip of a cache line between two CPUs, in ns: the median of short rounds. It
+/// takes some ms and keeps both CPUs busy.
 ///
 /// # Errors
-/// When a thread cannot be had or bound to one of them, they are the same, or others take their time.
+/// Fails if a thread cannot be started or pinned, if the CPUs are the same, or if other threads
+/// leave too little time for enough rounds.
 pub fn distance_ns(cpus: [u32; 2]) -> io::Result<f64> {
     if cpus[0] == cpus[1] {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     let (turn, until) = (Turn(AtomicU32::new(THEIRS)), Instant::now() + LASTS_MOST);
-    // Made here: a thread that allocates gets a heap of its own, which would show in the peak of the process.
+    // Allocated here: a thread that allocates gets a heap of its own, which would raise the
+    // process's peak.
     let mut means_ns = Vec::with_capacity(ROUNDS);
     thread::scope(|scope| {
         let other = small_thread().spawn_scoped(scope, || hand_back(cpus[1], &turn.0, until))?;
@@ -60,7 +64,7 @@ fn outcome(thread: ScopedJoinHandle<'_, io::Result<()>>) -> io::Result<()> {
     thread.join().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))
 }
 
-/// Adds the means of as many rounds as there is time for, in ns.
+/// Adds the mean handover time of each round, in ns, for as many rounds as there is time for.
 fn hand_over(
     cpu: u32,
     turn: &AtomicU32,
@@ -68,7 +72,7 @@ fn hand_over(
     means_ns: &mut Vec<f64>,
 ) -> io::Result<()> {
     pin_to_cpu(cpu)?;
-    // The other one gives its first turn away when it is there.
+    // The other thread gives its first turn away once it runs.
     if !await_turn(turn, OURS, until) {
         return Ok(());
     }
@@ -85,7 +89,7 @@ fn hand_over(
     Ok(())
 }
 
-/// What one of a round's handovers took, in ns.
+/// The mean time of one handover in a round, in ns.
 fn mean_ns(round: Duration) -> f64 {
     round.as_nanos() as f64 / f64::from(HANDOVERS)
 }
@@ -97,13 +101,14 @@ fn hand_back(cpu: u32, turn: &AtomicU32, until: Instant) -> io::Result<()> {
         return pinned;
     }
     while await_turn(turn, THEIRS, until) {
-        // Only from what it was: the end may have been said meanwhile.
+        // Change it only from `THEIRS`: the end (`OVER`) may have been signalled meanwhile.
         let _ = turn.compare_exchange(THEIRS, OURS, Ordering::AcqRel, Ordering::Relaxed);
     }
     Ok(())
 }
 
-/// Waits for it without a pause, which would be longer than what is measured; false at the end.
+/// Spins until it is this side's turn, and returns false at the end. A pause would be longer than
+/// what is measured.
 fn await_turn(turn: &AtomicU32, whose: u32, until: Instant) -> bool {
     loop {
         for _ in 0..SPINS {

@@ -1,7 +1,8 @@
-//! Which driver carries a program: a choice made once, at the start, and the reason when it fell to another.
+//! The choice of the driver that runs a program. It is made once, at the start, with the reason if
+//! another driver had to be used.
 //!
-//! The rest of the engine holds a [`Driver`] and does not know which one it is. What the
-//! kernel refuses is not an error: epoll is always there, and the note says why it is used.
+//! The rest of the engine holds a [`Driver`] and does not know which one it is. A kernel that
+//! refuses io_uring is not an error: epoll is always available, and the note says why it is used.
 
 use std::io;
 
@@ -9,28 +10,28 @@ use rustix::io::Errno;
 
 use crate::{Clock, Epoll, Listener, Program, Uring, Waker};
 
-/// Which driver is asked for.
+/// The requested driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
     /// The fastest that the kernel grants.
     #[default]
     Auto,
-    /// `io_uring`, and epoll only where it cannot be had.
+    /// `io_uring`, and epoll only where `io_uring` is not available.
     Uring,
     /// epoll.
     Epoll,
 }
 
-/// How a driver is to work.
+/// The settings of a driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Which one.
+    /// The requested driver.
     pub choice: Choice,
-    /// For so long the thread polls before it goes to sleep, in ns; 0 for not at all.
+    /// The time for which the thread polls before it sleeps, in ns; 0 to not poll at all.
     pub spin_ns: u64,
 }
 
-/// A driver, whichever it is.
+/// A driver of either kind.
 #[derive(Debug)]
 pub struct Driver {
     kind: Kind,
@@ -44,12 +45,13 @@ enum Kind {
 }
 
 impl Driver {
-    /// The driver that the settings ask for, or epoll with a note; with a listening socket if it is to accept.
+    /// Creates the requested driver, or epoll with a note. It accepts connections if given a
+    /// listening socket.
     ///
     /// It may be made on one thread and run on another.
     ///
     /// # Errors
-    /// When the kernel grants not even an epoll.
+    /// Fails if the kernel does not even grant an epoll.
     pub fn new(settings: &Settings, clock: Clock, listener: Option<Listener>) -> io::Result<Self> {
         let (listener, note) = match settings.choice {
             Choice::Epoll => (listener, None),
@@ -61,7 +63,7 @@ impl Driver {
         Ok(Driver { kind: Kind::Epoll(Epoll::new(clock, listener, settings)?), note })
     }
 
-    /// A waker to ring from other threads.
+    /// A waker that other threads use to wake this driver.
     #[must_use]
     pub fn waker(&self) -> Waker {
         match &self.kind {
@@ -81,7 +83,7 @@ impl Driver {
         }
     }
 
-    /// What it is, as it is called in records.
+    /// Its name in records.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match &self.kind {
@@ -90,14 +92,14 @@ impl Driver {
         }
     }
 
-    /// Why it is not the one that was asked for.
+    /// Why it is not the requested driver.
     #[must_use]
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()
     }
 }
 
-/// Why there is no ring, for people.
+/// The reason why there is no ring, in words.
 fn why_not(error: &io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::PERM | Errno::ACCESS) => "io_uring is forbidden here".to_owned(),

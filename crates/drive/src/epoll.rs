@@ -1,10 +1,10 @@
 //! The epoll driver: edge-triggered, each socket registered once.
 //!
-//! Strategy: read, let the program act, send at once. A request costs one `recv`, one
-//! `send` and its part of an `epoll_wait`; a short read has emptied the socket, so
-//! that nothing is read twice. Edge-triggered, the kernel looks at a socket once per
-//! event and not a second time to find that it is quiet; whoever stops before the
-//! socket is empty arms it again. The clock is read once per batch, or more often in a long one.
+//! The driver reads, lets the program act, and sends at once. A request costs one `recv`, one
+//! `send` and its share of an `epoll_wait`. A short read has emptied the socket, so nothing is read
+//! twice. Because sockets are edge-triggered, the kernel looks at one once per event, and not again
+//! to find it quiet. Code that stops before the socket is empty must arm it again. The clock is
+//! read once per batch, or more often in a long one.
 
 mod accepting;
 mod calls;
@@ -41,7 +41,7 @@ pub(crate) use calls::Calls;
 
 /// Bytes taken from a socket in one read.
 const READ_BYTES: usize = 64 * 1024;
-/// Reads from one socket before the others have their turn: a peer that floods starves nobody.
+/// Reads from one socket before the others have their turn, so that a flooding peer starves nobody.
 const READS_PER_TURN: usize = 16;
 /// Events taken in one wait.
 const EVENTS: usize = 1024;
@@ -55,14 +55,14 @@ struct Socket {
     generation: u32,
     key: u32,
     connecting: bool,
-    /// It was accepted: its peer decides how much is to be sent.
+    /// The connection was accepted: its peer decides how much is to be sent.
     accepted: bool,
-    /// Our side ends when everything is sent.
+    /// Our side is to be ended once everything is sent.
     ending: bool,
     finishing: bool,
     failed: Option<PeerClose>,
     reading_paused: bool,
-    /// Its bytes are received with the time of their arrival.
+    /// Its bytes are received with their arrival times.
     watched: bool,
     outbox: Option<Box<Outbox>>,
     /// State of a datagram socket; none for a stream.
@@ -84,24 +84,24 @@ pub struct Epoll<K: Calls = Linux> {
     target_ports: TargetPorts,
     buffer: Box<[u8]>,
     stamps: Stamps,
-    /// When the bytes arrived that are being handled.
+    /// The arrival time of the bytes that are being handled.
     arrived_ns: Option<u64>,
-    /// Before the first send since the program last asked when they were handed over, in the present batch.
+    /// The time before the first send of the batch, or since the program last asked for it.
     sending_since_ns: Option<u64>,
-    /// The socket of datagrams that the driver was given, until it runs.
+    /// The bound datagram socket that the driver was given, until it runs.
     bound: Option<OwnedFd>,
-    /// Made for the first socket of datagrams.
+    /// Created for the first datagram socket.
     inbox: Option<Box<Inbox>>,
-    /// Datagrams that found no room.
+    /// Datagrams dropped for lack of room.
     dropped: u64,
-    /// Datagrams that a socket's queue had no room for.
+    /// Datagrams that a socket's receive queue had no room for.
     overflowed: u64,
     spin: Spin,
     glance: Glance,
 }
 
 impl Epoll {
-    /// A driver, with a listening socket if it is to accept.
+    /// Creates a driver, which accepts connections if given a listening socket.
     ///
     /// # Errors
     /// When the kernel grants no epoll or event descriptor.
@@ -111,7 +111,7 @@ impl Epoll {
 }
 
 impl<K: Calls> Epoll<K> {
-    /// The same over this kernel.
+    /// Creates the same driver over these kernel calls.
     pub(crate) fn over(
         calls: K,
         clock: Clock,
@@ -149,7 +149,7 @@ impl<K: Calls> Epoll<K> {
         })
     }
 
-    /// A waker to ring from other threads.
+    /// A waker that other threads use to wake this driver.
     #[must_use]
     pub fn waker(&self) -> Waker {
         Waker(Arc::clone(&self.wake_fd))
@@ -197,7 +197,7 @@ impl<K: Calls> Epoll<K> {
     fn take_events(&self, events: &mut Vec<Event>, timeout: Option<&Timespec>) -> io::Result<()> {
         match self.calls.wait(&self.epoll, events, timeout) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
-            // Timeouts finer than a millisecond came with Linux 5.11 (`epoll_pwait2`).
+            // Timeouts finer than a millisecond need Linux 5.11 (`epoll_pwait2`).
             Err(Errno::NOSYS) => Err(io::Error::other("needs Linux 5.11 or newer")),
             Err(errno) => Err(errno.into()),
         }
@@ -244,8 +244,8 @@ impl<K: Calls> Epoll<K> {
         };
         socket.connecting = false;
         match socket.fd.as_ref().map(|fd| self.calls.connected(fd)) {
-            // A reset is what an established connection gets (one that is refused says so):
-            // the peer accepted, and reset before this was looked at.
+            // An established connection gets a reset (a refused one gets another error). So the
+            // peer accepted, and reset the connection before we looked.
             Some(Err(Errno::CONNRESET | Errno::PIPE)) => socket.failed = Some(PeerClose::Reset),
             Some(Err(errno)) => {
                 self.close(token);
@@ -268,8 +268,8 @@ impl<K: Calls> Epoll<K> {
         live(&mut self.sockets, token)
     }
 
-    /// Ends our side, if that was asked for, everything is sent, and the connection is there: to end one that is being set
-    /// up would give it up (`inet_shutdown` in `SYN_SENT`).
+    /// Ends our side if that was asked for, everything is sent and the connection is established.
+    /// Ending a connection during its setup would abort it (`inet_shutdown` in `SYN_SENT`).
     fn end_if_asked(&mut self, token: Token) {
         let Some(socket) = live(&mut self.sockets, token) else { return };
         let sent = socket.outbox.as_ref().is_none_or(|outbox| outbox.is_empty());
@@ -305,8 +305,9 @@ impl<K: Calls> Epoll<K> {
         Ok(token)
     }
 
-    /// Stops hearing a peer that asks and takes nothing, and hears it again when it does. One that we ask is always
-    /// heard: it may answer before it has taken all, and take no more before it is heard.
+    /// Stops reading from a peer that sends requests and takes no answers, and resumes when it
+    /// takes them. A peer that we ask is always read. It may answer before it has taken the whole
+    /// request, and take no more until its answer is read.
     fn set_interest(&mut self, token: Token) {
         let Some(socket) = self.live(token) else { return };
         let pending = socket.outbox.as_ref().map_or(0, |outbox| outbox.len());
@@ -317,7 +318,7 @@ impl<K: Calls> Epoll<K> {
         }
     }
 
-    /// Registers the socket anew: what is ready by now is told in the next batch.
+    /// Registers the socket anew: whatever is ready now is reported in the next batch.
     fn arm_again(&mut self, token: Token) {
         let Some(socket) = self.live(token) else { return };
         let flags = interest(socket.reading_paused);
@@ -329,7 +330,7 @@ impl<K: Calls> Epoll<K> {
         }
     }
 
-    /// Sends what waits; true if something did, and none of it does any more.
+    /// Sends what is queued; true if something was queued and all of it is sent now.
     fn flush(&mut self, token: Token) -> bool {
         loop {
             let Some(socket) = live(&mut self.sockets, token) else {
@@ -367,7 +368,7 @@ impl<K: Calls> Epoll<K> {
         drained
     }
 
-    /// A send failed: what the peer said before is still to be read, so the end is left to the next read.
+    /// Handles a failed send: the next read reports the end, behind the peer's earlier bytes.
     fn send_failed(&mut self, token: Token, errno: Errno) {
         let Some(socket) = self.live(token) else {
             return;
@@ -389,7 +390,7 @@ impl<K: Calls> Epoll<K> {
         }
     }
 
-    /// Sends what the kernel takes; returns how much that is, none when the socket has failed.
+    /// Sends what the kernel takes and returns the number of bytes; none if the socket has failed.
     #[inline]
     fn send_now(&mut self, token: Token, bytes: &[u8]) -> Option<usize> {
         self.note_sending();
@@ -498,7 +499,7 @@ impl<K: Calls> Net for Epoll<K> {
     }
 
     fn hand_over(&mut self) -> HandOver {
-        // Whatever could be sent has been.
+        // Everything that could be sent has been sent.
         let ended_ns = self.clock.now_ns();
         HandOver { began_ns: self.sending_since_ns.take().unwrap_or(ended_ns), ended_ns }
     }
@@ -586,7 +587,7 @@ fn live(sockets: &mut [Socket], token: Token) -> Option<&mut Socket> {
     (socket.generation == token.generation && socket.fd.is_some()).then_some(socket)
 }
 
-/// What a socket is registered for; errors and hang-ups are always told.
+/// The events that a socket is registered for; errors and hang-ups are always reported.
 fn interest(reading_paused: bool) -> EventFlags {
     let heard = EventFlags::IN | EventFlags::RDHUP;
     let flags = EventFlags::OUT | EventFlags::ET;

@@ -1,23 +1,24 @@
-//! When to look at the clock in the middle of a batch.
+//! Decides when to read the clock in the middle of a batch.
 //!
-//! The clock is read once per batch, and what is due waits for its end. A peer that floods makes batches long: how long
-//! depends on what its bytes cost to read, and a time that ends it must not wait for all of them.
+//! The clock is read once per batch, and what is due waits for the batch's end. A flooding peer
+//! makes batches long: how long depends on what its bytes cost to read. A deadline must not wait
+//! for all of them.
 
 use crate::net::{Net, Program};
 
-/// So much is heard between two looks, at most, and one more read.
+/// Bytes received between two readings of the clock, at most, plus one more read.
 const BYTES: usize = 256 * 1024;
-/// What an input counts for beside its bytes: a few of them can cost more than many bytes, as a handshake does.
+/// The weight of an input beside its bytes: a few bytes can cost more than many, as in a handshake.
 const INPUT_BYTES: usize = 8 * 1024;
 
-/// What has been heard since the last look.
+/// The weight of what has been received since the clock was last read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Glance {
     heard: usize,
 }
 
 impl Glance {
-    /// Notes an input of so many bytes; whether it is time to look.
+    /// Notes an input of this many bytes; true if it is time to read the clock.
     #[inline]
     pub(crate) fn is_due(&mut self, bytes: usize) -> bool {
         self.heard += bytes + INPUT_BYTES;
@@ -29,7 +30,7 @@ impl Glance {
     }
 }
 
-/// What is due by now is done, in the middle of a batch, too.
+/// Does what is due by now, even in the middle of a batch.
 #[cold]
 pub(crate) fn keep_time(net: &mut impl Net, program: &mut impl Program) {
     net.read_clock();

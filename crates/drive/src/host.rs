@@ -1,4 +1,4 @@
-//! What the host grants a thread and what it has used: CPUs, time, memory, descriptors.
+//! The resources that the host grants to threads, and their use: CPUs, time, memory, descriptors.
 
 use std::fs;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -20,39 +20,42 @@ pub fn pin_to_cpu(cpu: u32) -> std::io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Lets the calling thread wake when its timer says, not up to 50 us later (`PR_SET_TIMERSLACK`).
+/// Lets the calling thread wake when its timer expires, not up to 50 us later
+/// (`PR_SET_TIMERSLACK`).
 pub fn wake_precisely() {
-    // Without it wake-ups are only less precise.
+    // If this fails, wake-ups are only less precise.
     let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-/// What a thread in short slices asks for: the least that the kernel takes.
+/// The slice that a thread in short slices requests: the shortest that the kernel accepts.
 const SHORT_SLICE_NS: u64 = 100_000;
 
-/// Lets the calling thread run in short slices of CPU time, or in those that the kernel gives to all.
+/// Lets the calling thread run in short slices of CPU time, or in the kernel's default ones.
 ///
-/// Who wakes in the middle of another's slice waits for its end, up to 4 ms on a kernel of 250 ticks a second, however
-/// little it wants: unless its own slice is shorter (Linux 6.12; no privilege is needed). It gets no more CPU time for it.
+/// A thread that wakes during another's slice waits for its end, up to 4 ms on a kernel of 250
+/// ticks a second, however little it has to do. With a shorter slice of its own it does not wait
+/// (Linux 6.12; no privilege is needed). It gets no more CPU time for it.
 pub(crate) fn run_in_short_slices(short: bool) {
     let Some(mut attributes) = scheduling() else { return };
     let ours = short || attributes.sched_runtime == SHORT_SLICE_NS;
-    // A thread that was given a priority above all others needs none of this, and keeps it.
+    // A thread with another policy, such as a real-time one, needs none of this and keeps it.
     if !ours || attributes.sched_policy != libc::SCHED_OTHER as u32 {
         return;
     }
     attributes.sched_runtime = if short { SHORT_SLICE_NS } else { 0 };
-    // SAFETY: the kernel only reads the attributes, as many bytes as their own `size` says, which `sched_getattr` has set.
-    // Where it refuses, wake-ups are as late as they were.
+    // SAFETY: the kernel only reads the attributes, as many bytes as their own `size` states, which
+    // `sched_getattr` has set. If it refuses, wake-ups are as late as before.
     #[allow(unsafe_code)]
     unsafe {
         libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
     }
 }
 
-/// How the kernel schedules the calling thread; none where it does not say.
+/// The scheduling attributes of the calling thread; none if the kernel does not report them.
 fn scheduling() -> Option<libc::sched_attr> {
     let size = size_of::<libc::sched_attr>();
-    // SAFETY: `sched_attr` is made of integers, so zeroes are a value of it; the kernel writes at most `size` bytes.
+    // SAFETY: `sched_attr` is made of integers, so zeroes are a value of it; the kernel writes at
+    // most `size` bytes.
     #[allow(unsafe_code)]
     unsafe {
         let mut attributes: libc::sched_attr = std::mem::zeroed();
@@ -61,7 +64,7 @@ fn scheduling() -> Option<libc::sched_attr> {
     }
 }
 
-/// Raises the limit of open files to the hard limit; returns what holds now.
+/// Raises the soft limit of open files to the hard limit; returns the limit that holds now.
 pub fn raise_open_files() -> u64 {
     let (soft, hard) = open_files_limits();
     if soft != hard {
@@ -71,12 +74,13 @@ pub fn raise_open_files() -> u64 {
     open_files_limit()
 }
 
-/// Open files that this process may have, `u64::MAX` without a limit.
+/// The limit of open files of this process; `u64::MAX` if there is none.
 pub(crate) fn open_files_limit() -> u64 {
     open_files_limits().0
 }
 
-/// The soft and the hard limit of open files. The kernel's file tells them where a sandbox forbids the system call.
+/// The soft and the hard limit of open files. They are read from the kernel's file, because a
+/// sandbox may forbid the system call.
 fn open_files_limits() -> (u64, u64) {
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     parse_open_files(&limits).unwrap_or((u64::MAX, u64::MAX))
@@ -96,11 +100,12 @@ fn parse_open_files(limits: &str) -> Option<(u64, u64)> {
 /// Descriptors that this process has open.
 #[must_use]
 pub fn open_files() -> u64 {
-    // The one that lists them is listed, too.
+    // The descriptor that lists them is listed, too.
     fs::read_dir("/proc/self/fd").map_or(0, |files| files.count().saturating_sub(1) as u64)
 }
 
-/// Local ports that connections from one address to one peer can have; none when the kernel does not say.
+/// The number of local ports for connections from one address to one peer; none if the kernel does
+/// not say.
 #[must_use]
 pub fn local_ports() -> Option<u32> {
     let read = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}"));
@@ -109,7 +114,8 @@ pub fn local_ports() -> Option<u32> {
     ports_left(&range, &reserved)
 }
 
-/// Ports of `first last` without those of `1000,2000-2010`.
+/// The number of ports in a range such as `first last`, without reserved ones such as
+/// `1000,2000-2010`.
 fn ports_left(range: &str, reserved: &str) -> Option<u32> {
     let mut ends = range.split_whitespace().map_while(|end| end.parse::<u32>().ok());
     let (first, last) = (ends.next()?, ends.next()?);
@@ -122,39 +128,44 @@ fn ports_left(range: &str, reserved: &str) -> Option<u32> {
     Some(ports.saturating_sub(taken.sum()))
 }
 
-/// Resident memory of this process, now, but for what it has of files: its own program, above all.
+/// Resident memory of this process now, in bytes, without pages mapped from files (mostly its own
+/// program).
 #[must_use]
 pub fn own_rss_bytes() -> u64 {
     status_bytes("RssAnon:")
 }
 
-/// Lets go of the program's code, and has the kernel map from now on only those of its pages that are touched.
+/// Drops the program's code from memory, and has the kernel map only the pages that are touched
+/// from now on.
 ///
-/// As a rule it maps 16 pages around each, and starting runs through half of the program: 3 MB that would stay
-/// resident, more than 10,000 connections take. What is in use comes back from the page cache.
+/// By default the kernel maps 16 pages around each touched one, and starting runs through half of
+/// the program. That would keep 3 MB resident, more than 10,000 connections take. Code in use comes
+/// back from the page cache.
 pub fn keep_little_code() {
-    // SAFETY: every linker for Linux defines both names; only their addresses are used, never their values.
+    // SAFETY: every linker for Linux defines both names; only their addresses are used, never their
+    // values.
     #[allow(unsafe_code)]
     unsafe extern "C" {
-        // The linker's names for where the program begins, and where its code ends.
+        // The linker's names for the start of the program and the end of its code.
         static __executable_start: u8;
         static etext: u8;
     }
     let (start, end) = (&raw const __executable_start, &raw const etext);
-    // The last page may have something else behind the code.
+    // The last page may hold something else behind the code.
     let len = end.addr() - start.addr() - end.addr() % rustix::param::page_size();
-    // Where the kernel does not do it, or is not let, only memory is lost.
+    // If the kernel cannot or may not do this, only memory is lost.
     let _ = map_by_page(start.addr(), len);
-    // SAFETY: between the two addresses lies only code and constants, mapped from the program's file and never written:
-    // a page that is dropped is read again from the file, unchanged.
+    // SAFETY: between the two addresses lie only code and constants, mapped from the program's file
+    // and never written: a page that is dropped is read again from the file, unchanged.
     #[allow(unsafe_code)]
     unsafe {
         libc::madvise(start.cast_mut().cast(), len, libc::MADV_DONTNEED);
     }
 }
 
-/// Has memory that is mapped from a file mapped page by page, as Linux does where writes are watched for (userfaultfd(2),
-/// asynchronously: Linux 6.7). Here nothing is ever written, so that nothing is ever told.
+/// Has memory mapped from a file mapped page by page, as Linux does where it watches for writes
+/// (userfaultfd(2), asynchronously: Linux 6.7). Nothing is ever written here, so no write is ever
+/// reported.
 fn map_by_page(start: usize, len: usize) -> std::io::Result<()> {
     const USER_MODE_ONLY: libc::c_int = 1;
     const API: libc::c_ulong = 0xc018_aa3f; // UFFDIO_API
@@ -164,8 +175,9 @@ fn map_by_page(start: usize, len: usize) -> std::io::Result<()> {
     const WRITES: u64 = 2; // UFFDIO_REGISTER_MODE_WP
     let mut api = [VERSION, WRITES_ASYNC, 0];
     let mut range = [start as u64, len as u64, WRITES, 0];
-    // SAFETY: each array has the size of the structure that its request reads and writes (`struct uffdio_api`: 24 bytes,
-    // `struct uffdio_register`: 32); the descriptor is new, so that `OwnedFd` is its only owner.
+    // SAFETY: each array has the size of the structure that its request reads and writes (`struct
+    // uffdio_api`: 24 bytes, `struct uffdio_register`: 32); the descriptor is new, so that
+    // `OwnedFd` is its only owner.
     #[allow(unsafe_code)]
     let (watch, outcomes) = unsafe {
         let flags = libc::O_CLOEXEC | USER_MODE_ONLY;
@@ -180,21 +192,22 @@ fn map_by_page(start: usize, len: usize) -> std::io::Result<()> {
     if outcomes != 0 {
         return Err(std::io::Error::last_os_error());
     }
-    // It holds for as long as this is open.
+    // The mode holds for as long as this descriptor is open.
     std::mem::forget(watch);
     Ok(())
 }
 
-/// Lets large allocations go back to the kernel as soon as they are freed, and grow without a copy.
+/// Returns large allocations to the kernel as soon as they are freed, and lets them grow without a
+/// copy.
 ///
-/// The C library's own threshold rises with every such block that is freed, and tables that double
+/// The C library raises its own threshold with every such block that is freed. Tables that double
 /// then leave holes in the heap as large as themselves: a megabyte at 10,000 connections.
 pub fn map_large_allocations() {
     #[cfg(target_env = "gnu")]
     {
         const LARGE_BYTES: libc::c_int = 64 * 1024;
-        // SAFETY: `mallopt` is not safe beside other threads; the engine calls this before it starts any. It changes only where
-        // later allocations are taken from.
+        // SAFETY: `mallopt` is not safe beside other threads; the engine calls this before it
+        // starts any. It changes only where later allocations are taken from.
         #[allow(unsafe_code)]
         unsafe {
             libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BYTES);
@@ -202,7 +215,8 @@ pub fn map_large_allocations() {
     }
 }
 
-/// Peak resident memory of this process. `VmHWM`, not `ru_maxrss`: that one inherits the launcher's.
+/// Peak resident memory of this process, in bytes. It is `VmHWM`, because `ru_maxrss` inherits the
+/// launcher's peak.
 #[must_use]
 pub fn peak_rss_bytes() -> u64 {
     status_bytes("VmHWM:")
@@ -215,18 +229,19 @@ fn status_bytes(field: &str) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// What the calling thread has used since it began.
+/// The time that a thread has used since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUse {
     /// CPU time, in ns.
     pub cpu_ns: u64,
-    /// On CPU or waiting for one, in ns (`schedstat`; CPU time alone where the kernel keeps none).
+    /// Time on a CPU or waiting for one, in ns (`schedstat`; CPU time alone if the kernel keeps
+    /// none).
     pub wanted_ns: u64,
 }
 
 impl ThreadUse {
-    /// What was used since an earlier reading. Nothing where it is more than now: a reading whose file could not be opened,
-    /// for want of descriptors, is smaller than it should be.
+    /// The use since an earlier reading; 0 where that reading is larger. A reading is too small if
+    /// its file could not be opened for lack of descriptors.
     #[must_use]
     pub fn since(self, before: ThreadUse) -> ThreadUse {
         ThreadUse {
@@ -244,15 +259,15 @@ pub fn thread_use() -> ThreadUse {
     ThreadUse { cpu_ns, wanted_ns }
 }
 
-/// The number of the calling thread in the kernel.
+/// The kernel's id of the calling thread.
 #[must_use]
 pub fn thread_id() -> u32 {
-    // The kernel's numbers are never negative.
+    // The kernel's ids are never negative.
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
-/// How long a thread of this process was on a CPU or waited for one since it began, in ns; none where the kernel does not
-/// tell, or the thread has ended.
+/// The time in ns for which a thread of this process was on a CPU or waited for one since it began.
+/// None if the kernel does not tell, or the thread has ended.
 #[must_use]
 pub fn thread_wanted_ns(id: u32) -> Option<u64> {
     wanted_ns(&format!("/proc/self/task/{id}/schedstat"))
@@ -289,7 +304,7 @@ mod tests {
     fn what_a_thread_wanted_can_be_read_from_another() {
         let (id, before_ns) = (thread_id(), thread_use().wanted_ns);
         let read = std::thread::spawn(move || thread_wanted_ns(id)).join().expect("it reads");
-        // Where the kernel keeps none, both know only CPU time.
+        // Where the kernel keeps none, the other thread reads nothing.
         assert!(read.is_none_or(|read_ns| read_ns >= before_ns), "{read:?} after {before_ns}");
         assert_eq!(thread_wanted_ns(0), None);
     }
@@ -299,7 +314,7 @@ mod tests {
         let of = |cpu_ns, wanted_ns| ThreadUse { cpu_ns, wanted_ns };
         for (now, before, used) in [
             (of(5, 9), of(2, 4), of(3, 5)),
-            // The second reading had to do without the time that the thread waited.
+            // The second reading lacks the time that the thread waited.
             (of(5, 5), of(2, 9), of(3, 0)),
             (of(1, 1), of(2, 2), of(0, 0)),
         ] {
@@ -359,7 +374,7 @@ mod tests {
         let slice_ns = || scheduling().map(|attributes| attributes.sched_runtime);
         let before_ns = slice_ns();
         run_in_short_slices(true);
-        // Before Linux 6.12, and for a thread with a priority above all others, it is 0 throughout.
+        // Before Linux 6.12, and for a thread with a real-time priority, the slice is 0 throughout.
         let known = before_ns.is_some_and(|ns| ns > 0);
         assert_eq!(slice_ns(), if known { Some(SHORT_SLICE_NS) } else { before_ns });
         run_in_short_slices(false);

@@ -1,4 +1,4 @@
-//! Which kernel carries the drivers: this machine's, unless a test plays another one (`crate::fake`).
+//! The kernel beneath the drivers: this machine's, unless a test simulates another (`crate::fake`).
 
 /// The kernel of this machine.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,4 +1,4 @@
-//! The seam between programs and drivers.
+//! The interface between programs and drivers: the traits [`Program`] and [`Net`].
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -10,28 +10,29 @@ use crate::clock::unix_time;
 use crate::datagram::Datagrams;
 use crate::host::{ThreadUse, thread_cpu_ns, thread_use};
 
-/// One socket of a driver. A token outlives its socket harmlessly: what is asked of a closed one is ignored.
+/// One socket of a driver. A token may outlive its socket: requests for a closed socket are
+/// ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token {
     /// Place in the driver's table.
     pub index: u32,
-    /// Which user of that place.
+    /// Distinguishes the sockets that have used the place in turn.
     pub generation: u32,
 }
 
-/// How a peer's side of a connection ended.
+/// The way a peer's side of a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerClose {
     /// An orderly close.
     Fin,
     /// A reset, or any other error of the socket.
     Reset,
-    /// Nobody listens for these datagrams (ICMP port unreachable). The socket stays open until the program closes it: the
-    /// next datagram may find a listener.
+    /// Nobody listens for these datagrams (ICMP port unreachable). The socket stays open until the
+    /// program closes it: the next datagram may find a listener.
     Refused,
 }
 
-/// Why no connection came about.
+/// The reason why a connection was not established.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectError {
     /// The peer refused, or nobody listens and the kernel connected the socket to itself.
@@ -40,7 +41,8 @@ pub enum ConnectError {
     Timeout,
     /// No route.
     Unreachable,
-    /// This machine has no address of the peer's family to connect from: mostly, IPv6 is switched off.
+    /// This machine has no address of the peer's family to connect from; mostly, IPv6 is switched
+    /// off.
     NoSource,
     /// No local port is left.
     Ports,
@@ -48,34 +50,38 @@ pub enum ConnectError {
     Fds,
     /// The peer reset the connection while it was set up.
     Reset,
-    /// The peer's queue is full, and nobody waits in it: to be tried again (socket files only).
+    /// The peer's queue is full, and the attempt does not wait in it: try again (Unix sockets
+    /// only).
     Busy,
 }
 
-/// For how long events may wait for each other before the driver wakes its program, as a network card coalesces
-/// interrupts: a program that is woken for each of many spends more on waking than on them, and so does who wakes it.
+/// The time that events may wait for each other before the driver wakes its program, as a network
+/// card coalesces interrupts. A program that is woken for each of many events spends more on waking
+/// than on the events, and so does whoever wakes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coalescing {
-    /// So many are enough; below 2 nothing is coalesced.
+    /// This many events wake the program at once; below 2 nothing is coalesced.
     pub events: u32,
-    /// None waits for others longer than this, in us; 0 for not at all.
+    /// No event waits longer than this for others, in us; 0 for not at all.
     pub within_us: u32,
 }
 
 /// The time that it took to hand some sends to the kernel, in ns on the driver's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandOver {
-    /// Before the first of them.
+    /// The time before the first send.
     pub began_ns: u64,
-    /// Behind the last.
+    /// The time after the last send.
     pub ended_ns: u64,
 }
 
 impl HandOver {
-    /// When each of `count` sends left, in their order: each has an equal part of the time, and left in its middle.
+    /// The times at which `count` sends left, in their order: each send has an equal part of the
+    /// time and left in its middle.
     ///
-    /// Within one send lie the system call, the packet on its way, and with a peer on this machine also its reception and
-    /// the waking of the peer. A reading of the clock behind a single send was 25 to 31 us behind its packet, of some 30.
+    /// One send covers the system call, the packet's way and, with a peer on this machine, also its
+    /// reception and the waking of the peer. A clock reading after a single send of some 30 us was
+    /// 25 to 31 us behind its packet.
     pub fn times(self, count: usize) -> impl Iterator<Item = u64> {
         let count = count as u64;
         let each_ns = self.ended_ns.saturating_sub(self.began_ns) / count.max(1);
@@ -83,40 +89,41 @@ impl HandOver {
     }
 }
 
-/// What a program may ask of its driver.
+/// The requests that a program may make of its driver.
 pub trait Net {
     /// The clock, read once per batch of events, in ns.
     fn now_ns(&self) -> u64;
 
-    /// Reads the clock anew: for a program that does much at one moment.
+    /// Reads the clock anew, for a program that does much at one moment.
     fn read_clock(&mut self);
 
-    /// For how long the driver has polled without an event so far, in ns: time that looks like work.
+    /// The time for which the driver has polled without an event so far, in ns: it looks like work.
     fn spun_ns(&self) -> u64 {
         0
     }
 
-    /// CPU time of the calling thread since it began, in ns. Whoever plays the clock plays this, too.
+    /// CPU time of the calling thread since it began, in ns. A driver that simulates the clock
+    /// simulates this, too.
     fn thread_cpu_ns(&self) -> u64 {
         thread_cpu_ns()
     }
 
-    /// What the calling thread has used since it began, likewise. To ask opens a file of the kernel: once a phase, not for
-    /// every batch.
+    /// The time that the calling thread has used since it began; simulated likewise. Each call
+    /// opens a file of the kernel: call it once a phase, not for every batch.
     fn thread_use(&self) -> ThreadUse {
         thread_use()
     }
 
-    /// The wall clock, likewise, as the time since 1970 in UTC.
+    /// The wall clock as the time since 1970 in UTC; simulated likewise.
     fn unix_time(&self) -> Duration {
         unix_time()
     }
 
-    /// From now on the thread is to run as soon as it is woken, or when the kernel sees fit. Where it shares a CPU with the
-    /// peer, to run at once interrupts the peer.
+    /// Sets whether the thread runs as soon as it is woken, or when the kernel sees fit. On a CPU
+    /// shared with the peer, running at once interrupts the peer.
     fn wake_promptly(&mut self, _promptly: bool) {}
 
-    /// The thread does not sleep before that moment, in ns.
+    /// Keeps the thread from sleeping before that moment, in ns.
     fn stay_awake_until(&mut self, _at_ns: u64) {}
 
     /// Whether this driver can coalesce events.
@@ -124,13 +131,13 @@ pub trait Net {
         false
     }
 
-    /// How events are coalesced from now on; at first they are not.
+    /// Sets the coalescing of events from now on; at first there is none.
     fn coalesce(&mut self, _coalescing: Coalescing) {}
 
-    /// Begins to connect; `key` comes back with everything about this socket.
+    /// Begins to connect; `key` comes back with every event of this socket.
     ///
     /// # Errors
-    /// What the kernel says at once; what it says later comes as `handle_connect_error`.
+    /// The kernel's immediate error; a later one comes as `handle_connect_error`.
     fn connect(
         &mut self,
         key: u32,
@@ -138,66 +145,71 @@ pub trait Net {
         from: Option<IpAddr>,
     ) -> Result<Token, ConnectError>;
 
-    /// Sends; what the kernel does not take now is kept and sent later, in order.
+    /// Sends bytes; what the kernel does not take now is kept and sent later, in order.
     fn send(&mut self, token: Token, bytes: &[u8]);
 
-    /// Sends a part of shared bytes; what the kernel does not take now is not copied.
+    /// Sends a part of shared bytes, without copying what the kernel does not take now.
     fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>);
 
-    /// Sends datagrams over a socket of theirs. What the kernel does not take now waits whole, up to a limit of the driver;
-    /// beyond it datagrams are dropped ([`Net::dropped_datagrams`]). One larger than the network takes is dropped, too.
+    /// Sends datagrams over a datagram socket. What the kernel does not take now waits whole, up to
+    /// a limit of the driver; beyond it datagrams are dropped ([`Net::dropped_datagrams`]). A
+    /// datagram larger than the network takes is dropped, too.
     fn send_datagrams(&mut self, _token: Token, _datagrams: Datagrams<'_>) {}
 
-    /// How many datagrams of all sockets did not leave: they found no room, or the kernel refused them.
+    /// The number of datagrams of all sockets that did not leave: they found no room, or the kernel
+    /// refused them.
     fn dropped_datagrams(&self) -> u64 {
         0
     }
 
-    /// How many datagrams came and found the queue of their socket full, as far as that is known: the kernel tells it with
-    /// the next one that finds room.
+    /// The number of datagrams that found the queue of their socket full, as far as known. The
+    /// kernel reports it with the next one that finds room.
     fn overflowed_datagrams(&self) -> u64 {
         0
     }
 
-    /// Hands to the kernel at once what a driver would hand over with the rest of the batch. Returns when all that was sent
-    /// since the last call was handed over, unless it is queued ([`Net::queued_bytes`]). The time of the batch stays as it
-    /// is.
+    /// Hands to the kernel at once what a driver would hand over with the rest of the batch. On
+    /// return, everything sent since the last call has been handed over, unless it is queued
+    /// ([`Net::queued_bytes`]). The time of the batch does not change.
     fn hand_over(&mut self) -> HandOver {
         HandOver { began_ns: self.now_ns(), ended_ns: self.now_ns() }
     }
 
-    /// From now on [`Net::arrived_ns`] is known of this connection, where the kernel can tell.
+    /// Makes [`Net::arrived_ns`] known for this connection from now on, if the kernel can tell.
     fn watch_arrivals(&mut self, _token: Token) {}
 
-    /// While an input is handled: when the kernel received its last byte, in ns on the driver's clock; of datagrams, when it
-    /// received them, which it joins as they come. None for a connection that is not watched, and where the kernel did not
-    /// tell.
+    /// The time at which the kernel received the last byte of the input that is being handled, in
+    /// ns on the driver's clock. For datagrams it is the time at which the kernel received them; it
+    /// joins them as they come. None if the connection is not watched, or the kernel did not tell.
     fn arrived_ns(&self) -> Option<u64> {
         None
     }
 
-    /// Bytes that were sent over this connection and that its peer's kernel has not acknowledged; none where ours does not
-    /// tell. To ask costs a system call.
+    /// Bytes sent over this connection that its peer's kernel has not acknowledged; none if our
+    /// kernel does not tell. Each call costs a system call.
     fn unacknowledged_bytes(&mut self, _token: Token) -> Option<u64> {
         None
     }
 
-    /// The shortest round trip that the kernel has seen on this connection, likewise.
+    /// The shortest round trip that the kernel has seen on this connection, in ns; none if it does
+    /// not tell. Each call costs a system call.
     fn least_rtt_ns(&mut self, _token: Token) -> Option<u64> {
         None
     }
 
-    /// Ends our side when everything has been sent; the peer is still heard.
+    /// Ends our side when everything has been sent; the peer's bytes are still received.
     fn end_sending(&mut self, token: Token);
 
-    /// Bytes that the kernel has not taken yet. A program that sends unasked has to look: only what a peer that was
-    /// accepted asks for is bounded by the driver, which stops hearing who takes nothing. Who was connected to is heard
-    /// always: a program that asks has to look whether what it hears was asked ([`Net::queued_bytes`]).
+    /// Bytes that the kernel has not taken yet. A program that sends unasked must check this. The
+    /// driver bounds only what an accepted peer asks for: it stops reading from a peer that takes
+    /// nothing. A peer that we connected to is always read, so a program that asks must check
+    /// whether what it receives was asked for ([`Net::queued_bytes`]).
     fn unsent_bytes(&self, _token: Token) -> usize {
         0
     }
 
-    /// Of those, what has certainly not left: bytes that the kernel has not even been offered, or has refused.
+    /// The part of [`Net::unsent_bytes`] that has certainly not left: the kernel has not been
+    /// offered it, or has refused it.
     fn queued_bytes(&self, _token: Token) -> usize {
         0
     }
@@ -205,8 +217,8 @@ pub trait Net {
     /// Closes at once; what was not sent is lost.
     fn close(&mut self, token: Token);
 
-    /// Closes at once, and lets the peer have a reset. Over a socket file, and where the driver has no descriptor of
-    /// its own for the socket, the peer sees a close.
+    /// Closes at once, and sends the peer a reset. Over a Unix socket, and where the driver has no
+    /// descriptor of its own for the socket, the peer sees a close.
     fn reset(&mut self, token: Token) {
         self.close(token);
     }
@@ -215,20 +227,20 @@ pub trait Net {
     fn finish(&mut self, token: Token);
 }
 
-/// A program: hears what happened, asks for what comes next.
+/// A program: it is told what happened, and requests what comes next.
 pub trait Program {
-    /// Somebody rang the [`crate::Waker`].
+    /// The [`crate::Waker`] was rung.
     fn handle_wake(&mut self, net: &mut impl Net);
 
-    /// A peer connected; the answer is the key of the new socket.
+    /// A peer connected; returns the key of the new socket.
     fn handle_accepted(&mut self, net: &mut impl Net, token: Token) -> u32;
 
-    /// The driver's own socket of datagrams is open; the answer is its key.
+    /// The driver's own datagram socket is open; returns its key.
     fn handle_bound(&mut self, _net: &mut impl Net, _token: Token) -> u32 {
         0
     }
 
-    /// Datagrams came. A program that never asks for any hears of none.
+    /// Datagrams came. Never called for a program without datagram sockets.
     fn handle_datagrams(
         &mut self,
         _net: &mut impl Net,
@@ -238,10 +250,10 @@ pub trait Program {
     ) {
     }
 
-    /// The connection is established. A program that never connects hears of none.
+    /// The connection is established. Never called for a program that does not connect.
     fn handle_connected(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
 
-    /// The connection did not come about; the token is closed.
+    /// The connection was not established; the token is closed.
     fn handle_connect_error(
         &mut self,
         _net: &mut impl Net,
@@ -251,8 +263,8 @@ pub trait Program {
     ) {
     }
 
-    /// Bytes came. With `ending` it is known that more follows at once, the peer's close or other bytes: they are not the
-    /// last word.
+    /// Bytes came. With `ending`, more is known to follow at once, the peer's close or other bytes:
+    /// these are not the last.
     fn handle_input(
         &mut self,
         net: &mut impl Net,
@@ -262,22 +274,23 @@ pub trait Program {
         ending: bool,
     );
 
-    /// Bytes had to wait ([`Net::queued_bytes`]), and the last of them has left. Of what left at once nothing is heard.
+    /// Bytes had to wait ([`Net::queued_bytes`]), and the last of them has left. Not called for
+    /// bytes that left at once.
     fn handle_drained(&mut self, _net: &mut impl Net, _key: u32, _token: Token) {}
 
     /// The peer's side has ended; the token is still open for sending unless `Reset`.
     fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: PeerClose);
 
-    /// [`Program::wake_at_ns`] has come.
+    /// The time [`Program::wake_at_ns`] has come.
     fn handle_time(&mut self, net: &mut impl Net);
 
     /// A batch of events is over.
     fn handle_batch_end(&mut self, _net: &mut impl Net) {}
 
-    /// When to call `handle_time` next, on the driver's clock; none for never.
+    /// The time of the next call of `handle_time`, on the driver's clock; none for never.
     fn wake_at_ns(&self) -> Option<u64>;
 
-    /// The loop is to end.
+    /// Whether the loop is to end.
     fn is_done(&self) -> bool;
 }
 

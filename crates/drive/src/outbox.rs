@@ -1,27 +1,27 @@
-//! What is still to be sent: bytes copied, or parts of shared bytes.
+//! The bytes that are still to be sent: copied, or parts of shared bytes.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Segments in order.
+/// A queue of segments, sent in order.
 #[derive(Debug, Default)]
 pub struct Outbox {
     segments: VecDeque<Segment>,
     len: usize,
 }
 
-/// Bytes to send, on the heap wherever the segment itself moves.
+/// Bytes to send. They are on the heap, and stay there when the segment itself moves.
 #[derive(Debug)]
 pub(crate) enum Segment {
-    /// Bytes of its own, and how many of them are sent.
+    /// Copied bytes, and how many of them are sent.
     Copied(Vec<u8>, usize),
     /// A part of shared bytes.
     Shared(Arc<[u8]>, Range<usize>),
 }
 
 impl Segment {
-    /// What is still to be sent of it.
+    /// The bytes that are still to be sent.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         match self {
@@ -30,7 +30,7 @@ impl Segment {
         }
     }
 
-    /// So many bytes of it have been sent.
+    /// Notes that `sent` bytes of it have been sent.
     #[inline]
     pub(crate) fn advance(&mut self, sent: usize) {
         match self {
@@ -47,7 +47,7 @@ impl Outbox {
         self.len
     }
 
-    /// Nothing is.
+    /// Whether nothing is left to send.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -57,7 +57,7 @@ impl Outbox {
     pub fn push(&mut self, bytes: &[u8]) {
         self.len += bytes.len();
         if let Some(Segment::Copied(last, at)) = self.segments.back_mut() {
-            // Who never has all taken, and always says more, would hold on to all that it has ever said.
+            // Compact, or a buffer that is never drained grows for ever.
             if *at > last.len() / 2 {
                 last.drain(..*at);
                 *at = 0;
@@ -82,7 +82,7 @@ impl Outbox {
         self.segments.front().map(Segment::bytes)
     }
 
-    /// So many bytes of [`Outbox::front`] have been sent.
+    /// Notes that `sent` bytes of [`Outbox::front`] have been sent.
     pub fn advance(&mut self, sent: usize) {
         self.len -= sent;
         if let Some(front) = self.segments.front_mut() {

@@ -1,20 +1,22 @@
 //! Recognizes a TCP connection from a port to itself.
 //!
-//! Where nobody listens on a port from which the kernel takes local ports, it may choose that very port for a connection
-//! to it. The two handshakes cross (RFC 9293 §3.5, simultaneous open), and the socket is its own peer: it echoes whatever
-//! it is sent, and a server that is not there looks perfect.
+//! If nobody listens on a port in the kernel's range of local ports, the kernel may choose that
+//! very port for a connection to it. The two handshakes cross (RFC 9293 §3.5, simultaneous open),
+//! and the socket is its own peer. It echoes whatever it is sent, so a server that does not exist
+//! looks perfect.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 /// The ports to which a driver has connected.
 ///
-/// Only a socket whose own port is one of them can be its own peer, so that all others cost one system call.
+/// Only a socket whose own port is one of them can be its own peer, so every other socket costs one
+/// system call.
 #[derive(Debug, Default)]
 pub(crate) struct TargetPorts(Vec<u16>);
 
 impl TargetPorts {
-    /// Notes that somebody connects to this port.
+    /// Notes that a socket connects to this port.
     #[inline]
     pub(crate) fn note(&mut self, port: u16) {
         if !self.0.contains(&port) {
@@ -22,7 +24,7 @@ impl TargetPorts {
         }
     }
 
-    /// True if the socket, which is connected, is its own peer.
+    /// True if the socket, which must be connected, is its own peer.
     pub(crate) fn is_own_peer(&self, fd: &OwnedFd) -> bool {
         if self.0.is_empty() {
             return false;
@@ -33,7 +35,7 @@ impl TargetPorts {
     }
 }
 
-/// An address of IP; none for the name of a socket file.
+/// The IP address; none for the name of a Unix socket.
 fn ip(address: rustix::net::SocketAddrAny) -> Option<SocketAddr> {
     address.try_into().ok()
 }
@@ -67,7 +69,8 @@ mod tests {
         let to = listener.local_addr().expect("an address");
         ports.note(to.port());
         let (other, at) = bound();
-        // Its port alone says nothing: somebody may have connected to the same port of another address.
+        // The port alone proves nothing: somebody may have connected to the same port of another
+        // address.
         ports.note(at.port());
         other.connect(&to.into()).expect("it listens");
         assert!(!ports.is_own_peer(&OwnedFd::from(other)));

@@ -1,4 +1,5 @@
-//! What both drivers share: the listening socket, the waker, what errors mean, and limits.
+//! Code that both drivers share: the listening socket, the waker, the meaning of errors, and
+//! limits.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,9 +15,9 @@ use rustix::net::{SocketAddrUnix, SocketFlags, SocketType, sockopt};
 use crate::net::ConnectError;
 use crate::{Address, Transport, datagram};
 
-/// Nothing more is read from a peer that was accepted and leaves this much unread on its side.
+/// An accepted peer is not read while more than this many bytes for it are unsent.
 pub(crate) const OUTBOX_MOST: usize = 256 * 1024;
-/// After `accept` met a limit the listener rests this long.
+/// The time for which the listener rests after `accept` has met a limit, in ns.
 pub(crate) const ACCEPT_PAUSE_NS: u64 = 10_000_000;
 
 /// Wakes a driver from another thread.
@@ -26,12 +27,12 @@ pub struct Waker(pub(crate) Arc<OwnedFd>);
 impl Waker {
     /// Makes `handle_wake` happen soon.
     pub fn wake(&self) {
-        // A full counter is a waker that is already set.
+        // A full counter means that the waker is already set.
         let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
     }
 }
 
-/// A listening socket: of a stream, or of datagrams from everybody.
+/// A listening socket for streams, or a bound socket for datagrams from every peer.
 #[derive(Debug)]
 pub struct Listener {
     pub(crate) fd: OwnedFd,
@@ -40,17 +41,17 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds and listens; several threads may share a port, but not a socket file. One of those that
-    /// nobody listens on any more is replaced.
+    /// Binds and listens. Several threads may share a port, but not a Unix socket. A Unix socket
+    /// that nobody listens on any more is replaced.
     ///
     /// # Errors
-    /// What the kernel says: the address is in use, not local, or not permitted.
+    /// The kernel's error: the address is in use, not local, or not permitted.
     pub fn bind(address: &Address, shared: bool) -> io::Result<Self> {
         let fd = stream_socket(address)?;
         let address = match address {
             Address::Ip(address) => {
                 sockopt::set_socket_reuseaddr(&fd, true)?;
-                // What is accepted inherits it: an answer in several pieces must not wait for the
+                // Accepted sockets inherit it: an answer in several pieces must not wait for the
                 // peer's acknowledgement of the first, up to 40 ms.
                 sockopt::set_tcp_nodelay(&fd, true)?;
                 if shared {
@@ -75,16 +76,18 @@ impl Listener {
         Ok(Listener { fd, address, transport: Transport::Stream })
     }
 
-    /// Binds a socket of datagrams; several threads may share a port, and the kernel gives each peer to one of them.
+    /// Binds a datagram socket; several threads may share a port, and the kernel gives each peer to
+    /// one of them.
     ///
     /// # Errors
-    /// What the kernel says: the address is in use, not local, or not permitted; or it is no IP address.
+    /// The kernel's error: the address is in use, not local, or not permitted; or it is no IP
+    /// address.
     pub fn bind_datagrams(address: &Address, shared: bool) -> io::Result<Self> {
         let (fd, address) = datagram::socket::bind(address, shared)?;
         Ok(Listener { fd, address, transport: Transport::Datagram })
     }
 
-    /// What to accept from, or what to hear datagrams on.
+    /// Splits into the socket to accept from and the socket to receive datagrams on.
     pub(crate) fn split(listener: Option<Self>) -> (Option<OwnedFd>, Option<OwnedFd>) {
         match listener {
             Some(Listener { fd, transport: Transport::Stream, .. }) => (Some(fd), None),
@@ -93,13 +96,13 @@ impl Listener {
         }
     }
 
-    /// Where it listens: with the real port when 0 was asked for.
+    /// The address that it listens on, with the real port if 0 was requested.
     #[must_use]
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Lets `accept` wait: a ring takes a socket that must not block as "do not wait for it".
+    /// Makes `accept` wait: a ring does not wait for a non-blocking socket.
     pub(crate) fn block(&self) -> Result<(), Errno> {
         let flags = rustix::fs::fcntl_getfl(&self.fd)?;
         rustix::fs::fcntl_setfl(&self.fd, flags - rustix::fs::OFlags::NONBLOCK)
@@ -111,7 +114,7 @@ fn stream_socket(address: &Address) -> rustix::io::Result<OwnedFd> {
     rustix::net::socket_with(address.socket_family(), SocketType::STREAM, flags, None)
 }
 
-/// A file that is no socket refuses, too, and is none of ours.
+/// Whether the path is a socket. Another file refuses connections, too, but is not ours to remove.
 fn is_socket(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket())
 }
@@ -122,7 +125,7 @@ fn refuses(address: &Address, file: &SocketAddrUnix) -> bool {
     caller.is_ok_and(|fd| rustix::net::connect(&fd, file) == Err(Errno::CONNREFUSED))
 }
 
-/// When the socket is closed, its peer gets a reset (a socket file knows none).
+/// Makes the close of the socket send its peer a reset (a Unix socket has none).
 pub(crate) fn end_with_reset(fd: &OwnedFd) {
     let _ = sockopt::set_socket_linger(fd, Some(Duration::ZERO));
 }
@@ -135,7 +138,7 @@ pub(crate) fn earlier(one: Option<u64>, two: Option<u64>) -> Option<u64> {
     }
 }
 
-/// What an errno means for a connection that does not come about.
+/// The meaning of an errno for a connection that is not established.
 pub(crate) fn connect_error(errno: Errno) -> ConnectError {
     match errno {
         Errno::MFILE | Errno::NFILE => ConnectError::Fds,
@@ -149,17 +152,17 @@ pub(crate) fn connect_error(errno: Errno) -> ConnectError {
     }
 }
 
-/// What an errno means for a connection to `to` that does not come about.
+/// The meaning of an errno for a connection to `to` that is not established.
 pub(crate) fn refusal_of(errno: Errno, to: &Address) -> ConnectError {
     match (errno, to) {
-        // The kernel has one error for no port and for no address.
+        // The kernel has the same error for a lack of ports and a lack of addresses.
         (Errno::ADDRNOTAVAIL, Address::Ip(to)) if !has_source(to) => ConnectError::NoSource,
         (errno, _) => connect_error(errno),
     }
 }
 
-/// Whether this machine has an address to reach `to` from. A datagram socket asks, as it is connected without a word to
-/// the peer, and has ports of its own.
+/// Whether this machine has an address to reach `to` from. A datagram socket is used to find out:
+/// connecting it sends nothing to the peer, and it has ports of its own.
 pub(crate) fn has_source(to: &SocketAddr) -> bool {
     let family = Address::Ip(*to).socket_family();
     let asked = rustix::net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
@@ -167,42 +170,47 @@ pub(crate) fn has_source(to: &SocketAddr) -> bool {
     !matches!(asked, Err(Errno::ADDRNOTAVAIL | Errno::AFNOSUPPORT))
 }
 
-/// Makes a socket that is to connect ready for it: sends at once, from a port that is quickly found, from this address.
+/// Prepares a socket for its connect: it sends at once, finds a port quickly, and uses this
+/// address.
 pub(crate) fn prepare(fd: &OwnedFd, from: Option<IpAddr>) -> Result<(), ConnectError> {
     let _ = sockopt::set_tcp_nodelay(fd, true);
     try_all_ports(fd);
     from.map_or(Ok(()), |from| bind_from(fd, from))
 }
 
-/// Has the kernel try all ports alike when the socket connects (Linux 6.8).
+/// Makes the kernel try all ports alike when the socket connects (Linux 6.8).
 ///
-/// By itself it tries every second port, and the others behind all of those: once half of the ports are in use, each
-/// further choice looks at that half first, for most of a millisecond. Those of a socket with a range of its own
-/// (`IP_LOCAL_PORT_RANGE`) are tried one after the other, and a range of all ports is cut to that of the machine.
+/// By default the kernel tries every second port first, and the others after all of those. Once
+/// half of the ports are in use, each further choice looks at that half first, for most of a
+/// millisecond. For a socket with a range of its own (`IP_LOCAL_PORT_RANGE`), ports are tried one
+/// after the other. A range of all ports is cut to that of the machine.
 fn try_all_ports(fd: &OwnedFd) {
     const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
-    // The lowest port in the lower half, the highest in the upper one. Where it cannot be had, ports are found late.
+    // The lowest port is in the lower half, the highest in the upper one. Without this option,
+    // ports are found late.
     const ALL_PORTS: u32 = 0xffff_0001;
     set_option(fd, libc::IPPROTO_IP, IP_LOCAL_PORT_RANGE, ALL_PORTS);
 }
 
 /// Lets a socket connect from a local address.
 ///
-/// The port is chosen when it connects (`IP_BIND_ADDRESS_NO_PORT`): chosen here, it could not be
-/// used for another peer at the same time, and each choice would look at all ports in use.
+/// The port is chosen when it connects (`IP_BIND_ADDRESS_NO_PORT`). If it were chosen here, it
+/// could not be used for another peer at the same time, and each choice would look at all ports in
+/// use.
 pub(crate) fn bind_from(fd: &OwnedFd, from: IpAddr) -> Result<(), ConnectError> {
     const IP_BIND_ADDRESS_NO_PORT: libc::c_int = 24;
-    // Where it cannot be had, the port is chosen here.
+    // If the kernel does not have this option, the port is chosen here.
     set_option(fd, libc::IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
     let bound = rustix::net::bind(fd, &SocketAddr::new(from, 0));
-    // A local address that is not ours is no lack of ports.
+    // An address that is not local is not a lack of ports.
     bound.map_err(|errno| match errno {
         Errno::ADDRINUSE => ConnectError::Ports,
         _ => ConnectError::Unreachable,
     })
 }
 
-/// Sets an option of four bytes (those of IP are there for IPv6, too); what the kernel does not know stays as it is.
+/// Sets an option of four bytes (those of IP exist for IPv6, too); an option that the kernel does
+/// not know is ignored.
 pub(crate) fn set_option(fd: &OwnedFd, level: libc::c_int, option: libc::c_int, value: u32) {
     let len = size_of_val(&value) as libc::socklen_t;
     // SAFETY: `value` has `len` bytes and outlives the call; the kernel only reads it.
@@ -253,7 +261,7 @@ mod tests {
         assert_eq!(bound, SocketAddr::new(from, 0));
     }
 
-    /// Whether this kernel tries the ports of a socket with a range of its own one after the other.
+    /// Whether this kernel tries the ports of a socket with its own range one after the other.
     fn kernel_tries_each_port() -> bool {
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("a version");
         let mut numbers = release.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());

@@ -1,8 +1,8 @@
-//! How fast CPUs are from moment to moment: what a short piece of work takes on each.
+//! The speed of CPUs over time: how long a short piece of work takes on each.
 //!
-//! A virtual CPU is often one of two threads of a core. What the other one does for someone else takes up to a third of
-//! its speed, for seconds at a time, and no time counts as stolen. A thread on each CPU that is looked at wakes 20
-//! times a second and does the same work.
+//! A virtual CPU is often one of two threads of a core. Work on the other thread takes up to a
+//! third of its speed, for seconds at a time, and none of that counts as stolen time. A thread on
+//! each watched CPU wakes 20 times a second and does the same work.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use std::time::{Duration, Instant};
 use crate::pin_to_cpu;
 
 const EVERY_NS: u64 = 50_000_000;
-/// Some 14 us on a CPU of 3 GHz: 0.03 % of its time.
+/// Takes some 14 us on a CPU of 3 GHz: 0.03 % of its time.
 const WORK_STEPS: u64 = 10_000;
-/// For 6 minutes one every 50 ms, then half as many in the same memory, and so on.
+/// One look every 50 ms for 6 minutes, then half as many in the same memory, and so on.
 const LOOKS_MOST: usize = 8192;
 const STACK_BYTES: usize = 64 * 1024;
 
-/// How long the work took at each look, oldest first.
+/// The time that the work took at each look, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Looks {
-    /// From one look to the next.
+    /// The time from one look to the next.
     pub every_ns: u64,
-    /// 0 where none was taken: the thread did not get its CPU in time.
+    /// The time of the work; 0 for a missed look: the thread did not get its CPU in time.
     pub work_ns: Vec<u32>,
 }
 
@@ -34,7 +34,7 @@ impl Looks {
         Looks { every_ns: EVERY_NS, work_ns: Vec::with_capacity(LOOKS_MOST) }
     }
 
-    /// A look so long after the first.
+    /// Notes a look taken this long after the watch began.
     fn note(&mut self, after_ns: u64, work_ns: u32) {
         while after_ns / self.every_ns >= LOOKS_MOST as u64 {
             self.thin_out();
@@ -46,7 +46,8 @@ impl Looks {
         }
     }
 
-    /// Leaves one of two: the first that was taken. The slower one would make what is long ago look slower.
+    /// Keeps one of each two looks: the first that was taken. Keeping the slower one would make the
+    /// past look slower.
     fn thin_out(&mut self) {
         let first = |pair: &[u32]| pair.iter().copied().find(|&work_ns| work_ns > 0).unwrap_or(0);
         let kept: Vec<u32> = self.work_ns.chunks(2).map(first).collect();
@@ -56,7 +57,7 @@ impl Looks {
     }
 }
 
-/// Looks at CPUs until it is ended.
+/// Looks at the speed of CPUs until it is ended.
 #[derive(Debug)]
 pub struct SpeedWatch {
     over: Arc<AtomicBool>,
@@ -64,13 +65,15 @@ pub struct SpeedWatch {
 }
 
 impl SpeedWatch {
-    /// Begins to look. A CPU that this process may not use has no looks; one for which there is no thread is left out.
+    /// Starts the watch. A CPU that this process may not use has no looks; a CPU whose thread
+    /// cannot be started is left out.
     #[must_use]
     pub fn begin(cpus: &[u32]) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let began = Instant::now();
         let look = |&cpu: &u32| {
-            // Made here: a thread that allocates gets a heap of its own, which would show in the peak of the process.
+            // Allocated here: a thread that allocates gets a heap of its own, which would raise the
+            // process's peak.
             let (looks, over) = (Looks::new(), Arc::clone(&over));
             let thread = thread::Builder::new().stack_size(STACK_BYTES);
             Some((cpu, thread.spawn(move || watch(cpu, looks, began, &over)).ok()?))
@@ -79,7 +82,7 @@ impl SpeedWatch {
         SpeedWatch { over, threads }
     }
 
-    /// What was seen of each CPU.
+    /// Ends the watch, and returns the looks at each CPU.
     #[must_use]
     pub fn end(self) -> Vec<(u32, Looks)> {
         self.over.store(true, Ordering::Release);
@@ -103,14 +106,15 @@ fn watch(cpu: u32, mut looks: Looks, began: Instant, over: &AtomicBool) -> Looks
     looks
 }
 
-/// How long the work takes, in ns.
+/// Does the work once, and returns the time it took, in ns.
 fn take_once() -> u32 {
     let began = Instant::now();
     work(WORK_STEPS);
     u32::try_from(began.elapsed().as_nanos()).unwrap_or(u32::MAX).max(1)
 }
 
-/// Four sums that do not wait for each other: they fill the units of a core, so that it shows who shares them.
+/// Computes four independent sums: they fill the units of a core, so that work on its other thread
+/// shows.
 #[inline(never)]
 fn work(steps: u64) {
     let mut sums = [1_u64, 2, 3, 4];

@@ -1,11 +1,11 @@
-//! Polling for a while before going to sleep: to wake a thread costs both ends some microseconds,
-//! which few connections cannot hide, and comes late now and then.
+//! Polls for a while before the thread sleeps. Waking a thread costs both ends some microseconds,
+//! which a few connections cannot hide, and now and then it is late.
 
 use std::io;
 
 use crate::Clock;
 
-/// For how long to poll, and for how long that was in vain.
+/// The time to poll before a sleep, and the time polled in vain so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spin {
     most_ns: u64,
@@ -19,7 +19,7 @@ impl Spin {
         Spin { most_ns, ..Spin::default() }
     }
 
-    /// Until then no sleep is to be had.
+    /// Forbids sleep until then.
     pub(crate) fn stay_awake_until(&mut self, at_ns: u64) {
         self.awake_until_ns = at_ns;
     }
@@ -29,7 +29,8 @@ impl Spin {
         self.spun_ns
     }
 
-    /// Polls until `poll` has something to do or `wake_at_ns` has come: then there is no need to sleep.
+    /// Polls until `poll` has something to do or `wake_at_ns` has come, which makes sleep
+    /// unnecessary (true). False when the time to poll is over.
     pub(crate) fn spares_sleep(
         &mut self,
         clock: Clock,

@@ -13,11 +13,11 @@ use crate::protocol::Blob;
 /// Longer bytes stay shared by all threads.
 const OWN_BYTES_MOST: usize = 64 * 1024;
 
-/// The same bytes for one thread alone.
+/// A copy of the bytes for one thread alone.
 ///
-/// Each send counts one more user of its bytes, and one less once the kernel has them. Threads that share the bytes share
-/// the count, and its cache line goes to and fro between their CPUs twice a request. For more than 64 KiB that is nothing
-/// beside the copy that the kernel makes, and not worth the memory.
+/// Each send counts one more user of its bytes, and one less once the kernel has them. Threads that
+/// share the bytes share the count, and its cache line moves between their CPUs twice a request.
+/// For more than 64 KiB this cost is nothing beside the kernel's copy, and not worth the memory.
 pub(crate) fn own(bytes: &Arc<[u8]>) -> Arc<[u8]> {
     if bytes.len() > OWN_BYTES_MOST { Arc::clone(bytes) } else { Arc::from(&bytes[..]) }
 }
@@ -27,7 +27,7 @@ pub(crate) fn own(bytes: &Arc<[u8]>) -> Arc<[u8]> {
 pub(crate) struct Blobs(HashMap<String, Vec<u8>>);
 
 impl Blobs {
-    /// Takes a body, after a look whether it is the one that its name says.
+    /// Takes a body, and checks that its digest is its name.
     pub(crate) fn take(&mut self, blob: &Blob) -> Result<(), Failure> {
         let refused = |what: &str| Failure::Plan(format!("blob: {what}"));
         let bytes = STANDARD.decode(&blob.base64).map_err(|_| refused("base64: not base64"))?;
@@ -40,12 +40,12 @@ impl Blobs {
         Ok(())
     }
 
-    /// Whether these are here.
+    /// Whether all of these are here.
     pub(crate) fn hold<'a>(&self, mut names: impl Iterator<Item = &'a String>) -> bool {
         names.all(|name| self.0.contains_key(name))
     }
 
-    /// The body of this name.
+    /// The body with this name.
     pub(crate) fn get(&self, name: Option<&String>) -> Option<&Vec<u8>> {
         self.0.get(name?)
     }

@@ -1,5 +1,5 @@
-//! The engine as a process: the first line decides its role; then events of all kinds
-//! come through one channel until the front, a signal or a lost lease ends it.
+//! The engine as a process. The first line decides its role; then events of all kinds come through
+//! one channel until the front, a signal or a lost lease ends it.
 
 use std::io::{self, BufReader};
 use std::process::ExitCode;
@@ -16,9 +16,9 @@ use crate::protocol::{CpuLooks, FromEngine, PROTOCOL, ToEngine};
 use crate::role::{Event, Role};
 use crate::{generate, machine, serve, threads};
 
-/// Without a word from the front for so long, the engine ends (design §5).
+/// If the front is silent for this long, the engine ends (design §5).
 const LEASE: Duration = Duration::from_secs(2);
-/// Threads that were told to end have this long.
+/// The time that threads have to end, once they are told to.
 const FAREWELL: Duration = Duration::from_millis(900);
 /// Each takes a thread.
 const WATCHED_MOST: usize = 16;
@@ -55,7 +55,7 @@ pub fn run() -> ExitCode {
         Err(Failure::Stdout(_)) => ExitCode::FAILURE,
         Err(failure) => {
             let class = failure.class().to_owned();
-            // Stdout may be gone as well; the exit code still says it.
+            // Stdout may be gone as well; the exit code still reports the failure.
             let _ = say(&FromEngine::Error { class, message: failure.to_string() });
             ExitCode::from(if matches!(failure, Failure::Engine(_)) { 1 } else { 2 })
         }
@@ -89,15 +89,15 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
 }
 
 fn tell_distance(cpus: [u32; 2]) -> Result<(), Failure> {
-    // A tenth of a nanosecond is more than it can be told by.
+    // The distance is not known more precisely than a tenth of a nanosecond.
     let ns = distance_ns(cpus).ok().map(|ns| (ns * 10.0).round() / 10.0);
     Ok(say(&FromEngine::Distance { cpus, ns })?)
 }
 
-/// CPUs whose speed is looked at, and since when.
+/// CPUs whose speed is watched, and since when.
 type Watched = Option<(u64, SpeedWatch)>;
 
-/// Says what was seen of the CPUs that were looked at, and begins to look at others.
+/// Reports the speeds of the CPUs that were watched, and begins to watch others.
 fn tell_speeds(clock: Clock, watched: &mut Watched, cpus: &[u32]) -> Result<(), Failure> {
     if cpus.len() > WATCHED_MOST {
         return Err(Failure::Plan(format!("cpus: more than {WATCHED_MOST}")));
@@ -136,8 +136,8 @@ fn listen_to_signals(sink: &Sender<Event>) -> Result<(), Failure> {
     })
 }
 
-/// The plan, or none when the front went away before it. A front that is kept busy says that it is
-/// there before it gets to its plan.
+/// Returns the plan, or none if the front went away before it. A front that is kept busy sends
+/// leases before its plan.
 fn first(clock: Clock, events: &Receiver<Event>) -> Result<Option<ToEngine>, Failure> {
     loop {
         match events.recv_timeout(LEASE) {
@@ -153,7 +153,7 @@ fn first(clock: Clock, events: &Receiver<Event>) -> Result<Option<ToEngine>, Fai
     }
 }
 
-/// Carries events to the role until something ends it.
+/// Passes events to the role until something ends it.
 fn work(
     role: &mut dyn Role,
     clock: Clock,

@@ -1,4 +1,4 @@
-//! From the exchange of a plan to what the generators speak, where that is not HTTP.
+//! Converts the exchange of a plan to what the generators speak, where that is not HTTP.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::request::check_request;
 /// Bytes of one message, at most.
 const MESSAGE_BYTES_MOST: usize = 1 << 20;
 
-/// The blob that an exchange sends, if it sends one.
+/// The name of the blob that an exchange sends, if any.
 pub(crate) fn payload(exchange: &ExchangePlan) -> Option<&String> {
     match exchange {
         ExchangePlan::TcpEcho { payload_sha256, .. }
@@ -27,7 +27,7 @@ pub(crate) fn payload(exchange: &ExchangePlan) -> Option<&String> {
     }
 }
 
-/// Refuses what cannot be carried out, with the field's name.
+/// Refuses a plan that cannot be carried out, naming the field.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     let refused = |what: &str| Err(Failure::Plan(what.to_owned()));
     if plan.request.is_some() || !plan.targets.is_empty() {
@@ -74,7 +74,7 @@ pub(crate) fn is_of_datagrams(plan: &GeneratePlan) -> bool {
     matches!(plan.exchange, Some(ExchangePlan::UdpEcho { .. }))
 }
 
-/// The messages of datagrams that a payload is cut into.
+/// The datagrams that a payload is cut into.
 pub(crate) fn datagrams(
     payload_sha256: &String,
     size: Option<u32>,
@@ -88,7 +88,7 @@ pub(crate) fn datagrams(
     Ok(messages)
 }
 
-/// Refuses a phase that does not fit what is exchanged, with the field's name.
+/// Refuses a phase that does not fit the exchange, naming the field.
 pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
     let refused = |what: &str| Err(Failure::Plan(what.to_owned()));
     let broadcast = matches!(plan.exchange, Some(ExchangePlan::WsBroadcast { .. }));
@@ -134,7 +134,7 @@ pub(crate) fn own(messages: &Messages) -> Messages {
     own.unwrap_or_else(|| messages.clone())
 }
 
-/// What is echoed over WebSocket.
+/// The messages that are echoed over WebSocket.
 pub(crate) fn words(messages: Messages, text: bool, dialect: Option<DialectPlan>) -> Words {
     match dialect {
         Some(dialect) => Words::Dialect(dialect.into(), messages.at(0).into()),

@@ -1,17 +1,17 @@
-//! How an engine can fail, and the class that the front is told.
+//! The failures of an engine, and the class that the front is told.
 
 use std::io;
 
-/// How an engine can fail.
+/// A failure of an engine.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The plan cannot be carried out; nothing was sent.
     #[error("{0}")]
     Plan(String),
-    /// This machine has too little of something for it; nothing was sent.
+    /// This machine lacks some resource for the plan; nothing was sent.
     #[error("{message}")]
     Short {
-        /// The failure class that it would have met.
+        /// The failure class that the run would have met.
         class: &'static str,
         /// One line.
         message: String,
@@ -19,7 +19,7 @@ pub enum Failure {
     /// This machine, or a limit or sandbox on it, refused what the engine itself needs.
     #[error("{0}")]
     Machine(String),
-    /// The address to listen on cannot be had.
+    /// The engine cannot listen on the address.
     #[error("{0}")]
     Listen(String),
     /// The engine itself failed.
@@ -31,7 +31,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Its class, as the front is told.
+    /// Its class in messages to the front.
     pub(crate) fn class(&self) -> &'static str {
         match self {
             Failure::Short { class, .. } => class,

@@ -1,5 +1,5 @@
-//! The role of a load generator: its threads, the phases that they run, and what they
-//! measure put together.
+//! The role of a load generator: its threads, the phases that they run, and the sum of what they
+//! measure.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -43,24 +43,24 @@ struct Running {
     share: PhaseShare,
     started: bool,
     stopped: usize,
-    /// By the number of the thread, or of its part.
+    /// Reports by the number of the thread, or of its part.
     done: Vec<(u32, DoneReport)>,
     settling: Stand,
     /// The latest tick of each thread.
     ticks: Vec<TickReport>,
-    /// How long each thread was busy in the phase by then.
+    /// The time for which each thread was busy in the phase, by its latest tick.
     busy_ns: Vec<u64>,
-    /// What came since the tick that was told.
+    /// Measurements since the last tick that was reported.
     latency: Sparse,
     service: Sparse,
-    /// All that came, over time.
+    /// All measurements, over time.
     series: Series,
-    /// What the machine had done when the threads were told.
+    /// The machine's CPU counters when the threads were told.
     machine: Option<Ticks>,
     over: bool,
 }
 
-/// What the front is to say next to settle a phase with other engines.
+/// The message that the front is to send next to settle a phase with other engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stand {
     /// Nothing now.
@@ -71,18 +71,18 @@ enum Stand {
     Charge,
 }
 
-/// A generator at work.
+/// A load generator.
 #[derive(Debug)]
 pub struct Role {
     plan: GeneratePlan,
-    /// How it is divided, where it has several origins.
+    /// The division of the plan among its origins, if it has several.
     division: Option<Division>,
     clock: Clock,
     sink: Sender<Event>,
     blobs: Blobs,
     workers: Vec<Worker<Command>>,
     driven: Driven,
-    /// What there was when the engine began.
+    /// The resources of this machine when the engine began.
     have: Option<Have>,
     rss_before_bytes: u64,
     /// Connections over all threads, and what the threads, or their parts, have reported of theirs.
@@ -153,7 +153,7 @@ impl Role {
                 let messages = exchange::datagrams(&payload_sha256, size, &self.blobs)?;
                 let (seed, part, threads) = (self.plan.seed, self.plan.part, Cell::new(0));
                 self.start(drivers, options.as_ref(), || {
-                    // A stream of numbers for each thread.
+                    // A random stream for each thread.
                     let thread = u64::from(part.thread(threads.replace(threads.get() + 1)));
                     UdpEcho::new(messages.clone(), random(seed, thread, 0))
                 })?;
@@ -174,7 +174,7 @@ impl Role {
                 let words = exchange::words(messages, text, dialect);
                 let (seed, part, threads) = (self.plan.seed, self.plan.part, Cell::new(0));
                 self.start(drivers, options.as_ref(), || {
-                    // A stream of keys and masks for each thread.
+                    // A random stream of keys and masks for each thread.
                     let thread = u64::from(part.thread(threads.replace(threads.get() + 1)));
                     WsEcho::new(opening.clone(), words.clone(), random(seed, thread, 0))
                 })?;
@@ -184,7 +184,7 @@ impl Role {
         Ok(())
     }
 
-    /// Starts a thread for each driver that speaks the plan's version of HTTP.
+    /// Starts a thread for each driver, with the plan's version of HTTP.
     fn start_http(
         &mut self,
         drivers: Vec<Driver>,
@@ -225,7 +225,7 @@ impl Role {
         self.start_as(drivers, tls, protocol, |generator| generator)
     }
 
-    /// The same, with a program around each generator.
+    /// Does the same, with a program around each generator.
     fn start_as<P: Protocol, R: Program + Send + 'static>(
         &mut self,
         drivers: Vec<Driver>,
@@ -296,12 +296,12 @@ impl Role {
         Ok(())
     }
 
-    /// How many report: the threads, or with several origins the parts of each.
+    /// The number of reporters: the threads, or with several origins the parts of each.
     fn reporters(&self) -> usize {
         self.workers.len() * self.plan.origins.len().max(1)
     }
 
-    /// How many of `total` connections over all engines are ours.
+    /// The number of our connections out of `total` over all engines.
     fn slots(&self, total: u32) -> u32 {
         origins::slots(&self.plan, self.division.as_ref(), total)
     }
@@ -329,7 +329,7 @@ impl Role {
             let now_ns = self.clock.now_ns();
             let after_ns = match self.phases.last() {
                 Some(last) if !quiet => match last.share.stop {
-                    // Chained: all threads know the start before it comes.
+                    // Chained phases: all threads know the start before it comes.
                     Stop::After(ns) => last.share.start_ns.saturating_add(ns),
                     Stop::Requests(_) => return,
                 },
@@ -371,7 +371,7 @@ impl Role {
             over: false,
         });
         self.tell_all(&Command::Phase(share));
-        // Only now: what the kernel takes to add this up must not delay the start.
+        // Read only now: the time that the kernel takes to sum this up must not delay the start.
         if let Some(phase) = self.phases.last_mut() {
             phase.machine = Ticks::now();
         }
@@ -442,7 +442,7 @@ impl Role {
         Ok(())
     }
 
-    /// The phase that the front settles now, and no longer awaits it.
+    /// Returns the phase that the front settles now, and stops waiting for it.
     fn await_no_longer(&mut self, id: &str, stand: Stand) -> Result<usize, Failure> {
         let known = |phase: &Running| phase.id == id && phase.settling == stand;
         let index = self.phases.iter().position(known).ok_or_else(|| {
@@ -464,7 +464,7 @@ impl Role {
         sums::add(&mut phase.service, tick.service.iter());
         phase.series.add(&tick.recorded);
         phase.ticks[thread as usize] = tick;
-        // Of those that have not ended the first one sets the pace.
+        // The first reporter that has not ended sets the pace.
         let ended = |thread| phase.done.iter().any(|(done, _)| *done == thread);
         if !(0..thread).any(|before| !ended(before)) {
             let totals = sums::tick(self.clock.now_ns(), &phase.id, &phase.ticks);

@@ -1,8 +1,7 @@
 //! The trueload engine: a JSON plan in, JSON lines out.
 //!
-//! `control` speaks with the front and tells the threads; `generator` and `server` are
-//! the programs that the threads run; `protocol` is what is said,
-//! `secrets` what TLS is set up with.
+//! `control` talks to the front and commands the threads. `generator` and `server` are the programs
+//! that the threads run. `protocol` has the messages, and `secrets` the TLS setup.
 
 mod blobs;
 pub mod control;

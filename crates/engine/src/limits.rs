@@ -1,7 +1,8 @@
-//! What connections need of this machine, held against what there is, before anything is tried.
+//! Checks the resources that connections need against those of this machine, before anything is
+//! tried.
 //!
-//! A run that would end without descriptors or local ports is refused by the name of what it lacks:
-//! half of it would measure the lack. Pure, but for [`Have::look`].
+//! A run that would run out of descriptors or local ports is refused with the name of what it
+//! lacks: half of it would measure the lack. Pure, except for [`Have::look`].
 
 use trueload_drive::{Address, local_ports, open_files, raise_open_files};
 use trueload_meter::Class;
@@ -9,20 +10,20 @@ use trueload_meter::Class;
 use crate::failure::Failure;
 use crate::protocol::GeneratePlan;
 
-/// Descriptors for what is opened in passing: each thread reads its own use now and then.
+/// Descriptors for files that are opened briefly: each thread reads its own use now and then.
 const FDS_SPARE: u64 = 8;
 
-/// What there is.
+/// The resources of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Have {
-    /// Open files at most, and those open now; none where sockets need none.
+    /// The limit of open files, and those open now; none if sockets need none.
     pub(crate) fds: Option<(u64, u64)>,
-    /// Local ports of one address; none where nobody says.
+    /// Local ports of one address; none if that is unknown.
     pub(crate) ports: Option<u32>,
 }
 
 impl Have {
-    /// What this process has now, with sockets carried by `driver`.
+    /// The resources of this process now, with sockets carried by `driver`.
     pub(crate) fn look(driver: &str) -> Self {
         let limit = raise_open_files();
         // Direct descriptors of a ring are not open files.

@@ -1,4 +1,4 @@
-//! Lines in, lines out: reading what the front says, writing what the engine says.
+//! Lines in, lines out: parses the front's lines and writes the engine's.
 
 use std::io::{self, BufRead, Write};
 use std::sync::mpsc::Sender;
@@ -15,15 +15,15 @@ const LINE_BYTES_MOST: u64 = 64 * 1024 * 1024;
 /// Bytes handed to the kernel at once.
 const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
 
-/// Why a line was refused: one sentence that names the field.
+/// The reason why a line was refused: one sentence that names the field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct LineError(pub String);
 
-/// Reads one line of the front.
+/// Parses one line of the front.
 ///
 /// # Errors
-/// A sentence that names the field, for everything that is not a message of this protocol.
+/// A sentence that names the field, for every line that is not a message of this protocol.
 pub fn parse(line: &str) -> Result<ToEngine, LineError> {
     let value: Value =
         serde_json::from_str(line).map_err(|error| LineError(format!("not JSON: {error}")))?;
@@ -58,35 +58,35 @@ pub fn parse(line: &str) -> Result<ToEngine, LineError> {
     }
 }
 
-/// What a mark is beside its type.
+/// The fields of a mark beside its type.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mark {
     id: String,
 }
 
-/// What a question for the clock is beside its type.
+/// The fields of a question for the clock beside its type.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct AskClock {
     id: u64,
 }
 
-/// What a question for a distance is beside its type.
+/// The fields of a question for a distance beside its type.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Distance {
     cpus: [u32; 2],
 }
 
-/// CPUs to look at, beside the type.
+/// The CPUs to watch, beside the type.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Speeds {
     cpus: Vec<u32>,
 }
 
-/// What is to be settled, beside its type.
+/// The fields of a settlement beside its type.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settle {
@@ -95,7 +95,7 @@ struct Settle {
     until_ns: Option<u64>,
 }
 
-/// What is to be charged, beside its type.
+/// The fields of a charge beside its type.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Charge {
@@ -118,7 +118,7 @@ fn empty(rest: &Value) -> Result<(), LineError> {
     }
 }
 
-/// What stdin has said.
+/// Input from stdin.
 #[derive(Debug)]
 pub enum Input {
     /// A line, understood or not.
@@ -127,7 +127,7 @@ pub enum Input {
     End,
 }
 
-/// Reads lines until the end of input, or one that is too long, and hands them over.
+/// Reads lines and hands them over, until the end of input or a line that is too long.
 pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Input) -> E) {
     loop {
         let mut line = Vec::new();
@@ -137,7 +137,7 @@ pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Inpu
             Ok(_) if line.len() as u64 == LINE_BYTES_MOST && !line.ends_with(b"\n") => {
                 let why = LineError("a line is longer than 64 MiB".into());
                 let _ = sink.send(wrap(Input::Line(Box::new(Err(why)))));
-                // What follows is the rest of that line, and means nothing.
+                // What follows is the rest of that line, and has no meaning.
                 return;
             }
             Ok(_) => match std::str::from_utf8(&line) {
@@ -158,7 +158,7 @@ pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Inpu
 /// # Errors
 /// When stdout is gone; the engine then ends.
 pub fn say(message: &FromEngine) -> io::Result<()> {
-    // Not made as a whole before: what a phase leaves may be tens of MB.
+    // Written in pieces, not built as a whole before: the result of a phase may be tens of MB.
     let mut out = io::BufWriter::with_capacity(WRITTEN_AT_ONCE_BYTES, io::stdout().lock());
     serde_json::to_writer(&mut out, message)?;
     out.write_all(b"\n")?;
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// The front, which writes `a` for ever.
+    /// A front that writes `a` for ever.
     struct Endless(u64);
 
     impl io::Read for Endless {

@@ -1,4 +1,4 @@
-//! What the machine is that the engine runs on, and how it is used meanwhile, for the record.
+//! The machine that the engine runs on, and its use meanwhile, for the record.
 
 use std::collections::BTreeMap;
 use std::{fs, thread};
@@ -7,13 +7,13 @@ use trueload_drive::{local_ports, raise_open_files};
 
 use crate::protocol::{Machine, MachineShares};
 
-/// Files of one number each.
+/// Files that hold one number each.
 const LIMITS: [(&str, &str); 2] = [
     ("somaxconn", "/proc/sys/net/core/somaxconn"),
     ("tcp_max_syn_backlog", "/proc/sys/net/ipv4/tcp_max_syn_backlog"),
 ];
 
-/// This machine, as far as it says.
+/// This machine, as far as the kernel tells.
 pub(crate) fn look() -> Machine {
     let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let numbers = LIMITS.iter().filter_map(|(name, path)| {
@@ -35,7 +35,7 @@ pub(crate) fn look() -> Machine {
     }
 }
 
-/// The model's name in what the kernel says of its CPUs.
+/// The model name in the kernel's description of its CPUs.
 fn model(info: &str) -> Option<String> {
     let line = info.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
@@ -44,28 +44,28 @@ fn model(info: &str) -> Option<String> {
 /// CPU time since the machine began, in the kernel's ticks, all CPUs together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ticks {
-    /// All there was.
+    /// The total over all states.
     total: u64,
     idle: u64,
     stolen: u64,
-    /// That of processes.
+    /// The time of all processes.
     used: u64,
-    /// That of this one.
+    /// The time of this process.
     own: u64,
 }
 
 impl Ticks {
-    /// Now; none where the kernel does not say.
+    /// The present counters; none if the kernel does not tell.
     pub(crate) fn now() -> Option<Self> {
         let read = |path: &str| fs::read_to_string(path).ok();
         parse(&read("/proc/stat")?, &read("/proc/self/stat")?)
     }
 
-    /// The shares of what has gone by since; none of no time.
+    /// The shares of the time since `before`; none if no time has passed.
     pub(crate) fn since(&self, before: &Ticks) -> Option<MachineShares> {
         let total = self.total.checked_sub(before.total).filter(|total| *total > 0)?;
         let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / total as f64;
-        // The engine's ticks are counted apart from the sum, a tick sooner or later.
+        // The engine's ticks are counted separately from the sum, a tick sooner or later.
         let own = self.own.saturating_sub(before.own);
         let used = self.used.saturating_sub(before.used);
         Some(MachineShares {
@@ -76,14 +76,14 @@ impl Ticks {
     }
 }
 
-/// From the kernel's `/proc/stat` and a process's own (proc(5)).
+/// Parses the kernel's `/proc/stat` and a process's own `stat` (proc(5)).
 fn parse(machine: &str, process: &str) -> Option<Ticks> {
     let line = machine.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let spent: Vec<u64> = line.split_whitespace().map_while(|field| field.parse().ok()).collect();
     let [user, nice, system, idle, waiting, interrupts, soft, stolen, ..] = spent[..] else {
         return None;
     };
-    // The name may hold anything; what follows its bracket is fields.
+    // The name may contain anything; the fields follow its closing bracket.
     let (_, fields) = process.rsplit_once(')')?;
     let mut times = fields.split_whitespace().skip(11).map(str::parse::<u64>);
     let own = times.next()?.ok()? + times.next()?.ok()?;

@@ -1,7 +1,7 @@
-//! A plan with several origins: who has which part of it, and what the parts come to. Pure.
+//! Divides a plan with several origins into parts, and sums up the parts' results. Pure.
 //!
-//! Each origin is a plan of its own, with its addresses, TLS and targets. On every thread it has a generator,
-//! a *part*; parts are numbered by thread and origin, and report as threads do.
+//! Each origin has a plan of its own, with its addresses, TLS and targets. On every thread it has a
+//! generator, a *part*. Parts are numbered by thread and origin, and report as threads do.
 
 use std::sync::Arc;
 
@@ -13,22 +13,23 @@ use crate::generator::{Config, Connected, DoneReport};
 use crate::protocol::{GeneratePlan, OriginConnections, PhasePlan};
 use crate::sums;
 
-/// Origins of one engine, at most.
+/// Most origins of one engine.
 const ORIGINS_MOST: usize = 100;
 
-/// How a plan is divided over its origins.
+/// The division of a plan over its origins.
 #[derive(Debug)]
 pub(crate) struct Division {
-    /// How much falls to each.
+    /// The share of each origin.
     pub(crate) order: Arc<Origins>,
-    /// Of each: the first of all threads to have a connection, so that small origins are not all on one.
+    /// For each origin: the first of all threads to have a connection, so that small origins are
+    /// not all on one thread.
     first_threads: Vec<u32>,
     /// Threads of all engines.
     threads: u32,
 }
 
 impl Division {
-    /// That of a plan; none for one origin.
+    /// The division of a plan; none for one origin.
     pub(crate) fn of(plan: &GeneratePlan) -> Result<Option<Self>, Failure> {
         if plan.origins.is_empty() {
             return Ok(None);
@@ -43,26 +44,27 @@ impl Division {
         Ok(Some(Division { order: Arc::new(order), first_threads, threads }))
     }
 
-    /// The number, among the threads of all engines, that a thread has for one origin.
+    /// The number of a thread for one origin, among the threads of all engines.
     fn thread(&self, thread: u32, origin: u32) -> u32 {
         let first = self.first_threads[origin as usize];
         (thread + self.threads - first) % self.threads
     }
 
-    /// How many of `total` connections the parts of one origin have at this engine.
+    /// The number of connections, out of `total`, that the parts of one origin have at this engine.
     fn slots_of(&self, plan: &GeneratePlan, total: u32, origin: u32) -> u32 {
         let connections = self.order.connections(total, origin);
         let own = (0..plan.threads).map(|thread| self.thread(plan.part.thread(thread), origin));
         own.map(|thread| dealt(connections, self.threads, thread)).sum()
     }
 
-    /// A thread's configuration as it is for one origin.
+    /// A thread's configuration for one origin.
     pub(crate) fn config(&self, config: Config, origin: u32) -> Config {
         let places = Some(self.order.places(origin).clone());
         Config { thread: self.thread(config.thread, origin), places, ..config }
     }
 
-    /// The plan of one origin: its addresses, TLS and targets, and its part of the rate of connections.
+    /// The plan of one origin: its addresses, TLS and targets, and its share of the connection
+    /// rate.
     pub(crate) fn plan(&self, plan: &GeneratePlan, origin: u32) -> GeneratePlan {
         let own = &plan.origins[origin as usize];
         let rate = f64::from(plan.connect_rate_per_s) * self.order.part(origin);
@@ -81,8 +83,8 @@ impl Division {
         }
     }
 
-    /// What all parts have done in a phase, as threads would have: the counts of a target at its place in the plan,
-    /// and the time of a thread once.
+    /// Converts the reports of all parts to the form of threads' reports: the counts of a target at
+    /// its place in the plan, and the time of a thread only once.
     pub(crate) fn join(&self, plan: &GeneratePlan, parts: &mut [(u32, DoneReport)]) {
         for (part, done) in parts.iter_mut() {
             let origin = *part % self.order.count();
@@ -96,7 +98,7 @@ impl Division {
             let these =
                 || move |(part, _): &&mut (u32, DoneReport)| *part / self.order.count() == thread;
             let longest = parts.iter_mut().filter(these()).map(|(_, done)| done.stopped_ns).max();
-            // No answer waited longer than each origin would have had it.
+            // No answer waited longer than the shortest wait that any origin allowed.
             let coalesced_ns = parts.iter_mut().filter(these()).map(|(_, done)| done.coalesced_ns);
             let coalesced_ns = coalesced_ns.min().unwrap_or(0);
             let mut found = false;
@@ -112,7 +114,7 @@ impl Division {
         }
     }
 
-    /// Connections by origin, of `total`.
+    /// The connections of each origin, out of `total`.
     pub(crate) fn connections(
         &self,
         plan: &GeneratePlan,
@@ -135,7 +137,7 @@ impl Division {
     }
 }
 
-/// How many of `total` connections over all engines a plan's engine has.
+/// The number of connections, out of `total` over all engines, that a plan's engine has.
 pub(crate) fn slots(plan: &GeneratePlan, division: Option<&Division>, total: u32) -> u32 {
     match division {
         None => plan.part.slots(total, plan.threads),
@@ -145,7 +147,7 @@ pub(crate) fn slots(plan: &GeneratePlan, division: Option<&Division>, total: u32
     }
 }
 
-/// Refuses origins that cannot be had, with the field's name.
+/// Refuses invalid origins, naming the field.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     let refused = |what: String| Err(Failure::Plan(what));
     if let Some(target) =
@@ -243,7 +245,7 @@ mod tests {
                     prop_assert_eq!(parts.iter().map(own).sum::<u32>(), own(&one));
                 }
             }
-            // At the start each engine has as many as it would have of one origin.
+            // At the start each engine has as many as with one origin.
             for part in &parts {
                 let own = slots(part, Some(&division(part)), connections);
                 prop_assert_eq!(own, slots(part, None, connections));
@@ -278,7 +280,7 @@ mod tests {
             let done = DoneReport { stopped_ns, coalesced_ns, used, ..DoneReport::default() };
             (part, done)
         };
-        // Two parts of each of two threads, in the order in which they came.
+        // Two parts of each of two threads, in the order in which they reported.
         let mut parts: Vec<_> =
             [(2, 7, 30_000), (0, 9, 0), (3, 8, 20_000), (1, 9, 40_000)].map(report).into();
         division(&plan).join(&plan, &mut parts);

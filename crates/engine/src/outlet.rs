@@ -1,18 +1,18 @@
-//! Where a program's reports go: a channel in the engine, a list in a test.
+//! The destination of a program's reports: a channel in the engine, a list in a test.
 
 use std::fmt;
 use std::sync::mpsc::Sender;
 
-/// Takes values of one kind.
+/// A sink for values of one kind.
 pub struct Outlet<T>(Box<dyn Fn(T) + Send>);
 
 impl<T: Send + 'static> Outlet<T> {
-    /// Hands every value, as `wrap` makes it, to a channel.
+    /// Sends every value, converted by `wrap`, to a channel.
     pub fn to<E: Send + 'static>(
         channel: Sender<E>,
         wrap: impl Fn(T) -> E + Send + 'static,
     ) -> Self {
-        // Nobody listens any more only when the whole engine ends.
+        // The receiver is gone only when the whole engine ends.
         Outlet(Box::new(move |value| drop(channel.send(wrap(value)))))
     }
 

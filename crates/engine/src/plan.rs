@@ -1,4 +1,4 @@
-//! From a plan as said to a generator's configuration: everything is checked here, once.
+//! Converts a plan to a generator's configuration; everything is checked here, once.
 
 use std::sync::Arc;
 
@@ -20,26 +20,27 @@ use crate::request;
 use crate::secrets;
 use crate::threads::THREADS_MOST;
 
-/// Connections of one engine, at most.
+/// Most connections of one engine.
 const CONNECTIONS_MOST: u32 = 10_000_000;
-/// Requests in flight per connection, at most.
+/// Most requests in flight per connection.
 const PIPELINE_MOST: u32 = 65_536;
-/// Engines that share a load, at most.
+/// Most engines that share a load.
 const PARTS_MOST: u32 = 10_000;
-/// Messages of a broadcast in flight, at most: each has a bit for every client.
+/// Most messages of a broadcast in flight: each has a bit for every client.
 const CONCURRENT_MOST: u32 = 65_536;
-/// Phases of one engine, at most: every request in flight names its phase by 16 bits.
+/// Most phases of one engine: every request in flight names its phase by 16 bits.
 const PHASES_MOST: usize = 1 << 16;
 /// A tenth of the smallest send lag that the verdict warns of (design §6, `send-lag`: 250 us).
 const SEND_QUANTUM_NS: u64 = 25_000;
 /// The longest spin: beyond a scheduler's slice it saves nothing.
 const SPIN_NS_MOST: u64 = 10_000_000;
-/// The longest that answers may wait for each other: beyond it they are late rather than together.
+/// The longest time that answers may wait for each other: beyond it they are late rather than
+/// together.
 const COALESCE_NS_MOST: u64 = 1_000_000;
-/// Requests per second of an open loop, at most.
+/// Most requests per second of an open loop.
 const RATE_MOST_PER_S: f64 = 1e9;
 
-/// Whether everything that a plan names has come.
+/// Whether all blobs that a plan names have come.
 pub(crate) fn is_complete(plan: &GeneratePlan, blobs: &Blobs) -> bool {
     let bodies = request::all(plan).flat_map(|(_, request, expect)| {
         [request.body_sha256.as_ref(), expect.body_sha256.as_ref()]
@@ -59,7 +60,7 @@ fn within(field: &str, value: u64, most: u64) -> Result<(), Failure> {
     }
 }
 
-/// Refuses what cannot be carried out, with the field's name.
+/// Refuses a plan that cannot be carried out, naming the field.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.protocol != PROTOCOL {
         return Err(Failure::Plan(format!("protocol: must be {PROTOCOL}")));
@@ -87,7 +88,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.exchange.is_some() { exchange::check(plan) } else { request::check(plan) }
 }
 
-/// Refuses windows that HTTP/2 does not have, and what does not go over it.
+/// Refuses windows that HTTP/2 does not allow, and options that do not work with HTTP/2.
 fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
     let Some(http2) = plan.http2 else { return Ok(()) };
     let refused = |what: &str| Err(Failure::Plan(what.to_owned()));
@@ -118,7 +119,7 @@ fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a part that is none, or that would have nothing to do.
+/// Refuses an invalid part, or one that would have nothing to do.
 fn check_part(plan: &GeneratePlan) -> Result<(), Failure> {
     let part = plan.part;
     if part.index >= part.of || part.of > PARTS_MOST {
@@ -138,7 +139,7 @@ pub(crate) fn check_spin(spin_ns: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses faults that cannot be met as they are asked for.
+/// Refuses faults that cannot be produced as requested.
 pub(crate) fn check_faults(faults: &FaultsPlan) -> Result<(), Failure> {
     let refused = |field: &str, what: &str| {
         Err(Failure::Plan(format!("service.faults.{field}: must {what}")))
@@ -149,7 +150,7 @@ pub(crate) fn check_faults(faults: &FaultsPlan) -> Result<(), Failure> {
         }
     }
     let sum: f64 = faults.shares().iter().map(|(_, share)| share).sum();
-    // A sum of shares that make up the whole may be off by a rounding.
+    // Shares that make up the whole may sum to slightly more by rounding.
     if sum > 1.0 + 1e-9 {
         return refused("error_share", "leave the shares a sum of 1 at most");
     }
@@ -166,7 +167,7 @@ pub(crate) fn check_faults(faults: &FaultsPlan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How the drivers of a role are to work.
+/// The settings for the drivers of a role.
 pub(crate) fn settings(driver: DriverPlan, spin_ns: u64) -> Settings {
     let choice = match driver {
         DriverPlan::Auto => Choice::Auto,
@@ -176,7 +177,7 @@ pub(crate) fn settings(driver: DriverPlan, spin_ns: u64) -> Settings {
     Settings { choice, spin_ns }
 }
 
-/// Refuses one more phase where there have been so many.
+/// Refuses one more phase if there have been too many.
 pub(crate) fn check_phases(before: usize) -> Result<(), Failure> {
     if before >= PHASES_MOST {
         let message = format!("phase: one engine runs at most {PHASES_MOST}; start another");
@@ -185,7 +186,7 @@ pub(crate) fn check_phases(before: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a phase that cannot be carried out, with the field's name.
+/// Refuses a phase that cannot be carried out, naming the field.
 pub(crate) fn check_phase(phase: &PhasePlan) -> Result<(), Failure> {
     let refused = |what: String| Err(Failure::Plan(what));
     if phase.connections == Some(0) {
@@ -215,7 +216,7 @@ pub(crate) fn check_phase(phase: &PhasePlan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// When to send, as the load has it.
+/// The load of a phase.
 pub(crate) fn load(plan: &LoadPlan) -> Load {
     let stages = |plans: &[StagePlan]| -> Arc<[Stage]> {
         let stage = |plan: &StagePlan| Stage { ns: plan.ns, from: plan.from, to: plan.to };

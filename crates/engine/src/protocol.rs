@@ -1,8 +1,8 @@
-//! What the front and the engine say to each other: a plan, then lines both ways.
+//! The protocol between the front and the engine: a plan, then lines both ways.
 //!
-//! Every line is one JSON object with a `type`. Unknown fields are refused by name,
-//! so that a front and an engine of different versions never half-understand each
-//! other. All times are nanoseconds; all clocks are the engine's monotonic one.
+//! Every line is one JSON object with a `type`. Unknown fields are refused by name, so a front and
+//! an engine of different versions never half-understand each other. All times are nanoseconds; all
+//! clocks are the engine's monotonic one.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -54,9 +54,10 @@ pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
 
 /// Version of this protocol; `hello` carries it, a plan must name it.
 ///
-/// It is raised by the first change of a line after a release: whoever mixes a front and an engine of two releases is
-/// told so by the number. Nothing was released yet, so that it is 1. Between releases a front and an engine are built
-/// together, and a field that only one of them knows is refused by its name.
+/// It is raised by the first change of a line after a release, so that mixing a front and an engine
+/// of two releases is reported by this number. Nothing was released yet, so it is 1. Between
+/// releases a front and an engine are built together, and a field that only one of them knows is
+/// refused by name.
 pub const PROTOCOL: u32 = 1;
 
 /// A line from the front to the engine. The first one must be `generate` or `serve`.
@@ -438,7 +439,8 @@ pub struct Counts {
 /// e = floor(log2 v) - 6, it is 64 * e + (v >> e): 2 significant digits.
 pub type Sparse = BTreeMap<u32, u64>;
 
-/// JSON's keys are texts, and inside a tagged message nothing turns them back into numbers.
+/// Parses a histogram: JSON's keys are strings, and serde does not convert them to numbers inside a
+/// tagged message.
 fn sparse<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sparse, D::Error> {
     let texts = BTreeMap::<String, u64>::deserialize(deserializer)?;
     let number = |(key, count): (String, u64)| key.parse().map(|key| (key, count));

@@ -1,7 +1,8 @@
-//! From the requests of a plan to what the generators send: checked, framed, and held against rules.
+//! Converts the requests of a plan to what the generators send: checks them, frames them, and adds
+//! the rules for their answers.
 //!
-//! One request that is always the same becomes a burst, which is all that the plain path knows;
-//! several, or one with places to fill in, become numbered requests.
+//! One request that is always the same becomes a burst, which is all that the plain path knows.
+//! Several requests, or one with placeholders, become numbered requests.
 
 use std::sync::Arc;
 
@@ -17,27 +18,27 @@ use crate::failure::Failure;
 use crate::generator::{Http, Http2Sent, Requests, Target, Text};
 use crate::protocol::{ExpectPlan, GeneratePlan, RequestPlan};
 
-/// Bytes kept for requests in a row that are always the same: one call sends as many as this holds. A longer one is
-/// held once, and sent from there as often as it is asked.
+/// Bytes kept for copies of a request that is always the same: one call sends as many copies as
+/// fit. A longer request is kept once, and sent from there each time.
 const BURST_BYTES: usize = 64 * 1024;
-/// Bytes of one connection's requests in a row, where they differ.
+/// Most bytes of one connection's outstanding requests, if they differ.
 const DIFFERING_BYTES_MOST: usize = 1 << 30;
-/// Targets of one engine, at most.
+/// Most targets of one engine.
 const TARGETS_MOST: usize = 100_000;
 
-/// What is sent, as the generators take it.
+/// The requests to send, in the form that generators take.
 #[derive(Clone, Debug)]
 pub(crate) struct Sending {
-    /// Of one request that is always the same: so often in a row.
+    /// For one request that is always the same: copies of it in a row, and their number.
     pub(crate) burst: (Arc<[u8]>, usize),
     /// Its rules.
     pub(crate) rules: Rules,
-    /// Requests that differ.
+    /// Numbered requests, if they differ.
     pub(crate) requests: Option<Arc<Requests>>,
 }
 
 impl Sending {
-    /// HTTP/1 for one thread.
+    /// The HTTP/1 protocol for one thread.
     pub(crate) fn protocol(&self) -> Http {
         match (&self.requests, &self.burst) {
             (None, (burst, times)) => Http::plain(blobs::own(burst), *times, self.rules.clone()),
@@ -46,7 +47,7 @@ impl Sending {
     }
 }
 
-/// Every request of a plan, with what is expected of its answers and the field that holds it.
+/// Every request of a plan, with the field that holds it and the expectations of its answers.
 pub(crate) fn all(
     plan: &GeneratePlan,
 ) -> impl Iterator<Item = (String, &RequestPlan, &ExpectPlan)> {
@@ -57,7 +58,7 @@ pub(crate) fn all(
     }))
 }
 
-/// Refuses requests that cannot be sent, with the field's name.
+/// Refuses requests that cannot be sent, naming the field.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.request.is_some() != plan.targets.is_empty() {
         return Err(Failure::Plan("request: either this or targets must be given".into()));
@@ -69,7 +70,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     all(plan).try_for_each(|(field, request, _)| check_request(&field, request))
 }
 
-/// No part of a request may end its line: it would be another request.
+/// Refuses a request with a part that ends its line: the rest would be another request.
 pub(crate) fn check_request(field: &str, request: &RequestPlan) -> Result<(), Failure> {
     let refused = |what: String| Err(Failure::Plan(format!("{field}.{what}")));
     let visible = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -94,7 +95,7 @@ pub(crate) fn check_request(field: &str, request: &RequestPlan) -> Result<(), Fa
     Ok(())
 }
 
-/// Whose turn it is: one request always has it.
+/// The order in which targets take turns; a single request always has the turn.
 fn order(plan: &GeneratePlan) -> Result<Mix, Failure> {
     let weights: Vec<u32> = plan.targets.iter().map(|target| target.weight).collect();
     let weights = if weights.is_empty() { vec![1] } else { weights };
@@ -106,7 +107,8 @@ fn order(plan: &GeneratePlan) -> Result<Mix, Failure> {
     })
 }
 
-/// What a plan sends; its bodies must have come. `places` are those of one of several origins.
+/// The requests that a plan sends; its bodies must have come. `places` are those of one of several
+/// origins.
 pub(crate) fn sending(
     plan: &GeneratePlan,
     blobs: &Blobs,
@@ -142,7 +144,7 @@ fn sending_of(
     Ok(Sending { burst, rules, requests: Some(several(plan, targets, places)?) })
 }
 
-/// Requests that differ, numbered.
+/// Numbered requests, which differ.
 fn several(
     plan: &GeneratePlan,
     targets: Vec<Target>,
@@ -153,7 +155,7 @@ fn several(
     Ok(Arc::new(Requests::new(targets, order(plan)?, plan.seed, apart, part).at(places)))
 }
 
-/// What a plan sends over HTTP/2; its bodies must have come.
+/// The requests that a plan sends over HTTP/2; its bodies must have come.
 pub(crate) fn http2_sent(plan: &GeneratePlan, blobs: &Blobs) -> Result<Http2Sent, Failure> {
     let make = |texts: &Texts<'_>, template| Text::Http2(over_http2(plan, texts, template));
     let mut targets = targets(plan, blobs, make);
@@ -164,7 +166,8 @@ pub(crate) fn http2_sent(plan: &GeneratePlan, blobs: &Blobs) -> Result<Http2Sent
     Ok(Http2Sent::Several(several(plan, targets, None)?))
 }
 
-/// What asks for HTTP/2 on connections that begin with HTTP/1.1: the head of what the plan's first request asks for.
+/// The request that asks for HTTP/2 on connections that begin with HTTP/1.1: it has the head of the
+/// plan's first request.
 pub(crate) fn upgrade(plan: &GeneratePlan) -> Option<UpgradeRequest> {
     let (_, request, _) = all(plan).next()?;
     let (method, path) = (request.method.as_str(), request.path.as_str());
@@ -172,7 +175,8 @@ pub(crate) fn upgrade(plan: &GeneratePlan) -> Option<UpgradeRequest> {
     Some(UpgradeRequest::new(&texts, request.template, plan.http2?))
 }
 
-/// What a plan sends over either version; its bodies must have come. What differs has the same numbers over both.
+/// The requests that a plan sends over either version; its bodies must have come. Requests that
+/// differ have the same numbers over both.
 pub(crate) fn sent_over_both(
     plan: &GeneratePlan,
     blobs: &Blobs,
@@ -191,7 +195,7 @@ pub(crate) fn sent_over_both(
     Ok((sending, http2))
 }
 
-/// Every request of a plan, as `make` writes it.
+/// Every request of a plan, in the form that `make` gives it.
 fn targets(
     plan: &GeneratePlan,
     blobs: &Blobs,
@@ -210,7 +214,8 @@ fn over_http2(plan: &GeneratePlan, texts: &Texts<'_>, template: bool) -> http2::
     if template { Template::filled(scheme, texts) } else { Template::plain(scheme, texts) }
 }
 
-/// A request in a row, and how often it is: no longer than one connection takes at once, nor than is worth a copy.
+/// Copies of a request in a row, and their number: no more than one connection takes at once, nor
+/// than is worth copying.
 fn burst(request: &Arc<[u8]>, depth: usize) -> (Arc<[u8]>, usize) {
     match (BURST_BYTES / request.len()).clamp(1, depth) {
         1 => (Arc::clone(request), 1),
@@ -218,7 +223,7 @@ fn burst(request: &Arc<[u8]>, depth: usize) -> (Arc<[u8]>, usize) {
     }
 }
 
-/// A request, written by `make`, which is told whether it has places to fill in.
+/// A request in the form that `make` gives it; `make` is told whether it has placeholders.
 fn target(
     request: &RequestPlan,
     expect: &ExpectPlan,
@@ -254,7 +259,7 @@ mod tests {
         }
     }
 
-    /// The generator's plan among the examples, with one request.
+    /// The generator's plan from the schema's examples, with one request.
     fn plan(path: &str, template: bool) -> GeneratePlan {
         let examples = include_str!("../../../schema/examples/to-engine.jsonl");
         let plans = examples.lines().filter_map(|line| match serde_json::from_str(line) {

@@ -1,4 +1,4 @@
-//! What an engine does: the events that it gets, and how it answers them.
+//! The events of an engine, and the interface of the roles that handle them.
 
 use crate::failure::Failure;
 use crate::lines::Input;
@@ -8,7 +8,7 @@ use crate::{generator, server};
 /// Everything that can happen to an engine.
 #[derive(Debug)]
 pub enum Event {
-    /// The front said something, or is gone.
+    /// The front sent something, or is gone.
     Input(Input),
     /// SIGTERM, SIGINT or SIGHUP.
     Signal,
@@ -16,19 +16,19 @@ pub enum Event {
     Generator(u32, generator::Report),
     /// A server thread reports.
     Server(server::Report),
-    /// A thread ended in a way that it should not.
+    /// A thread ended unexpectedly.
     Died(String),
 }
 
-/// One role of the engine: threads at work, and how their reports become lines.
+/// One role of the engine: its running threads, and the conversion of their reports to lines.
 pub trait Role {
-    /// The front has one more phase, or a body.
+    /// Handles a message of the front: one more phase, or a body.
     ///
     /// # Errors
-    /// When it does not fit this role or what came before.
+    /// When it does not fit this role or the earlier messages.
     fn handle_message(&mut self, message: ToEngine) -> Result<(), Failure>;
 
-    /// A thread reports.
+    /// Handles a report of a thread.
     ///
     /// # Errors
     /// When stdout is gone.
@@ -37,9 +37,9 @@ pub trait Role {
     /// Tells every thread to end.
     fn stop(&mut self);
 
-    /// Every thread has ended.
+    /// Whether every thread has ended.
     fn ended(&self) -> bool;
 
-    /// Nothing was left to do.
+    /// Whether nothing is left to do.
     fn idle(&self) -> bool;
 }

@@ -1,4 +1,5 @@
-//! From what a plan says of TLS to what a session is set up with. Here certificates, keys and the wall clock meet.
+//! Converts the TLS settings of a plan to the setup of sessions. Only this module uses
+//! certificates, keys and the wall clock together.
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,7 +12,7 @@ use crate::blobs::Blobs;
 use crate::failure::Failure;
 use crate::protocol::{ServeTlsPlan, TlsPlan, TrustPlan};
 
-/// What certificates are held against.
+/// The time that certificates are checked against.
 #[derive(Debug)]
 struct WallClock;
 
@@ -25,7 +26,7 @@ fn refused(field: &str, error: &SetupError) -> Failure {
     Failure::Plan(format!("{field}: {error}"))
 }
 
-/// Blobs that a plan of TLS names.
+/// The blobs that a TLS plan names.
 pub(crate) fn named(tls: &TlsPlan) -> impl Iterator<Item = &String> {
     let given = match &tls.trust {
         TrustPlan::Given { sha256 } => Some(sha256),
@@ -34,7 +35,7 @@ pub(crate) fn named(tls: &TlsPlan) -> impl Iterator<Item = &String> {
     [given, tls.certificate_sha256.as_ref(), tls.key_sha256.as_ref()].into_iter().flatten()
 }
 
-/// What the connections of each thread are set up with: read once, as the system's issuers are many.
+/// The options for the connections of each thread: read once, because the system has many issuers.
 pub(crate) fn client_options(tls: &TlsPlan, blobs: &Blobs) -> Result<client::Options, Failure> {
     let trust = match &tls.trust {
         TrustPlan::Anybody => client::Trust::Anybody,
@@ -79,14 +80,15 @@ fn identity(
     })
 }
 
-/// Issuers that this machine trusts; those that cannot be read are left out. Read once: several origins ask for them.
+/// The issuers that this machine trusts, without those that cannot be read. Read once, because
+/// several origins ask for them.
 fn system_issuers() -> Vec<CertificateDer<'static>> {
     static ISSUERS: LazyLock<Vec<CertificateDer<'static>>> =
         LazyLock::new(|| rustls_native_certs::load_native_certs().certs);
     ISSUERS.clone()
 }
 
-/// One set-up for each thread: its connections share tickets.
+/// The setup of one thread: its connections share tickets.
 pub(crate) fn client_setup(options: &client::Options) -> Result<client::Setup, Failure> {
     client::Setup::new(options, Arc::new(WallClock)).map_err(|error| {
         let field = if error == SetupError::BadName { "tls.server_name" } else { "tls.key_sha256" };
@@ -94,7 +96,7 @@ pub(crate) fn client_setup(options: &client::Options) -> Result<client::Setup, F
     })
 }
 
-/// Blobs that a server's plan of TLS names.
+/// The blobs that a server's TLS plan names.
 pub(crate) fn served(tls: &ServeTlsPlan) -> impl Iterator<Item = &String> {
     let names = match tls {
         ServeTlsPlan::SelfSigned { .. } => [None, None],
@@ -105,7 +107,7 @@ pub(crate) fn served(tls: &ServeTlsPlan) -> impl Iterator<Item = &String> {
     names.into_iter().flatten()
 }
 
-/// What the connections of a server are set up with, and the certificate if it was made here.
+/// The setup for the connections of a server, and the certificate if it was made here.
 pub(crate) fn server_setup(
     tls: &ServeTlsPlan,
     blobs: &Blobs,

@@ -1,4 +1,4 @@
-//! The role of a reference server: its threads, and their counts put together.
+//! The role of a reference server: its threads, and the sum of their counts.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::server::websocket::{self, Hub};
 use crate::server::{Command, Echo, Faults, Interval, Report, Seen, Server, UdpEcho, Watch};
 use crate::threads::{self, Driven, THREADS_MOST, Worker};
 
-/// A server at work.
+/// A reference server.
 #[derive(Debug)]
 pub struct Role {
     plan: ServePlan,
@@ -34,7 +34,7 @@ pub struct Role {
     marks: VecDeque<Mark>,
 }
 
-/// A mark of the front, until every thread has told its interval.
+/// A mark of the front, until every thread has reported its interval.
 #[derive(Debug)]
 struct Mark {
     id: String,
@@ -42,7 +42,7 @@ struct Mark {
 }
 
 impl Mark {
-    /// What all threads have seen; none as long as one is missing.
+    /// The sum over all threads; none as long as one is missing.
     fn sum(&self) -> Option<Interval> {
         let mut intervals = self.intervals.iter().map(Option::as_deref);
         let mut sum = intervals.next()??.clone();
@@ -54,10 +54,11 @@ impl Mark {
 }
 
 impl Role {
-    /// Checks the plan; binds, starts the threads and says `ready`, unless a certificate is still to come.
+    /// Checks the plan, binds, starts the threads and reports `ready`, unless a certificate is
+    /// still to come.
     ///
     /// # Errors
-    /// When the plan or the address cannot be had.
+    /// When the plan cannot be carried out or the address cannot be bound.
     pub fn new(plan: ServePlan, clock: Clock, sink: &Sender<Event>) -> Result<Self, Failure> {
         if plan.protocol != PROTOCOL {
             return Err(Failure::Plan(format!("protocol: must be {PROTOCOL}")));
@@ -154,7 +155,7 @@ impl Role {
         Ok(())
     }
 
-    /// Starts a thread for each driver, with the program that `make` makes for it.
+    /// Starts a thread for each driver, with the program that `make` creates for it.
     fn start<P: Program + Send + 'static>(
         &mut self,
         drivers: Vec<Driver>,
@@ -184,7 +185,7 @@ impl Role {
         Ok(())
     }
 
-    /// Each thread answers the marks in their order.
+    /// Takes the interval of a thread: each thread answers the marks in their order.
     fn marked(&mut self, thread: usize, interval: Box<Interval>) -> Result<(), Failure> {
         let mut marks = self.marks.iter_mut();
         if let Some(mark) = marks.find(|mark| mark.intervals[thread].is_none()) {
@@ -233,7 +234,8 @@ fn bind(plan: &ServePlan) -> Result<Vec<Listener>, Failure> {
     if plan.threads == 1 {
         return Ok(vec![bind(&plan.listen.0, false).map_err(failed)?]);
     }
-    // A port that somebody else shares would take a part of the connections: must be ours alone.
+    // A port that another process shares would lose some of the connections to it, so it must be
+    // ours alone.
     let alone = bind(&plan.listen.0, false).map_err(failed)?;
     let address = alone.address().clone();
     drop(alone);
@@ -241,7 +243,7 @@ fn bind(plan: &ServePlan) -> Result<Vec<Listener>, Failure> {
 }
 
 impl Drop for Role {
-    /// A socket file outlives its socket, unless it is removed.
+    /// Removes the socket file, which would outlive its socket.
     fn drop(&mut self) {
         if let (Address::Unix(path), false) = (&self.plan.listen.0, self.workers.is_empty()) {
             let _ = std::fs::remove_file(path);
@@ -273,7 +275,7 @@ impl role::Role for Role {
         self.seen[thread] = seen;
         self.reported += 1;
         self.ended += usize::from(ended);
-        // Once per round of the threads, and at the end.
+        // Reported once per round of the threads, and at the end.
         if self.reported.is_multiple_of(self.workers.len()) || self.ended == self.workers.len() {
             say(&FromEngine::Served(self.served()))?;
         }

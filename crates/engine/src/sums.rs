@@ -1,4 +1,4 @@
-//! What the threads report, put together as the protocol says it. Pure.
+//! Sums up the threads' reports in the protocol's form. Pure.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -31,7 +31,7 @@ pub(crate) fn by_class(counts: &[(Class, u64)]) -> BTreeMap<String, u64> {
     sums
 }
 
-/// Why connections failed, the first of each class.
+/// The first reason of each class why connections failed.
 pub(crate) fn reasons(found: &[(Class, String)]) -> BTreeMap<String, String> {
     let mut first = BTreeMap::new();
     for (class, why) in found {
@@ -40,7 +40,7 @@ pub(crate) fn reasons(found: &[(Class, String)]) -> BTreeMap<String, String> {
     first
 }
 
-/// What a handshake agreed on.
+/// The result of a handshake in the protocol's form.
 pub(crate) fn tls(secured: &Secured) -> Tls {
     Tls {
         version: secured.version.to_owned(),
@@ -57,7 +57,7 @@ fn by_status(counts: &[(u16, u64)]) -> BTreeMap<String, u64> {
     sums
 }
 
-/// How all threads have connected, by their numbers.
+/// The sum of the threads' connection reports.
 pub(crate) fn connected(threads: &[(u32, Connected)]) -> Connected {
     let began_ns = threads.iter().map(|(_, thread)| thread.began_ns).min().unwrap_or(0);
     let mut sum = Connected { began_ns, ..Connected::default() };
@@ -116,7 +116,7 @@ fn counts(meter: &Meter) -> Counts {
     }
 }
 
-/// What all threads have measured in one phase.
+/// The measurement of one phase over all threads.
 pub(crate) fn measurement(
     plan: &GeneratePlan,
     driven: &Driven,
@@ -191,7 +191,7 @@ pub(crate) fn measurement(
     }
 }
 
-/// Which addresses were connected to, or were to be.
+/// The family of the addresses that were connected to, or were to be.
 fn family(plan: &GeneratePlan, set_up: &Connected) -> &'static str {
     let ipv6 = |address: &Address| matches!(address, Address::Ip(SocketAddr::V6(_)));
     match set_up.address.as_ref() {
@@ -207,7 +207,7 @@ fn every_address(plan: &GeneratePlan) -> impl Iterator<Item = &Address> {
     plan.addresses.iter().chain(of_origins).map(|address| &address.0)
 }
 
-/// What connections of HTTP/2 counted.
+/// The counts of HTTP/2 connections.
 fn http2(threads: &[DoneReport]) -> Option<Http2> {
     let accounts = threads.iter().filter_map(|thread| thread.account);
     let sum = accounts.reduce(|mut sum, account| {
@@ -217,7 +217,7 @@ fn http2(threads: &[DoneReport]) -> Option<Http2> {
     sum.as_ref().map(Http2::from)
 }
 
-/// What became of a broadcast at its receivers.
+/// The fate of a broadcast at its receivers.
 fn deliveries(threads: &[DoneReport]) -> Option<Deliveries> {
     let mut sum: Option<trueload_meter::Deliveries> = None;
     for found in threads.iter().filter_map(|thread| thread.deliveries.as_ref()) {
@@ -242,7 +242,7 @@ fn deliveries(threads: &[DoneReport]) -> Option<Deliveries> {
     })
 }
 
-/// All meters as one: the first takes up the others, so that one alone is not copied.
+/// Merges all meters into the first, so that a single one is not copied.
 fn merged(meters: impl Iterator<Item = Meter>) -> Meter {
     let mut sum: Option<Meter> = None;
     for meter in meters {
@@ -291,13 +291,14 @@ fn slots(meter: &Meter) -> Slots {
     }
 }
 
-/// A slot that waited long: its requests, its waits of each length, and its connections that were never answered.
+/// The record of a slot that waited long: its requests, its waits of each length, and its
+/// connections that were never answered.
 fn long_waits(slow: &SlowSlot) -> Vec<u64> {
     let counts = slow.waits.at_least.into_iter().chain(slow.waits.unanswered).map(u64::from);
     std::iter::once(slow.ended).chain(counts).collect()
 }
 
-/// A phase over time.
+/// The series of a phase over time.
 pub(crate) fn series(series: Series) -> Vec<Second> {
     let width_s = series.width_s() as u32;
     let bins = (0..).zip(series.into_bins());
@@ -308,14 +309,15 @@ pub(crate) fn series(series: Series) -> Vec<Second> {
     bins.map(entry).collect()
 }
 
-/// How far apart the threads began; of one thread there is nothing to say.
+/// The time between the first and the last thread to begin; none with a single thread.
 fn start_skew_ns(plan: &GeneratePlan, threads: &[DoneReport]) -> Option<u64> {
     let began_ns = || threads.iter().map(|thread| thread.began_ns);
     let (first_ns, last_ns) = (began_ns().min()?, began_ns().max()?);
     (plan.threads > 1).then(|| last_ns - first_ns)
 }
 
-/// Polls without an event look like work, and are none: a thread that spins has time to spare.
+/// The busy time. Polls without an event look like work but are not: a thread that spins has time
+/// to spare.
 fn busy(wanted_ns: u64, spun_ns: u64) -> u64 {
     wanted_ns.saturating_sub(spun_ns)
 }

@@ -1,4 +1,4 @@
-//! Starting the threads of a role: a driver each, pinned, their deaths noticed.
+//! Starts the threads of a role: each has a driver, is pinned, and has its death reported.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
@@ -14,41 +14,42 @@ use trueload_drive::{
 use crate::failure::Failure;
 use crate::role::Event;
 
-/// Threads of one engine, at most.
+/// Most threads of one engine.
 pub(crate) const THREADS_MOST: u32 = 1024;
 
-/// One thread at work and how to tell it something.
+/// A running thread and its command channel.
 #[derive(Debug)]
 pub(crate) struct Worker<C> {
     inbox: Sender<C>,
     waker: Waker,
-    /// Its number in the kernel; 0 until it runs.
+    /// Its id in the kernel; 0 until it runs.
     id: Arc<AtomicU32>,
 }
 
 impl<C> Worker<C> {
-    /// Tells the thread; one that has ended no longer listens.
+    /// Sends a command to the thread; one that has ended no longer listens.
     pub(crate) fn tell(&self, command: C) {
         let _ = self.inbox.send(command);
         self.waker.wake();
     }
 
-    /// How long the thread has been on a CPU or waited for one since it began, in ns; none where nobody tells.
+    /// The time for which the thread has been on a CPU or waited for one since it began, in ns;
+    /// none if the kernel does not tell.
     pub(crate) fn wanted_ns(&self) -> Option<u64> {
         thread_wanted_ns(self.id.load(Ordering::Relaxed))
     }
 }
 
-/// What carries the threads of an engine.
+/// The drivers of an engine's threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Driven {
-    /// The name of the driver; of two kinds, both.
+    /// The name of the driver; both names if there are two kinds.
     pub(crate) driver: String,
-    /// Why it is not the one that was asked for.
+    /// The reason why it is not the requested driver.
     pub(crate) note: Option<String>,
 }
 
-/// What these drivers are.
+/// Summarizes these drivers.
 pub(crate) fn driven(drivers: &[Driver]) -> Driven {
     let mut names: Vec<&str> = drivers.iter().map(Driver::name).collect();
     names.sort_unstable();
@@ -57,7 +58,7 @@ pub(crate) fn driven(drivers: &[Driver]) -> Driven {
     Driven { driver: names.join("+"), note }
 }
 
-/// A driver for one thread.
+/// Creates a driver for one thread.
 ///
 /// # Errors
 /// When the kernel grants no descriptors.
@@ -107,7 +108,7 @@ pub(crate) fn start<C, P: Program + Send + 'static>(
     Ok(worker)
 }
 
-/// Starts a thread by name; nobody waits for its end.
+/// Starts a thread with this name; nobody waits for its end.
 ///
 /// # Errors
 /// When the kernel grants no thread.
@@ -119,7 +120,7 @@ pub(crate) fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<
         .map_err(|error| Failure::Machine(format!("no thread for {name}: {error}")))
 }
 
-/// The CPU of thread `index`, when CPUs were named.
+/// The CPU of thread `index`, if CPUs were named.
 pub(crate) fn cpu_of(cpus: &[u32], index: u32) -> Option<u32> {
     (!cpus.is_empty()).then(|| cpus[index as usize % cpus.len()])
 }

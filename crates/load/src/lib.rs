@@ -1,9 +1,10 @@
 //! When to send and when to stop, as pure values.
 //!
-//! A load says how many requests may be sent by now; a stop rule says when the last
-//! one has been sent; shares divide work over threads and slots without losing any
-//! to rounding. A mix says which of several requests is next, and origins how much of a
-//! load falls to each of several servers. No clock: elapsed time is an argument.
+//! A load says how many requests may be sent by now. A stop rule says when the last one has been
+//! sent. Shares divide work over threads and slots without losing any to rounding. A mix selects
+//! the next of several requests. Origins divide a load over several servers.
+//!
+//! Must not know: the clock. Elapsed time is an argument.
 
 mod mix;
 mod origins;
@@ -20,17 +21,17 @@ pub use schedule::{Arrivals, Schedule, Stage, value_at};
 pub enum Load {
     /// Each free slot sends at once.
     Closed {
-        /// How many of the slots take part, over time; empty for all of them.
+        /// The number of slots that take part, over time; empty for all of them.
         active: Arc<[Stage]>,
     },
-    /// Requests are sent at their scheduled times, whatever became of those before.
+    /// Requests are sent at their scheduled times, whether or not earlier ones have been answered.
     Open {
         /// Requests per second over all threads, over time.
         stages: Arc<[Stage]>,
-        /// How they are spaced.
+        /// The spacing of arrivals.
         arrivals: Arrivals,
     },
-    /// So many requests are in flight over all slots, which send them in turn.
+    /// A fixed number of requests is in flight over all slots; the slots send them in turn.
     Turns {
         /// In flight at once.
         concurrent: u32,
@@ -46,7 +47,7 @@ pub enum Stop {
     Requests(u64),
 }
 
-/// The part of `total` that falls to number `index` of `parts`: the remainder goes to the first ones.
+/// The part of `total` that share `index` of `parts` receives; the first shares take the remainder.
 #[must_use]
 pub fn share(total: u64, parts: u64, index: u64) -> u64 {
     if parts == 0 {
@@ -55,33 +56,34 @@ pub fn share(total: u64, parts: u64, index: u64) -> u64 {
     total / parts + u64::from(index < total % parts)
 }
 
-/// How many of the slots 0, 1, … `total` - 1, dealt out in turn, fall to thread `index` of `threads`.
+/// The number of slots that thread `index` of `threads` gets when slots 0 to `total` - 1 are dealt
+/// out round-robin.
 #[must_use]
 pub fn dealt(total: u32, threads: u32, index: u32) -> u32 {
     share(u64::from(total), u64::from(threads), u64::from(index)) as u32
 }
 
-/// Which of the slots 0, 1, … is the `key`-th that was dealt to thread `index` of `threads`.
+/// The slot that was dealt to thread `index` of `threads` as its `key`-th, counted from 0.
 #[inline]
 #[must_use]
 pub fn dealt_slot(key: u32, threads: u32, index: u32) -> u32 {
     key * threads + index
 }
 
-/// How many slots must be free before a connection is filled again: half the depth,
-/// so that a server that answers one by one does not cost one small write per answer.
+/// The number of slots that must be free before a connection is filled again: half the depth. With
+/// less, a server that answers one by one would cost one small write per answer.
 #[must_use]
 pub fn refill(depth: usize) -> usize {
     depth.div_ceil(2)
 }
 
-/// A back-off that doubles from `first_ns` to `most_ns`.
+/// A back-off that doubles from [`BACKOFF_FIRST_NS`] to [`BACKOFF_MOST_NS`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backoff {
     failures: u32,
 }
 
-/// First pause after a violation or a failed connection attempt (design §7).
+/// The first pause after a violation or a failed connection attempt (design §7).
 pub const BACKOFF_FIRST_NS: u64 = 10_000_000;
 /// The longest pause (design §7).
 pub const BACKOFF_MOST_NS: u64 = 1_000_000_000;
@@ -94,7 +96,7 @@ impl Backoff {
         doubled.min(BACKOFF_MOST_NS)
     }
 
-    /// Something ended well: the next pause is the first again.
+    /// Resets the back-off after a success: the next pause is the first again.
     pub fn reset(&mut self) {
         self.failures = 0;
     }

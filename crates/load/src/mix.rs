@@ -1,22 +1,23 @@
-//! Which of several requests is sent next, by weight: a pure function of the request's number.
+//! Selects the next of several requests by weight: a pure function of the request's number.
 //!
-//! The requests of all threads have one numbering, so that every cycle of it holds each request
-//! exactly as often as its weight says, however many threads and connections there are. Within a
-//! cycle they are spread evenly. What is left to chance in a request comes from its number, too:
-//! the same seed gives the same requests.
+//! The requests of all threads are numbered together. Every cycle of that numbering therefore holds
+//! each request exactly as often as its weight says, for any number of threads and connections.
+//! Within a cycle the turns of a request are spread evenly. Random parts of a request are also
+//! derived from its number, so the same seed gives the same requests.
 
-/// The order in which requests take their turns.
+/// A repeating order in which requests take their turns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mix {
     cycle: Box<[u32]>,
 }
 
 impl Mix {
-    /// Turns in a cycle, at most: the sum of the weights, divided by what they have in common.
+    /// The maximum number of turns in a cycle: the sum of the weights divided by their greatest
+    /// common divisor.
     pub const CYCLE_MOST: u64 = 1 << 20;
 
-    /// The order for these weights; none when there are no weights, one is 0, or the cycle would be
-    /// longer than [`Mix::CYCLE_MOST`].
+    /// The order for these weights. None if there are no weights, if one is 0, or if the cycle
+    /// would be longer than [`Mix::CYCLE_MOST`].
     #[must_use]
     pub fn new(weights: &[u32]) -> Option<Self> {
         let common = weights.iter().copied().reduce(common_divisor)?;
@@ -29,7 +30,8 @@ impl Mix {
         for (index, weight) in weights.iter().enumerate() {
             places.extend((0..*weight).map(|turn| (turn, index)));
         }
-        // Turn k of a weight w is best in the middle of its share of the cycle: at (k + 1/2) / w.
+        // Turn k of weight w is ideally placed in the middle of its share of the cycle, at (k +
+        // 1/2) / w.
         places.sort_by(|one, two| {
             let (one_at, two_at) =
                 ((2 * one.0 + 1) * weights[two.1], (2 * two.0 + 1) * weights[one.1]);
@@ -38,13 +40,13 @@ impl Mix {
         Some(Mix { cycle: places.into_iter().map(|(_, index)| index as u32).collect() })
     }
 
-    /// Turns in a cycle.
+    /// The number of turns in a cycle.
     #[must_use]
     pub fn turns(&self) -> u64 {
         self.cycle.len() as u64
     }
 
-    /// Whose turn it is with request `number`.
+    /// The index of the weight that request `number` belongs to.
     #[inline]
     #[must_use]
     pub fn pick(&self, number: u64) -> usize {
@@ -56,17 +58,18 @@ pub(crate) fn common_divisor(one: u32, two: u32) -> u32 {
     if two == 0 { one } else { common_divisor(two, one % two) }
 }
 
-/// The largest random number: every JSON reader takes it exactly.
+/// The largest random number: 2^53 - 1, which every JSON reader represents exactly.
 pub const RANDOM_MOST: u64 = (1 << 53) - 1;
 
-/// Random number `nth` of request `number`, from 0 to [`RANDOM_MOST`].
+/// The `nth` random number of request `number`, from 0 to [`RANDOM_MOST`].
 #[must_use]
 pub fn random(seed: u64, number: u64, nth: u32) -> u64 {
     let stirred = mix64(mix64(mix64(seed) ^ number) ^ u64::from(nth));
     stirred >> (64 - RANDOM_MOST.count_ones())
 }
 
-/// The first number of SplitMix64 (Steele, Lea, Flood 2014) from this state: near values are far apart.
+/// The first output of SplitMix64 (Steele, Lea, Flood 2014) for this state. Close inputs give
+/// unrelated outputs.
 pub(crate) fn mix64(value: u64) -> u64 {
     let mut mixed = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

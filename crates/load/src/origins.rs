@@ -1,23 +1,24 @@
-//! How one load is divided over several origins by weight: a pure function of the weights.
+//! The division of a load over several origins by weight: a pure function of the weights.
 //!
-//! Origins take turns in an order that repeats, as the requests of a [`Mix`] do. Arrivals and requests go
-//! by this order, so that their shares are exact. Connections go by it, too, but each origin's first turn
-//! comes before all others: every origin has a connection, and whoever adds some takes none away.
+//! Origins take turns in a repeating order, like the requests of a [`Mix`]. Arrivals and requests
+//! follow this order, so their shares are exact. Connections follow it too, except that the first
+//! turns of all origins come first. Every origin thus gets a connection, and adding connections
+//! takes none away from an origin.
 
 use std::sync::Arc;
 
 use super::mix::{Mix, common_divisor};
 
-/// The turns of one origin in an order that repeats.
+/// The turns of one origin in a repeating order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
-    /// Its places in the first cycle.
+    /// The places of the origin's turns in the first cycle.
     first: Arc<[u32]>,
     cycle: u64,
 }
 
 impl Places {
-    /// The place of its `turn`-th turn, from 0, among those of all origins.
+    /// The place of the origin's `turn`-th turn (from 0) among the turns of all origins.
     #[inline]
     #[must_use]
     pub fn place(&self, turn: u64) -> u64 {
@@ -25,7 +26,7 @@ impl Places {
         turn / turns * self.cycle + u64::from(self.first[(turn % turns) as usize])
     }
 
-    /// How many of the first `total` turns are its own.
+    /// The number of the first `total` turns that belong to this origin.
     #[must_use]
     pub fn among(&self, total: u64) -> u64 {
         let rest = total % self.cycle;
@@ -38,15 +39,16 @@ impl Places {
 #[derive(Clone, Debug)]
 pub struct Origins {
     places: Box<[Places]>,
-    /// Of each origin: when its first turn comes among the first turns.
+    /// For each origin, the rank of its first turn among the first turns of all origins.
     ranks: Box<[u32]>,
-    /// Of each origin: where its further turns are among the further turns of the first cycle.
+    /// For each origin, the positions of its further turns among all further turns of the first
+    /// cycle.
     further: Box<[Box<[u32]>]>,
 }
 
 impl Origins {
-    /// The order for targets of these weights, each of the origin of this number; none without an order
-    /// (see [`Mix::new`]), or when an origin has no target.
+    /// Builds the order for targets, each given as the number of its origin and its weight. None if
+    /// there is no such order (see [`Mix::new`]) or if an origin has no target.
     #[must_use]
     pub fn new(targets: &[(usize, u32)]) -> Option<Self> {
         let common = targets.iter().map(|(_, weight)| *weight).reduce(common_divisor)?.max(1);
@@ -80,7 +82,7 @@ impl Origins {
         })
     }
 
-    /// How many origins there are.
+    /// The number of origins.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.places.len() as u32
@@ -92,14 +94,15 @@ impl Origins {
         &self.places[origin as usize]
     }
 
-    /// The part of a quantity that falls to an origin, 0 to 1.
+    /// The fraction of a quantity that belongs to an origin, 0 to 1.
     #[must_use]
     pub fn part(&self, origin: u32) -> f64 {
         let places = self.places(origin);
         places.first.len() as f64 / places.cycle as f64
     }
 
-    /// How many of `total` connections an origin has: at least one, where there is one for each.
+    /// The number of `total` connections that belong to an origin. At least one, if `total` is at
+    /// least the number of origins.
     #[must_use]
     pub fn connections(&self, total: u32, origin: u32) -> u32 {
         let (index, places) = (origin as usize, self.places(origin));
@@ -111,7 +114,7 @@ impl Origins {
         u32::from(self.ranks[index] < total) + begun as u32
     }
 
-    /// How many connections the origins before this one have, of `total`.
+    /// The number of `total` connections that belong to the origins before this one.
     #[must_use]
     pub fn connections_before(&self, total: u32, origin: u32) -> u32 {
         (0..origin).map(|before| self.connections(total, before)).sum()

@@ -1,22 +1,22 @@
-//! When each request of an open loop is to be sent: arrivals over stages of a rate.
+//! The send times of an open loop: arrivals over stages of a rate.
 //!
-//! Strategy: arrivals are drawn in a time of their own in which the rate is one per unit
-//! (1, 2, 3, … for constant arrivals, sums of exponential steps for Poisson ones), and
-//! the inverse of the rate's integral turns that time into nanoseconds. So steps, ramps
-//! and both kinds of arrivals are one path. Nothing is queued: an arrival that is late
-//! is the next one drawn, however late it is.
+//! How it works: arrivals are drawn on a transformed time axis on which the rate is 1 per unit.
+//! Constant arrivals are at 1, 2, 3, …; Poisson arrivals are sums of exponential steps. The inverse
+//! of the rate's integral turns units into nanoseconds. Steps, ramps and both kinds of arrivals
+//! thus share one code path. Nothing is queued: a late arrival is still the next one drawn, however
+//! late.
 
 use super::mix::mix64;
 use super::origins::Places;
 
-/// A stretch of time in which a quantity goes from one value to another in a straight line.
+/// A stretch of time in which a quantity changes linearly from one value to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stage {
-    /// How long, in ns.
+    /// The duration, in ns.
     pub ns: u64,
-    /// At its beginning.
+    /// The value at the beginning.
     pub from: f64,
-    /// At its end.
+    /// The value at the end.
     pub to: f64,
 }
 
@@ -25,35 +25,36 @@ impl Stage {
         self.ns as f64 / NS_PER_S
     }
 
-    /// The quantity's integral over the whole stage, in units · s.
+    /// The integral of the quantity over the whole stage, in units · s.
     fn area(&self) -> f64 {
         (self.from + self.to) / 2.0 * self.seconds()
     }
 
-    /// After how many seconds the integral reaches `area`.
+    /// The number of seconds after which the integral reaches `area`.
     fn seconds_to(&self, area: f64) -> f64 {
         if area <= 0.0 {
             return 0.0;
         }
         let slope = (self.to - self.from) / self.seconds().max(f64::MIN_POSITIVE);
-        // from·t + slope·t²/2 = area, solved in the form that does not cancel.
+        // Solves from·t + slope·t²/2 = area in the form that avoids cancellation.
         let root = (self.from * self.from + 2.0 * slope * area).max(0.0).sqrt();
         let divisor = self.from + root;
         if divisor > 0.0 { (2.0 * area / divisor).min(self.seconds()) } else { self.seconds() }
     }
 
-    /// The same in ns.
+    /// The same as [`Stage::seconds_to`], in ns.
     fn ns_to(&self, area: f64) -> u64 {
         (self.seconds_to(area) * NS_PER_S) as u64
     }
 }
 
 const NS_PER_S: f64 = 1e9;
-/// Random arrivals drawn to be counted at one time, over all threads: work for less than a heartbeat of 10 ms. They are
-/// counted four times a second; these are two million requests a second.
+/// The maximum number of random arrivals drawn in one counting pass, over all threads. Drawing them
+/// takes less than a heartbeat of 10 ms. A pass runs four times a second, so this covers two
+/// million requests per second.
 const DRAWN_MOST: u64 = 1 << 19;
 
-/// The value of a staged quantity at `elapsed_ns`; after the last stage its end value holds.
+/// The value of a staged quantity at `elapsed_ns`. After the last stage its end value holds.
 #[must_use]
 pub fn value_at(stages: &[Stage], elapsed_ns: u64) -> f64 {
     let mut before_ns = 0u64;
@@ -68,49 +69,50 @@ pub fn value_at(stages: &[Stage], elapsed_ns: u64) -> f64 {
     stages.last().map_or(0.0, |stage| stage.to)
 }
 
-/// How arrivals are spaced.
+/// The spacing of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrivals {
-    /// Evenly.
+    /// Even spacing.
     Constant,
-    /// With exponential gaps, drawn from this seed.
+    /// Exponential gaps, drawn from this seed.
     Poisson {
         /// The same seed gives the same arrivals.
         seed: u64,
     },
 }
 
-/// The arrivals of one thread, in order.
+/// The arrivals of one thread, in order of time.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     stages: Vec<Stage>,
-    /// Which stage the next arrival falls into, what came before it: ns and units.
+    /// The index of the stage that the next arrival is in, and the ns and units before that stage.
     stage: usize,
     before_ns: u64,
     before_units: f64,
     /// The next arrival, in units.
     unit: f64,
-    /// Its number among those of all threads and origins; that of a constant schedule is its unit, which is
-    /// computed and not summed, so that no error builds up.
+    /// The number of the next arrival among those of all threads and origins. In a constant
+    /// schedule it is also the arrival's unit: computed, not summed, so that no rounding error
+    /// accumulates.
     number: u64,
-    /// Its number among those of all threads.
+    /// The number of the next arrival among those of all threads.
     turn: u64,
     threads: u64,
-    /// Where the arrivals of one of several origins are among those of all.
+    /// The places of this origin's arrivals among those of all origins, if there are several.
     places: Option<Places>,
     chance: Option<Chance>,
     next_ns: Option<u64>,
 }
 
 impl Schedule {
-    /// The arrivals that fall to thread `thread` of `threads`: every `threads`-th of those that one
-    /// thread would have, so that all threads together send exactly what the seed decides.
+    /// The arrivals of thread `thread` of `threads`: every `threads`-th arrival of the schedule
+    /// that a single thread would have. All threads together send exactly what the seed decides.
     #[must_use]
     pub fn new(stages: &[Stage], arrivals: Arrivals, thread: u32, threads: u32) -> Self {
         Schedule::of_origin(stages, arrivals, thread, threads, None)
     }
 
-    /// The same of the arrivals that fall to one of several origins: of those of all, the ones at its places.
+    /// The same for one of several origins: only the arrivals at its places.
     #[must_use]
     pub fn of_origin(
         stages: &[Stage],
@@ -145,14 +147,14 @@ impl Schedule {
         schedule
     }
 
-    /// When the next arrival is, in ns since the start; none when the stages are over.
+    /// The time of the next arrival, in ns since the start; none when the stages are over.
     #[inline]
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         self.next_ns
     }
 
-    /// Goes on to the arrival after the next.
+    /// Advances to the arrival after the next.
     #[inline]
     pub fn advance(&mut self) {
         let before = self.number;
@@ -165,8 +167,9 @@ impl Schedule {
         self.next_ns = self.place();
     }
 
-    /// How many arrivals come before `until_ns`, beginning with the next; they are passed over. Of random ones, what is
-    /// more than can be sent meanwhile is not drawn one by one: the rest is as many as there are on average.
+    /// Skips the arrivals before `until_ns`, beginning with the next, and returns how many they
+    /// are. Random arrivals are drawn one by one only up to `DRAWN_MOST`, which is more than can be
+    /// sent meanwhile. The rest is counted as their average number.
     pub fn skip_until(&mut self, until_ns: u64) -> u64 {
         let (mut skipped, mut drawn) = (0, 0);
         while self.next_ns.is_some_and(|next_ns| next_ns < until_ns) {
@@ -179,8 +182,9 @@ impl Schedule {
         skipped
     }
 
-    /// Goes on to the last arrival of this stage before `until_ns` if gaps are the mean, and tells how many were passed
-    /// over: to draw those of a rate beyond all reach would take longer than it lasts.
+    /// Advances to the last arrival of this stage before `until_ns`, taking every gap as the mean
+    /// gap, and returns how many were passed over. Drawing the arrivals of an unreachably high rate
+    /// one by one would take longer than the stage lasts.
     fn leap_to_last_before(&mut self, until_ns: u64) -> u64 {
         let mut step = 1;
         while self.is_before(step, until_ns) {
@@ -198,24 +202,25 @@ impl Schedule {
         leap
     }
 
-    /// Whether the arrival so many further on is of this stage, and before `until_ns`.
+    /// Whether the arrival `further` steps ahead is in this stage and before `until_ns`.
     fn is_before(&self, further: u64, until_ns: u64) -> bool {
         let Some(stage) = self.stages.get(self.stage) else { return false };
         let into = self.unit_further(further) - self.before_units;
         into < stage.area() && self.before_ns + stage.ns_to(into) < until_ns
     }
 
-    /// Where the arrival so many further on is, in units, if gaps are the mean.
+    /// The position, in units, of the arrival `further` steps ahead, taking every gap as the mean
+    /// gap.
     fn unit_further(&self, further: u64) -> f64 {
         self.unit + (self.number_of(self.turn + further * self.threads) - self.number) as f64
     }
 
-    /// The number of an arrival among those of all threads and origins.
+    /// The number, among the arrivals of all threads and origins, of this thread's arrival `turn`.
     fn number_of(&self, turn: u64) -> u64 {
         self.places.as_ref().map_or(turn, |places| places.place(turn))
     }
 
-    /// Where the next arrival stands in time.
+    /// The time of the next arrival in ns; moves on to its stage. None when the stages are over.
     fn place(&mut self) -> Option<u64> {
         loop {
             let stage = self.stages.get(self.stage)?;
@@ -230,13 +235,13 @@ impl Schedule {
     }
 }
 
-/// A small seeded generator (`xorshift64*`, Vigna 2016): arrivals need no more than 53 even bits.
+/// A small seeded generator (`xorshift64*`, Vigna 2016). Arrivals need only 53 uniform bits.
 #[derive(Clone, Copy, Debug)]
 struct Chance(u64);
 
 impl Chance {
     fn new(seed: u64) -> Self {
-        // Keeps near seeds apart; a state of 0 would stay 0.
+        // The mixing keeps the streams of close seeds apart. A state of 0 would stay 0.
         Chance(mix64(seed).max(1))
     }
 
@@ -247,15 +252,15 @@ impl Chance {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// `from`, and so many exponential steps: added one by one, so that each thread comes to the
-    /// same arrivals, to the last bit.
+    /// Returns `from` plus `steps` exponential steps. They are added one by one, so that every
+    /// thread computes bit-identical arrivals.
     fn sum(&mut self, from: f64, steps: u64) -> f64 {
         (0..steps).fold(from, |unit, _| unit + self.exponential())
     }
 
-    /// Exponential with mean 1.
+    /// Draws an exponentially distributed value with mean 1.
     fn exponential(&mut self) -> f64 {
-        // In (0, 1]: the logarithm of 0 has no place in time.
+        // In (0, 1], because the logarithm of 0 is not finite.
         let even = ((self.next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
         -even.ln()
     }

@@ -1,30 +1,34 @@
-//! What an open loop had scheduled and was not yet answered, at both ends of its window, and how long the requests took that
-//! each quarter of the schedule asked for: in a queue that grows the late ones take longer, in a pipe that fills they do not.
+//! The backlog of an open loop: requests that were scheduled and not yet answered, at both ends of
+//! its window.
+//!
+//! It also keeps the latencies of the requests due in each quarter of the schedule. In a growing
+//! queue, requests of later quarters take longer. In a pipeline that merely fills, they do not.
 
-/// The parts of a schedule.
+/// The number of equal parts that a schedule is divided into.
 const QUARTERS: usize = 4;
 
 /// The backlog of an open loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Unanswered at the window's beginning: left by the phase before.
+    /// Requests unanswered at the beginning of the window, left over from the phase before.
     pub at_start: u64,
-    /// Unanswered at its end, or when the last one was sent.
+    /// Requests unanswered at the end of the window, or when the last request was sent.
     pub at_end: u64,
     quarter_ns: u64,
-    /// By the time of the schedule: how many were answered, and the sum of their latencies.
+    /// For each quarter, by scheduled time: the number of answers and the sum of their latencies in
+    /// ns.
     latencies: [(u64, u64); QUARTERS],
 }
 
 impl Backlog {
-    /// That of an open loop whose schedule is so long, with so many requests open at its beginning.
+    /// A backlog for a schedule of `span_ns`, with `at_start` requests open at its beginning.
     #[must_use]
     pub fn of(span_ns: u64, at_start: u64) -> Self {
         let quarter_ns = span_ns.div_ceil(QUARTERS as u64).max(1);
         Backlog { at_start, quarter_ns, ..Backlog::default() }
     }
 
-    /// So many requests that were due at this time since the start were answered after so long.
+    /// Notes `count` answers, with this latency, to requests due `scheduled_ns` after the start.
     #[inline]
     pub fn note(&mut self, scheduled_ns: u64, latency_ns: u64, count: u64) {
         let quarter = (scheduled_ns / self.quarter_ns.max(1)).min(QUARTERS as u64 - 1);
@@ -33,19 +37,19 @@ impl Backlog {
         *sum_ns += latency_ns * count;
     }
 
-    /// Answers to what each quarter of the schedule asked for.
+    /// The number of answers to the requests of each quarter of the schedule.
     #[must_use]
     pub fn answered(&self) -> Vec<u64> {
         self.latencies.iter().map(|(answered, _)| *answered).collect()
     }
 
-    /// The sums of their latencies.
+    /// The sum of latencies for each quarter, in ns.
     #[must_use]
     pub fn latency_sum_ns(&self) -> Vec<u64> {
         self.latencies.iter().map(|(_, sum_ns)| *sum_ns).collect()
     }
 
-    /// Adds that of another thread.
+    /// Adds the backlog of another thread.
     pub fn merge(&mut self, other: &Backlog) {
         self.at_start += other.at_start;
         self.at_end += other.at_end;

@@ -1,9 +1,10 @@
-//! A value for each stretch of a window, without bound on its length.
+//! One value for each stretch of a window of any length.
 //!
-//! How it works: cells are as long as a power of two of nanoseconds, and two neighbours become one when there would be too
-//! many. So those of several threads fit each other, and a run of days takes no more memory than one of a minute.
+//! How it works: the length of a cell is a power of two of nanoseconds. When there would be too
+//! many cells, each pair of neighbours is merged into one. Cells of several threads therefore
+//! align, and a run of days takes no more memory than one of a minute.
 
-/// What two neighbours, or the same cell of two threads, are together.
+/// Combines the values of two neighbouring cells, or of the same cell of two threads.
 pub(crate) trait Join: Copy + Default {
     fn join(self, other: Self) -> Self;
 }
@@ -26,10 +27,10 @@ impl Join for bool {
     }
 }
 
-/// A value for each stretch of time, all of them equally long.
+/// One value for each stretch of time; all stretches have the same length.
 #[derive(Clone, Debug)]
 pub(crate) struct Cells<T> {
-    /// The power of two of their length in ns.
+    /// The binary logarithm of the cell length in ns.
     pub(crate) shift: u32,
     most: usize,
     pub(crate) values: Vec<T>,
@@ -40,7 +41,7 @@ impl<T: Join> Cells<T> {
         Cells { shift, most, values: Vec::new() }
     }
 
-    /// That of this time since the start.
+    /// The cell that holds the time `since_ns` after the start.
     #[inline]
     pub(crate) fn at(&mut self, since_ns: u64) -> &mut T {
         while since_ns >> self.shift >= self.most as u64 {

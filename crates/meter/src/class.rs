@@ -1,19 +1,19 @@
 //! Failure classes: the closed list of ways in which a request can end badly.
 //!
-//! A class says what was seen on the wire or in the kernel; whether the run is
-//! still worth anything is for the verdict to decide, not for the engine.
+//! A class says what was seen on the wire or in the kernel. Whether the run is still valid is
+//! decided by the verdict, not by the engine.
 
 use std::fmt;
 
 macro_rules! classes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// How one request failed. The name is what records and tables show.
+        /// The failure class of one request. Records and tables show its name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Class { $($(#[$doc])* $variant,)* }
 
         impl Class {
-            /// Every class, in the order of the design.
+            /// Every class, in the order of the design document.
             pub const ALL: &'static [Class] = &[$(Class::$variant,)*];
 
             /// The fixed name, as in `counts.failed`.
@@ -38,7 +38,7 @@ classes! {
     LocalPorts = "local.ports",
     /// No file descriptor was left.
     LocalFds = "local.fds",
-    /// The peer's bytes are not TLS, or not as the protocol has it.
+    /// The peer's bytes are not TLS, or violate the TLS protocol.
     TlsProtocol = "tls.protocol",
     /// The peer's certificate is not accepted.
     TlsCert = "tls.cert",
@@ -46,7 +46,7 @@ classes! {
     TlsEof = "tls.eof",
     /// No application protocol in common.
     TlsAlpn = "tls.alpn",
-    /// The peer gave up TLS and said so.
+    /// The peer ended TLS with an alert.
     TlsAlert = "tls.alert",
     /// No version of TLS in common.
     TlsVersion = "tls.version",
@@ -62,39 +62,39 @@ classes! {
     Framing = "framing",
     /// The answer passed a cap (head, chunk line, trailers).
     Limit = "limit",
-    /// Bytes that settle no outstanding request.
+    /// Bytes that belong to no outstanding request.
     Unsolicited = "unsolicited",
     /// The answer's content is not the expected one.
     Mismatch = "mismatch",
     /// The answer's status is not an expected one.
     Status = "status",
-    /// Pipelined behind a connection that the peer closed.
+    /// The request was pipelined behind another on a connection that the peer closed.
     ClosedPipelined = "closed_pipelined",
     /// No byte of the answer in time.
     TimeoutFirstByte = "timeout.first_byte",
     /// The answer began but was not complete in time.
     TimeoutTotal = "timeout.total",
-    /// The connection was not upgraded to WebSocket as RFC 6455 has it.
+    /// The connection was not upgraded to WebSocket as RFC 6455 requires.
     WsHandshake = "ws.handshake",
     /// The answer is not what RFC 6455 allows.
     WsProtocol = "ws.protocol",
-    /// A text message that is not UTF-8.
+    /// A text message is not valid UTF-8.
     WsPayload = "ws.payload",
     /// The peer closed the WebSocket.
     WsClosed = "ws.closed",
     /// The peer reset the stream, or the answer is not what RFC 9113 allows on a stream.
     H2Stream = "h2.stream",
-    /// The peer announced the end of the connection, and did not answer.
+    /// The peer announced the end of the connection (GOAWAY) and did not answer.
     H2Goaway = "h2.goaway",
     /// The peer's bytes are not what RFC 9113 allows on a connection.
     H2Protocol = "h2.protocol",
     /// A frame has a length that RFC 9113 does not allow.
     H2FrameSize = "h2.frame_size",
-    /// The peer did not heed flow control.
+    /// The peer violated flow control.
     H2Flow = "h2.flow",
-    /// A message that did not reach a receiver.
+    /// The message did not reach a receiver.
     Lost = "lost",
-    /// A message that reached a receiver more than once.
+    /// The message reached a receiver more than once.
     Duplicate = "duplicate",
 }
 

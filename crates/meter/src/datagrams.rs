@@ -1,24 +1,25 @@
-//! What became of datagrams beside the requests that they settled.
+//! Counts of datagrams beyond the requests that they settled.
 
-/// Datagrams of one phase that settled nothing, or not in their turn. Those that were lost are failed requests.
+/// Datagrams of one phase that settled no request or arrived out of order. Lost datagrams count as
+/// failed requests instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Datagrams {
     /// Answers to requests that had been given up as lost.
     pub late: u64,
     /// Second answers to requests that had been answered.
     pub duplicated: u64,
-    /// Answers that settled a request behind the answer to one sent later.
+    /// Answers that settled a request after the answer to a later request had arrived.
     pub reordered: u64,
-    /// Datagrams that were an answer to nothing that was sent.
+    /// Datagrams that answer no request that was sent.
     pub unsolicited: u64,
-    /// Datagrams of ours that found no room, or that the kernel refused: they never left.
+    /// Our own datagrams that found no room or that the kernel refused; they were never sent.
     pub dropped: u64,
-    /// Datagrams that came and found the queue of our socket full.
+    /// Incoming datagrams that were dropped because our socket's queue was full.
     pub overflowed: u64,
 }
 
 impl Datagrams {
-    /// Adds those of another thread, or of another batch.
+    /// Adds the counts of another thread or another batch.
     pub fn merge(&mut self, other: &Datagrams) {
         self.late += other.late;
         self.duplicated += other.duplicated;

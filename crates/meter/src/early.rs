@@ -1,18 +1,18 @@
 //! Answers that came before their requests can have been read.
 
-/// Answers of a phase about which the kernel was asked, on a sample of the connections.
+/// Answers of a phase that were checked against the kernel's state, on a sample of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Early {
-    /// How many they are.
+    /// The number of answers checked.
     pub asked: u64,
-    /// They came while not a byte of their request was acknowledged.
+    /// Answers that came while no byte of their request had been acknowledged.
     pub unacknowledged: u64,
-    /// They came sooner than anything was ever acknowledged on their connection.
+    /// Answers that came faster than any acknowledgement ever came on their connection.
     pub too_soon: u64,
 }
 
 impl Early {
-    /// Adds those of another thread.
+    /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Early) {
         self.asked += other.asked;
         self.unacknowledged += other.unacknowledged;

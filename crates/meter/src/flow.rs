@@ -1,32 +1,33 @@
-//! How answers flowed through a window: how many came in each part of it, and in which moments none came.
+//! The flow of answers through a window: answers per part of it, and moments without an answer.
 //!
-//! How it works: parts and moments are [`Cells`], so that those of several threads fit each other.
+//! How it works: parts and moments are [`Cells`], so that those of several threads align.
 
 use crate::cells::Cells;
 use crate::{Sparse, Work, index};
 
-/// Parts of a window, at most; at least half as many are in use where the window is not very short.
+/// The maximum number of parts of a window. At least half of them are in use, unless the window is
+/// very short.
 pub(crate) const PARTS_MOST: usize = 256;
-/// The shortest parts, 4 us.
+/// The shortest part is 2^12 ns, 4 us.
 pub(crate) const PART_SHIFT: u32 = 12;
-/// Moments, at most.
+/// The maximum number of moments.
 const MOMENTS_MOST: usize = 1 << 20;
-/// The shortest moments, 65 us: nobody asks for gaps that are shorter than some of these.
+/// The shortest moment is 2^16 ns, 65 us. No caller asks for gaps shorter than a few of these.
 const MOMENT_SHIFT: u32 = 16;
-/// A gap of fewer moments than these is not told: how long it was is known to one of them.
+/// A gap of fewer moments is not reported, because its length is known only to within one moment.
 const GAP_MOMENTS_MIN: usize = 4;
 
-/// How answers flowed through a window.
+/// The flow of answers through a window.
 #[derive(Clone, Debug)]
 pub struct Flow {
     parts: Cells<u64>,
-    /// Whether an answer came.
+    /// Whether an answer came in each moment.
     moments: Cells<bool>,
-    /// When answers were worked on, by the time that each took.
+    /// The times during which answers were worked on.
     pub work: Work,
-    /// Answers that came while this phase was the present one, in its drain, too.
+    /// Answers that came while this phase was the current one, including its drain.
     pub came: u64,
-    /// From here on there was not enough to send for all, in ns since the start.
+    /// From this time on, in ns since the start, too few requests were left to keep all slots busy.
     ended_ns: Option<u64>,
 }
 
@@ -43,21 +44,23 @@ impl Default for Flow {
 }
 
 impl Flow {
-    /// So many requests were answered well by this time since the start.
+    /// Notes `count` successful answers at `since_ns` after the start.
     #[inline]
     pub fn note(&mut self, since_ns: u64, count: u64) {
         *self.parts.at(since_ns) += count;
         *self.moments.at(since_ns) = true;
     }
 
-    /// That no answer came from here to there is our own doing: it is no gap of the server's.
+    /// Excludes a stretch in which the generator itself was the reason for missing answers. It does
+    /// not count as a gap of the server.
     pub fn excuse(&mut self, from_ns: u64, to_ns: u64) {
         *self.moments.at(to_ns) = true;
         let [from, to] = [from_ns, to_ns].map(|ns| (ns >> self.moments.shift) as usize);
         self.moments.values[from.min(to)..to].fill(true);
     }
 
-    /// There is no longer enough to send for all: what follows is no flow to judge. Whether this is the first time.
+    /// Ends the window when too few requests are left to keep all slots busy. Later flow is not
+    /// judged. Returns whether this is the first call.
     pub fn end(&mut self, since_ns: u64) -> bool {
         let first = self.ended_ns.is_none();
         if first {
@@ -76,25 +79,26 @@ impl Flow {
         self.ended_ns = [self.ended_ns, other.ended_ns].into_iter().flatten().min();
     }
 
-    /// How long each part is, in ns.
+    /// The length of each part, in ns.
     #[must_use]
     pub fn part_ns(&self) -> u64 {
         1 << self.parts.shift
     }
 
-    /// Answers by part, up to the last one that has any.
+    /// The number of answers by part, up to the last part with any.
     #[must_use]
     pub fn answered(&self) -> &[u64] {
         &self.parts.values
     }
 
-    /// For so much of a window there was enough to send for all.
+    /// The length of the part of a window in which there was enough to send for all slots, in ns.
     #[must_use]
     pub fn whole_ns(&self, window_ns: u64) -> u64 {
         self.ended_ns.map_or(window_ns, |ended_ns| ended_ns.min(window_ns))
     }
 
-    /// The stretches without an answer in the first so many ns, by their length.
+    /// The stretches without an answer in the first `until_ns` of the window, by [`index`] of their
+    /// length.
     #[must_use]
     pub fn gaps(&self, until_ns: u64) -> Sparse {
         let (until, mut since) = ((until_ns >> self.moments.shift) as usize, 0);
@@ -102,7 +106,8 @@ impl Flow {
         for moment in 0..=until {
             if moment == until || self.moments.values.get(moment) == Some(&true) {
                 if moment - since >= GAP_MOMENTS_MIN {
-                    // The answers at its two ends came somewhere in their moments: half a moment each on average.
+                    // The answers at both ends came somewhere within their moments, on average half
+                    // a moment from the gap each.
                     let gap_ns = (moment - since + 1) as u64 * (1 << self.moments.shift);
                     *gaps.entry(index(gap_ns)).or_default() += 1;
                 }

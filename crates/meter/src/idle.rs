@@ -1,21 +1,21 @@
-//! Connections that the peer ended while they were idle.
+//! Connections that the peer closed while they were idle.
 
-/// How many, and after how long.
+/// The number of such connections, and the shortest idle time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IdleClosed {
-    /// Connections.
+    /// The number of connections.
     pub count: u64,
-    /// The shortest time that one had been idle for; 0 when none was ended.
+    /// The shortest idle time before such a close, in ns; 0 if there was none.
     pub after_ns: u64,
 }
 
 impl IdleClosed {
-    /// One more, which had been idle for so long.
+    /// Counts one connection that had been idle for `quiet_ns`.
     pub fn note(&mut self, quiet_ns: u64) {
         self.merge(IdleClosed { count: 1, after_ns: quiet_ns });
     }
 
-    /// Adds another thread's or host's.
+    /// Adds the counts of another thread or host.
     pub fn merge(&mut self, other: IdleClosed) {
         let all = [*self, other].into_iter().filter(|each| each.count > 0);
         let after_ns = all.map(|each| each.after_ns).min().unwrap_or(0);

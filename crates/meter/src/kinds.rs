@@ -1,47 +1,50 @@
-//! Which kinds of answer there were: each with its length, a sketch of its bytes and how many were so. A few are told apart
-//! by both; what comes beyond them, as from a page with a clock, is counted by its length alone.
+//! The distinct kinds of answer, each with its length, a sketch of its bytes and its count.
+//!
+//! The first few kinds are distinguished by length and sketch. Further kinds, such as those of a
+//! page with a clock, are counted by length only.
 
 use std::collections::BTreeMap;
 
-/// So many kinds are told apart. A server that begins to answer something else has two or three; a page whose content
-/// varies has as many as there are answers.
+/// The maximum number of kinds that are distinguished. A server that switches to another answer
+/// produces two or three kinds. A page with varying content produces as many as there are answers.
 const KINDS_MOST: usize = 8;
 
-/// Answers that were alike.
+/// Answers with the same length and sketch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kind {
-    /// Length of their bodies.
+    /// The length of their bodies.
     pub bytes: u64,
-    /// Sketch of their bodies.
+    /// The sketch of their bodies.
     pub sketch: u64,
-    /// How many they are.
+    /// The number of such answers.
     pub count: u64,
-    /// How many answers had come before the first of them.
+    /// The number of answers that came before the first of them.
     pub before: u64,
 }
 
-/// Answers of other kinds whose lengths have as many bits.
+/// Answers of further kinds whose body lengths have the same number of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// How many they are.
+    /// The number of such answers.
     pub count: u64,
-    /// How many answers had come before the first of them.
+    /// The number of answers that came before the first of them.
     pub before: u64,
 }
 
 /// The kinds of answer to one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kinds {
-    /// In the order in which they came.
+    /// The distinguished kinds, in the order in which they first came.
     known: Vec<Kind>,
-    /// Where the one is that came last.
+    /// The index in `known` of the kind seen last.
     last: usize,
-    /// All other answers. The key is how many bits the body's length has: 0 for an empty body, 1 for 1 byte, 2 for 2 or 3.
+    /// All other answers. The key is the number of bits of the body length: 0 for an empty body, 1
+    /// for 1 byte, 2 for 2 or 3 bytes.
     other: BTreeMap<u8, Others>,
 }
 
 impl Kinds {
-    /// So many answers came, one behind the other, with such a body.
+    /// Records `count` consecutive answers with this body length and sketch.
     #[inline]
     pub fn record(&mut self, bytes: u64, sketch: u64, count: u64) {
         match self.known.get_mut(self.last) {
@@ -66,7 +69,7 @@ impl Kinds {
         }
     }
 
-    /// Where this kind is among those that are told apart.
+    /// The index of this kind among those that are distinguished.
     fn place(&self, bytes: u64, sketch: u64) -> Option<usize> {
         self.known.iter().position(|kind| (kind.bytes, kind.sketch) == (bytes, sketch))
     }
@@ -76,7 +79,7 @@ impl Kinds {
         known + self.other.values().map(|others| others.count).sum::<u64>()
     }
 
-    /// Adds those of another thread.
+    /// Adds the kinds of another thread.
     pub fn merge(&mut self, other: &Kinds) {
         for kind in &other.known {
             if let Some(place) = self.place(kind.bytes, kind.sketch) {
@@ -100,13 +103,13 @@ impl Kinds {
         mine.before = mine.before.min(before);
     }
 
-    /// The kinds that are counted one by one.
+    /// The kinds that are counted individually.
     #[must_use]
     pub fn known(&self) -> &[Kind] {
         &self.known
     }
 
-    /// All other answers, by how many bits the body's length has.
+    /// All other answers, by the number of bits of the body length.
     #[must_use]
     pub fn other(&self) -> &BTreeMap<u8, Others> {
         &self.other

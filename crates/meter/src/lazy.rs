@@ -1,4 +1,4 @@
-//! One HdrHistogram: three digits or fewer, any range, merged without loss.
+//! A single HdrHistogram: at most three significant digits, any range, merged without loss.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,11 +7,13 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 pub(crate) type Hdr = Histogram<u64>;
 
-/// A histogram of so many significant decimal digits that takes no memory before its first value.
+/// A histogram of `DIGITS` significant decimal digits that allocates memory only with its first
+/// value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lazy<const DIGITS: u8 = 3>(Option<Hdr>);
 
-/// Two digits, an eighth of the memory: 20 KB where a second is the most. Enough for what is a part of a time.
+/// A histogram of two digits, with an eighth of the memory: 20 KB if the largest value is a second.
+/// Sufficient for a component of a request's time.
 pub(crate) type Coarse = Lazy<2>;
 
 impl<const DIGITS: u8> Lazy<DIGITS> {
@@ -27,28 +29,28 @@ impl<const DIGITS: u8> Lazy<DIGITS> {
         self.record_times(value_ns, 1);
     }
 
-    /// Records a value so many times.
+    /// Records a value `count` times.
     #[inline]
     pub(crate) fn record_times(&mut self, value_ns: u64, count: u64) {
         // An auto-resizing histogram takes every u64, so this cannot fail.
         let _ = self.get().record_n(value_ns.max(1), count);
     }
 
-    /// Takes back what was recorded.
+    /// Takes back one recorded value.
     pub(crate) fn retract(&mut self, value_ns: u64) {
         let mut one = Hdr::new(DIGITS).expect("these digits are within what is allowed");
         let _ = one.record(value_ns.max(1));
         let _ = self.get().subtract(&one);
     }
 
-    /// Adds another's values.
+    /// Adds the values of another histogram.
     pub(crate) fn add(&mut self, other: &Self) {
         if let Some(theirs) = &other.0 {
             let _ = self.get().add(theirs);
         }
     }
 
-    /// Encoded together with another's values.
+    /// Encodes this histogram together with the values of another.
     pub(crate) fn encoded_with(mut self, other: &Self) -> Option<String> {
         if self.is_unused() {
             return other.encoded();
@@ -57,7 +59,7 @@ impl<const DIGITS: u8> Lazy<DIGITS> {
         self.encoded()
     }
 
-    /// HdrHistogram V2 compressed, base64; none when empty.
+    /// Encodes the histogram as HdrHistogram V2 compressed, base64; none when empty.
     pub(crate) fn encoded(&self) -> Option<String> {
         let hdr = self.0.as_ref().filter(|hdr| !hdr.is_empty())?;
         let mut bytes = Vec::new();
@@ -65,12 +67,12 @@ impl<const DIGITS: u8> Lazy<DIGITS> {
         Some(STANDARD.encode(bytes))
     }
 
-    /// Values recorded.
+    /// The number of recorded values.
     pub(crate) fn len(&self) -> u64 {
         self.0.as_ref().map_or(0, Hdr::len)
     }
 
-    /// The value that this share of them does not exceed; 0 when empty.
+    /// The value that this share of the values does not exceed; 0 when empty.
     pub(crate) fn quantile(&self, share: f64) -> u64 {
         self.0.as_ref().map_or(0, |hdr| hdr.value_at_quantile(share))
     }

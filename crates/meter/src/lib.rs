@@ -1,7 +1,8 @@
-//! What a phase counts: requests by outcome, latencies, and the series over time.
+//! The counts of a phase: requests by outcome, latencies, and the series over time.
 //!
-//! Everything here is pure: values in, counts out, merged without loss over threads
-//! and hosts. Nothing knows a socket, a protocol or the clock.
+//! Everything here is pure: values in, counts out, merged without loss over threads and hosts.
+//!
+//! Must not know: sockets, protocols, the clock.
 
 mod backlog;
 mod cells;

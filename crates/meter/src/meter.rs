@@ -1,16 +1,17 @@
-//! The meter of one phase on one thread. The laws it keeps: every issued request ends
-//! exactly once (ok, failed by class, or cancelled), and a failed one never leaves a
-//! latency behind.
+//! The meter of one phase on one thread.
+//!
+//! Two invariants hold. Every issued request ends exactly once: as ok, failed by class, or
+//! cancelled. A failed request never leaves a latency behind.
 
 use crate::{
     Backlog, Class, Counted, Datagrams, Early, Flow, IdleClosed, Kinds, Recent, Recorded, SlotSums,
     TargetMeter, Times,
 };
 
-/// Status codes are 100 to 999; the parser lets no other through.
+/// Status codes are 100 to 999; the parser rejects all others.
 const STATUSES: usize = 1000;
 
-/// A request that ended well, kept until it can no longer be taken back.
+/// The times of a successful request, kept until it can no longer be retracted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answered {
     /// From the scheduled send to the last byte.
@@ -19,7 +20,7 @@ pub struct Answered {
     pub service_ns: u64,
     /// From the actual send to the first byte.
     pub first_byte_ns: u64,
-    /// With its own connection: from the connection attempt to the last byte.
+    /// From the connection attempt to the last byte, if the request had its own connection.
     pub total_ns: Option<u64>,
 }
 
@@ -28,52 +29,55 @@ pub struct Answered {
 pub struct Meter {
     /// Requests that the load asked for.
     pub scheduled: u64,
-    /// Sent, or charged with the failure of the connection they needed.
+    /// Requests that were sent, or that were charged with the failure of the connection they
+    /// needed.
     pub issued: u64,
-    /// Ended well.
+    /// Requests that succeeded.
     pub ok: u64,
-    /// Sent again after a stale connection.
+    /// Requests that were sent again after a stale connection.
     pub stale: u64,
-    /// Stale requests whose connection was reset, a part of `stale`.
+    /// Stale requests whose connection was reset; a part of `stale`.
     pub stale_resets: u64,
-    /// Open at the very end.
+    /// Requests still open at the very end.
     pub cancelled: u64,
-    /// Connections opened again.
+    /// Connections that were opened again.
     pub reconnects: u64,
-    /// Connections that the peer closed soon after it took them, unasked.
+    /// Connections that the peer closed soon after accepting them, before any request.
     pub dropped: u64,
-    /// Connections that the peer did not end behind ours, or was not waited for as others before had shown it.
+    /// Connections that we half-closed after the answer and the peer did not close. Also those that
+    /// we reset without waiting, because earlier ones had shown that the peer does not close.
     pub unended: u64,
-    /// Connections that the peer ended while they were idle.
+    /// Connections that the peer closed while they were idle.
     pub idle_closed: IdleClosed,
     /// Bytes received.
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
-    /// Time-integral of permitted requests.
+    /// The integral over time of the number of permitted requests, in ns.
     pub permitted_ns: u64,
     /// Latencies and connection times.
     pub times: Times,
-    /// Slots.
+    /// Sums over the slots.
     pub slots: SlotSums,
-    /// Datagrams that settled nothing, or not in their turn.
+    /// Datagrams that settled no request or arrived out of order.
     pub datagrams: Datagrams,
-    /// Answers over the window.
+    /// The flow of answers over the window.
     pub flow: Flow,
-    /// What an open loop has left unanswered.
+    /// The backlog of an open loop.
     pub backlog: Option<Backlog>,
-    /// The same by target, in their order; empty where there is only one.
+    /// The same counts by target, in the order of the targets; empty if there is only one.
     pub targets: Vec<TargetMeter>,
-    /// Kinds of answer where there is only one request, and its body is not held against one.
+    /// The kinds of answer, if there is only one request and its body is not compared with an
+    /// expected one.
     pub kinds: Kinds,
     /// Answers that came before their requests can have been read.
     pub early: Early,
     failed: [u64; Class::ALL.len()],
     statuses: Box<[u64]>,
     recent: Recent,
-    /// Only under an open loop: elsewhere they are the latencies.
+    /// Service times; only under an open loop, as elsewhere they equal the latencies.
     recent_service: Option<Recent>,
-    /// The ok and failed counts that ticks have reported.
+    /// The ok and failed counts that ticks have reported so far.
     reported: (u64, u64),
     retracted: Vec<u32>,
 }
@@ -113,13 +117,13 @@ impl Default for Meter {
 }
 
 impl Meter {
-    /// A meter of an open loop, which also tells the service times since the last tick.
+    /// A meter of an open loop, which also reports the service times since the last tick.
     #[must_use]
     pub fn of_open_loop() -> Self {
         Meter { recent_service: Some(Recent::default()), ..Meter::default() }
     }
 
-    /// So many requests ended well, with the same times.
+    /// Records `count` successful requests with the same times.
     #[inline]
     pub fn record_ok(&mut self, answered: &Answered, count: u64) {
         let Answered { latency_ns, service_ns, first_byte_ns, total_ns } = *answered;
@@ -134,7 +138,7 @@ impl Meter {
         }
     }
 
-    /// A request that had ended well turns out to have failed.
+    /// Turns a request that was recorded as successful into a failed one.
     pub fn retract_ok(&mut self, answered: &Answered, class: Class) {
         self.ok -= 1;
         self.flow.work.retract(1.0);
@@ -152,48 +156,48 @@ impl Meter {
         self.record_failed(class);
     }
 
-    /// A request ended badly.
+    /// Records a failed request.
     pub fn record_failed(&mut self, class: Class) {
         self.failed[class as usize] += 1;
     }
 
-    /// A request that had failed as one class is found to have failed as another.
+    /// Moves one failed request from one class to another.
     pub fn reclass_failed(&mut self, from: Class, to: Class) {
         self.failed[from as usize] -= 1;
         self.failed[to as usize] += 1;
     }
 
-    /// So many complete answers with this status came, expected or not.
+    /// Records `count` complete answers with this status, expected or not.
     #[inline]
     pub fn record_status(&mut self, status: u16, count: u64) {
         self.statuses[usize::from(status)] += count;
     }
 
-    /// All failures.
+    /// The number of failures of all classes.
     #[must_use]
     pub fn failed_sum(&self) -> u64 {
         self.failed.iter().sum()
     }
 
-    /// The classes met, with their counts.
+    /// The classes with at least one failure, with their counts.
     pub fn failed(&self) -> impl Iterator<Item = (Class, u64)> + '_ {
         let counts = Class::ALL.iter().map(|class| (*class, self.failed[*class as usize]));
         counts.filter(|(_, count)| *count > 0)
     }
 
-    /// The status codes met, with their counts.
+    /// The status codes that occurred, with their counts.
     pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
         let counts = self.statuses.iter().enumerate().map(|(code, count)| (code as u16, *count));
         counts.filter(|(_, count)| *count > 0)
     }
 
-    /// Scheduled but never sent.
+    /// The number of requests that were scheduled and never sent.
     #[must_use]
     pub fn unsent(&self) -> u64 {
         self.scheduled.saturating_sub(self.issued)
     }
 
-    /// Hands over what came since the last tick, for the [`crate::Series`] of the phase.
+    /// Returns what was recorded since the last tick, for the [`crate::Series`] of the phase.
     pub fn tick(&mut self, second: usize) -> Recorded {
         let failed_sum = self.failed_sum();
         let (ok, failed) = (self.ok - self.reported.0, failed_sum - self.reported.1);
@@ -202,12 +206,12 @@ impl Meter {
         Recorded { second, ok, failed, latency: self.recent.take(), retracted }
     }
 
-    /// The service times since the last tick; none but under an open loop.
+    /// Returns the service times since the last tick; empty unless under an open loop.
     pub fn take_service(&mut self) -> Counted {
         self.recent_service.as_mut().map(Recent::take).unwrap_or_default()
     }
 
-    /// Adds another thread's phase.
+    /// Adds the same phase of another thread.
     pub fn merge(&mut self, other: &Meter) {
         self.scheduled += other.scheduled;
         self.issued += other.issued;

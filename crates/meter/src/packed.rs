@@ -1,16 +1,17 @@
-//! A sparse histogram in little memory: for what is kept for long and rarely looked at.
+//! A sparse histogram in compact form, for data that is kept long and rarely read.
 //!
-//! How it works: each index is the difference to the one before, each number in groups of seven bits, the lowest first (as
-//! LEB128 has it). Latencies of a second take 2 to 3 bytes each so, and a tenth of what a map of them takes.
+//! How it works: pairs of an index, stored as the difference to the previous one, and a count. Each
+//! number is written in groups of seven bits, lowest first (LEB128). The latencies of one second
+//! take 2 to 3 bytes each this way, a tenth of the size of a map.
 
 use crate::Sparse;
 
-/// A [`Sparse`], packed. Two that hold the same are equal.
+/// A [`Sparse`] in packed form. Equal histograms have equal bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Packed(Box<[u8]>);
 
 impl Packed {
-    /// Packs counts; those that are 0 are left out.
+    /// Packs the counts; zero counts are left out.
     #[must_use]
     pub fn of(sparse: &Sparse) -> Self {
         let mut bytes = Vec::new();
@@ -23,7 +24,7 @@ impl Packed {
         Packed(bytes.into_boxed_slice())
     }
 
-    /// Index and count, by index.
+    /// Iterates over index and count, in order of index.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let mut left = &self.0[..];
         let mut index = 0_u32;
@@ -33,19 +34,20 @@ impl Packed {
         })
     }
 
-    /// The same as a map.
+    /// Unpacks into a map.
     #[must_use]
     pub fn sparse(&self) -> Sparse {
         self.iter().collect()
     }
 
-    /// The packed bytes: pairs of a difference and a count, as the head of this file says.
+    /// The packed bytes: pairs of an index difference and a count, as described in the module
+    /// documentation.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// What [`Packed::as_bytes`] gave; None for bytes that it cannot have given.
+    /// Restores what [`Packed::as_bytes`] returned; None for bytes that it cannot have returned.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let packed = Packed(bytes.into());

@@ -1,48 +1,49 @@
-//! What a phase has seen over time, in bins of one second; after an hour in wider ones, so that a run of days takes no
-//! more memory than one of an hour.
+//! The counts of a phase over time, in bins of one second. After an hour the bins become wider, so
+//! that a run of days takes no more memory than one of an hour.
 //!
-//! How it works: all bins are as wide as a power of two of seconds. When there would be more of them than [`BINS_MOST`],
-//! each two neighbours become one, which loses nothing but the time between them. The width follows from the last second
-//! alone, so that series of several threads and hosts have bins that fit each other. One bin, the last that something was
-//! added to, is open; the others are packed.
+//! How it works: the width of all bins is the same power of two of seconds. When there would be
+//! more than [`BINS_MOST`] bins, each pair of neighbours is merged, which loses only time
+//! resolution. The width depends only on the last second, so the bins of several threads and hosts
+//! align. One bin is open, the one last added to; the others are packed.
 
 use crate::{Counted, Packed, Sparse};
 
-/// Bins of a series, at most.
+/// The maximum number of bins in a series.
 pub const BINS_MOST: usize = 3600;
 
-/// What one thread has counted since its tick before.
+/// The counts of one thread since its previous tick.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
-    /// The second of the phase that it belongs to.
+    /// The second of the phase that the counts belong to.
     pub second: usize,
-    /// Ended well.
+    /// Successful requests.
     pub ok: u64,
-    /// Ended badly.
+    /// Failed requests.
     pub failed: u64,
-    /// Latencies of those that ended well.
+    /// Latencies of the successful requests.
     pub latency: Counted,
-    /// Latencies, by index, of earlier ones that had ended well, and turned out to have failed.
+    /// Latencies, by index, of requests reported earlier as successful that turned out to have
+    /// failed.
     pub retracted: Vec<u32>,
 }
 
-/// A stretch of a phase.
+/// The counts of one stretch of a phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bin {
-    /// Ended well.
+    /// Successful requests.
     pub ok: u64,
-    /// Ended badly.
+    /// Failed requests.
     pub failed: u64,
-    /// Latencies of those that ended well.
+    /// Latencies of the successful requests.
     pub latency: Packed,
 }
 
-/// The bins of a phase, from its start on.
+/// The bins of a phase, from its start.
 #[derive(Clone, Debug)]
 pub struct Series {
     width_s: usize,
     bins: Vec<Bin>,
-    /// The place of the open bin, and its latencies, which are not in the bin.
+    /// The index of the open bin, and its latencies, which are not in the bin itself.
     open: usize,
     latency: Sparse,
 }
@@ -54,13 +55,13 @@ impl Default for Series {
 }
 
 impl Series {
-    /// Seconds of each bin.
+    /// The width of each bin, in seconds.
     #[must_use]
     pub fn width_s(&self) -> usize {
         self.width_s
     }
 
-    /// Adds what a thread has counted.
+    /// Adds the counts of a thread.
     pub fn add(&mut self, recorded: &Recorded) {
         while recorded.second / self.width_s >= BINS_MOST {
             self.coarsen();
@@ -76,14 +77,14 @@ impl Series {
         recorded.retracted.iter().for_each(|index| self.retract(*index));
     }
 
-    /// The bins in their order.
+    /// The bins in order of time.
     #[must_use]
     pub fn into_bins(mut self) -> Vec<Bin> {
         self.close();
         self.bins
     }
 
-    /// Bytes of all latencies that are packed.
+    /// The size of all packed latencies, in bytes.
     #[must_use]
     pub fn packed_bytes(&self) -> usize {
         self.bins.iter().map(|bin| bin.latency.as_bytes().len()).sum()
@@ -107,7 +108,7 @@ impl Series {
         self.latency = std::mem::take(&mut self.bins[place].latency).sparse();
     }
 
-    /// Makes one bin of each two.
+    /// Merges each pair of neighbouring bins.
     fn coarsen(&mut self) {
         self.close();
         let merged = self.bins.chunks(2).map(|pair| {
@@ -126,7 +127,8 @@ impl Series {
         self.open = self.bins.len();
     }
 
-    /// One that ended well with a latency of this index turns out to have failed: the latest such one.
+    /// Takes back the latest successful request with a latency of this index, which turned out to
+    /// have failed.
     fn retract(&mut self, index: u32) {
         for place in (0..self.bins.len()).rev() {
             self.reopen(place);

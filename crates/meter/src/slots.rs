@@ -1,35 +1,36 @@
-//! How the work was spread over the slots of a phase, as sums that add up.
+//! The distribution of work over the slots of a phase, as sums that can be added.
 
 use std::collections::BTreeMap;
 
 use crate::index;
 
-/// At most this many long waits are kept: the worst slots of a run with as many as 100,000.
+/// The maximum number of slow slots that are kept, the first ones entered. It covers a tenth of the
+/// slots of a run with 100,000.
 const LONG_WAITS_MAX: usize = 10_000;
-/// Long waits are counted from each of so many lengths on: 1 s, and twice as long each time.
+/// The number of levels at which long waits are counted: from 1 s on, each twice the one before.
 const WAIT_LEVELS: usize = 6;
-/// The first of them.
+/// The first level, in ns.
 const LEVEL_NS: u64 = 1_000_000_000;
 
 /// The long waits of one slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LongWaits {
-    /// The longest, in ns; 0 without any.
+    /// The longest wait, in ns; 0 if there was none.
     pub longest_ns: u64,
-    /// How many lasted at least 1 s, 2 s, 4 s and so on.
+    /// The number of waits that lasted at least 1 s, 2 s, 4 s and so on.
     pub at_least: [u32; WAIT_LEVELS],
-    /// Connections that were never answered, and were waited on for so long.
+    /// Connections that were never answered, by the same levels of the time waited on them.
     pub unanswered: [u32; WAIT_LEVELS],
 }
 
 impl LongWaits {
-    /// Adds so many waits, each this long.
+    /// Adds `count` waits of this length.
     pub fn note(&mut self, wait_ns: u64, count: u64) {
         self.longest_ns = self.longest_ns.max(wait_ns);
         add(&mut self.at_least, wait_ns, u32::try_from(count).unwrap_or(u32::MAX));
     }
 
-    /// A connection is gone that was never answered, and had been waited on for so long.
+    /// Counts a lost connection that was never answered after a wait of `wait_ns`.
     pub fn note_unanswered(&mut self, wait_ns: u64) {
         add(&mut self.unanswered, wait_ns, 1);
     }
@@ -42,45 +43,45 @@ fn add(sums: &mut [u32; WAIT_LEVELS], wait_ns: u64, count: u32) {
     }
 }
 
-/// A slot that waited long: its waits, and how many requests it had.
+/// A slot with long waits: the waits, and its number of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowSlot {
-    /// Its long waits.
+    /// The long waits of the slot.
     pub waits: LongWaits,
-    /// All its requests that ended, however long they took.
+    /// All requests of the slot that ended, however long they took.
     pub ended: u64,
 }
 
-/// Sums over slots that asked at least once.
+/// Sums over the slots that sent at least one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlotSums {
-    /// Slots that asked.
+    /// Slots that sent a request.
     pub asked: u32,
-    /// Slots that asked and never got a complete answer.
+    /// Slots that sent a request and never got a complete answer.
     pub never_answered: u32,
-    /// Complete answers.
+    /// The number of complete answers.
     pub answers_sum: u64,
-    /// Squares of the answers per slot.
+    /// The sum of the squares of the answers per slot.
     pub answers_sum_squares: u64,
-    /// The fewest answers of a slot; 0 when none asked.
+    /// The fewest answers of a slot; 0 if no slot sent a request.
     pub answers_min: u64,
     /// The most answers of a slot.
     pub answers_max: u64,
-    /// Slots by the [`index`] of their mean service time, and by about how many good answers that is of: a table for 100,000 slots
-    /// that grows with how they differ.
+    /// The number of slots by the [`index`] of their mean service time and by their number of good
+    /// answers, rounded down. A table for 100,000 slots grows only with how much they differ.
     pub means: BTreeMap<(u32, u64), u32>,
-    /// The slots that waited long.
+    /// The slots with long waits.
     pub slow: Vec<SlowSlot>,
-    /// Slots down for long without a polite close.
+    /// Slots that were down for more than a second without an orderly close.
     pub down: u32,
-    /// Slots that lost their connection, and then an attempt at a new one failed.
+    /// Slots that lost their connection and then failed in an attempt at a new one.
     pub outages: u32,
     /// The longest outage, in ns.
     pub outage_ns: u64,
 }
 
 impl SlotSums {
-    /// Enters one slot that asked, with its complete answers.
+    /// Enters one slot that sent requests, with its number of complete answers.
     pub fn enter(&mut self, answers: u64) {
         self.answers_min = if self.asked == 0 { answers } else { self.answers_min.min(answers) };
         self.answers_max = self.answers_max.max(answers);
@@ -91,21 +92,22 @@ impl SlotSums {
         self.answers_sum_squares = self.answers_sum_squares.saturating_add(square);
     }
 
-    /// Enters the mean service time of one slot: so many good answers, and the sum of their times.
+    /// Enters the mean service time of one slot, from its number of good answers and the sum of
+    /// their times in ns.
     pub fn enter_mean(&mut self, ok: u64, service_ns: u64) {
         if let Some(mean_ns) = service_ns.checked_div(ok) {
             *self.means.entry((index(mean_ns), at_least(ok))).or_default() += 1;
         }
     }
 
-    /// Enters one slot that waited long.
+    /// Enters one slot with long waits.
     pub fn enter_slow(&mut self, slow: SlowSlot) {
         if self.slow.len() < LONG_WAITS_MAX {
             self.slow.push(slow);
         }
     }
 
-    /// Adds another thread's or host's slots.
+    /// Adds the slots of another thread or host.
     pub fn merge(&mut self, other: &SlotSums) {
         if other.asked > 0 {
             let least = other.answers_min;
@@ -127,7 +129,7 @@ impl SlotSums {
     }
 }
 
-/// A count rounded down, to within a fifth: exactly below 8.
+/// Rounds a count down by at most a fifth; exact below 8.
 fn at_least(count: u64) -> u64 {
     let shift = 61u32.saturating_sub(count.leading_zeros());
     count >> shift << shift

@@ -1,14 +1,14 @@
-//! A two-digit histogram that is small enough to send with every tick.
+//! A histogram of two digits that is small enough to send with every tick.
 //!
-//! Recording is one shift and one increment into a dense table; what is sent is the
-//! sparse form, index to count, which adds up over threads, seconds and hosts.
+//! Recording is one shift and one increment into a dense table. The sparse form, index to count, is
+//! what is sent; it adds up over threads, seconds and hosts.
 
 use std::collections::BTreeMap;
 
-/// Index to count.
+/// Counts by index.
 pub type Sparse = BTreeMap<u32, u64>;
 
-/// 64 steps per power of two: at most 1.6 % wide.
+/// 64 steps per power of two: each at most 1.6 % wide.
 const STEPS_LOG2: u32 = 6;
 const SIZE: usize = ((64 - STEPS_LOG2 as usize) << STEPS_LOG2) + (1 << STEPS_LOG2);
 
@@ -20,7 +20,8 @@ pub fn index(value_ns: u64) -> u32 {
     (shift << STEPS_LOG2) + (value_ns >> shift) as u32
 }
 
-/// Counts as the table has them, from the lowest index with any to the highest: to be handed over without a map.
+/// The counts in table form, from the lowest to the highest index in use. They are handed over
+/// without building a map.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     lowest: u32,
@@ -28,20 +29,20 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// Index and count, by index, of those that are not 0.
+    /// Iterates over index and count, in order of index, without zero counts.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let all = (self.lowest..).zip(&self.counts);
         all.filter(|(_, count)| **count > 0).map(|(index, count)| (index, u64::from(*count)))
     }
 
-    /// The same as a map.
+    /// Converts to a map.
     #[must_use]
     pub fn sparse(&self) -> Sparse {
         self.iter().collect()
     }
 }
 
-/// What has been recorded since it was last taken.
+/// The values recorded since the last [`Recent::take`].
 #[derive(Debug)]
 pub struct Recent {
     counts: Box<[u32]>,
@@ -56,7 +57,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Records a value so many times.
+    /// Records a value `count` times.
     #[inline]
     pub fn record(&mut self, value_ns: u64, count: u64) {
         let at = index(value_ns) as usize;
@@ -65,7 +66,7 @@ impl Recent {
         self.highest = self.highest.max(at);
     }
 
-    /// Takes back one value; false when it is no longer here.
+    /// Takes back one value; false if it was already taken or never recorded.
     pub fn retract(&mut self, value_ns: u64) -> bool {
         let count = &mut self.counts[index(value_ns) as usize];
         let there = *count > 0;
@@ -73,7 +74,7 @@ impl Recent {
         there
     }
 
-    /// Hands over what was recorded and begins anew.
+    /// Returns what was recorded and starts afresh.
     pub fn take(&mut self) -> Counted {
         if self.lowest > self.highest {
             return Counted::default();

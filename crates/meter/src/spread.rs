@@ -1,8 +1,8 @@
-//! Many values as a few figures: how many, the least, the mean, percentiles, the most.
+//! Summary figures of many values: count, minimum, mean, percentiles and maximum.
 
 use crate::lazy::Lazy;
 
-/// What values were recorded; merged over threads without loss.
+/// The recorded values; merges over threads without loss.
 #[derive(Clone, Debug, Default)]
 pub struct Spread {
     values: Lazy,
@@ -14,24 +14,25 @@ pub struct Spread {
 /// The figures of a [`Spread`], in the unit of its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figures {
-    /// How many values.
+    /// The number of values.
     pub count: u64,
-    /// The least.
+    /// The minimum.
     pub min: u64,
-    /// Their mean.
+    /// The mean.
     pub mean: f64,
-    /// Median: the least value that half of them do not exceed, to three digits; so are the next.
+    /// The median: the least value that half of the values do not exceed. All percentiles have
+    /// three significant digits.
     pub p50: u64,
     /// 90th percentile.
     pub p90: u64,
     /// 99th percentile.
     pub p99: u64,
-    /// The most.
+    /// The maximum.
     pub max: u64,
 }
 
 impl Spread {
-    /// Records a value so many times.
+    /// Records a value `count` times.
     #[inline]
     pub fn record(&mut self, value: u64, count: u64) {
         if count == 0 {
@@ -44,7 +45,7 @@ impl Spread {
         self.values.record_times(value, count);
     }
 
-    /// Adds another's values.
+    /// Adds the values of another spread.
     pub fn merge(&mut self, other: &Spread) {
         if other.values.len() == 0 {
             return;
@@ -56,7 +57,7 @@ impl Spread {
         self.values.add(&other.values);
     }
 
-    /// The figures; none without values.
+    /// The figures; none if there are no values.
     #[must_use]
     pub fn figures(&self) -> Option<Figures> {
         let count = self.values.len();

@@ -1,61 +1,62 @@
-//! What became of the requests of one target, where several are asked for.
+//! The outcomes of the requests to one target, where a phase has several targets.
 
 use std::collections::BTreeMap;
 
 use crate::{Class, Kinds, Sparse, index};
 
-/// Counts and times of one target in one phase: few bytes, as there may be thousands.
+/// Counts and times of one target in one phase. Kept small, as there may be thousands of targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetMeter {
-    /// Sent, or charged with the failure of the connection they needed.
+    /// Requests that were sent, or that were charged with the failure of the connection they
+    /// needed.
     pub issued: u64,
-    /// Ended well.
+    /// Requests that succeeded.
     pub ok: u64,
-    /// Sent again after a stale connection.
+    /// Requests that were sent again after a stale connection.
     pub stale: u64,
-    /// Open at the very end.
+    /// Requests still open at the very end.
     pub cancelled: u64,
-    /// Ended badly, by class.
+    /// Failed requests, by class.
     pub failed: BTreeMap<Class, u64>,
-    /// Complete answers by status, expected or not.
+    /// Complete answers by status code, expected or not.
     pub statuses: BTreeMap<u16, u64>,
-    /// Latencies of those that ended well.
+    /// Latencies of the successful requests.
     pub latency: Sparse,
-    /// Their kinds, where their bodies are not held against one.
+    /// The kinds of answer, if bodies are not compared with an expected one.
     pub kinds: Kinds,
 }
 
 impl TargetMeter {
-    /// So many requests ended well, after the same time.
+    /// Records `count` successful requests with the same latency.
     pub fn record_ok(&mut self, latency_ns: u64, count: u64) {
         self.ok += count;
         *self.latency.entry(index(latency_ns)).or_default() += count;
     }
 
-    /// A request that had ended well turns out to have failed.
+    /// Turns a request that was recorded as successful into a failed one.
     pub fn retract_ok(&mut self, latency_ns: u64, class: Class) {
         self.ok -= 1;
         take_one(&mut self.latency, index(latency_ns));
         self.record_failed(class);
     }
 
-    /// A request ended badly.
+    /// Records a failed request.
     pub fn record_failed(&mut self, class: Class) {
         *self.failed.entry(class).or_default() += 1;
     }
 
-    /// A request that had failed as one class is found to have failed as another.
+    /// Moves one failed request from one class to another.
     pub fn reclass_failed(&mut self, from: Class, to: Class) {
         take_one(&mut self.failed, from);
         self.record_failed(to);
     }
 
-    /// So many complete answers with this status came.
+    /// Records `count` complete answers with this status.
     pub fn record_status(&mut self, status: u16, count: u64) {
         *self.statuses.entry(status).or_default() += count;
     }
 
-    /// Adds another thread's part.
+    /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &TargetMeter) {
         self.issued += other.issued;
         self.ok += other.ok;

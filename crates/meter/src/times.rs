@@ -1,12 +1,13 @@
-//! Latencies in HdrHistograms: three digits, the generator's own parts two, any range, merged without loss.
+//! Latencies in HdrHistograms of any range, merged without loss. They have three significant
+//! digits; the generator's own delays have two.
 //!
-//! Nearly every answer comes whole in one read: its service time is its time to first byte, and is recorded
-//! once, in `served`. Put together at the end, one after the other: with 10,000 connections these histograms
-//! are a fifth of all memory.
+//! Nearly every answer arrives whole in one read, so its service time equals its time to first
+//! byte. It is then recorded only once, in `served`. The histograms are combined one after the
+//! other at the end, because with 10,000 connections they are a fifth of all memory.
 
 use crate::lazy::{Coarse, Lazy};
 
-/// What all times come to: HdrHistogram V2 compressed, base64; none when empty.
+/// The encoded histograms: HdrHistogram V2 compressed, base64; none when empty.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct EncodedTimes {
     /// Response times.
@@ -15,24 +16,26 @@ pub struct EncodedTimes {
     pub service: Option<String>,
     /// Times to first byte.
     pub first_byte: Option<String>,
-    /// Connection attempt to last byte.
+    /// From the connection attempt to the last byte.
     pub total: Option<String>,
     /// Connection set-up.
     pub connect: Option<String>,
     /// TLS handshakes.
     pub handshake: Option<String>,
-    /// From when a request could be sent to when it was handed to the kernel.
+    /// From the time a request could be sent to the time it was handed to the kernel.
     pub send_lag: Option<String>,
-    /// From the kernel's receive time of an answer to when it was read, on a sample of the connections.
+    /// From the kernel's receive time of an answer to the time it was read, on a sample of
+    /// connections.
     pub receive_lag: Option<String>,
-    /// From when the kernel had a request to when it had the last byte of its answer, on the same sample.
+    /// From the time the kernel had a request to the time it had the last byte of its answer, on
+    /// the same sample.
     pub round_trip: Option<String>,
 }
 
-/// The times of the requests that ended well, and of connections.
+/// The times of successful requests and of connections.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
-    /// Service times that are times to first byte as well.
+    /// Service times that equal the time to first byte.
     served: Lazy,
     latency: Lazy,
     service: Lazy,
@@ -47,7 +50,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// Records so many requests: response time, service time, time to first byte, all in ns.
+    /// Records `count` requests: response time, service time and time to first byte, all in ns.
     #[inline]
     pub fn record(&mut self, latency_ns: u64, service_ns: u64, first_byte_ns: u64, count: u64) {
         self.latency.record_times(latency_ns, count);
@@ -75,27 +78,29 @@ impl Times {
         self.connect.record(value_ns);
     }
 
-    /// Records one TLS handshake: from the established connection on; `resumed` when it took up an earlier session.
+    /// Records one TLS handshake, timed from the established connection on. `resumed` says whether
+    /// it resumed an earlier session.
     pub fn record_handshake(&mut self, value_ns: u64, resumed: bool) {
         self.handshake.record(value_ns);
         self.resumed += u64::from(resumed);
     }
 
-    /// Records how long after they could have been sent so many requests were handed to the kernel.
+    /// Records `count` requests with the delay between when they could be sent and when they were
+    /// handed to the kernel.
     #[inline]
     pub fn record_send_lag(&mut self, value_ns: u64, count: u64) {
         self.send_lag.record_times(value_ns, count);
     }
 
-    /// Records of an answer how long after its request was handed to the kernel it arrived, and how long after that it
-    /// was read.
+    /// Records the arrival of an answer: the time since its request was handed to the kernel, and
+    /// the delay until it was read.
     #[inline]
     pub fn record_arrival(&mut self, round_trip_ns: u64, receive_lag_ns: u64) {
         self.round_trip.record(round_trip_ns);
         self.receive_lag.record(receive_lag_ns);
     }
 
-    /// Records so many requests with their own connection: from the attempt to the last byte.
+    /// Records `count` requests with their own connection, timed from the attempt to the last byte.
     pub fn record_total(&mut self, value_ns: u64, count: u64) {
         self.total.record_times(value_ns, count);
     }
@@ -105,7 +110,7 @@ impl Times {
         self.total.retract(value_ns);
     }
 
-    /// Adds another thread's or host's times.
+    /// Adds the times of another thread or host.
     pub fn merge(&mut self, other: &Times) {
         self.served.add(&other.served);
         self.latency.add(&other.latency);
@@ -120,14 +125,14 @@ impl Times {
         self.round_trip.add(&other.round_trip);
     }
 
-    /// Handshakes in full, and those that took up an earlier session.
+    /// The number of full handshakes and of resumed ones.
     #[must_use]
     pub fn handshakes(&self) -> (u64, u64) {
         let all = self.handshake.len();
         (all - self.resumed, self.resumed)
     }
 
-    /// Encodes them all; each is gone before the next is put together.
+    /// Encodes all histograms; each is freed before the next is combined.
     #[must_use]
     pub fn encoded(self) -> EncodedTimes {
         let others = [self.latency, self.total, self.connect, self.handshake, self.round_trip];

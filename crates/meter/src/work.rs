@@ -1,15 +1,18 @@
-//! When answers were worked on: each counts once, spread evenly over the time that it took, so that a window has of it the
-//! share of that time that lies inside.
+//! The distribution over time of the work on answers.
 //!
-//! How it works: what lies before the start is left out, and so is what lies behind the end, once that is known. Most
-//! answers begin and end within one part and are counted there at once ([`Work::part_at`], [`Work::note_whole`]).
+//! Each answer counts once, spread evenly over the time it took. A window is credited with the
+//! share of that time that lies inside it.
+//!
+//! How it works: time before the start is left out, and so is time after the end once that is
+//! known. Most answers begin and end within one part and are counted there at once
+//! ([`Work::part_at`], [`Work::note_whole`]).
 
 use std::ops::Range;
 
 use crate::cells::Cells;
 use crate::flow::{PART_SHIFT, PARTS_MOST};
 
-/// Answers by the time that they took.
+/// Answers spread over the time that they took.
 #[derive(Clone, Debug)]
 pub struct Work {
     parts: Cells<f64>,
@@ -23,7 +26,7 @@ impl Default for Work {
 }
 
 impl Work {
-    /// What comes so long after the start is outside.
+    /// Ends the window at `since_ns` after the start; time from there on is outside.
     pub fn end(&mut self, since_ns: u64) {
         if since_ns >= self.end_ns {
             return;
@@ -32,13 +35,13 @@ impl Work {
         let width_ns = self.part_ns();
         let last = (since_ns / width_ns) as usize;
         self.parts.values.truncate(last + 1);
-        // Of the part that it is in, as much remains as lies before it.
+        // The part that contains the end keeps the fraction before the end.
         if let Some(count) = self.parts.values.get_mut(last) {
             *count *= (since_ns % width_ns) as f64 / width_ns as f64;
         }
     }
 
-    /// The part that a time is in, in ns since the start; empty where it is outside.
+    /// The part that contains this time, in ns since the start; empty if the time is outside.
     pub fn part_at(&mut self, since_ns: u64) -> Range<u64> {
         if since_ns >= self.end_ns {
             return 0..0;
@@ -48,13 +51,13 @@ impl Work {
         from_ns..(from_ns + self.part_ns()).min(self.end_ns)
     }
 
-    /// So many answers were begun and ended in the part that this time is in.
+    /// Notes `count` answers that began and ended in the part that contains this time.
     #[inline]
     pub fn note_whole(&mut self, since_ns: u64, count: u64) {
         *self.parts.at(since_ns) += count as f64;
     }
 
-    /// So many answers ended at this time since the start, after they had taken so long.
+    /// Notes `count` answers that ended at `since_ns` after the start and took `took_ns` each.
     pub fn note(&mut self, took_ns: u64, since_ns: u64, count: u64) {
         let from_ns = since_ns.saturating_sub(took_ns);
         let to_ns = since_ns.min(self.end_ns);
@@ -72,7 +75,7 @@ impl Work {
         }
     }
 
-    /// An answer that was counted turns out to have failed: so many fewer, of those that came last.
+    /// Takes back `count` answers that turned out to have failed, from the latest parts first.
     pub fn retract(&mut self, mut count: f64) {
         for sum in self.parts.values.iter_mut().rev() {
             let less = count.min(*sum);
@@ -80,7 +83,8 @@ impl Work {
         }
     }
 
-    /// Adds what another thread has counted of the same window, which ends for both when it does for the first.
+    /// Adds the work of another thread for the same window. The window ends for both at the earlier
+    /// end.
     pub fn merge(&mut self, other: &Work) {
         let mut other = other.clone();
         other.end(self.end_ns);
@@ -88,13 +92,13 @@ impl Work {
         self.parts.merge(&other.parts);
     }
 
-    /// How long each part is, in ns.
+    /// The length of each part, in ns.
     #[must_use]
     pub fn part_ns(&self) -> u64 {
         1 << self.parts.shift
     }
 
-    /// Answers by part, up to the last one that has any.
+    /// The number of answers by part, up to the last part with any.
     #[must_use]
     pub fn answers(&self) -> &[f64] {
         &self.parts.values

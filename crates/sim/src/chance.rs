@@ -1,24 +1,25 @@
-//! Random numbers from a seed: `SplitMix64` (Steele, Lea, Flood 2014). Integers only, so that every machine draws the same.
+//! Random numbers from a seed, by `SplitMix64` (Steele, Lea, Flood 2014). It uses integers only, so
+//! that every machine draws the same numbers.
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Chance(u64);
 
 impl Chance {
-    /// The stream of this seed.
+    /// Creates the stream of this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Chance(seed)
     }
 
-    /// A stream of its own for part `number` of what this seed decides.
+    /// Creates an independent stream for part `number` of what this seed decides.
     #[must_use]
     pub fn part(seed: u64, number: u64) -> Self {
         let mut whole = Chance(seed ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93));
         Chance(whole.draw())
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -26,27 +27,28 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 to `count` - 1; 0 when `count` is 0.
+    /// Returns a number from 0 to `count` - 1; 0 when `count` is 0.
     pub fn below(&mut self, count: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(count)) >> 64) as u64
     }
 
-    /// A number from `least` to `most`, both included.
+    /// Returns a number from `least` to `most`, both included.
     pub fn between(&mut self, least: u64, most: u64) -> u64 {
         least + self.below(most - least + 1)
     }
 
-    /// True once in `count` draws, on average.
+    /// Returns true once in `count` draws, on average.
     pub fn one_in(&mut self, count: u64) -> bool {
         self.below(count) == 0
     }
 
-    /// One of several values.
+    /// Returns one of several values.
     pub fn pick<T: Clone>(&mut self, values: &[T]) -> T {
         values[self.below(values.len() as u64) as usize].clone()
     }
 
-    /// A number from `least` (at least 1) to `most`, as likely between 1 and 2 as between 1,000 and 2,000.
+    /// Returns a number from `least` (at least 1) to `most`, spread evenly by order of magnitude.
+    /// It is as likely to lie between 1 and 2 as between 1,000 and 2,000.
     pub fn scaled(&mut self, least: u64, most: u64) -> u64 {
         let doublings = most.ilog2() - least.ilog2();
         let floor = least << self.below(u64::from(doublings) + 1);
@@ -61,7 +63,7 @@ mod tests {
     #[test]
     fn the_numbers_of_a_seed_are_fixed() {
         let mut chance = Chance::new(0);
-        // The first values of SplitMix64 with seed 0, as in its authors' reference code.
+        // The first values of SplitMix64 with seed 0, from its authors' reference code.
         assert_eq!(chance.draw(), 0xe220_a839_7b1d_cdaf);
         assert_eq!(chance.draw(), 0x6e78_9e6a_a1b9_65f4);
     }

@@ -1,7 +1,7 @@
-//! A scenario from a seed. Half of them have only peers that answer rightly.
+//! Draws a scenario from a seed. Half of all scenarios have only peers that answer rightly.
 //!
-//! The sizes are chosen so that a run has tens to hundreds of requests: what matters is that many different runs are
-//! played. What a seed means changes whenever the drawing does.
+//! The sizes give a run tens to hundreds of requests, because it matters more that many different
+//! runs are played. The meaning of a seed changes whenever this code changes what it draws.
 
 mod http2;
 
@@ -16,14 +16,16 @@ use crate::scenario::{
     Scenario, Style, Trick, US,
 };
 
-/// Handshakes take a hundred times as long as the rest of a run.
+/// One scenario in this many uses TLS. TLS is rare because handshakes take a hundred times as long
+/// as the rest of a run.
 const TLS_ONE_IN: u64 = 16;
 /// The part of the seed that decides about TLS.
 const TLS: u64 = 777;
-/// The part of the seed that decides about HTTP/2, which so many have.
+/// The part of the seed that decides about HTTP/2. One scenario in `HTTP2_ONE_IN` uses it.
 const HTTP2: u64 = 779;
 const HTTP2_ONE_IN: u64 = 3;
-/// The part of the seed that decides which engines share a broadcast.
+/// The part of the seed that decides how many engines share a broadcast, and how slow their front
+/// is.
 const SHARED: u64 = 778;
 
 /// Draws the scenario of a seed.
@@ -67,7 +69,7 @@ pub fn scenario(seed: u64) -> Scenario {
             refill(depth)
         },
         close,
-        // A draw of its own: what other seeds mean stays.
+        // This draw has its own stream, so that it does not change the rest of the scenario.
         tls: !half_close && !datagrams && Chance::part(seed, TLS).one_in(TLS_ONE_IN),
         dead_address: chance.one_in(12),
         timeout_ns: chance.scaled(4 * MS, 400 * MS),
@@ -97,7 +99,7 @@ pub fn scenario(seed: u64) -> Scenario {
     scenario
 }
 
-/// What is spoken. `http2` is a draw of its own, as that about TLS.
+/// Draws the protocol. `http2` is a stream of its own, like the one for TLS.
 fn protocol(chance: &mut Chance, http2: &mut Chance) -> Protocol {
     let protocol = match chance.below(10) {
         0..=3 => Protocol::Http(HttpPlan {
@@ -122,7 +124,8 @@ fn kernel(chance: &mut Chance, fair: bool) -> KernelPlan {
     let costs = !chance.one_in(3);
     let cost = |chance: &mut Chance, most_ns| if costs { chance.below(most_ns) } else { 0 };
     let narrow = chance.one_in(4);
-    // The peers of a fair run are not to wait for too long for a request that leaves in pieces.
+    // In a fair run, a request must not leave in so many pieces that the peers wait too long for
+    // it.
     let least = if fair { 40 } else { 1 };
     let read_most = match chance.below(4) {
         0 => chance.scaled(if fair { 8 } else { 1 }, 200) as usize,
@@ -162,9 +165,9 @@ fn delay(chance: &mut Chance) -> Delay {
     Delay { least_ns, most_ns: least_ns + more_ns }
 }
 
-/// A peer on one connection.
+/// Draws a peer's behaviour on one connection.
 fn manner(chance: &mut Chance, fair: bool, protocol: &Protocol, close: bool) -> Manner {
-    // Idempotent requests behind an announced end are sent again (RFC 9112 section 9.6).
+    // Idempotent requests sent after an announced end are sent again (RFC 9112 section 9.6).
     let announces = matches!(protocol, Protocol::Http(plan) if plan.method != "POST");
     let plain = matches!(protocol, Protocol::Http(plan) if plan.expect_body);
     let right = fair || chance.one_in(3);
@@ -205,15 +208,16 @@ fn manner(chance: &mut Chance, fair: bool, protocol: &Protocol, close: bool) -> 
     }
 }
 
-/// A peer of some runs answers rightly, with a status that is no success.
+/// In some runs, makes one peer answer rightly, but with an unsuccessful status.
 fn answer_with_status(scenario: &mut Scenario, chance: &mut Chance) {
     if matches!(scenario.protocol, Protocol::Http(_) | Protocol::Http2(_)) && chance.one_in(16) {
         scenario.peers[0].style = Style::Status(chance.pick(&[404, 500, 600, 999]));
     }
 }
 
-/// The peers of some runs forget connections over the pauses between phases. How long a connection was quiet looks a bit
-/// different from both ends: so it is either quiet for longer than that by far, or always at work.
+/// In some runs, makes the peers forget connections during the pauses between phases. The two ends
+/// disagree slightly on how long a connection was quiet. So each connection is either always busy
+/// or quiet for much longer than the limit.
 fn forget_quiet_connections(scenario: &mut Scenario, chance: &mut Chance) {
     let again = match &scenario.protocol {
         Protocol::Http(plan) | Protocol::Http2(Http2Plan { http: plan, .. }) => {
@@ -251,7 +255,7 @@ const JUNK: [&[u8]; 10] = [
     b"\x89\x02hi\xc1\x00",
 ];
 
-/// A ping, to which a client has to say more than it heard.
+/// A WebSocket ping. The client's answer is longer than the ping, because it is masked.
 const PING: &[u8] = b"\x89\x02hi";
 
 fn trick(chance: &mut Chance) -> Trick {
@@ -296,7 +300,7 @@ fn add_phases(scenario: &mut Scenario, chance: &mut Chance) {
     }
 }
 
-/// A load of some tens to hundreds of requests, and when it stops.
+/// Draws a load of tens to hundreds of requests, and when it stops.
 fn load(scenario: &Scenario, chance: &mut Chance, senders: u32) -> (Load, Stop) {
     let Scenario { kernel, peers, .. } = scenario;
     let requests = chance.scaled(4, 250);
@@ -314,7 +318,7 @@ fn load(scenario: &Scenario, chance: &mut Chance, senders: u32) -> (Load, Stop) 
     if chance.one_in(2) {
         let window_ns = (requests * exchange_ns / places).clamp(US, 2 * S);
         let stop = if by_requests { Stop::Requests(requests) } else { Stop::After(window_ns) };
-        // A slot that is not active any more would keep its share of a number of requests.
+        // A slot that becomes inactive would keep its share of a fixed number of requests.
         let staged = !by_requests && chance.one_in(4);
         let active = if staged { active(chance, senders, window_ns) } else { Arc::default() };
         return (Load::Closed { active }, stop);
@@ -326,12 +330,12 @@ fn load(scenario: &Scenario, chance: &mut Chance, senders: u32) -> (Load, Stop) 
         _ => Arrivals::Poisson { seed: chance.draw() },
     };
     let stop = if by_requests { Stop::Requests(requests) } else { Stop::After(window_ns) };
-    // A load by requests goes on until they are sent; one by time may be cut off.
+    // A load with a number of requests lasts until they are sent; one with a time may be cut off.
     let last_ns = if by_requests || chance.one_in(2) { 3_600 * S } else { window_ns };
     (Load::Open { stages: rates(chance, rate, window_ns, last_ns), arrivals }, stop)
 }
 
-/// How many connections send, over time.
+/// Draws the number of sending connections over time.
 fn active(chance: &mut Chance, senders: u32, window_ns: u64) -> Arc<[Stage]> {
     let stage =
         |from: u64, to: u64| Stage { ns: window_ns / 2 + 1, from: from as f64, to: to as f64 };

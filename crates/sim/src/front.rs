@@ -1,8 +1,9 @@
-//! What tells the generators what to do, as the engine's own `generate` role does: connect, then phase by phase.
+//! Commands the generators as the engine's `generate` role does: connect, then run phase by phase.
 //!
-//! It keeps to the same rules: a phase is told when all have connected, one that follows a phase by time is told before
-//! that ends, and the number of connections changes only while nothing runs. Threads that share a broadcast are engines
-//! of their own: it settles each phase between them, as the front of several hosts does.
+//! It keeps to the role's rules. A phase is announced when all have connected. A phase that follows
+//! one limited by time is announced before that one ends. The number of connections changes only
+//! while no phase runs. Threads that share a broadcast act as separate engines, and the front
+//! settles each phase between them, as the front of several hosts does.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,34 +19,35 @@ use crate::history::{Event, History};
 use crate::play::BEGIN_NS;
 use crate::scenario::{MS, Scenario};
 
-/// Several threads are told of a phase so long before it starts, as in the engine.
+/// With several threads, a phase is announced this long before it starts, as in the engine.
 const START_LEAD_NS: u64 = 5 * MS;
 
 /// A phase that was assigned to the threads.
 #[derive(Debug)]
 pub struct Assigned {
-    /// As it was assigned.
+    /// The share as it was assigned.
     pub share: PhaseShare,
-    /// Threads for which it is over.
+    /// Number of threads that have finished it.
     pub done: u32,
-    /// What the engines of a shared broadcast have reported as sent, and how many of them have reported.
+    /// The messages that the engines of a shared broadcast reported as sent, and the number of
+    /// engines that have reported.
     sent: (Sent, u32),
-    /// The same for the messages that failed.
+    /// The messages that failed, and the number of engines that have reported them.
     failed: (Vec<Failed>, u32),
 }
 
-/// What a generator reported, with the time of its thread.
+/// A generator's report at the end of a phase.
 #[derive(Debug)]
 pub struct Reported {
-    /// Its thread.
+    /// The thread that reported.
     pub thread: u32,
-    /// When.
+    /// The time on the thread's clock.
     pub at_ns: u64,
-    /// The phase that is over.
+    /// The report of the finished phase.
     pub done: Box<DoneReport>,
 }
 
-/// The front.
+/// The program that commands the generators and collects their reports.
 #[derive(Debug)]
 pub struct Front {
     inboxes: Vec<Sender<Command>>,
@@ -54,30 +56,30 @@ pub struct Front {
     connected: u32,
     /// Phases assigned so far.
     pub assigned: Vec<Assigned>,
-    /// Phases that are over, as they were reported.
+    /// Reports of finished phases.
     pub done: Vec<Reported>,
-    /// Set-ups of connections that were reported, with the threads.
+    /// Reports of connecting, each with its thread.
     pub set_ups: Vec<(u32, Connected)>,
-    /// Ticks, with the threads and their times.
+    /// Ticks, each with its thread and time.
     pub ticks: Vec<(u32, u64, TickReport)>,
-    /// The stages of phases that were reported: thread, time, phase, moment.
+    /// Starts and stops of phases: thread, time of the report, phase, time reported.
     pub stages: Vec<(u32, u64, usize, u64)>,
-    /// Threads that have ended.
+    /// Number of threads that have ended.
     pub ended: u32,
-    /// It has told them to end.
+    /// Whether the front has told all threads to end.
     pub stopped: bool,
-    /// When all are to end.
+    /// The time at which all threads are to end.
     stop_ns: Option<u64>,
-    /// What is to be told, and when.
+    /// Commands to send later, each with its time.
     answers: VecDeque<(u64, Command)>,
-    /// Threads to be woken.
+    /// Whether the threads must be woken.
     rings: bool,
-    /// What happened.
+    /// The events of the run.
     pub history: History,
 }
 
 impl Front {
-    /// A front that has told nothing yet.
+    /// Creates a front that has sent nothing yet.
     #[must_use]
     pub fn new(plan: &Scenario, inboxes: Vec<Sender<Command>>, trace: bool) -> Self {
         Front {
@@ -105,19 +107,19 @@ impl Front {
         self.stop_ns = self.plan.stop_ns.map(|stop_ns| now_ns + stop_ns);
     }
 
-    /// When to look again without a report; none for never.
+    /// The next time at which the front acts without a report; none for never.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         let answer_ns = self.answers.front().map(|(at_ns, _)| *at_ns);
         [self.stop_ns, answer_ns].into_iter().flatten().min()
     }
 
-    /// Whether the threads are to be woken, because they were told something.
+    /// Whether the threads must be woken because commands wait for them. Clears the flag.
     pub fn take_rings(&mut self) -> bool {
         std::mem::take(&mut self.rings)
     }
 
-    /// Its time has come.
+    /// Sends the commands that are due, and stops the run if its time is over.
     pub fn time(&mut self, now_ns: u64) {
         while self.answers.front().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
             if let Some((_, command)) = self.answers.pop_front() {
@@ -130,20 +132,20 @@ impl Front {
         }
     }
 
-    /// All that was asked for is over.
+    /// Whether everything that was asked for is over.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.assigned.len() == self.plan.phases.len() && self.is_quiet()
     }
 
-    /// Tells all to end.
+    /// Tells all threads to end.
     pub fn stop(&mut self, now_ns: u64) {
         if !std::mem::replace(&mut self.stopped, true) {
             self.tell_all(now_ns, &Command::Stop);
         }
     }
 
-    /// A thread reports.
+    /// Takes a thread's report.
     pub fn hear(&mut self, thread: u32, now_ns: u64, report: Report) {
         let about = u64::from(thread);
         match report {
@@ -211,7 +213,7 @@ impl Front {
         self.assigned.iter().all(|assigned| assigned.done == self.plan.threads)
     }
 
-    /// Tells the next phase as soon as its start is known.
+    /// Announces the next phase as soon as its start is known.
     fn dispatch(&mut self, now_ns: u64) {
         while !self.stopped && self.connected == self.plan.threads {
             let Some(next) = self.plan.phases.get(self.assigned.len()).cloned() else { return };
@@ -260,7 +262,7 @@ impl Front {
         let event = Event::of(kind, self.assigned.len() as u64, b"");
         self.history.note(now_ns, event, || format!("front: {command:?}"));
         for inbox in &self.inboxes {
-            // A thread that has ended hears nothing more.
+            // The receiver of a thread that has ended is gone.
             let _ = inbox.send(command.clone());
         }
         self.rings = true;

@@ -1,11 +1,11 @@
-//! The history of a run: a hash over all that happened, and one line for each event where somebody wants to read it.
+//! The history of a run: a hash of all events and, on request, one readable line for each event.
 //!
-//! Two runs with the same hash went the same way. Nothing enters that differs between machines: no address, no clock, no
-//! order of a hash map.
+//! Two runs with the same hash took the same course. Nothing enters the hash that differs between
+//! machines: no address, no clock, no iteration order of a hash map.
 
 use std::fmt::Display;
 
-/// What happened, in order.
+/// The events of a run, in order.
 #[derive(Debug)]
 pub struct History {
     hash: u64,
@@ -14,14 +14,13 @@ pub struct History {
 }
 
 impl History {
-    /// An empty history; with `trace` its lines are kept.
+    /// Creates an empty history. With `trace` it keeps the lines.
     #[must_use]
     pub fn new(trace: bool) -> Self {
         History { hash: 0xcbf2_9ce4_8422_2325, events: 0, lines: trace.then(Vec::new) }
     }
 
-    /// Adds an event: its time in ns, what kind it is, which connection or phase it is about, and a number or bytes that
-    /// tell it from others. `line` is made only where lines are kept.
+    /// Adds an event that happened at `at_ns`. `line` is called only if lines are kept.
     pub fn note<L: Display>(&mut self, at_ns: u64, event: Event<'_>, line: impl FnOnce() -> L) {
         self.events += 1;
         self.mix(at_ns);
@@ -46,45 +45,46 @@ impl History {
         rest.iter().for_each(|byte| self.mix(u64::from(*byte)));
     }
 
-    /// A number for all that happened.
+    /// A hash of all events.
     #[must_use]
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// How many events there were.
+    /// The number of events.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// The lines with their times, in the order in which they were noted.
+    /// The lines with their times in ns, in the order in which they were noted.
     #[must_use]
     pub fn into_lines(self) -> Vec<(u64, String)> {
         self.lines.unwrap_or_default()
     }
 }
 
-/// What is noted of an event.
+/// The parts of an event that enter the hash.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
-    /// What happened, as a word.
+    /// The kind of event, as a word.
     pub kind: &'static str,
-    /// Which connection, phase or thread it is about.
+    /// The connection, phase or thread that it is about.
     pub about: u64,
     /// The bytes that came or went, if any.
     pub bytes: &'a [u8],
 }
 
 impl<'a> Event<'a> {
-    /// An event with bytes.
+    /// Creates an event.
     #[must_use]
     pub fn of(kind: &'static str, about: u64, bytes: &'a [u8]) -> Self {
         Event { kind, about, bytes }
     }
 }
 
-/// Bytes as people can read them: text as it is, other bytes escaped, and the middle of what is long left out.
+/// Formats bytes for people: text as it is, other bytes escaped, and the middle of long input left
+/// out.
 #[must_use]
 pub fn readable(bytes: &[u8]) -> String {
     const ENDS: usize = 48;

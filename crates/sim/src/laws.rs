@@ -1,4 +1,5 @@
-//! The laws that hold for every run, each a function with a name (design §7, and what a kernel that is played can see).
+//! The laws that hold for every run, each a named function. They come from the design (§7) and from
+//! what a simulated kernel can see.
 
 mod http2;
 
@@ -15,14 +16,16 @@ use crate::front::{Front, Reported};
 use crate::play::{Played, STEPS_MOST};
 use crate::scenario::{MS, Protocol, S, Scenario, Style, US};
 
-/// What a generator may keep unsent for one connection beyond its requests: answers to pings, and what it copies ahead
-/// (`ANSWERS_BYTES_MOST` and `COPIED_BYTES_MOST` of the generator), the answers to one read of pings, and a send under way.
+/// The maximum number of unsent bytes that a generator may keep for one connection beyond its
+/// requests. It allows for answers to pings and for data copied ahead (`ANSWERS_BYTES_MOST` and
+/// `COPIED_BYTES_MOST` of the generator). It also allows for the answers to one read of pings, and
+/// for a send in progress.
 const WAITING_BYTES_MOST: usize = 768 * 1024;
 
-/// Between two ticks.
+/// The time between two ticks.
 const TICK_NS: u64 = S / 4;
 
-/// A law: its name, and what checks it.
+/// A law: its name and the function that checks it.
 type Law = (&'static str, fn(&mut Played) -> Result<(), String>);
 
 /// Every law.
@@ -55,7 +58,7 @@ pub const LAWS: &[Law] = &[
     ("a request is asked again once at most", http2::a_request_is_asked_again_once_at_most),
 ];
 
-/// The laws that are broken, each with how.
+/// Checks every law. Returns the broken ones, each with an explanation.
 #[must_use]
 pub fn check(played: &mut Played) -> Vec<(&'static str, String)> {
     let broken = |(name, law): &Law| law(played).err().map(|how| (*name, how));
@@ -78,7 +81,7 @@ fn each_phase(
     })
 }
 
-/// Every phase that was told is over at every thread, and every thread ends when it is told to.
+/// Every announced phase ends on every thread, and every thread ends when it is told to.
 fn no_slot_hangs(played: &mut Played) -> Result<(), String> {
     if let Some(stuck) = played.kernels.iter().find_map(|kernel| kernel.seen.stuck.clone()) {
         return Err(stuck);
@@ -91,7 +94,8 @@ fn no_slot_hangs(played: &mut Played) -> Result<(), String> {
     })
 }
 
-/// Law 1.
+/// Law 1: every issued request ended as good, failed or cancelled, and the sums by second and by
+/// target agree with the totals.
 fn the_ledger_adds_up(played: &mut Played) -> Result<(), String> {
     let ticks = &played.front.ticks;
     each_phase(played, |reported, meter| {
@@ -119,7 +123,8 @@ fn the_ledger_adds_up(played: &mut Played) -> Result<(), String> {
     })
 }
 
-/// Law 1 for what the load asked for; under a number of requests it is exactly that.
+/// Law 1 for the load: no more requests are issued than scheduled. A phase with a fixed number of
+/// requests schedules exactly that many, plus at most one for each failure.
 fn what_was_asked_for_is_sent_or_unsent(played: &mut Played) -> Result<(), String> {
     each_phase(played, |_, meter| {
         ensure(meter.scheduled >= meter.issued, || {
@@ -137,7 +142,8 @@ fn what_was_asked_for_is_sent_or_unsent(played: &mut Played) -> Result<(), Strin
             (sums.0 + meter.scheduled, sums.1 + meter.failed_sum())
         });
         let idle = assigned.share.connections == assigned.share.idle;
-        // A violation that no request came to pay for is a failure of its own, beyond what was asked for.
+        // A violation that could be charged to no open request counts as a failure of its own,
+        // beyond the requests asked for.
         ensure((count..=count + failed).contains(&scheduled) || idle, || {
             format!("phase {phase}: {scheduled} scheduled of {count}")
         })?;
@@ -145,7 +151,7 @@ fn what_was_asked_for_is_sent_or_unsent(played: &mut Played) -> Result<(), Strin
     Ok(())
 }
 
-/// Law 2: complete answers by status are those that settled a request.
+/// Law 2: the complete answers, counted by status, are those that settled a request.
 fn one_response_settles_one_request(played: &mut Played) -> Result<(), String> {
     if !matches!(played.scenario.protocol, Protocol::Http(_) | Protocol::Http2(_)) {
         return Ok(());
@@ -156,7 +162,8 @@ fn one_response_settles_one_request(played: &mut Played) -> Result<(), String> {
         let of = |class| failed.get(class).copied().unwrap_or(0);
         let settled = meter.ok + of("status") + of("mismatch");
         let answered: u64 = meter.statuses().map(|(_, count)| count).sum();
-        // An answer that was settled and then charged with what came behind it was complete, too.
+        // An answer may settle a request that is then charged with bytes that came after it. That
+        // answer was complete, too.
         let violations =
             ["unsolicited", "tls.protocol", "limit"].into_iter().chain(http2::VIOLATIONS);
         let most = settled + violations.map(of).sum::<u64>();
@@ -166,13 +173,15 @@ fn one_response_settles_one_request(played: &mut Played) -> Result<(), String> {
     })
 }
 
-/// Law 3, phase by phase; that there is an end at all is for [`no_slot_hangs`].
+/// Law 3, for each phase: the end comes in time. [`no_slot_hangs`] checks that there is an end at
+/// all.
 fn the_end_comes_in_time(played: &mut Played) -> Result<(), String> {
     let slack_ns = slack_ns(played);
     let Played { scenario, front, .. } = &*played;
     let last = front.assigned.len().saturating_sub(1);
-    // Engines that share a broadcast wait for each other's messages, and before that for one that has no client left: it
-    // gives a number of requests up after three time-outs and 2 s.
+    // Engines that share a broadcast wait for each other's messages. Before that they may wait for
+    // an engine that has no client left. That engine gives up a phase with a number of requests
+    // after three timeouts and 2 s.
     let shared = scenario.threads > 1 && matches!(scenario.protocol, Protocol::Broadcast { .. });
     let by_requests =
         front.assigned.iter().any(|assigned| matches!(assigned.share.stop, Stop::Requests(_)));
@@ -182,7 +191,7 @@ fn the_end_comes_in_time(played: &mut Played) -> Result<(), String> {
     each_phase(played, |reported, _| {
         let done = &reported.done;
         let share = &front.assigned[done.phase].share;
-        // What came before may still be open: the last phase waits for it.
+        // Requests of earlier phases may still be open, and the last phase waits for them.
         let before_ns =
             front.done.iter().filter(|other| done.phase == last && other.done.phase < last);
         let before_ns = before_ns.map(|other| other.at_ns).max().unwrap_or(0);
@@ -198,14 +207,14 @@ fn the_end_comes_in_time(played: &mut Played) -> Result<(), String> {
     })
 }
 
-/// What a batch may add to a time that was promised.
+/// The time by which a batch may delay a promised time, in ns.
 fn slack_ns(played: &Played) -> u64 {
     let batch_ns = played.kernels.iter().map(|kernel| kernel.seen.batch_most_ns).max();
     let kernel = &played.scenario.kernel;
     batch_ns.unwrap_or(0) + kernel.late_ns + kernel.coalesce_ns + 100 * US
 }
 
-/// Law 6: as many values in each histogram as requests ended well.
+/// Law 6: each histogram has exactly one value for each good request.
 fn a_failed_request_leaves_no_time_behind(played: &mut Played) -> Result<(), String> {
     let close = played.scenario.close;
     each_phase(played, |_, meter| {
@@ -223,14 +232,15 @@ fn a_failed_request_leaves_no_time_behind(played: &mut Played) -> Result<(), Str
     })
 }
 
-/// The histogram that the meter wrote.
+/// Decodes a histogram that the meter wrote.
 #[must_use]
 pub fn decoded(encoded: &str) -> Histogram<u64> {
     let bytes = STANDARD.decode(encoded).expect("the meter writes base64");
     Deserializer::new().deserialize(&mut bytes.as_slice()).expect("the meter writes a histogram")
 }
 
-/// Law 7: what has come to the peers is what was sent, less what never got there.
+/// Law 7: the peers receive no more requests than were sent, and fair peers at least as many as
+/// were answered.
 fn the_peers_count_the_same(played: &mut Played) -> Result<(), String> {
     let at_peers: u64 = played.kernels.iter().map(super::kernel::Kernel::requests_at_peers).sum();
     let meters = || played.front.done.iter().map(|reported| &reported.done.meter);
@@ -243,11 +253,12 @@ fn the_peers_count_the_same(played: &mut Played) -> Result<(), String> {
     ensure(at_peers >= ok, || format!("{at_peers} at the peers, {ok} answered"))
 }
 
-/// Bytes of all phases, against what was read and sent. What an opening handshake takes is no phase's, nor is what a
-/// wrong peer sends before the first of them; TLS adds its own.
+/// The bytes of all phases agree with those that went through the kernel. Opening handshakes belong
+/// to no phase, nor does what a faulty peer sends before the first phase. Runs over TLS are not
+/// checked, because TLS adds its own bytes.
 fn bytes_are_those_that_went_through_the_kernel(played: &mut Played) -> Result<(), String> {
     let Scenario { protocol, tls, stop_ns, peers, .. } = &*played.scenario;
-    // Peers that a test brings may speak TLS by themselves.
+    // Peers that a test supplies may speak TLS themselves.
     if *tls || peers.is_empty() {
         return Ok(());
     }
@@ -268,7 +279,7 @@ fn bytes_are_those_that_went_through_the_kernel(played: &mut Played) -> Result<(
     Ok(())
 }
 
-/// As the peers see it, where they answer everything.
+/// No connection has more open requests than its depth, as seen by peers that answer everything.
 fn no_connection_has_more_requests_than_its_depth(played: &mut Played) -> Result<(), String> {
     let Scenario { depth, protocol, .. } = &*played.scenario;
     if !played.scenario.is_fair() || matches!(protocol, Protocol::Broadcast { .. }) {
@@ -279,7 +290,8 @@ fn no_connection_has_more_requests_than_its_depth(played: &mut Played) -> Result
     ensure(most <= *depth as u64, || format!("{most} at once, its depth is {depth}"))
 }
 
-/// Little's law, as the check of that name has it.
+/// Little's law, as in the check of that name: the service times sum to no more than the time
+/// permitted.
 fn requests_take_no_more_time_than_is_permitted(played: &mut Played) -> Result<(), String> {
     let slack_ns = slack_ns(played);
     let Scenario { depth, protocol, .. } = &*played.scenario;
@@ -287,7 +299,8 @@ fn requests_take_no_more_time_than_is_permitted(played: &mut Played) -> Result<(
         return Ok(());
     }
     each_phase(played, |Reported { done, .. }, meter| {
-        // The check is for closed loops: in an open one a place is free for longer than it is permitted.
+        // The check is for closed loops. In an open loop a connection's places are free for longer
+        // than requests are permitted.
         if matches!(played.front.assigned[done.phase].share.load, Load::Open { .. }) {
             return Ok(());
         }
@@ -298,7 +311,7 @@ fn requests_take_no_more_time_than_is_permitted(played: &mut Played) -> Result<(
         })?;
         let service = meter.times.clone().encoded().service.map(|encoded| decoded(&encoded));
         let taken_ns = service.map_or(0.0, |service| service.mean() * service.len() as f64);
-        // What is sent in time may end behind it.
+        // A request sent within the phase may end after it.
         let behind_ns = places * (done.done_ns.saturating_sub(done.stopped_ns) + slack_ns);
         let most_ns = (meter.permitted_ns + behind_ns) as f64 * 1.002;
         ensure(taken_ns <= most_ns, || {
@@ -307,7 +320,7 @@ fn requests_take_no_more_time_than_is_permitted(played: &mut Played) -> Result<(
     })
 }
 
-/// Starts, ends and reports of each thread follow each other.
+/// The starts, ends and reports of each thread follow each other in time.
 fn time_does_not_go_backwards(played: &mut Played) -> Result<(), String> {
     let mut before = vec![0; played.scenario.threads as usize];
     for (thread, now_ns, phase, at_ns) in &played.front.stages {
@@ -325,8 +338,10 @@ fn time_does_not_go_backwards(played: &mut Played) -> Result<(), String> {
     })
 }
 
-/// At most one for each quarter of a second that its phase has lasted, while that is not over, and of the second in which
-/// it fell due: a long batch may report it later than that, and the next one soon behind it.
+/// Tick number n of a phase is due n quarters of a second after the start. It comes no earlier, and
+/// no later than the report of the phase. It belongs to a second from the one in which it fell due
+/// to the one in which it was reported. A long batch may delay a tick's report, and the next one
+/// may follow soon after.
 fn ticks_come_in_their_turn(played: &mut Played) -> Result<(), String> {
     let Front { ticks, .. } = &played.front;
     each_phase(played, |Reported { thread, done, at_ns }, _| {
@@ -342,7 +357,7 @@ fn ticks_come_in_their_turn(played: &mut Played) -> Result<(), String> {
             ensure(seconds.contains(&second), || format!("second {second}, not {seconds:?}"))?;
             before = second;
         }
-        // What ends with a second belongs to it.
+        // A phase that ends exactly with a second belongs to that second.
         let last = done.done_ns.saturating_sub(done.started_ns + 1) / S;
         ensure(done.last.second as u64 == last, || {
             format!("it ends in second {}, which is {last}", done.last.second)
@@ -350,7 +365,7 @@ fn ticks_come_in_their_turn(played: &mut Played) -> Result<(), String> {
     })
 }
 
-/// What a tick says can be.
+/// The values in each tick are possible.
 fn ticks_stay_within_bounds(played: &mut Played) -> Result<(), String> {
     let connections = played.scenario.connections_most();
     for (thread, at_ns, tick) in &played.front.ticks {
@@ -371,7 +386,7 @@ fn ticks_stay_within_bounds(played: &mut Played) -> Result<(), String> {
     ensure(too_many.is_none(), || format!("{too_many:?}"))
 }
 
-/// Law 4, as far as a kernel sees it.
+/// Law 4, as far as a kernel can see it: unsent bytes and open sockets stay within bounds.
 fn memory_is_bounded(played: &mut Played) -> Result<(), String> {
     let depth = played.scenario.depth;
     for kernel in &played.kernels {
@@ -384,7 +399,7 @@ fn memory_is_bounded(played: &mut Played) -> Result<(), String> {
     Ok(())
 }
 
-/// Every delivery of a broadcast comes or counts as lost; with a right peer none is lost.
+/// Every delivery of a broadcast arrives or counts as lost. With a fair peer none is lost.
 fn each_delivery_is_had_once_or_lost(played: &mut Played) -> Result<(), String> {
     let fair = played.scenario.is_fair();
     each_phase(played, |reported, meter| {
@@ -403,7 +418,7 @@ fn each_delivery_is_had_once_or_lost(played: &mut Played) -> Result<(), String> 
     })
 }
 
-/// Datagrams that settle nothing are those that the network doubled, or that came behind their time-out.
+/// Datagrams that settle nothing were duplicated by the network, or came after their timeout.
 fn datagrams_are_told_apart(played: &mut Played) -> Result<(), String> {
     let mut sum = trueload_meter::Datagrams::default();
     let mut failed = 0;
@@ -416,7 +431,8 @@ fn datagrams_are_told_apart(played: &mut Played) -> Result<(), String> {
     ensure(right, || format!("{sum:?}, {twice} came twice, {failed} failed"))
 }
 
-/// A peer that answers everything rightly causes no failure, or only that of its status.
+/// A peer that answers everything rightly causes no failure, except for an unsuccessful status that
+/// it sends.
 fn nobody_is_accused_falsely(played: &mut Played) -> Result<(), String> {
     if !played.scenario.is_well_formed() {
         return Ok(());
@@ -434,7 +450,8 @@ fn nobody_is_accused_falsely(played: &mut Played) -> Result<(), String> {
     })
 }
 
-/// Each answer is in the flow of one phase at most, and what was worked on it is in their windows once at most.
+/// Each answer counts in the flow of at most one phase. The work on it counts at most once over all
+/// windows.
 fn answers_flow_when_they_come(played: &mut Played) -> Result<(), String> {
     for thread in 0..played.scenario.threads {
         let own = played.front.done.iter().filter(|reported| reported.thread == thread);
@@ -443,7 +460,7 @@ fn answers_flow_when_they_come(played: &mut Played) -> Result<(), String> {
             let flow = &done.meter.flow;
             flowed += flow.answered().iter().sum::<u64>();
             worked += flow.work.answers().iter().sum::<f64>();
-            // What was answered well may have been taken back since.
+            // An answer that was good at first may have been charged with a failure since.
             answered += done.meter.ok + done.meter.failed_sum();
         }
         ensure(flowed <= answered, || format!("thread {thread}: {flowed} of {answered} flowed"))?;
@@ -453,36 +470,38 @@ fn answers_flow_when_they_come(played: &mut Played) -> Result<(), String> {
     Ok(())
 }
 
-/// No more is unanswered at an open loop's end than was scheduled in it or open before it, and each good answer has its
-/// latency by the time of the schedule.
+/// At most as many requests are unanswered at an open loop's end as were open before it or
+/// scheduled in it. Each good answer has a latency, measured from its scheduled time.
 fn a_backlog_is_of_what_was_scheduled(played: &mut Played) -> Result<(), String> {
     each_phase(played, |_, meter| {
         let Some(backlog) = &meter.backlog else { return Ok(()) };
         let most = backlog.at_start + meter.scheduled;
         ensure(backlog.at_end <= most, || format!("{} unanswered, of {most}", backlog.at_end))?;
         let timed: u64 = backlog.answered().iter().sum();
-        // What was answered well may have been taken back since.
+        // An answer that was good at first may have been charged with a failure since.
         let answered = meter.ok..=meter.ok + meter.failed_sum();
         ensure(answered.contains(&timed), || format!("{timed} latencies, {answered:?} answers"))
     })
 }
 
-/// Against peers that answer rightly the service times are what the kernels saw: none is longer by more than it takes to
-/// hand sends over, so none was stamped before that began, and none is shorter by more than a batch takes.
+/// With fair peers, the recorded service times are those that the kernels saw. None is longer by
+/// more than it takes to hand sends over, so none was stamped before the hand-over began. None is
+/// shorter by more than a batch takes.
 fn service_times_are_true(played: &mut Played) -> Result<(), String> {
     let Scenario { kernel, .. } = &*played.scenario;
     let roomy = kernel.room == usize::MAX && kernel.send_most == usize::MAX;
-    // An answer that lasts until the end of its connection is read before it is known to be whole.
+    // An answer that lasts until its connection ends is read before it is known to be complete.
     let until_end = played.scenario.peers.iter().any(|manner| manner.style == Style::UntilEnd);
-    // The time of a broadcast is not that of its receipt alone.
+    // The service time of a broadcast covers more than the arrival of its receipt.
     let broadcast = matches!(played.scenario.protocol, Protocol::Broadcast { .. });
-    // Where a request begins among the bytes of TLS is not known.
+    // Over TLS it is unknown where a request begins in the byte stream.
     let known =
         !broadcast && !played.scenario.tls && played.scenario.is_fair() && roomy && !until_end;
     if !known || played.scenario.stop_ns.is_some() {
         return Ok(());
     }
-    // What has to wait for a stream is sent later than it is asked: its time is the longer one.
+    // A request that waits for a free stream is sent later than it is asked for, and its recorded
+    // time is the longer one.
     let waits = http2::waits(&played.scenario);
     for (thread, kernel) in played.kernels.iter().enumerate() {
         let mut truth = kernel.seen.service_ns.clone();
@@ -505,7 +524,7 @@ fn service_times_are_true(played: &mut Played) -> Result<(), String> {
         let batch_ns = kernel.seen.batch_most_ns;
         let hand_over_ns = kernel.seen.hand_over_most_ns;
         for (rank, (true_ns, recorded_ns)) in truth.iter().zip(&recorded).enumerate() {
-            // Three digits: a value is told by the highest that its bin holds.
+            // Histograms keep three digits: each value stands for the highest one in its bin.
             let least_ns = true_ns.saturating_sub(batch_ns);
             let most_ns = true_ns + hand_over_ns;
             let most_ns = if waits { u64::MAX } else { most_ns + most_ns / 500 + 1 };

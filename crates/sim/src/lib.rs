@@ -1,8 +1,10 @@
-//! A kernel, a network and peers, played from one seed, that drive the real load generator.
+//! A simulated kernel, network and peers that drive the real load generator, all decided by one
+//! seed.
 //!
-//! [`run`] draws a [`scenario::Scenario`] from a seed, plays it in virtual time and holds what came of it against the
-//! laws of the design. The same seed gives the same history on every machine: nothing here reads a clock, an address, or
-//! a random number that is not drawn from the seed. What it must not know: how the generator works inside.
+//! [`run`] draws a [`scenario::Scenario`] from a seed, plays it in virtual time and checks the
+//! result against the laws of the design. The same seed gives the same history on every machine.
+//! For that, nothing here reads a clock, uses an address, or draws a random number that does not
+//! come from the seed. Must not know: how the generator works inside.
 
 pub mod chance;
 pub mod draw;
@@ -22,28 +24,29 @@ use std::sync::Arc;
 use play::{Played, play};
 use scenario::Scenario;
 
-/// What came of one run.
+/// The result of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// A number for all that happened; 0 after a panic.
+    /// A hash of everything that happened; 0 after a panic.
     pub hash: u64,
-    /// The laws that were broken, each with how.
+    /// The laws that were broken, each with an explanation.
     pub broken: Vec<(&'static str, String)>,
-    /// Events in the history.
+    /// Number of events in the history.
     pub events: u64,
-    /// Requests that ended well, and that failed.
+    /// Requests that succeeded, and requests that failed.
     pub requests: (u64, u64),
-    /// The history, where it was asked for: a line for each event, in order.
+    /// The history, one line for each event, in order. Empty unless it was asked for.
     pub lines: Vec<String>,
 }
 
-/// Plays what a seed decides, and checks every law.
+/// Plays the scenario of a seed and checks every law.
 #[must_use]
 pub fn run(seed: u64) -> Outcome {
     check(draw::scenario(seed), false)
 }
 
-/// Plays what a seed decides twice: a history that differs depends on more than the seed.
+/// Plays the scenario of a seed twice. If the histories differ, something depends on more than the
+/// seed.
 #[must_use]
 pub fn run_twice(seed: u64) -> Outcome {
     let (mut once, again) = (run(seed), run(seed));
@@ -58,14 +61,14 @@ thread_local! {
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Keeps panics of this process from being printed: a run tells of its own.
+/// Stops panics of this process from being printed, because a run reports its own.
 pub fn keep_panics_quiet() {
     panic::set_hook(Box::new(|info| {
         PANIC.with(|kept| *kept.borrow_mut() = Some(info.to_string()));
     }));
 }
 
-/// Plays a scenario and checks every law; with `trace` the history can be read.
+/// Plays a scenario and checks every law. With `trace` it keeps the lines of the history.
 #[must_use]
 pub fn check(scenario: Scenario, trace: bool) -> Outcome {
     let scenario = Arc::new(scenario);

@@ -1,4 +1,5 @@
-//! Plays seeds and tells which of them break a law; replays one so that people can read what happened.
+//! Plays seeds and reports which of them break a law. It can also replay one seed so that people
+//! can read what happened.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -8,7 +9,7 @@ use std::time::Instant;
 
 use trueload_sim::{Outcome, check, draw, keep_panics_quiet, run, run_twice};
 
-/// One seed in so many is played twice, to see that it gives the same history.
+/// One in this many seeds is played twice, to check that it gives the same history.
 const TWICE_ONE_IN: u64 = 64;
 
 const USAGE: &str = "\
@@ -100,7 +101,8 @@ fn play_one(seed: u64) -> Outcome {
     if seed.is_multiple_of(TWICE_ONE_IN) { run_twice(seed) } else { run(seed) }
 }
 
-/// Plays all seeds, each thread the next that is left, until one breaks a law.
+/// Plays all seeds until one breaks a law, or all of them with `--all`. Each thread takes the next
+/// unplayed seed. Returns whether every law held.
 fn play_all(options: &Options) -> bool {
     let count = options.seeds.unwrap_or(0);
     let (next, first_broken) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
@@ -112,7 +114,8 @@ fn play_all(options: &Options) -> bool {
             scope.spawn(|| {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
-                    // All before the first broken one are played, so that it is the first.
+                    // All seeds before the first broken one are played, so that it really is the
+                    // first.
                     let first = first_broken.load(Ordering::Relaxed);
                     if number >= if options.all { count } else { count.min(first) } {
                         return;

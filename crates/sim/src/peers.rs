@@ -1,4 +1,4 @@
-//! What stands at the other end of a kernel's connections, and what it does.
+//! The interface between a kernel and the peers at the other end of its connections.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -6,62 +6,64 @@ use std::rc::Rc;
 
 use crate::scenario::Accept;
 
-/// The peers of one kernel, one for each connection: times and bytes in, what they do out. Connections are numbered in
-/// the order in which they begin.
+/// The peers of one kernel, one for each connection. They take times and input, and return what
+/// they do. Connections are numbered in the order in which they begin.
 pub trait Peers: fmt::Debug {
-    /// What becomes of an attempt to connect. If it comes to a connection, that has this number.
+    /// Decides what becomes of a connection attempt. If a connection results, it has this number.
     fn attempt(&mut self, index: u32) -> Accept;
 
-    /// A connection is there.
+    /// Tells the peer that the connection is established.
     fn connected(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>);
 
-    /// Bytes have come.
+    /// Tells the peer that bytes have come.
     fn hear(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>);
 
-    /// The generator has ended its side.
+    /// Tells the peer that the generator has ended its side.
     fn ended(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>);
 
-    /// The time has come for which it asked by [`What::GoOn`].
+    /// Calls the peer at the time for which it asked by [`What::GoOn`].
     fn go_on(&mut self, _index: u32, _at_ns: u64, _acts: &mut Vec<Act>) {}
 
-    /// The generator has closed: nothing more is done or heard on this connection.
+    /// Tells the peer that the generator has closed. Nothing more is done or received on this
+    /// connection.
     fn gone(&mut self, _index: u32) {}
 
-    /// What is to be done on connections of other threads, with their numbers, since this was last asked.
+    /// Takes what is to be done on connections of other threads, with the thread numbers, since the
+    /// last call.
     fn mail(&mut self) -> Vec<(u32, Act)> {
         Vec::new()
     }
 
-    /// Whether it takes what comes.
+    /// Whether the peer reads incoming bytes.
     fn reads(&self, _index: u32) -> bool {
         true
     }
 
-    /// Requests of which at least a part has come.
+    /// Requests of which at least a part has come, on all connections.
     fn requests(&self) -> u64;
 
-    /// The same of one connection.
+    /// Requests of which at least a part has come, on one connection.
     fn requests_on(&self, _index: u32) -> u64 {
         0
     }
 
-    /// The first thing that a generator did and the protocol forbids.
+    /// The first protocol violation by a generator.
     fn mistake(&self) -> Option<String> {
         None
     }
 
-    /// Answers that were sent whole, where that is known.
+    /// Answers that were sent whole; none if that is not known.
     fn whole(&self) -> Option<u64> {
         None
     }
 
-    /// How often any request came, at most, where requests are known apart.
+    /// The most times that any one request came; 0 if requests cannot be told apart.
     fn repeats_most(&self) -> u32 {
         0
     }
 }
 
-/// Peers that somebody else looks at, too.
+/// Peers that are shared, so that a test can look at them, too.
 impl<P: Peers> Peers for Rc<RefCell<P>> {
     fn attempt(&mut self, index: u32) -> Accept {
         self.borrow_mut().attempt(index)
@@ -116,23 +118,24 @@ impl<P: Peers> Peers for Rc<RefCell<P>> {
     }
 }
 
-/// What a peer does, when, and on which connection.
+/// One action of a peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Act {
     /// The connection's number.
     pub on: u32,
-    /// When.
+    /// The time at which the peer acts.
     pub at_ns: u64,
-    /// What.
+    /// The action.
     pub what: What,
 }
 
-/// One thing that a peer does.
+/// The kinds of action.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
-    /// Says bytes; with them the right answer to the request that began at this offset of what it heard is whole.
+    /// Sends bytes. With an offset, they complete the right answer to the request that began at
+    /// that offset of the peer's input.
     Say(Vec<u8>, Option<u64>),
-    /// Says bytes that are not to be sealed, where the kernel does that.
+    /// Sends bytes that must not be encrypted even where the kernel does that.
     SayAsItIs(Vec<u8>),
     /// Ends its side.
     Fin,

@@ -1,4 +1,4 @@
-//! Plays a scenario: the generators, each with a kernel of its own, and the front, in the order of their times.
+//! Plays a scenario: runs the generators, each on its own kernel, and the front, in order of time.
 
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, OnceLock};
@@ -29,27 +29,27 @@ use crate::scenario::{BODY, Http2Plan, HttpPlan, Protocol, S, Scenario};
 
 /// The time at which every run begins.
 pub const BEGIN_NS: u64 = S;
-/// Steps of a run, at most: more than any needs by far.
+/// Maximum number of steps of a run, far more than any needs.
 pub const STEPS_MOST: u64 = 3_000_000;
-/// Messages of an echo before the first has its turn again.
+/// Number of messages of an echo before the first is used again.
 const MESSAGES: usize = 7;
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Played {
-    /// What was played.
+    /// The scenario that was played.
     pub scenario: Arc<Scenario>,
-    /// What the generators were told and reported.
+    /// The front, with all commands to the generators and all their reports.
     pub front: Front,
-    /// What the kernels saw.
+    /// The kernels, with what they observed.
     pub kernels: Vec<Kernel>,
-    /// When it ended.
+    /// The time at which the run ended.
     pub end_ns: u64,
-    /// Steps that it took.
+    /// Number of steps that it took.
     pub steps: u64,
 }
 
-/// Plays a scenario to its end; with `trace` the history can be read.
+/// Plays a scenario to its end. With `trace` the lines of the history are kept.
 #[must_use]
 pub fn play(scenario: &Arc<Scenario>, trace: bool) -> Played {
     match &scenario.protocol {
@@ -126,7 +126,7 @@ fn http2(scenario: &Scenario, plan: &Http2Plan) -> impl Fn(u32) -> Http2 + use<>
     move |_| Http2::new(sent.clone(), windows)
 }
 
-/// What is a good answer.
+/// The rules that decide whether an answer is good.
 fn rules(plan: &HttpPlan) -> Rules {
     Rules {
         body: plan.expect_body.then(|| BODY.into()).filter(|_| plan.method != "HEAD"),
@@ -154,7 +154,8 @@ fn http(scenario: &Scenario, plan: &HttpPlan) -> impl Fn(u32) -> Http + use<> {
     }
 }
 
-/// The request three times over, once with places to fill in; their order is by weight.
+/// Builds three targets of the same request, taken in turn by weight. The second has placeholders
+/// to fill in.
 fn several(scenario: &Scenario, plan: &HttpPlan, rules: &Rules) -> Arc<Requests> {
     let target = |places: bool| {
         let mut headers = vec![("Host".to_owned(), "a".to_owned())];
@@ -201,7 +202,8 @@ fn config(scenario: &Scenario, thread: u32, tls: Option<client::Setup>) -> Confi
     }
 }
 
-/// The parts of a run that a test may supply itself. Each function makes one for the thread with this number.
+/// The parts of a run that a test may replace. Each function takes a thread's number and returns
+/// the part for that thread.
 pub struct Cast<'a, P: Spoken, G> {
     /// The protocol.
     pub protocol: &'a dyn Fn(u32) -> P,
@@ -209,11 +211,11 @@ pub struct Cast<'a, P: Spoken, G> {
     pub program: &'a dyn Fn(Generator<P>) -> G,
     /// The peers of the thread's connections.
     pub peers: &'a dyn Fn(u32) -> Box<dyn Peers>,
-    /// TLS at both ends.
+    /// The TLS setups of both ends.
     pub tls: Setups,
 }
 
-/// A generator, its kernel, and where it reports.
+/// A generator, its kernel, and the channel of its reports.
 struct Thread<G> {
     generator: G,
     kernel: Kernel,
@@ -228,7 +230,7 @@ fn play_in<P: Spoken>(
     play_drawn(scenario, trace, protocol, |generator| generator)
 }
 
-/// The same, with a program around each generator.
+/// Plays a scenario like [`play_in`], with `program` wrapped around each generator.
 fn play_drawn<P: Spoken, G: Program>(
     scenario: &Arc<Scenario>,
     trace: bool,
@@ -246,7 +248,7 @@ fn tls_of(scenario: &Scenario) -> Setups {
     if scenario.tls { Setups::both() } else { Setups::default() }
 }
 
-/// Plays a scenario with another protocol and other peers than the scenario names.
+/// Plays a scenario with the protocol and peers of `cast` instead of the scenario's own.
 #[must_use]
 pub fn play_as<P: Spoken, G: Program>(
     scenario: &Arc<Scenario>,
@@ -278,7 +280,8 @@ pub fn play_as<P: Spoken, G: Program>(
     Played { scenario: Arc::clone(scenario), front, kernels, end_ns, steps }
 }
 
-/// Runs until all threads have ended, nothing more can happen, or the end that is promised is past.
+/// Runs until all threads have ended, nothing more can happen, or the promised end has passed.
+/// Returns the number of steps.
 fn run<G: Program>(scenario: &Scenario, threads: &mut [Thread<G>], front: &mut Front) -> u64 {
     let mut chance = Chance::part(scenario.seed, 99);
     let end_ns = BEGIN_NS + promised_ns(scenario);
@@ -321,14 +324,16 @@ fn run<G: Program>(scenario: &Scenario, threads: &mut [Thread<G>], front: &mut F
     STEPS_MOST
 }
 
-/// After so long a run is over, whatever the peers do: connecting, and law 3 for each phase.
+/// The time after which a run is over, whatever the peers do. It allows for connecting, and for
+/// each phase what law 3 permits.
 #[must_use]
 pub fn promised_ns(scenario: &Scenario) -> u64 {
     let connecting_ns = 3 * scenario.connect_timeout_ns + 2 * S;
     let phases = scenario.phases.iter().map(|phase| {
         let sending_ns = match phase.stop {
             Stop::After(ns) => ns,
-            // Each may be the last before all patience ends (three timeouts and 2 s since one that ended well).
+            // Each request may be the last one before all patience ends (three timeouts and 2 s
+            // since the last success).
             Stop::Requests(count) => {
                 (count + 4) * (scenario.timeout_ns + 1_100_000_000)
                     + 2 * S
@@ -344,7 +349,7 @@ pub fn promised_ns(scenario: &Scenario) -> u64 {
     connecting_ns + phases.sum::<u64>()
 }
 
-/// How long an open loop goes on by its schedule.
+/// The duration of an open loop's schedule, in ns; 0 for other loads.
 fn scheduled_ns(load: &Load) -> u64 {
     match load {
         Load::Open { stages, .. } => stages.iter().map(|stage| stage.ns).sum(),

@@ -1,4 +1,5 @@
-//! What a run plays, as a plain value: it can be drawn from a seed, printed, and written down as a test of its own.
+//! The description of a run, as a plain value. It can be drawn from a seed, printed, or written as
+//! a test of its own.
 
 mod http2;
 
@@ -10,12 +11,13 @@ use trueload_wire::shootout::Dialect;
 
 pub use http2::{Http2Manner, Http2Plan, Http2Trick, Leave};
 
-/// Bytes of the longest request, or its answer, that counts for how long an exchange may take.
+/// Length of the longest request or ordinary answer, in bytes, for estimating how long an exchange
+/// may take.
 const MESSAGE_BYTES: u64 = 128;
 
-/// Bytes of an opening handshake, at most.
+/// Maximum length of an opening handshake, in bytes.
 const OPENING_BYTES: u64 = 300;
-/// Bytes of a handshake of TLS that each side says, with its tickets, at most.
+/// Maximum number of bytes that each side sends in a TLS handshake, including session tickets.
 const TLS_BYTES: u64 = 3_000;
 /// The body of a right answer.
 pub const BODY: &str = "hello";
@@ -26,46 +28,50 @@ pub const MS: u64 = 1_000_000;
 /// Nanoseconds in a second.
 pub const S: u64 = 1_000_000_000;
 
-/// One run: what the generators are told, what the kernel does, and how the peers behave.
+/// One run: the commands for the generators, and the behaviour of the kernel and of the peers.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Decides what the scenario leaves open: each jitter, each piece of bytes, each delay.
+    /// Decides everything that the scenario leaves open: each jitter, each split of the bytes, each
+    /// delay.
     pub seed: u64,
-    /// What is spoken.
+    /// The protocol.
     pub protocol: Protocol,
-    /// Generators that share the load.
+    /// Number of generators that share the load.
     pub threads: u32,
-    /// Connections over all threads at the start.
+    /// Number of connections over all threads at the start.
     pub connections: u32,
     /// Requests in flight per connection.
     pub depth: usize,
-    /// Free places from which on a connection is filled again.
+    /// A connection is filled again once this many of its places are free.
     pub refill: usize,
-    /// A connection per request.
+    /// Whether each request has its own connection.
     pub close: bool,
-    /// Whether it is spoken over TLS.
+    /// Whether TLS is used.
     pub tls: bool,
     /// Whether the first of two addresses refuses every connection.
     pub dead_address: bool,
-    /// From a send to the last byte of its answer, at most.
+    /// Maximum time from a send to the last byte of its answer.
     pub timeout_ns: u64,
-    /// From an attempt to the established connection, at most.
+    /// Maximum time from a connection attempt to the established connection.
     pub connect_timeout_ns: u64,
-    /// Between two attempts, while connections are set up.
+    /// Time between two attempts while connections are set up.
     pub connect_interval_ns: u64,
-    /// Between two wakings for sends of an open loop, at least.
+    /// Minimum time between two wake-ups for sends of an open loop.
     pub send_quantum_ns: u64,
-    /// What is sent, phase by phase.
+    /// The load, phase by phase.
     pub phases: Vec<PhasePlan>,
-    /// When the generators are told to end, from the start of the run; none for behind the last phase.
+    /// The time after the start of the run at which the generators are told to end; none for after
+    /// the last phase.
     pub stop_ns: Option<u64>,
-    /// How long the front takes to answer an engine that shares a broadcast with others.
+    /// The time that the front takes to answer an engine that shares a broadcast with others.
     pub front_ns: u64,
-    /// By when the front says that all deliveries of a shared broadcast are to be there; none for the time-out.
+    /// The time by which the front wants all deliveries of a shared broadcast; none for the
+    /// ordinary timeout.
     pub settle_by_ns: Option<u64>,
-    /// How the kernel and the network behave.
+    /// The behaviour of the kernel and the network.
     pub kernel: KernelPlan,
-    /// How the peers behave: connection attempt `n` of a thread meets number `n`, over and over.
+    /// The behaviour of the peers. Connection attempt `n` of a thread meets peer `n`, modulo their
+    /// number.
     pub peers: Vec<Manner>,
 }
 
@@ -105,7 +111,7 @@ impl Default for Scenario {
     }
 }
 
-/// What is spoken, and what the requests look like.
+/// The protocol and its requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1.
@@ -116,7 +122,7 @@ pub enum Protocol {
     Tcp {
         /// Bytes of a message.
         size: usize,
-        /// Our side ends behind each message.
+        /// Whether our side ends after each message.
         half_close: bool,
     },
     /// Echo over WebSocket.
@@ -129,85 +135,88 @@ pub enum Protocol {
         /// Bytes of a datagram.
         size: usize,
     },
-    /// Broadcast over WebSocket: what one client sends goes to all.
+    /// Broadcast over WebSocket: a message of one client goes to all clients.
     Broadcast {
-        /// How its messages are put.
+        /// The format of its messages.
         dialect: Dialect,
         /// Padding of a message, in bytes.
         padding: u32,
     },
 }
 
-/// HTTP requests, and what is a good answer.
+/// HTTP requests, and the criteria of a good answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpPlan {
     /// `GET`, `HEAD` or `POST`.
     pub method: &'static str,
-    /// Whether requests differ and take turns.
+    /// Whether several different requests take turns.
     pub several: bool,
-    /// Whether the answer's body is compared.
+    /// Whether the body of the answer is compared.
     pub expect_body: bool,
 }
 
-/// One phase as it is asked for.
+/// One phase as it is requested.
 #[derive(Clone, Debug)]
 pub struct PhasePlan {
-    /// When to send.
+    /// The times at which to send.
     pub load: Load,
-    /// When to stop.
+    /// The condition at which to stop.
     pub stop: Stop,
-    /// Connections over all threads: they are changed before the phase if they differ.
+    /// Number of connections over all threads. If it differs from the phase before, it is changed
+    /// first.
     pub connections: u32,
-    /// How many of them, the last ones, never send.
+    /// Number of connections that never send: the last ones.
     pub idle: u32,
-    /// Pause before the phase, from when it could begin.
+    /// Pause before the phase, from the time at which it could begin.
     pub pause_ns: u64,
-    /// It does not begin before this time, from the start of the run.
+    /// Earliest start of the phase, from the start of the run.
     pub not_before_ns: u64,
 }
 
-/// How the kernel and the network behave.
+/// The behaviour of the kernel and the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelPlan {
-    /// Sends leave together, at the end of a batch or when they are handed over, as over `io_uring`; else at once.
+    /// Whether sends leave together, as over `io_uring`: at the end of a batch, or when the program
+    /// hands them over. Otherwise each send leaves at once.
     pub together: bool,
-    /// One way over the network.
+    /// Time that bytes take one way over the network.
     pub latency_ns: u64,
-    /// What is added to that at random, at most.
+    /// Maximum random time added to `latency_ns`.
     pub jitter_ns: u64,
-    /// Time that the thread takes for each batch of events; never 0, or the clock might stand still.
+    /// Time that the thread takes for each batch of events. Never 0, or the clock might stand
+    /// still.
     pub batch_cost_ns: u64,
     /// Time that it takes for each input.
     pub input_cost_ns: u64,
     /// Time that it takes for each send.
     pub send_cost_ns: u64,
-    /// One datagram in so many is lost on its way; 0 for none.
+    /// One datagram in this many is lost on its way; 0 for none.
     pub lost_one_in: u64,
-    /// One datagram in so many comes back twice; 0 for none.
+    /// One datagram in this many comes back twice; 0 for none.
     pub twice_one_in: u64,
-    /// The thread runs late by a random time up to this.
+    /// Maximum random delay before the thread runs a batch.
     pub late_ns: u64,
-    /// Events wait so long for others.
+    /// Time that an event waits for others.
     pub coalesce_ns: u64,
-    /// Whether the program may ask that events wait for each other.
+    /// Whether the program may ask for event coalescing.
     pub coalesces: bool,
-    /// Bytes that the kernel takes for a connection before the peer has read them.
+    /// Bytes that the kernel accepts for a connection before the peer has read them.
     pub room: usize,
-    /// Bytes that one send takes at most.
+    /// Maximum bytes accepted by one send.
     pub send_most: usize,
-    /// Bytes that one read gives at most.
+    /// Maximum bytes returned by one read.
     pub read_most: usize,
-    /// Reads have a random length up to `read_most`.
+    /// Whether reads have a random length up to `read_most`.
     pub read_random: bool,
-    /// All that a connection has to read comes in one batch.
+    /// Whether everything that a connection has to read comes in one batch.
     pub read_all: bool,
-    /// Connections that are ready come in random order.
+    /// Whether ready connections come in random order.
     pub shuffled: bool,
-    /// A timer that is due goes before what is ready on connections.
+    /// Whether due timers also run before ready connections.
     pub timers_first: bool,
-    /// How long the thread has waited for a CPU cannot always be read.
+    /// Whether readings of the time that the thread waited for a CPU sometimes fail.
     pub hides_waits: bool,
-    /// The thread does not run from here to there, from the start of the run.
+    /// The thread does not run between these two times, from the start of the run.
     pub stalls: Option<(u64, u64)>,
 }
 
@@ -238,24 +247,28 @@ impl Default for KernelPlan {
     }
 }
 
-/// How a peer behaves on one connection.
+/// The behaviour of a peer on one connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manner {
-    /// What becomes of the attempt to connect.
+    /// The result of the connection attempt.
     pub accept: Accept,
-    /// What it does before anything is asked.
+    /// A trick that the peer plays as soon as the connection is established.
     pub greeting: Option<Trick>,
-    /// How long an answer takes.
+    /// The time that an answer takes.
     pub delay: Delay,
-    /// How answers look.
+    /// The form of the answers.
     pub style: Style,
-    /// What it does instead of, or behind, the answer to a request; requests of a connection are numbered from 0.
+    /// Tricks that the peer plays instead of an answer or after it. Requests of a connection are
+    /// numbered from 0.
     pub tricks: Vec<(u32, Trick)>,
-    /// It never closes a connection that was for one request.
+    /// The peer does not close a connection after its only request, nor when the client ends its
+    /// side.
     pub keeps_open: bool,
-    /// It forgets a connection that has been quiet for so long since its last answer, and resets it at the next request.
+    /// The peer forgets a connection that has been quiet for this long since its last answer. It
+    /// resets the connection at the next request.
     pub forgets_ns: Option<u64>,
-    /// What it does if HTTP/2 is spoken; of the styles and tricks above, [`Style::body_bytes`] and the status are used then.
+    /// The behaviour over HTTP/2. There the peer uses only [`Style::body_bytes`] and the status of
+    /// `style`, and none of the `tricks` above.
     pub http2: Http2Manner,
 }
 
@@ -274,35 +287,35 @@ impl Default for Manner {
     }
 }
 
-/// What becomes of an attempt to connect.
+/// The result of a connection attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accept {
     /// It is accepted.
     Yes,
-    /// It is refused after a way there and back.
+    /// It is refused after one round trip.
     Refused,
-    /// Nothing is heard of it.
+    /// There is no reply to it.
     Silent,
-    /// The kernel says at once that there is no route.
+    /// The kernel reports at once that there is no route.
     Unreachable,
-    /// The kernel has no local port.
+    /// The kernel has no free local port.
     NoPort,
-    /// The queue of a socket file is full.
+    /// The queue of a Unix socket is full.
     Busy,
-    /// It is accepted and reset before anything is said.
+    /// It is accepted and reset before any data.
     Reset,
 }
 
-/// How long an answer takes at the peer.
+/// The time that a peer takes for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delay {
-    /// At least.
+    /// Minimum.
     pub least_ns: u64,
-    /// At most.
+    /// Maximum.
     pub most_ns: u64,
 }
 
-/// How the right answers of an HTTP peer look.
+/// The form of an HTTP peer's right answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// With `Content-Length`.
@@ -311,42 +324,42 @@ pub enum Style {
     Dated,
     /// In chunks, with a trailer.
     Chunked,
-    /// Behind an interim answer.
+    /// After an interim answer.
     Interim,
-    /// Until the end of the connection.
+    /// The body lasts until the connection ends.
     UntilEnd,
-    /// So many bytes of body.
+    /// With this many bytes of body.
     Large(usize),
     /// With a field that is folded onto the next line (RFC 9112 section 5.2).
     Folded,
     /// With the same `Content-Length` three times, in two lines (RFC 9110 section 8.6).
     Repeated,
-    /// Of HTTP/1.2, which is read as HTTP/1.1 (RFC 9110 section 2.5).
+    /// With version HTTP/1.2, which is read as HTTP/1.1 (RFC 9110 section 2.5).
     LaterVersion,
-    /// With this status, which is no success.
+    /// With this status, which is not a success.
     Status(u16),
 }
 
 impl Style {
-    /// Bytes of an answer's body.
+    /// The length of an answer's body, in bytes.
     #[must_use]
     pub fn body_bytes(self) -> usize {
         if let Style::Large(bytes) = self { bytes } else { BODY.len() }
     }
 }
 
-/// How a peer ends a connection.
+/// The way in which a peer ends a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// With a FIN.
     Fin,
     /// With a reset.
     Reset,
-    /// Not at all: nothing more is heard.
+    /// Not at all: the peer falls silent.
     Silence,
 }
 
-/// Bytes that a peer says, printed as text.
+/// Bytes that a peer sends, printed as text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Bytes(pub &'static [u8]);
 
@@ -356,38 +369,38 @@ impl fmt::Debug for Bytes {
     }
 }
 
-/// What a peer does at a request.
+/// An unusual reaction of a peer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trick {
     /// Answers twice.
     Double,
-    /// Answers a part, in percent, and ends.
+    /// Answers with this percentage of the bytes and ends the connection.
     Truncate(u64, End),
-    /// Ends without an answer.
+    /// Ends the connection without an answer.
     EndInstead(End),
-    /// Ends behind the answer, unannounced.
+    /// Ends the connection after the answer, unannounced.
     EndBehind(End),
-    /// Announces the end of the connection in the answer, and ends it after this time.
+    /// Announces the end of the connection in the answer, and ends it after this time, in ns.
     Announce(u64),
-    /// Answers with these bytes and goes on.
+    /// Sends these bytes instead of the answer and goes on.
     Instead(Bytes),
-    /// Answers with these bytes behind the right ones.
+    /// Sends these bytes after the right answer.
     Behind(Bytes),
-    /// Answers byte by byte, one each so many ns.
+    /// Answers byte by byte, with this many ns between bytes.
     Dribble(u64),
-    /// Answers this much later.
+    /// Answers this many ns later.
     Late(u64),
-    /// Says the same bytes for a long time.
+    /// Sends the same bytes for a long time.
     Flood(Bytes),
-    /// The same, and reads nothing from here on.
+    /// Sends the same bytes for a long time, and reads nothing from here on.
     FloodUnread(Bytes),
     /// Reads nothing from here on.
     Deaf,
 }
 
 impl Trick {
-    /// Whether a generator that does everything right counts no failure because of it. Idempotent requests behind an
-    /// announced end are sent again (RFC 9112 section 9.6).
+    /// Whether a correct generator counts no failure because of this trick. Idempotent requests
+    /// sent after an announced end are sent again (RFC 9112 section 9.6).
     #[must_use]
     pub fn is_right(&self, protocol: &Protocol) -> bool {
         let again = matches!(protocol, Protocol::Http(plan) if plan.method != "POST");
@@ -396,15 +409,16 @@ impl Trick {
 }
 
 impl Scenario {
-    /// Whether every peer answers everything rightly and in time: then nothing may fail, and the service times are known.
+    /// Whether every peer answers everything rightly and in time. Then nothing may fail, and the
+    /// service times are known.
     #[must_use]
     pub fn is_fair(&self) -> bool {
         let succeeds = |manner: &Manner| !matches!(manner.style, Style::Status(_));
         self.peers.iter().all(succeeds) && self.is_well_formed()
     }
 
-    /// The same, but a peer may answer with a status that is no success: then nothing else may fail. Of peers that the
-    /// scenario does not describe nothing is known.
+    /// Whether the peers are fair, except that some may answer with an unsuccessful status. Then
+    /// nothing else may fail. False for peers that the scenario does not describe.
     #[must_use]
     pub fn is_well_formed(&self) -> bool {
         let described = !self.peers.is_empty();
@@ -428,14 +442,15 @@ impl Scenario {
             })
     }
 
-    /// Connections over all threads, at most.
+    /// Maximum number of connections over all threads.
     #[must_use]
     pub fn connections_most(&self) -> u32 {
         let later = self.phases.iter().map(|phase| phase.connections).max();
         self.connections.max(later.unwrap_or(0))
     }
 
-    /// How many messages of a broadcast are in flight at most: one peer may have to answer all of them.
+    /// Maximum number of messages of a broadcast in flight. One peer may have to answer all of
+    /// them.
     fn in_flight_most(&self) -> u64 {
         let loads = self.phases.iter().map(|phase| match phase.load {
             Load::Turns { concurrent } => u64::from(concurrent),
@@ -444,7 +459,7 @@ impl Scenario {
         loads.max().unwrap_or(1)
     }
 
-    /// The longest that an exchange takes when every peer answers rightly, with much to spare.
+    /// A generous upper bound on the time of an exchange when every peer answers rightly, in ns.
     #[must_use]
     pub fn slowest_ns(&self) -> u64 {
         let Scenario { kernel, peers, depth, .. } = self;
@@ -482,7 +497,7 @@ impl Scenario {
     }
 }
 
-/// How long a handshake of TLS takes, at most, if a piece of it takes so long.
+/// The maximum time of a TLS handshake, if each piece of it takes `piece_ns`.
 fn secure_ns(scenario: &Scenario, piece_ns: u64) -> u64 {
     let kernel = &scenario.kernel;
     let piece = kernel.room.min(kernel.send_most).min(kernel.read_most / 2 + 1) as u64;

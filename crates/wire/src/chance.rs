@@ -1,11 +1,12 @@
-//! Numbers that vary, from a seed: handshake keys and masks (RFC 6455 §4.1, §5.3). They hide nothing here.
+//! Pseudo-random numbers from a seed, for handshake keys and masks (RFC 6455 §4.1, §5.3). They need
+//! not be secret here.
 
-/// A stream of numbers that looks random.
+/// A pseudo-random stream.
 #[derive(Clone, Debug)]
 pub struct Chance(u64);
 
 impl Chance {
-    /// The stream of this seed.
+    /// The stream for this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Chance(seed)
@@ -20,14 +21,14 @@ impl Chance {
         (mixed ^ (mixed >> 31)).to_le_bytes()
     }
 
-    /// A key to mask a frame with.
+    /// The next key to mask a frame with.
     #[inline]
     pub fn mask(&mut self) -> [u8; 4] {
         let [a, b, c, d, ..] = self.draw();
         [a, b, c, d]
     }
 
-    /// What the key of an opening handshake is made from.
+    /// The 16 random bytes that the key of an opening handshake is made from.
     pub fn handshake(&mut self) -> [u8; 16] {
         let mut random = [0; 16];
         random.as_chunks_mut::<8>().0.iter_mut().for_each(|half| *half = self.draw());

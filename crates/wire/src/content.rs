@@ -1,40 +1,43 @@
-//! What a body was like: its length, and a sketch of its bytes. Answers that are alike have the same; so a server that
-//! begins to answer something else shows, at the cost of a few words read per answer.
+//! A fingerprint of a body: its length and a sketch of its bytes. Equal answers have the same one,
+//! so a server that begins to answer something else is detected for the cost of reading a few
+//! words.
 //!
-//! How it works: the first 40 bytes are read, from there on 8 bytes at each power of two, and the last 8. Words are added up
-//! byte by byte, each turned by one byte against the one before: where a body differs in few bytes, few of the eight bytes of
-//! its sketch do. Where the body was cut on its way changes nothing.
+//! How it works: the first 40 bytes are read, from there on 8 bytes at each power of two, and the
+//! last eight. Words are added byte by byte, and the sum is rotated by one byte before each. If a
+//! body differs in few bytes, few of the eight bytes of its sketch differ. How the body was split
+//! into reads makes no difference.
 //!
-//! What it must not know: what is done with it, and which protocol carried the body.
+//! Must not know: what the sketch is used for, and which protocol carried the body.
 
-/// Up to here every word is read.
+/// All words that begin up to this offset are read.
 const DENSE_BYTES: u64 = 32;
-/// Bytes of a word.
+/// The size of a word in bytes.
 const WORD: u64 = 8;
 
-/// A body that came whole.
+/// The fingerprint of a complete body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Content {
-    /// Its length.
+    /// The length in bytes.
     pub bytes: u64,
-    /// Its sketch: equal for equal bodies, much the same for bodies that differ in few of the bytes that are read.
+    /// The sketch: equal for equal bodies, and similar for bodies that differ in few of the bytes
+    /// read.
     pub sketch: u64,
 }
 
-/// Reads a body as its slices come.
+/// Samples a body as its slices arrive.
 #[derive(Debug, Default)]
 pub(crate) struct Sampler {
-    /// Bytes so far.
+    /// The number of bytes so far.
     bytes: u64,
-    /// Where the next word to be read begins.
+    /// The offset of the next word to be read.
     next: u64,
-    /// The last 8 bytes so far; of fewer, the others are 0.
+    /// The last 8 bytes so far; with fewer, the others are 0.
     last: u64,
     sketch: u64,
 }
 
 impl Sampler {
-    /// Takes the next slice of the body.
+    /// Adds the next slice of the body.
     #[inline]
     pub(crate) fn add(&mut self, slice: &[u8]) {
         let end = self.bytes + slice.len() as u64;
@@ -47,7 +50,7 @@ impl Sampler {
         self.bytes = end;
     }
 
-    /// The body is whole; ready for the next.
+    /// Returns the fingerprint of the complete body and resets for the next.
     #[inline]
     pub(crate) fn finish(&mut self) -> Content {
         let Sampler { bytes, last, sketch, .. } = std::mem::take(self);
@@ -64,7 +67,8 @@ impl Sampler {
     }
 }
 
-/// Compares a body with the expected one as its slices come. Where none is expected, notes what it is like.
+/// Compares a body with the expected one as its slices arrive. If none is expected, takes the
+/// fingerprint instead.
 #[derive(Debug, Default)]
 pub(crate) struct BodyCheck {
     matched: usize,
@@ -81,7 +85,8 @@ impl BodyCheck {
         self.matched = end;
     }
 
-    /// Whether the whole body was the expected one, and where none is, what it was like; ready for the next.
+    /// Returns whether the whole body was the expected one, or its fingerprint if none is expected.
+    /// Resets for the next body.
     #[inline]
     pub(crate) fn finish(&mut self, expected: Option<&[u8]>) -> (bool, Option<Content>) {
         let Some(expected) = expected else { return (true, Some(self.sampler.finish())) };
@@ -90,7 +95,8 @@ impl BodyCheck {
     }
 }
 
-/// A sketch with one more word: each byte is added to its own, without a carry to the next.
+/// The sketch with one more word. Each byte is added to its counterpart, without a carry to the
+/// next.
 #[inline]
 fn folded(sketch: u64, word: u64) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;

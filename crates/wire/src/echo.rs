@@ -1,17 +1,17 @@
-//! Echo over a plain stream of bytes: what is sent must come back, byte by byte and in order.
+//! Echo over a plain byte stream: what is sent must come back unchanged and in order.
 //!
-//! Strategy: a run has a payload that is cut into messages of one size; each connection sends them in
-//! turn, over and over, so that an echo which is late, doubled or guessed differs from the one that is
-//! due. Nothing is copied: what comes is compared with the payload where it lies. The first byte that
-//! differs ends the message, and the connection with it, as nobody knows any more where the next
-//! message begins.
+//! How it works: a run has a payload that is cut into messages of one size. Each connection sends
+//! them in turn, over and over, so a late, duplicated or guessed echo differs from the expected
+//! one. Nothing is copied: input is compared with the payload in place. The first byte that differs
+//! ends the message and the connection, because the start of the next message can no longer be
+//! known.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::exchange::{Asked, Disposition, Ending, InOrder, Outcome, PeerEnd};
 
-/// What all connections of a run send: messages of one size, in turn.
+/// The messages that all connections of a run send in turn. All have the same size.
 #[derive(Clone, Debug)]
 pub struct Messages {
     bytes: Arc<[u8]>,
@@ -19,40 +19,41 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Cuts a payload into messages of `size` bytes; none if it does not come out even, or is empty.
+    /// Cuts a payload into messages of `size` bytes. None if `size` does not divide the payload's
+    /// length, or if the payload is empty.
     #[must_use]
     pub fn new(bytes: Arc<[u8]>, size: usize) -> Option<Self> {
         let even = size > 0 && !bytes.is_empty() && bytes.len().is_multiple_of(size);
         even.then_some(Messages { bytes, size })
     }
 
-    /// Bytes of one message.
+    /// The size of one message in bytes.
     #[inline]
     #[must_use]
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// The bytes that ranges are of.
+    /// The payload that the ranges refer to.
     #[must_use]
     pub fn bytes(&self) -> &Arc<[u8]> {
         &self.bytes
     }
 
-    /// How many there are before the first has its turn again.
+    /// The number of messages before the first one is sent again.
     #[must_use]
     pub fn count(&self) -> usize {
         self.bytes.len() / self.size
     }
 
-    /// The message that begins at this offset.
+    /// The message at this offset.
     #[inline]
     #[must_use]
     pub fn at(&self, offset: usize) -> &[u8] {
         &self.bytes[offset..offset + self.size]
     }
 
-    /// The offset of the message behind the one at `offset`.
+    /// The offset of the message that follows the one at `offset`.
     #[inline]
     #[must_use]
     pub fn after(&self, offset: usize) -> usize {
@@ -60,7 +61,8 @@ impl Messages {
         if next == self.bytes.len() { 0 } else { next }
     }
 
-    /// Where the next `count` messages from `offset` on lie, in as few pieces as can be; moves the offset behind them.
+    /// Reports the position of the next `count` messages from `offset` on, in as few pieces as
+    /// possible, and advances the offset past them.
     #[inline]
     pub fn take(&self, offset: &mut usize, count: usize, mut piece: impl FnMut(Range<usize>)) {
         let mut left = count * self.size;
@@ -77,10 +79,10 @@ impl Messages {
 #[derive(Debug)]
 pub struct Client<T> {
     asked: Asked<T>,
-    /// Where the message to be sent next lies, and the one that is to come back next.
+    /// The offsets of the message to be sent next and of the message expected back next.
     to_send: usize,
     to_come: usize,
-    /// Bytes of it that have come.
+    /// The number of bytes of the expected message that have come.
     matched: usize,
     first_byte_ns: u64,
 }
@@ -92,13 +94,13 @@ impl<T> Default for Client<T> {
 }
 
 impl<T: Copy + PartialEq> Client<T> {
-    /// Where the next `count` messages lie, to be sent.
+    /// Reports the position of the next `count` messages to be sent.
     #[inline]
     pub fn take(&mut self, messages: &Messages, count: usize, piece: impl FnMut(Range<usize>)) {
         messages.take(&mut self.to_send, count, piece);
     }
 
-    /// Bytes have come. Every request that they end is given to `on_outcome`, in order.
+    /// Handles input. Each request that it ends is passed to `on_outcome`, in order.
     #[inline]
     pub fn handle_input(
         &mut self,
@@ -133,7 +135,7 @@ impl<T: Copy + PartialEq> Client<T> {
         Disposition::Open
     }
 
-    /// The peer's side has ended; every outstanding request ends with it.
+    /// Handles the end of the peer's side: every outstanding request ends with it.
     pub fn handle_end(
         &mut self,
         now_ns: u64,

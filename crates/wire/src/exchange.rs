@@ -1,16 +1,17 @@
-//! What the client machines of all protocols have in common: requests, each of which ends exactly once.
+//! The common part of the client machines of all protocols: requests, each of which ends exactly
+//! once.
 //!
-//! A request is a tag to a machine: whatever its caller knows about it. Every tag that is asked
-//! comes back once, with its ending, through `on_outcome`. What is particular to a protocol, how its bytes
-//! are read and written, stays with its machine.
+//! To a machine, a request is a tag: whatever its caller knows about it. Every tag that is asked is
+//! returned once, with its ending, through `on_outcome`. Each protocol's machine decides how bytes
+//! are read and written.
 //!
-//! [`Exchange`] says nothing about order: requests may end one by one, in any order. That they end in the order in
-//! which they were asked, and with their connection, is the business of [`InOrder`] alone.
+//! [`Exchange`] makes no assumption about order: requests may end individually, in any order. Only
+//! [`InOrder`] defines that they end in the order asked, and all together with their connection.
 
 pub use crate::content::Content;
 use crate::queue::Queue;
 
-/// How one request ended.
+/// The way in which a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// Answered as expected.
@@ -19,86 +20,95 @@ pub enum Ending {
     Status,
     /// Answered with other content.
     Mismatch,
-    /// The answer is not HTTP as RFC 9112 has it.
+    /// The answer violates HTTP as defined by RFC 9112.
     Framing,
-    /// The answer passed a cap.
+    /// The answer exceeded a cap.
     Limit,
-    /// Closed before any byte of the answer.
+    /// The peer closed before any byte of the answer.
     Empty,
-    /// Closed in the middle of the answer.
+    /// The peer closed in the middle of the answer.
     Truncated,
-    /// Reset.
+    /// The connection was reset.
     Reset,
-    /// Behind a request that ended the connection.
+    /// The request was pipelined behind one that ended the connection.
     ClosedPipelined,
-    /// The reused connection was closed before any byte of the answer: may be sent again on a fresh one.
+    /// The reused connection was closed before any byte of the answer. The request may be sent
+    /// again on a fresh connection.
     Stale,
-    /// The reused connection was reset before any byte of the answer: may be sent again on a fresh one where that reset
-    /// was a close of the peer's that the request has crossed.
+    /// The reused connection was reset before any byte of the answer. The request may be sent again
+    /// on a fresh connection if the reset came from a close by the peer that crossed the request.
     StaleReset,
-    /// Behind an answer that announced the close: was never to be answered here, may be sent again.
+    /// The request was pipelined behind an answer that announced the close. It would never have
+    /// been answered on this connection and may be sent again.
     StaleBehind,
-    /// Answered with a 408 that ends the connection: may be sent again where the peer had given up an idle connection, which
-    /// the request has crossed. Else [`Ending::Status`].
+    /// The answer was a 408 that ends the connection. The request may be sent again if the peer had
+    /// given up an idle connection and the request crossed that. Otherwise this counts as
+    /// [`Ending::Status`].
     StaleTimeout,
-    /// The connection, on which nothing had been answered, was closed before any byte of the answer: may be sent again where
-    /// that was such a close. Else [`Ending::Empty`].
+    /// The connection, on which nothing had been answered, was closed before any byte of the
+    /// answer. The request may be sent again if the peer had given up an idle connection and the
+    /// request crossed that. Otherwise this counts as [`Ending::Empty`].
     UnusedEnd,
-    /// The same, but reset. Else [`Ending::Reset`].
+    /// The same as [`Ending::UnusedEnd`], but with a reset. Otherwise this counts as
+    /// [`Ending::Reset`].
     UnusedReset,
-    /// No byte of the answer in time.
+    /// No byte of the answer came in time.
     TimeoutFirstByte,
     /// The answer was not complete in time.
     TimeoutTotal,
-    /// The answer is not WebSocket as RFC 6455 has it.
+    /// The answer violates the WebSocket protocol (RFC 6455).
     WsProtocol,
-    /// A text that is not UTF-8.
+    /// A text message is not valid UTF-8.
     WsPayload,
     /// The peer closed the WebSocket before the answer.
     WsClosed,
-    /// No answer in time to a datagram, which may have been lost on the way there or back.
+    /// No answer to a datagram came in time; the request or the answer may have been lost.
     Lost,
-    /// Nobody listens where the datagram went (ICMP port unreachable).
+    /// The datagram's destination is not listening (ICMP port unreachable).
     Refused,
-    /// The peer has reset the stream of the request, or its answer is not what HTTP/2 (RFC 9113) allows on a stream.
+    /// The peer reset the stream of the request, or its answer violates HTTP/2 (RFC 9113) on a
+    /// stream.
     H2Stream,
-    /// The peer has announced the end of its connection (GOAWAY), and has not answered the request.
+    /// The peer announced the end of its connection (GOAWAY) and did not answer the request.
     H2Goaway,
-    /// The peer's bytes are not what HTTP/2 allows on a connection.
+    /// The peer's bytes violate HTTP/2 on the connection.
     H2Protocol,
-    /// A frame of HTTP/2 has a length that it must not have.
+    /// An HTTP/2 frame has an illegal length.
     H2FrameSize,
-    /// The peer did not heed the flow control of HTTP/2.
+    /// The peer violated HTTP/2 flow control.
     H2Flow,
-    /// The peer has announced that it does not answer the request on this connection (GOAWAY): may be sent again on another
-    /// one. Else [`Ending::H2Goaway`].
+    /// The peer announced that it will not answer the request on this connection (GOAWAY). The
+    /// request may be sent again on another connection. Otherwise this counts as
+    /// [`Ending::H2Goaway`].
     StaleGoaway,
-    /// The peer has refused the stream before it did anything (REFUSED_STREAM): the request may be sent again. Else
-    /// [`Ending::H2Stream`].
+    /// The peer refused the stream before it did anything (REFUSED_STREAM). The request may be sent
+    /// again. Otherwise this counts as [`Ending::H2Stream`].
     StaleRefused,
 }
 
-/// A request that has ended, or several that are alike, one behind the other.
+/// A request that has ended, or several consecutive ones with the same tag and ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome<T> {
-    /// What it was asked with.
+    /// The tag that the request was asked with.
     pub tag: T,
-    /// How many they are.
+    /// The number of requests.
     pub count: usize,
-    /// How it ended.
+    /// The way in which the request ended.
     pub ending: Ending,
-    /// Its answer came to its end, good or bad.
+    /// Whether the answer was complete, good or bad.
     pub complete: bool,
-    /// The status of a complete answer, where the protocol has one.
+    /// The status of a complete answer, if the protocol has one.
     pub status: Option<u16>,
-    /// When the first byte of its answer came; `now` when the answer came whole.
+    /// When the first byte of the answer came; the current time if the answer came whole.
     pub first_byte_ns: u64,
-    /// What the body of a complete answer was like, where its bytes were not held against those expected.
+    /// Length and sketch of the body of a complete answer, if no body was expected to compare it
+    /// with.
     pub content: Option<Content>,
 }
 
 impl<T> Outcome<T> {
-    /// One request with a whole answer, good or bad, whose protocol has neither status nor content.
+    /// The outcome of one request with a complete answer, good or bad, in a protocol without status
+    /// and content.
     #[inline]
     #[must_use]
     pub fn answered(tag: T, ending: Ending, first_byte_ns: u64) -> Self {
@@ -106,7 +116,7 @@ impl<T> Outcome<T> {
         Outcome { tag, count: 1, ending, complete, status, first_byte_ns, content }
     }
 
-    /// A request that ended without a complete answer.
+    /// The outcome of one request that ended without a complete answer.
     #[must_use]
     pub fn unanswered(tag: T, ending: Ending, now_ns: u64) -> Self {
         let (complete, status, content) = (false, None, None);
@@ -114,66 +124,67 @@ impl<T> Outcome<T> {
     }
 }
 
-/// What may be done with the connection from here.
+/// What may be done with the connection from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
-    /// What has to be agreed on before the first request is still under way.
+    /// The negotiation before the first request is still in progress.
     Opening,
-    /// It came to nothing: to be closed.
+    /// The negotiation failed: the connection is to be closed.
     Refused,
-    /// More may be asked.
+    /// More requests may be asked.
     Open,
-    /// Nothing more may be asked, and what is outstanding still ends.
+    /// No more requests may be asked; the outstanding ones still end individually.
     Draining,
-    /// The peer has announced its close: nothing more may be asked, the FIN is to come.
+    /// The peer announced its close: no more requests may be asked, and its FIN is expected.
     Closing,
-    /// To be closed: the stream cannot be trusted any more.
+    /// The connection is to be closed because its stream is no longer reliable.
     Broken,
-    /// To be closed: bytes came that settle no outstanding request.
+    /// The connection is to be closed because bytes came that belong to no outstanding request.
     Unsolicited,
 }
 
-/// What came while nothing was asked, where it may be a 408: the peer has waited for a request for too long, and ends the
-/// connection (RFC 9110 §15.5.9).
+/// How much of a possible 408 came while no request was outstanding. With a 408 the peer says that
+/// it waited too long for a request and ends the connection (RFC 9110 §15.5.9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Farewell {
-    /// Nothing of the kind.
+    /// Nothing that may be a 408.
     #[default]
     None,
-    /// What may become its head.
+    /// Bytes that may become the head of a 408.
     Begun,
-    /// Its head, at least.
+    /// At least the whole head of a 408.
     Said,
 }
 
-/// How the peer's side of a connection ended.
+/// The way in which the peer's side of a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerEnd {
     /// An orderly close.
     Fin,
     /// A reset, or any other error of the socket.
     Reset,
-    /// Nobody listens for these datagrams (ICMP port unreachable).
+    /// The destination of the datagrams is not listening (ICMP port unreachable).
     Refused,
 }
 
-/// The queue side of a client machine: what was asked and is not yet ended.
+/// The queue side of a client machine: the requests that were asked and have not ended.
 pub trait Exchange<T> {
-    /// A fresh connection; what was outstanding must have been ended before.
+    /// Prepares for a fresh connection. All outstanding requests must have been ended before.
     fn reopen(&mut self);
 
-    /// A request was written.
+    /// Notes that a request was written.
     fn ask(&mut self, tag: T) {
         self.ask_alike(tag, 1);
     }
 
-    /// So many requests were written, about which all is the same.
+    /// Notes that `count` requests with the same tag were written.
     fn ask_alike(&mut self, tag: T, count: usize);
 
-    /// Requests not yet ended.
+    /// The number of requests that have not ended.
     fn outstanding(&self) -> usize;
 
-    /// How many more requests the connection takes now, of `depth` that are to be outstanding at most.
+    /// The number of further requests that the connection takes now if at most `depth` may be
+    /// outstanding.
     #[inline]
     fn capacity(&self, depth: usize) -> usize {
         depth.saturating_sub(self.outstanding())
@@ -182,21 +193,23 @@ pub trait Exchange<T> {
     /// Whether a complete answer came on this connection.
     fn has_answered(&self) -> bool;
 
-    /// Gives the tags of what is outstanding to `change`, those asked last first, until it returns false. Requests that are
-    /// alike, one behind the other, have one tag.
+    /// Passes the tags of the outstanding requests to `change`, the newest first, until it returns
+    /// false. Consecutive requests with the same tag are passed as one.
     fn change_newest(&mut self, change: impl FnMut(&mut T) -> bool);
 
-    /// Whether the request asked last is known not to have begun to leave.
+    /// Whether the request asked last is known not to have been sent yet, even in part.
     #[inline]
     fn is_held_back(&self) -> bool {
         false
     }
 
-    /// When [`Exchange::handle_timeout`] is due; none while nothing is. `deadline_ns` says until when a request may last.
+    /// The time at which [`Exchange::handle_timeout`] is due; none if nothing is. `deadline_ns`
+    /// gives the deadline of a request.
     fn next_timeout_ns(&self, deadline_ns: impl Fn(&T) -> u64) -> Option<u64>;
 
-    /// Requests that have not ended by their deadlines are out of time. What is to be told to the peer is added to `output`.
-    /// Returns what may be done with the connection: it may live on where a request can end alone.
+    /// Ends the requests that have passed their deadlines. Bytes for the peer are appended to
+    /// `output`. Returns what may be done with the connection, which may stay open if a request can
+    /// end alone.
     fn handle_timeout(
         &mut self,
         now_ns: u64,
@@ -205,37 +218,38 @@ pub trait Exchange<T> {
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition;
 
-    /// Whether the answer under way lasts until the peer ends the connection.
+    /// Whether the answer in progress lasts until the peer ends the connection.
     fn lasts_until_end(&self) -> bool {
         false
     }
 
-    /// Whether the peer has given up an idle connection, which is [`Disposition::Closing`] then.
+    /// Whether the peer gave up an idle connection; its disposition is then
+    /// [`Disposition::Closing`].
     fn farewell(&self) -> Farewell {
         Farewell::None
     }
 
-    /// Of a connection that is [`Disposition::Broken`], where the machine knows more than how its request ended: why, in words of
-    /// our own.
+    /// Why a [`Disposition::Broken`] connection is broken, in our own words, if the machine knows
+    /// more than the ending of its requests.
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
         None
     }
 
-    /// Gives back every outstanding request, unanswered.
+    /// Returns the tags of all outstanding requests, unanswered.
     fn cancel(&mut self) -> impl Iterator<Item = T> + '_;
 }
 
-/// What was asked on a connection, in the order in which it ends.
+/// The requests that were asked on a connection, in the order in which they end.
 #[derive(Debug)]
 pub struct Asked<T> {
     outstanding: Queue<T>,
-    /// How many of them, the last ones, have not begun to leave.
+    /// The number of the newest requests that have not been sent yet, even in part.
     unsent: u32,
     answered: bool,
-    /// The peer has announced its close: nothing more is to be asked. (It is here because 100,000
-    /// connections have no room for it elsewhere.)
+    /// Whether the peer announced its close, so that nothing more may be asked. (Stored here
+    /// because a field elsewhere would enlarge each of 100,000 connections.)
     pub(crate) closing: bool,
-    /// Why, if it was not an answer that did. (Here for the same reason.)
+    /// Why, if the announcement was not an answer. (Stored here for the same reason.)
     pub(crate) farewell: Farewell,
 }
 
@@ -247,7 +261,7 @@ impl<T> Default for Asked<T> {
 }
 
 impl<T: Copy + PartialEq> Asked<T> {
-    /// Requests not yet ended.
+    /// The number of requests that have not ended.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.outstanding.len()
@@ -263,7 +277,8 @@ impl<T: Copy + PartialEq> Asked<T> {
         self.outstanding.front()
     }
 
-    /// The oldest, if what comes can be its answer: none that has not begun to leave is answered.
+    /// The oldest request, if incoming bytes can be its answer. A request that was not sent yet
+    /// cannot be answered.
     #[inline]
     pub(crate) fn awaited(&self) -> Option<&T> {
         self.oldest().filter(|_| self.len() > self.unsent as usize)
@@ -279,14 +294,14 @@ impl<T: Copy + PartialEq> Asked<T> {
         self.outstanding.newest(count)
     }
 
-    /// The oldest has its answer, whole.
+    /// Takes the oldest request, whose answer is complete.
     #[inline]
     pub(crate) fn answer(&mut self) -> Option<T> {
         self.answer_alike(1).map(|(tag, _)| tag)
     }
 
-    /// The oldest have their answers, whole: those that are alike, `most` of them at most, and none that has not begun
-    /// to leave. Says how many they are.
+    /// Takes the oldest requests, whose answers are complete: at most `most` of them, all with the
+    /// same tag, and none that was not sent yet. Returns the tag and their number.
     #[inline]
     pub(crate) fn answer_alike(&mut self, most: usize) -> Option<(T, usize)> {
         let sent = self.len().saturating_sub(self.unsent as usize);
@@ -299,7 +314,7 @@ impl<T: Copy + PartialEq> Asked<T> {
         self.outstanding.drain()
     }
 
-    /// Bytes came that no request awaits: those that have not begun to leave end with the connection.
+    /// Ends the unsent requests with the connection, because bytes came that no request awaits.
     #[cold]
     pub(crate) fn end_unsent(
         &mut self,
@@ -310,7 +325,7 @@ impl<T: Copy + PartialEq> Asked<T> {
         Disposition::Unsolicited
     }
 
-    /// All end without an answer: the oldest so, those behind it so.
+    /// Ends all requests without an answer: the oldest as `first`, the others as `rest`.
     pub(crate) fn end_all(
         &mut self,
         now_ns: u64,
@@ -325,7 +340,8 @@ impl<T: Copy + PartialEq> Asked<T> {
         }
     }
 
-    /// The peer's side has ended, and what lasts until then is no answer; `begun` tells whether one had begun.
+    /// Ends all requests because the peer's side has ended. `begun` says whether an answer had
+    /// begun.
     pub(crate) fn end(
         &mut self,
         now_ns: u64,
@@ -344,26 +360,28 @@ impl<T: Copy + PartialEq> Asked<T> {
 
 /// A machine whose requests end in the order in which they were asked.
 pub trait InOrder {
-    /// What its caller knows about a request. (No parameter: then nobody elsewhere can say that a machine of this crate is
-    /// in order, and those that are not implement [`Exchange`] themselves.)
+    /// What the caller knows about a request. (An associated type, not a parameter, so that no
+    /// other crate can implement [`InOrder`] for a machine of this crate. Machines that are not in
+    /// order can then implement [`Exchange`] themselves.)
     type Tag: Copy + PartialEq + 'static;
 
-    /// A fresh connection.
+    /// Resets the machine for a fresh connection.
     fn reset(&mut self);
 
-    /// What was asked.
+    /// The requests that were asked.
     fn asked(&self) -> &Asked<Self::Tag>;
 
-    /// The same, to be changed.
+    /// Mutable access to [`InOrder::asked`].
     fn asked_mut(&mut self) -> &mut Asked<Self::Tag>;
 
-    /// So many of the requests asked last have not begun to leave: what comes next is no answer to them.
+    /// Notes that the newest `unsent` requests have not been sent yet: what comes next cannot
+    /// answer them.
     #[inline]
     fn hold_back(&mut self, unsent: usize) {
         self.asked_mut().unsent = u32::try_from(unsent).unwrap_or(u32::MAX);
     }
 
-    /// Whether a part of the next answer has come.
+    /// Whether part of the next answer has come.
     fn has_begun(&self) -> bool;
 
     /// See [`Exchange::lasts_until_end`].
@@ -412,7 +430,7 @@ impl<M: InOrder> Exchange<M::Tag> for M {
         self.asked().oldest().map(deadline_ns)
     }
 
-    /// The connection is given up with the oldest request, and all on it end.
+    /// Gives the connection up with its oldest request: all requests end.
     fn handle_timeout(
         &mut self,
         now_ns: u64,

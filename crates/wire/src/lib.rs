@@ -1,7 +1,9 @@
 //! Protocol machines: bytes in, bytes and events out.
 //!
-//! How it works: a parser keeps just enough state to go on where the last read ended, and hands out slices of what
-//! it was given. What it must not know: sockets, clocks, threads, what a load is, or how a failure is reported.
+//! How it works: a parser keeps just enough state to continue where the last read ended, and hands
+//! out slices of its input.
+//!
+//! Must not know: sockets, clocks, threads, what a load is, or how a failure is reported.
 
 pub mod chance;
 mod content;

@@ -1,26 +1,27 @@
-//! Requests outstanding on one connection, in order. Most connections have one at a time: it lies in the
-//! queue itself, and memory is taken only by those behind it.
+//! The outstanding requests of one connection, in order. Most connections have one at a time. It is
+//! stored in the queue itself, and only further requests take heap memory.
 //!
-//! Under pipelining those that are sent at once are alike: a run of them is held, and taken, as one.
+//! With pipelining, requests that are sent together are equal. A run of equal requests is stored,
+//! and taken, as one.
 
 use std::collections::VecDeque;
 
-/// A queue whose first run needs no memory of its own.
+/// A queue whose first run needs no heap memory.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     /// None only when `rest` is empty too.
     first: Option<T>,
-    /// How many of it stand at the front. No connection has more outstanding than 32 bits count.
+    /// The length of the first run. No connection has more than 2^32 - 1 requests outstanding.
     count: u32,
-    // Boxed, it takes 8 bytes of the many connections that never have a second.
+    // The box takes only 8 bytes on the many connections that never have a second run.
     rest: Option<Box<Rest<T>>>,
 }
 
-/// What is behind the first run.
+/// The runs behind the first one.
 #[derive(Debug)]
 struct Rest<T> {
     runs: VecDeque<(T, u32)>,
-    /// Elements of all of them.
+    /// The number of elements in all these runs.
     len: usize,
 }
 
@@ -52,14 +53,14 @@ impl<T> Queue<T> {
         self.first.as_ref()
     }
 
-    /// Gives each run to `change`, the last one first, until it returns false.
+    /// Passes each run to `change`, the last one first, until it returns false.
     pub(crate) fn change_newest(&mut self, mut change: impl FnMut(&mut T) -> bool) {
         let rest = self.rest.iter_mut().flat_map(|rest| rest.runs.iter_mut().rev());
         let mut runs = rest.map(|(element, _)| element).chain(&mut self.first);
         while runs.next().is_some_and(&mut change) {}
     }
 
-    /// The last `count` elements, in order.
+    /// Iterates over the last `count` elements, in order.
     pub(crate) fn newest(&self, count: usize) -> impl Iterator<Item = &T> {
         let rest = self.rest.iter().flat_map(|rest| rest.runs.iter());
         let runs = self.first.iter().map(|first| (first, self.count));
@@ -70,7 +71,7 @@ impl<T> Queue<T> {
 }
 
 impl<T: Copy + PartialEq> Queue<T> {
-    /// Puts `count` elements alike at the end.
+    /// Appends `count` equal elements.
     #[inline]
     pub(crate) fn push_back(&mut self, element: T, count: usize) {
         let count = count as u32;
@@ -86,7 +87,7 @@ impl<T: Copy + PartialEq> Queue<T> {
         }
     }
 
-    /// Takes out the first of a run of elements alike, `most` of them at most, and says how many they are.
+    /// Removes up to `most` elements of the first run and returns the element and their number.
     #[inline]
     pub(crate) fn pop_front(&mut self, most: usize) -> Option<(T, usize)> {
         let first = self.first?;
@@ -99,7 +100,7 @@ impl<T: Copy + PartialEq> Queue<T> {
         Some((first, taken))
     }
 
-    /// Takes out all, in order.
+    /// Removes all elements, in order.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         let all = std::iter::from_fn(|| self.pop_front(usize::MAX));
         all.flat_map(|(element, count)| std::iter::repeat_n(element, count))

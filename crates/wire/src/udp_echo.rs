@@ -1,9 +1,11 @@
-//! Echo over datagrams: each must come back as it was, in any order, and each request ends on its own.
+//! Echo over datagrams: each must come back unchanged, in any order, and each request ends on its
+//! own.
 //!
-//! Strategy: a datagram begins with the number of its connection, drawn at random, and with its own number on it; the
-//! rest is a known message. An answer is told by the two numbers, wherever it comes from and whenever it comes: one to a
-//! request that is outstanding settles it; one to a request that is over is late or a duplicate, and settles nothing. A
-//! request whose answer does not come in time is lost, alone. What must be in order is only the sending.
+//! How it works: a datagram begins with the random number of its connection and its own number on
+//! that connection; the rest is a known message. An answer is identified by these two numbers,
+//! wherever it comes from and whenever it comes. An answer to an outstanding request settles it. An
+//! answer to a request that has ended is late or a duplicate, and settles nothing. A request that
+//! is not answered in time is lost, alone. Only sending must be in order.
 
 use std::collections::VecDeque;
 use std::ops::AddAssign;
@@ -11,23 +13,24 @@ use std::ops::AddAssign;
 use crate::echo::Messages;
 use crate::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
 
-/// Bytes of the two numbers: the smallest datagram.
+/// The size of the two numbers in bytes, which is the smallest datagram.
 pub const SIZE_LEAST: usize = 16;
 /// The largest datagram over IPv4: 65,535 bytes less the headers of IP and UDP.
 pub const SIZE_MOST: usize = 65_507;
-/// Lost requests whose late answers are told from duplicates, of one connection: the newest ones.
+/// The maximum number of lost requests remembered per connection, to distinguish late answers from
+/// duplicates. The newest are kept.
 const LOST_KEPT: usize = 4096;
 
-/// What came and settled nothing, or not in its turn.
+/// Datagrams that settled nothing or arrived out of order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Answers to requests that had been given up as lost.
     pub late: u64,
     /// Second answers to requests that had been answered.
     pub duplicated: u64,
-    /// Answers that settled a request behind the answer to one sent later.
+    /// Answers that settled a request after the answer to a later request had arrived.
     pub reordered: u64,
-    /// Datagrams that are an answer to nothing that was sent on this connection.
+    /// Datagrams that answer no request sent on this connection.
     pub unsolicited: u64,
 }
 
@@ -45,14 +48,14 @@ impl AddAssign for Counts {
 pub struct Client<T> {
     /// The connection's number.
     nonce: [u8; 8],
-    /// The number of the next request that is asked, and of the next that is written.
+    /// The number of the next request to be asked, and of the next to be written.
     next: u64,
     to_write: u64,
-    /// By number: what is asked and not yet ended.
+    /// The requests that were asked and have not ended, by number.
     outstanding: VecDeque<(u64, T)>,
-    /// Numbers of requests that were given up, in order.
+    /// The numbers of requests that were given up, in order.
     lost: VecDeque<u64>,
-    /// The highest number that was answered, and one.
+    /// The highest number that was answered, plus one.
     answered_below: u64,
 }
 
@@ -70,14 +73,15 @@ impl<T> Default for Client<T> {
 }
 
 impl<T: Copy> Client<T> {
-    /// A fresh connection with this number; what was outstanding must have been ended before.
+    /// Opens a fresh connection with this number. All outstanding requests must have been ended
+    /// before.
     pub fn open(&mut self, nonce: [u8; 8]) {
         debug_assert!(self.outstanding.is_empty());
         self.lost.clear();
         (self.nonce, self.next, self.to_write, self.answered_below) = (nonce, 0, 0, 0);
     }
 
-    /// Writes the datagrams of the `count` requests asked last, one behind the other.
+    /// Appends the datagrams of the `count` requests asked last, one after the other.
     pub fn write(&mut self, count: usize, messages: &Messages, out: &mut Vec<u8>) {
         for number in self.to_write..self.to_write + count as u64 {
             out.extend_from_slice(&self.nonce);
@@ -87,7 +91,8 @@ impl<T: Copy> Client<T> {
         self.to_write += count as u64;
     }
 
-    /// A datagram has come. The request that it ends, if any, is given to `on_outcome`; else it is counted.
+    /// Handles a datagram. Passes the request that it ends to `on_outcome`, or counts the datagram
+    /// if it ends none.
     pub fn handle_datagram(
         &mut self,
         now_ns: u64,
@@ -119,7 +124,7 @@ impl<T: Copy> Client<T> {
         on_outcome(Outcome::answered(tag, ending, now_ns));
     }
 
-    /// The socket is of no use any more; every outstanding request ends with it.
+    /// Handles the failure of the socket: every outstanding request ends with it.
     pub fn handle_end(
         &mut self,
         now_ns: u64,
@@ -130,7 +135,8 @@ impl<T: Copy> Client<T> {
         Exchange::cancel(self).for_each(|tag| on_outcome(Outcome::unanswered(tag, ending, now_ns)));
     }
 
-    /// The number of the request that a datagram answers, and what is behind it; none where it answers nothing of ours.
+    /// Splits a datagram into the number of the request that it answers and the rest. None if it
+    /// answers no request of this connection.
     fn read<'a>(&self, bytes: &'a [u8]) -> Option<(u64, &'a [u8])> {
         let (nonce, rest) = bytes.split_first_chunk::<8>()?;
         let (number, rest) = rest.split_first_chunk::<8>()?;
@@ -166,12 +172,12 @@ impl<T: Copy> Exchange<T> for Client<T> {
         }
     }
 
-    /// Requests are sent in the order of their numbers, so that the lowest is the first to be out of time.
+    /// Requests are sent in the order of their numbers, so the lowest number times out first.
     fn next_timeout_ns(&self, deadline_ns: impl Fn(&T) -> u64) -> Option<u64> {
         self.outstanding.front().map(|(_, tag)| deadline_ns(tag))
     }
 
-    /// Each request that is out of time is lost, alone.
+    /// Each request that times out is lost, without effect on the others.
     fn handle_timeout(
         &mut self,
         now_ns: u64,
@@ -197,7 +203,7 @@ impl<T: Copy> Exchange<T> for Client<T> {
     }
 }
 
-/// What a datagram of this number carries behind its numbers.
+/// The message that a datagram with this number carries after its two numbers.
 fn body(messages: &Messages, number: u64) -> &[u8] {
     let place = (number % messages.count() as u64) as usize;
     &messages.at(place * messages.size())[SIZE_LEAST..]

@@ -1,13 +1,13 @@
 """``import trueload``: the commands that measure, as functions.
 
 How: arguments become the words of a command line (``cli.words``), which the command's own code
-understands and does; what it would print is returned instead, as a typed result. So an option is
-declared once, and there is one way to measure. Nothing is printed. A signal ends a measurement as
-on the command line, what was measured is saved, and then the signal goes to whoever had it before:
-Ctrl-C is a ``KeyboardInterrupt``. In a thread, and under a running asyncio loop, a function waits
-for its result as any other; nothing here needs the main thread or a loop.
+parses and runs. What it would print is returned as a typed result. So an option is declared once,
+and there is one way to measure. Nothing is printed. A signal ends a measurement as on the command
+line and what was measured is saved. Then the signal goes to the handler that was installed before:
+Ctrl-C becomes a ``KeyboardInterrupt``. A function blocks until its result is there, also in a
+thread and under a running asyncio loop. Nothing here needs the main thread or a loop.
 
-Must not know what any option means.
+Must not know: what any option means.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ __all__ = [
     "ws",
 ]
 
-# Options that say what is printed, and how.
+# Options of what is printed; a caller of a function cannot use them.
 _OF_PRINTING = {
     "json": "call .to_dict() of the result",
     "format": "print the result, or call .to_dict() of it",
@@ -71,7 +71,7 @@ _OF_SUITES = {
 
 
 class NothingMeasuredError(UserError):
-    """No connection became usable; ``result`` is what there is."""
+    """No connection became usable; ``result`` holds what is known all the same."""
 
     def __init__(self, why: UserError, result: Result) -> None:
         super().__init__(why.message, why.hint, why.exit_code)
@@ -119,11 +119,11 @@ def udp(where: str, /, **options: Unpack[UdpOptions]) -> Result:
 
 @naming(AbOptions)
 def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
-    """Compare two servers by pairs of trials in turn: ``ab(url_a, url_b, duration=5)``.
+    """Compare two servers by alternating pairs of trials: ``ab(url_a, url_b, duration=5)``.
 
     A side is a URL or a subject's name. Options are those of `trueload ab --help`, with ``_`` for
-    ``-``; ``repeat`` is the number of pairs. A subject that is built first is told of on stderr, as
-    by the command. Raises ``UserError``.
+    ``-``; ``repeat`` is the number of pairs. A subject that must be built first is reported on
+    stderr, as by the command. Raises ``UserError``.
     """
     from trueload.api.body import with_json_body
     from trueload.api.results.ab import AbResult
@@ -162,8 +162,8 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
 def suite(name: str | None = None, /, **options: Unpack[SuiteOptions]) -> SuiteResult:
     """Run a suite of the catalogue, or of a file: ``suite("http-servers", subjects=["go"])``.
 
-    Options are those of `trueload suite run --help`, with ``_`` for ``-``; how it goes on is told
-    on stderr, as by the command. Raises ``UserError``.
+    Options are those of `trueload suite run --help`, with ``_`` for ``-``. Progress is shown on
+    stderr, as by the command. Raises ``UserError``.
     """
     from trueload.api.results.suite import SuiteResult
     from trueload.commands.suite import execute, read_suite, start_suite
@@ -198,9 +198,9 @@ def serve(protocol: Literal["tcp", "udp"], /, **options: Unpack[ServeOptions]) -
 def serve(protocol: str = "http", /, **options: Any) -> Server:
     """A reference server for a ``with`` block: ``with serve("http") as server: http(server.url)``.
 
-    ``protocol`` is ``http``, ``ws``, ``tcp`` or ``udp``; options are those of
-    `trueload serve http --help` and so on, with ``_`` for ``-``. It listens on a free port unless
-    ``listen`` says where.
+    ``protocol`` is ``http``, ``ws``, ``tcp`` or ``udp``. Options are those of `trueload serve http
+    --help` and so on, with ``_`` for ``-``. The server listens on a free port unless ``listen``
+    names an address.
     """
     from trueload.api.server import Server
     from trueload.commands.serve import SERVERS
@@ -215,7 +215,7 @@ def serve(protocol: str = "http", /, **options: Any) -> Server:
 
 
 def runs() -> list[Run]:
-    """Every run in the store, oldest first."""
+    """Return every run in the store, oldest first."""
     from trueload.store.runs import Store
 
     with Store.open() as store:
@@ -223,7 +223,10 @@ def runs() -> list[Run]:
 
 
 def load(run: str = "last", /) -> Result | SuiteResult | AbResult:
-    """A run of the store by its id, the beginning of its id, or ``last``. Raises ``UserError``."""
+    """Return a run of the store. Raises ``UserError``.
+
+    ``run`` is its id, the start of its id, or ``last``.
+    """
     from trueload.api.results.stored import load_run
     from trueload.store.runs import Store
 
@@ -232,7 +235,7 @@ def load(run: str = "last", /) -> Result | SuiteResult | AbResult:
 
 
 def _loaded(protocol: str, where: str | None, options: Mapping[str, Any]) -> Result:
-    """Load a server as the command of that protocol does."""
+    """Load a server, as the command of that protocol does."""
     from trueload.commands.protocols import reader_of_job
     from trueload.commands.words import understand
 
@@ -241,7 +244,7 @@ def _loaded(protocol: str, where: str | None, options: Mapping[str, Any]) -> Res
 
 
 def _measured(understood: Words[Job]) -> Result:
-    """Do a job as the command does, without showing anything."""
+    """Run a job as the command does, without showing anything."""
     from trueload.commands.job import nothing_measured
     from trueload.engines.engine import find_engine
     from trueload.interrupt import Interrupt
@@ -302,7 +305,7 @@ def _searched(job: Job, interrupt: Interrupt) -> Result | None:
 
 
 def _warn(saved: Saved, stacklevel: int = 4) -> None:
-    """Of a store that failed in mid-run: what was measured is there all the same."""
+    """Warn of a store that failed during the run; the result is complete all the same."""
     if saved.error is not None:
         warnings.warn(f"{saved.error.message}; {saved.error.hint}", stacklevel=stacklevel)
 

@@ -1,6 +1,6 @@
-"""A body by keyword argument: texts and bytes as they are, dicts and lists as JSON. Pure.
+"""The keyword argument ``body``: text and bytes as they are, dicts and lists as JSON. Pure.
 
-Must not know which command sends it.
+Must not know: which command sends it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ _HINT = "give a str, bytes, or a dict or list that JSON can hold"
 
 
 def with_json_body(options: Mapping[str, object]) -> dict[str, object]:
-    """The options of a command, with a ``body`` that is a text; one that becomes JSON gets a
-    Content-Type unless there is one. Raises ``UserError`` for what can be no body."""
+    """Return the options of a command, with a dict or list in ``body`` converted to JSON text.
+
+    That adds a Content-Type, unless there is one. Raises ``UserError`` for a value that cannot be a
+    body.
+    """
     found = dict(options)
     for name, value in options.items():
         match name.rstrip("_"):
@@ -49,7 +52,7 @@ def _with_content_type(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def _header_lines(given: object) -> Iterable[str]:
-    """Header lines, as a command's option takes them."""
+    """Return header lines in the form of a command's option."""
     match given:
         case None:
             return ()

@@ -1,8 +1,8 @@
-"""Keyword arguments of the functions: for each command the options that it has, with their types.
+"""Keyword arguments of the functions: the options of each command, with their types.
 
-How: a name is the option's with ``_`` for ``-``; None leaves an option out. tests/unit/
-test_api_options.py holds every class to its command, both ways. Types only: a value is checked
-where the command checks it. Must not know what an option means.
+How: a name is the option's with ``_`` for ``-``, and None leaves an option out.
+tests/unit/test_api_options.py checks every class against its command, both ways. Types only: the
+command checks the values. Must not know: what an option means.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from typing import Any, Literal, TypeAlias, TypedDict
 Duration: TypeAlias = float | str | timedelta | None
 """Seconds as a number, a text such as ``"500ms"``, or a ``timedelta``."""
 Number: TypeAlias = int | str | None
-"""``64``, ``"20k"``; of bytes ``"10KiB"``."""
+"""A count such as ``64`` or ``"20k"``, or bytes such as ``"10KiB"``."""
 Numbers: TypeAlias = int | str | Sequence[int | str] | None
-"""One or several: ``[8, 64]``, ``range(4)``, ``"0-3"``."""
+"""One or several numbers: ``[8, 64]``, ``range(4)``, ``"0-3"``."""
 Rate: TypeAlias = float | str | None
-"""Per second as a number, or a text such as ``"20k/s"``."""
+"""A rate per second as a number, or a text such as ``"20k/s"``."""
 Rates: TypeAlias = float | str | Sequence[float | str] | None
 ShareOf: TypeAlias = float | str | None
-"""``0.01``, ``"1%"``."""
+"""A share such as ``0.01`` or ``"1%"``."""
 Text: TypeAlias = str | None
 Texts: TypeAlias = str | Sequence[str] | None
-"""One or several."""
+"""One or several texts."""
 Name: TypeAlias = str | PathLike[str] | None
-"""A file."""
+"""The name of a file."""
 Flag: TypeAlias = bool | None
 Header: TypeAlias = str | bytes | Mapping[str, str] | Sequence[str | bytes] | None
-"""``{"Accept": "text/plain"}``, or lines."""
+"""A mapping such as ``{"Accept": "text/plain"}``, or header lines."""
 Body: TypeAlias = str | bytes | dict[Any, Any] | list[Any] | None
-"""Sent as it is; a dict or a list as JSON."""
+"""Sent unchanged; a dict or a list is sent as JSON."""
 Dialect: TypeAlias = Literal["json", "binary", "actioncable", "phoenix"] | None
 
 
 class ServerPlaceOptions(TypedDict, total=False):
-    """Where the server runs."""
+    """Options for where the server runs."""
 
     server_place: Text
 
 
 class PlaceOptions(ServerPlaceOptions, total=False):
-    """Where the engines run."""
+    """Options for where the engines run."""
 
     place: Texts
     hosts: Number
@@ -51,7 +51,7 @@ class PlaceOptions(ServerPlaceOptions, total=False):
 
 
 class MetricsOptions(TypedDict, total=False):
-    """Where figures are sent while a measurement runs."""
+    """Options for where metrics are sent during a measurement."""
 
     prometheus: Number
     prometheus_linger: Duration
@@ -113,7 +113,7 @@ class LoadOptions(WindowOptions, total=False):
 
 
 class RepeatOptions(TypedDict, total=False):
-    """How often."""
+    """Options of repetition."""
 
     repeat: Number
 
@@ -121,7 +121,7 @@ class RepeatOptions(TypedDict, total=False):
 class MeasuringOptions(
     EngineOptions, LoadOptions, RepeatOptions, PlaceOptions, MetricsOptions, total=False
 ):
-    """What every command that measures one server has."""
+    """Options of every command that measures one server."""
 
     fail_on: Texts
     strict: Flag
@@ -131,7 +131,7 @@ class MeasuringOptions(
 
 
 class ServerPidOptions(TypedDict, total=False):
-    """Whose CPU time and memory are the server's."""
+    """The process whose CPU time and memory count as the server's."""
 
     server_pid: Number
 
@@ -144,7 +144,7 @@ class SearchOptions(TypedDict, total=False):
 
 
 class TlsOptions(TypedDict, total=False):
-    """TLS of a client."""
+    """Options of TLS on the client's side."""
 
     cacert: Name
     insecure: Flag
@@ -154,7 +154,7 @@ class TlsOptions(TypedDict, total=False):
 
 
 class RequestOptions(TlsOptions, total=False):
-    """What is asked of an HTTP server, and which answers are good."""
+    """What is requested of an HTTP server, and which answers are good."""
 
     http: Literal["1.1", "2", "auto"] | None
     streams: Number
@@ -187,7 +187,7 @@ class AbOptions(MeasuringOptions, RequestOptions, total=False):
 
 
 class EchoOptions(MeasuringOptions, ServerPidOptions, SearchOptions, total=False):
-    """What every command has that measures an echo."""
+    """Options of every command that measures an echo."""
 
     size: Number
     data: Name
@@ -251,13 +251,13 @@ class SuiteOptions(
 
 
 class ServeOptions(ThreadOptions, ServerPlaceOptions, total=False):
-    """What every reference server has."""
+    """Options of every reference server."""
 
     listen: Text
 
 
 class ServeTlsOptions(ServeOptions, total=False):
-    """TLS of a server."""
+    """Options of TLS on the server's side."""
 
     tls: Flag
     cert: Name

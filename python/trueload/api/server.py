@@ -1,7 +1,7 @@
-"""``trueload.serve``: a reference server that lives as long as a ``with`` block.
+"""``trueload.serve``: a reference server that runs as long as a ``with`` block.
 
-How: the command's own code understands the options and has an engine serve; a thread hears what
-the engine says, so that its pipe never fills. Must not know what is served.
+How: the command's own code parses the options and starts an engine that serves. A thread reads the
+engine's output, so that its pipe never fills. Must not know: what is served.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from trueload.trial.spec import NeverAsked
 
 
 class Server(Closing):
-    """A reference server, for a ``with`` block, or from ``start`` to ``close``. Meanwhile ``url``
-    is what to load, and ``cacert`` the certificate that it made, if it speaks TLS; afterwards
-    ``served`` says what it saw."""
+    """A reference server, for a ``with`` block, or from ``start`` to ``close``.
+
+    While it runs, ``url`` is the URL to load, and ``cacert`` the certificate that it made, if it
+    speaks TLS. Afterwards ``served`` holds what it saw.
+    """
 
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
@@ -38,7 +40,7 @@ class Server(Closing):
 
     @property
     def url(self) -> str:
-        """What to load. Raises ``UserError`` before it was started."""
+        """The URL to load. Raises ``UserError`` before the server was started."""
         if self._url is None:
             raise UserError(
                 "the server does not run",
@@ -50,11 +52,11 @@ class Server(Closing):
         return self.start()
 
     def start(self) -> Self:
-        """Start it, and wait until it listens. Raises ``UserError``."""
+        """Start the server, and wait until it listens. Raises ``UserError``."""
         with contextlib.ExitStack() as stack:
             try:
                 place = stack.enter_context(open_place(self._serving.place, find_engine()))
-                # What the caller computes meanwhile must not be the end of it.
+                # The caller's computing may pause our threads, which must not end the engine.
                 kept = KeptPlace() if isinstance(self._serving.place, Here) else place
                 self._engine = stack.enter_context(Engine.start(kept))
                 ready = begin(self._engine, self._serving, NeverAsked())
@@ -71,7 +73,7 @@ class Server(Closing):
         return self
 
     def close(self) -> None:
-        """End it; ``served`` is known then."""
+        """End the server; ``served`` is then set."""
         self._stack.close()
 
     def __repr__(self) -> str:
@@ -85,7 +87,7 @@ class Server(Closing):
         self.served, self._url = self._heard, None
 
     def _hear(self) -> None:
-        # An engine that died is found out by whoever loads it.
+        # If the engine dies, the load on it will show that.
         with contextlib.suppress(EngineError):
             while not self._over.is_set():
                 message = self._engine.receive(POLL_S)

@@ -1,7 +1,6 @@
-"""Signatures that name every option, for ``help()`` and the completion of notebooks, which see only
-``**options`` else.
+"""Signatures that name every option, for ``help()`` and completion in notebooks.
 
-Must not know any option.
+Without them both would show only ``**options``. Must not know: any option.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def naming(*typed: type) -> Callable[[Function], Function]:
-    """A decorator: the function takes the keys of these ``TypedDict`` classes as keywords."""
+    """Return a decorator that gives a function the keys of these ``TypedDict``s as keywords."""
     keywords = {name: hint for each in typed for name, hint in each.__annotations__.items()}
 
     def decorate(function: Function) -> Function:

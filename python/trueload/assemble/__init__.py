@@ -1,5 +1,5 @@
-"""What the engine said and what was seen beside it, put together as a record.
+"""Assembles a record from what the engine reported and what was sampled beside it.
 
-`trial` is the whole; each of the others adds its part. The package must not know how a trial is
-run.
+`trial` makes the whole record; each of the other modules adds its part. The package must not know
+how a trial is run.
 """

@@ -1,4 +1,4 @@
-"""What the answers of a trial were like: the kinds of warm-up and window side by side. Pure."""
+"""The kinds of answers of a trial, with warm-up and window side by side. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Counted(TypedDict):
 def make_answers(
     warmup: Measurement | None, window: Measurement, threads: int
 ) -> tuple[Answers, ...]:
-    """The answers to each request whose bodies were looked at."""
+    """The kinds of answers to each request whose bodies were compared."""
     if window.targets is None:
         found = [_answers(None, warmup.kinds if warmup else NONE, window.kinds, threads)]
     else:
@@ -42,7 +42,7 @@ def _answers(target: int | None, warmup: Kinds, window: Kinds, threads: int) -> 
     earlier = sum(kind.count for kind in warmup.known) + sum(each.count for each in warmup.other)
 
     def counted(first: Kind | OtherKinds | None, then: Kind | OtherKinds | None) -> Counted:
-        # Each thread has counted what came before on it; together they had more.
+        # Each thread counted only the answers before it on that thread; all together had more.
         before = first.before * threads if first else 0
         if first is None and then is not None:
             before = earlier + then.before * threads

@@ -1,9 +1,8 @@
-"""What was heard of a phase over time: bins of a second, after an hour of wider ones. Pure.
+"""The ticks of a phase over time: bins of one second, and wider ones after an hour. Pure.
 
-How: the engine's rule. All bins are as wide as a power of two of seconds, and when there would be
-more of them than ``BINS_MOST``, each two neighbours become one: nothing is lost but the time
-between them, and a run of days takes no more memory than one of an hour. Latencies of a bin that
-is over are packed.
+How: by the engine's rule. The width of all bins is a power of two of seconds. When there would be
+more than ``BINS_MOST`` bins, each two neighbours are merged. Only resolution in time is lost, and a
+run of days takes no more memory than one of an hour. The latencies of a closed bin are packed.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ NOTHING = PackedCounts({})
 
 @dataclass
 class _Bin:
-    """Totals of the phase at its end, and its own latencies."""
+    """The phase's totals at the end of the bin, and the latencies of the bin itself."""
 
     ok: int
     failed: int
@@ -30,7 +29,7 @@ class _Bin:
 
 
 class Bins:
-    """Ticks by their time; time does not go back."""
+    """The bins of ticks; time does not go back."""
 
     def __init__(self) -> None:
         self.width_s = 1
@@ -42,8 +41,7 @@ class Bins:
         return len(self._bins)
 
     def add(self, second: int, counts: Counts, latency: Sparse) -> None:
-        """What came up to this second of the phase: the totals, and latencies since the tick
-        before."""
+        """Add a tick: the totals up to this second, and the latencies since the tick before."""
         while second // self.width_s >= BINS_MOST:
             self._coarsen()
         place = max(second // self.width_s, self._open)
@@ -54,7 +52,7 @@ class Bins:
         add_latency(self._latency, latency)
 
     def seconds(self) -> tuple[Second, ...]:
-        """As the engine tells a phase over time."""
+        """Return the bins in the form in which the engine reports a phase over time."""
         found = []
         ok = failed = 0
         for place, one in self._bins.items():
@@ -71,7 +69,7 @@ class Bins:
         return tuple(found)
 
     def latencies(self) -> Iterator[Mapping[int, int]]:
-        """The values of each bin."""
+        """Yield the latencies of each bin, as counts by bucket."""
         for place, one in self._bins.items():
             yield self._latency if place == self._open else one.latency
 
@@ -89,7 +87,7 @@ class Bins:
             merged[place // 2] = _Bin(one.ok, one.failed, PackedCounts(latency))
         self._bins = merged
         self.width_s *= 2
-        # The last one goes on: it may be but half full.
+        # The last bin stays open: it may be only half full.
         last = max(merged, default=-1)
         self._open, self._latency = last, merged[last].latency.as_dict() if merged else {}
 

@@ -1,6 +1,6 @@
-"""What a record says of a broadcast's deliveries, and of the memory that each client costs.
+"""The record's account of a broadcast's deliveries, and of the memory that each client costs.
 
-Pure. Must not know processes, or how anything is judged.
+Pure. Must not know: processes, or how anything is judged.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from trueload.record import figures
 from trueload.record.schema import Deliveries
 from trueload.units import NS_PER_S
 
-# With fewer connections what a server needs once, for its first requests, is most of what it grows.
+# With fewer connections, what a server allocates once for its first requests is most of its growth.
 TELLING_CONNECTIONS = 100
 
 
 def make_deliveries(measured: Measurement) -> Deliveries | None:
-    """As the record has them; None where nothing is broadcast."""
+    """Return the deliveries for the record; None if nothing is broadcast."""
     found = measured.deliveries
     if found is None:
         return None
@@ -41,8 +41,10 @@ def make_deliveries(measured: Measurement) -> Deliveries | None:
 
 
 def with_joining(measured: Measurement, joined: Measurement) -> Measurement:
-    """A window with what was seen of its connections in the phase before it, in which they were
-    set up and nothing was sent."""
+    """Return a window's measurement with the connection figures of the phase before it.
+
+    In that phase the window's connections were set up and nothing was sent.
+    """
     before, after = joined.connections, measured.connections
     connections = after.model_copy(
         update={
@@ -59,8 +61,10 @@ def with_joining(measured: Measurement, joined: Measurement) -> Measurement:
 def bytes_per_connection(
     idle: TreeSample | None, now: TreeSample, connections: int
 ) -> float | None:
-    """Growth of a tree's resident memory since it was ``idle``, for each of the most connections
-    that it had since then; None where it was not seen then, has not grown, or has too few to tell.
+    """Return the growth of the tree's resident memory since ``idle``, per connection, in bytes.
+
+    ``connections`` is the largest number of connections since then. None if there is no idle
+    sample, if memory has not grown, or with fewer than ``TELLING_CONNECTIONS`` connections.
     """
     if idle is None or connections < TELLING_CONNECTIONS:
         return None
@@ -69,5 +73,5 @@ def bytes_per_connection(
 
 
 def rss_bytes(sample: TreeSample) -> int:
-    """Resident memory of all processes of a tree; what they share is counted in each."""
+    """The resident memory of all processes of a tree; shared pages count once per process."""
     return sum(process.rss_bytes for process in sample.processes.values())

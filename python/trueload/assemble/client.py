@@ -1,7 +1,7 @@
-"""Makes the record of a trial of a client from what both ends said of one order. Pure.
+"""Makes the record of a trial of a client from what both ends reported about one order. Pure.
 
-How: the client stands where the generator does: its process tree is the record's ``generator``, our
-reference server the ``server``. Times are the server's. Must not know processes, pipes or stores.
+How: the client takes the generator's place. Its process tree is the record's ``generator``, and our
+reference server is the ``server``. Times are the server's. Must not know: processes, pipes, stores.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ NS_PER_MS = 1_000_000
 
 @dataclass(frozen=True)
 class EndSample:
-    """The machine, the client's tree and our server's at one moment."""
+    """Samples of the machine, the client's process tree and our server's, at one moment."""
 
     host: HostSample
     client: TreeSample
@@ -67,10 +67,12 @@ class EndSample:
 
 @dataclass(frozen=True, kw_only=True)
 class ClientObservation:
-    """Everything that was seen of one order. `wall_s` is how long we waited for its claim;
-    `ready_wall_s` how long the client took to be ready; `warmup` are the claims of the orders
-    before; `cpus` are those of the client, `server_cpus` those that the server's threads are held
-    to, empty for all."""
+    """Everything that was seen of one order.
+
+    `wall_s` is how long we waited for its claim, and `ready_wall_s` how long the client took to be
+    ready. `warmup` holds the claims of the orders before. `cpus` are the client's CPUs.
+    `server_cpus` are the CPUs that the server's threads are pinned to, empty for all.
+    """
 
     id: str
     started_at: str
@@ -90,7 +92,7 @@ class ClientObservation:
 
 
 def make_client_record(found: ClientObservation) -> Record:
-    """The record, with its checks and verdict."""
+    """Return the record, with its checks and verdict."""
     client = usage(found.before.client, found.after.client)
     machine = _machine(found)
     generator = _generator(found, client, machine)
@@ -148,7 +150,10 @@ def make_client_record(found: ClientObservation) -> Record:
 
 
 def _plan(found: ClientObservation) -> RecordPlan:
-    """What the client was told, in a generator's words; how fast it connects is its own affair."""
+    """Return the client's orders as a generator's plan.
+
+    The client decides for itself how fast it connects.
+    """
     asked, setup = found.asked, found.asked.setup
     url = urlsplit(setup.url)
     timeout_ns = setup.timeout_ms * NS_PER_MS
@@ -179,7 +184,7 @@ def _phase(name: str, requests: int) -> Phase:
 
 
 def _counts(asked: int, claims: Sequence[Claim]) -> Counts:
-    """As the client claims; whether that adds up is for the audit."""
+    """Return the counts that the client claims; the audit checks whether they add up."""
     failed = add_counts(claim.failed for claim in claims)
     return NO_COUNTS.model_copy(
         update={
@@ -199,7 +204,7 @@ def _warmup(found: ClientObservation) -> Warmup:
 
 
 def _throughput(seen: Seen, order_ns: int) -> Throughput:
-    """In and out as the client has it, over the whole order."""
+    """The rates over the whole order, with in and out as seen from the client."""
     if interval_ns(seen) <= 0:
         return Throughput(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
     took_s = took_ns(seen, order_ns) / NS_PER_S
@@ -211,8 +216,7 @@ def _throughput(seen: Seen, order_ns: int) -> Throughput:
 
 
 def _connections(found: ClientObservation) -> Connections:
-    """Those that the pools have room for, the most that the server saw at once, and how many were
-    opened anew while the order went on."""
+    """The connections that fit into the pools, the server's peak, and those opened in the order."""
     seen = found.seen
     return Connections(
         requested=found.asked.room,
@@ -232,7 +236,7 @@ def _connections(found: ClientObservation) -> Connections:
 
 
 def _series(seen: Seen) -> tuple[Second, ...]:
-    """Answers by second, from the first request on."""
+    """The answers by second, from the first request on."""
     began_ns = seen.first_request_ns
     if began_ns is None:
         return ()
@@ -247,7 +251,7 @@ def _series(seen: Seen) -> tuple[Second, ...]:
 
 
 def _flow(seen: Seen) -> Flow | None:
-    """Answers by the spans that lie whole between the first request and the last answer."""
+    """The answers by span, for spans that lie whole between first request and last answer."""
     began_ns, ended_ns = seen.first_request_ns, seen.last_answer_ns
     if began_ns is None or ended_ns is None:
         return None

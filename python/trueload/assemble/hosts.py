@@ -1,7 +1,7 @@
-"""The hosts of a record: where the load came from, and what each of several did by itself.
+"""The hosts of a record: where the load came from, and what each of several hosts did.
 
-How: of several hosts each gets a record of its own first, made as that of the whole is, of which
-its checks and its latency are kept. Must not know processes, stores or terminals.
+How: with several hosts, each gets a record of its own first, made like that of the whole. Its
+checks and its latency are kept. Must not know: processes, stores, terminals.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def make_hosts(
     seen: Observation, generator: Generator, make_record: Callable[[Observation], Record]
 ) -> tuple[Host, ...]:
-    """The hosts of a trial: one without more to say of it, or each with its part."""
+    """Return the hosts of a trial: one without figures of its own, or each with its part."""
     if not seen.hosts:
         return (
             Host(
@@ -60,9 +60,9 @@ def _host(
 
 
 def _alone(seen: Observation, report: HostReport) -> Observation:
-    """What was seen of a trial, as if this host had been the only one."""
+    """Return the observation as if this host had been the only one."""
     found = report.measurement
-    # Nothing is made of the others, and there may be very many hosts.
+    # A host's record needs no figures from these, and there may be very many hosts.
     unused = {"connect": None, "first_byte": None, "total": None, "handshake": None}
     histograms = found.histograms.model_copy(update=unused)
     found = found.model_copy(update={"histograms": histograms})
@@ -86,6 +86,6 @@ def _alone(seen: Observation, report: HostReport) -> Observation:
 
 
 def environment_of(report: HostReport) -> Environment:
-    """The machine that a host is, as its engine told it."""
+    """The environment of a host, as its engine reported it."""
     versions = {"trueload": __version__, "engine": report.version}
     return Environment(**report.machine.model_dump(), versions=versions)

@@ -14,8 +14,10 @@ NOT_IN_RECORD = {"streams_ns", "waits_ns"}
 def make_http2(
     generate: Generate, measured: Measurement, phases: Sequence[Measurement]
 ) -> Http2 | None:
-    """The account of the window, with the peers of all phases that spoke HTTP/1 although they had
-    no choice; None of other protocols, and without a measurement."""
+    """Return the account of the window; None for other protocols, and without a measurement.
+
+    Unless the server may choose the protocol, it counts the HTTP/1 connections of all phases.
+    """
     found = measured.http2
     if found is None:
         return None

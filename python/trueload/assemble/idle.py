@@ -1,6 +1,6 @@
-"""What a record says of idle connections: a staircase, and the server's memory on each step.
+"""The record's account of idle connections: the steps, and the server's memory on each.
 
-Pure. Must not know processes, or how anything is judged.
+Pure. Must not know: processes, or how anything is judged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trueload.units import NS_PER_S
 
 @dataclass
 class Step:
-    """What was seen of one step, up to now."""
+    """What was seen of one step so far."""
 
     idle: int
     server: TreeSample | None = None
@@ -26,7 +26,7 @@ class Step:
 
 
 def make_idle(steps: Sequence[Step], held: int | None) -> Idle | None:
-    """As the record has it; None where there was no staircase."""
+    """Return the steps for the record; None if there were none."""
     if not steps:
         return None
     made = []
@@ -44,7 +44,7 @@ def make_idle(steps: Sequence[Step], held: int | None) -> Idle | None:
 
 
 def make_step(step: Step, established_before: int) -> IdleStep:
-    """One step; ``established_before``: how many connections there were before it."""
+    """Return one step; ``established_before`` is the number of connections before it."""
     found = step.measurement.connections if step.measurement is not None else None
     rate = None
     if found is not None and found.set_up_ns > 0 and found.established > established_before:
@@ -60,7 +60,7 @@ def make_step(step: Step, established_before: int) -> IdleStep:
 
 
 def bytes_per_connection(steps: Sequence[IdleStep]) -> float | None:
-    """Growth of memory from the first step to the last, for each connection that was added."""
+    """The growth of memory from the first step to the last, in bytes per added connection."""
     first, last = steps[0], steps[-1]
     if first.server_rss_bytes is None or last.server_rss_bytes is None:
         return None
@@ -70,6 +70,6 @@ def bytes_per_connection(steps: Sequence[IdleStep]) -> float | None:
 
 
 def merged_failed(ready: Ready | None, steps: Sequence[Step]) -> dict[str, int]:
-    """What first attempts met that failed, by class, over all that were set up."""
+    """The failed first attempts to connect, by class, over all connections that were set up."""
     found = [step.measurement.connections.failed for step in steps if step.measurement is not None]
     return add_counts([*([] if ready is None else [ready.failed]), *found])

@@ -1,6 +1,6 @@
-"""How the machine was used over a window, and what that did to both ends, from two looks at it.
+"""The use of the machine over a window, and the waits of both ends for it, from two samples.
 
-Pure. Must not know who looked, or how anything is judged.
+Pure. Must not know: who took the samples, or how anything is judged.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from trueload.units import NS_PER_S
 
 @dataclass(frozen=True)
 class MachineUse:
-    """Shares of the time of all CPUs of a machine, over the window, and what both ends waited; None
-    for what is not known."""
+    """The use of a machine over the window, and how long both ends waited for a CPU.
+
+    ``idle``, ``others`` and ``stolen`` are shares of the time of all CPUs. None for what is not
+    known.
+    """
 
     idle: float | None
     others: float | None
@@ -31,8 +34,11 @@ class MachineUse:
 
 @dataclass(frozen=True)
 class Ours:
-    """What of a machine belongs to the run: the processes (with their descendants), and the CPUs of
-    generator and server. ``hidden``: the server may be on this machine, and was not found."""
+    """What on a machine belongs to the run: its processes, and the CPUs of both ends.
+
+    The descendants of the processes count, too. ``hidden``: the server may be on this machine, and
+    was not found.
+    """
 
     pids: Collection[int]
     generator_cpus: Collection[int]
@@ -41,8 +47,11 @@ class Ours:
 
 
 def machine_use(first: HostSample, last: HostSample, ours: Ours, *, see_all: bool) -> MachineUse:
-    """From two looks. Where we may see every process (``see_all``), a hidden server is none of
-    them; else it may be one of the others, and who was waited for is not known."""
+    """Return the use of the machine between two samples.
+
+    If we may see every process (``see_all``), a hidden server is none of the processes here.
+    Otherwise it may be among the others, and it is not known whom the ends waited for.
+    """
     used = machine_usage(first.machine, last.machine)
     if first.processes is None or last.processes is None:
         return MachineUse(used.idle_share, None, used.stolen_share)
@@ -52,7 +61,7 @@ def machine_use(first: HostSample, last: HostSample, ours: Ours, *, see_all: boo
 
 
 def cpu_speeds(seen: Observation) -> tuple[CpuSpeed, ...]:
-    """What was seen of the CPUs while the window lasted."""
+    """The speeds of the CPUs during the window."""
     window = seen.phase(seen.window.id)
     if seen.cpu_speeds is None or window.started_ns is None or window.stopped_ns is None:
         return ()
@@ -62,7 +71,7 @@ def cpu_speeds(seen: Observation) -> tuple[CpuSpeed, ...]:
 
 
 def _within(seen: CpuLooks, after_ns: int, lasts_ns: int) -> CpuSpeed:
-    """The looks from ``after_ns`` behind the first one on."""
+    """Cut the samples to those from ``after_ns`` on, for ``lasts_ns``."""
     skipped, end = -(-after_ns // seen.every_ns), -(-(after_ns + lasts_ns) // seen.every_ns)
     return CpuSpeed(
         cpu=seen.cpu,
@@ -75,7 +84,7 @@ def _within(seen: CpuLooks, after_ns: int, lasts_ns: int) -> CpuSpeed:
 def _waits(
     first: HostSample, last: HostSample, ours: Ours, used: CpuUse
 ) -> tuple[Waited | None, Waited | None]:
-    """How long the generator waited for a CPU, and the server."""
+    """The times that the generator and the server waited for a CPU."""
     apart = not set(ours.generator_cpus) & set(ours.server_cpus)
     trees = (first.engine, last.engine), (first.server, last.server)
     cpus = ours.generator_cpus, ours.server_cpus

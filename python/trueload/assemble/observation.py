@@ -1,4 +1,4 @@
-"""What was heard and seen of one trial, from which its record is made."""
+"""What was received and sampled of one trial; its record is made from this."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from trueload.units import NS_PER_S
 
 @dataclass
 class PhaseLog:
-    """What was heard of one phase: of the ticks only their sum over time, as runs may be long."""
+    """What was received of one phase.
+
+    Of the ticks only the sums over time are kept, as runs may be long.
+    """
 
     started_ns: int | None = None
     stopped_ns: int | None = None
@@ -27,7 +30,7 @@ class PhaseLog:
     measurement: Measurement | None = None
 
     def add(self, tick: Tick) -> None:
-        """Hear one tick."""
+        """Add one tick."""
         self.first = self.first or tick
         self.last = tick
         since_ns = tick.at_ns - (self.first.at_ns if self.started_ns is None else self.started_ns)
@@ -36,7 +39,7 @@ class PhaseLog:
 
 @dataclass(frozen=True)
 class HostSample:
-    """The machine, the server's tree and the engines of this machine at one moment."""
+    """Samples of the machine, the server's process tree and the local engines at one moment."""
 
     machine: MachineSample
     server: TreeSample | None
@@ -46,7 +49,7 @@ class HostSample:
 
 @dataclass
 class Observation:
-    """Everything that was seen of one trial. Times in seconds are of the front's clock."""
+    """Everything that was seen of one trial. Times in seconds are on the front's clock."""
 
     id: str
     started_at: str
@@ -66,10 +69,10 @@ class Observation:
     origin_urls: tuple[str, ...] = ()
     payload_bytes: int | None = None
     idle_server: TreeSample | None = None
-    # Processes behind the server, by pid; where no server is known, those that we connected to.
+    # Processes behind the server, by pid; if no server is known, those that we connected to.
     peers: dict[int, str] = field(default_factory=dict)
     may_be_here: bool = False  # the server may run on this machine
-    sees_all: bool = True  # we may look at every process of this machine
+    sees_all: bool = True  # we may see every process of this machine
     most_connections: int = 0
     joined: Measurement | None = None
     server_files: int | None = None
@@ -81,7 +84,7 @@ class Observation:
     interrupted: bool = False
     trouble: Trouble | None = None
     phases: dict[str, PhaseLog] = field(default_factory=dict)
-    # As the window starts and stops, and before anything was sent.
+    # Samples at the window's start, at its end, and before anything was sent.
     before: HostSample | None = None
     after: HostSample | None = None
     earliest: HostSample | None = None
@@ -91,10 +94,10 @@ class Observation:
     wall_s: float = 0.0
 
     def phase(self, phase_id: str) -> PhaseLog:
-        """The log of a phase; one is begun if need be."""
+        """Return the log of a phase; creates it if there is none."""
         return self.phases.setdefault(phase_id, PhaseLog())
 
     def measurements(self) -> tuple[Measurement, ...]:
-        """What the phases left that came to their end."""
+        """Return the measurements of the phases that came to their end."""
         found = (log.measurement for log in self.phases.values())
         return tuple(measurement for measurement in found if measurement is not None)

@@ -1,6 +1,6 @@
-"""What became of each of several origins, from what was measured: pure.
+"""The outcomes of each of several origins, from what was measured. Pure.
 
-Must not know how a load was divided over them.
+Must not know: how a load was divided over them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from trueload.request.redact import redact_url
 def make_origins(
     urls: Sequence[str], targets: Sequence[TargetPlan], measured: Measurement
 ) -> tuple[OriginRecord, ...] | None:
-    """Each origin, in the plan's order; None where there is one. Its requests are those of its
-    targets."""
+    """Return each origin, in the plan's order; None if there is only one.
+
+    The counts of an origin are the sums over its targets.
+    """
     if not urls:
         return None
     found = measured.origins or (None,) * len(urls)

@@ -1,7 +1,7 @@
-"""The time that the generator itself spent on requests, from its histograms: pure.
+"""The time that the generator itself spent on requests, from its histograms. Pure.
 
-How: both histograms of a measurement are already those of all threads and hosts, added without
-loss, so each percentile is computed once, from the sum. Must not know how the share is judged.
+How: both histograms of a measurement are already lossless sums over all threads and hosts. Each
+percentile is therefore computed once, from the sum. Must not know: how the share is judged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from trueload.record.schema import ClientTime, ClientTimes
 
 
 def make_client_times(histograms: Histograms) -> ClientTimes:
-    """The generator's own times as the record has them; a part is None where none was timed."""
+    """Return the generator's own times for the record; a part is None if nothing was timed."""
     return ClientTimes(
         send=_client_time(histograms.send_lag), receive=_client_time(histograms.receive_lag)
     )

@@ -1,6 +1,6 @@
-"""What a record says of a server's processes, from two samples of them. Pure.
+"""The record's account of a server's processes, from two samples of them. Pure.
 
-Must not know whose server it is, or how anything is judged.
+Must not know: whose server it is, or how anything is judged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def make_server(
     window_ns: int,
     bytes_per_connection: float | None = None,
 ) -> Server:
-    """A server over a window, which lies between the samples."""
+    """Return the server over a window; the window lies between the samples."""
     used = usage(before, after)
     names = {each.name for each in (*before.processes.values(), *after.processes.values())}
     return Server(
@@ -48,8 +48,10 @@ def _resident(sample: TreeSample) -> int | None:
 
 
 def tree_throttled_share(before: TreeSample | None, after: TreeSample | None) -> float | None:
-    """For which share of the time between the samples a CPU limit kept the tree from running; None
-    where no cgroup counts that."""
+    """Return the share of the time between the samples in which a CPU limit stopped the tree.
+
+    None if no cgroup counts that.
+    """
     if before is None or after is None:
         return None
     used = usage(before, after)
@@ -60,7 +62,7 @@ def tree_throttled_share(before: TreeSample | None, after: TreeSample | None) ->
 def make_backends(
     names: Mapping[int, str], before: NoiseSample | None, after: NoiseSample | None
 ) -> tuple[Backend, ...]:
-    """What processes used between two looks at all, those that used most first."""
+    """The CPU time of the named processes between two samples, the largest first."""
     if before is None or after is None:
         return ()
     found = []
@@ -73,8 +75,11 @@ def make_backends(
 
 
 def over_window(used: ServerUsage, window_ns: int) -> float | None:
-    """Saturation over a window: the samples lie a little outside it, and only in it was there work
-    to do. None where there was no window."""
+    """Return the saturation over a window; None if there was no window.
+
+    The samples lie a little outside the window, and only in the window was there work to do. So the
+    share is scaled from the time between the samples to the window.
+    """
     if used.saturation is None or window_ns <= 0:
         return None
     return min(1.0, used.saturation * max(1.0, used.wall_s * NS_PER_S / window_ns))

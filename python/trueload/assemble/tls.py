@@ -1,7 +1,7 @@
-"""The part of a record that is about TLS, from what was observed: pure.
+"""The record's account of TLS, from what was observed. Pure.
 
-Handshakes are those of the whole trial: a connection that is kept is set up before the window.
-Must not know how TLS was asked for on a command line.
+Handshakes are counted over the whole trial, as a connection that is kept is set up before the
+window. Must not know: how TLS was asked for on a command line.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from trueload.record.schema import Tls
 def make_tls_record(
     generate: Generate, ready: Ready | None, measured: tuple[Measurement, ...]
 ) -> Tls | None:
-    """TLS in the record; None without it. ``measured`` are the phases that there were."""
+    """Return TLS for the record; None without TLS. ``measured`` has the phases that ended."""
     every = [generate.tls, *(origin.tls for origin in generate.origins)]
     secure = [tls for tls in every if tls is not None]
     if not secure:

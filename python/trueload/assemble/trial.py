@@ -1,9 +1,9 @@
 """Makes the record of a trial from what was observed: a pure step after everything has ended.
 
 How: ``Observation`` holds the facts in the order in which they came in (ready, phases, ticks,
-samples, trouble). With the engine's measurement of the window the record is complete; without one
-(the engine died) it is put together from the last ticks, is partial, and says why in ``trouble``.
-Must not know processes, stores or terminals.
+samples, trouble). With the engine's measurement of the window the record is complete. Without one,
+as when the engine died, it is made from the last ticks, is partial, and says why in ``trouble``.
+Must not know: processes, stores, terminals.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ NO_HISTOGRAMS = Histograms(latency=None, service=None, connect=None, first_byte=
 NO_COUNTS = Counts(
     scheduled=0, unsent=0, issued=0, ok=0, stale=0, cancelled=0, failed={}, statuses={}
 )
-# What a phase that left no measurement says of these; the record then has null, not these.
+# Placeholders for a phase that left no measurement; the record has null in their place.
 NO_CONNECTIONS = plan.Connections(
     requested=0, established=0, reconnects=0, down=0, outage_ns=0, outages=0, family=""
 )
@@ -94,7 +94,7 @@ NO_GENERATOR = plan.Generator(
 
 
 def make_record(seen: Observation) -> Record:
-    """The record, with its checks and verdict."""
+    """Return the record, with its checks and verdict."""
     window = seen.phase(seen.window.id)
     measured = window.measurement or measure_from_ticks(window, seen)
     if is_lost(seen):
@@ -173,19 +173,23 @@ def _window(seen: Observation, measured: Measurement, machine: MachineUse | None
 
 
 def is_lost(seen: Observation) -> bool:
-    """Whether a host was lost, or one of several came to grief: then what the others did is the
-    result of no load that was asked for."""
+    """Whether a host was lost, or one of several had trouble.
+
+    What the other hosts did is then not the result of the load that was asked for.
+    """
     return seen.trouble is not None and (seen.trouble.kind == "lost" or seen.several_hosts)
 
 
 def without_results(measured: Measurement) -> Measurement:
-    """What was sent, without times or rates that a part of the load had."""
+    """Return the counts without the times and rates, which only a part of the load had."""
     return measured.model_copy(update={"histograms": NO_HISTOGRAMS, "series": (), "flow": None})
 
 
 def _is_partial(seen: Observation, measured: Measurement, complete: bool) -> bool:
-    """Whether less was measured than was planned. Where no connection was to be had, nothing was
-    cut short: it failed as a whole."""
+    """Whether less was measured than was planned.
+
+    A trial without a single connection failed as a whole: nothing of it was cut short.
+    """
     if seen.interrupted or seen.trouble is not None:
         return True
     if seen.resolve_failed or (seen.ready is not None and seen.ready.established == 0):
@@ -194,8 +198,11 @@ def _is_partial(seen: Observation, measured: Measurement, complete: bool) -> boo
 
 
 def charge(failed: Mapping[str, int], requests: int) -> dict[str, int]:
-    """Charge requests with the failures of the connections they would have needed: each class gets
-    its share, the largest remainders one more, so that the sum is ``requests``."""
+    """Charge requests with the failures of the connections they would have needed.
+
+    Each class gets its share, rounded down. The classes with the largest remainders get one more
+    each, so that the sum is ``requests``.
+    """
     total = sum(failed.values())
     if total == 0:
         return {}
@@ -207,8 +214,10 @@ def charge(failed: Mapping[str, int], requests: int) -> dict[str, int]:
 
 
 def measure_from_ticks(log: PhaseLog, seen: Observation) -> Measurement:
-    """What is known of a phase that left no measurement. Requests that were open when the engine
-    was last heard of count as cancelled."""
+    """Return what is known of a phase that left no measurement.
+
+    Requests that were open at the engine's last tick count as cancelled.
+    """
     last = log.last
     counts = _last_counts(last) if last else _counts_without_phase(seen)
     last_ns = last.at_ns if last else 0
@@ -237,7 +246,7 @@ def measure_from_ticks(log: PhaseLog, seen: Observation) -> Measurement:
 
 
 def _counts_without_phase(seen: Observation) -> Counts:
-    """Nothing was sent: either no connection was there, or the trial ended before."""
+    """The counts if nothing was sent: without a connection, or if the trial ended before."""
     if seen.resolve_failed:
         failed = {"dns": seen.generate.connections}
     elif seen.ready is not None and seen.ready.established == 0:
@@ -325,7 +334,7 @@ def _connections(seen: Observation, measured: Measurement, complete: bool) -> Co
 
 
 def _told(reasons: Mapping[str, str]) -> dict[str, str]:
-    """The engine's reasons without the secrets that are in a URL to which a redirect leads."""
+    """The engine's reasons, without secrets in the URL that a redirect leads to."""
     return {
         name: REDIRECT + redact_url(why.removeprefix(REDIRECT)) if why.startswith(REDIRECT) else why
         for name, why in reasons.items()
@@ -333,9 +342,11 @@ def _told(reasons: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_nobody_there(phases: Sequence[Measurement]) -> bool:
-    """Whether a datagram server was not there at all: datagrams were refused, and not one has come
-    back. A datagram socket is connected without a word to the peer, so that only what comes back
-    says that its connection is usable; where nothing is refused, the server may be silent."""
+    """Whether no datagram server was there at all: datagrams were refused, and none came back.
+
+    Connecting a datagram socket sends nothing to the peer, so only received data shows that the
+    connection is usable. If nothing is refused, the server may be silent.
+    """
     sent = [each for each in phases if each.datagrams is not None]
     refused = any(each.counts.failed.get(REFUSED) for each in sent)
     heard = (each.bytes_in or (each.datagrams and each.datagrams.unsolicited) for each in sent)
@@ -384,7 +395,7 @@ def _generator(
 
 
 def _throttled_share(seen: Observation) -> float | None:
-    """For which share of the window a CPU limit kept the engines of this machine from running."""
+    """The share of the window in which a CPU limit stopped this machine's engines."""
     if not seen.is_here or seen.before is None or seen.after is None:
         return None
     return tree_throttled_share(seen.before.engine, seen.after.engine)
@@ -441,8 +452,11 @@ def _targets(seen: Observation, measured: Measurement) -> tuple[TargetRecord, ..
 
 
 def _machine(seen: Observation, measured: Measurement) -> MachineUse | None:
-    """How the machine was used that the engine ran on: as the front saw it here, as the engine saw
-    it elsewhere, where no server of ours counts among the others."""
+    """The use of the machine that the engine ran on.
+
+    The front sampled it if the engine ran here. Elsewhere the engine did. It cannot tell a server
+    of ours on the same host from other processes, so there is no figure in that case.
+    """
     if not seen.is_here:
         found = measured.generator.machine
         if found is None or seen.server_place == seen.place:
@@ -452,24 +466,27 @@ def _machine(seen: Observation, measured: Measurement) -> MachineUse | None:
     if first is None or last is None:
         return None
     if not covers(first.machine.at_ns, last.machine.at_ns, measured.window_ns):
-        # Who was kept from looking in time tells of the warm-up, too: that was as busy.
+        # A front that could not sample in time falls back to before the warm-up, which is as busy.
         first = seen.earliest or first
     return machine_use(first, last, _ours(seen, first, last), see_all=seen.sees_all)
 
 
 def _ours(seen: Observation, first: HostSample, last: HostSample) -> Ours:
-    """The front, whose children are the engine and the runner, the server, and who that works
-    with."""
+    """The run's own processes.
+
+    These are the front, whose children include engine and runner, the server, and the processes
+    that it works with.
+    """
     servers = [sample for sample in (first.server, last.server) if sample is not None]
     if seen.server_place is not None:
-        servers = []  # a process id of another host's server is somebody else's here
+        servers = []  # another host's process ids mean other processes here
     pids = {seen.front_pid, *seen.peers}.union(*(sample.pids for sample in servers))
     hidden = seen.may_be_here and not servers and not seen.peers
     return Ours(pids, seen.engine_cpus, allowed_cpus(*servers), hidden)
 
 
 def _redacted(generate: Generate) -> Generate:
-    """The plan without secrets."""
+    """Return the plan without secrets."""
 
     def redacted(request: RequestPlan) -> RequestPlan:
         path, headers = redact_url(request.path), redact_headers(request.headers)

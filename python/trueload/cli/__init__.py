@@ -1,6 +1,5 @@
-"""The command line: each module registers its commands and shows what they came to; ``app`` puts
-them together.
+"""The command line: each module registers its commands and shows their results.
 
-Nothing else may import this package, so that everything below it can be used and tested without a
-terminal.
+``app`` puts them together. Nothing else may import this package, so that everything below it can be
+used and tested without a terminal.
 """

@@ -1,6 +1,6 @@
-"""``trueload ab URL_A URL_B``: which of two servers is better, by pairs of trials in turn.
+"""``trueload ab URL_A URL_B``: tells which of two servers is better, by alternating pairs.
 
-How: measured by ``commands.ab``, shown here. Must not know how a ratio is computed.
+How: ``commands.ab`` measures, and this shows. Must not know: how a ratio is computed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def register(app: typer.Typer) -> None:
 
 
 def run_ab(job: AbJob) -> int:
-    """Measure both in turn, save, show; the exit code follows."""
+    """Measure both sides, save and show; return the exit code."""
     options.check_writable(job.jobs[0].json_path)
     find_engine()
     first = job.jobs[0]
@@ -70,7 +70,7 @@ def run_ab(job: AbJob) -> int:
 
 
 def _show(job: AbJob, done: Paired, saved: Saved) -> bool:
-    """Whether all that was asked for is saved and written."""
+    """Show the result; return whether all that was asked for is saved and written."""
     first = job.jobs[0]
     as_text = job.format == "text"
     talk = replace(first, format=job.format).talk()

@@ -1,9 +1,9 @@
-"""The ``trueload`` command: puts the commands together, and ends every one of them properly.
+"""The ``trueload`` command: combines the commands, and ends each of them properly.
 
-Strategy: typer parses and calls; ``main`` turns whatever comes out, a return value or an exception,
-into an exit code and at most two lines on stderr: ``error:`` names the mistake, ``hint:`` the next
-step. Only the module of the command that was asked for is imported, so that ``trueload serve`` does
-not wait for the statistics. This module must not know what any command does.
+Strategy: typer parses and calls. ``main`` turns the outcome, a return value or an exception, into
+an exit code and at most two lines on stderr. ``error:`` names the mistake, ``hint:`` the next step.
+Only the module of the requested command is imported, so that ``trueload serve`` does not wait for
+the statistics. This module must not know what any command does.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from trueload.errors import ExitCode, UserError, machine_fault, path_fault, shor
 from trueload.files.private import make_folder, open_text
 from trueload.interrupt import end_like_ctrl_c
 
-# The commands in the order of `trueload --help`, with what it says of each; the module of that
-# name registers it, those of protocols by one module, and is imported only when it is asked for:
-# the help of all needs none of them.
+# The commands in the order of `trueload --help`, with its text on each. The module of that name
+# registers a command; one module registers those of protocols. A module is imported only when its
+# command is asked for: the help of all needs none of them.
 COMMANDS: dict[str, str] = {
     **{name: protocol.about for name, protocol in PROTOCOLS.items()},
     "ab": "Compare two servers by pairs of trials.",
@@ -49,13 +49,13 @@ COMMANDS: dict[str, str] = {
     "completion": "Print the completion script for a shell.",
 }
 
-# What a shell reports for a program that SIGPIPE ended (128 + 13). Not 0: the output is cut short,
-# and a script that asks for it (pipefail) must not read a verdict into it.
+# The code that a shell reports for a program ended by SIGPIPE (128 + 13). It is not 0, as the
+# output is cut short, and a script that checks it (pipefail) must not take it for a verdict.
 EXIT_CODE_BROKEN_PIPE = 141
 
-# A pipe without a reader, and a terminal that has hung up.
+# A pipe without a reader, or a terminal that has hung up.
 _READER_GONE = (errno.EPIPE, errno.EIO)
-# What a stream that is open fails with, and no file by its name: also the disk behind `> FILE`.
+# Errors of an open stream without a file name, such as a full disk behind `> FILE`.
 _OF_OUTPUT = (*_READER_GONE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 ABOUT = """Measure how much load a network program can carry, and say whether the numbers
@@ -114,8 +114,11 @@ def run(argv: Sequence[str]) -> int:
 
 
 def build_app(first_word: str | None = None) -> typer.Typer:
-    """The typer application; with a first word, only the module of the command that it names is
-    imported, and the others are there by name."""
+    """Return the typer application.
+
+    With a first word only the module of the command it names is imported; the others are there by
+    name only.
+    """
     app = typer.Typer(
         name="trueload",
         help=ABOUT,
@@ -141,7 +144,7 @@ def _register(app: typer.Typer, name: str) -> None:
 
 
 def build_command(first_word: str | None = None) -> typer.core.TyperGroup:
-    """The application as a parser: commands in the order of the table, help in plain text."""
+    """Return the application as a parser: commands in the table's order, help in plain text."""
     group = typer.main.get_group(build_app(first_word))
     group.commands = {name: group.commands[name] for name in COMMANDS}
     for name, about in COMMANDS.items():
@@ -156,13 +159,13 @@ def build_command(first_word: str | None = None) -> typer.core.TyperGroup:
 
 
 def _command_path(argv: Sequence[str]) -> str:
-    # The parser does not always say which command it was at: `trueload runs show` of the words.
+    # The parser does not always name its command: for `trueload runs show` the words do.
     named, _ = _named(build_command(argv[0] if argv else ""), argv)
     return " ".join(["trueload", *named])
 
 
 def _named(node: Any, argv: Sequence[str]) -> tuple[list[str], Any]:
-    """The words that name a command, and that command."""
+    """Return the words that name a command, and that command."""
     path: list[str] = []
     for word in argv:
         inner = getattr(node, "commands", {}).get(word)
@@ -176,12 +179,12 @@ def _invoke(argv: Sequence[str]) -> int:
     command = build_command(argv[0] if argv else "")
     path, named = _named(command, argv)
     if hasattr(named, "commands") and len(path) == len(argv):
-        # Nothing is asked of it.
+        # The command line is empty.
         with contextlib.redirect_stdout(sys.stderr):
             _invoke([*argv, "--help"])
         return ExitCode.USAGE
     words = list(argv) if hasattr(named, "commands") else _with_defaults(argv, path, named)
-    # Not command.main(): it would end the process for a broken pipe before we can see it.
+    # Not command.main(): it would end the process at a broken pipe before we can see it.
     try:
         with command.make_context("trueload", words) as context:
             result = command.invoke(context)
@@ -191,7 +194,7 @@ def _invoke(argv: Sequence[str]) -> int:
 
 
 def _with_defaults(argv: Sequence[str], path: Sequence[str], command: Any) -> list[str]:
-    """The command line with the defaults of the environment and of a file in it."""
+    """Return the command line with the defaults of the environment and of a file in it."""
     from trueload.commands import defaults
 
     def tell(line: str) -> None:
@@ -207,7 +210,7 @@ def _with_defaults(argv: Sequence[str], path: Sequence[str], command: Any) -> li
     if told := defaults.told(used):
         if "--quiet" not in whole:
             tell(told)
-        # What is stored as the command is what was done.
+        # The stored command must be the one that ran.
         sys.argv[1:] = [*path, *whole]
     return [*path, *whole]
 
@@ -238,15 +241,17 @@ def _root(
 
 
 def _use_plain_help(command: Any) -> None:
-    # rich's help draws boxes and colours; plain text reads the same on a terminal and in a pipe.
+    # rich's help draws boxes and colours; plain text is the same on a terminal and in a pipe.
     command.rich_markup_mode = None
     for child in getattr(command, "commands", {}).values():
         _use_plain_help(child)
 
 
 def _take_aliases(command: Any) -> None:
-    """Lets commands take flags by the names that other tools have for them, unless they have such a
-    flag of their own."""
+    """Let commands take flags by their names in other tools.
+
+    A flag that the command itself has is left alone.
+    """
     for child in getattr(command, "commands", {}).values():
         _take_aliases(child)
     by_flag = {flag: param for param in command.params for flag in param.opts}
@@ -256,7 +261,7 @@ def _take_aliases(command: Any) -> None:
 
 
 def _take_flags(command: Any, flags: Sequence[Any]) -> None:
-    """Gives every command these flags, too."""
+    """Give every command these flags, too."""
     children = getattr(command, "commands", {}).values()
     for child in children:
         _take_flags(child, flags)
@@ -281,7 +286,7 @@ def _of_colour(
 
 
 def _take_alias(param: Any, alias: str) -> None:
-    # Not in its `opts`: these are what the help lists.
+    # Not added to its `opts`, as the help lists those.
     add_own = param.add_to_parser
 
     def add(parser: Any, context: Any) -> None:
@@ -295,14 +300,14 @@ def _say(message: str, hint: str) -> None:
     try:
         sys.stderr.write(f"error: {one_line(message)}\nhint: {one_line(hint)}\n")
     except OSError:
-        _discard(sys.stderr)  # there is nobody to tell
+        _discard(sys.stderr)  # nobody reads it any more
 
 
 def _say_of(argv: Sequence[str], message: str, hint: str) -> None:
-    """Say what is wrong with a command line, without the secrets in it."""
-    from trueload.request.redact import hide_arguments  # not needed where all is well
+    """Report an error of a command line, without the secrets in it."""
+    from trueload.request.redact import hide_arguments  # not needed without an error
 
-    words = [*argv, *sys.argv[1:]]  # those of defaults are in the latter
+    words = [*argv, *sys.argv[1:]]  # the latter include the defaults
     _say(hide_arguments(message, words), hide_arguments(hint, words))
 
 
@@ -311,7 +316,7 @@ def _discard(stream: Any) -> None:
 
 
 def _close_output(error: OSError) -> int:
-    # The interpreter must not complain of it at its own end.
+    # The interpreter must not report it at its own end.
     _discard(sys.stdout)
     if error.errno in _READER_GONE:
         return EXIT_CODE_BROKEN_PIPE

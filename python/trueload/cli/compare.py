@@ -1,6 +1,6 @@
 """``trueload runs compare BASE NEW``: is the new run better, worse or the same?
 
-Must not know how runs are made, or how ratios are computed.
+Must not know: how runs are made, or how ratios are computed.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def compare_runs(
 
 
 def _refuse_too_few(comparison: Comparison) -> None:
-    """A condition that cannot hold must not look as if it had been kept. Raises ``UserError``."""
+    """Raise ``UserError`` for a condition that cannot be judged: it must not look as if it held."""
     for row in comparison.rows:
         if why := too_few_trials(row.base_trials, row.new_trials):
             of = f" of {plain(row.name)}" if row.name else ""
@@ -108,8 +108,10 @@ def _refuse_too_few(comparison: Comparison) -> None:
 
 
 def exit_code(comparison: Comparison, crossed: list[CrossedRow]) -> ExitCode:
-    """4 if a row that could be trusted no longer can, or none can; 1 for a condition that holds of
-    what can be trusted. Pure."""
+    """Return 4 if a row lost its validity, or none is valid; 1 for a crossed condition. Pure.
+
+    Conditions count on valid rows only.
+    """
     spoiled = any(r.new_verdict == "invalid" != r.base_verdict for r in comparison.rows)
     if spoiled or all(row.verdict == "invalid" for row in comparison.rows):
         return ExitCode.INVALID

@@ -1,8 +1,8 @@
 """``trueload completion``: the script that makes a shell complete trueload's command lines.
 
 How: the script is typer's. At each press of Tab it starts ``trueload`` with ``VARIABLE`` set, and
-``answer`` prints what fits. Only the module of the command that is being typed is imported. Must
-not know what any command does.
+``answer`` prints what fits. Only the module of the command being typed is imported. Must not know:
+what any command does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typer.completion import get_completion_inspect_parameters, shell_complete
 from trueload.errors import ExitCode
 
 VARIABLE = "_TRUELOAD_COMPLETE"
-# Where the scripts of the shells put the words of the line.
+# The variables in which the shells' scripts pass the words of the line.
 _WORDS = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
 
 HELP = """Print the completion script for a shell.
@@ -63,7 +63,7 @@ def print_script(shell: ShellArgument) -> int:
 
 
 def answer(build: Callable[[str], typer.core.TyperGroup]) -> int:
-    """Print what can stand at the cursor; ``build`` makes the parser, by the first word."""
+    """Print the possible words at the cursor; ``build`` makes the parser, by the first word."""
     words = next((os.environ[name] for name in _WORDS if name in os.environ), "").split()
     return _do(build(words[1] if len(words) > 1 else ""), os.environ[VARIABLE])
 

@@ -1,4 +1,4 @@
-"""``trueload doctor``: gathers the facts, has them judged, shows the findings."""
+"""``trueload doctor``: gathers the facts, has them judged, and shows the findings."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from trueload.runner import needs
 from trueload.subjects.manifest import select_subjects
 from trueload.trial.ceiling import calibrate
 
-# Long enough that a background job that wakes once a second shows; short for the impatient.
+# Long enough to see a background job that wakes once a second, and short enough to wait for.
 WATCH_S = 3.0
 QUICK_WATCH_S = 0.5
-# A cold disk; the engine itself says hello within milliseconds.
+# Allows for a cold disk; the engine itself says hello within milliseconds.
 HELLO_TIMEOUT_S = 10.0
 
 
@@ -64,11 +64,11 @@ def show_doctor(
 
 
 def gather(quick: bool) -> doctor.Facts:
-    """Every fact about this machine: some 7 seconds, or half a second if ``quick``."""
+    """Gather every fact about this machine, in some 7 seconds, or half a second if ``quick``."""
     skipped = _find_skipped()
     engine = _ask_engine()
     cpus = tuple(sorted(os.sched_getaffinity(0)))
-    # Watched before the ceiling is measured: that is a load of our own, as a look at the CPUs is.
+    # The CPUs are watched before this: their distance and the ceiling are loads of our own.
     apart_ns = _look(cpus)
     watched = machine.observe(QUICK_WATCH_S if quick else WATCH_S)
     apart_ns += _look(cpus)
@@ -87,7 +87,7 @@ def gather(quick: bool) -> doctor.Facts:
 
 
 def _look(cpus: tuple[int, ...]) -> tuple[float, ...]:
-    """How far apart the first two CPUs are now, in ns; nothing where that cannot be measured."""
+    """Measure the distance of the first two CPUs, in ns; empty if that is impossible."""
     if len(cpus) < doctor.CPUS_MIN:
         return ()
     try:
@@ -99,9 +99,9 @@ def _look(cpus: tuple[int, ...]) -> tuple[float, ...]:
 
 
 def render(findings: list[doctor.Finding]) -> str:
-    """The findings as text: a line each, two more where there is something to mend.
+    """Return the findings as text: a line each, and two more if there is something to mend.
 
-    What tools say of themselves is quoted, so control codes are taken out.
+    Control codes are removed, as texts of tools are quoted.
     """
     lines = []
     for finding in findings:
@@ -131,7 +131,7 @@ def _find_skipped() -> tuple[dict[str, str], int, int] | None:
 
 
 def _ask_engine() -> doctor.EngineFound:
-    # The engine greets whoever starts it, and ends by itself at the end of its input.
+    # The engine greets whoever starts it, and ends at the end of its input.
     path: str | None = None
     try:
         path = str(find_engine())

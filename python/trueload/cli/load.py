@@ -1,6 +1,6 @@
-"""``trueload http URL`` and its like of every protocol: load a server and say what it carried.
+"""``trueload http URL`` and the like for every protocol: loads a server and reports the result.
 
-Must not know how the flags are read, or how a trial works.
+Must not know: how the flags are read, or how a trial works.
 """
 
 from __future__ import annotations

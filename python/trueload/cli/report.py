@@ -1,7 +1,7 @@
 """``trueload report``: runs as one HTML page, and its charts as files.
 
-How: everything heavy is imported only here, and the renderer of charts starts in a thread while
-the rows are read. Must not know how a chart is drawn.
+How: everything heavy is imported only here, and a thread starts the renderer of charts while the
+rows are read. Must not know: how a chart is drawn.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def report(runs: RunsArgument, output: PageOption = None, plots: PlotsOption = N
 
 
 def _find(store: Store, selectors: list[str]) -> list[Run]:
-    """Each run once, in the order of naming."""
+    """Return each run once, in the order of naming."""
     if len(selectors) > RUNS_MAX:
         raise UserError(
             f"{len(selectors)} runs are more than a page can show", f"name up to {RUNS_MAX}"
@@ -95,7 +95,7 @@ def _find(store: Store, selectors: list[str]) -> list[Run]:
 
 
 def _check_writable(output: Path | None, plots: Path | None) -> None:
-    """Find out before anything is drawn."""
+    """Raise an error before anything is drawn if the output cannot be written."""
     check_writable(output, "-o")
     try:
         if plots is not None:

@@ -1,6 +1,6 @@
-"""A job on the command line: measured, saved, shown; the exit code follows.
+"""A job on the command line: measures, saves, shows, and returns the exit code.
 
-Must not know how a trial works, or any protocol.
+Must not know: how a trial works, or any protocol.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from trueload.report.trials_json import result_json
 
 
 def run_job(job: Job) -> int:
-    """Measure, save, show; the exit code follows."""
+    """Measure, save and show; return the exit code."""
     if job.search is not None:
         return run_search(job, job.search)
     check_writable(job.json_path)
     tell = notes_of(job)
-    find_engine()  # before a run is begun in the store that could measure nothing
+    find_engine()  # before a run begins in the store that could measure nothing
     with (
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=job.live),
@@ -56,7 +56,10 @@ def run_job(job: Job) -> int:
 def exit_code(
     records: Sequence[Record], over: Sequence[Crossed], *, interrupted: bool, strict: bool = False
 ) -> ExitCode:
-    """What the command ends with; where two apply, in this order: 130, 71, 3, 4, 74, 1, 0."""
+    """Return the exit code of the command.
+
+    If several apply, the first of 130, 71, 3, 4, 74, 1, 0 is taken.
+    """
     if interrupted:
         return ExitCode.INTERRUPTED
     if any(memory_fault(record) for record in records):
@@ -70,7 +73,7 @@ def exit_code(
 
 
 def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: Saved) -> bool:
-    """Whether all that was asked for is saved and written."""
+    """Show the result; return whether all that was asked for is saved and written."""
     talk = job.talk()
     lines = result_lines(records[0]) if len(records) == 1 else repeated_lines(records)
     if saved.run_id:

@@ -1,7 +1,7 @@
 """``trueload runs``: what has been measured, kept in the store.
 
-Must not know how runs are made. Runs are named by their id, a prefix that only one has, a tag, or
-``last``.
+Runs are named by their id, a prefix that only one has, a tag, or ``last``. Must not know: how runs
+are made.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def list_runs(as_json: AsJsonOption = False) -> int:
 
 
 def _run_cells(store: Store, run: Run, tags: Mapping[str, str]) -> tuple[str, ...]:
-    """As in ``LISTED``; figures are of runs of one trial."""
+    """Return the cells in the order of ``LISTED``; only runs of one trial have figures."""
     shown = ("", "", "")
     record = store.only_record(run)
     if record is not None:
@@ -243,7 +243,7 @@ def export_run(
 
 
 def _format(given: ExportFormat | None, *, published: bool) -> ExportFormat:
-    """The one that was given, or is the default. Raises ``UserError``."""
+    """Return the given format, or the default. Raises ``UserError``."""
     chosen = given or (ExportFormat.TEXT if published else ExportFormat.JSON)
     if chosen is not ExportFormat.CSV and published != (chosen in OF_PUBLISHED):
         has = "text, csv and html" if published else "json, jsonl, csv, markdown and parquet"
@@ -296,7 +296,7 @@ def _run_head(run: Run) -> list[str]:
 
 
 def _search_lines(store: Store, run: Run) -> list[str]:
-    """What came of a search, from its stored steps."""
+    """Return the result of a search, from its stored steps."""
     if run.kind != "search":
         return []
     rows = [row for row in store.rows(run) if isinstance(row, Row)]
@@ -309,7 +309,7 @@ def _search_lines(store: Store, run: Run) -> list[str]:
 
 
 def _tables(store: Store, run: Run) -> list[LoadTable] | None:
-    """Of a suite; None of another run, or one whose plan cannot be read."""
+    """Return the tables of a suite; None for other runs, or if the plan cannot be read."""
     try:
         plan = read_suite_plan(run)
     except UserError:
@@ -318,7 +318,7 @@ def _tables(store: Store, run: Run) -> list[LoadTable] | None:
 
 
 def _suite_lines(store: Store, run: Run) -> list[str]:
-    """The tables of a suite, from its stored rows."""
+    """Return the tables of a suite, from its stored rows."""
     if run.kind != "suite":
         return []
     tables = _tables(store, run)
@@ -340,7 +340,10 @@ def _row_lines(row: Row | Damaged) -> list[str]:
 
 
 def check_lines(record: Record) -> list[str]:
-    """Each check with what it is for, and what to do about one that bounds, warns or fails."""
+    """Return each check with its meaning.
+
+    A check that bounds, warns or fails also has its remedy.
+    """
     lines = []
     for check in record.checks:
         lines.append(f"  {check.status:<4} {check.name}: {plain(check.why)}")

@@ -1,6 +1,6 @@
-"""``trueload runs delete`` and ``runs prune``: runs that nobody needs any more.
+"""``trueload runs delete`` and ``runs prune``: remove runs that are no longer needed.
 
-Must not know how a store is made smaller.
+Must not know: how a store is made smaller.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _refuse_running(runs: list[Run]) -> list[Run]:
 
 
 def _delete(store: Store, runs: Sequence[Run], *, as_json: bool) -> int:
-    """Delete them, and say what that came to."""
+    """Delete the runs, and report what was deleted."""
     before = file_bytes(store)
     deleted = delete_runs(store, runs)
     failed = None

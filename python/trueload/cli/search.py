@@ -1,6 +1,6 @@
-"""A search on the command line: its steps as they are taken, then what it found.
+"""A search on the command line: shows its steps as they end, and then its result.
 
-Must not know protocols, or how a step is chosen.
+Must not know: protocols, or how a step is chosen.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from trueload.search.found import (
 
 
 def run_search(job: Job, plan: SearchPlan) -> int:
-    """Search, save, show; the exit code follows."""
+    """Search, save and show; return the exit code."""
     check_writable(job.json_path)
     find_engine()
     say = notes_of(job)
@@ -63,7 +63,7 @@ def run_search(job: Job, plan: SearchPlan) -> int:
 
 
 def _tell_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
-    """A step as it has been taken: to whoever watches, and as it was published, if so asked."""
+    """Show a step that has ended, in the published form if asked for."""
     last = taken[-1]
     if job.format == "shootout" and is_published(last):
         sys.stdout.write(shootout_line(last) + "\n")
@@ -75,7 +75,7 @@ def _tell_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
 
 
 def _show(job: Job, plan: SearchPlan, done: Searched, *, interrupted: bool) -> bool:
-    """Whether all that was asked for is saved and written."""
+    """Show the result; return whether all that was asked for is saved and written."""
     taken, saved = done.taken, done.saved
     talk = job.talk()
     seen = is_terminal(sys.stderr) and talk.isatty()

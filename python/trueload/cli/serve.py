@@ -1,8 +1,8 @@
 """``trueload serve``: the reference server, with a count of what it saw at the end.
 
-How: the engine serves; this command waits for its lines, says where it listens, and ends it on the
-first signal. It must start quickly: suites start it as a subject; so nothing of the statistics, the
-store or the terminal is imported here. Must not know trials.
+How: the engine serves. This command waits for its lines, prints where it listens, and ends it on
+the first signal. It must start quickly, as suites start it as a subject. So nothing of the
+statistics, the store or the terminal is imported here. Must not know: trials.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def run_server(serving: Serving) -> int:
     """Serve until told to end."""
     plan = serving.plan
     if plan.cpus and isinstance(serving.place, Here):
-        # The engine's own main thread is kept there too, so that the whole process is seen to be.
+        # Pin the engine's own main thread there too, so that the whole process counts as pinned.
         os.sched_setaffinity(0, plan.cpus)
     with Interrupt() as interrupt, contextlib.ExitStack() as stack:
         try:
@@ -97,7 +97,7 @@ def _announce(ready: Ready | None, serving: Serving, certificate: Path | None) -
 
 
 def _serve(engine: Engine, interrupt: Interrupt) -> Served | None:
-    """Until a signal, or the engine's own end; the last counts."""
+    """Wait for a signal, or the engine's own end; return the last counts."""
     served: Served | None = None
     while not interrupt.requested:
         message = engine.receive(POLL_S)
@@ -111,14 +111,14 @@ def _serve(engine: Engine, interrupt: Interrupt) -> Served | None:
 
 
 def _record(engine: Engine, plan: Serve) -> Seen | None:
-    """What was seen of the clients from beginning to end, if it was kept."""
+    """Return what was seen of the clients from start to end, if it was recorded."""
     if not (isinstance(plan.service, ServeHttp) and plan.service.record):
         return None
     return seen_since_mark(engine, "all", STOP_S)
 
 
 def _work(served: Served, plan: Serve, server: Server) -> str:
-    """What was done, and on how many connections where there are any."""
+    """Return what was done, and on how many connections if there are any."""
     work: str = server.done.format_map(served.model_dump())
     if served.deliveries:
         work += f" and {served.deliveries:,} deliveries"
@@ -150,7 +150,7 @@ def _report(
     if served is not None:
         sys.stderr.write(f"{_work(served, plan, server)}\n")
     if seen is not None:
-        from trueload.report.seen import seen_lines  # only now: a server starts quicker without
+        from trueload.report.seen import seen_lines  # not at the top: a server starts quicker so
 
         sys.stderr.write("".join(f"  {line}\n" for line in seen_lines(seen)))
     if json_path is not None:

@@ -1,7 +1,7 @@
-"""The three standard streams of a process that may have been started without them (``>&-``), with
-some that somebody else has made non-blocking, or in a place where not all text can be written.
+"""The three standard streams of a process, made safe to use.
 
-Must not know what is written there.
+They may have been closed at the start (``>&-``), made non-blocking by another process, or be unable
+to take all text. Must not know: what is written there.
 """
 
 from __future__ import annotations
@@ -17,26 +17,32 @@ STREAMS = ("stdin", "stdout", "stderr")  # by the numbers of their files
 
 
 class PatientFile(io.FileIO):
-    """Written to as if it were blocking. Whether it is belongs to everybody who has the stream open
-    (fcntl(2), O_NONBLOCK): a node beside us may switch that at any time, and so must not we."""
+    """A file that is written to as if it were blocking.
+
+    All processes with the stream open share its blocking mode (fcntl(2), O_NONBLOCK). A node beside
+    us may switch it at any time, so we must not.
+    """
 
     def write(self, data: object) -> int:
-        """As much as there is room for, once there is some. Raises ``OSError``."""
+        """Wait until there is room, and write as much as fits. Raises ``OSError``."""
         write = cast("Callable[[object], int | None]", super().write)
         while (written := write(data)) is None:
             poll = select.poll()
             poll.register(self.fileno(), select.POLLOUT)
-            poll.poll()  # also when its reader has gone: to write again says so
+            poll.poll()  # also returns if the reader has gone: the next write then fails
         return written
 
 
 def hold_open() -> None:
-    """Puts the null device where a stream was closed when we began. Its number would go to the next
-    file or pipe that is opened, and what a child says on its stderr end up in there."""
+    """Open the null device for each stream that was closed when we began.
+
+    Otherwise its number would go to the next file or pipe that is opened, and a child's stderr
+    would end up in there.
+    """
     for fd, name in enumerate(STREAMS):
         if getattr(sys, name) is not None:
             continue
-        # The lowest number that is free: this one, but where somebody has it already.
+        # The lowest free number is this one, unless another file already has it.
         opened = os.open(os.devnull, os.O_RDWR)
         os.set_inheritable(opened, opened == fd)
         mode = "r" if fd == 0 else "w"
@@ -44,8 +50,10 @@ def hold_open() -> None:
 
 
 def write_whole() -> None:
-    """From now on what is written to stdout and stderr is written as a whole: a reader is waited
-    for, and what its encoding does not have is escaped."""
+    """Make stdout and stderr write everything from now on.
+
+    Writing waits for a slow reader, and characters that the encoding lacks are escaped.
+    """
     for name in STREAMS[1:]:
         stream = getattr(sys, name)
         if not isinstance(stream, io.TextIOWrapper):
@@ -55,7 +63,7 @@ def write_whole() -> None:
             io.BufferedWriter(file),
             encoding=stream.encoding,
             errors="backslashreplace",
-            # Unbuffered (PYTHONUNBUFFERED) is as good by the line.
+            # If it was unbuffered (PYTHONUNBUFFERED), line buffering will do.
             line_buffering=stream.line_buffering or stream.write_through,
         )
         setattr(sys, name, patient)

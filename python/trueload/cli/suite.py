@@ -1,4 +1,4 @@
-"""`trueload suite`: run one, go on with one.
+"""`trueload suite`: runs a suite, or continues one.
 
 How: what is shown is read back from the store, so that what is printed is what was saved.
 
@@ -47,17 +47,17 @@ def register(app: typer.Typer) -> None:
 
 
 def run_suite(asked: SuiteAsked) -> int:
-    """Execute, save, show; the exit code follows."""
+    """Execute, save and show; return the exit code."""
     asked.shown.check()
     return start_suite(asked, lambda work, interrupt: _finish(work, interrupt, asked.shown))
 
 
 def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:
-    """Executes, shows what came of it, and gives the exit code."""
+    """Execute the suite and show its result; return the exit code."""
     try:
         run = execute(work, interrupt)
     except StoreError:
-        # What had been saved until then; a store that cannot be read either has none to show.
+        # Show what had been saved until then; an unreadable store has nothing to show.
         with contextlib.suppress(StoreError):
             _show_saved(work, work.run, shown)
         raise
@@ -75,7 +75,7 @@ def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:
 def _show_saved(
     work: Execution, run: Run, shown: Shown
 ) -> tuple[list[LoadTable], UserError | None]:
-    """The tables, and why their JSON could not be written."""
+    """Return the tables, and the error if their JSON could not be written."""
     collected = collect(work.plan, work.store.rows(run))
     tables = tabulate(collected, work.plan)
     for line in collected.damaged:
@@ -91,7 +91,10 @@ def _show_saved(
 
 
 def exit_code(tables: Iterable[LoadTable]) -> ExitCode:
-    """0 if a row is ranked, 4 if all that were measured are invalid, 3 if none was. Pure."""
+    """Return the exit code by the rows of the tables. Pure.
+
+    It is 0 if a row is ranked, 4 if all measured rows are invalid, and 3 if none was measured.
+    """
     tables = list(tables)
     if any(each.ranked for each in tables):
         return ExitCode.OK
@@ -103,7 +106,7 @@ def exit_code(tables: Iterable[LoadTable]) -> ExitCode:
 def _show(
     tables: list[LoadTable], pieces: Callable[[], Iterable[str]], shown: Shown
 ) -> UserError | None:
-    """Why the file that was asked for could not be written; the tables are shown all the same."""
+    """Show the tables; return the error if the requested file could not be written."""
     unwritten = None
     if shown.json_path == STDOUT:
         sys.stdout.writelines(pieces())

@@ -1,4 +1,4 @@
-"""`trueload suite list`: the suites that there are, and those whose file is broken.
+"""`trueload suite list`: the suites of the catalogue, and those whose file is broken.
 
 Must not know: how a suite is run.
 """

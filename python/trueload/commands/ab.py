@@ -1,8 +1,8 @@
-"""Two servers compared by pairs of trials in turn.
+"""Compares two servers by alternating pairs of trials.
 
-How: the flags are those of ``trueload http``, the sides are measured in an order of chance, each
-trial is saved as soon as it has ended, and the verdict is that of the trials. Must not know how a
-ratio is computed, or how it is shown.
+How: the flags are those of ``trueload http``. The sides are measured in random order, each trial is
+saved as soon as it has ended, and the verdict is that of the trials. Must not know: how a ratio is
+computed, or how it is shown.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ PAIRS = 6  # the fewest whose median has a 95 % interval
 SEED = 1
 
 
-# Flags that a subject's contract leaves to the user.
+# Flags that the user may set even if a subject's contract decides the request.
 LEFT_OPEN = frozenset({"url", "header", "user", "close", "local_address"})
 
-# The URL of a subject until it is started: nothing is sent there.
+# A placeholder for a subject's URL until it is started: nothing is sent there.
 NOWHERE = "http://127.0.0.1/"
 
 
 @dataclass(frozen=True)
 class AbJob:
-    """Two command lines of ``http``, and what is done with them."""
+    """Two ``http`` jobs, and how they are compared."""
 
     sides: tuple[str, str]
     jobs: tuple[Job, Job]
@@ -66,7 +66,7 @@ class AbJob:
     format: Format
 
     def quietly(self, words: tuple[str, ...]) -> AbJob:
-        """The same without a live view, from a command line of its own."""
+        """Return the same job without a live view, with the words of its own command line."""
         a, b = (replace(job, live=False, words=words) for job in self.jobs)
         return replace(self, jobs=(a, b))
 
@@ -91,7 +91,7 @@ def read_ab(
     format_: FormatOption = CompareFormat.TEXT,
     **flags: Any,
 ) -> AbJob:
-    """What the flags mean, checked as a whole; nothing has been sent."""
+    """Read the flags and check them as a whole; nothing has been sent."""
     seed = flags.pop("seed", None)
     if flags.get("arrivals") is not None:
         flags["seed"] = seed
@@ -122,8 +122,10 @@ def read_ab(
 
 
 def _read_once(urls: list[str], flags: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
-    """What both sides are asked, in memory: stdin has nothing to say to the second of them. What
-    curl was told is asked at the origin of each side."""
+    """Read into memory what both sides are asked: stdin can be read only once.
+
+    The path of a curl command is requested at the origin of each side.
+    """
     if flags.get("curl") is not None:
         flags = flags_of_curl(flags)
         copied = parse_given_url(flags.pop("url"))
@@ -160,12 +162,12 @@ def _without_tls(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _seeded(job: Job, seed: int) -> Job:
-    """Whatever chance has a part in, it is by the one seed."""
+    """Return the job with the one seed for everything random."""
     return replace(job, spec=replace(job.spec, seed=seed))
 
 
 def _flags_for(url: str, urls: Sequence[str], flags: dict[str, Any]) -> dict[str, Any]:
-    """With one side in https, the flags of TLS are for that side."""
+    """Return the flags for a side: those of TLS only for an https side if the other is not."""
     return flags if _is_secure(url) or not any(map(_is_secure, urls)) else _without_tls(flags)
 
 
@@ -192,8 +194,10 @@ def _open(job: AbJob, stack: contextlib.ExitStack) -> Opened:
 def measure_ab(
     job: AbJob, interrupt: Interrupt, *, watch: Watch = unwatched
 ) -> tuple[Paired, Saved]:
-    """Measure both in turn, saving each trial; shows nothing but by ``watch``. Raises
-    ``UserError``."""
+    """Measure both sides alternately, saving each trial.
+
+    Shows nothing except through ``watch``. Raises ``UserError``.
+    """
     with contextlib.ExitStack() as stack:
         pair = list(zip(job.sides, job.jobs, strict=True))
         opened = _open(job, stack)

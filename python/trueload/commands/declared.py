@@ -1,6 +1,6 @@
-"""The options of a declaration as those of a command: one function for every setting there is.
+"""Turns the options of a declaration into those of a command; one function serves every setting.
 
-Must not know any of them.
+Must not know: any of them.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ def reader_of(
     without: Iterable[str] = (),
     by_default: bool = True,
 ) -> Callable[..., Given]:
-    """A function whose parameters are the options of a model's fields, and that returns what was
-    given of them. ``by_default``: their defaults hold where none is given, and are shown."""
+    """Return a function whose parameters are the options of a model's fields.
+
+    It returns the model with the given values. ``by_default``: the fields' defaults apply if
+    nothing is given, and are shown.
+    """
     offered = options_of(model, only=only, without=without)
 
     def read(**given: Any) -> Given:
@@ -45,7 +48,7 @@ def reader_of(
                 name_of(field),
                 inspect.Parameter.KEYWORD_ONLY,
                 default=None,
-                # To typer it is a text; the parser decides what comes of it.
+                # The parser makes the value; typer only needs a text type.
                 annotation=Annotated[str | None, offer],
             )
         )
@@ -54,6 +57,6 @@ def reader_of(
 
 
 def _choices_of(option: Option) -> Callable[[], list[str]] | None:
-    """What a shell offers for the value: all that there is, where the help lists it."""
+    """Return the choices that a shell offers: all values, if the help lists them."""
     choices = option.unit.metavar.strip("<>").split("|")
     return (lambda: choices) if len(choices) > 1 else None

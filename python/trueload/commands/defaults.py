@@ -1,8 +1,8 @@
 """Defaults of options: variables like ``TRUELOAD_HTTP_DURATION``, then ``trueload.toml``.
 
-How: what they say is put in front of the words of a command line, unless it has that option itself,
-or one that takes its place. So a default is parsed, refused, recorded and repeated as if it had
-been typed. Must not know what any option means.
+How: defaults are inserted in front of the words of a command line, unless it has that option
+itself, or one that replaces it. So a default is parsed, refused, recorded and repeated as if it had
+been typed. Must not know: what any option means.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from trueload.request.redact import redact_command
 FILE = "trueload.toml"
 PYPROJECT = "pyproject.toml"
 CONFIG = "TRUELOAD_CONFIG"
-"""Names another file; empty for none."""
+"""The variable that names another file; empty for none."""
 
-# Options that exclude each other: where one is typed, the defaults of its line are dropped.
+# Options that exclude each other: if one is typed, the defaults of its line are dropped.
 ONE_OF: tuple[tuple[str, ...], ...] = (
     ("--duration", "--requests", "--stages"),
     ("--rate", "--stages"),
@@ -44,7 +44,7 @@ _WRITE = "write a table for each command, like [http], with `connections = 64` i
 
 @dataclass(frozen=True)
 class Default:
-    """What one option is if it is not typed: its words, and where they come from."""
+    """The default of one option: its words, and where they come from."""
 
     flag: str
     words: tuple[str, ...]
@@ -53,14 +53,14 @@ class Default:
 
 @dataclass(frozen=True)
 class ConfigFile:
-    """What a file says, by command, and what it is called in messages."""
+    """The contents of a file, by command, and its name in messages."""
 
     name: str
     tables: Mapping[str, object]
 
 
 def current_folder() -> Path | None:
-    """The current folder, unless it has been removed."""
+    """Return the current folder, unless it has been removed."""
     try:
         return Path.cwd()
     except OSError:
@@ -70,10 +70,13 @@ def current_folder() -> Path | None:
 def find_config(
     folder: Path | None, environ: Mapping[str, str], tell: Callable[[str], object]
 ) -> ConfigFile | None:
-    """The file that ``TRUELOAD_CONFIG`` names, else the first ``trueload.toml``, or
-    ``pyproject.toml`` with ``[tool.trueload]``, in the folder or one above. One that somebody else
-    could change is passed over, and ``tell`` hears of it. Raises ``UserError`` for a file that
-    cannot be read."""
+    """Find the configuration file.
+
+    It is the file that ``TRUELOAD_CONFIG`` names. Otherwise it is the first ``trueload.toml``, or
+    ``pyproject.toml`` with ``[tool.trueload]``, in the folder or one above. A file that another
+    user could change is skipped, and ``tell`` gets a line on it. Raises ``UserError`` for a file
+    that cannot be read.
+    """
     if (named := environ.get(CONFIG)) is not None:
         return _read(Path(named), named) if named else None
     for each in () if folder is None else (folder, *folder.parents):
@@ -100,7 +103,7 @@ def _read(path: Path, shown: str) -> ConfigFile | None:
         tables: object = read_toml(path)
     except UnreadableError as error:
         if of_others:
-            return None  # its own tools complain of it
+            return None  # its own tools report the error
         raise UserError(f"{shown} {error}", _WRITE) from None
     if of_others:
         for key in ("tool", "trueload"):
@@ -131,9 +134,11 @@ def read_defaults(
     config: ConfigFile | None,
     names: Sequence[str],
 ) -> tuple[list[Default], list[Default]]:
-    """The defaults for the command at ``path`` (``suite run``): those of the environment, and those
-    of the file; ``names`` are all commands. Raises ``UserError`` for an option that it does not
-    have."""
+    """Return the defaults for the command at ``path`` (``suite run``).
+
+    The first list is from the environment, the second from the file. ``names`` are all commands.
+    Raises ``UserError`` for an option that the command does not have.
+    """
     flags = _long_flags(command)
     of_file = [] if config is None else [*_of_file(path, command, config, flags, names)]
     return [*_of_environment(path, command, environ, flags)], of_file
@@ -221,9 +226,11 @@ def _long_flags(command: Any) -> dict[str, Any]:
 def in_front(
     words: Sequence[str], command: Any, defaults: Sequence[Sequence[Default]]
 ) -> tuple[list[str], list[Default]]:
-    """The words behind the command's name with the defaults in front, and which of these are used.
-    What is typed, or stands in an earlier list, leaves out the same option and those whose place it
-    takes. Words that ``command`` does not understand are left as they are."""
+    """Return the words after the command's name with the defaults in front, and the defaults used.
+
+    A typed option, or one in an earlier list, drops the default of the same option and of those
+    that it replaces. Words that ``command`` cannot parse are returned as they are.
+    """
     taken = _typed(words, command)
     if taken is None:
         return list(words), []
@@ -240,7 +247,7 @@ def _typed(words: Sequence[str], command: Any) -> set[str] | None:
     context = command.context_class(command)
     try:
         values, _, _ = command.make_parser(context).parse_args(list(words))
-    except typer.TyperException:  # the parser complains of it again
+    except typer.TyperException:  # the parser will report it again
         return None
     by_name = {parameter.name: parameter for parameter in command.params}
     return {flag for name in values for flag in by_name[name].opts if flag.startswith("--")}
@@ -254,8 +261,10 @@ def _replaced_by(flag: str) -> Iterator[str]:
 
 
 def told(used: Sequence[Default]) -> str:
-    """One line that says which defaults were used, and from where, without their secrets; empty if
-    there are none."""
+    """Return a line with the defaults used and where they come from, without their secrets.
+
+    Empty if there are none.
+    """
     parts = []
     for source in dict.fromkeys(default.source for default in used if default.words):
         words = [word for default in used if default.source == source for word in default.words]

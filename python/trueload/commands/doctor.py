@@ -1,8 +1,8 @@
-"""Is this machine fit to measure? What would spoil a result here, and how to mend it.
+"""Checks whether this machine is fit to measure: what would spoil a result, and its remedy.
 
-How: facts in, findings out. ``examine`` is a pure function: each judge looks at the facts and says
-one thing; ``JUDGES`` is the table of them. A judge that has nothing to go by says n/a.
-Must not know: how the facts are found (``machine``) and how findings are shown.
+How: facts in, findings out. ``examine`` is a pure function. Each judge looks at the facts and makes
+one finding, and ``JUDGES`` is the table of them. A judge without facts says n/a. Must not know: how
+the facts are found (``machine``) and how findings are shown.
 """
 
 from __future__ import annotations
@@ -32,23 +32,24 @@ TIME_WAIT_S = 60
 TIME_WAIT_SHARE_MAX = 0.5
 # net.core.somaxconn was 128 before Linux 5.4 and is 4096 since (ip-sysctl.rst).
 BACKLOG_MIN = 1024
-# A clock in the vDSO is read in some 20 ns; by a system call in 200 ns to 2 µs (hpet, acpi_pm).
+# A clock in the vDSO is read in some 20 ns, one behind a system call in 200 ns to 2 µs (hpet,
+# acpi_pm).
 CLOCK_READ_NS_MAX = 1_000
 CLOCK_RESOLUTION_NS_MAX = 1_000
-# As the verdict's check `noise`: CPU stolen, or used by others.
+# The limit of the check `noise`: CPU stolen, or used by others.
 NOISE_WARN = 0.05
 NOISE_FAIL = 0.25
-# The largest program of the catalogue (a Java server) with its client fits twice.
+# Enough for twice the largest program of the catalogue (a Java server) with its client.
 MEMORY_MIN_BYTES = 1 << 30
-# More reasons than these on one line are not read.
+# Nobody reads more reasons on one line.
 REASONS_MOST = 3
-# These change the frequency by the load of the last moments.
+# These change the frequency with the recent load.
 UNSTEADY_GOVERNORS = frozenset({"powersave", "ondemand", "conservative", "schedutil"})
 
 
 @dataclass(frozen=True)
 class EngineFound:
-    """What the search for the engine gave: its version, or why there is none."""
+    """The result of the search for the engine: its version, or why there is none."""
 
     path: str | None
     version: str | None
@@ -57,10 +58,13 @@ class EngineFound:
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything that is judged. ``skipped`` gives, for each subject that cannot be built or run
-    here, the reason; None where there is no catalogue; ``untried`` of the ``subjects`` were not
-    built from their registries. ``apart_ns`` is what handing a cache line over from one of the
-    first two CPUs to the other and back took, at several times."""
+    """Everything that is judged.
+
+    ``skipped`` has the reason for each subject that cannot be built or run here; None without a
+    catalogue. ``untried`` counts those never built from their registries. ``apart_ns`` has the
+    times of handing a cache line from one of the first two CPUs to the other and back, measured
+    several times.
+    """
 
     machine: Machine
     engine: EngineFound
@@ -74,7 +78,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing about the machine. ``consequence`` and ``cure`` are null when all is well."""
+    """One finding about the machine. ``consequence`` and ``cure`` are None if all is well."""
 
     name: str
     status: Status
@@ -84,12 +88,12 @@ class Finding:
 
 
 def examine(facts: Facts) -> list[Finding]:
-    """Every finding, in the order of the table."""
+    """Return every finding, in the order of the table."""
     return [judge(facts) for judge in JUDGES]
 
 
 def worst(findings: Iterable[Finding]) -> Status:
-    """``fail`` before ``warn`` before ``pass``; n/a is no trouble."""
+    """Return the worst status: ``fail`` before ``warn`` before ``pass``; n/a is no trouble."""
     found = {finding.status for finding in findings}
     return next((s for s in ("fail", "warn") if s in found), "pass")
 
@@ -230,7 +234,7 @@ def _judge_wakes(facts: Facts) -> Finding:
     wakes = facts.machine.wakes
     p99, p999 = format_duration(wakes.p99_ns), format_duration(wakes.p999_ns)
     value = f"1 % come {p99} late or more, 0.1 % {p999} ({wakes.count:,} watched)"
-    # The limits of the check `send-lag`, for what it judges and for one percentile further out.
+    # The limits of the check `send-lag`, at its percentile and at one further out.
     if wakes.p99_ns < LAG_WARN_NS and wakes.p999_ns < LAG_FAIL_NS:
         return _pass("wake-ups", value)
     return Finding(

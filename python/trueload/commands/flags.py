@@ -1,8 +1,8 @@
-"""Commands that share their flags: a function that understands them, and what to do with that.
+"""Lets commands share their flags: a function that parses them, and an action on the result.
 
-How: a command's flags are the parameters of one function, declared once; another command takes the
-same ones by its signature, less those that it has no use for. So a flag that one of them gets, all
-of them have. Must not know any flag.
+How: a command's flags are the parameters of one function, declared once. Another command takes them
+over through its signature, without those it has no use for. So a flag added to one of them is added
+to all. Must not know: any flag.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Understood = TypeVar("Understood")
 def command(
     understand: Callable[..., Understood], act: Callable[[Understood], int]
 ) -> Callable[..., int]:
-    """A command with the flags of ``understand``, which does ``act`` with what that returns."""
+    """Return a command with the flags of ``understand``, whose result goes to ``act``."""
 
     @functools.wraps(understand)
     def run(**flags: Any) -> int:
@@ -35,7 +35,7 @@ def take_flags(reader: Callable[..., Any], flags: dict[str, Any]) -> dict[str, A
 def with_flags_of(
     other: Callable[..., Any], *, without: Iterable[str]
 ) -> Callable[[Callable[..., Understood]], Callable[..., Understood]]:
-    """A decorator: the command takes its own parameters, and by ``**flags`` those of ``other``."""
+    """Return a decorator that adds the parameters of ``other`` to a command, as ``**flags``."""
 
     def decorate(own: Callable[..., Understood]) -> Callable[..., Understood]:
         mine = inspect.signature(own, eval_str=True).parameters.values()

@@ -1,4 +1,4 @@
-"""The catalogue's folders, for commands. What is not used is told on stderr, once."""
+"""The catalogue's folders, for commands. A folder that is not used is noted on stderr, once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from trueload.text import plain
 
 
 def find_folder(kind: catalogue.Kind) -> Path:
-    """As of ``catalogue``."""
+    """Return the folder of a kind, as ``catalogue.find_folder`` does."""
     return catalogue.find_folder(kind, _tell)
 
 
 def subjects_home() -> Path:
-    """As of ``catalogue``."""
+    """Return the folder of subjects, as ``catalogue.subjects_home`` does."""
     return catalogue.subjects_home(_tell)
 
 

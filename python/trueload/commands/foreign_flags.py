@@ -1,9 +1,8 @@
-"""Flags that fingers know from other load generators, and what they are called here.
+"""Flags that users know from other load generators, and their names here.
 
-Two tables. What means the same everywhere is taken as the option that it is here (``ALIASES``);
-the help does not list it. The others are looked at only after our own parser has refused a flag, so
-a flag that we have never gets there. A row names our options; a test holds that each of them
-exists.
+There are two tables. A flag that means the same everywhere is an alias of our option (``ALIASES``);
+the help does not list it. The other table is used only after our own parser has refused a flag, so
+it never overrides one of ours. A row names our options, and a test checks that each of them exists.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ ALIASES: dict[str, str] = {"-n": "--requests", "-z": "--duration", "-m": "--meth
 
 @dataclass(frozen=True)
 class ForeignFlag:
-    """A flag of another tool: who has it, what it means there, and what to type here."""
+    """A flag of another tool: which tools have it, its meaning there, and what to type here."""
 
     flag: str
     tools: str
     meaning: str
     ours: tuple[str, ...]
-    """Our options that do it; empty where we have none, and then ``advice`` says why."""
+    """Our equivalent options; if there are none, ``advice`` says why."""
     advice: str
 
     def is_of_use(self, flags: Set[str]) -> bool:
@@ -174,5 +173,5 @@ _BY_FLAG = {row.flag: row for row in FOREIGN_FLAGS}
 
 
 def find_foreign_flag(flag: str) -> ForeignFlag | None:
-    """The row for a flag that our parser has refused, or None."""
+    """Return the row for a flag that our parser has refused, or None."""
     return _BY_FLAG.get(flag)

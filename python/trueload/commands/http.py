@@ -1,6 +1,6 @@
 """The flags of ``trueload http``: those of a request and those of when it is sent.
 
-Must not know any of them.
+Must not know: any of them.
 """
 
 from __future__ import annotations

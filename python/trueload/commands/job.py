@@ -1,6 +1,6 @@
-"""What commands that measure have in common: what is asked, a job, its run in the store, its JSON.
+"""Shared parts of commands that measure: the request, the job, its run in the store, its JSON.
 
-Must not know what is measured, or how a result is shown.
+Must not know: what is measured, or how a result is shown.
 """
 
 from __future__ import annotations
@@ -36,16 +36,18 @@ from trueload.trial.addresses import with_addresses
 from trueload.trial.spec import TrialSpec
 
 ORIGINS_SHOWN = 3  # a hint is one line
-# How subjects are told to start trueload; without the current folder on the path: a subject's
-# folder must not shadow a module of ours.
+# The command by which subjects start trueload. -P keeps the current folder off the path, so that a
+# subject's folder cannot shadow a module of ours.
 TRUELOAD_COMMAND = (sys.executable, "-P", "-m", "trueload")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What the flags of a protocol come to: what is sent, where to, what counts as a good answer.
-    ``kind`` is the command; ``url`` is shown and stored: it holds no secret. ``origins`` are there
-    where the targets have several. ``streams`` are those of ``http2``, where they were given."""
+    """The flags of a protocol as a value: what is sent, where to, and what a good answer is.
+
+    ``kind`` is the command. ``url`` is shown and stored: it holds no secret. ``origins`` is filled
+    if the targets have several. ``streams`` are those of ``http2``, if they were given.
+    """
 
     kind: str = "http"
     url: str
@@ -64,7 +66,7 @@ class Asked:
 
     @property
     def has_random(self) -> bool:
-        """Whether chance has a part in what is sent."""
+        """Whether the requests contain random parts."""
         requests = [target.request for target in self.targets]
         requests += [] if self.request is None else [self.request]
         return any(has_place(request, (RANDOM,)) for request in requests)
@@ -72,10 +74,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Job:
-    """A command line that has been understood. ``spec`` has no addresses yet; ``format`` is how the
-    result is printed: ``shootout`` wants the steps of a broadcast as websocket-bench printed them.
-    ``words`` are those of the command line behind ``trueload``; None stands for this process's
-    own."""
+    """A parsed command line.
+
+    ``spec`` has no addresses yet. ``format`` is how the result is printed; ``shootout`` prints the
+    steps of a broadcast as websocket-bench did. ``words`` are the command line after ``trueload``,
+    None for this process's own.
+    """
 
     kind: str
     spec: TrialSpec
@@ -96,22 +100,26 @@ class Job:
     origins: tuple[Target, ...] = ()
 
     def talk(self) -> TextIO:
-        """Where the result goes as text for people: stdout, unless that is for a program."""
+        """Return the stream for text: stdout, unless that is for a program."""
         if self.quiet:
             return io.StringIO()
         return sys.stderr if self.format != "text" or str(self.json_path) == "-" else sys.stdout
 
     def resolved(self) -> TrialSpec:
-        """The specification with its addresses; asks the system for them, in bounded time.
-        Raises ``UserError``."""
+        """Return the specification with its addresses.
+
+        Asks the system's resolver, in bounded time. Raises ``UserError``.
+        """
         spec = with_addresses(self.spec, self.route, self.target, self.origins)
         check_sources(spec.addresses, spec.local_addresses)
         return spec
 
 
 class Saved(Closing):
-    """The run in the store, if there is to be one. A store that fails in mid-run is told of, and
-    does not take the measurement with it."""
+    """The run in the store, if there is one.
+
+    If the store fails during the run, that is reported and the measurement goes on.
+    """
 
     def __init__(self, store: Store | None, run: Run | None) -> None:
         self._store = store
@@ -120,7 +128,7 @@ class Saved(Closing):
         self.error: StoreError | None = None
 
     def close(self) -> None:
-        """A run whose end nobody has said was interrupted."""
+        """Mark a run as interrupted if its end was not recorded."""
         if not self._ended:
             self.end(interrupted=True)
 
@@ -146,7 +154,7 @@ class Saved(Closing):
 
     @property
     def run_id(self) -> str | None:
-        """The run's id, if it was saved whole."""
+        """The run's id, if all of it was saved."""
         return self._run.id if self._run is not None and self.error is None else None
 
     def add(
@@ -160,7 +168,7 @@ class Saved(Closing):
                 self.error = error
 
     def end(self, interrupted: bool) -> None:
-        """Say how the run ended."""
+        """Record how the run ended."""
         self._ended = True
         if self._store is not None and self._run is not None and self.error is None:
             try:
@@ -169,7 +177,7 @@ class Saved(Closing):
                 self.error = error
 
     def tell(self, unwritten: UserError | None = None) -> bool:
-        """Say what was not saved, and what else was not written; whether all was."""
+        """Report what was not saved or written; return whether everything was."""
         failed = [error for error in (unwritten, self.error) if error is not None]
         for error in failed:
             sys.stderr.write(f"error: {error.message}\nhint: {error.hint}\n")
@@ -177,20 +185,22 @@ class Saved(Closing):
 
 
 def notes_of(job: Job) -> Callable[[str], None]:
-    """Where notes for people go: none where it is to be quiet."""
+    """Return the function for notes to the user; it does nothing with ``--quiet``."""
     return (lambda _: None) if job.quiet else tell
 
 
 def tell(line: str) -> None:
-    """A line for people; whoever read them may have gone."""
+    """Write a line to stderr, where the reader may have gone."""
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
 
 def tell_shortfall(job: Job, records: Sequence[Record]) -> None:
-    """Say that the engine ran out of memory, or, where no connection became usable in any trial,
-    why; of an interruption while they were tried all is said."""
+    """Report that the engine ran out of memory, or that no trial had a usable connection.
+
+    Says nothing if the user interrupted the attempts, as that is reported elsewhere.
+    """
     spent = [record for record in records if memory_fault(record)]
     if not spent and any(record.connections.established for record in records):
         return
@@ -202,7 +212,7 @@ def tell_shortfall(job: Job, records: Sequence[Record]) -> None:
 
 
 def nothing_measured(job: Job, record: Record) -> UserError:
-    """Why no connection became usable."""
+    """Return the error that explains why no connection became usable."""
     failed, reasons = record.counts.failed, record.connections.reasons
     if (spent := memory_fault(record)) is not None:
         return spent
@@ -254,8 +264,10 @@ def _ws_hint(failed: Mapping[str, int], job: Job) -> str | None:
 
 
 def write_json(path: Path | None, value: dict[str, Any]) -> UserError | None:
-    """Write the result as one JSON object if that was asked for, to stdout for ``-``; why it could
-    not be written, which is told last: what was measured is shown first."""
+    """Write the result as one JSON object, if asked for; to stdout for ``-``.
+
+    Returns the error if it could not be written. It is reported last, after the result.
+    """
     if path is None:
         return None
     text = json.dumps(value) + "\n"

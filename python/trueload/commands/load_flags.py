@@ -1,7 +1,7 @@
-"""The flags that say when to send, taken together: rate, stages, connections, duration, warm-up.
+"""The combined flags of when to send: rate, stages, connections, duration, warm-up.
 
-How: what excludes each other is refused in one place, with one line and one hint; what is left is
-one load, one stop rule and one warm-up. Must not know what is done with them.
+How: combinations that exclude each other are refused in one place, with one line and one hint. The
+rest is one load, one stop rule and one warm-up. Must not know: what is done with them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ STAGES_HINT = "write TIME@VALUE or TIME@FIRST..LAST: '10s@1k,30s@1k..20k,10s@20k
 
 
 def choose_load(given: LoadOptions, *, random: bool = False, close: bool = False) -> Load:
-    """The load that was asked for. ``random``: requests have random numbers in them; ``close``:
-    each has a connection of its own. Raises ``UserError`` for options that contradict."""
+    """Return the load that was asked for.
+
+    ``random``: requests have random numbers in them. ``close``: each has a connection of its own.
+    Raises ``UserError`` for options that contradict each other.
+    """
     _check(given, random=random)
     if close and given.pipeline > 1:
         raise UserError("--close and --pipeline exclude each other", "keep one of them")
@@ -79,7 +82,7 @@ def _staged(load: Load, given: LoadOptions, text: str) -> Load:
     ramps = read_stages(text, of_connections=of_connections)
     stop = Duration(ns=sum(ramp.ns for ramp in ramps))
     stages = tuple(make_stage(ramp.ns, ramp.first, ramp.last) for ramp in ramps)
-    # A ramp from nothing has nothing to warm up with.
+    # A ramp that begins at 0 has nothing to warm up with.
     warmup = _warmup(given, WARMUP_NS) if ramps[0].first else None
     pacing: LoadPlan = Open(stages=stages, arrivals=given.arrivals, seed=given.seed)
     if of_connections:
@@ -89,7 +92,7 @@ def _staged(load: Load, given: LoadOptions, text: str) -> Load:
 
 
 def read_stages(text: str, *, of_connections: bool) -> tuple[Ramp, ...]:
-    """``--stages``. Raises ``UserError`` that points at the character."""
+    """Parse ``--stages``. Raises ``UserError`` that points at the wrong character."""
     try:
         return parse_stages(text, _connections if of_connections else _rate)
     except ValueError as error:

@@ -1,8 +1,8 @@
-"""Measuring by flags: those of when to send, how often and what to make of it, for every protocol.
+"""Measuring by flags: when to send, how often, and what to do with the result, for any protocol.
 
-How: a protocol's own flags come to ``Asked``; ``measuring`` adds the flags that are the same for
-all of them, and the two together come to one ``Job``, checked as a whole: nothing is sent before.
-Must not know any protocol.
+How: a protocol's own flags become ``Asked``. ``measuring`` adds the flags common to all protocols,
+and together they become one ``Job``. All is checked before anything is sent. Must not know: any
+protocol.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ read_load = reader_of(LoadOptions)
 
 
 def measuring(read_asked: Callable[..., Asked]) -> Callable[..., Job]:
-    """The flags of a protocol and those of ``read_job``, as one function that comes to a job."""
+    """Return one function with a protocol's flags and those of ``read_job``; it returns a job."""
 
     @with_flags_of(read_asked, without=())
     @with_flags_of(read_job, without=("asked",))
@@ -62,7 +62,7 @@ def read_job(
     no_live: options.NoLiveOption = False,
     **more_flags: Any,
 ) -> Job:
-    """What the flags mean, checked as a whole; nothing has been sent."""
+    """Read the flags and check them as a whole; nothing has been sent."""
     options.check_one_stdout(json_path, format_)
     where = read_where(**take_flags(read_where, more_flags))
     engine = read_engine(**take_flags(read_engine, more_flags))
@@ -76,7 +76,7 @@ def read_job(
     check_pinned(engine, where)
     spec = TrialSpec(
         url=asked.url,
-        addresses=(),  # asked for last: a mistake in any flag must not even ask for a name
+        addresses=(),  # resolved last: with a mistake in any flag no name is looked up
         request=asked.request,
         expect=asked.expect,
         targets=asked.targets,
@@ -118,8 +118,10 @@ def read_job(
 
 
 def with_streams(load: Load, asked: Asked) -> tuple[Load, WindowsPlan | None]:
-    """The load with as many streams on each connection as were asked for; ``--pipeline`` is for
-    those that may come to speak HTTP/1.1. Raises ``UserError``."""
+    """Return the load with the streams per connection that were asked for.
+
+    ``--pipeline`` is for connections that may speak HTTP/1.1. Raises ``UserError``.
+    """
     http2 = asked.http2
     if http2 is None:
         return load, None
@@ -135,7 +137,7 @@ def with_streams(load: Load, asked: Asked) -> tuple[Load, WindowsPlan | None]:
 
 
 def claimed_percentile(conditions: Sequence[Condition]) -> str | None:
-    """The highest percentile that a condition names: it must be known well enough to decide."""
+    """Return the highest percentile in a condition: it must be known well enough to decide."""
     named = {part.metric for condition in conditions for part in condition.parts}
     shares = {name: parse_percentile(name) for name in named}
     return max(named, key=lambda name: shares[name] or 0.0) if any(shares.values()) else None

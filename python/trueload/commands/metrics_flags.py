@@ -1,6 +1,6 @@
 """Options of metrics, for every command that measures, each defined once.
 
-Must not know how metrics are made or sent.
+Must not know: how metrics are made or sent.
 """
 
 from __future__ import annotations
@@ -46,8 +46,10 @@ def _otlp_url(text: str) -> str:
 
 
 def _otlp_from_environment() -> str:
-    """As the exporters of OpenTelemetry have it: that of metrics as it is, that of all signals
-    with a path behind it."""
+    """Return the URL that OpenTelemetry's exporters would use.
+
+    The variable for metrics holds the URL as it is; the one for all signals gets a path added.
+    """
     for name in ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"):
         if value := os.environ.get(name, "").strip():
             url = _checked_url(value, name)
@@ -56,7 +58,7 @@ def _otlp_from_environment() -> str:
 
 
 def _checked_url(text: str, called: str) -> str:
-    """The URL with its path. What could be a secret is not shown, and belongs elsewhere."""
+    """Return the URL with its path. Possible secrets are not shown, and are refused."""
     try:
         url = urlsplit(text)
         host, port = url.hostname, url.port
@@ -116,7 +118,7 @@ def read_metrics(
     prometheus_linger: LingerOption = None,
     otlp: OtlpOption = None,
 ) -> Wanted:
-    """What the options come to. Raises ``UserError``."""
+    """Return the exporters that the options ask for. Raises ``UserError``."""
     if prometheus is None and prometheus_linger is not None:
         raise UserError(
             "--prometheus-linger is given, but no --prometheus", "add --prometheus PORT"

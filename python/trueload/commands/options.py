@@ -1,8 +1,8 @@
 """Options that more than one command takes, each defined once: name, meaning, unit, parser.
 
-A value is parsed by ``units`` while the command line is read, so that commands get meaning, not
-text; what is wrong with it comes back as typer's usage error. Defaults are None here: a command
-must know whether an option was given. Must not know what any command does.
+``units`` parses a value while the command line is read, so that commands get typed values instead
+of text. Errors come back as typer's usage errors. Defaults are None here, as a command must know
+whether an option was given. Must not know: what any command does.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REPEAT_MAX = 10_000
 
 
 def option_parser(parse: Callable[[str], Value]) -> Callable[[str], Value]:
-    """A parser for typer: what ``parse`` finds wrong becomes a usage error with its sentence."""
+    """Return a parser for typer; an error of ``parse`` becomes a usage error with its text."""
 
     def parse_option(text: str) -> Value:
         try:
@@ -40,7 +40,7 @@ def option_parser(parse: Callable[[str], Value]) -> Callable[[str], Value]:
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
 
-    # click shows the name where it has no better word for the type.
+    # click shows this name if it has no better word for the type.
     parse_option.__name__ = parse.__name__.removeprefix("parse_").upper()
     return parse_option
 
@@ -53,7 +53,7 @@ def _message_size(text: str) -> int:
 
 
 class DialectChoice(StrEnum):
-    """How a WebSocket server wants its messages wrapped."""
+    """The message format of a WebSocket server."""
 
     JSON = "json"
     BINARY = "binary"
@@ -69,7 +69,7 @@ class HttpVersion(StrEnum):
 
 
 class HttpChoice(StrEnum):
-    """Which version of HTTP is spoken."""
+    """The version of HTTP to speak."""
 
     ONE = "1.1"
     TWO = "2"
@@ -77,7 +77,7 @@ class HttpChoice(StrEnum):
 
 
 class OutputFormat(StrEnum):
-    """How a result is printed."""
+    """The format of the printed result."""
 
     TEXT = "text"
     JSON = "json"
@@ -86,14 +86,14 @@ class OutputFormat(StrEnum):
 
 
 class SearchAxis(StrEnum):
-    """What ``--limit`` searches the largest of."""
+    """The load that ``--limit`` searches the maximum of."""
 
     RATE = "rate"
     CONNECTIONS = "connections"
 
 
 def check_cpus(chosen: Sequence[int]) -> None:
-    """Raises ``UserError`` for CPUs that this process may not use."""
+    """Raise ``UserError`` for CPUs that this process may not use."""
     allowed = os.sched_getaffinity(0)
     missing = [cpu for cpu in chosen if cpu not in allowed]
     if missing:
@@ -103,13 +103,13 @@ def check_cpus(chosen: Sequence[int]) -> None:
 
 
 def check_one_stdout(json_path: Path | None, format_: str) -> None:
-    """Raises ``UserError`` where two results would be printed into each other."""
+    """Raise ``UserError`` if two results would go to the same stdout."""
     if str(json_path) == "-" and format_ != OutputFormat.TEXT:
         raise UserError("--json - and --format both want stdout", "name a file for --json")
 
 
 def check_writable(path: Path | None, option: str = "--json") -> None:
-    """Find out that a result cannot be written before anything is measured."""
+    """Raise an error before the measurement if a result cannot be written."""
     if path is None or str(path) == "-":
         return
     try:

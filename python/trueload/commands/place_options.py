@@ -1,6 +1,6 @@
-"""The flags that say where engines and servers run, each defined once, and what they mean together.
+"""The flags for where engines and servers run, each defined once, and their combinations.
 
-Must not know how a place is opened, or what runs there.
+Must not know: how a place is opened, or what runs there.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PIDS_MAX = 1 << 22  # include/linux/threads.h, PID_MAX_LIMIT
 
 @dataclass(frozen=True)
 class Placed:
-    """A place that a flag named. (typer wants one class.)"""
+    """A place that a flag named; typer needs a single class."""
 
     place: named.Named
 
@@ -105,7 +105,7 @@ def read_where(
     server_place: ServerPlaceOption = None,
     server_pid: ServerPidOption = None,
 ) -> Where:
-    """Where everything runs. Raises ``UserError``; nothing has been connected to."""
+    """Return where everything runs. Raises ``UserError``; nothing has been connected to."""
     server = None if server_place is None else server_place.place
     where = choose_places([each.place for each in place or ()], hosts, lab, server)
     if server_pid is None:
@@ -120,14 +120,20 @@ def read_where(
 
 
 def check_pinned(engine: EngineOptions, where: Where) -> None:
-    """CPUs of this machine must be there; another's, it says itself. Raises ``UserError``."""
+    """Raise ``UserError`` for missing CPUs of this machine.
+
+    Another machine checks its own.
+    """
     if where.all_here and engine.cpus is not None:
         check_cpus(engine.cpus)
 
 
 def check_local_addresses(texts: Sequence[str], where: Where) -> tuple[str, ...]:
-    """Addresses to connect from. Raises ``UserError`` for one that this machine has not, if it is
-    to be connected from here, and where several hosts would have to share them."""
+    """Return the addresses to connect from.
+
+    Raises ``UserError`` for one that this machine does not have, if it connects from here, and if
+    several hosts would have to share them.
+    """
     if texts and len(where.generators) * where.ray_hosts > 1:
         raise UserError(
             "--local-address names addresses of one host, but the load comes from several hosts",
@@ -140,7 +146,7 @@ def check_local_addresses(texts: Sequence[str], where: Where) -> tuple[str, ...]
                 probe.bind((text, 0))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                continue  # it is ours, without a free port: connections that lack one say so
+                continue  # it is ours, but has no free port: failing connections report that
             raise UserError(
                 f"--local-address {text} cannot be used: {error.strerror}",
                 "name an address of this machine",

@@ -1,7 +1,7 @@
-"""The protocols: what each is called, and what the commands that load and serve it say.
+"""The protocols: their names, and the texts of the commands that load and serve them.
 
 `trueload --help` reads this, so nothing heavy is imported. A protocol's flags are in the module of
-its name beside this one, as ``read_job``; its server is a row of ``serve.SERVERS``
+its name beside this one, as ``read_job``. Its server is a row of ``serve.SERVERS``
 (docs/adding-a-protocol.md).
 """
 
@@ -15,8 +15,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Server:
-    """What `trueload serve` says of the reference server. ``path`` of its URL is what is loaded;
-    ``done`` is what it says at its end of the counts in ``protocol.plan.Served``."""
+    """The texts of `trueload serve` about a reference server.
+
+    ``path`` is the path of the URL to load. ``done`` is the final text about the counts in
+    ``protocol.plan.Served``.
+    """
 
     of: str
     what: str
@@ -28,7 +31,7 @@ class Server:
 
 @dataclass(frozen=True)
 class Protocol:
-    """One protocol, by the name of its commands: ``about`` in the list of all, ``help`` whole."""
+    """One protocol, by the name of its commands: ``about`` is its line, ``help`` the whole help."""
 
     about: str
     help: str
@@ -132,6 +135,6 @@ Example: trueload ws ws://127.0.0.1:8080/ws --mode broadcast --step 1000 --limit
 
 
 def reader_of_job(name: str) -> Callable[..., Any]:
-    """What understands the flags of the command of that name, as a ``job.Job``."""
+    """Return the function that parses the flags of the command of that name into a ``job.Job``."""
     read: Callable[..., Any] = importlib.import_module(f"trueload.commands.{name}").read_job
     return read

@@ -1,6 +1,6 @@
 """Options of a comparison, for both commands that compare, each defined once.
 
-Must not know what is compared.
+Must not know: what is compared.
 """
 
 from __future__ import annotations

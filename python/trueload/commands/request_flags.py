@@ -1,8 +1,8 @@
-"""The flags that say what is sent, where to, and what counts as a good answer.
+"""The flags for what is sent, where to, and what counts as a good answer.
 
-How: they are the parameters of one function, which other commands take over by its signature; what
-excludes each other is refused here, with one line and one hint. Must not know when anything is
-sent, or what is done with the answers.
+How: they are the parameters of one function, which other commands take over through its signature.
+Combinations that exclude each other are refused here, with one line and one hint. Must not know:
+when anything is sent, or what is done with the answers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from trueload.request.values import Expect
 LINES_HAVE = "each line of the targets file has its own"
 CURL_HAS = "the curl command has its own: change it there"
 TLS_FLAGS = ("cacert", "insecure", "cert", "key", "no_tls_resumption")
-"""The parameters that are of ``https://`` only."""
+"""The parameters that need ``https://``."""
 
 
 def read_asked(
@@ -61,7 +61,7 @@ def read_asked(
     key: options.KeyOption = None,
     no_tls_resumption: options.NoTlsResumptionOption = False,
 ) -> Asked:
-    """What is to be sent, and where to. Raises ``UserError``."""
+    """Return what is to be sent, and where to. Raises ``UserError``."""
     flags = dict(locals())
     if curl is not None:
         _refuse_beside("curl", CURL_HAS, url=url)
@@ -130,8 +130,11 @@ def read_asked(
 
 
 def flags_of_curl(flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags of ``read_asked`` that ask what the curl command among them does, with ``url`` as
-    curl has it; what was given beside it goes first. Raises ``UserError``."""
+    """Return the flags of ``read_asked`` that do what the curl command in them does.
+
+    ``url`` is the one in the curl command. Flags given beside it take precedence. Raises
+    ``UserError``.
+    """
     beside = ("targets", "method", "user", "body", "body_file")
     _refuse_beside("curl", CURL_HAS, **{name: flags.get(name) for name in beside})
     copied = parse_curl(flags["curl"])
@@ -147,14 +150,17 @@ def flags_of_curl(flags: Mapping[str, Any]) -> dict[str, Any]:
         "body": None if body is None else body.decode("utf-8", "surrogateescape"),
         "close": bool(flags.get("close")) or copied.close,
         "unix": copied.unix if own_unix is None else own_unix,
-        # The last of a host counts.
+        # The last entry of a host counts.
         "resolve": [*copied.resolve, *(flags.get("resolve") or ())],
         **_tls_of_curl(flags, copied),
     }
 
 
 def _tls_of_curl(flags: Mapping[str, Any], copied: CurlCommand) -> dict[str, Any]:
-    """What was given, and what curl was given beside; curl takes it for any URL."""
+    """Return the TLS flags: given ones take precedence over curl's.
+
+    curl accepts them for any URL, and we use them only for https.
+    """
     if not parse_given_url(copied.url).is_secure:
         return {}
 
@@ -178,14 +184,14 @@ def _refuse_beside(flag: str, why: str, **given: object) -> None:
 
 
 def replace_headers(lines: Sequence[str], instead: Sequence[str]) -> tuple[str, ...]:
-    """Header lines, where those of the same names are replaced."""
+    """Return the header lines, with those replaced that have the same names."""
     names = {line.partition(":")[0].strip().lower() for line in instead}
     kept = (line for line in lines if line.partition(":")[0].strip().lower() not in names)
     return (*kept, *instead)
 
 
 def read_local_addresses(texts: Sequence[str]) -> tuple[str, ...]:
-    """Addresses as written. Whether they can be used is a question for their host."""
+    """Return the addresses as written. Only their host can tell whether they are usable."""
     for text in texts:
         try:
             ipaddress.ip_address(text)

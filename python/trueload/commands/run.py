@@ -1,6 +1,6 @@
-"""Doing a job: measure, as often as asked for, and save.
+"""Carries out a job: measures as often as asked for, and saves.
 
-How: each trial is saved as soon as it has ended. Must not know how a trial works, any protocol, or
+How: each trial is saved as soon as it has ended. Must not know: how a trial works, any protocol, or
 how a result is shown.
 """
 
@@ -26,7 +26,7 @@ from trueload.trial.spec import repetition
 
 @dataclass(frozen=True)
 class Measured:
-    """What a job came to: its trials, in their order, and the thresholds that they crossed."""
+    """The result of a job: its trials, in order, and the thresholds that they crossed."""
 
     records: tuple[Record, ...]
     over: tuple[Crossed, ...]
@@ -36,8 +36,10 @@ class Measured:
 def measure_job(
     job: Job, interrupt: Interrupt, *, watch: Watch = unwatched, tell: Callable[[str], object]
 ) -> Measured:
-    """Measure as often as asked for, saving each trial; shows nothing but by ``watch``, and what
-    ``tell`` is told beforehand. Raises ``UserError``."""
+    """Measure as often as asked for, saving each trial.
+
+    Shows nothing except through ``watch`` and, beforehand, ``tell``. Raises ``UserError``.
+    """
     with contextlib.ExitStack() as stack:
         hosts = stack.enter_context(open_places(job.where, find_engine()))
         spec = replace(job.resolved(), hosts=hosts)

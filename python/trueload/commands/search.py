@@ -1,7 +1,7 @@
-"""``--limit``: search the largest load that keeps to it, for any command that measures.
+"""``--limit``: searches the largest load that keeps to it, for any command that measures.
 
-How: the flags become a plan, each step is a trial of its own, saved as soon as it has ended. Must
-not know protocols, or how a result is shown.
+How: the flags become a plan. Each step is a trial of its own, saved as soon as it has ended. Must
+not know: protocols, or how a result is shown.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from trueload.trial.spec import TrialSpec, repetition
 
 @dataclass(frozen=True)
 class SearchFlags:
-    """What was given; None for what was not."""
+    """The flags that were given; None for the others."""
 
     limit: str | None
     axis: SearchAxis | None
@@ -45,9 +45,12 @@ class SearchFlags:
 
 
 def choose_search(flags: SearchFlags, load: LoadOptions, origins: int = 1) -> SearchPlan | None:
-    """The search that the flags ask for, if any. ``--rate``, or ``--connections`` of a search for
-    connections, is where it starts; each of several origins has a connection throughout. Raises
-    ``UserError`` for flags that contradict."""
+    """Return the search that the flags ask for, if any.
+
+    It starts at ``--rate`` or, in a search for connections, at ``--connections``. Each of several
+    origins keeps at least one connection. Raises ``UserError`` for flags that contradict each
+    other.
+    """
     if flags.limit is None:
         if flags.axis is not None:
             raise UserError(
@@ -78,7 +81,7 @@ def choose_search(flags: SearchFlags, load: LoadOptions, origins: int = 1) -> Se
 
 
 def started(load: LoadOptions, plan: SearchPlan | None) -> LoadOptions:
-    """The options with the load that a search starts at."""
+    """Return the options with the load that a search starts at."""
     if plan is None or plan.axis != "rate":
         return load
     return load.model_copy(update={"rate_per_s": plan.bounds.start})
@@ -86,7 +89,7 @@ def started(load: LoadOptions, plan: SearchPlan | None) -> LoadOptions:
 
 @dataclass(frozen=True)
 class Searched:
-    """What a search came to: its steps, and the thresholds that the deciding one crossed."""
+    """The result of a search: its steps, and the thresholds that the deciding one crossed."""
 
     taken: tuple[Taken, ...]
     over: tuple[Crossed, ...]
@@ -101,8 +104,10 @@ def measure_search(
     watch: Watch = unwatched,
     tell: Callable[[Sequence[Taken]], object] = lambda taken: None,
 ) -> Searched:
-    """Search, saving each step; shows nothing but by ``watch``, and ``tell`` after each step.
-    Raises ``UserError``."""
+    """Search, saving each step.
+
+    Shows nothing except through ``watch`` and, after each step, ``tell``. Raises ``UserError``.
+    """
     with contextlib.ExitStack() as stack:
         hosts = stack.enter_context(open_places(job.where, find_engine()))
         spec = replace(job.resolved(), hosts=hosts)
@@ -131,8 +136,11 @@ def _measure(
     watch: Watch,
     taken: Sequence[Taken],
 ) -> Callable[[Try, int], Record]:
-    """What measures a step: a trial of its own, or, of a broadcast, the clients that are there.
-    ``taken`` grows by each."""
+    """Return the function that measures a step.
+
+    A step is a trial of its own or, for a broadcast, a window over the clients that are there. The
+    caller appends each step to ``taken``.
+    """
     steps = itertools.count(1)
 
     def labels_of(following: Try) -> dict[str, str]:
@@ -149,7 +157,7 @@ def _measure(
                 return crowd.measure(one, on_progress)
 
         return measure_crowd
-    # What is confirmed by the arrivals that found it is not confirmed.
+    # A confirming run needs arrivals of its own, not those that found the load.
     numbers = itertools.count(1)
 
     def measure(following: Try, ns: int) -> Record:
@@ -159,7 +167,8 @@ def _measure(
             try:
                 return run_trial(one, on_progress=on_progress, interrupt=interrupt)
             except ShortageError as short:
-                # What was asked for is refused; a search that comes that far has found our limit.
+                # A shortage at the load that was asked for is refused; later in a search it is our
+                # limit.
                 if plan.axis == "rate" or following.load <= plan.bounds.start:
                     raise
                 return short.record

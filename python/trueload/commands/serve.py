@@ -1,7 +1,7 @@
-"""Reference servers: options read into a plan, an engine that serves begun and ended.
+"""Reference servers: reads options into a plan, and starts and ends an engine that serves.
 
-It must start quickly: suites start it as a subject; so nothing of the statistics, the store or the
-terminal is imported here. Must not know trials.
+It must start quickly, as suites start it as a subject. So nothing of the statistics, the store or
+the terminal is imported here. Must not know: trials.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ TlsOption = Annotated[
 
 @dataclass(frozen=True)
 class Serving:
-    """A command line that has been understood. ``loaded_by`` is the command that loads it."""
+    """A parsed command line. ``loaded_by`` is the command that loads this server."""
 
     plan: Serve
     loaded_by: str
@@ -101,7 +101,7 @@ def read_plain(
     server_place: ServerPlaceOption = None,
     **thread_flags: Any,
 ) -> Serving:
-    """What the flags of every server mean."""
+    """Read the flags of every server."""
     where = choose_places(server=None if server_place is None else server_place.place)
     place = Here() if where.server is None else where.server.place
     options.check_writable(json_path)
@@ -122,7 +122,7 @@ def read_secure(
     key: options.KeyOption = None,
     **flags: Any,
 ) -> Serving:
-    """What the flags of a server mean that may speak TLS."""
+    """Read the flags of a server that may speak TLS."""
     plain = read_plain(**flags)
     identity = None if cert is None and key is None else _read_identity(cert, key)
     secured = serve_tls(plain.plan.listen, identity) if tls or identity else None
@@ -149,7 +149,7 @@ def read_http(
     settings_delay: serve_http2.SettingsDelayOption = None,
     **flags: Any,
 ) -> Serving:
-    """``serve http``. Who errs on purpose says how often, so that faults bring the record along."""
+    """Read ``serve http``. Faults turn the record on, so that their number is reported."""
     streams = serve_http2.StreamFaults(refuse_share, goaway_after, stall_window, settings_delay)
     http2 = serve_http2.read_http2(http, max_streams, streams)
     faults = serve_faults.read_faults(
@@ -170,13 +170,13 @@ def read_http(
 
 @with_flags_of(read_plain, without=())
 def read_tcp(**flags: Any) -> Serving:
-    """``serve tcp``."""
+    """Read ``serve tcp``."""
     return _of_service(read_plain(**flags), "tcp", ServeTcpEcho())
 
 
 @with_flags_of(read_plain, without=())
 def read_udp(**flags: Any) -> Serving:
-    """``serve udp``. Raises ``UserError``."""
+    """Read ``serve udp``. Raises ``UserError``."""
     serving = _of_service(read_plain(**flags), "udp", ServeUdpEcho())
     if serving.plan.listen.startswith(UNIX):
         raise UserError("UDP has no socket files", "listen on IP:PORT")
@@ -185,15 +185,17 @@ def read_udp(**flags: Any) -> Serving:
 
 @with_flags_of(read_secure, without=())
 def read_ws(dialect: options.DialectOption = None, **flags: Any) -> Serving:
-    """``serve ws``."""
+    """Read ``serve ws``."""
     service = ServeWs(dialect=(dialect or DialectChoice.JSON).value)
     return _of_service(read_secure(**flags), "ws", service)
 
 
 @dataclass(frozen=True)
 class ReferenceServer:
-    """How `trueload serve` reads the flags of a server, and what one serves that is to be loaded by
-    an exchange (None for HTTP)."""
+    """A reference server: how its flags are read, and what it serves to a given load.
+
+    ``service_for`` takes the load's exchange, None for HTTP.
+    """
 
     read: Callable[..., Serving]
     service_for: Callable[[Exchange | None], ServicePlan]
@@ -210,7 +212,7 @@ SERVERS: dict[str, ReferenceServer] = {
     "udp": ReferenceServer(read_udp, lambda exchange: ServeUdpEcho()),
     "ws": ReferenceServer(read_ws, _ws_service),
 }
-"""By the name of the protocol."""
+"""The reference servers by name of the protocol."""
 
 
 def _of_service(serving: Serving, loaded_by: str, service: ServicePlan) -> Serving:
@@ -219,8 +221,10 @@ def _of_service(serving: Serving, loaded_by: str, service: ServicePlan) -> Servi
 
 
 def begin(engine: Engine, serving: Serving, interrupt: Asked) -> Ready | None:
-    """Have an engine serve: what it says once it listens; None if the end was asked for before.
-    Raises ``UserError``, ``EngineError``."""
+    """Make an engine serve; return its message once it listens.
+
+    Returns None if the end was asked for before. Raises ``UserError``, ``EngineError``.
+    """
     engine.send(serving.plan)
     for pem in serving.identity or ():
         name = hashlib.sha256(pem).hexdigest()
@@ -229,7 +233,7 @@ def begin(engine: Engine, serving: Serving, interrupt: Asked) -> Ready | None:
 
 
 def parse_listen(text: str) -> str:
-    """``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``, as the engine has it. Raises ``UserError``."""
+    """Return ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH`` for the engine. Raises ``UserError``."""
     if text.startswith(UNIX):
         return UNIX + socket_path(text.removeprefix(UNIX), "--listen")
     host, colon, port = text.rpartition(":")
@@ -269,15 +273,17 @@ def _await_ready(engine: Engine, interrupt: Asked, listen: str) -> Ready | None:
 
 def _read_identity(cert: Path | None, key: Path | None) -> tuple[bytes, bytes]:
     from trueload.request.tls import (
-        read_identity,  # only now: plain servers start quicker without it
+        read_identity,  # not at the top: plain servers start quicker without it
     )
 
     return read_identity(cert, key)
 
 
 def serve_tls(address: str, identity: tuple[bytes, bytes] | None) -> ServeTlsPlan:
-    """TLS of the server: with what was given, else with a certificate made at the start, for this
-    machine and the address."""
+    """Return the server's TLS, with the given identity or with a certificate made at the start.
+
+    Such a certificate is for this machine and the address.
+    """
     if identity is not None:
         certificate, key = (hashlib.sha256(pem).hexdigest() for pem in identity)
         return ServeGiven(certificate_sha256=certificate, key_sha256=key)
@@ -288,7 +294,7 @@ def serve_tls(address: str, identity: tuple[bytes, bytes] | None) -> ServeTlsPla
 
 
 def write_certificate(ready: Ready | None, stack: contextlib.ExitStack) -> Path | None:
-    """The certificate that was made, in a file that lasts as long as the server."""
+    """Write the generated certificate to a file that exists as long as the server."""
     if ready is None or ready.certificate is None:
         return None
     import tempfile
@@ -301,12 +307,12 @@ def write_certificate(ready: Ready | None, stack: contextlib.ExitStack) -> Path 
 
 
 def scheme_of(serving: Serving) -> str:
-    """``http``, ``https``, …"""
+    """Return the URL's scheme, such as ``http`` or ``https``."""
     return serving.loaded_by if serving.plan.tls is None else f"{serving.loaded_by}s"
 
 
 def url_of(ready: Ready, serving: Serving) -> str:
-    """What to load; of a socket file its path behind ``unix:``."""
+    """Return the URL to load; for a socket file its path after ``unix:``."""
     where = ready.listen or ""
     if where.startswith(UNIX):
         return where
@@ -314,7 +320,7 @@ def url_of(ready: Ready, serving: Serving) -> str:
 
 
 def loading_command(ready: Ready, serving: Serving, certificate: Path | None) -> str:
-    """What loads this server, to be typed as it stands."""
+    """Return a command line that loads this server, ready to be typed."""
     where, service = ready.listen or "", serving.plan.service
     url = url_of(ready, serving)
     words = ["trueload", serving.loaded_by, url]
@@ -328,7 +334,7 @@ def loading_command(ready: Ready, serving: Serving, certificate: Path | None) ->
 
 
 def end(engine: Engine) -> Served | None:
-    """Have it end; its last counts, if it says any."""
+    """End the engine; return its last counts, if it reports any."""
     served: Served | None = None
     engine.stop()
     for _ in range(int(STOP_S / POLL_S)):

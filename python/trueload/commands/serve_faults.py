@@ -1,5 +1,7 @@
-"""Flags of ``serve http``: the record that it keeps of its clients, and what it does wrong on
-purpose. Must not know how a server is run."""
+"""Flags of ``serve http`` for its record of clients, and for the errors it makes on purpose.
+
+Must not know: how a server is run.
+"""
 
 from __future__ import annotations
 
@@ -114,7 +116,7 @@ def read_faults(
     fault_seed: int | None,
     streams: StreamFaults,
 ) -> Faults | None:
-    """What the flags ask for; None for a server without faults. Raises ``UserError``."""
+    """Return the faults that the flags ask for; None without any. Raises ``UserError``."""
     shares = (error_share, reset_share, stall_share, slow_share, streams.refuse_share)
     _needs("--stall-for", stall_for is not None, "--stall-share", stall_share is not None)
     _needs("--slow-for", slow_for is not None, "--slow-share", slow_share is not None)

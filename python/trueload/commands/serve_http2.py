@@ -1,5 +1,7 @@
-"""Flags of ``serve http`` about HTTP/2: whether it is spoken, how many streams it permits, and what
-only HTTP/2 can do wrong on purpose. Must not know how a server is run."""
+"""Flags of ``serve http`` about HTTP/2: the protocol, its stream limit, and its own faults.
+
+Must not know: how a server is run.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ from trueload.units import parse_share
 
 COUNT_MAX = 2**32 - 1
 STREAMS = 1000
-"""At once on each connection, unless --max-streams says otherwise."""
+"""The streams permitted at once on each connection, unless --max-streams is given."""
 
 
 HttpOption = Annotated[
@@ -85,7 +87,7 @@ SettingsDelayOption = Annotated[
 
 @dataclass(frozen=True)
 class StreamFaults:
-    """What only a server of HTTP/2 can do wrong, by its flags; None or False where not given."""
+    """The faults that only HTTP/2 has, by their flags; None or False if not given."""
 
     refuse_share: float | None = None
     goaway_after: int | None = None
@@ -101,7 +103,7 @@ class StreamFaults:
 def read_http2(
     http: HttpVersion | None, max_streams: int | None, faults: StreamFaults
 ) -> ServeHttp2 | None:
-    """What is permitted over HTTP/2; None if it is not spoken. Raises ``UserError``."""
+    """Return the server's HTTP/2 settings; None if it is not spoken. Raises ``UserError``."""
     if http is HttpVersion.TWO:
         return ServeHttp2(max_streams=STREAMS if max_streams is None else max_streams)
     given = {

@@ -1,8 +1,9 @@
-"""``--server-place``: the reference server for a command that measures, started where the user
-says, at the address of the URL, and accounted for there as a server of this machine is.
+"""``--server-place``: starts the reference server where the user says, for a command that measures.
 
-How: an engine at the place serves, and an agent beside it looks at what that uses; both are gone
-when the measurement is. Must not know how a load is measured.
+It listens at the address of the URL, and is accounted for there like a server of this machine.
+
+How: an engine at the place serves, and an agent beside it samples what that uses. Both end with the
+measurement. Must not know: how a load is measured.
 """
 
 from __future__ import annotations
@@ -33,8 +34,10 @@ from trueload.trial.spec import NeverAsked, Tree, TrialSpec
 
 @contextlib.contextmanager
 def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
-    """The specification with the server that was asked for, which runs meanwhile; as it is when
-    none was. Raises ``UserError``."""
+    """Run the server that was asked for, and yield the specification with it.
+
+    Yields the specification unchanged if none was asked for. Raises ``UserError``.
+    """
     host = job.where.server
     if host is None:
         yield spec
@@ -62,7 +65,7 @@ def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
 
 
 def serve_plan(kind: str, spec: TrialSpec, host: ServerHost) -> Serve:
-    """What the server is told, by what is to be sent to it. Raises ``UserError``."""
+    """Return the server's plan, by what will be sent to it. Raises ``UserError``."""
     if not spec.addresses:
         raise UserError(
             "--server-place needs the address to listen on, and the URL's name has none",
@@ -87,7 +90,7 @@ def serve_plan(kind: str, spec: TrialSpec, host: ServerHost) -> Serve:
 
 
 def account_for(host: ServerHost, place: Place, pid: int, stack: contextlib.ExitStack) -> Tree:
-    """A process of that host, to be sampled. Raises ``UserError``."""
+    """Return the process tree of a process on that host. Raises ``UserError``."""
     if isinstance(host.place, Here):
         return ProcessTree(pid)
     agent = stack.enter_context(RemoteAgent(place))
@@ -97,11 +100,11 @@ def account_for(host: ServerHost, place: Place, pid: int, stack: contextlib.Exit
 
 @contextlib.contextmanager
 def _heard(engine: Engine) -> Iterator[None]:
-    """Hear what the server says meanwhile, so that its pipe never fills; at the end, end it."""
+    """Read the server's output, so that its pipe never fills; end the server at the end."""
     over = threading.Event()
 
     def hear() -> None:
-        # A server that died is found out by whoever loads it.
+        # If the server dies, the load on it will show that.
         with contextlib.suppress(EngineError):
             while not over.is_set():
                 engine.receive(POLL_S)

@@ -1,5 +1,6 @@
-"""The two sides of ``trueload ab``: a URL, or a subject of the catalogue that is started anew for
-each of its trials. Must not know what is done with the records.
+"""The two sides of ``trueload ab``: each is a URL, or a subject of the catalogue.
+
+A subject is started again for each of its trials. Must not know: what is done with the records.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _HOST_AND_PORT = re.compile(r"(\[[^]]*\]|[^/:]+):\d+(/|$)", re.ASCII)
 
 
 class Side(Protocol):
-    """One of the two; ``name`` is shown and stored."""
+    """One of the two sides; ``name`` is shown and stored."""
 
     @property
     def name(self) -> str: ...
@@ -51,8 +52,11 @@ class Side(Protocol):
     def measure(
         self, pair: int, heading: Heading, interrupt: Interrupt, labels: Mapping[str, str]
     ) -> Record | None:
-        """Its trial of a pair; None if the user wanted the end before anything was measured. Raises
-        ``UserError`` when the subject cannot be measured."""
+        """Run this side's trial of a pair.
+
+        Returns None if the user asked for the end before anything was measured. Raises
+        ``UserError`` if the subject cannot be measured.
+        """
         ...
 
 
@@ -77,8 +81,11 @@ class UrlSide:
 
 @dataclass(frozen=True)
 class SubjectSide:
-    """A subject, built. The load is that of ``spec``, the request its contract's, with the headers
-    of ``spec``; it runs where ``opened`` says."""
+    """A built subject.
+
+    The load is that of ``spec``. The request is the contract's, with the headers of ``spec``. The
+    subject runs where ``opened`` says.
+    """
 
     subject: Subject
     built: Build
@@ -133,25 +140,25 @@ class SubjectSide:
 
 
 def _unmeasured(name: str, why: str, hint: str) -> UserError:
-    """A side of which there can be no figure: the command was right, and nothing is measured."""
+    """Return the error of a side that cannot be measured, although the command was right."""
     message = f"{name} cannot be measured: {plain(why)}"
     return UserError(message, hint, ExitCode.NOTHING_MEASURED)
 
 
 def _with_headers(contract: Request | None, own: Request | None) -> Request | None:
-    """The request of a contract, with the headers of the command line."""
+    """Return the request of a contract, with the headers of the command line."""
     if contract is None or own is None:
         return contract
     return replace(contract, headers=own.headers)
 
 
 def is_url(text: str) -> bool:
-    """Whether a side is a URL, or HOST:PORT without its scheme; else it is a subject's name."""
+    """Whether a side is a URL, or HOST:PORT without a scheme; else it is a subject's name."""
     return "://" in text or _HOST_AND_PORT.match(text) is not None
 
 
 def open_side(text: str, job: Job, opened: Opened, interrupt: Interrupt, watch: Watch) -> Side:
-    """The side of that name, ready to be measured: resolved, or built. Raises ``UserError``."""
+    """Return the side, resolved or built and ready to be measured. Raises ``UserError``."""
     spec = replace(job.spec, hosts=opened.hosts)
     if is_url(text):
         return UrlSide(replace(job.resolved(), hosts=opened.hosts), watch)
@@ -179,7 +186,7 @@ def open_side(text: str, job: Job, opened: Opened, interrupt: Interrupt, watch: 
 
 
 def find_subject(text: str) -> Subject:
-    """The one subject that a name selects. Raises ``UserError``."""
+    """Return the one subject that a name selects. Raises ``UserError``."""
     selects = parse_selects([text])
     found = [
         subject
@@ -200,8 +207,10 @@ def find_subject(text: str) -> Subject:
 
 
 def _layout(subject: Subject, threads: int, subject_host: SubjectHost | None) -> Layout:
-    """All CPUs but the engine's where there are enough, else one each, else shared; of another
-    host all, if it can do with several."""
+    """Return the layout for a subject: all CPUs but the engine's, else one each, else shared.
+
+    On another host it is all CPUs, if the subject can use several.
+    """
     if subject_host is not None:
         several = "multi" in subject.manifest.cores
         return lay_out_there("multi" if several else "single", subject_host.cpus)

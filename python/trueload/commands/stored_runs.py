@@ -1,4 +1,4 @@
-"""The runs of the store, as words to choose from while a command line is typed."""
+"""The runs of the store, as words for the completion of a command line."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ OFFERED_MAX = 100
 
 
 def complete_run(incomplete: str) -> list[tuple[str, str]]:
-    """Each run that begins so, with what it was: `last`, those with a tag, then from the latest on.
-    A store that cannot be read offers nothing: a word that is being typed is no place for an
-    error."""
+    """Return each run whose name starts with ``incomplete``, with what it was.
+
+    `last` comes first, then runs with a tag, then the others, the latest first. An unreadable store
+    gives no words: completion is no place for an error.
+    """
     if not default_path().exists():
         return []
     try:

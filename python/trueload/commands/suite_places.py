@@ -1,6 +1,6 @@
-"""Where a suite's load comes from and its subjects run, opened for as long as the suite lasts.
+"""Opens the hosts of a suite's load and its subjects for as long as the suite lasts.
 
-Must not know how a subject is built or measured.
+Must not know: how a subject is built or measured.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from trueload.suites.plan import SuitePlan
 
 @dataclass(frozen=True)
 class Opened:
-    """The hosts of the load, none for this machine; ``subject_host`` is where subjects run, of the
-    place ``server_place``, None for here."""
+    """The hosts of the load, empty for this machine.
+
+    ``subject_host`` is the host of the subjects and ``server_place`` its name; both are None for
+    this machine.
+    """
 
     hosts: tuple[EngineHost, ...] = ()
     subject_host: SubjectHost | None = None
@@ -31,7 +34,7 @@ class Opened:
 
 @contextlib.contextmanager
 def open_for_suite(where: Where, plan: SuitePlan) -> Iterator[Opened]:
-    """Raises ``UserError`` for what cannot be; nothing has been built or started then."""
+    """Open the hosts. Raises ``UserError`` before anything is built or started."""
     if where != HERE and plan.client_wait_ms is not None:
         raise UserError(
             "a suite of clients runs the clients and their server on this machine",
@@ -43,7 +46,7 @@ def open_for_suite(where: Where, plan: SuitePlan) -> Iterator[Opened]:
 
 @contextlib.contextmanager
 def open_for_subjects(where: Where) -> Iterator[Opened]:
-    """Raises ``UserError`` for what cannot be; nothing has been built or started then."""
+    """Open the hosts. Raises ``UserError`` before anything is built or started."""
     server = where.server or where.lab_server
     away = server is not None and isinstance(server.place, SshHost)
     if not where.all_here and not away:
@@ -61,8 +64,11 @@ def open_for_subjects(where: Where) -> Iterator[Opened]:
 
 
 def address_of(server: ServerHost, name: str, found: Sequence[str]) -> str:
-    """Where subjects on a host are loaded: as its place says, else the first of what was ``found``
-    that is IPv4, as subjects are told their address and port. Raises ``UserError``."""
+    """Return the address at which subjects on a host are loaded.
+
+    It is the place's own or, if it has none, the first of ``found``; it must be IPv4, as subjects
+    get their address and port that way. Raises ``UserError``.
+    """
     known = (
         [server.address] if server.address else [at.rpartition(":")[0].strip("[]") for at in found]
     )
@@ -87,8 +93,8 @@ def address_of(server: ServerHost, name: str, found: Sequence[str]) -> str:
 def open_subject_host(
     server: ServerHost, host: SshHost, stack: contextlib.ExitStack
 ) -> SubjectHost:
-    """A host by ssh, with an agent on it. Raises ``UserError``."""
-    from trueload.places.ssh import SshPlace  # only now: most suites need none of this
+    """Return a host reached by ssh, with an agent on it. Raises ``UserError``."""
+    from trueload.places.ssh import SshPlace  # not at the top: most suites need none of this
     from trueload.places.ssh.connection import host_name
     from trueload.runner.remote_agent import RemoteAgent
     from trueload.runner.remote_host import RemoteHost

@@ -1,10 +1,10 @@
-"""How a suite goes on, on stderr: a live panel on a terminal, a line per trial that stays.
+"""The progress of a suite on stderr: a live panel on a terminal, and a lasting line per trial.
 
-How: while a trial is built and started there is a status line, then its panel; its result is a line
-of its own, where it is invalid with the reason before the figure, which is dim. In a pipe, or with
-``--no-live``, there are only lines, in one form.
+How: while a trial is built and started there is a status line, and then its panel. Its result is a
+line of its own. For an invalid result the reason comes before the figure, which is dim. In a pipe,
+or with ``--no-live``, there are only lines, in one form.
 
-Must not know: anything but what it is told.
+Must not know: anything that it is not told.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trueload.trial.spec import OnProgress, TrialSpec
 from trueload.units import format_rate
 
 DIM, PLAIN = "\x1b[2m", "\x1b[0m"
-CLEAR = "\r\x1b[K"  # to the start of the line, and nothing behind it
+CLEAR = "\r\x1b[K"  # to the start of the line, and clear the rest
 MINUTE_S = 60
 
 
@@ -45,15 +45,15 @@ class Progress:
         self._begun: tuple[float, int] | None = None
 
     def events(self) -> Events:
-        """For the execution of a plan."""
+        """Return the callbacks for the execution of a plan."""
         return Events(talk=self.talk, trial_starts=self.starts, trial_ended=self.ended)
 
     def talk(self, line: str) -> None:
-        """A line that stays."""
+        """Write a line that stays."""
         self._write(plain(line), stay=True)
 
     def starts(self, trial: Trial, number: int, of: int) -> None:
-        """A trial begins."""
+        """Show that a trial begins."""
         where = f"{trial.cell.subject.name}, {trial.cell.load.title}"
         self._head = f"[{number:>{len(str(of))}}/{of}] {where}, r{trial.repetition}"
         self._labels = {
@@ -73,7 +73,7 @@ class Progress:
 
     @contextlib.contextmanager
     def watching(self, spec: TrialSpec) -> Iterator[OnProgress | None]:
-        """The panel of the trial that has begun, where there is one."""
+        """Show the panel of the trial that has begun, if there is one."""
         if self._live:
             self._write("", stay=False)
         seen = self._exports.beside(watch(live=self._live))
@@ -82,7 +82,7 @@ class Progress:
 
     @contextlib.contextmanager
     def watching_client(self) -> Iterator[OnClientProgress | None]:
-        """The panel of the client that works now, where there is one."""
+        """Show the panel of the client that is measured, if there is one."""
         if not self._live:
             yield None
             return
@@ -91,7 +91,7 @@ class Progress:
             yield on_progress
 
     def ended(self, trial: Trial, outcome: Measured | Failed) -> None:
-        """A trial has ended."""
+        """Show the result of a trial that has ended."""
         if isinstance(outcome, Failed):
             how = "unsupported" if outcome.unsupported else "failed"
             self.talk(f"{self._head}: {how}: {outcome.reason}")
@@ -111,16 +111,16 @@ class Progress:
 
     def _write(self, line: str, *, stay: bool) -> None:
         start = CLEAR if self._live else ""
-        if not stay:  # a line that wraps could not be taken back
+        if not stay:  # a line that wraps could not be erased
             line = line[: max(_columns(self._out) - 1, 1)]
-        # Whoever read the talk may have gone (`2>&1 | head`): no reason to end the run.
+        # The reader may have gone (`2>&1 | head`), which is no reason to end the run.
         with contextlib.suppress(OSError):
             self._out.write(f"{start}{line}" + ("\n" if stay else ""))
             self._out.flush()
 
 
 def _columns(out: TextIO) -> int:
-    """How wide a terminal is; stdout may be another one, or none."""
+    """Return the width of a terminal; stdout may be a different one, or none."""
     try:
         return os.get_terminal_size(out.fileno()).columns
     except (OSError, ValueError):
@@ -128,7 +128,7 @@ def _columns(out: TextIO) -> int:
 
 
 def _why_invalid(outcome: Measured) -> str:
-    """The reason why nothing is to be made of a figure; empty where there is none."""
+    """Return the reason why a figure is invalid; '' if it is not."""
     if outcome.died:
         return plain(outcome.died)
     checks = outcome.record.checks
@@ -136,8 +136,7 @@ def _why_invalid(outcome: Measured) -> str:
 
 
 def time_left(elapsed_s: float, done: int, left: int) -> str:
-    """What the trials to come will take if they are like those done; nothing before the first is.
-    Pure."""
+    """Estimate the time of the remaining trials from those done; '' before the first. Pure."""
     if done < 1:
         return ""
     left_s = elapsed_s / done * left

@@ -1,6 +1,6 @@
 """The flags of ``trueload tcp``, as a job.
 
-Must not know when a message is sent, or how a trial works.
+Must not know: when a message is sent, or how a trial works.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def read_tcp(
     resolve: options.ResolveOption = None,
     local_address: options.LocalAddressOption = None,
 ) -> Asked:
-    """What is to be sent, and where to. Raises ``UserError``."""
+    """Return what is to be sent, and where to. Raises ``UserError``."""
     if half_close and not close:
         raise UserError("--half-close ends each connection, and there is no --close", "add --close")
     unix = where.removeprefix(UNIX) if where.startswith(UNIX) else None

@@ -1,6 +1,6 @@
 """The flags of ``trueload udp``, as a job.
 
-Must not know when a datagram is sent, or how a trial works.
+Must not know: when a datagram is sent, or how a trial works.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trueload.request.message import Messages, make_messages
 from trueload.request.route import UNIX, make_route
 from trueload.request.target import parse_host_port
 
-# Two numbers of 8 bytes each; 65,535 bytes less the headers of IPv4 and UDP
+# At least two numbers of 8 bytes each; at most 65,535 bytes less the headers of IPv4 and UDP
 # (crates/wire/src/udp_echo.rs).
 SIZE_BYTES_MIN, SIZE_BYTES_MAX = 16, 65_507
 
@@ -29,7 +29,7 @@ def read_udp(
     resolve: options.ResolveOption = None,
     local_address: options.LocalAddressOption = None,
 ) -> Asked:
-    """What is to be sent, and where to. Raises ``UserError``."""
+    """Return what is to be sent, and where to. Raises ``UserError``."""
     if where.startswith(UNIX):
         raise UserError("UDP has no socket files", "write it as HOST:PORT")
     target = parse_host_port(where, "udp")
@@ -45,7 +45,7 @@ def read_udp(
 
 
 def make_datagrams(size_bytes: int | None, data: Path | None) -> Messages:
-    """What is sent again and again. Raises ``UserError``."""
+    """Return the datagrams that are sent repeatedly. Raises ``UserError``."""
     messages = make_messages(size_bytes, data)
     if not SIZE_BYTES_MIN <= messages.size_bytes <= SIZE_BYTES_MAX:
         raise UserError(

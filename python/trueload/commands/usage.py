@@ -1,6 +1,6 @@
-"""What the parser complains of, as one line that names the mistake and one that helps.
+"""Explains the parser's complaints: one line names the mistake, and one helps.
 
-Must not know any command.
+Must not know: any command.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from trueload.commands.foreign_flags import find_foreign_flag
 def explain_usage_error(
     error: typer.TyperException, command_path: Callable[[], str]
 ) -> tuple[str, str]:
-    """A parser's complaint about a command line as (message, hint), each one line; the path of the
-    command is asked for where the complaint does not have it."""
+    """Return a parser's complaint about a command line as (message, hint), each one line.
+
+    ``command_path`` is called if the complaint does not name the command.
+    """
     message = one_line(error.format_message()).rstrip(".")
-    # The parser's own word for what a choice is not.
+    # The parser's own phrase for a wrong choice.
     message = message.replace(": Value error, ", ": ", 1)
-    # typer gives these complaints no public class: they are told by what they have.
+    # typer has no public class for these complaints; their attributes identify them.
     context = getattr(error, "ctx", None)
     path = context.command_path if context else command_path()
     see_help = f"see `{path} --help`"
@@ -47,5 +49,5 @@ def _flags(command: Any) -> set[str]:
 
 
 def one_line(text: str) -> str:
-    """A text without line breaks, or control codes that a peer had in it."""
+    """Return a text without line breaks, or control codes that a peer had in it."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -1,10 +1,9 @@
-"""A command by keyword arguments: they become the words of a command line, and are understood as
-those are.
+"""Turns keyword arguments into the words of a command line, and parses them like one.
 
 How: an argument has the name of the option (``expect_status`` is ``--expect-status``) and its
-value, as text or as Python has it; the words are parsed by the very command, so that names, units,
-defaults and complaints are the same in both. A bare number for an option that takes a time is in
-seconds. Must not know what any option means.
+value, as text or as a Python value. The command itself parses the words, so names, units, defaults
+and complaints are the same in both. A bare number for an option that takes a time is in seconds.
+Must not know: what any option means.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from trueload.errors import UserError
 from trueload.request.redact import hide_arguments
 
 Understood = TypeVar("Understood")
-TIME = "TIME"  # what the help calls the value of an option that takes a duration
+TIME = "TIME"  # the help's placeholder for a duration
 
 
 @dataclass(frozen=True)
 class Words(Generic[Understood]):
-    """The command line behind ``trueload``, and what it means."""
+    """The command line after ``trueload``, and its parsed value."""
 
     words: tuple[str, ...]
     meaning: Understood
@@ -44,9 +43,11 @@ def understand(
     options: Mapping[str, object],
     refused: Mapping[str, str],
 ) -> Words[Understood]:
-    """What the command at ``path`` (``http``, or ``suite run``), whose options ``read`` declares,
-    makes of arguments. ``refused`` are options that are of the command line alone, each with what
-    to do instead. Raises ``UserError`` as the command line does."""
+    """Parse arguments with the command at ``path`` (``http``, or ``suite run``).
+
+    ``read`` declares its options. ``refused`` has the options that only the command line has, each
+    with what to do instead. Raises ``UserError`` as the command line does.
+    """
     for name in options:
         if name in refused:
             raise UserError(f"{name} is an option of the command line only", refused[name])
@@ -65,19 +66,21 @@ def understand(
 
 
 def shown(words: Sequence[str]) -> str:
-    """A command line to be typed into a shell."""
+    """Return a command line, quoted for a shell."""
     return shlex.join(["trueload", *words])
 
 
 def _positionals(arguments: Sequence[object]) -> list[str]:
     words = [_text("its argument", value) for value in arguments if value is not None]
-    # One that begins like an option is none.
+    # A word that looks like an option is an argument here.
     return ["--", *words] if any(word.startswith("-") for word in words) else words
 
 
 def option_words(command: Any, options: Mapping[str, object]) -> Iterator[str]:
-    """The words of options by their names; one that the command does not have is left for the
-    parser to complain of. Raises ``UserError``."""
+    """Yield the words of options by their names.
+
+    An unknown option is left for the parser to report. Raises ``UserError``.
+    """
     known = {
         name: parameter
         for parameter in command.params
@@ -89,7 +92,7 @@ def option_words(command: Any, options: Mapping[str, object]) -> Iterator[str]:
         if value is None:
             continue
         if parameter is None:
-            yield flag  # for the parser to complain of
+            yield flag  # the parser will report it
         elif getattr(parameter, "is_flag", False):
             yield from _flag_words(flag, parameter, value)
         elif parameter.multiple:
@@ -113,7 +116,7 @@ def _flag_words(flag: str, parameter: Any, value: object) -> Iterator[str]:
 
 
 def _several(value: object) -> list[object]:
-    """Values of an option that may be repeated, or be a list: ``-c 8,64``."""
+    """Return the values of an option that may be repeated, or be a list: ``-c 8,64``."""
     if isinstance(value, Mapping):
         return [f"{name}: {each}" for name, each in value.items()]
     if isinstance(value, list | tuple | set | frozenset | range):
@@ -122,7 +125,7 @@ def _several(value: object) -> list[object]:
 
 
 def _duration(flag: str, value: object) -> str:
-    """Seconds as a number, a text with its unit, or a ``timedelta``."""
+    """Convert seconds as a number, a text with its unit, or a ``timedelta``."""
     if isinstance(value, str):
         return _whole(flag, value)
     if isinstance(value, timedelta) and value >= timedelta():
@@ -153,7 +156,7 @@ def _text(flag: str, value: object) -> str:
 
 
 def _number(value: object) -> str | None:
-    """A number as it is typed, numpy's too; None of what is none, or not finite."""
+    """Return a number as it would be typed, also numpy's; None for anything else or infinite."""
     match value:
         case bool():
             return None
@@ -167,7 +170,7 @@ def _number(value: object) -> str | None:
 
 
 def _whole(flag: str, text: str) -> str:
-    """A text that a command line could have: of whole characters."""
+    """Return a text, if a command line could contain all its characters."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

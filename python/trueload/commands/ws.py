@@ -1,8 +1,8 @@
 """The flags of ``trueload ws``, as a job.
 
-How: the two modes share how a connection is opened; an echo has the flags of any load, a broadcast
-those of its steps, and a flag of the other mode is refused. Must not know when a message is sent,
-or how a trial works.
+How: the two modes share how a connection is opened. An echo has the flags of any load, and a
+broadcast those of its steps; a flag of the other mode is refused. Must not know: when a message is
+sent, or how a trial works.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ CONCURRENT = 4
 SAMPLES = 100
 PADDING_BYTES = 200
 LIMIT_ASKED, LIMIT_PUBLISHED = "p95<500ms", "receipt_p95<500ms"
-# Clients that join have handshakes to be answered, and often a subscription.
+# Each client that joins needs a handshake, and often a subscription.
 JOINING = EngineOptions(connect_rate_per_s=1_000)
-# A step is of one thread, and each client has one message in flight.
+# A step runs on one thread, and each client has one message in flight.
 read_engine = reader_of(EngineOptions, without=("threads", "refill"))
 
 
-# Headers of a handshake that are the engine's, or have an option.
+# Headers of a handshake that the engine sets, or that have an option.
 _OWN_HEADERS = {
     "sec-websocket-key": "leave it out",
     "sec-websocket-version": "leave it out",
@@ -59,7 +59,7 @@ _OWN_HEADERS = {
 
 @dataclass(frozen=True)
 class Opened:
-    """How connections are opened. ``asked`` has no exchange yet."""
+    """The opening of connections. ``asked`` has no exchange yet."""
 
     asked: Asked
     request: Request
@@ -82,7 +82,7 @@ def read_opening(
     key: options.KeyOption = None,
     no_tls_resumption: options.NoTlsResumptionOption = False,
 ) -> Opened:
-    """Where to connect, and how. Raises ``UserError``."""
+    """Return where to connect, and how. Raises ``UserError``."""
     target = parse_given_url(url, WS)
     headers = _headers(header or (), origin, _protocols(subprotocol, dialect))
     request = make_request(target, method="GET", headers=headers, user=user, body=None)
@@ -99,7 +99,7 @@ def read_opening(
 
 
 def _protocols(given: Sequence[str] | None, dialect: DialectChoice | None) -> Sequence[str]:
-    """Those that are asked for, else that of the dialect, if it has one."""
+    """Return the subprotocols asked for, else that of the dialect, if it has one."""
     if given is None and dialect is not None and dialect.value in SUBPROTOCOLS:
         return (SUBPROTOCOLS[dialect.value],)
     for name in given or ():
@@ -128,7 +128,7 @@ def read_echo(
     text: ws_options.TextOption = None,
     **opening_flags: Any,
 ) -> Asked:
-    """What is to be sent, and where to. Raises ``UserError``."""
+    """Return what is to be sent, and where to. Raises ``UserError``."""
     opened = read_opening(**opening_flags)
     if text is not None and opened.dialect is not None:
         raise UserError(
@@ -170,7 +170,7 @@ def read_broadcast_job(
     no_live: options.NoLiveOption = False,
     **opening_flags: Any,
 ) -> Job:
-    """What the flags mean, checked as a whole; nothing has been sent."""
+    """Read the flags and check them as a whole; nothing has been sent."""
     where = read_where(**take_flags(read_where, opening_flags))
     metrics = read_metrics(**take_flags(read_metrics, opening_flags))
     engine = read_engine(**take_flags(read_engine, opening_flags))
@@ -191,7 +191,7 @@ def read_broadcast_job(
     padding_bytes = PADDING_BYTES if padding is None else padding
     spec = TrialSpec(
         url=asked.url,
-        addresses=(),  # asked for last: a mistake in any flag must not even ask for a name
+        addresses=(),  # resolved last: with a mistake in any flag no name is looked up
         request=None,
         exchange=WsBroadcast(opening=opened.request, dialect=dialect.value, padding=padding_bytes),
         load=Load(
@@ -232,7 +232,7 @@ def read_job(
     format_: ws_options.WsFormatOption = ws_options.WsFormat.TEXT,
     **flags: Any,
 ) -> Job:
-    """What the flags mean, by the mode."""
+    """Read the flags, according to the mode."""
     if mode is WsMode.ECHO and format_ is WsFormat.SHOOTOUT:
         raise UserError(
             "--format shootout works only with --mode broadcast, and the mode is echo",

@@ -1,6 +1,6 @@
 """Options of ``trueload ws``, each defined once: name, meaning, unit, parser.
 
-Must not know what the command does with them.
+Must not know: what the command does with them.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from trueload.units import parse_size
 
 
 class WsMode(StrEnum):
-    """What is measured of a WebSocket server."""
+    """The measurement of a WebSocket server."""
 
     ECHO = "echo"
     BROADCAST = "broadcast"
 
 
 class WsFormat(StrEnum):
-    """How a result is printed; the last one is for the steps of a broadcast."""
+    """The format of the printed result; the last one is for the steps of a broadcast."""
 
     TEXT = "text"
     JSON = "json"

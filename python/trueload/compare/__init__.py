@@ -1,5 +1,5 @@
-"""Two sides against each other.
+"""Compares two sides.
 
-`difference` what a ratio allows to say · `trials` runs, row by row · `pairs` runs in turn ·
-`baseline` a stored run to compare with.
+`difference` decides what a ratio allows to claim. `trials` compares runs row by row, `pairs`
+compares runs in turn, and `baseline` reads a stored run to compare with.
 """

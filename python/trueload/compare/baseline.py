@@ -1,7 +1,8 @@
 """One side of a comparison: the records of a run, from the store or from a file, in rows.
 
-How: a file is what ``runs export --format json`` or ``--json`` wrote; whatever it is of, its
-records are grouped into rows that a later run of the same has too. Must not know what is compared.
+How: a file is one that ``runs export --format json`` or ``--json`` wrote. Its records are grouped
+into rows under names that a later run of the same command produces, too. Must not know: what is
+compared.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from trueload.suites.pools import PlannedPools, labelled_pools, pool_labels
 from trueload.units import close_text, format_rate, idle_text
 
 HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --format json`"
-FILE_BYTES_MAX = 256 * 1024**2  # thousands of trials; parsed it takes several times that
+FILE_BYTES_MAX = 256 * 1024**2  # thousands of trials; parsed, it takes several times that
 
-# The labels that name a row of a suite; its repetition and its digest do not.
+# The labels that name a row of a suite; repetition and digest are not among them.
 CELL_LABELS = (
     *("subject", "connections", "close", "idle", "pipeline", "streams", "tls", "path", "rate"),
     "cores",
@@ -35,7 +36,7 @@ CELL_LABELS = (
 
 @dataclass(frozen=True)
 class Side:
-    """A run as one side: its name for people, and its records by the name of their row."""
+    """A run as one side: the name to show, and its records by the name of their row."""
 
     name: str
     rows: dict[str, list[Record]]
@@ -43,14 +44,18 @@ class Side:
 
 @dataclass(frozen=True)
 class _Kept:
-    """A measured row, from wherever."""
+    """A measured row, from the store or from a file."""
 
     labels: Mapping[str, str]
     record: Record
 
 
 def read_side(selector: str, store: Store | None) -> Side:
-    """A run of the store, or a file: what has a dot or a slash, or exists. Raises ``UserError``."""
+    """Read a run of the store, or a file. Raises ``UserError``.
+
+    ``selector`` is a file if it ends in ``.json``, contains a slash or names an existing file, and
+    if there is no store.
+    """
     path = Path(selector)
     if path.suffix == ".json" or "/" in selector or path.is_file() or store is None:
         return _from_file(path)
@@ -78,7 +83,7 @@ def _from_file(path: Path) -> Side:
 
 
 def _read(path: Path) -> bytes:
-    """The file, which may be a pipe, up to the limit. Raises ``OSError`` and ``UserError``."""
+    """Read the file, which may be a pipe, up to the limit. Raises ``OSError`` and ``UserError``."""
     with path.open("rb") as file:
         content = None if path.is_char_device() else file.read(FILE_BYTES_MAX + 1)
     if content is None or len(content) > FILE_BYTES_MAX:
@@ -87,7 +92,7 @@ def _read(path: Path) -> bytes:
 
 
 def _understood(value: Any) -> tuple[str, Any, list[_Kept]]:
-    """The kind, plan and rows of what was exported, or of a result's JSON."""
+    """Return kind, plan and rows of an exported run, or of the JSON of a result."""
     if "rows" in value and "kind" in value:
         return value["kind"], value["plan"], list(_rows(value["rows"]))
     if "steps" in value:
@@ -107,21 +112,21 @@ def _understood(value: Any) -> tuple[str, Any, list[_Kept]]:
 
 def _rows(values: Iterable[Any]) -> Iterator[_Kept]:
     for value in values:
-        # A step of a search in a suite is of no use without the others.
+        # One step of a search in a suite means nothing without the others.
         if value["record"] is not None and "step" not in value["labels"]:
             yield _Kept(dict(value["labels"]), _record(value["record"]))
 
 
 def _cells(value: Any) -> Iterator[_Kept]:
-    """Of a suite's ``--json``: each record under the row that names it."""
+    """Yield each record of a suite's ``--json``, with the labels of its row."""
     labels = {id_: _cell_labels(row) for row in value["rows"] for id_ in row["record_ids"]}
     for each in value["trials"]:
-        if each["id"] in labels:  # any other is a step of a search
+        if each["id"] in labels:  # any other record is a step of a search
             yield _Kept(labels[each["id"]], _record(each))
 
 
 def _cell_labels(row: Any) -> dict[str, str]:
-    """As the store has them."""
+    """Return the labels of a row of ``--json`` in the store's form."""
     variant = f":{row['name']}" if row["name"] else ""
     rate, pools, http = row.get("rate_per_s"), row.get("pools"), row.get("http")
     return {
@@ -138,14 +143,14 @@ def _cell_labels(row: Any) -> dict[str, str]:
 
 
 def _sides(value: Any) -> Iterator[_Kept]:
-    """Of the JSON of ``ab``: each record under the name of its side."""
+    """Yield each record of the JSON of ``ab``, with the name of its side."""
     for each in value["trials"]:
         one = {name: part for name, part in each.items() if name not in ("pair", "side")}
         yield _Kept({"subject": value[each["side"]]}, _record(one))
 
 
 def _record(value: Any) -> Record:
-    # By JSON text: strict models take lists for tuples only there.
+    # Parsed from JSON text, as strict models accept lists for tuples only there.
     return as_read(Record.model_validate_json(json.dumps(value)))
 
 
@@ -162,8 +167,11 @@ def _side(name: str, kind: str, plan: Any, kept: list[_Kept]) -> Side:
 
 
 def row_name(labels: Mapping[str, str]) -> str:
-    """What a row is called on both sides: ``go/fasthttp, 64 connections, single``, of clients
-    ``rust/reqwest, 4 pools of 256, 1,024 at once``; empty for a command that measures one thing."""
+    """Return the name of a row, equal on both sides.
+
+    A row of servers is ``go/fasthttp, 64 connections, single``, and a row of clients
+    ``rust/reqwest, 4 pools of 256, 1,024 at once``. Empty for a command that measures one thing.
+    """
     found = {name: labels[name] for name in CELL_LABELS if labels.get(name)}
     if (pools := labelled_pools(labels)) is not None:
         return f"{found['subject']}, {pools.title}"
@@ -181,13 +189,13 @@ def row_name(labels: Mapping[str, str]) -> str:
 
 
 def _deciding(name: str, plan: Any, kept: list[_Kept]) -> list[_Kept]:
-    """Of a search only the step that decided, under the load that was found."""
+    """Keep only the deciding step of a search, which ran under the load that was found."""
     try:
         read = read_plan(plan)
         taken = read_steps(read, [(each.labels, each.record) for each in kept])
     except (ValueError, KeyError, TypeError):
         raise UserError(f"the search in {name} cannot be read by this version", HINT) from None
-    # Any other step is of a load that nobody has confirmed.
+    # Any other step ran under a load that is not confirmed.
     if not taken or not isinstance(outcome(read, taken), Found):
         raise UserError(
             f"the search in {name} has confirmed no load", "compare searches that found one"

@@ -1,11 +1,11 @@
-"""What the figures of two sides allow to say: better, worse, the same, or nothing.
+"""What the figures of two sides allow to claim: better, worse, the same, or nothing.
 
-How: a claim needs a 95 % interval that lies off 1; equal sides would show that in at most one of
-twenty cases. The spread within a trial says nothing of the spread between trials, so that a side
-of one trial allows no claim. Every comparison (`runs compare`, `ab`, reports) takes its
-words from here. Pure.
+How: a claim needs a 95 % interval that excludes 1. Equal sides would show that in at most one of
+twenty cases. The spread within a trial says nothing about the spread between trials, so a side with
+one trial allows no claim. Every comparison (`runs compare`, `ab`, reports) takes its words from
+here. Pure.
 
-Must not know records, or how a comparison is shown.
+Must not know: records, or how a comparison is shown.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from trueload.stats import (
 
 HIGHER_IS_BETTER = frozenset({"throughput"})
 
-# Two sides are the same if their ratio lies wholly within these margins, those of bioequivalence
+# Two sides are the same if the interval of their ratio lies within these bioequivalence margins
 # (FDA, Statistical Approaches to Establishing Bioequivalence, 2001).
 SAME_LOW, SAME_HIGH = 0.80, 1.25
 
-# Claims about equal sides are wrong in at most one of twenty comparisons, of all metrics together.
-# The primary metric, named beforehand, has most of that: nine pairs may have one that disagrees
+# Over all metrics together, at most one of twenty comparisons of equal sides makes a wrong claim.
+# The primary metric, named beforehand, gets most of that chance: one of nine pairs may disagree
 # (3.9 %), and two trials against eight may differ (4.4 %). The others share the rest by Holm's rule
-# (Scand. J. Statist. 6, 1979), and all of it where the primary one differs (Bretz and others,
+# (Scand. J. Statist. 6, 1979), or all of it if the primary metric differs (Bretz and others,
 # Statist. Med. 28, 2009).
 CHANCE_MAX, OTHERS_CHANCE_MAX, ALL_CHANCE_MAX = 0.045, 0.005, 0.05
 
-FIND = 0.03  # a difference that people ask about, for which the number of pairs is told
+FIND = 0.03  # a difference worth asking about; the number of pairs that finds it is shown
 
 MORE_TRIALS = "use --repeat 6 or trueload ab"
 MORE_PAIRS = "use --repeat 6"
@@ -54,12 +54,16 @@ Word = Literal["better", "worse", "same", "unclear", "as throughput"]
 
 @dataclass(frozen=True)
 class Ratio:
-    """One metric of two sides. Values in ns or per second, inf where nobody knows; ``ratio`` is new
-    to base, None where there is none; ``cv`` of each side from two trials on; ``why`` is the reason
-    for a word that needs one. ``chance``: how likely equal sides are to differ as much in this
-    metric. ``pairs_needed``: how many pairs would find a difference of 3 % at the spread seen, inf
-    for more than 100; None where that is not known, or nothing could be claimed of any number.
-    ``base_too_few`` and ``new_too_few``: a trial had too few requests for this percentile."""
+    """One metric of two sides.
+
+    Values are in ns or per second, inf if unknown. ``ratio`` is new divided by base, None if
+    undefined. ``cv`` of a side needs two trials or more. ``why`` is the reason for a word that
+    needs one. ``chance`` is how likely equal sides are to differ this much in this metric.
+
+    ``pairs_needed`` is the number of pairs that would find a difference of 3 % at the spread seen,
+    inf for more than 100. It is None if that is not known, or if no number of pairs would allow a
+    claim. ``base_too_few`` and ``new_too_few``: a trial had too few requests for this percentile.
+    """
 
     metric: str
     base: float
@@ -77,7 +81,7 @@ class Ratio:
 
     @property
     def too_few(self) -> bool:
-        """Whether it compares what nobody knows."""
+        """Whether a side had too few requests for this percentile."""
         return self.base_too_few or self.new_too_few
 
     @property
@@ -87,13 +91,15 @@ class Ratio:
 
 
 Bounds = tuple[str, str]
-"""For base and for new: empty, or a text that says that this side is only a lower bound. Such a
-side may be better than it was measured, so it is never called worse than the other, or the same."""
+"""For base and for new: empty, or a text that says that this side is only a lower bound.
+
+Such a side may be better than measured, so it is never called worse than the other, or the same.
+"""
 NO_BOUNDS: Bounds = ("", "")
 
 
 def bound_texts(base: tuple[str, bool], new: tuple[str, bool]) -> Bounds:
-    """The texts of two sides, each by its name and whether it is a lower bound."""
+    """Return the texts of two sides, each given by its name and whether it is a lower bound."""
     a, b = (f"{name} is a lower bound" if bound else "" for name, bound in (base, new))
     return a, b
 
@@ -105,8 +111,10 @@ def of_trials(
     spoilt: str = "",
     bounds: Bounds = NO_BOUNDS,
 ) -> Ratio:
-    """Compare the trials of two sides, at least one each. ``spoilt`` is a reason to claim nothing
-    whatever the figures are."""
+    """Compare the trials of two sides, at least one each.
+
+    ``spoilt`` is a reason to claim nothing, whatever the figures are.
+    """
     old, now = median(base) or 0.0, median(new) or 0.0
     found = ratio(now, old)
     within = ratio_interval(base, new) if len(base) + len(new) > 2 else None
@@ -125,11 +133,11 @@ def of_pairs(
     spoilt: str = "",
     bounds: Bounds = NO_BOUNDS,
 ) -> Ratio:
-    """Compare two sides measured in pairs (base, new), at least one: by the ratio of each pair."""
+    """Compare two sides by the ratio of each pair (base, new); needs at least one pair."""
     base, new = [old for old, _ in pairs], [now for _, now in pairs]
     found = [ratio(now, old) for old, now in pairs]
     known = [each for each in found if each is not None]
-    # A pair without a ratio (neither side has an answer) leaves nothing to be sure of.
+    # If neither side of a pair has an answer there is no ratio, and nothing can be claimed.
     middle = median(known) if len(known) == len(found) else None
     within = interval(known) if len(known) > 1 and middle is not None else None
     why = too_few_pairs(len(pairs))
@@ -144,7 +152,10 @@ def of_pairs(
 
 
 def _pairs_needed(in_vain: bool, *spreads: float | None) -> float | None:
-    """By the spread of ratios, or those of both sides, which add up in a ratio."""
+    """Return the number of pairs that find ``FIND`` at the spread of the ratios, or of both sides.
+
+    The spreads of two sides add up in a ratio as the root of the sum of squares.
+    """
     known = [spread for spread in spreads if spread is not None]
     if in_vain or len(known) < len(spreads):
         return None
@@ -152,7 +163,7 @@ def _pairs_needed(in_vain: bool, *spreads: float | None) -> float | None:
 
 
 def of_too_few(found: Ratio, base: bool, new: bool) -> Ratio:
-    """A ratio of percentiles; it is none where a side had too few requests for them."""
+    """Return the ratio, without a value if a side had too few requests for the percentile."""
     if not (base or new):
         return found
     nothing = replace(found, ratio=None, within=None, word="unclear", chance=1.0, pairs_needed=None)
@@ -160,8 +171,11 @@ def of_too_few(found: Ratio, base: bool, new: bool) -> Ratio:
 
 
 def too_few_trials(base: int, new: int) -> str:
-    """Why so many trials a side allow no claim, or ''. One trial does not show how much its side
-    varies. Sides that do not overlap come so by chance in 2 of (base + new over base) orders."""
+    """Return why these numbers of trials allow no claim, or ''.
+
+    One trial does not show how much its side varies. Equal sides fail to overlap by chance in 2 of
+    C(base + new, base) orders.
+    """
     if base == new == 1:
         return "one trial each"
     if base == 1 or new == 1:
@@ -172,15 +186,21 @@ def too_few_trials(base: int, new: int) -> str:
 
 
 def too_few_pairs(pairs: int) -> str:
-    """Why so many pairs allow no claim, or ''. All fall to one side by chance in 2 of 2^n cases."""
+    """Return why this number of pairs allows no claim, or ''.
+
+    By chance all pairs favour the same side in 2 of 2^n cases.
+    """
     if 2 * 0.5**pairs <= CHANCE_MAX:
         return ""
     return "one pair" if pairs == 1 else f"{pairs} pairs"
 
 
 def told_once(ratios: Sequence[Ratio]) -> list[Ratio]:
-    """The ratios of a closed loop: throughput and the mean are one number there (Little's law), so
-    that only throughput makes a claim, and the mean points to it."""
+    """Return the ratios of a closed loop with throughput and mean counted once.
+
+    There both are one number (Little's law). Only throughput makes a claim, and the mean refers to
+    it.
+    """
     throughput = next((each for each in ratios if each.metric == "throughput"), None)
     return [
         _as_throughput(each, throughput) if each.metric == "mean" and throughput else each
@@ -195,7 +215,7 @@ def _as_throughput(mean: Ratio, throughput: Ratio) -> Ratio:
 
 
 def claimed(ratios: Sequence[Ratio]) -> Mapping[str, float | None]:
-    """The ratios by metric of which something is claimed; a condition can hold of no other."""
+    """The ratios of metrics with a claim, by metric; a condition can be true only of these."""
     return {each.metric: each.ratio for each in ratios if each.word != "unclear"}
 
 
@@ -204,8 +224,10 @@ def _spreads(base: Sequence[float], new: Sequence[float]) -> tuple[float | None,
 
 
 def as_family(ratios: Sequence[Ratio], primary: str) -> list[Ratio]:
-    """Leave the claims of which at most one in twenty comparisons of equal sides has a wrong one.
-    The ``primary`` metric was named beforehand; the others are tested from the least likely on."""
+    """Keep claims so that at most one in twenty comparisons of equal sides has a wrong one.
+
+    The ``primary`` metric was named beforehand; the others are tested in order of rising chance.
+    """
     first = [each for each in ratios if each.metric == primary]
     others = [
         each
@@ -231,7 +253,10 @@ def as_family(ratios: Sequence[Ratio], primary: str) -> list[Ratio]:
 def _claim(
     metric: str, within: Interval | None, bounds: Bounds, chance: float, doubt: str
 ) -> tuple[Word, str]:
-    """The word, and why it is unclear: for a doubt that is known, or because of a lower bound."""
+    """Return the word, and the reason if it is unclear.
+
+    The reason is a doubt that is already known, or that a side is a lower bound.
+    """
     if doubt:
         return "unclear", doubt
     word, (base, new) = _word(metric, within), bounds

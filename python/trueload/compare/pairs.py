@@ -1,8 +1,8 @@
 """Two servers measured in turn: pairs of trials in random order, and the ratio of each pair.
 
-Strategy: what drifts on a machine drifts over minutes, so the two trials of a pair, one right after
-the other, see the same machine, and which of them comes first is chance. Each metric becomes a
-ratio per pair; their median is the result, and `difference` says what it allows to say. Pure.
+Strategy: a machine drifts over minutes. The two trials of a pair run right after each other and see
+the same machine, and chance decides which comes first. Each metric becomes a ratio per pair. The
+median of these is the result, and `difference` decides what it allows to claim. Pure.
 
 Must not know: what is measured, how it is shown.
 """
@@ -30,7 +30,7 @@ class Pair:
 
 
 def turns(pairs: int, seed: int) -> list[Turn]:
-    """The order of the trials: pair after pair, within each by chance."""
+    """The order of the trials: pair after pair, with a random order within each pair."""
     chance = random.Random(seed)
     order: list[Turn] = []
     for number in range(1, pairs + 1):
@@ -41,7 +41,7 @@ def turns(pairs: int, seed: int) -> list[Turn]:
 
 
 def whole_pairs(taken: Sequence[tuple[Turn, Record]]) -> list[Pair]:
-    """The pairs of which both trials went to their end."""
+    """The pairs in which both trials ran to their end."""
     found = {(turn.pair, turn.letter): record for turn, record in taken if not record.partial}
     numbers = sorted({turn.pair for turn, _ in taken})
     return [
@@ -52,15 +52,17 @@ def whole_pairs(taken: Sequence[tuple[Turn, Record]]) -> list[Pair]:
 
 
 def pair_ratios(metric: str, pairs: Sequence[Pair]) -> list[float | None]:
-    """b / a of each pair; None where there is none."""
+    """Return b / a for each pair; None if it is undefined."""
     return [ratio(metric_value(metric, each.b), metric_value(metric, each.a)) for each in pairs]
 
 
 def compare_pairs(
     pairs: Sequence[Pair], metrics: Sequence[str] = METRICS, primary: str | None = None
 ) -> list[Ratio]:
-    """Each metric: the medians of both sides, and the median of the pairs' ratios; empty without a
-    whole pair. ``primary`` is the metric named beforehand, else `primary_metric`."""
+    """Compare each metric: the medians of both sides, and the median of the pairs' ratios.
+
+    Empty without a whole pair. ``primary`` is the metric named beforehand, else `primary_metric`.
+    """
     if not pairs:
         return []
     sides = {"A": [each.a for each in pairs], "B": [each.b for each in pairs]}

@@ -1,8 +1,8 @@
 """Better, worse or the same: two runs compared row by row.
 
 Strategy: the records of each run are grouped into rows that mean the same on both sides (subject,
-variant, load); each metric of a row becomes the ratio of the medians, new to base, with where it
-lies and what it allows to say (`difference`). A row with an invalid trial claims nothing. Pure.
+variant, load). Each metric of a row becomes the ratio of the medians, new to base, with its
+interval and the claim that `difference` allows. A row with an invalid trial claims nothing. Pure.
 
 Must not know: the store, files, how a comparison is shown.
 """
@@ -46,8 +46,10 @@ PATH_SHOWN = 60  # characters: a note is one line
 
 @dataclass(frozen=True)
 class RowCompared:
-    """One row, with the verdict of both sides: the worst of its trials'; ``new_untimed`` requests
-    of the new side have no time."""
+    """One row, with the verdict of each side: the worst of its trials.
+
+    ``new_untimed`` is the number of the new side's requests that have no time.
+    """
 
     name: str
     base_verdict: str
@@ -62,14 +64,14 @@ class RowCompared:
 
     @property
     def verdict(self) -> str:
-        """The worse of both."""
+        """The worse of both verdicts."""
         order = ("invalid", "suspect", "valid")
         return min(self.base_verdict, self.new_verdict, key=order.index)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Rows that both runs have, names of those that only one has, and what to know of it."""
+    """The rows that both runs have, the names of those that only one has, and notes."""
 
     rows: tuple[RowCompared, ...]
     only_base: tuple[str, ...]
@@ -79,13 +81,13 @@ class Comparison:
 
 @dataclass(frozen=True)
 class CrossedRow:
-    """A condition that holds of a row."""
+    """A condition that is true of a row."""
 
     row: str
     crossed: Crossed
 
     def sentence(self) -> str:
-        """For people: ``throughput is 0.91 of the base, and --fail-on says throughput<0.95``."""
+        """A text such as ``throughput is 0.91 of the base, and --fail-on says throughput<0.95``."""
         name = f"{self.row}: " if self.row else ""
         return name + self.crossed.told(lambda _, value: ratio_text(value, "of the base"))
 
@@ -96,7 +98,7 @@ Groups = Mapping[str, Sequence[Record]]
 def compare(
     base: Groups, new: Groups, metrics: Sequence[str] = METRICS, primary: str | None = None
 ) -> Comparison:
-    """Row by row, by name: a run has them in an order of chance."""
+    """Compare two runs row by row; rows are matched by name, as their order in a run is random."""
     both = sorted((name for name in new if name in base), key=_by_number)
     sides = ([r.cpu_distance for name in both for r in side[name]] for side in (base, new))
     moved = moved_between_text(*sides)
@@ -116,7 +118,7 @@ def compare(
 
 
 def _notes(base: Record, new: Record) -> Iterator[str]:
-    """What a reader has to know of a row before its ratios."""
+    """Yield what a reader must know about a row before its ratios."""
     old, now = _load(base), _load(new)
     if old != now:
         yield f"the loads differ: {old} against {now}"
@@ -127,7 +129,7 @@ def _notes(base: Record, new: Record) -> Iterator[str]:
 
 
 def _question(record: Record) -> object:
-    """What is asked, but not of whom: two servers may be compared by it."""
+    """Return what is requested, without the server: two servers may be compared by it."""
     generate = record.plan.generate
     if record.client is not None or generate.exchange is not None:
         return _question_text(record)
@@ -155,7 +157,7 @@ def _question_text(record: Record) -> str:
 
 
 def _by_number(name: str) -> list[tuple[int, str]]:
-    """A key by which 8 connections come before 16."""
+    """A sort key by which 8 connections come before 16."""
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
 
 
@@ -178,8 +180,10 @@ def _stage(stage: Stage, unit: str) -> str:
 
 
 def crossed_rows(comparison: Comparison, conditions: Sequence[Condition]) -> list[CrossedRow]:
-    """The conditions that the ratios of a row make true; a ratio that is unclear makes none. What
-    the new side left without a time is never better than the base."""
+    """Return the conditions that the ratios of a row make true; an unclear ratio makes none true.
+
+    Requests of the new side without a time never count as better than the base.
+    """
     found = []
     for row in comparison.rows:
         known = claimed(row.ratios)
@@ -194,7 +198,7 @@ def with_metrics(conditions: Sequence[Condition], primary: str | None = None) ->
     return tuple(dict.fromkeys((*METRICS, *named, *([primary] if primary else []))))
 
 
-# What is known of a client without its own word.
+# The metrics of a client that do not depend on its own claims.
 OF_CLIENTS = ("throughput", "errors")
 
 
@@ -227,7 +231,7 @@ def compare_records(
     metrics: Sequence[str] = METRICS,
     primary: str | None = None,
 ) -> list[Ratio]:
-    """Each metric of two sides, at least a record each."""
+    """Compare each metric of two sides that have at least one record each."""
     sides = {"base": base, "new": new}
     spoilt, bounds = invalid_text(sides), side_bounds(sides)
     ratios = [
@@ -246,7 +250,7 @@ def compare_records(
 def told(
     ratios: Sequence[Ratio], base: Sequence[Record], new: Sequence[Record], primary: str | None
 ) -> list[Ratio]:
-    """The ratios with the claims that may be made of all metrics together."""
+    """Return the ratios, with the claims that may be made over all metrics together."""
     records = [*base, *new]
     known = [
         of_too_few(found, *(any(is_too_few(found.metric, r) for r in some) for some in (base, new)))
@@ -257,8 +261,10 @@ def told(
 
 
 def primary_metric(records: Sequence[Record]) -> str:
-    """The metric that is named beforehand unless a condition names one: p99 under an open loop,
-    whose throughput was asked for, else throughput."""
+    """Return the primary metric for a comparison whose conditions name none.
+
+    It is p99 under an open loop, where the throughput was asked for, and throughput otherwise.
+    """
     asked = any(record.plan.window.load.kind == "open" for record in records)
     return "p99" if asked else "throughput"
 
@@ -269,19 +275,19 @@ def primary_of(conditions: Sequence[Condition]) -> str | None:
 
 
 def stored_primary(plan: object) -> str | None:
-    """The metric that a stored run of pairs has named beforehand; None of a plan without one."""
+    """The primary metric that a stored run of pairs was planned with; None if its plan has none."""
     found = plan.get("primary") if isinstance(plan, Mapping) else None
     return found if isinstance(found, str) and is_metric(found, RATIO) else None
 
 
 def side_bounds(sides: Mapping[str, Sequence[Record]]) -> Bounds:
-    """Which of base and new, in this order, is a lower bound: one of its trials is."""
+    """The texts for base and new, in this order; one lower-bound trial makes its side one."""
     base, new = ((name, any(r.lower_bound for r in some)) for name, some in sides.items())
     return bound_texts(base, new)
 
 
 def invalid_text(sides: Mapping[str, Sequence[Record]]) -> str:
-    """``a trial of new is invalid``; '' where none is."""
+    """A text such as ``a trial of new is invalid``; '' if all are valid or suspect."""
     spoilt = [name for name, some in sides.items() if any(r.verdict == "invalid" for r in some)]
     return f"a trial of {' and of '.join(spoilt)} is invalid" if spoilt else ""
 

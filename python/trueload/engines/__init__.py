@@ -1,6 +1,6 @@
-"""Engines that run: one, or those of several hosts as if they were one.
+"""Running engines: a single one, or those of several hosts that act as one.
 
-`engine` speaks with one · `clock` compares the clocks of hosts, `merge` and `ticks` put together
-what their engines say, `member` is one of them, and `fleet` speaks with all and stands where a
-single engine would. The package must not know trials, records or how a place is opened.
+`engine` speaks with one · `clock` compares the clocks of hosts · `merge` and `ticks` combine what
+their engines say · `member` is one engine of several · `fleet` speaks with all of them and replaces
+a single engine. The package must not know trials, records or how a place is opened.
 """

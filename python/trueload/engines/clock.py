@@ -1,9 +1,9 @@
-"""Clocks of several hosts against the front's: an offset, and how far it may be off.
+"""The offset of several hosts' clocks from the front's, and a bound on its error.
 
 How: the front asks and an engine answers with its time. The answer was made somewhere between the
-question and its arrival, so the offset is known to half of that time (Cristian 1989); of the last
-questions the quickest tells most. Between questions clocks drift apart, which widens the bound.
-Pure.
+question and its arrival, so the offset is known to half of that time (Cristian 1989). Of the last
+questions the one with the shortest round trip tells most. Between questions clocks drift apart,
+which widens the bound. Pure.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-SAMPLES_KEPT = 64  # at four a second: a quarter of a minute
+SAMPLES_KEPT = 64  # 16 s at four per second
 DRIFT_NS_PER_NS = 10_000
-"""In so long two clocks gain at most 1 ns on each other: quartz is within 50 ppm each."""
+"""In so many ns two clocks drift apart by at most 1 ns: quartz is within 50 ppm each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A question and its answer: front's clock when it was asked and when the answer was here,
-    engine's clock in between."""
+    """A question and its answer: the front's clock when it asked and when the answer arrived, and
+    the engine's clock in between."""
 
     asked_ns: int
     answered_ns: int
@@ -28,33 +28,34 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """``ns`` is what an engine's clock shows more than the front's, give or take ``bound_ns``."""
+    """``ns`` is how far an engine's clock is ahead of the front's, give or take ``bound_ns``."""
 
     ns: int
     bound_ns: int
 
     def to_front(self, engine_ns: int) -> int:
-        """A time of the engine's clock on the front's."""
+        """Convert a time of the engine's clock to the front's."""
         return engine_ns - self.ns
 
     def to_engine(self, front_ns: int) -> int:
-        """A time of the front's clock on the engine's."""
+        """Convert a time of the front's clock to the engine's."""
         return front_ns + self.ns
 
 
 class Comparison:
-    """The readings of one host."""
+    """The clock readings of one host."""
 
     def __init__(self) -> None:
         self._readings: deque[Reading] = deque(maxlen=SAMPLES_KEPT)
-        # All age alike: which of them tells most changes only when one comes or goes.
+        # All readings age at the same rate, so the best one changes only when one is added or
+        # dropped.
         self._best: Reading | None = None
 
     def __len__(self) -> int:
         return len(self._readings)
 
     def add(self, reading: Reading) -> None:
-        """One more answer."""
+        """Add one answer."""
         full = len(self._readings) == SAMPLES_KEPT
         goes = self._readings[0] if full else None
         self._readings.append(reading)
@@ -64,12 +65,12 @@ class Comparison:
             self._best = min(self._best, reading, key=_vagueness)
 
     def offset(self, now_ns: int) -> Offset | None:
-        """The best that is known at a time of the front's clock; None before the first answer."""
+        """The best known offset at a time of the front's clock; None before the first answer."""
         return None if self._best is None else _offset(self._best, now_ns)
 
 
 def _vagueness(reading: Reading) -> int:
-    """The bound of its offset, but for what is the same for all readings at any time."""
+    """The error bound of a reading's offset, without the terms that all readings share."""
     return DRIFT_NS_PER_NS * (_took_ns(reading) // 2) - reading.answered_ns
 
 

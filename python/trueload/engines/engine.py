@@ -1,8 +1,8 @@
-"""The engine as a process: found, started, kept alive, spoken to in typed messages.
+"""The engine as a process: it is found, started, kept alive, and exchanges typed messages.
 
-How: the place runs the binary; a thread tells it twice a second that the front is alive (the
-``lease``), whatever the front is busy with; every line it writes becomes a message of ``plan``.
-Anything else that it does (dying, silence, junk) is an ``EngineError`` in bounded time.
+How: the place runs the binary. A thread tells it twice a second that the front is alive (the
+``lease``), whatever the front is busy with. Every line that the engine writes becomes a message of
+``plan``. Anything else (it dies, is silent, writes junk) is an ``EngineError`` in bounded time.
 Must not know trials, records or subjects.
 """
 
@@ -46,27 +46,26 @@ from trueload.protocol.plan import (
 )
 
 BINARY = "trueload-engine"
-HELLO_S = 10.0  # a cold disk and a busy machine; the engine itself needs milliseconds
+HELLO_S = 10.0  # for a cold disk and a busy machine; the engine itself needs milliseconds
 LEASE_EVERY_S = 0.5  # the engine ends without one for 2 s
 SEND_S = 5.0
 ANSWER_S = 1.0  # the engine gives up after 50 ms
 ENDING_S = 0.5  # from a closed channel to the end of its process
 STOP_S = 1.0  # the engine promises to end within this time of `stop`
 
-NO_MEMORY = re.compile(r"memory allocation of [^\n]*failed")  # of Rust, before it aborts
+NO_MEMORY = re.compile(r"memory allocation of [^\n]*failed")  # printed by Rust before it aborts
 FailureKind = Literal["start", "engine", "died", "memory", "silent", "junk", "late", "lost"]
 
 
 class EngineError(Exception):
-    """The engine did not do its part. ``kind`` in one word, the message in one line."""
+    """The engine failed. ``kind`` is one word, the message one line."""
 
     def __init__(self, kind: FailureKind, message: str) -> None:
         super().__init__(message)
         self.kind = kind
 
     def told(self, doing: str) -> UserError:
-        """The error to tell where nothing can be measured without that engine; ``doing`` says at
-        what it failed."""
+        """The error to report if the engine is indispensable; ``doing`` says what it failed at."""
         if self.kind == "memory":
             return out_of_memory(f"{self} {doing}")
         hint = "`trueload doctor` looks at this machine"
@@ -74,8 +73,8 @@ class EngineError(Exception):
 
 
 def find_engine() -> Path:
-    """``TRUELOAD_ENGINE``, else the newer of the one beside this Python and the checkout's release
-    build, else on the PATH. Raises ``UserError``."""
+    """Find the engine: ``TRUELOAD_ENGINE``, else the newer of the one beside this Python and the
+    checkout's release build, else the one on the PATH. Raises ``UserError``."""
     named = os.environ.get("TRUELOAD_ENGINE")
     if named:
         path = Path(named)
@@ -98,7 +97,7 @@ def find_engine() -> Path:
 
 
 def engine_candidates() -> Sequence[Path]:
-    """Where the engine is looked for: a checkout has its own build, an install a copy of one."""
+    """Where to look for the engine: a checkout has its own build, an install a copy of one."""
     checkout = Path(__file__).resolve().parents[2]
     return (
         checkout / "target" / "release" / BINARY,
@@ -124,8 +123,8 @@ class Engine(Closing):
 
     @classmethod
     def start(cls, place: Place | None = None, *, lease: bool = True) -> Engine:
-        """Start one (locally, unless a place is given); without ``lease`` it is for the caller to
-        say now and then that the front is alive. Raises ``UserError``, ``EngineError``."""
+        """Start an engine, locally unless a place is given. Without ``lease`` the caller has to say
+        now and then that the front is alive. Raises ``UserError``, ``EngineError``."""
         where = LocalPlace() if place is None else place
         binary = find_engine()
         try:
@@ -143,19 +142,19 @@ class Engine(Closing):
         return self._channel.pid
 
     def pids_here(self) -> set[int]:
-        """The processes of it that run on this machine."""
+        """Pids of its processes that run on this machine."""
         return {self.pid}
 
     def allowed_cpus(self) -> tuple[int, ...]:
-        """The CPUs of this machine that it may run on; none once it has ended."""
+        """The CPUs of this machine that it may run on; empty once it has ended."""
         try:
             return tuple(sorted(os.sched_getaffinity(self.pid)))
         except OSError:
             return ()
 
     def send(self, message: ToEngine) -> None:
-        """Send one message. Raises ``EngineError``, but not where the engine has ended: it may have
-        said why, and ``receive`` gives that first, then raises."""
+        """Send one message. Raises ``EngineError``, but not if the engine has ended: it may have
+        said why, and ``receive`` returns that first, then raises."""
         try:
             self._channel.send(to_line(message), SEND_S)
         except ChannelClosedError as error:
@@ -171,12 +170,12 @@ class Engine(Closing):
         return None if line is None else self.understand(line)
 
     def divert(self, sink: Sink) -> None:
-        """Hand each line from now on to ``sink`` as it comes, from another thread, instead of
-        keeping it for ``receive``; ``understand`` says what it means."""
+        """Hand each later line to ``sink`` as it comes, from another thread, instead of keeping it
+        for ``receive``. ``understand`` parses such a line."""
         self._channel.divert(sink)
 
     def understand(self, said: bytes | ChannelClosedError) -> FromEngine:
-        """The message of a line. Raises ``EngineError`` for junk, and at the end."""
+        """Parse a line. Raises ``EngineError`` for junk, and for the end of the channel."""
         if isinstance(said, ChannelClosedError):
             raise self._failure(said) from said
         try:
@@ -190,7 +189,7 @@ class Engine(Closing):
         return message
 
     def stop(self) -> None:
-        """Ask it to end; what it still has to say can be received."""
+        """Ask it to end. What it still has to say can be received."""
         with contextlib.suppress(EngineError):
             self.send(Stop())
 
@@ -214,7 +213,7 @@ class Engine(Closing):
         return message
 
     def _failure(self, error: ChannelClosedError) -> EngineError:
-        """Why the channel closed: mostly because the process has ended."""
+        """The error for a closed channel; mostly the process has ended."""
         if isinstance(error, LineTooLongError):
             return EngineError("junk", f"the engine sent a line that cannot be read: {error}")
         code = self._channel.wait(ENDING_S)
@@ -230,14 +229,14 @@ class Engine(Closing):
     def _keep_alive(self) -> None:
         line = to_line(Lease())
         while not self._over.wait(LEASE_EVERY_S):
-            # A channel that has closed is found out by whoever reads from it.
+            # Whoever reads from the channel finds out that it has closed.
             with contextlib.suppress(ChannelClosedError):
                 self._channel.send(line, LEASE_EVERY_S)
 
 
 def last_words(log: str) -> str:
-    """The last line of a log that says what happened: not a hint of the language's runtime, nor a
-    line of its backtrace. Printable, at most 200 characters."""
+    """The last line of a log that says what happened, without hints of the language's runtime and
+    lines of its backtrace. Printable, at most 200 characters."""
     telling = [
         line.strip()
         for line in log.splitlines()
@@ -261,7 +260,7 @@ def _how(code: int) -> str:
 
 
 def await_listening(server: Engine, timeout_s: float) -> str:
-    """The address of a reference server, once it listens. Raises ``EngineError``."""
+    """Wait until a reference server listens, and return its address. Raises ``EngineError``."""
     for left_s in looks(time.monotonic() + timeout_s):
         message = server.receive(left_s)
         if isinstance(message, Ready) and message.listen is not None:
@@ -272,8 +271,9 @@ def await_listening(server: Engine, timeout_s: float) -> str:
 
 
 def seen_since_mark(server: Engine, name: str, timeout_s: float) -> Seen:
-    """Set a mark called ``name`` on a reference server that keeps a record (``ServeHttp(record=
-    True)``): what it saw since the mark before, or since it began. Raises ``EngineError``."""
+    """Set a mark called ``name`` on a reference server that keeps a record
+    (``ServeHttp(record=True)``). Return what it saw since the mark before, or since it began.
+    Raises ``EngineError``."""
     server.send(Mark(id=name))
     for left_s in looks(time.monotonic() + timeout_s):
         message = server.receive(left_s)
@@ -290,9 +290,8 @@ Answer = TypeVar("Answer", Distance, Speeds)
 def ask_distance(
     engine: Engine, cpus: tuple[int, int], note: Callable[[FromEngine], None] = lambda _: None
 ) -> float | None:
-    """What handing a cache line over from one CPU to the other and back takes now, in ns, None
-    where it cannot be measured; what else the engine says goes to ``note``. Raises ``EngineError``.
-    """
+    """The time in ns to hand a cache line over from one CPU to the other and back, None if it
+    cannot be measured. Other messages of the engine go to ``note``. Raises ``EngineError``."""
     answer = _ask(engine, AskDistance(cpus=cpus), Distance, note)
     return None if answer is None else answer.ns
 
@@ -300,7 +299,8 @@ def ask_distance(
 def ask_speeds(
     engine: Engine, cpus: tuple[int, ...], note: Callable[[FromEngine], None]
 ) -> Speeds | None:
-    """What was seen of the CPUs that are looked at; from now on these ones are. As above."""
+    """Return what was seen of the CPUs watched so far, and watch these from now on. None if no
+    answer comes in time. Raises ``EngineError``."""
     return _ask(engine, AskSpeeds(cpus=cpus), Speeds, note)
 
 
@@ -310,7 +310,7 @@ def _ask(
     kind: type[Answer],
     note: Callable[[FromEngine], None],
 ) -> Answer | None:
-    """The answer, None if none comes in time."""
+    """Send a question and return its answer; None if none comes in time."""
     engine.send(question)
     for left_s in looks(time.monotonic() + ANSWER_S):
         message = engine.receive(left_s)

@@ -1,11 +1,11 @@
 """The engines of several hosts, spoken to as one.
 
 How: every engine gets the whole plan and its part in it, and deals out its own share of
-connections, requests and arrivals. Phases begin at a time that all are told in their own clock,
-once every engine is ready. What the engines say comes as lines into one queue, and is read when
-the caller asks; a message goes on to the caller when all engines have had it. A host that falls
-silent, dies or ends before it was told to is lost, and with it the run: ``EngineError`` says which,
-and what it said last. One more thread asks every engine for its clock, which keeps their leases.
+connections, requests and arrivals. A phase begins once every engine is ready, at a time that each
+is told in its own clock. Lines from all engines go into one queue, which is read when the caller
+asks. A message goes on to the caller once all engines have sent it. A host that falls silent, dies
+or ends before it was told to is lost, and with it the run. The ``EngineError`` says which host, and
+what it said last. One more thread asks every engine for its clock, which renews their leases.
 
 Must not know trials and records, or how a place is opened.
 """
@@ -56,11 +56,11 @@ from trueload.protocol.plan import (
 from trueload.units import format_duration
 
 SILENCE_S = 1.5  # design §9: a host that is silent for so long is lost
-IDLE_S = 2.5  # ten ticks: an engine that answers, and does nothing
+IDLE_S = 2.5  # ten ticks: an engine that answers, but reports no work
 ASK_EVERY_S = 0.25  # a quarter of the engine's lease of 2 s, and six answers before silence
 START_LEAD_NS = 50_000_000
-"""So long before its start, and four of the slowest way there and back, all are told of a phase."""
-START_LEAD_EACH_NS = 200_000  # and so much for each host: they are told one after the other
+"""Lead time of announcing a phase; four of the slowest round trips are added to it."""
+START_LEAD_EACH_NS = 200_000  # and so much for each host, since they are told one after the other
 LOOK_EVERY_S = SILENCE_S / 10
 STALL_S = 0.5  # a front that itself stood still for so long cannot tell who was silent
 STARTERS_MAX = 64  # hosts that are started at the same time
@@ -78,7 +78,7 @@ class Fleet(Closing):
         self._ticks: dict[str, Ticks] = {}
         self._connections: int | None = None
         self._joining: set[str] = set()
-        """Phases for which the number of connections changes."""
+        """Phases that change the number of connections."""
         self._settling = Settling(len(self._members))
         self._timeout_ns = 0
         self._over = threading.Event()
@@ -86,14 +86,14 @@ class Fleet(Closing):
         self._looked_s = time.monotonic()
         self._series: dict[str, Series] = {}
         self._said: dict[str, set[int]] = {}
-        """Who has said what all have to say."""
+        """Which members have sent a message that all have to send."""
 
     @classmethod
     def start(cls, hosts: Sequence[EngineHost]) -> Fleet:
         """Start an engine on every host, all of them or none. Raises ``UserError``,
         ``EngineError``, which name the host."""
         fleet = cls(hosts)
-        # Those that are there wait for the others, and must hear meanwhile that the front lives.
+        # Engines that are up wait for the others, and must hear meanwhile that the front is alive.
         threading.Thread(target=fleet._ask_clocks, name="fleet-clocks", daemon=True).start()
         try:
             with ThreadPoolExecutor(min(len(hosts), STARTERS_MAX)) as starters:
@@ -105,11 +105,11 @@ class Fleet(Closing):
 
     @property
     def hello(self) -> Hello:
-        """That of the first engine."""
+        """The hello of the first engine."""
         return self._members[0].engine.hello
 
     def pids_here(self) -> set[int]:
-        """The engines that run on this machine."""
+        """Pids of the engines that run on this machine."""
         return {member.engine.pid for member in self._members if member.is_here}
 
     def allowed_cpus(self) -> tuple[int, ...]:
@@ -121,20 +121,21 @@ class Fleet(Closing):
         return tuple(sorted(cpus))
 
     def reports(self, phase_id: str) -> tuple[HostReport, ...]:
-        """What each host did in a phase; none unless all have ended it."""
+        """What each host did in a phase; empty until all have ended it."""
         if any(phase_id not in member.measurements for member in self._members):
             return ()
         return tuple(member.report(phase_id) for member in self._members)
 
     def latest(self, phase_id: str | None) -> tuple[tuple[str, Tick], ...]:
-        """Of each host that has said one: its name and its last tick of a phase."""
+        """Name and last tick of each host with a tick of the phase; empty for a single host."""
         if len(self._members) < 2 or (ticks := self._ticks.get(phase_id or "")) is None:
             return ()
         found = ((member.name, ticks.latest(member.index)) for member in self._members)
         return tuple((name, tick) for name, tick in found if tick is not None)
 
     def send(self, message: ToEngine) -> None:
-        """Send one message to all; a phase when its start can be agreed. Raises ``EngineError``."""
+        """Send one message to all; a phase waits until its start can be agreed. Raises
+        ``EngineError``."""
         if isinstance(message, Phase):
             self._waiting.append(message)
             self._advance()
@@ -146,11 +147,11 @@ class Fleet(Closing):
             self._to_all(lambda member: message)
 
     def receive(self, timeout_s: float) -> FromEngine | None:
-        """The next message that all have had; None when none came in time. Raises ``EngineError``:
-        ``lost`` when a host is."""
+        """The next message that all have sent; None if none came in time. Raises ``EngineError``,
+        of kind ``lost`` if a host is lost."""
         deadline_s = time.monotonic() + timeout_s
         while not self._out:
-            if self._heard.empty():  # who waits to be heard is not silent
+            if self._heard.empty():  # a host with unread messages is not silent
                 self._look_for_silence()
             try:
                 left_s = min(seconds_left(deadline_s), LOOK_EVERY_S)
@@ -161,7 +162,7 @@ class Fleet(Closing):
         return self._out.popleft()
 
     def stop(self) -> None:
-        """Ask all to end; what they still have to say can be received."""
+        """Ask all to end. What they still have to say can be received."""
         self._stopping = True
         self._waiting.clear()
         for member in self._members:
@@ -169,7 +170,7 @@ class Fleet(Closing):
                 member.engine.send(Stop())
 
     def close(self) -> None:
-        """End all, at the same time."""
+        """End all, in parallel."""
         self._over.set()
         started = [member.engine for member in self._members if member.is_started]
         if started:
@@ -206,8 +207,8 @@ class Fleet(Closing):
                 raise self._lost(member, str(error)) from error
 
     def _advance(self) -> None:
-        """Tell all of the next phase as soon as its start can be agreed: at once when the one
-        before ends at a known time, else when all have ended it."""
+        """Tell all of the next phase as soon as its start can be agreed. That is at once if the
+        phase before ends at a known time, else when all have ended it."""
         while self._waiting and all(member.ready for member in self._members):
             before = self._running[-1] if self._running else None
             if before is not None and not self._is_over(before):
@@ -236,8 +237,8 @@ class Fleet(Closing):
         self._to_all(lambda member: phase.model_copy(update={"at_ns": member.starts_ns[phase.id]}))
 
     def _all_have(self, what: str, member: Member) -> bool:
-        """Whether all have said something, once a member has; kept count of, because there may be
-        very many."""
+        """Whether all members have sent this message, now that one has. Members are remembered by
+        index, because there may be very many."""
         said = self._said.setdefault(what, set())
         said.add(member.index)
         return len(said) == len(self._members)
@@ -285,8 +286,9 @@ class Fleet(Closing):
             self._advance()
 
     def _hear_edge(self, member: Member, said: PhaseStarted | PhaseStopped) -> None:
-        """A phase has started, or stopped, when all engines have: so none starts before the one
-        before it has stopped. It began when the first of them did, and ended when the last did."""
+        """A phase has started, or stopped, once it has on all engines. So none starts before the
+        one before it has stopped. Its start is that of the first engine, its end that of the last.
+        """
         started = isinstance(said, PhaseStarted)
         (member.started_ns if started else member.stopped_ns)[said.id] = said.at_ns
         if self._all_have(f"{said.type} {said.id}", member):
@@ -306,8 +308,9 @@ class Fleet(Closing):
             self._out.append(merged)
 
     def _settle(self, member: Member, said: PhaseSent | Settled) -> None:
-        """Of a broadcast: what was sent, and what failed, is told to all when all have said it.
-        What has not come when the timeout has gone by since the last was sent is lost."""
+        """Settle a broadcast: what was sent, and what failed, is told to all once all have reported
+        it. A message that has not come when the timeout has passed since the last was sent is lost.
+        """
         if isinstance(said, Settled):
             charge = self._settling.hear_settled(member.index, said)
             if charge is not None:
@@ -329,7 +332,7 @@ class Fleet(Closing):
             return
         series = self._series.setdefault(said.id, Series())
         series.add(said.measurement.series)
-        # Kept for each host they would take most of the front's memory.
+        # Kept for each host, the series would take most of the front's memory.
         member.measurements[said.id] = said.measurement.model_copy(update={"series": ()})
         if not self._all_have(f"{said.type} {said.id}", member):
             return
@@ -373,8 +376,8 @@ class Fleet(Closing):
                 raise self._lost(member, f"its engine has told of no work for {IDLE_S:g} s")
 
     def _is_at_work(self, member: Member) -> bool:
-        """Whether it is in a phase, of which it would say something four times a second. One for
-        which connections have to be made first begins when they are."""
+        """Whether it is in a phase, in which it reports four times a second. A phase that needs
+        more connections first begins once they are made."""
         return any(
             phase.id not in member.measurements
             and (phase.id in member.started_ns or phase.id not in self._joining)
@@ -382,7 +385,7 @@ class Fleet(Closing):
         )
 
     def _lost(self, member: Member, what: str, kind: FailureKind = "lost") -> EngineError:
-        """A host is lost, and the run with it: everybody else is told to stop."""
+        """Give up a lost host, and with it the run: stop the others, and return the error."""
         member.lost = True
         self.stop()
         silent_s = time.monotonic() - member.heard_s
@@ -404,15 +407,15 @@ class Fleet(Closing):
     def _ask_clocks(self) -> None:
         while not self._over.wait(ASK_EVERY_S):
             for member in self._members:
-                # A channel that has closed is found out by whoever reads from it.
+                # Whoever reads from the channel finds out that it has closed.
                 with contextlib.suppress(EngineError):
                     if member.is_started and not member.lost and not member.done:
                         member.ask_clock()
 
 
 def start_engines(hosts: Sequence[EngineHost], connections: int, load: LoadPlan) -> Engine | Fleet:
-    """An engine on every host; one on this machine is spoken to directly. Raises ``UserError``,
-    ``EngineError``."""
+    """Start an engine on every host; a single one on this machine is spoken to directly. Raises
+    ``UserError``, ``EngineError``."""
     if connections < len(hosts):
         raise UserError(
             f"{connections} connections are too few for {len(hosts)} hosts",

@@ -1,4 +1,4 @@
-"""One engine of a fleet: what it was told, what it said, how its clock stands. Must not know the
+"""One engine of a fleet: what it was told, what it said, and its clock. Must not know the
 others.
 """
 
@@ -23,7 +23,7 @@ COMPARE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What came from a member, not yet read, and when, on ``time.monotonic_ns``."""
+    """An unread line from a member, or its end, and its time of arrival (``time.monotonic_ns``)."""
 
     index: int
     said: bytes | ChannelClosedError
@@ -32,8 +32,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class HostReport:
-    """What one host did in one phase; ``start_ns`` is when it really began to send, on the front's
-    clock."""
+    """What one host did in a phase. ``start_ns``: when it began to send, on the front's clock."""
 
     name: str
     is_here: bool
@@ -45,7 +44,7 @@ class HostReport:
 
 
 class Member:
-    """An engine, its readings and its part of each phase."""
+    """An engine, its clock readings, and its part of each phase."""
 
     def __init__(self, index: int, host: EngineHost) -> None:
         self.index = index
@@ -67,7 +66,7 @@ class Member:
 
     @property
     def engine(self) -> Engine:
-        """Its engine, which has been started."""
+        """Its engine; it must have been started."""
         assert self._engine is not None
         return self._engine
 
@@ -95,7 +94,7 @@ class Member:
         self.heard_s = time.monotonic()
 
     def divert(self, into: queue.SimpleQueue[Heard]) -> None:
-        """Have what the engine says put into the queue that all share."""
+        """Put what the engine says into a queue that all members share."""
         self.engine.divert(
             lambda said: into.put(Heard(self.index, said, time.monotonic_ns())),
         )
@@ -107,20 +106,20 @@ class Member:
         self.engine.send(AskClock(id=number))
 
     def answer(self, clock: Clock, at_ns: int) -> None:
-        """Its time, heard at ``at_ns`` of the front's clock."""
+        """Note the answer to ``ask_clock``, heard at ``at_ns`` of the front's clock."""
         asked_ns = self._asked_ns.pop(clock.id, None)
         if asked_ns is not None:
             self._comparison.add(Reading(asked_ns, at_ns, clock.at_ns))
 
     @property
     def offset(self) -> Offset:
-        """How its clock stands to the front's, now."""
+        """The offset of its clock from the front's, now."""
         offset = self._comparison.offset(time.monotonic_ns())
         assert offset is not None, "clocks are compared before anything else"
         return offset
 
     def span(self, phase_id: str) -> Span:
-        """A phase that is over, on the front's clock."""
+        """The times of a finished phase, on the front's clock."""
         found, offset = self.measurements[phase_id], self.offset
         stopped_ns = found.started_ns + found.window_ns
         return Span(
@@ -131,7 +130,7 @@ class Member:
         )
 
     def report(self, phase_id: str) -> HostReport:
-        """What it did in a phase that is over."""
+        """What it did in a finished phase."""
         hello = self.engine.hello
         return HostReport(
             name=self.name,

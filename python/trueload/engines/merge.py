@@ -1,5 +1,5 @@
-"""What several engines say of one phase, as if one had said it. Pure; nothing is lost: counts and
-histograms are added, never averaged.
+"""Combines what several engines say of one phase, as if one had said it. Pure; nothing is lost:
+counts and histograms are added, never averaged.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from trueload.protocol.plan import (
 
 @dataclass(frozen=True)
 class Span:
-    """A phase of one engine on the front's clock, in ns: as planned, when sending really began,
+    """A phase of one engine on the front's clock, in ns: its planned start, when sending began,
     when it stopped, and when the last request was settled."""
 
     started_ns: int
@@ -62,13 +62,13 @@ def sums(parts: Sequence[object], *names: str) -> dict[str, Any]:
 
 
 def add_up(parts: Sequence[Whole], **rest: Any) -> Whole:
-    """One of the same kind: the sum of each field, but for those that ``rest`` has."""
+    """The sum of each field over parts of one kind, except for the fields given in ``rest``."""
     kind = type(parts[0])
     return kind(**sums(parts, *(name for name in kind.model_fields if name not in rest)), **rest)
 
 
 def add_counts(parts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
-    """Sums by name, or by the index of sparse histograms."""
+    """Sum counts by name, or by the index of sparse histograms."""
     total: dict[Key, int] = {}
     for part in parts:
         for name, count in part.items():
@@ -77,7 +77,7 @@ def add_counts(parts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
 
 
 def first_reasons(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Of each class the first reason."""
+    """The first reason of each failure class."""
     found: dict[str, str] = {}
     for part in parts:
         for name, why in part.items():
@@ -91,14 +91,14 @@ def merge_counts(parts: Sequence[Counts]) -> Counts:
 
 
 def merge_histograms(parts: Sequence[Whole]) -> Whole:
-    """Each histogram of a set of them summed. Raises ``ValueError`` for junk."""
+    """Sum each histogram of a set of them. Raises ``ValueError`` for junk."""
     kind = type(parts[0])
     found = {name: [getattr(part, name) for part in parts] for name in kind.model_fields}
     return kind(**{name: merge_histogram(each) for name, each in found.items()})
 
 
 def merge_ready(parts: Sequence[Ready], at_ns: int) -> Ready:
-    """All have connected; ``at_ns`` is when, on the front's clock."""
+    """The message that all have connected; ``at_ns`` is when, on the front's clock."""
     first = parts[0]
     return first.model_copy(
         update={
@@ -115,8 +115,8 @@ def merge_ready(parts: Sequence[Ready], at_ns: int) -> Ready:
 
 
 def merge_connections(parts: Sequence[Connections]) -> Connections:
-    """The sum of all; set up at the same time, so that the slowest says how long it took, and down
-    at the same time, so that the longest outage says how long that was."""
+    """The sum of all. Engines connect at the same time, so the slowest one decides how long that
+    took, and the longest outage counts."""
     return add_up(
         parts,
         outage_ns=max(part.outage_ns for part in parts),
@@ -128,13 +128,13 @@ def merge_connections(parts: Sequence[Connections]) -> Connections:
 
 
 def merge_idle_closed(parts: Sequence[IdleClosed]) -> IdleClosed:
-    """All; the shortest time of those that had any."""
+    """The sum of the counts, and the shortest idle time among the engines that had any."""
     after_ns = min((part.after_ns for part in parts if part.count), default=0)
     return IdleClosed(count=sum(part.count for part in parts), after_ns=after_ns)
 
 
 def merge_slots(parts: Sequence[Slots]) -> Slots:
-    """All slots; the least of those that were asked at all."""
+    """All slots. The least number of answers is that of the engines whose slots asked at all."""
     asked = [part for part in parts if part.asked] or parts
     return add_up(
         parts,
@@ -149,7 +149,7 @@ def merge_slots(parts: Sequence[Slots]) -> Slots:
 def merge_means(
     parts: Iterable[Sequence[tuple[int, int, int]]],
 ) -> tuple[tuple[int, int, int], ...]:
-    """Slots by their mean and by how many answers it is of, added up."""
+    """Add up the slots that have the same mean, taken over the same number of answers."""
     total: Counter[tuple[int, int]] = Counter()
     for mean, answers, slots in chain.from_iterable(parts):
         total[mean, answers] += slots
@@ -157,8 +157,8 @@ def merge_means(
 
 
 class Series:
-    """Seconds added up, by their number since the start that all agreed on. Of each engine there
-    are very many: they are added as they come, and none is kept."""
+    """Seconds added up, by their number since the common start. Each engine has very many, so they
+    are added as they come, and none is kept."""
 
     def __init__(self) -> None:
         self._width_s = 1
@@ -179,7 +179,7 @@ class Series:
                 latency[index] = latency.get(index, 0) + count
 
     def _coarsen(self, width_s: int) -> None:
-        """Have bins as wide as those of an engine that ran for longer: widths are powers of two."""
+        """Widen the bins to those of an engine that ran for longer; widths are powers of two."""
         before = self.sums()
         self._width_s = width_s
         for each in (self._ok, self._failed, self._latency):
@@ -187,7 +187,7 @@ class Series:
         self.add(before)
 
     def sums(self) -> tuple[Second, ...]:
-        """All seconds that anybody had."""
+        """The sums of all seconds that any engine had."""
         return tuple(
             Second(
                 t_s=t_s,
@@ -201,8 +201,8 @@ class Series:
 
 
 def merge_generators(parts: Sequence[Generator], start_skew_ns: int) -> Generator:
-    """Together: the busiest says how saturated, the latest how late. CPU numbers of several hosts
-    say nothing side by side, and are left out."""
+    """Generators combined: the busiest gives the saturation, the latest the lateness. CPU numbers
+    of several hosts mean nothing together, and are left out."""
     first = parts[0]
     return add_up(
         parts,
@@ -220,7 +220,7 @@ def merge_generators(parts: Sequence[Generator], start_skew_ns: int) -> Generato
 
 
 def merge_lateness(parts: Sequence[Lateness]) -> Lateness:
-    """The stalls of all, by their length; the longest wait of any thread."""
+    """The stalls of all by their length, and the longest wait of any thread."""
     return Lateness(
         waited_ns=max(part.waited_ns for part in parts),
         stopped=_merge_stalls(each for part in parts for each in part.stopped),
@@ -238,7 +238,7 @@ def _merge_stalls(stalls: Iterable[Stalls]) -> tuple[Stalls, ...]:
 def merge_targets(
     parts: Sequence[tuple[TargetCounts, ...] | None],
 ) -> tuple[TargetCounts, ...] | None:
-    """Target by target."""
+    """Sum the counts target by target; None if there are none."""
     found = [part for part in parts if part is not None]
     return tuple(map(_merge_target, zip(*found, strict=True))) if found else None
 
@@ -248,7 +248,7 @@ def _merge_target(parts: Sequence[TargetCounts]) -> TargetCounts:
 
 
 def merge_kinds(parts: Sequence[Kinds]) -> Kinds:
-    """The kinds of answer to one request: the sum of each, in the order in which they came."""
+    """The kinds of answer to one request, each summed, in the order in which they came."""
     found: dict[tuple[int, str], Kind] = {}
     for kind in (kind for part in parts for kind in part.known):
         body = (kind.bytes, kind.sketch)
@@ -267,16 +267,17 @@ def merge_kinds(parts: Sequence[Kinds]) -> Kinds:
 
 
 def merge_deliveries(parts: Sequence[Deliveries | None]) -> Deliveries | None:
-    """The sum of all, each counted at the engine where it arrived; None where nothing was
-    broadcast. Raises ``ValueError`` for junk."""
+    """The sum of all, each counted at the engine where it arrived; None if nothing was broadcast.
+    Raises ``ValueError`` for junk."""
     found = [part for part in parts if part is not None]
     histograms = [part.histograms for part in found]
     return add_up(found, histograms=merge_histograms(histograms)) if found else None
 
 
 def merge_flows(parts: Sequence[Flow | None]) -> Flow | None:
-    """The sum of all, in parts as long as the longest ones are. Gaps are each host's own: when one
-    server was silent to all of them, their clocks do not tell. None where a host has none."""
+    """The sum of all, in parts as long as the longest ones. Gaps are kept only for a single host:
+    the clocks of several cannot tell when one server was silent to all. None if a host has no flow.
+    """
     found = [part for part in parts if part is not None]
     if not found or len(found) < len(parts):
         return None
@@ -296,7 +297,7 @@ def merge_flows(parts: Sequence[Flow | None]) -> Flow | None:
 def _in_longest(
     parts: Sequence[tuple[int, tuple[Number, ...]]],
 ) -> tuple[int, tuple[Number, ...]]:
-    """The sum of counts by time, in parts as long as the longest; each is some of the others."""
+    """Sum counts over time, in parts as long as the longest, a multiple of all others."""
     longest_ns = max(part_ns for part_ns, _ in parts)
     total: dict[int, Number] = {}
     for part_ns, counts in parts:
@@ -307,7 +308,7 @@ def _in_longest(
 
 
 def _until(flow: Flow, whole_ns: int) -> Work:
-    """The work of one host before the window ends for the first of all."""
+    """The work of one host, up to the earliest end of any host's window."""
     work = flow.work
     last, inside_ns = divmod(whole_ns, work.part_ns)
     if whole_ns >= flow.whole_ns or len(work.answers) <= last:
@@ -340,8 +341,8 @@ def _by_place(parts: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 def merge_measurements(
     parts: Sequence[Measurement], spans: Sequence[Span], series: tuple[Second, ...]
 ) -> Measurement:
-    """One phase of all engines; ``spans`` are theirs on the front's clock, which the sum is on,
-    and ``series`` has been added up as they came. Raises ``ValueError`` for junk."""
+    """Combine one phase of all engines. ``spans`` are their times on the front's clock, which the
+    result uses. ``series`` was added up as it came. Raises ``ValueError`` for junk."""
     started_ns = min(span.started_ns for span in spans)
     stopped_ns = max(span.stopped_ns for span in spans)
     began_ns = min(span.began_ns for span in spans)
@@ -375,7 +376,7 @@ def merge_measurements(
 
 
 def merge_http2(parts: Sequence[Http2]) -> Http2 | None:
-    """The sum of all, and what all of their peers announced."""
+    """The sum of all, with what all of their peers announced; None if there are none."""
     if not parts:
         return None
     heard = [part for part in parts if part.connections]
@@ -392,7 +393,7 @@ def merge_http2(parts: Sequence[Http2]) -> Http2 | None:
 
 
 def _all_announced(parts: Sequence[Announced]) -> Announced:
-    """The least and the most of all, where no limit is more than any."""
+    """The smallest and the largest value of all; no limit (None) is larger than any."""
     limits = [part.least for part in parts if part.least is not None]
     most = [part.most for part in parts]
     return Announced(
@@ -404,7 +405,7 @@ def _all_announced(parts: Sequence[Announced]) -> Announced:
 
 
 def _worst_machine(parts: Sequence[MachineShares]) -> MachineShares | None:
-    """Of each share the worst: what one machine lacked another's plenty does not mend."""
+    """The worst of each share: what one machine lacked, another's plenty does not make up for."""
     if not parts:
         return None
     return MachineShares(
@@ -415,5 +416,5 @@ def _worst_machine(parts: Sequence[MachineShares]) -> MachineShares | None:
 
 
 def _together(names: Iterable[str]) -> str:
-    """Each name once."""
+    """Join the distinct names."""
     return ", ".join(dict.fromkeys(names))

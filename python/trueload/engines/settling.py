@@ -1,8 +1,9 @@
-"""How a front settles a broadcast that several engines share: it hears from each what it sent in a
-phase, tells all of them, hears from each what failed at its receivers, and tells all of that.
+"""How a front settles a broadcast that several engines share.
 
-Pure: what is heard goes in, what is to be said to every engine comes out. Each message is settled
-where it arrives; nothing is counted here. Must not know how engines are spoken to.
+It collects what each engine sent in a phase, and tells all of them. Then it collects what failed at
+each engine's receivers, and tells all of that. Pure: messages heard go in, messages to every engine
+come out. Each message is settled where it arrives; nothing is counted here. Must not know how
+engines are spoken to.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from trueload.protocol.plan import Charge, PhaseSent, Settle, Settled
 
 
 class Settling:
-    """The phases of ``count`` engines. ``None`` comes out while others have still to speak."""
+    """The phases of ``count`` engines. Methods return ``None`` while others have yet to speak."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -20,8 +21,8 @@ class Settling:
         self._failed: dict[str, dict[int, tuple[FailedMessage, ...]]] = {}
 
     def hear_sent(self, index: int, said: PhaseSent) -> Settle | None:
-        """An engine's own messages are over: with the last engine, what all have sent. By when it
-        has to be there is each engine's own time, and left open."""
+        """Note that an engine's own messages are over. With the last engine, return what all have
+        sent. The deadline is left open, because it is a time of each engine's own clock."""
         sent = self._sent.setdefault(said.id, {})
         sent[index] = said.sent
         if len(sent) < self._count:
@@ -30,8 +31,8 @@ class Settling:
         return Settle(id=said.id, sent=together, until_ns=None)
 
     def hear_settled(self, index: int, said: Settled) -> Charge | None:
-        """The others' messages are over at an engine's receivers: with the last engine, what has
-        failed at any. A message that failed at several has failed once."""
+        """Note that the others' messages are over at an engine's receivers. With the last engine,
+        return what failed at any of them. A message that failed at several has failed once."""
         failed = self._failed.setdefault(said.id, {})
         failed[index] = said.failed
         if len(failed) < self._count:

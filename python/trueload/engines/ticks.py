@@ -1,9 +1,9 @@
-"""Ticks of several engines as those of one. Pure.
+"""Combines the ticks of several engines into those of one. Pure.
 
-How: totals are the latest of each engine, added; what ended since the tick before is added until a
-merged tick takes it along. A merged tick is due when every engine has had its say, or one has its
-second: an engine that lags does not hold up the others. Where many lag, and are heard of late with
-several ticks each, there is still one merged tick for each stretch of time, not for each engine.
+How: totals are the sum of each engine's latest tick. What ended since an engine's previous tick is
+added up until a merged tick includes it. A merged tick is due when every engine has sent a tick, or
+one has sent its second: an engine that lags does not hold up the others. Many engines may lag, and
+then send several ticks each. There is still only one merged tick for each stretch of time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ APART_NS = 200_000_000  # an engine's ticks are 250 ms apart
 
 
 class Ticks:
-    """The ticks of one phase. Engines are known by their number of ``count``."""
+    """The ticks of one phase. Engines are known by their number, out of ``count``."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -26,7 +26,7 @@ class Ticks:
         self._service: list[Sparse] = []
 
     def hear(self, index: int, tick: Tick) -> Tick | None:
-        """One engine's tick, its time on the front's clock; the merged tick, if one is due."""
+        """Add an engine's tick, timed on the front's clock; return a merged tick if one is due."""
         apart = self._merged_ns is None or tick.at_ns - self._merged_ns >= APART_NS
         due = self._merged() if index in self._fresh and apart else None
         self._latest[index] = tick
@@ -38,11 +38,11 @@ class Ticks:
         return due
 
     def rest(self) -> Tick | None:
-        """What no merged tick has told yet, once there will be no more."""
+        """A last merged tick of what none has included yet; None if there is nothing."""
         return self._merged() if self._fresh else None
 
     def latest(self, index: int) -> Tick | None:
-        """What an engine said last."""
+        """The last tick of an engine."""
         return self._latest.get(index)
 
     def _merged(self) -> Tick:

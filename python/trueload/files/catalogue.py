@@ -1,10 +1,10 @@
 """Where suites, subjects and contracts are found, and where builds are kept.
 
-How: each of the three folders is looked for by itself: in the current folder and its
-parents, then in $TRUELOAD_HOME, then in the installed package (or the checkout that an
-editable install points at). The first folder that holds something of the kind wins as a
-whole, so that one's own catalogue is never mixed with another. What is in them is run with the
-user's rights, so one that somebody else can change is passed over, unless the user has named it.
+How: each of the three folders is searched for by itself: in the current folder and its parents,
+then in $TRUELOAD_HOME, then in the installed package (or the checkout that an editable install
+points at). The first folder that has something of the kind wins as a whole, so a user's own
+catalogue is never mixed with another. Its content is run with the user's rights. So a folder that
+somebody else can change is skipped, unless the user has named it.
 
 Must not know: what is in the files.
 """
@@ -27,7 +27,7 @@ Kind = Literal["suites", "subjects", "contracts"]
 
 _PACKAGE = Path(trueload.__file__).resolve().parent
 
-# What makes a folder of that name one of ours, and not some other project's.
+# What shows that a folder of that name is one of ours, and not some other project's.
 _MARKS: dict[Kind, str] = {
     "suites": "*.toml",
     "subjects": "*/*/subject.toml",
@@ -36,11 +36,11 @@ _MARKS: dict[Kind, str] = {
 
 
 def find_folder(kind: Kind, tell: Callable[[str], None]) -> Path:
-    """The folder of the catalogue. ``tell`` hears, in one line each, of folders that are there and
-    are not used, because somebody else could change them. Raises ``UserError`` if there is none."""
+    """The catalogue's folder of a kind. ``tell`` gets one line for each folder that exists but is
+    not used, because somebody else could change it. Raises ``UserError`` if there is none."""
     for root in _roots():
         folder = root / kind
-        # Unlike Path.is_dir, also where we may not look.
+        # Unlike Path.is_dir, this is False where we have no permission.
         if not os.path.isdir(folder) or next(folder.glob(_MARKS[kind]), None) is None:
             continue
         why = _why_not(folder, kind)
@@ -58,8 +58,8 @@ def find_folder(kind: Kind, tell: Callable[[str], None]) -> Path:
 
 
 def trusted_in(folder: Path) -> Trusted | None:
-    """The users that may own and write files of a catalogue folder; None for all: the user
-    has named it."""
+    """Users that may own and write files of a catalogue folder; None for all, if the user named
+    it."""
     home = os.environ.get("TRUELOAD_HOME")
     if home and os.path.realpath(home) == os.path.realpath(folder.parent):
         return None
@@ -72,9 +72,9 @@ def _why_not(folder: Path, kind: Kind) -> str | None:
     if trusted is None:
         return None
     real = Path(os.path.realpath(folder))
-    # Our own code comes from there: whoever can change the folders above has that already.
+    # Our own code comes from there: whoever can change the folders above can change it already.
     way = [folder] if _is_own(folder) else list(steps(folder))
-    # What is in subjects/ is judged one by one, so that one does not stop the others.
+    # Subjects are judged one by one, so that one does not stop the others.
     files = [] if kind == "subjects" else folder.glob(_MARKS[kind])
     try:
         for step in (*way, real, *files):
@@ -91,8 +91,8 @@ def _is_own(folder: Path) -> bool:
 
 
 def subjects_home(tell: Callable[[str], None]) -> Path:
-    """Where a new subject goes: the catalogue if it may be written, else ./subjects; ``tell`` as of
-    ``find_folder``."""
+    """Where a new subject goes: the catalogue if it is writable, else ./subjects. ``tell`` is that
+    of ``find_folder``."""
     try:
         folder = find_folder("subjects", tell)
     except UserError:

@@ -17,8 +17,8 @@ def read_input(
     *,
     stdin: bool = True,
 ) -> bytes:
-    """The bytes of a file, ``-`` for stdin where that may be. ``shown`` is how messages name it;
-    ``limit`` is the hint for one that is too large, with ``{}`` for the MiB. Raises
+    """Read a file, or stdin for ``-`` if that is allowed. ``shown`` is its name in messages.
+    ``limit`` is the hint for a file that is too large, with ``{}`` for the MiB. Raises
     ``UserError``."""
     try:
         if stdin and str(path) == "-":

@@ -1,7 +1,7 @@
-"""What is wrong with the values of a user's file, in words.
+"""Says in words what is wrong with the values of a user's file.
 
-How: a library finds it; here its complaint becomes a place in the file and what must stand there.
-Must not know any key.
+How: a library finds the mistake; here it becomes a place in the file, and what must be there. Must
+not know any key.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 SHOWN_MAX = 60
 
-# By pydantic's types of errors, docs.pydantic.dev/latest/errors/validation_errors.
+# By pydantic's error types, docs.pydantic.dev/latest/errors/validation_errors.
 _MUST_BE: Mapping[str, str] = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
     **dict.fromkeys(("float_type", "float_parsing", "finite_number"), "a number"),
@@ -35,8 +35,8 @@ _MUST_BE: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Mistake:
-    """The first of a file: the keys on the way to it, what is wrong there, and whether it is a key
-    that nobody knows, or one that is missing."""
+    """The first mistake of a file: the keys on the way to it, what is wrong there, and whether the
+    key is unknown or missing."""
 
     keys: tuple[int | str, ...]
     what: str
@@ -56,8 +56,8 @@ class Mistake:
 
 
 def first_mistake(error: ValidationError) -> Mistake:
-    """What is told of all that a library found: a key that nobody knows before one that is missing,
-    as the one may be the other, misspelt."""
+    """The mistake to report of all that a library found. An unknown key comes before a missing one,
+    since it may be that one, misspelt."""
     found = error.errors(include_url=False)
     first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
     match first["type"]:

@@ -1,12 +1,12 @@
-"""Files that a flag names for a result: looked at before anything is measured, written when it is
-there, and whole or not at all.
+"""Files that a flag names for a result: checked before anything is measured, and written later,
+whole or not at all.
 
-How: a regular file is written beside itself and renamed, so that a full disk or an interruption
-leaves the one that was there. What is no regular file is written directly, and so is one that
-somebody holds open, such as ``/dev/stdout``, and one whose folder takes no new file.
+How: a regular file is written under another name beside itself and renamed, so that a full disk or
+an interruption leaves the old one. A file that is not regular is written directly. So is one that a
+process holds open, such as ``/dev/stdout``, and one whose folder allows no new file.
 
 A named pipe is not opened before: its reader would take our closing it for the end. When it is
-opened, its reader is waited for, but not for ever. Must not know what is written.
+opened, we wait for its reader, but not for ever. Must not know what is written.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from typing import BinaryIO, TextIO
 from trueload.errors import ExitCode, UserError
 from trueload.files.private import open_descriptor
 
-READER_S = 10.0  # who reads a named pipe may come so late
+READER_S = 10.0  # how late the reader of a named pipe may come
 LOOK_S = 0.05
 LINKS_MAX = 40  # as the kernel follows (path_resolution(7))
 _NO_NEW_FILE = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def check_writable(path: Path) -> None:
-    """Raises ``OSError`` for a file that could not be written; leaves none behind."""
+    """Raise ``OSError`` for a file that could not be written; leaves none behind."""
     if path.is_fifo():
         if not os.access(path, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
@@ -49,7 +49,7 @@ def check_writable(path: Path) -> None:
 
 @contextlib.contextmanager
 def output(path: Path) -> Iterator[BinaryIO]:
-    """The file, for a ``with`` block: if that ends well, what was written is there. Raises
+    """Open the file for a ``with`` block; if that ends well, what was written is there. Raises
     ``UserError`` if not."""
     try:
         with _opened(path) as file:
@@ -64,7 +64,7 @@ def output(path: Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def text_output(path: Path, newline: str | None = None) -> Iterator[TextIO]:
-    """As ``output``, for text; ``newline`` as of ``open``."""
+    """Like ``output``, for text; ``newline`` is that of ``open``."""
     with output(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline=newline)
         try:
@@ -72,7 +72,7 @@ def text_output(path: Path, newline: str | None = None) -> Iterator[TextIO]:
             text.flush()
         finally:
             with contextlib.suppress(OSError):
-                text.detach()  # else it would close the file before that is renamed
+                text.detach()  # otherwise it would close the file before that is renamed
 
 
 def write_text(path: Path, text: str) -> None:
@@ -107,12 +107,12 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _replaceable(path: Path) -> Path | None:
-    """Where the file is, or will be, that another may take the place of; None if none may."""
+    """The real path of a file that may be replaced; None if it must be written in place."""
     link = path
     for _ in range(LINKS_MAX):
         folder = os.path.realpath(link.parent)
         if folder == "/dev" or folder.startswith("/proc/"):
-            return None  # a descriptor of somebody, who goes on with the file that it has
+            return None  # a process's descriptor, which goes on with the file that it has
         if not link.is_symlink():
             break
         link = Path(folder, os.readlink(link))
@@ -133,7 +133,7 @@ def _is_of_a_stream(there: os.stat_result) -> bool:
 
 
 def _new_beside(real: Path) -> tuple[BinaryIO, Path]:
-    """A new file in the same folder, of the same mode and owner if there is one already."""
+    """Create a file in the same folder, with the mode and owner of the existing one, if any."""
     part = real.with_name(f".trueload-{secrets.token_hex(8)}.part")
     descriptor = open_descriptor(part, os.O_WRONLY | os.O_EXCL | os.O_CLOEXEC)
     with contextlib.suppress(OSError):
@@ -148,7 +148,7 @@ def _put(part: Path, real: Path) -> None:
     try:
         part.replace(real)
     except OSError:
-        # A file that is a mount point, or another's in a sticky folder: it can only be written to.
+        # A mount point, or another user's file in a sticky folder, can only be written in place.
         if not real.exists():
             raise
         with part.open("rb") as source, real.open("wb") as target:

@@ -1,7 +1,7 @@
 """Whose code may be run: files and folders, judged by who can change them.
 
 How: a path is followed as the kernel follows it, link by link, and everything on the way is judged
-by its owner and its mode. The judgement is one pure function of what ``lstat`` says.
+by its owner and its mode. The judgement is a pure function of what ``lstat`` returns.
 
 Must not know: what the files are for.
 """
@@ -29,7 +29,7 @@ _ACL = "system.posix_acl_access"
 
 @dataclass(frozen=True)
 class Trusted:
-    """Users that may own what is run, and groups that may write it."""
+    """Users that may own what is run, and groups that may write to it."""
 
     uids: frozenset[int]
     gids: frozenset[int] = frozenset()
@@ -40,15 +40,15 @@ def judge(
 ) -> Fault | None:
     """What is wrong with one file, folder or link; None if only trusted users can change it.
 
-    ``ancestor`` says that it is only a folder on the way; ``acl`` that it has an access list.
+    ``ancestor``: it is only a folder on the way. ``acl``: it has an access list.
     """
     mode = status.st_mode
     if status.st_uid not in trusted.uids:
         return "owner"
     if stat.S_ISLNK(mode):
         return None  # a link's own mode means nothing
-    # In a sticky folder such as /tmp nobody can replace what is another's: what is ours in it is
-    # as safe as anywhere. What is another's in it is found out by its own owner.
+    # In a sticky folder such as /tmp nobody can replace files of others, so what is ours in it is
+    # as safe as anywhere. What is not ours in it fails by its own owner.
     if ancestor and stat.S_ISDIR(mode) and mode & stat.S_ISVTX:
         return None
     if mode & stat.S_IWOTH:
@@ -56,15 +56,15 @@ def judge(
     if mode & stat.S_IWGRP:
         if status.st_gid not in trusted.gids:
             return "group"
-        if acl:  # the group's bits are then the most that anyone in the list has
+        if acl:  # the group's bits are then the mask of the whole list
             return "list"
     return None
 
 
 def trusted_uids(uid: int, sudo_uid: str | None, overflow_uid: int) -> frozenset[int]:
-    """The users whose files a process of ``uid`` may run: itself, root and, for root, who called
-    sudo. The overflow uid stands for every user that a user namespace does not know, so nobody can
-    be told by it."""
+    """The users whose files a process of ``uid`` may run: itself, root and, for root, the user who
+    called sudo. The overflow uid is left out. It stands for every user that a user namespace does
+    not know, so it identifies nobody."""
     uids = {0, uid}
     if uid == 0 and sudo_uid is not None and sudo_uid.isdecimal():
         uids.add(int(sudo_uid))
@@ -74,9 +74,9 @@ def trusted_uids(uid: int, sudo_uid: str | None, overflow_uid: int) -> frozenset
 def is_private(
     group: grp.struct_group, user: pwd.struct_passwd, users: Sequence[pwd.struct_passwd]
 ) -> bool:
-    """Whether a group is the private one of a user, as Debian makes one for each: of the user's
-    name, and without anybody else. The name counts because a directory service may not list all
-    its users."""
+    """Whether a group is the private one of a user, as Debian makes one for each: it has the user's
+    name and no other member. The name counts because a directory service may not list all its
+    users."""
     return (
         group.gr_gid == user.pw_gid
         and group.gr_name == user.pw_name
@@ -86,7 +86,7 @@ def is_private(
 
 
 def trusted_here() -> Trusted:
-    """Whom this process trusts."""
+    """The users and groups that this process trusts."""
     try:
         overflow_uid = int(_OVERFLOW.read_text())
     except (OSError, ValueError):
@@ -111,7 +111,7 @@ def _private_groups(uids: frozenset[int]) -> frozenset[int]:
 
 
 def also_writers_of(trusted: Trusted, folder: Path) -> Trusted | None:
-    """The trusted, and whoever can change that folder; None if everybody can."""
+    """The trusted users, and those who can change that folder; None if everybody can."""
     status = folder.stat()
     if status.st_mode & stat.S_IWOTH:
         return None
@@ -120,8 +120,8 @@ def also_writers_of(trusted: Trusted, folder: Path) -> Trusted | None:
 
 
 def steps(path: Path) -> Iterator[Path]:
-    """Each folder and link that the kernel passes on its way to an absolute path, from the root
-    on, and what is there at last. Raises ``OSError`` for a circle of links."""
+    """Yield each folder and link that the kernel passes on its way to an absolute path, from the
+    root on, and finally what is there. Raises ``OSError`` for a circle of links."""
     at, links = Path("/"), 0
     yield at
     left = list(reversed(path.parts[1:]))
@@ -145,7 +145,7 @@ def steps(path: Path) -> Iterator[Path]:
 
 
 def below(folder: Path, left_out: Collection[str]) -> Iterator[Path]:
-    """A folder and everything in it, without following links or entering what is left out."""
+    """Yield a folder and everything in it, without following links or entering what is left out."""
     yield folder
     for at, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in left_out]
@@ -153,9 +153,9 @@ def below(folder: Path, left_out: Collection[str]) -> Iterator[Path]:
 
 
 def why_not(path: Path, trusted: Trusted, *, ancestor: bool = False) -> str | None:
-    """What is wrong with one path, in words and with the cure; None if nothing is.
+    """What is wrong with one path, in words and with the remedy; None if nothing is.
 
-    Raises ``OSError`` if it cannot be looked at.
+    Raises ``OSError`` if it cannot be inspected.
     """
     status = path.lstat()
     fault = judge(status, trusted, ancestor=ancestor, acl=_has_list(path, status))
@@ -181,7 +181,7 @@ def _has_list(path: Path, status: os.stat_result) -> bool:
         return False
     try:
         os.getxattr(path, _ACL, follow_symlinks=False)
-    except OSError:  # it has none, or its file system knows none
+    except OSError:  # it has none, or its file system does not support any
         return False
     return True
 

@@ -3,8 +3,8 @@
 How: a new file has mode 0600 and a new folder 0700, whatever the umask. A file that exists keeps
 its mode, because its owner chose it. Must not know what is written.
 
-The supervisor and the agent run on other hosts without this module; they write in folders that
-``tempfile.mkdtemp`` made, which are private as well.
+The supervisor and the agent run on other hosts without this module. They write in folders made by
+``tempfile.mkdtemp``, which are private as well.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FOLDER_MODE = 0o700
 
 
 def open_descriptor(path: str | os.PathLike[str], flags: int) -> int:
-    """Open a file by ``os.open``, and make it if it is missing; also an ``opener`` for ``open``.
+    """Open a file by ``os.open``, and create it if it is missing; also an ``opener`` for ``open``.
     Raises ``OSError``."""
     try:
         descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, FILE_MODE)
@@ -33,12 +33,12 @@ def open_descriptor(path: str | os.PathLike[str], flags: int) -> int:
 
 
 def open_text(path: Path, errors: str | None = None) -> TextIO:
-    """An empty file for UTF-8 text, as ``open`` gives it. Raises ``OSError``."""
+    """Open an empty file for UTF-8 text, as ``open`` does. Raises ``OSError``."""
     return open(path, "w", encoding="utf-8", errors=errors, opener=open_descriptor)
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it that are missing. Raises ``OSError``."""
+    """Create a folder, and those above it that are missing. Raises ``OSError``."""
     try:
         _make_one(path)
     except FileNotFoundError:
@@ -54,7 +54,7 @@ def _make_one(path: Path) -> None:
     except FileNotFoundError:
         raise
     except OSError:
-        if not path.is_dir():  # the system may have other complaints than that it exists
+        if not path.is_dir():  # it may exist although the system complains of something else
             raise
     else:
         if stat.S_IMODE(path.stat().st_mode) != FOLDER_MODE:
@@ -63,7 +63,7 @@ def _make_one(path: Path) -> None:
 
 
 def narrow(path: str | os.PathLike[str]) -> None:
-    """Take everybody else's rights to a file away, if it is ours and there."""
+    """Remove everybody else's rights to a file, if it is ours and exists."""
     with contextlib.suppress(OSError):
         found = os.stat(path)
         if found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) & ~FILE_MODE:

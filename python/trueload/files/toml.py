@@ -1,7 +1,7 @@
-"""A TOML file of the user's as a dictionary, or a few words on why it is none.
+"""Reads a user's TOML file as a dictionary, or says in a few words why it is none.
 
-How: read once, with a bound; whoever asks knows what the file is for and says so. Must not know any
-key.
+How: the file is read once, up to a limit. The caller knows what it is for, and names it. Must not
+know any key.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-# Each of ours is a page; anything much longer is a mistake or an attack, refused before parsing.
+# Each of ours is about a page; a much longer one is a mistake or an attack, and is refused before
+# it is parsed.
 TOML_BYTES_MAX = 64 * 1024
 
 
@@ -19,9 +20,9 @@ class UnreadableError(Exception):
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """What a file says. Raises ``UnreadableError``."""
+    """Read a file. Raises ``UnreadableError``."""
     try:
-        with path.open("rb") as file:  # of some files the size is told as 0
+        with path.open("rb") as file:  # some files have a size of 0
             raw = file.read(TOML_BYTES_MAX + 1)
         if len(raw) > TOML_BYTES_MAX:
             raise UnreadableError(f"is larger than {TOML_BYTES_MAX // 1024} KiB")

@@ -1,12 +1,12 @@
-"""What processes cost: CPU time, saturation and memory of a tree, and who listens where.
+"""CPU time, saturation and memory of process trees, and which process listens where.
 
-How: /proc is read twice, before and after a window, and the difference is the usage.
-Nothing runs in between, so that watching costs the watched nothing. A tree is given by
-its root process, by a function that names its processes, or by a cgroup, which also
-accounts for processes that came and went between the two samples.
+How: /proc is read before and after a window, and the difference is the usage. Nothing runs in
+between, so measuring costs the measured processes nothing. A tree is given by its root pid, by a
+function that returns its pids, or by a cgroup. A cgroup also accounts for processes that started
+and ended between the two samples.
 
-Must not know: subjects, trials, records. Linux only. Nothing here raises because a
-process has gone: it had its time, and what is known of it is counted.
+Must not know: subjects, trials, records. Linux only. A process that has gone raises no error here:
+what is known of its CPU time still counts.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 TICK_NS = NS_PER_S // os.sysconf("SC_CLK_TCK")
 UNIX_ACCEPTS = 1 << 16  # include/uapi/linux/net.h, __SO_ACCEPTCON
 LISTEN_STATE = "0A"  # include/net/tcp_states.h, TCP_LISTEN
-UNCONNECTED_STATE = "07"  # TCP_CLOSE: what a datagram socket has that hears everybody
+UNCONNECTED_STATE = "07"  # TCP_CLOSE: a UDP socket that receives from any peer
 
 # The clock id of another process's CPU time: ~pid << 3 | CPUCLOCK_SCHED
-# (include/linux/posix-timers.h). Exact, and it keeps the time of threads that have ended.
+# (include/linux/posix-timers.h). It is exact, and includes the time of threads that have ended.
 _CPUCLOCK_SCHED = 2
 
 
 @dataclass(frozen=True)
 class ThreadSample:
-    """One thread: time on a CPU and time waiting for one, both since it began."""
+    """One thread: its time on a CPU and its time waiting for one, both since it started."""
 
     run_ns: int
     wait_ns: int
@@ -46,7 +46,7 @@ class ThreadSample:
 
 @dataclass(frozen=True)
 class ProcessSample:
-    """One process. `waited_*` is the time of children that ended and were waited for."""
+    """One process. `waited_*` is the CPU time of ended children that it has waited for."""
 
     pid: int
     parent_pid: int
@@ -64,7 +64,7 @@ class ProcessSample:
 
     @property
     def identity(self) -> tuple[int, int]:
-        """A pid alone can be given to another process; with its start time it cannot."""
+        """(pid, start time). The kernel may reuse a pid, but not together with its start time."""
         return (self.pid, self.start_ticks)
 
     @property
@@ -75,7 +75,7 @@ class ProcessSample:
 
 @dataclass(frozen=True)
 class GroupCpu:
-    """CPU time that a cgroup has used since it was made, ended processes included."""
+    """CPU time that a cgroup has used since it was created, ended processes included."""
 
     user_ns: int
     system_ns: int
@@ -83,8 +83,8 @@ class GroupCpu:
 
 @dataclass(frozen=True)
 class TreeSample:
-    """A process tree at one time of the monotonic clock; ``throttled`` is what the limits of its
-    cgroups have cost up to then, by group."""
+    """A process tree at one time of the monotonic clock. ``throttled`` has the counters of its
+    cgroups' CPU limits so far, by cgroup."""
 
     at_ns: int
     processes: Mapping[tuple[int, int], ProcessSample]
@@ -99,15 +99,14 @@ class TreeSample:
 
 @dataclass(frozen=True)
 class ServerUsage:
-    """What a tree cost between two samples; the record's `server` fields.
+    """Resource usage of a tree between two samples: the record's `server` fields.
 
-    `saturation` (0 to 1): (on CPU + waiting in the run queue) / wall of the busiest thread,
-    or, if that is more, the tree's CPU time / (wall x CPUs it may use): a program whose
-    runtime hops between threads is as full as one that stays on one. Null without
-    scheduler statistics in the kernel.
-    `peak_rss_bytes`: the sum of VmHWM over the processes alive at the second sample
-    (pages shared between them are counted in each); null when none was alive.
-    `lifetime_*`: since the tree's processes began.
+    `saturation` (0 to 1) is the time that the busiest thread was on a CPU or in the run queue,
+    divided by wall time. If larger, it is the tree's CPU time / (wall time x CPUs it may use),
+    because a runtime may move its work between threads. None if the kernel keeps no scheduler
+    statistics. `peak_rss_bytes` is the sum of VmHWM over the processes alive at the second sample;
+    pages shared between them count in each. None if no process was alive. `lifetime_*` counts from
+    the start of the tree's processes.
     """
 
     wall_s: float
@@ -122,14 +121,14 @@ class ServerUsage:
 
 
 class Membership(Protocol):
-    """Something that knows which processes belong together: a cgroup."""
+    """A group that knows its processes, such as a cgroup."""
 
     def pids(self) -> set[int]:
-        """The processes that are alive."""
+        """Pids of the processes that are alive."""
         ...
 
     def cpu(self) -> GroupCpu | None:
-        """CPU time of the group since it was made; None if it does not count that."""
+        """CPU time of the group since it was created; None if the group does not count it."""
         ...
 
 
@@ -140,7 +139,7 @@ class ProcessTree:
         self._members = members
 
     def pids(self) -> set[int]:
-        """The processes of the tree that are alive now."""
+        """Pids of the tree's processes that are alive now."""
         if isinstance(self._members, int):
             return descendants(self._members) | {self._members}
         if callable(self._members):
@@ -148,7 +147,7 @@ class ProcessTree:
         return self._members.pids()
 
     def sample(self) -> TreeSample:
-        """Reads the whole tree; processes that vanish meanwhile are left out."""
+        """Read the whole tree; processes that vanish meanwhile are left out."""
         members = self._members
         group = None if isinstance(members, int) or callable(members) else members.cpu()
         found = (read_process(pid) for pid in self.pids())
@@ -158,7 +157,7 @@ class ProcessTree:
 
 
 def sample_json(sample: TreeSample) -> dict[str, Any]:
-    """A sample as JSON: how an agent tells its front what processes use."""
+    """A sample as JSON values, as an agent on another host sends it to the front."""
     return {
         "at_ns": sample.at_ns,
         "group": None if sample.group is None else asdict(sample.group),
@@ -175,8 +174,8 @@ def sample_json(sample: TreeSample) -> dict[str, Any]:
 
 
 def parse_sample(said: dict[str, Any]) -> TreeSample:
-    """The inverse. Its times are of the host's clock: they compare with each other alone. Raises
-    ``KeyError``, ``TypeError``, ``ValueError`` for what is no sample."""
+    """The inverse of ``sample_json``. Times are on the host's clock: compare them only with each
+    other. Raises ``KeyError``, ``TypeError`` or ``ValueError`` if ``said`` is not a sample."""
     processes = [
         ProcessSample(
             **{
@@ -196,14 +195,14 @@ def parse_sample(said: dict[str, Any]) -> TreeSample:
 
 
 def covers(before_ns: int, after_ns: int, window_ns: int) -> bool:
-    """Whether samples at these times saw a window, but for a tenth of it or 0.1 s: on a machine
-    with too much to do the first may come so late that they say nothing of it."""
+    """Whether samples at these times cover a window, except for a tenth of it or 0.1 s, whichever
+    is more. On an overloaded machine the first sample may come too late to describe the window."""
     return window_ns - (after_ns - before_ns) <= max(window_ns // 10, NS_PER_S // 10)
 
 
 def tells_all(before: TreeSample, after: TreeSample) -> bool:
-    """Whether these samples tell all that the tree used between them: of a process that has ended
-    only its parent tells, or its cgroup. Pure."""
+    """Whether these samples account for all CPU time that the tree used between them. The time of a
+    process that has ended is known only from its parent or its cgroup. Pure."""
     if before.group is not None and after.group is not None:
         return True
     alive = after.pids
@@ -212,7 +211,7 @@ def tells_all(before: TreeSample, after: TreeSample) -> bool:
 
 
 def usage(before: TreeSample, after: TreeSample) -> ServerUsage:
-    """What the tree cost between the samples. Pure."""
+    """Resource usage of the tree between the samples. Pure."""
     wall_ns = max(after.at_ns - before.at_ns, 1)
     cpu_ns, user_ns, system_ns = _cpu_between(before, after)
     peaks = [process.peak_rss_bytes for process in after.processes.values()]
@@ -234,7 +233,7 @@ def usage(before: TreeSample, after: TreeSample) -> ServerUsage:
 
 
 def _cpu_between(before: TreeSample, after: TreeSample) -> tuple[int, int, int]:
-    """(total, user, system) in ns; total is exact, its split is the kernel's by tick."""
+    """(total, user, system) in ns. The total is exact; its split is the kernel's, by tick."""
     if before.group is not None and after.group is not None:
         user = after.group.user_ns - before.group.user_ns
         system = after.group.system_ns - before.group.system_ns
@@ -248,8 +247,8 @@ def _cpu_between(before: TreeSample, after: TreeSample) -> tuple[int, int, int]:
         system += process.system_ns - (earlier.system_ns if earlier else 0)
         system += process.waited_system_ns - (earlier.waited_system_ns if earlier else 0)
         waited += process.waited_ns - (earlier.waited_ns if earlier else 0)
-    # A child that ended in the window hands its whole life's time to its parent; what it
-    # had used before the window is not ours.
+    # A child that ended in the window adds its whole life's CPU time to its parent's. Subtract what
+    # it had used before the window.
     ended = [p for identity, p in before.processes.items() if identity not in after.processes]
     waited = max(0, waited - sum(p.cpu_ns + p.waited_ns for p in ended))
     total = max(0, own) + waited
@@ -275,7 +274,7 @@ def _saturation(before: TreeSample, after: TreeSample, cpu_ns: int, wall_ns: int
 
 
 def read_process(pid: int) -> ProcessSample | None:
-    """One process from /proc, or None if it has gone."""
+    """Read one process from /proc; None if it has gone."""
     try:
         fields = stat_fields(pid)
         cpus = frozenset(os.sched_getaffinity(pid))
@@ -303,7 +302,7 @@ def read_process(pid: int) -> ProcessSample | None:
 
 
 def process_name(pid: int) -> str:
-    """As the kernel has it, up to 15 characters; empty if the process has gone."""
+    """The process's name in the kernel, up to 15 characters; empty if the process has gone."""
     try:
         return (PROC / str(pid) / "comm").read_text(errors="replace").rstrip("\n")
     except OSError:
@@ -311,7 +310,7 @@ def process_name(pid: int) -> str:
 
 
 def identity(pid: int) -> tuple[int, int] | None:
-    """Of a process that is alive: its pid, and when it began."""
+    """(pid, start time) of a process; None if it has gone."""
     try:
         return (pid, int(stat_fields(pid)[19]))
     except (OSError, IndexError, ValueError):
@@ -319,12 +318,13 @@ def identity(pid: int) -> tuple[int, int] | None:
 
 
 def stat_fields(pid: int) -> list[str]:
-    """/proc/PID/stat from the third field (state) on; the name may hold blanks and brackets."""
+    """Fields of /proc/PID/stat from the third (state) on. The second, the process's name, may
+    contain spaces and brackets."""
     return (PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
 
 
 def cpu_clock_ns(pid: int, otherwise_ns: int) -> int:
-    """What a process has used so far, in ns; ``otherwise_ns`` where its clock cannot be read."""
+    """CPU time of a process so far, in ns; ``otherwise_ns`` if its clock cannot be read."""
     try:
         return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
     except OSError:
@@ -332,13 +332,14 @@ def cpu_clock_ns(pid: int, otherwise_ns: int) -> int:
 
 
 def used_since(sample: TreeSample) -> int:
-    """What the processes of a tree of this machine have used by now, in ns, those that began later
-    left out: a clock is read for each, which costs them nothing."""
+    """CPU time in ns that the processes of a tree on this machine have used by now, without
+    processes that began after the sample. It reads one clock per process, which costs those
+    processes nothing."""
     return sum(cpu_clock_ns(each.pid, each.cpu_ns) for each in sample.processes.values())
 
 
 def _memory(pid: int) -> tuple[int, int]:
-    """Resident memory now, and at its peak; 0 of a process that has none, or has gone."""
+    """(resident memory now, its peak) in bytes; 0 for a process that has none, or has gone."""
     # Not ru_maxrss, which inherits the launcher's memory across fork.
     found = {"VmRSS:": 0, "VmHWM:": 0}
     try:
@@ -352,7 +353,7 @@ def _memory(pid: int) -> tuple[int, int]:
 
 
 def _threads(pid: int) -> dict[int, ThreadSample]:
-    """Threads by tid; empty if the kernel keeps no scheduler statistics."""
+    """Run and wait times by thread id; empty if the kernel keeps no scheduler statistics."""
     samples = {}
     try:
         tids = os.listdir(PROC / str(pid) / "task")
@@ -368,14 +369,14 @@ def _threads(pid: int) -> dict[int, ThreadSample]:
 
 
 def all_pids() -> list[int]:
-    """Every process that can be seen."""
+    """Pids of all visible processes."""
     return [int(name) for name in os.listdir(PROC) if name.isdigit()]
 
 
 def descendants(root: int) -> set[int]:
-    """Children of `root`, their children, and so on; without `root` itself.
+    """Pids of the children of `root`, their children, and so on, without `root` itself.
 
-    Descendants that were orphaned count only if `root` is their sub-reaper.
+    Orphaned descendants count only if `root` is their sub-reaper.
     """
     parents: dict[int, int] = {}
     for pid in all_pids():
@@ -385,7 +386,7 @@ def descendants(root: int) -> set[int]:
 
 
 def family(parents: Mapping[int, int], roots: set[int]) -> set[int]:
-    """The roots, their children, and so on, by the parent of each process. Pure."""
+    """The roots, their children, and so on, given the parent of each process. Pure."""
     children: dict[int, list[int]] = {}
     for pid, parent in parents.items():
         children.setdefault(parent, []).append(pid)
@@ -400,10 +401,10 @@ def family(parents: Mapping[int, int], roots: set[int]) -> set[int]:
 
 
 def listening_inodes(host: str, port: int, *, udp: bool = False) -> set[int]:
-    """Sockets that would accept a TCP connection to host:port (addresses, not names), or datagrams.
+    """Inodes of the sockets that would accept a TCP connection, or datagrams, sent to host:port.
 
-    A socket bound to every address of the family counts, and one bound to `::` counts
-    for IPv4 too: whether it takes IPv4 cannot be seen from outside.
+    ``host`` is an address, not a name. A socket bound to the family's wildcard address counts. One
+    bound to `::` counts for IPv4 too, since nobody can see from outside whether it takes IPv4.
     """
     wanted = ipaddress.ip_address(host)
     found = _listening(udp=udp)
@@ -411,12 +412,12 @@ def listening_inodes(host: str, port: int, *, udp: bool = False) -> set[int]:
 
 
 def read_listeners() -> list[tuple[str, int, int]]:
-    """Every listening TCP socket: address, port, inode."""
+    """Address, port and inode of every listening TCP socket."""
     return [(str(address), port, inode) for address, port, inode in _listening()]
 
 
 def _listening(*, udp: bool = False) -> Iterator[tuple[Address, int, int]]:
-    """(address, port, inode)."""
+    """(address, port, inode) of every listening socket."""
     state = UNCONNECTED_STATE if udp else LISTEN_STATE
     for table in ("udp", "udp6") if udp else ("tcp", "tcp6"):
         try:
@@ -431,20 +432,20 @@ def _listening(*, udp: bool = False) -> Iterator[tuple[Address, int, int]]:
 
 
 def address_of(spelling: str) -> Address:
-    """As the kernel prints one: 32-bit words, each in the byte order of the machine."""
+    """Parse an address as the kernel prints it: 32-bit words, each in the machine's byte order."""
     words = (spelling[i : i + 8] for i in range(0, len(spelling), 8))
     return ipaddress.ip_address(b"".join(int(w, 16).to_bytes(4, sys.byteorder) for w in words))
 
 
 def _accepts(bound: Address, wanted: Address) -> bool:
-    """Whether a socket that is bound to an address takes what is sent to another."""
+    """Whether a socket bound to ``bound`` receives what is sent to ``wanted``."""
     if bound.is_unspecified:
         return bound.version >= wanted.version
     return wanted in (bound, getattr(bound, "ipv4_mapped", None))
 
 
 def socket_owners(inodes: set[int], pids: Iterable[int] | None = None) -> set[int]:
-    """Processes (among `pids`, else all) that hold one of the sockets."""
+    """Pids of the processes (among `pids`, else all) that hold one of the sockets."""
     if not inodes:
         return set()
     among = all_pids() if pids is None else pids
@@ -452,7 +453,7 @@ def socket_owners(inodes: set[int], pids: Iterable[int] | None = None) -> set[in
 
 
 def held_sockets(pid: int) -> Iterator[int]:
-    """Inodes of the sockets that a process holds; none if it has gone or cannot be seen."""
+    """Inodes of the sockets that a process holds; none if it has gone or cannot be inspected."""
     folder = f"{PROC}/{pid}/fd"
     try:
         names = os.listdir(folder)
@@ -468,15 +469,15 @@ def held_sockets(pid: int) -> Iterator[int]:
 
 
 def listeners(host: str, port: int, *, udp: bool = False) -> set[int]:
-    """Processes that listen on host:port; empty if nobody does or they cannot be seen."""
+    """Pids of the processes that listen on host:port; empty if none is visible."""
     return socket_owners(listening_inodes(host, port, udp=udp))
 
 
 def unix_listeners(path: str) -> set[int]:
-    """Processes that listen on a socket in the file system; empty as for `listeners`.
+    """Pids of the processes that listen on a Unix socket file; empty as for `listeners`.
 
-    The kernel tells the name that a socket was bound to. One that is relative is read as from the
-    folder in which its owner is now.
+    The kernel reports the name as it was bound. A relative name is resolved against the current
+    folder of the socket's owner.
     """
     wanted = os.path.realpath(path)
     owners: set[int] = set()
@@ -512,7 +513,7 @@ def _seen_from(pid: int, path: str) -> str:
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """Times of one CPU since boot, in ns; ``programs_ns`` is that of user and system code."""
+    """Times of one CPU since boot, in ns; ``programs_ns`` is the time of user and system code."""
 
     idle_ns: int
     stolen_ns: int
@@ -521,7 +522,7 @@ class CpuTimes:
 
 @dataclass(frozen=True)
 class MachineSample:
-    """Every CPU of the machine at one time of the monotonic clock."""
+    """Times of every CPU at one time of the monotonic clock."""
 
     at_ns: int
     cpus: Mapping[int, CpuTimes]
@@ -529,7 +530,7 @@ class MachineSample:
 
 @dataclass(frozen=True)
 class MachineUsage:
-    """The machine between two samples: shares of all its CPU time, 0 to 1."""
+    """The machine between two samples, as shares (0 to 1) of the time of all its CPUs."""
 
     wall_s: float
     cpus: int
@@ -538,7 +539,7 @@ class MachineUsage:
 
 
 def machine_sample() -> MachineSample:
-    """Reads /proc/stat."""
+    """Read the times of every CPU from /proc/stat."""
     cpus = {}
     for line in (PROC / "stat").read_text().splitlines():
         name, *fields = line.split()
@@ -554,10 +555,10 @@ def machine_sample() -> MachineSample:
 def machine_usage(
     before: MachineSample, after: MachineSample, cpus: Iterable[int] | None = None
 ) -> MachineUsage:
-    """Shares over the window, of the CPUs named or of all. Pure.
+    """Shares over the window, for the CPUs in ``cpus`` or for all. Pure.
 
-    Idle and stolen are against the wall clock: a CPU that stops its tick when idle counts
-    no time at all in /proc/stat on some kernels.
+    Idle and stolen shares are relative to the wall clock: on some kernels a CPU that stops its tick
+    when idle counts no time at all in /proc/stat.
     """
     wall_ns = max(after.at_ns - before.at_ns, 1)
     named = set(after.cpus) & set(before.cpus)

@@ -1,4 +1,4 @@
-"""What this machine is like, as far as it matters to a measurement: facts, no judgement.
+"""Properties of this machine that matter to a measurement: facts, no judgement.
 
 How: ``observe`` reads /proc, /sys and the process's own limits, and watches the CPUs for a moment.
 A fact that cannot be read is None, never a guess. Must not know: what is good or bad (``doctor``).
@@ -24,17 +24,17 @@ _CLOCK_READS = 20_000
 
 @dataclass(frozen=True)
 class Machine:
-    """One machine at one time. Shares are 0 to 1, of all CPUs; None is 'not visible here'."""
+    """One machine at one time. Shares are 0 to 1, of all CPUs; None means "not visible here"."""
 
     kernel: str
     cpu_model: str | None
     cpus: int
     """CPUs that this process may use."""
     cores: int | None
-    """Physical cores behind them: two hardware threads of one core are one."""
+    """Physical cores behind them: two hardware threads of one core count as one."""
     can_pin: bool
     cpu_quota: float | None
-    """CPUs' worth of time that a cgroup allows; None for no limit."""
+    """CPU time that a cgroup allows, as a number of CPUs; None for no limit."""
     governors: tuple[str, ...]
     """The frequency governors of the CPUs, each once; empty when not visible."""
     open_files_soft: int
@@ -50,17 +50,17 @@ class Machine:
     clock_source: str | None
     clock_resolution_ns: float
     clock_read_ns: float
-    """What one reading of the clock costs."""
+    """Time that one reading of the clock takes."""
     memory_available_bytes: int | None
     watched_s: float
     busy_share: float
-    """Of what is not ours."""
+    """Share that processes other than this one used."""
     stolen_share: float
     wakes: Wakes
 
 
 def observe(watch_s: float) -> Machine:
-    """Read everything; takes ``watch_s`` seconds, in which the CPUs are watched."""
+    """Read everything; takes ``watch_s`` seconds, during which the CPUs are watched."""
     cpus = sorted(os.sched_getaffinity(0))
     before, own_before_s = machine_sample(), time.process_time()
     wakes = watch_wakes(watch_s, cpus)
@@ -93,7 +93,7 @@ def observe(watch_s: float) -> Machine:
 
 
 def read_text(path: Path) -> str | None:
-    """What a file of the kernel says; None where it cannot be read."""
+    """Content of a file of the kernel; None if it cannot be read."""
     try:
         return path.read_text(errors="replace").strip()
     except OSError:
@@ -101,13 +101,13 @@ def read_text(path: Path) -> str | None:
 
 
 def read_number(path: Path) -> int | None:
-    """The same of a file that holds a whole number; None where it does not."""
+    """Content of a file of the kernel as a whole number; None if it is not one."""
     text = read_text(path)
     return int(text) if text is not None and text.lstrip("-").isdigit() else None
 
 
 def _field(path: Path, name: str) -> str | None:
-    # The first line "name : value" of a file of such lines.
+    # The value of the first line "NAME : VALUE" of the file.
     for line in (read_text(path) or "").splitlines():
         key, _, value = line.partition(":")
         if key.strip() == name:
@@ -116,7 +116,7 @@ def _field(path: Path, name: str) -> str | None:
 
 
 def read_cpu_model() -> str | None:
-    """The name of the CPUs; None where the kernel has none."""
+    """Model name of the CPUs; None if the kernel has none."""
     return _field(Path("/proc/cpuinfo"), "model name")
 
 
@@ -126,7 +126,7 @@ def is_virtual_machine() -> bool:
 
 
 def read_siblings(cpu: int) -> str | None:
-    """The threads of a CPU's physical core, as the kernel lists them."""
+    """Hardware threads of a CPU's physical core, as the kernel lists them."""
     return read_text(_CPU / f"cpu{cpu}/topology/thread_siblings_list")
 
 
@@ -160,7 +160,7 @@ def _read_governors(cpus: list[int]) -> tuple[str, ...]:
 
 
 def count_ports() -> int | None:
-    """Ports that connections from one address can have; None where the kernel does not say."""
+    """Number of ports for connections from one address; None if the kernel does not say."""
     words = (read_text(_NET / "ipv4/ip_local_port_range") or "").split()
     return int(words[1]) - int(words[0]) + 1 if len(words) == 2 else None
 
@@ -177,7 +177,7 @@ def _read_memory_available() -> int | None:
 
 
 def _time_clock_read() -> float:
-    # The interpreter's own share is some 50 ns; a clock without vDSO costs 300 ns and more.
+    # About 50 ns of this is the interpreter's own; a clock without vDSO costs 300 ns and more.
     began_ns = time.monotonic_ns()
     for _ in range(_CLOCK_READS):
         time.monotonic_ns()

@@ -1,5 +1,6 @@
-"""Whether who serves an address may be on this machine, and whether every process here can be
-looked at. Must not know who asks."""
+"""Whether the server of an address may be on this machine, and whether every process here can be
+inspected. Must not know who asks.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ MACHINES_OWN = "pid:[4026531836]"  # linux/nsfs.h, PID_NS_INIT_INO: the outermos
 
 
 def sees_all_processes() -> bool:
-    """Whether what processes of others do can be read: by root, outside of containers."""
+    """Whether other users' processes can be inspected: only by root, outside of containers."""
     try:
         return os.geteuid() == 0 and os.readlink(PROC / "self/ns/pid") == MACHINES_OWN
     except OSError:
@@ -22,9 +23,9 @@ def sees_all_processes() -> bool:
 
 
 def may_be_here(address: str) -> bool:
-    """Whether who serves ``IP:PORT`` may be on this machine: it is an address of its own, or is
-    reached by a device without hardware, as containers are. False where nobody tells. A file's
-    socket is always here."""
+    """Whether the server of ``IP:PORT`` may be on this machine. True if the address is one of this
+    machine's, or if it is reached through an interface without hardware, as containers are. False
+    if this cannot be determined. A Unix socket is always here."""
     if address.startswith("unix:"):
         return True
     host = address.rpartition(":")[0].strip("[]")
@@ -39,7 +40,7 @@ def may_be_here(address: str) -> bool:
 
 
 def _source_of(address: str) -> Address:
-    """The address that we would have towards another; nothing is sent."""
+    """The source address that the kernel would use to reach ``address``; nothing is sent."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.connect((address, 9))
@@ -47,7 +48,7 @@ def _source_of(address: str) -> Address:
 
 
 def _interface_of(wanted: Address) -> str | None:
-    """The device of the most specific IPv4 route; None for none, and for IPv6."""
+    """The interface of the most specific IPv4 route; None if there is none, and for IPv6."""
     best: tuple[int, str] | None = None
     for line in (PROC / "net/route").read_text().splitlines()[1:]:
         name, to, *_, mask = line.split()[:8]

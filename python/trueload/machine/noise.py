@@ -1,16 +1,16 @@
 """What processes that have nothing to do with a measurement did to it.
 
-How: /proc is looked at before and after. What the others used has two lower bounds, of which the
-larger counts: the CPU time of every process that can be seen and is not ours, and what /proc/stat
-says user and system code used, less what ours did. The first misses what came and went unseen; the
-second misses what interrupts took, as kernels differ in whether the interrupted process is charged
-with it. So the traffic that we cause ourselves is never taken for noise. Kernel threads work for
-all of us and are in neither.
+How: /proc is read before and after. The CPU time of the others has two lower bounds, and the larger
+one counts. The first is the CPU time of every visible process that is not ours. The second is the
+user and system time in /proc/stat, less that of ours. The first misses processes that came and went
+unseen. The second misses interrupts, because kernels differ in whether the interrupted process is
+charged with them. So the traffic that we cause ourselves is never taken for noise. Kernel threads
+work for all processes and are in neither.
 
-How long a thread waited for a CPU the kernel says, not for whom. It waited while something else was
-on its CPU, so that the others' part of the waits is their part of all that was there: the others',
-ours (the other end of the measurement, unless it has CPUs of its own) and the kernel's.
-Must not know trials or records.
+The kernel says how long a thread waited for a CPU, but not for whom. It waited while something else
+was on its CPU. So the others' part of the wait is their part of everything that ran there: the
+others, ours (the other end of the measurement, unless it has CPUs of its own) and the kernel. Must
+not know trials or records.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from trueload.machine.accounting import (
 
 KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD, include/linux/sched.h
 TICKS_OFF = 2
-"""/proc/stat may be wrong by one tick per CPU at each end, which matters in short windows."""
+"""/proc/stat may be off by one tick per CPU at each end, which matters in short windows."""
 
 
 @dataclass(frozen=True)
 class Used:
-    """CPU time of a process up to now, and of its ended children that it has waited for."""
+    """CPU time of a process so far, and that of its ended children that it has waited for."""
 
     parent_pid: int
     cpu_ns: int
@@ -49,8 +49,8 @@ class Used:
 
 @dataclass(frozen=True)
 class NoiseSample:
-    """Every process by its identity (pid and start time), all CPUs' user and system time, and that
-    of the kernel's own threads."""
+    """Every process by its identity (pid and start time), the user and system time of all CPUs, and
+    the CPU time of the kernel's own threads."""
 
     at_ns: int
     processes: Mapping[tuple[int, int], Used]
@@ -61,7 +61,7 @@ class NoiseSample:
 
 @dataclass(frozen=True)
 class CpuUse:
-    """CPU time between two looks, in ns: of our processes, of others, and of the kernel."""
+    """CPU time between two samples, in ns: of our processes, of others, and of the kernel."""
 
     wall_ns: int
     cpus: int
@@ -77,15 +77,15 @@ class CpuUse:
 
 @dataclass(frozen=True)
 class Wait:
-    """How long the thread of a tree that waited longest for a CPU did so, of the time between two
-    looks (0 to 1), and how much of that was for processes that are not ours."""
+    """Wait for a CPU of the tree's thread that waited longest, as a share (0 to 1) of the time
+    between two samples. ``for_others`` is the part of it that was due to unrelated processes."""
 
     share: float
     for_others: float
 
 
 def noise_sample() -> NoiseSample:
-    """Looks at every process, some 20 us each, and nothing of their threads."""
+    """Sample every process, at about 20 us each, without their threads."""
     processes, kernel_ns = {}, 0
     for pid in all_pids():
         found = _process(pid)
@@ -101,8 +101,8 @@ def noise_sample() -> NoiseSample:
 def cpu_use(
     before: NoiseSample, after: NoiseSample, ours: Iterable[int], *, all_seen: bool = True
 ) -> CpuUse:
-    """What was used by ``ours`` (pids) with their descendants, and by others. Where not all of ours
-    can be seen (``all_seen``), what is not accounted for may be ours, and is nobody's. Pure."""
+    """CPU time used by ``ours`` (pids) with their descendants, and by others. If not all of ours
+    can be seen (``all_seen``), unaccounted time may be ours, and is charged to nobody. Pure."""
     roots = set(ours)
     mine = _family(before, roots) | _family(after, roots)
     wall_ns, cpus = max(1, after.at_ns - before.at_ns), max(1, after.cpus)
@@ -129,11 +129,11 @@ def wait_of(
     beside_ns: int | None = None,
     throttled_ns: int = 0,
 ) -> Wait | None:
-    """How long a tree waited for CPUs between two looks; None where the kernel does not say.
+    """How long a tree waited for CPUs between two samples; None if the kernel does not say.
 
-    ``elsewhere_ns`` is what of ours ran on other CPUs than the tree's, ``beside_ns`` what the
-    tree's CPUs did but for the tree, where that is known, ``throttled_ns`` for how long a CPU limit
-    stopped it: then nobody else was the reason. Pure.
+    ``elsewhere_ns`` is CPU time of ours on CPUs other than the tree's. ``beside_ns`` is what the
+    tree's CPUs did apart from the tree, if known. ``throttled_ns`` is how long a CPU limit stopped
+    the tree, which is not due to other processes. Pure.
     """
     longest = max(_threads(before, after), key=lambda each: each.wait_ns, default=None)
     if longest is None:
@@ -157,8 +157,8 @@ def beside(
     first: TreeSample,
     last: TreeSample,
 ) -> int | None:
-    """What user and system code used of these CPUs, less what a tree did that runs there alone, in
-    ns; None where that was too short to be counted in ticks."""
+    """User and system time of these CPUs, less that of a tree that runs only there, in ns; None if
+    the interval was too short to be counted in ticks."""
     named = set(cpus) & before.cpus.keys() & after.cpus.keys()
     if not named or after.at_ns - before.at_ns < NS_PER_S:
         return None
@@ -167,7 +167,7 @@ def beside(
 
 
 def _threads(before: TreeSample, after: TreeSample) -> list[ThreadSample]:
-    """What each thread used and waited between two looks."""
+    """Run and wait time of each thread between two samples."""
     found = []
     for identity, process in after.processes.items():
         earlier = before.processes.get(identity)
@@ -184,7 +184,7 @@ def _family(sample: NoiseSample, roots: set[int]) -> set[tuple[int, int]]:
 
 
 def _process(pid: int) -> tuple[tuple[int, int], Used] | int | None:
-    """A process with what it has used; of a thread of the kernel only the time."""
+    """A process with what it has used; only the CPU time if it is a kernel thread."""
     try:
         fields = stat_fields(pid)
     except OSError:

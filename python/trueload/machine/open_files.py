@@ -1,7 +1,6 @@
-"""How many files a process may have open here. Must not know who asks.
+"""The open-file limits of a process. Must not know who asks.
 
-A sandbox may forbid the system call that tells it (``prlimit``); a file of the kernel
-tells it, too.
+A sandbox may forbid the system call that tells them (``prlimit``); /proc/PID/limits then does.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ _LINE = "Max open files"
 
 
 def open_files_limit() -> tuple[int, int]:
-    """The soft and the hard limit of this process; ``resource.RLIM_INFINITY`` for none, and where
-    nobody tells."""
+    """(soft, hard) limit of this process; ``resource.RLIM_INFINITY`` if there is none, or if it
+    cannot be read."""
     try:
         return resource.getrlimit(resource.RLIMIT_NOFILE)
     except OSError:
@@ -23,7 +22,7 @@ def open_files_limit() -> tuple[int, int]:
 
 
 def written_limit(pid: int | str) -> tuple[int, int]:
-    """The same of any process, as a file of the kernel has it."""
+    """(soft, hard) limit of any process, read from /proc/PID/limits; infinite as above."""
     try:
         lines = (PROC / str(pid) / "limits").read_text().splitlines()
     except OSError:

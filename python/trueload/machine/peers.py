@@ -1,10 +1,10 @@
-"""Which processes of this host serve what others have connected to: the backends of a proxy.
+"""Finds the processes of this host that a server has connected to: the backends of a proxy.
 
-How: of each socket that the processes hold, the kernel's tables name the far end. Where that is on
-this host and somebody listens there, its listeners and their children are backends, and so are
-theirs. So who connected *to* the processes, a load generator for one, is never among them. A
-process in another network namespace (a container) is found by its namespace's own tables. Unix
-sockets are asked for by netlink, since /proc does not tell their peers.
+How: for each socket of the given processes, the kernel's tables name the remote end. If that end is
+on this host and a process listens there, its listeners and their children are backends, and so are
+their own backends. Processes that connected *to* the given ones, such as a load generator, are
+never included. A process in another network namespace (a container) is found in that namespace's
+own tables. Unix sockets are queried by netlink, since /proc does not name their peers.
 
 Must not know trials or records. Linux only. What has gone, or cannot be seen, is left out.
 """
@@ -30,7 +30,7 @@ from trueload.machine.accounting import (
 End = tuple[str, str]
 """Address and port of a socket, in hexadecimal as the kernel prints them."""
 _MAPPED = ("0000000000000000FFFF0000", "00000000000000000000FFFF")
-"""What an IPv4 address has in front in the tables of IPv6, by the machine's byte order."""
+"""Prefix of an IPv4 address in the tables of IPv6, for either byte order of the machine."""
 
 _SOCK_DIAG_BY_FAMILY, _DUMP = 20, 0x301  # linux/sock_diag.h; linux/netlink.h, REQUEST | DUMP
 _NLMSG_ERROR, _NLMSG_DONE = 2, 3  # linux/netlink.h
@@ -46,12 +46,12 @@ class _Table:
     """The TCP sockets of one network namespace."""
 
     connected: dict[int, tuple[End, End]] = field(default_factory=dict)
-    """By inode: our end and the far one."""
+    """Local and remote end of each connected socket, by inode."""
     ends: set[tuple[End, End]] = field(default_factory=set)
     listening: list[tuple[End, int]] = field(default_factory=list)
 
     def listeners_of(self, near: End, far: End) -> set[int]:
-        """The listening sockets that took the connection, if its other end is in this table."""
+        """Inodes of the sockets that accepted the connection, if its other end is in this table."""
         if (far, near) not in self.ends:
             return set()
         address, port = far
@@ -63,10 +63,10 @@ class _Table:
 
 
 def backends(pids: Iterable[int], without: Iterable[int] = ()) -> set[int]:
-    """Processes that serve what ``pids`` have connected to, directly or through one another; none
-    of ``pids`` themselves, nor of ``without``, through which nothing is followed either."""
+    """Pids of the processes that serve what ``pids`` have connected to, directly or through one
+    another. It never includes ``pids`` or ``without``, and follows no connection of the latter."""
     fresh = set(pids)
-    known = fresh | set(without) | {1}  # an init that opened a socket for a server does not serve
+    known = fresh | set(without) | {1}  # init may hold a server's socket, but does not serve
     found: set[int] = set()
     while fresh:
         serving = socket_owners(_listeners_behind(fresh))
@@ -77,7 +77,7 @@ def backends(pids: Iterable[int], without: Iterable[int] = ()) -> set[int]:
 
 
 def _listeners_behind(pids: set[int]) -> set[int]:
-    """Inodes of the sockets that listen at the far ends of what the processes hold."""
+    """Inodes of the sockets that listen at the remote ends of the processes' connections."""
     held_in: dict[str, set[int]] = {}
     first: dict[str, int] = {}
     for pid in pids:
@@ -91,7 +91,8 @@ def _listeners_behind(pids: set[int]) -> set[int]:
         for ends in (table.connected[inode] for inode in held & table.connected.keys()):
             here = table.listeners_of(*ends)
             found |= here
-            # The far end of what others have connected to us is no listener anywhere.
+            # A remote end in this table without a listener belongs to a client of ours, so it is
+            # not sought.
             if not here and (ends[1], ends[0]) not in table.ends:
                 distant.append(ends)
     if distant:
@@ -101,7 +102,7 @@ def _listeners_behind(pids: set[int]) -> set[int]:
 
 
 def _other_namespaces(without: set[str]) -> Iterator[int]:
-    """A process of each network namespace that can be seen."""
+    """Yield the pid of one process in each visible network namespace that is not in ``without``."""
     seen = set(without)
     for pid in all_pids():
         space = _namespace(pid)
@@ -111,7 +112,7 @@ def _other_namespaces(without: set[str]) -> Iterator[int]:
 
 
 def _takes_any(bound: str, address: str) -> bool:
-    """Whether ``bound`` is every address of this one's family; ``::`` is that of IPv4, too."""
+    """Whether ``bound`` is the wildcard address of this one's family; ``::`` covers IPv4, too."""
     return not bound.strip("0") and len(bound) >= len(address)
 
 
@@ -148,9 +149,9 @@ def _end(spelling: str) -> End:
 
 @dataclass(frozen=True)
 class _Unix:
-    """A Unix socket: ``name`` is empty unless it was bound, ``peer`` 0 unless it is connected and
-    was accepted; ``serves``: it takes connections, or datagrams; ``waiting``: who connected to it
-    and was not accepted yet."""
+    """A Unix socket. ``name`` is empty unless it is bound; ``peer`` is 0 unless it is connected and
+    accepted. ``serves``: it takes connections or datagrams. ``waiting``: inodes of sockets that
+    have connected to it and are not accepted yet."""
 
     name: bytes
     peer: int
@@ -159,13 +160,13 @@ class _Unix:
 
 
 def _unix_listeners_behind(held: set[int]) -> set[int]:
-    """Unix sockets that serve the names to which the held ones are connected."""
+    """Inodes of the Unix sockets that serve the names to which the held ones are connected."""
     try:
         table = dict(_unix_sockets()) if held else {}
-    except (OSError, struct.error):  # a kernel that does not tell
+    except (OSError, struct.error):  # this kernel does not tell
         return set()
     peers = {table[inode].peer for inode in held & table.keys()} & table.keys()
-    # What was accepted has its listener's name; whoever connects to somebody has none as a rule.
+    # An accepted socket has its listener's name; a connecting socket usually has none.
     names = {table[peer].name for peer in peers} - {b""}
     return {
         inode
@@ -192,7 +193,7 @@ def _unix_sockets() -> Iterator[tuple[int, _Unix]]:
 
 
 def _unix_socket(message: bytes) -> tuple[int, _Unix]:
-    """One ``unix_diag_msg`` with its attributes."""
+    """Decode one ``unix_diag_msg`` with its attributes."""
     kind_of_socket, state, inode = struct.unpack_from("=xBBxI", message)
     name, peer, waiting, at = b"", 0, frozenset[int](), 16
     while at + 4 <= len(message):

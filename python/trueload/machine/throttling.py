@@ -1,9 +1,9 @@
 """How long a CPU limit kept processes from running, as their cgroups count it.
 
-How: a quota of a cgroup, or of any cgroup above it, stops its processes for the rest of a period
-once it is used up. The kernel counts those periods and their time in ``cpu.stat``, in version 1 of
-the interface as in version 2. In a container the topmost group that can be seen is the container's,
-with its limit. Facts, no judgement. Must not know whose processes they are.
+How: once the quota of a cgroup, or of any cgroup above it, is used up, its processes stop for the
+rest of the period. The kernel counts those periods and their time in ``cpu.stat``, in versions 1
+and 2 of cgroups. In a container the topmost visible cgroup is the container's, with its limit.
+Facts, no judgement. Must not know whose processes they are.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class Throttled:
-    """What a cgroup has seen since it was made, in ns, summed over the CPUs: ``stopped_ns``, while
-    its limit kept processes from running, and ``used_ns``, while they ran; None if not counted."""
+    """Counters of a cgroup since it was created, in ns, summed over the CPUs. ``stopped_ns``: its
+    limit kept processes from running; ``used_ns``: they ran, None if that is not counted."""
 
     stopped_ns: int
     used_ns: int | None
@@ -28,8 +28,8 @@ class Throttled:
 
 @dataclass(frozen=True)
 class _Mount:
-    """A hierarchy that counts CPU time: where it is mounted, and which of its groups is there.
-    ``controllers`` are those that it is called by in /proc/PID/cgroup; empty for version 2."""
+    """A hierarchy of cgroups that counts CPU time: where it is mounted, and which cgroup is its
+    root. ``controllers`` are its controllers as in /proc/PID/cgroup; empty for version 2."""
 
     at: Path
     root: str
@@ -37,8 +37,8 @@ class _Mount:
 
 
 def read_throttled(pids: Iterable[int], proc: Path = PROC) -> dict[str, Throttled]:
-    """The counters of every cgroup that these processes are in, and of those above, by folder.
-    Empty where no group counts."""
+    """Counters of every cgroup that contains these processes, and of its ancestors, by folder.
+    Empty if no cgroup counts."""
     folders = {folder for pid in pids for folder in _folders(pid, proc)}
     found = ((folder, _read(folder)) for folder in sorted(folders))
     return {str(folder): counted for folder, counted in found if counted is not None}
@@ -47,12 +47,12 @@ def read_throttled(pids: Iterable[int], proc: Path = PROC) -> dict[str, Throttle
 def throttled_share(
     before: Mapping[str, Throttled], after: Mapping[str, Throttled], wall_ns: int, cpu_ns: int
 ) -> float | None:
-    """For which share of the time (0 to 1) the limit that cost most kept processes from running;
-    None where no group was there both times. ``cpu_ns`` is what the processes used, for a group
-    that does not count that. Pure.
+    """Share of the time (0 to 1) for which the most costly limit kept processes from running. None
+    if no cgroup was there both times. ``cpu_ns`` is the processes' CPU time, for a cgroup that does
+    not count it. Pure.
 
-    The kernel sums over CPUs. n busy CPUs that are all stopped for a share t of the time stand
-    still for n·t of it and run for n·(1 - t), so that t is the one divided by the sum of both.
+    The kernel sums over CPUs. If n busy CPUs are all stopped for a share t of the time, they stand
+    still for n·t of it and run for n·(1 - t). So t is the first divided by the sum of both.
     """
     shares = []
     for name in after.keys() & before.keys():
@@ -67,7 +67,7 @@ def throttled_share(
 
 
 def _folders(pid: int, proc: Path) -> Iterator[Path]:
-    """The groups of a process from its own up to the topmost that can be seen."""
+    """Yield the cgroups of a process, from its own up to the topmost visible one."""
     try:
         lines = (proc / str(pid) / "cgroup").read_text(errors="replace").splitlines()
     except OSError:
@@ -75,7 +75,7 @@ def _folders(pid: int, proc: Path) -> Iterator[Path]:
     own = {line.split(":", 2)[1]: line.split(":", 2)[2] for line in lines if line.count(":") >= 2}
     for mount in _mounts(proc):
         path = own.get(mount.controllers)
-        if path is None or ".." in path.split("/"):  # of a namespace that is not ours
+        if path is None or ".." in path.split("/"):  # it is in another cgroup namespace
             continue
         inside = os.path.relpath(path, mount.root)
         if inside.startswith(".."):
@@ -87,7 +87,7 @@ def _folders(pid: int, proc: Path) -> Iterator[Path]:
 
 @functools.lru_cache(maxsize=4)
 def _mounts(proc: Path) -> tuple[_Mount, ...]:
-    """The mounts of version 2, and of version 1's ``cpu`` controller."""
+    """Mounts of cgroup version 2, and of version 1's ``cpu`` controller."""
     try:
         lines = (proc / "self" / "mountinfo").read_text(errors="replace").splitlines()
     except OSError:
@@ -108,18 +108,18 @@ def _mount(line: str) -> _Mount | None:
 
 
 def _read(folder: Path) -> Throttled | None:
-    """The counters of one group; None where it has none, as the topmost of a machine."""
+    """Counters of one cgroup; None if it has none, like the topmost one of a machine."""
     stat = _numbers(folder / "cpu.stat")
     if "throttled_usec" in stat:
         return Throttled(stat["throttled_usec"] * 1000, stat["usage_usec"] * 1000)
     if "throttled_time" not in stat:
         return None
-    # Version 1 counts use elsewhere, in the same folder if the two controllers are mounted as one.
+    # Version 1 counts use in another file, in the same folder if both controllers share a mount.
     return Throttled(stat["throttled_time"], _numbers(folder / "cpuacct.usage").get(""))
 
 
 def _numbers(path: Path) -> dict[str, int]:
-    """The lines ``name number`` of a file; a number alone is named ``""``."""
+    """Read the lines ``name number`` of a file; a number alone is named ``""``."""
     try:
         lines = path.read_text().splitlines()
     except OSError:

@@ -1,8 +1,8 @@
-"""How late a sleeper is woken on this machine: no open loop can be more punctual than that.
+"""How late this machine wakes a sleeping thread: no open loop can send more punctually than that.
 
-How: sleeps for a millisecond at a time, on each CPU in turn, and compares when it ran with when it
-wanted to. What is late here is the kernel's and the hypervisor's doing: the sleeper has nothing
-else to do. Must not know: what is good or bad (``doctor``).
+How: it sleeps for a millisecond at a time, on each CPU in turn, and compares the time of waking
+with the time asked for. The thread has nothing else to do, so lateness is due to the kernel and the
+hypervisor. Must not know: what is good or bad (``doctor``).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-# A thousand wakings a second and CPU show what comes once a second, and take some 2 % of it.
+# A thousand wake-ups per second and CPU catch what happens once a second, and use about 2 % of it.
 STEP_S = 0.001
 
 
 @dataclass(frozen=True)
 class Wakes:
-    """Lateness of wakings: of ``count``, 99 % and 99.9 % were at most so late."""
+    """Lateness of ``count`` wake-ups: 99 % and 99.9 % of them were at most this late."""
 
     count: int
     p99_ns: int
@@ -27,12 +27,12 @@ class Wakes:
 
 
 def watch_wakes(watch_s: float, cpus: Sequence[int]) -> Wakes:
-    """Sleeps for ``watch_s`` seconds in all, the same part of it on each of ``cpus``."""
+    """Sleep for ``watch_s`` seconds in all, an equal part on each of ``cpus``."""
     late_ns: list[int] = []
     until_s = time.monotonic()
     try:
         for cpu in cpus:
-            # Where threads cannot be bound, it is watched wherever the kernel puts it.
+            # Where threads cannot be pinned, this measures wherever the kernel puts the thread.
             with suppress(OSError):
                 os.sched_setaffinity(0, {cpu})
             until_s += watch_s / len(cpus)
@@ -48,7 +48,7 @@ def sleep_until(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> list[int]:
-    """Sleeps step by step until ``until_s``, at least once; how late each waking was, in ns."""
+    """Sleep step by step until ``until_s``, at least once; return each wake-up's lateness in ns."""
     late_ns = []
     now_s = clock()
     while True:
@@ -64,6 +64,6 @@ def summarise(late_ns: Sequence[int]) -> Wakes:
     """Percentiles by nearest rank; ``late_ns`` is not empty."""
     ordered = sorted(late_ns)
     count = len(ordered)
-    # Of 1,000 the 990th and the 999th: as many as the share says are at most so late.
+    # Of 1,000 values these are the 990th and the 999th: exactly that share is at most so late.
     p99_ns, p999_ns = (ordered[-(-count * share // 1000) - 1] for share in (990, 999))
     return Wakes(count, p99_ns, p999_ns)

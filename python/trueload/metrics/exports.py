@@ -1,11 +1,11 @@
-"""The observer of a run's trials: keeps their tallies, and the ways out that read them.
+"""The observer of a run's trials: keeps their tallies, and the exporters that read them.
 
-How: trials are observed beside the live view, on the thread of the front, which only swaps one
-tuple for another; each way out has a thread of its own, reads the tuple when it likes, and is
-ended in bounded time. Of trials that are over the last ``KEPT`` stay, so that a scrape every 15 s
-misses none of a suite's short trials. Libraries are imported only for what was asked for.
+How: trials are observed beside the live view, on the front's thread, which only replaces one tuple
+by another. Each exporter has a thread of its own, reads the tuple when it likes, and ends in
+bounded time. The last ``KEPT`` finished trials stay, so that a scrape every 15 s misses none of a
+suite's short trials. Libraries are imported only for what was asked for.
 
-Must not know the command line, or how samples are written down.
+Must not know: the command line, or how samples are written down.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KEPT = 16
 
 
 class Exports:
-    """Tallies of the trials of one run; ``about`` is said of all of them."""
+    """The tallies of the trials of one run; ``about`` are labels that hold for all of them."""
 
     def __init__(self, about: Mapping[str, str]) -> None:
         self._about: Labels = (("version", __version__), *about.items())
@@ -37,25 +37,28 @@ class Exports:
         self._outlets: list[Outlet] = []
 
     def tallies(self) -> tuple[Tally, ...]:
-        """As they stand; for any thread, and the same object until something is new."""
+        """The tallies now. Any thread may call this.
+
+        It returns the same object until something is new.
+        """
         return self._tallies
 
     def add(self, outlet: Outlet) -> None:
-        """One more way out."""
+        """Add an exporter."""
         self._outlets.append(outlet)
 
     def finish(self, stopped: Callable[[], bool], tell: Tell) -> None:
-        """The run is over, and all of it has been told."""
+        """Let each exporter deliver the last values; the run is over."""
         for outlet in self._outlets:
             outlet.finish(stopped, tell)
 
     def close(self) -> list[str]:
-        """End all ways out; what went wrong with them."""
+        """Close all exporters; return what went wrong with them."""
         said = [outlet.close() for outlet in self._outlets]
         return [line for line in said if line is not None]
 
     def beside(self, watch: Watch) -> Watch:
-        """A watch that observes beside another one."""
+        """Return a watch that observes trials and passes everything on to ``watch``."""
         if not self._outlets:
             return watch
 
@@ -67,7 +70,7 @@ class Exports:
         return observing
 
     def measured(self, labels: Mapping[str, str], record: Record) -> None:
-        """A trial that says nothing while it goes on has ended."""
+        """Add a trial that has ended and reported no progress while it ran."""
         if self._outlets:
             about = (*self._about, ("url", record.plan.url))
             tally = Tally(tuple(labels.items()), about, False, 0, time.time_ns()).end(record)
@@ -95,7 +98,7 @@ class Exports:
             self._tallies = (*before, self._tallies[-1].over())
 
     def _keep_off(self) -> None:
-        """The CPUs of a subject are not for threads of ours, of which the front's is told."""
+        """Move the exporters' threads to the CPUs of the front's thread, off those of a subject."""
         cpus = os.sched_getaffinity(0)
         for outlet in self._outlets:
             if outlet.thread.native_id is not None:
@@ -118,8 +121,10 @@ def _both(hear: OnProgress, show: OnProgress | None) -> OnProgress:
 def exporting(
     wanted: Wanted, about: Mapping[str, str], interrupt: Interrupt, tell: Tell
 ) -> Iterator[Exports]:
-    """Everything that was asked for, until the block ends. Raises ``UserError`` for what cannot
-    be: before anything has been started."""
+    """Run the exporters that were asked for until the block ends.
+
+    Raises ``UserError`` for one that is impossible, before any trial starts.
+    """
     exports = Exports(about)
     with contextlib.ExitStack() as stack:
         stack.callback(lambda: [tell(f"warning: {line}") for line in exports.close()])

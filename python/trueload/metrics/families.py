@@ -1,8 +1,8 @@
 """Samples of all metrics, from the tallies of the trials of a run. Pure.
 
-How: each tally gives pairs of a metric and a sample, which are then put together by metric, in the
-order of the table. Label values come from addresses, files and names of people: they are one line
-of text that can be printed, of bounded length. Must not know how samples are written down.
+How: each tally gives pairs of a metric and a sample, which are then grouped by metric, in the order
+of the table. Label values come from addresses, files and people, so they are cut to one printable
+line of bounded length. Must not know: how samples are written down.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trueload.trial.spec import PHASES
 
 LABEL_LENGTH_MAX = 300
 
-# The label that tells the classes, or codes, of one total apart; none of the others has any.
+# The label for the classes, or codes, of one total; no other total has such a label.
 _DETAILS = {"failed": "class", "statuses": "code"}
 _TOTALS = {
     "scheduled": names.SCHEDULED,
@@ -46,7 +46,7 @@ _VERDICTS = ("valid", "suspect", "invalid")
 
 @dataclass(frozen=True)
 class Sample:
-    """One value with its labels; ``began_unix_ns`` is since when a counter counts."""
+    """One value with its labels; ``began_unix_ns`` is when the trial's counters started at 0."""
 
     labels: Labels
     value: float | Times
@@ -62,7 +62,7 @@ class Family:
 
 
 def make_families(tallies: Iterable[Tally]) -> list[Family]:
-    """Metrics that have a sample, in the order of the table."""
+    """Return the metrics that have a sample, in the order of the table."""
     found: dict[Metric, list[Sample]] = {metric: [] for metric in METRICS}
     for tally in tallies:
         for metric, labels, value in _tally_samples(tally):
@@ -98,7 +98,7 @@ def _phase_samples(tally: Tally, labels: Labels, heard: PhaseTally) -> Iterator[
 
 
 def _present_samples(tally: Tally) -> Iterator[_Found]:
-    """What is so now, of a trial that goes on."""
+    """Yield the current values of a running trial."""
     mine, tick = tally.labels, tally.tick
     yield names.CONNECTIONS_REQUESTED, mine, tally.requested
     if tick is None:
@@ -118,7 +118,7 @@ def _saturation_samples(mine: Labels, found: Saturation) -> Iterator[_Found]:
 
 
 def _outcome_samples(mine: Labels, outcome: Outcome) -> Iterator[_Found]:
-    """What a trial came to."""
+    """Yield the results of a trial that has ended."""
     yield from _saturation_samples(mine, outcome.saturation)
     if outcome.ok_per_s is not None:
         yield names.THROUGHPUT, mine, outcome.ok_per_s
@@ -126,7 +126,8 @@ def _outcome_samples(mine: Labels, outcome: Outcome) -> Iterator[_Found]:
     for quantile, name in _QUANTILES.items():
         found = outcome.latency_ns.at(name)
         if found.value is not None and not found.too_few:
-            # Its rank lies among requests without a time: an alert on it must not stay silent.
+            # The percentile falls among requests without a time; an alert on it must not stay
+            # silent.
             value_s = math.inf if found.above else found.value / 1e9
             yield names.PERCENTILE, (*mine, ("quantile", quantile)), value_s
     for part, times in (("send", outcome.client_ns.send), ("receive", outcome.client_ns.receive)):

@@ -1,7 +1,7 @@
-"""The table of metrics: name, kind, unit and meaning of each, for every way out. Pure.
+"""The table of metrics: name, kind, unit and meaning of each, for every exporter. Pure.
 
-Names and units are OpenTelemetry's (dots; UCUM units, counted things in braces); those of
-Prometheus follow from them by the rule that collectors use, too.
+Names and units are OpenTelemetry's (dots; UCUM units, counted things in braces). The Prometheus
+names follow from them by the rule that collectors use, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ _UNITS = {"s": "seconds", "By": "bytes", "1": "ratio"}
 
 @dataclass(frozen=True)
 class Metric:
-    """One line of the table. Counters only grow; an info is 1, and says something by its labels."""
+    """One line of the table.
+
+    Counters only grow. An info has the value 1, and its labels carry the information.
+    """
 
     name: str
     kind: Kind
@@ -26,12 +29,12 @@ class Metric:
 
     @property
     def prometheus_unit(self) -> str:
-        """The unit as a word; nothing for what is counted."""
+        """The unit as a word; empty for counted things."""
         return _UNITS.get(self.unit, "")
 
     @property
     def prometheus_name(self) -> str:
-        """Without the ending that a kind of sample has (``_total``, ``_bucket``, ``_info``)."""
+        """The name without the suffix of a kind of sample (``_total``, ``_bucket``, ``_info``)."""
         name = self.name.replace(".", "_")
         if self.kind == "info":
             return name.removesuffix("_info")
@@ -152,4 +155,4 @@ METRICS = (
     *(CONNECTIONS_REQUESTED, SATURATION, THROUGHPUT, LOWER_BOUND, PERCENTILE, CLIENT_PERCENTILE),
     *(VERDICT, CHECK),
 )
-"""In the order in which they are shown."""
+"""All metrics, in the order in which they are shown."""

@@ -1,11 +1,11 @@
 """Sends metrics to an OpenTelemetry collector: OTLP over HTTP, as protobuf.
 
-How: a thread of its own makes the SDK's data of the tallies now and then, and once more at the end,
-and gives them to the SDK's exporter; so the exporter's environment variables work (headers,
-certificates, compression). It has so long for each try, and at the end there is so long for all of
-it: a collector that is slow, or not there, costs a line of warning. Its answers are not read.
+How: a thread converts the tallies to the SDK's data every ``INTERVAL_S``, and once more at the end,
+and gives them to the SDK's exporter. The exporter's environment variables therefore work (headers,
+certificates, compression). Each try has a time limit, and so has the export at the end: a slow or
+missing collector costs one line of warning. The bodies of its answers are not read.
 
-Must not know what any metric means.
+Must not know: what any metric means.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times
 from trueload.text import plain
 
-# What goes wrong is told once, at the end: the library's own lines, which may quote a header, are
-# for a program that has asked for them.
+# Failures are reported once, at the end. The library's own log lines may quote a header, and are
+# only for a program that asks for them.
 logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
 
 INTERVAL_S = 5.0
@@ -55,7 +55,7 @@ Tallies = Callable[[], tuple[Tally, ...]]
 
 
 class OtlpOutlet:
-    """Sends from the start, to ``url``."""
+    """An exporter that sends to ``url`` from the start."""
 
     def __init__(self, url: str, tallies: Tallies) -> None:
         self._url = url
@@ -69,10 +69,10 @@ class OtlpOutlet:
         self.thread.start()
 
     def finish(self, stopped: Callable[[], bool], tell: Tell) -> None:
-        """The last values are sent as it closes."""
+        """Do nothing: ``close`` sends the last values."""
 
     def close(self) -> str | None:
-        """Send what there is, in bounded time; says what was not sent."""
+        """Send the last values in bounded time; return what was not sent."""
         self._ended.set()
         self.thread.join(FLUSH_S)
         if self.thread.is_alive():
@@ -95,13 +95,13 @@ class OtlpOutlet:
         try:
             data = make_data(families, self._resource, time.time_ns())
             sent = self._exporter.export(data) is MetricExportResult.SUCCESS
-        except Exception as error:  # of the library: a thread that died would say nothing
+        except Exception as error:  # of the library: a dead thread would report nothing
             sent, self._session.why = False, type(error).__name__
         self._failed += not sent
 
 
 def make_resource() -> Resource:
-    """Who sends: each run is an instance of its own. The environment's word goes before ours."""
+    """The sender: each run is an instance of its own. The environment's values go before ours."""
     ours = Resource(
         {
             "service.name": "trueload",
@@ -113,7 +113,7 @@ def make_resource() -> Resource:
 
 
 def make_data(families: list[Family], resource: Resource, now_unix_ns: int) -> MetricsData:
-    """Families in the SDK's words. Pure."""
+    """Convert families to the SDK's data. Pure."""
     metrics = [_metric(family, now_unix_ns) for family in families]
     scope = ScopeMetrics(InstrumentationScope("trueload", __version__), metrics, "")
     return MetricsData([ResourceMetrics(resource, [scope], "")])
@@ -150,19 +150,19 @@ def _spread(sample: Sample, now_unix_ns: int) -> HistogramDataPoint:
             count - before for before, count in zip((0, *cumulative), cumulative, strict=False)
         ],
         explicit_bounds=BOUNDS_S,
-        # Of all that was ever timed these would say little, and they are optional in OTLP.
+        # Over all times since the start these would say little, and OTLP does not require them.
         min=None,  # type: ignore[arg-type]
         max=None,  # type: ignore[arg-type]
     )
 
 
 class _Session(requests.Session):
-    """Keeps the reason of the last failure, and reads no body: a collector decides its size."""
+    """Keeps the reason of the last failure, and reads no body, which could be of any size."""
 
     why: str | None = None
 
     def request(self, *args: Any, **options: Any) -> requests.Response:
-        """One request. Raises ``requests.RequestException``."""
+        """Send one request. Raises ``requests.RequestException``."""
         try:
             response = super().request(*args, **{**options, "stream": True})
         except (requests.RequestException, OSError) as error:
@@ -178,9 +178,9 @@ class _Session(requests.Session):
 
 
 def _reason(error: requests.RequestException | OSError) -> str:
-    """Why there was no answer, in a few words: the system's own, where they can be found."""
+    """Why there was no answer, in a few words; the system's own words if they can be found."""
     if not isinstance(error, requests.RequestException):
-        return plain(str(error), REASON_LENGTH_MAX)  # of files that the environment names
+        return plain(str(error), REASON_LENGTH_MAX)  # about files that the environment names
     match error:
         case requests.exceptions.SSLError():
             return "TLS failed"

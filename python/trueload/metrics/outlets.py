@@ -1,4 +1,4 @@
-"""The ways out of metrics: which were asked for, and what each can do."""
+"""The exporters of metrics: which were asked for, and what each can do."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Tell = Callable[[str], object]
 
 @dataclass(frozen=True)
 class ScrapeAt:
-    """Where Prometheus finds the metrics. Port 0 is a free one."""
+    """The address at which Prometheus finds the metrics. Port 0 picks a free one."""
 
     host: str
     port: int
@@ -20,8 +20,11 @@ class ScrapeAt:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which ways out were asked for. ``linger_ns``: how long to wait at the end for one more
-    scrape; ``otlp`` is the address of the collector."""
+    """The exporters that were asked for.
+
+    ``linger_ns`` is how long to wait at the end for one more scrape. ``otlp`` is the URL of the
+    collector.
+    """
 
     scrape: ScrapeAt | None = None
     linger_ns: int = 0
@@ -32,15 +35,15 @@ NOTHING_WANTED = Wanted()
 
 
 class Outlet(Protocol):
-    """One way out. It begins to read at once."""
+    """One exporter. It begins to read at once."""
 
     @property
     def thread(self) -> threading.Thread: ...
 
     def finish(self, stopped: Callable[[], bool], tell: Tell) -> None:
-        """Nothing new comes: give what there is to whom it concerns, in bounded time."""
+        """Deliver the last values, in bounded time; no new ones come."""
         ...
 
     def close(self) -> str | None:
-        """End, in bounded time; what went wrong, in one line."""
+        """Close in bounded time; return what went wrong, in one line."""
         ...

@@ -1,10 +1,10 @@
 """Answers Prometheus: ``GET /metrics`` in its text format, or as OpenMetrics if asked for that.
 
-How: prometheus_client serves, a thread for each client, writes the text and chooses the format; it
-is handed samples, never asked to count. A client that says or takes nothing for a while is dropped,
-and one that errs is no matter of the run: nothing is said of it.
+How: prometheus_client serves with a thread for each client, chooses the format and writes the text.
+It gets finished samples and never counts itself. A client that sends or takes nothing for
+``SILENCE_S`` is dropped. Errors of a client do not concern the run, and are not reported.
 
-Must not know what any metric means.
+Must not know: what any metric means.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ Tallies = Callable[[], tuple[Tally, ...]]
 
 
 class Collector:
-    """The samples, as prometheus_client takes them."""
+    """The samples in the form that prometheus_client collects."""
 
     def __init__(self, tallies: Tallies) -> None:
         self._tallies = tallies
 
     def describe(self) -> Iterable[Written]:
-        """Nothing beforehand: there may be no trial yet."""
+        """Return nothing: there may be no trial yet."""
         return ()
 
     def collect(self) -> Iterator[Written]:
-        """The metrics as they stand."""
+        """Return the current metrics."""
         return map(written, make_families(self._tallies()))
 
 
 def written(family: Family) -> Written:
-    """A family in the library's words. Pure."""
+    """Convert a family to the library's form. Pure."""
     metric = family.metric
     name = metric.prometheus_name
     made = Written(name, metric.about, metric.kind, metric.prometheus_unit)
@@ -72,7 +72,7 @@ def written(family: Family) -> Written:
 
 
 class ScrapeOutlet:
-    """Listens from the start. Raises ``UserError`` where it cannot."""
+    """An exporter that listens from the start. Raises ``UserError`` if it cannot listen."""
 
     def __init__(self, at: ScrapeAt, tallies: Tallies, linger_ns: int) -> None:
         registry = CollectorRegistry()
@@ -92,12 +92,12 @@ class ScrapeOutlet:
 
     @property
     def url(self) -> str:
-        """Where the metrics are."""
+        """The URL of the metrics."""
         host, port = self._server.socket.getsockname()[:2]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"
 
     def finish(self, stopped: Callable[[], bool], tell: Tell) -> None:
-        """Wait until what there is has been scraped, if so asked."""
+        """Wait until the last values have been scraped, if so asked."""
         if self._linger_s and not (stopped() or self._answered is self._tallies()):
             tell(f"waiting up to {self._linger_s:g} s for the last scrape")
         until_s = time.monotonic() + self._linger_s
@@ -108,14 +108,14 @@ class ScrapeOutlet:
             time.sleep(min(POLL_S, left_s))
 
     def close(self) -> None:
-        """Take no more connections; what is being answered is, unless its client takes nothing."""
+        """Accept no more connections, and wait a limited time for the answers under way."""
         self._server.shutdown()
         self._server.server_close()
         with self._answers_end:
             self._answers_end.wait_for(lambda: not self._answering, SILENCE_S)
 
     def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
-        """The library's answer, with its length; notes whose metrics have been sent."""
+        """Yield the library's answer with its length; notes which tallies have been sent."""
         with self._one_more():
             yield from self._answer_whole(environ, start_response)
 
@@ -142,31 +142,31 @@ class ScrapeOutlet:
 
 
 class Handler(WSGIRequestHandler):
-    """One client, of whom nothing is said."""
+    """One client; its requests are not logged."""
 
     timeout = SILENCE_S
 
     def log_message(self, *words: object) -> None:
-        """Nothing: stderr is the run's."""
+        """Do nothing: stderr belongs to the run."""
 
     def get_stderr(self) -> TextIO:
-        """Where the library tells what a client has made fail: nowhere."""
+        """Return a buffer for the library's error output, which is discarded."""
         return io.StringIO()
 
 
 class Server(ThreadingWSGIServer):
-    """The library's, for an address of any family."""
+    """The library's server, for an address of any family."""
 
     def __init__(self, family: socket.AddressFamily, address: Any) -> None:
         self.address_family = family
         super().__init__(address, Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Nothing: a client has gone away, or was silent for too long."""
+        """Do nothing: a client has gone away, or was silent for too long."""
 
 
 def listen(at: ScrapeAt) -> Server:
-    """A server that listens. Raises ``UserError``."""
+    """Return a listening server. Raises ``UserError``."""
     try:
         found = socket.getaddrinfo(at.host, at.port, type=socket.SOCK_STREAM)
         family, _, _, _, address = found[0]

@@ -1,11 +1,11 @@
-"""What a trial has come to so far: the sum of what it says of itself. Pure.
+"""The state of a trial so far: the sum of the progress it reports. Pure.
 
-How: a tally is a value, and each ``Progress`` makes the next one, so that a thread that reads one
-needs no lock. Totals of the engine are of one phase: those of a session's windows are added up.
-Whatever is told as a counter never goes back here, even where the engine corrects itself (an answer
-that turns out to have been none).
+How: a tally is a value, and each ``Progress`` makes the next one, so a thread that reads one needs
+no lock. The engine's totals are of one phase; those of a session's windows are added up here.
+Counters never go back here, even if the engine corrects itself (an answer that turns out to be
+none).
 
-Must not know names of metrics, threads, or clocks.
+Must not know: names of metrics, threads, clocks.
 """
 
 from __future__ import annotations
@@ -22,18 +22,21 @@ from trueload.stats import Distribution, decode_histogram, merge_sparse
 from trueload.trial.spec import ENDED, WARMUP, WINDOW, Progress, TrialSpec
 
 Totals = Mapping[tuple[str, str], int]
-"""By the field of ``Counts`` (or of ``Deliveries``, or ``bytes_in``, ``bytes_out``), and the class
-or code in it."""
+"""Totals by field and detail.
+
+The field is one of ``Counts`` or ``Deliveries``, or ``bytes_in`` or ``bytes_out``. The detail is
+the class or code in it.
+"""
 
 Saturation = Mapping[str, float]
-"""From 0 to 1, by host; of a single one under no name."""
+"""Saturation from 0 to 1, by host; a single host has an empty name."""
 
 Labels = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class PhaseTally:
-    """Of the warm-up or the window; ``before`` is of the windows before this one."""
+    """The totals of warm-up or window; ``before`` has the totals of earlier windows."""
 
     before: Totals = field(default_factory=dict)
     now: Totals = field(default_factory=dict)
@@ -44,11 +47,11 @@ class PhaseTally:
 
     @property
     def totals(self) -> Totals:
-        """Of all windows."""
+        """The totals over all windows."""
         return _plus(self.before, self.now)
 
     def following(self) -> PhaseTally:
-        """Another window of the same session begins."""
+        """Return the state at the start of another window of the same session."""
         return PhaseTally(
             before=self.totals,
             latency_before=self.latency,
@@ -58,7 +61,7 @@ class PhaseTally:
         )
 
     def hear(self, tick: Tick) -> PhaseTally:
-        """One tick more."""
+        """Return the state after one more tick."""
         return replace(
             self,
             now=_at_least(self.now, _totals(tick.counts, tick.bytes_in, tick.bytes_out)),
@@ -67,7 +70,7 @@ class PhaseTally:
         )
 
     def close(self, totals: Totals, latency: Times, service: Times) -> PhaseTally:
-        """What the window came to as a whole."""
+        """Return the state after the window, with its final totals and times."""
         return replace(
             self,
             now=_at_least(self.now, totals),
@@ -78,7 +81,7 @@ class PhaseTally:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a trial that has ended came to."""
+    """The results of a trial that has ended."""
 
     verdict: Verdict
     checks: tuple[Check, ...]
@@ -91,9 +94,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Tally:
-    """One trial. ``labels`` tell it from the others of its run, ``about`` is said of it once;
-    ``tick`` is the last one of the phase that goes on, ``ticks`` are those of each host, and
-    ``saturation`` is between their last two. ``is_over``: nothing more comes."""
+    """One trial.
+
+    ``labels`` tell it from the others of its run, and ``about`` holds the labels of its info
+    metric. ``tick`` is the last tick of the current phase, and ``ticks`` has the last of each host.
+    ``saturation`` is measured between the last two ticks. ``is_over``: nothing more comes.
+    """
 
     labels: Labels
     about: Labels
@@ -110,7 +116,7 @@ class Tally:
 
     @classmethod
     def of(cls, spec: TrialSpec, labels: Labels, about: Labels, now_unix_ns: int) -> Tally:
-        """A trial that begins."""
+        """Return the tally of a trial that begins."""
         return cls(
             labels=labels,
             about=(*about, ("url", spec.url)),
@@ -120,7 +126,7 @@ class Tally:
         )
 
     def hear(self, progress: Progress) -> Tally:
-        """The tally with what a trial has just said."""
+        """Return the tally after the trial's progress."""
         if progress.record is not None:
             return self.end(progress.record)
         heard = replace(self, stage=progress.stage)
@@ -180,12 +186,15 @@ class Tally:
         )
 
     def over(self) -> Tally:
-        """Nothing more comes of it."""
+        """Return the tally of a trial that is over."""
         return replace(self, tick=None, ticks={}, saturation={}, is_over=True)
 
 
 def _saturation(before: Tick | None, now: Tick, known: float | None) -> float | None:
-    """Of the busiest thread between two ticks of one phase; as it is known if there is no newer."""
+    """The saturation of the busiest thread between two ticks of one phase.
+
+    Returns ``known`` if ``now`` is no newer than ``before``.
+    """
     if before is None or before.id != now.id:
         return None
     if now.at_ns <= before.at_ns:
@@ -210,7 +219,7 @@ def _totals_of(record: Record) -> Totals:
 
 
 def _totals(counts: Counts, bytes_in: int = 0, bytes_out: int = 0) -> dict[tuple[str, str], int]:
-    """Without what was not sent: that is known at the end only."""
+    """Return the totals, without unsent requests: their number is known at the end only."""
     found = {
         ("scheduled", ""): counts.scheduled,
         ("issued", ""): counts.issued,

@@ -1,8 +1,8 @@
-"""A histogram with fixed bounds, as Prometheus and OpenTelemetry have it, from the engine's. Pure.
+"""A histogram with fixed bounds, for Prometheus and OpenTelemetry, from the engine's. Pure.
 
-Bounds rise by about 1.5 from one to the next, six a decade: a quantile read from them by a straight
-line is off by a fifth at most. A bucket of the engine's own, which is at most 1.6 % wide, counts
-under the first bound that all of it keeps to.
+Bounds rise by about 1.5 from one to the next, six a decade. A quantile read from them by linear
+interpolation is off by a fifth at most. A bucket of the engine's own is at most 1.6 % wide. It
+counts under the first bound that is not below its upper end.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ BOUNDS_NS = (
     *(step * 10**decade for decade in range(3, 9) for step in _STEPS),
     *(10_000_000_000, 15_000_000_000, 20_000_000_000, 30_000_000_000, 60_000_000_000),
 )
-"""From 10 us to a minute."""
+"""The bounds, from 10 us to a minute."""
 BOUNDS_S = tuple(bound / 1e9 for bound in BOUNDS_NS)
 
 
 @dataclass(frozen=True)
 class Times:
-    """``cumulative``: how many were at most as long as each bound; the last is all of them."""
+    """``cumulative`` counts the times up to each bound; its last entry counts all."""
 
     cumulative: tuple[int, ...]
     sum_s: float
 
     @property
     def count(self) -> int:
-        """All of them."""
+        """The number of all times."""
         return self.cumulative[-1]
 
     def plus(self, other: Times) -> Times:
-        """Both."""
+        """Return the sum of both histograms."""
         return Times(
             tuple(map(sum, zip(self.cumulative, other.cumulative, strict=True))),
             self.sum_s + other.sum_s,
         )
 
     def at_least(self, other: Times) -> Times:
-        """The larger of both everywhere: a counter that goes back would look like a new one."""
+        """Return the larger count everywhere: a counter that fell would look like a new one."""
         return Times(
             tuple(map(max, zip(self.cumulative, other.cumulative, strict=True))),
             max(self.sum_s, other.sum_s),
@@ -53,7 +53,7 @@ NO_TIMES = Times((0,) * (len(BOUNDS_NS) + 1), 0.0)
 
 
 def make_times(buckets: Buckets) -> Times:
-    """From a decoded histogram in ns; its sum takes each bucket at its middle."""
+    """Return the times of a decoded histogram in ns; each bucket adds its middle to the sum."""
     counts = [0] * (len(BOUNDS_NS) + 1)
     sum_ns = 0.0
     for low, high, count in zip(buckets.lows, buckets.highs, buckets.counts, strict=True):

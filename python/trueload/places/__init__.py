@@ -1,8 +1,8 @@
 """Where an engine runs: open a place, then ``send`` lines, read lines, ``kill``.
 
-How: a place starts a process on its host and hands out a channel to it; nothing that a channel does
-can block the caller for longer than the caller allows. One module for each kind of place.
-Must not know what the lines mean.
+How: a place starts a process on its host and returns a channel to it. No call on a channel blocks
+for longer than the caller allows. There is one module for each kind of place. Must not know what
+the lines mean.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Protocol
 
 
 class ChannelClosedError(Exception):
-    """The other end has gone, or does not take what it is sent. The message says how."""
+    """The other end has gone, or does not read what it is sent. The message says how."""
 
 
 class LineTooLongError(ChannelClosedError):
-    """The program wrote a line that is longer than any can be: it is not heard any more."""
+    """The program wrote a line that is longer than allowed; nothing more is read from it."""
 
 
 Sink = Callable[[bytes | ChannelClosedError], None]
-"""Takes lines, and at last why there will be no more; called from a thread of the channel's."""
+"""Takes lines, and finally why there will be no more. Called from a thread of the channel."""
 
 
 class Channel(Protocol):
@@ -49,15 +49,15 @@ class Channel(Protocol):
         ...
 
     def wait(self, timeout_s: float) -> int | None:
-        """The exit code (negative: the signal that ended it), None when it still runs."""
+        """The exit code (negative: the signal that ended it); None if it still runs."""
         ...
 
     def kill(self) -> None:
-        """End it and everything it started, at once. Does nothing when it has ended."""
+        """End the process and everything it started, at once. Does nothing if it has ended."""
         ...
 
     def log_tail(self) -> str:
-        """The last of what it wrote to stderr."""
+        """The last part of what it wrote to stderr."""
         ...
 
 
@@ -66,7 +66,7 @@ class Place(Protocol):
 
     @property
     def name(self) -> str:
-        """As in the record: ``local``, or the host's name."""
+        """The name in the record: ``local``, or the host's name."""
         ...
 
     def open(self, argv: Sequence[str]) -> Channel:
@@ -76,7 +76,7 @@ class Place(Protocol):
 
 @dataclass(frozen=True)
 class EngineHost:
-    """A place with what an engine is to use there. ``cpus`` None and no ``local_addresses`` leave
+    """A place, and what an engine may use there. ``cpus`` None and empty ``local_addresses`` leave
     both to what the run asks for."""
 
     place: Place

@@ -1,6 +1,6 @@
-"""Which places a command uses: what ``--place``, ``--hosts``, ``--lab`` and ``--server-place`` say.
+"""Chooses the places of a command from ``--place``, ``--hosts``, ``--lab`` and ``--server-place``.
 
-Pure but for the file of a lab. Must not know how a place is opened, or what runs there.
+Pure, except that it reads a lab's file. Must not know how a place is opened, or what runs there.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def choose_places(
     lab: Path | None = None,
     server: Named | None = None,
 ) -> Where:
-    """All of it together. Raises ``UserError`` for what excludes each other."""
+    """Combine the options. Raises ``UserError`` for options that exclude each other."""
     if lab is None:
         generators = tuple(GeneratorHost(place=each) for each in places) or HERE.generators
         where = Where(generators=generators, ray_hosts=check_generators(generators, hosts))
@@ -45,7 +45,7 @@ def choose_places(
 
 
 def _of_lab(lab: Path, places: Sequence[Named], hosts: int | None) -> Where:
-    from trueload.places.lab import read_lab  # only now: most commands have no lab
+    from trueload.places.lab import read_lab  # imported late: most commands have no lab
 
     for flag, given in (("--place", places), ("--hosts", hosts)):
         if given:

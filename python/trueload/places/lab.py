@@ -1,7 +1,7 @@
 """A lab: the hosts that a user has, in one file, often ``places.toml``.
 
-How: one strict model; what is not known is refused with the file, the key and the known ones. Text
-becomes meaning here, once. Must not know how a place is opened.
+How: there is one strict model. An unknown key is refused with the file, the key and the known keys.
+The file's text is interpreted only here. Must not know how a place is opened.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ AddressText = Annotated[str, AfterValidator(_address)]
 
 
 class Generator(Model):
-    """A host that load comes from: its place, the CPUs that its engine may use, the addresses that
-    it connects from; of a cluster the ``labels`` that its hosts must have."""
+    """A host that load comes from: its place, the CPUs that its engine may use, and the addresses
+    that it connects from. For a cluster also the ``labels`` that its hosts must have."""
 
     place: PlaceText
     cpus: CpusText | None = None
@@ -70,8 +70,7 @@ class Generator(Model):
 
 
 class Server(Model):
-    """The host that subjects and reference servers are started on; the load reaches it at
-    ``address``."""
+    """The host for subjects and reference servers; the load reaches it at ``address``."""
 
     place: PlaceText
     cpus: CpusText | None = None
@@ -87,7 +86,7 @@ class Lab(Model):
 
 
 def read_lab(path: Path) -> Where:
-    """Raises ``UserError`` with one line that names the file and the place in it."""
+    """Read a lab's file. Raises ``UserError`` that names the file and the place in it."""
     lab = _load(path)
     generators = tuple(
         GeneratorHost(

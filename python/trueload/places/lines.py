@@ -1,8 +1,9 @@
-"""Lines that one thread hears and another reads: split, bounded, with an end that says why.
+"""A bounded queue of lines between the thread that receives bytes and the one that reads lines.
 
-How: so many lines are kept; whoever fills them waits while they are full, so that a reader who is
-slow slows the program down and takes no memory. One who hears of many programs has the lines of all
-handed to him instead, by the threads that hear them. Must not know where the bytes come from.
+How: at most ``LINES_MAX`` lines are kept. The receiving thread waits while the queue is full, so a
+slow reader slows the program down instead of using memory. A front of many programs diverts the
+lines of all to one sink, which the receiving threads call. The end of the queue says why it ended.
+Must not know where the bytes come from.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from collections import deque
 
 from trueload.places import ChannelClosedError, LineTooLongError, Sink
 
-# The longest line: what a phase leaves, with an hour of seconds or with 100,000 targets.
+# The longest line is the result of a phase, with an hour of seconds or with 100,000 targets.
 LINE_BYTES_MAX = 128 * 2**20
 LINES_MAX = 4_096  # lines read ahead; beyond that the program waits
-TURN_S = 0.02  # the least that who fills it has to come to its turn
+TURN_S = 0.02  # the shortest wait, so that the receiving thread gets its turn
 LATE_S = 0.1
 TURNS_MAX = 100
 CLOSED = "it has closed its output"
@@ -24,7 +25,7 @@ TOO_LONG = "it has written a line of more than {} MiB"
 
 
 class Lines:
-    """``add`` and ``end`` from one thread, ``read`` from another, the rest from any."""
+    """``add`` and ``end`` are called by one thread, ``read`` by another, the rest by any."""
 
     def __init__(self) -> None:
         self._lines: deque[bytes | ChannelClosedError] = deque()
@@ -34,8 +35,8 @@ class Lines:
         self._sink: Sink | None = None
 
     def add(self, chunk: bytes) -> bool:
-        """Bytes as they came; False when a line is longer than any can be: what had come of it is
-        dropped, and nothing is heard any more."""
+        """Add bytes as they came. Return False if a line is longer than allowed: the part of it
+        that has come is dropped, and nothing more is accepted."""
         self._pending += chunk
         if b"\n" in chunk:
             *lines, rest = self._pending.split(b"\n")
@@ -49,24 +50,24 @@ class Lines:
         return True
 
     def end(self, why: str = CLOSED) -> None:
-        """Nothing more will come."""
+        """Mark the end: nothing more will come."""
         self._put(ChannelClosedError(why))
 
     def read(self, timeout_s: float) -> bytes | None:
-        """The next line; None when none came in time. Raises ``ChannelClosedError`` at the end."""
+        """The next line; None if none came in time. Raises ``ChannelClosedError`` at the end."""
         with self._changed:
             if not self._await_line(timeout_s):
                 return None
             found = self._lines[0]
-            if isinstance(found, ChannelClosedError):  # whoever asks again hears the same
+            if isinstance(found, ChannelClosedError):  # it stays: every later read raises it
                 raise type(found)(str(found))
             self._lines.popleft()
             self._changed.notify_all()
         return found
 
     def _await_line(self, timeout_s: float) -> bool:
-        """Wait so long; longer after a wait from which we came back late: who fills it may have
-        been kept from it as we were, by whoever held the interpreter's lock."""
+        """Wait ``timeout_s`` for a line, and longer if the wait itself returned late. The receiving
+        thread may have been held up as we were, by a thread that held the interpreter's lock."""
         wait_s = max(TURN_S, timeout_s)
         for _ in range(TURNS_MAX):
             began_s = time.monotonic()
@@ -78,7 +79,7 @@ class Lines:
         return False
 
     def divert(self, sink: Sink) -> None:
-        """Hand every line that has not been read to ``sink``, and all that come, as they do."""
+        """Hand every unread line to ``sink``, and from now on each line as it comes."""
         with self._changed:
             while self._lines:
                 sink(self._lines.popleft())
@@ -86,7 +87,7 @@ class Lines:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Nobody reads any more: what still comes is dropped, and whoever fills it goes on."""
+        """Stop reading: what still comes is dropped, and the receiving thread never waits."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()

@@ -1,9 +1,9 @@
 """This machine as a place: an engine is a child process.
 
-How: the child has a process group of its own, so that a Ctrl-C on the terminal reaches the front
-alone, which then ends the engine politely. One thread reads its output into a bounded queue, one
-keeps the tail of its stderr; nothing a child does can block the caller for longer than the caller
-allows, or grow its memory. Must not know what the lines mean.
+How: the child has a process group of its own, so a Ctrl-C on the terminal reaches only the front,
+which then ends the engine politely. One thread reads its output into a bounded queue, another keeps
+the tail of its stderr. No child can block the caller for longer than the caller allows, or grow its
+memory. Must not know what the lines mean.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trueload.places import Channel, ChannelClosedError, Sink, supervisor
 from trueload.places.lines import Lines
 
 LOG_BYTES_MAX = 64 * 2**10
-LOG_S = 0.2  # for the rest of a log; a child of the child's may hold it open
+LOG_S = 0.2  # to read the rest of a log; a grandchild may hold it open
 READ_BYTES = 2**16
 
 
@@ -37,8 +37,8 @@ class LocalPlace:
 
 
 class KeptPlace:
-    """This machine, for an engine that outlasts a pause of the front's own threads
-    (``supervisor``), but not its death."""
+    """This machine, for an engine that survives pauses of the front's own threads (``supervisor``),
+    but not the front's death."""
 
     name = "local"
 
@@ -46,7 +46,7 @@ class KeptPlace:
         """Start a process behind a supervisor. Raises ``OSError`` if that cannot be started."""
         if not sys.executable:  # we are embedded in another program
             return LocalChannel(argv)
-        # -S: the supervisor needs nothing that is installed, and begins in half the time.
+        # -S: the supervisor needs no installed package, and starts in half the time.
         return LocalChannel([sys.executable, "-I", "-S", supervisor.__file__, *argv])
 
 
@@ -110,12 +110,12 @@ class LocalChannel(Channel):
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
-        self._log_reader.join(LOG_S)  # for its last words
+        self._log_reader.join(LOG_S)  # to read the rest of its stderr
         return code
 
     def kill(self) -> None:
         self._lines.stop()
-        # Not once it has been reaped: the number of its group could be another's by then.
+        # Not after it was reaped: its group's number could be another's by then.
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)

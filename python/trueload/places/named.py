@@ -1,8 +1,8 @@
 """Places as a user names them: ``local``, ``ssh:USER@HOST``, ``ray``, ``ray://HOST:PORT``.
 
-How: text becomes a value, or one line that says why not and one hint; a set of places is checked as
-a whole. Pure: nothing is looked up, connected to or started, and nothing here can become an option
-or a word of a shell. Must not know how a place is opened.
+How: a text becomes a value, or is refused with one line and one hint; a set of places is checked as
+a whole. Pure: nothing is looked up, connected to or started. No accepted text can act as an option
+of ssh or be split by a shell. Must not know how a place is opened.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from trueload.errors import UserError
 PLACES_HINT = "places are local, ssh:HOST, ssh:USER@HOST, ray and ray://HOST:PORT"
 NO_SERVER_ON_RAY = "a server is not started on a Ray cluster"
 SERVER_HINT = "name a host by ssh: ssh:USER@HOST"
-HOST_CHARS_MAX = 253  # a name of DNS
+HOST_CHARS_MAX = 253  # the longest name in DNS
 
-# What ssh knows a host by, and what may log in: nothing that a shell or ssh reads as more.
+# Host and user names as ssh takes them, without anything that a shell or ssh would interpret.
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*", re.ASCII)
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*", re.ASCII)
 _RAY = re.compile(r"ray://([A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", re.ASCII)
@@ -36,7 +36,7 @@ class Here:
 
 @dataclass(frozen=True)
 class SshHost:
-    """A host as in the user's ssh config, with the user if one was named."""
+    """A host as named in the user's ssh config, with the user if one was given."""
 
     destination: str
 
@@ -47,7 +47,7 @@ class SshHost:
 
 @dataclass(frozen=True)
 class RayCluster:
-    """A cluster: the one that Ray finds from here (None), or that at an address."""
+    """A Ray cluster: the one at an address, or the one that Ray finds from here (None)."""
 
     address: str | None = None
 
@@ -62,7 +62,7 @@ Named = Here | SshHost | RayCluster
 @dataclass(frozen=True, kw_only=True)
 class GeneratorHost:
     """A host that load comes from, or hosts of a cluster that have the ``labels``. ``cpus`` and
-    ``local_addresses`` are those of a lab; None and empty leave both to the command's options."""
+    ``local_addresses`` come from a lab; None and empty leave both to the command's options."""
 
     place: Named
     cpus: tuple[int, ...] | None = None
@@ -72,8 +72,8 @@ class GeneratorHost:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerHost:
-    """A host that servers are started on. ``cpus`` None is all that it has; ``address`` is where
-    the load reaches it, None for what its name resolves to."""
+    """A host that servers are started on. ``cpus`` None means all that it has. ``address`` is where
+    the load reaches it; None means what its name resolves to."""
 
     place: Named
     cpus: tuple[int, ...] | None = None
@@ -82,8 +82,8 @@ class ServerHost:
 
 @dataclass(frozen=True, kw_only=True)
 class Where:
-    """Where a command's engines and its server run. ``ray_hosts`` is how many of a cluster;
-    ``server`` is where a server is to be started, ``lab_server`` where a lab has its own;
+    """Where a command's engines and its server run. ``ray_hosts`` is the number of hosts of a
+    cluster. ``server`` is where to start a server, ``lab_server`` where a lab has its own.
     ``server_pid`` is a process here that counts as the server."""
 
     generators: tuple[GeneratorHost, ...] = (GeneratorHost(place=Here()),)
@@ -102,7 +102,7 @@ HERE = Where()
 
 
 def parse_place(text: str) -> Named:
-    """One place. Raises ``ValueError`` with one line that says what is wrong with it."""
+    """Parse one place. Raises ``ValueError`` with one line that says what is wrong with it."""
     if text == "local":
         return Here()
     if text == "ray":
@@ -122,7 +122,7 @@ def _ray_address(text: str) -> str:
 
 
 def _destination(text: str) -> str:
-    """``[USER@]HOST`` as ssh takes it."""
+    """Check ``[USER@]HOST`` as ssh takes it. Raises ``ValueError``."""
     if text.startswith("//"):
         raise ValueError(
             f"'ssh:{text}' is a URL: write ssh:USER@HOST; a port goes into your ssh config"
@@ -149,7 +149,8 @@ def _is_ipv6(text: str) -> bool:
 
 
 def check_generators(generators: Sequence[GeneratorHost], hosts: int | None) -> int:
-    """Refuse a place given twice and two clusters; how many hosts of a cluster are asked for."""
+    """Refuse a place given twice and a second cluster; return the number of cluster hosts asked
+    for. Raises ``UserError``."""
     clusters = [each.place for each in generators if isinstance(each.place, RayCluster)]
     if len(clusters) > 1:
         raise UserError(

@@ -1,8 +1,8 @@
-"""Opens the places that were chosen: each has answered, and has the engine, before it is handed on.
+"""Opens the chosen places. Each has answered and has the engine before it is handed on.
 
-How: a module for a kind of place is imported only when one of that kind is wanted; hosts are
-prepared side by side, and the first that cannot be used ends it for all, before anything is
-started. Must not know what will run there.
+How: the module for a kind of place is imported only if one of that kind is wanted. Hosts are
+prepared in parallel, and the first that cannot be used ends it for all, before anything is started.
+Must not know what will run there.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ AT_ONCE_MAX = 32  # hosts that are prepared at the same time
 
 @contextlib.contextmanager
 def open_places(where: Where, program: Path) -> Iterator[tuple[EngineHost, ...]]:
-    """The generators' places, in their order; ``program`` is what will be started there. Raises
-    ``UserError`` for a place that cannot be used; nothing has been started then."""
+    """Open the generators' places, in their order; ``program`` is what will be started there.
+    Raises ``UserError`` for a place that cannot be used; nothing has been started then."""
     with contextlib.ExitStack() as stack:
         made = [_make(each, where.ray_hosts, stack) for each in where.generators]
         prepare([place for places in made for place in places], program)
@@ -36,13 +36,13 @@ def open_places(where: Where, program: Path) -> Iterator[tuple[EngineHost, ...]]
 
 @contextlib.contextmanager
 def open_place(named: Named, program: Path) -> Iterator[Place]:
-    """One place, opened as ``open_places`` does."""
+    """Open one place as ``open_places`` does."""
     with open_places(Where(generators=(GeneratorHost(place=named),)), program) as opened:
         yield opened[0].place
 
 
 def prepare(places: Sequence[Place], program: Path) -> None:
-    """Have every host ready to start the program. Raises ``UserError``: of the first in order."""
+    """Prepare every host for the program. Raises the ``UserError`` of the first in order."""
     slow = [place for place in places if isinstance(place, Preparable)]
     if not slow:
         return
@@ -53,10 +53,10 @@ def prepare(places: Sequence[Place], program: Path) -> None:
 
 @runtime_checkable
 class Preparable(Protocol):
-    """A place that has to be reached, and given its program, before it can start it."""
+    """A place that must be reached, and given its program, before it can start it."""
 
     def prepare(self, program: Path) -> None:
-        """Connect, and see that the program is there. Raises ``UserError``."""
+        """Connect, and make sure that the program is there. Raises ``UserError``."""
         ...
 
 
@@ -65,7 +65,7 @@ def _make(host: GeneratorHost, ray_hosts: int, stack: contextlib.ExitStack) -> S
         case Here():
             return [LocalPlace()]
         case SshHost(destination):
-            from trueload.places.ssh import SshPlace  # only now: most commands need none
+            from trueload.places.ssh import SshPlace  # imported late: most commands need none
 
             return [stack.enter_context(SshPlace(destination))]
         case RayCluster(address):

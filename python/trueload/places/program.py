@@ -1,7 +1,7 @@
-"""A program as it is sent to another host: its bytes by their SHA-256, and what they need there.
+"""A program to send to another host: its bytes by their SHA-256, and what they need there.
 
-How: the head of the file (ELF) says for which machine it was built and which loader it needs, if it
-brings not all of the C library along. Must not know how it is sent, or what it does.
+How: the head of the file (ELF) says for which machine it was built. It also names the loader that
+the program needs unless it is linked statically. Must not know how it is sent, or what it does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-# e_machine of elf(5), as `uname -m` calls the same machine.
+# Values of e_machine (elf(5)), with the names that `uname -m` has for them.
 MACHINES = {3: "i686", 40: "armv7l", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
 PT_INTERP = 3
 NAME_CHARS_MAX = 64
@@ -22,7 +22,7 @@ _SEGMENT = struct.Struct("<IIQQQQQQ")  # Elf64_Phdr
 
 @dataclass(frozen=True)
 class Program:
-    """``machine`` and ``loader`` are None where the file does not say, or needs none: a script."""
+    """A program file. ``machine`` and ``loader`` are None if the file names none, as a script."""
 
     path: Path
     sha256: str
@@ -31,14 +31,14 @@ class Program:
 
     @property
     def kept_name(self) -> str:
-        """What it is called where it is kept: itself, and which of them. Nothing that a shell reads
-        as more than a name."""
+        """The file name under which it is kept: its own name and its SHA-256. It contains nothing
+        that a shell would interpret."""
         plain = re.sub(r"[^A-Za-z0-9_.]", "-", self.path.name).lstrip("-.") or "program"
         return f"{plain[:NAME_CHARS_MAX]}-{self.sha256}"
 
 
 def read_program(path: Path) -> Program:
-    """Raises ``OSError``."""
+    """Read a program from its file. Raises ``OSError``."""
     data = path.read_bytes()
     machine, loader = needs(data)
     return Program(path, hashlib.sha256(data).hexdigest(), machine, loader)

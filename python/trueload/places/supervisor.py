@@ -1,10 +1,12 @@
-"""A small process between a front and an engine of its machine: hands on the front's lines, and
-says twice a second that the front is alive. That may be unable to say so by itself: in a notebook a
-long step of a library can hold the interpreter's lock for longer than the engine's patience.
+"""A small process between a front and an engine on the same machine.
 
-``python supervisor.py PROGRAM …``. How: the program has our output as its own, and its input from
-us; the end of our input, be it the front's death, is the end of its input. Runs as a script by
-itself: must not import anything of ours, nor know a line but the one that it says.
+It forwards the front's lines, and tells the engine twice a second that the front is alive. The
+front may be unable to do so itself: in a notebook a library may hold the interpreter's lock for
+longer than the engine waits.
+
+``python supervisor.py PROGRAM …``. How: the program inherits our output and gets its input from us.
+When our input ends, even by the front's death, the program's input ends. Runs as a script by
+itself: must not import anything of ours, nor know any line except the one that it sends.
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ READ_BYTES = 2**16
 
 
 def main() -> int:
-    """Until the program has ended; ends as it did."""
+    """Run the program until it ends, then end as it did."""
     with subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE) as program:
-        # Whoever reads its output must see that end with the program.
+        # Readers of its output must see that end with the program, so we close our own copies.
         _let_go_of(1, 2)
         assert program.stdin is not None
         with contextlib.suppress(BrokenPipeError):
@@ -34,18 +36,18 @@ def main() -> int:
             program.stdin.close()
         code = program.wait()
     if code < 0:
-        with contextlib.suppress(OSError):  # some have no other meaning
+        with contextlib.suppress(OSError):  # some signals cannot be reset
             signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
     return code
 
 
 def hand_on(source: int, target: int) -> None:
-    """Until the source has ended, or nobody reads the target any more; a lease never falls within a
-    line. Raises ``BrokenPipeError``."""
+    """Forward until the source has ended, or the target has no reader any more. A lease is never
+    written inside a line. Raises ``BrokenPipeError``."""
     poll = select.poll()
     poll.register(source, select.POLLIN)
-    poll.register(target, 0)  # told of errors only: that its reader has gone
+    poll.register(target, 0)  # reports only errors: that its reader has gone
     due_s = time.monotonic() + LEASE_EVERY_S
     within_line = False
     while True:

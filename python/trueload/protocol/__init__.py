@@ -1,6 +1,6 @@
-"""What is said to the engine and heard from it, and to client subjects: messages as values.
+"""Messages to and from the engine, and to and from client subjects, as values.
 
-`plan` gathers the others for the engine · `client` is the contract of client subjects, and
-`client_progress` what they say meanwhile · `shootout` a dialect of broadcasts · `packed` how
-numbers travel.
+`plan` collects the engine's messages · `client` is the contract of client subjects ·
+`client_progress` their progress · `shootout` the dialects of broadcasts · `packed` how counts are
+encoded.
 """

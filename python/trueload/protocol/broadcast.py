@@ -1,10 +1,10 @@
-"""What is said of a broadcast's deliveries, and how engines that share one settle it; ``plan`` has
-the rest of the protocol.
+"""The deliveries of a broadcast, and how engines that share one settle it; ``plan`` has the rest of
+the protocol.
 
-Settling a phase: each engine says ``PhaseSent`` when its own messages are over; all are told what
-all have sent (``Settle``); each says ``Settled`` when the messages of the others are over at its
-receivers; all are told what failed at any of them (``Charge``), and say ``phase_done``. Must not
-know how it is carried.
+Settling a phase: each engine says ``PhaseSent`` when its own messages are over. All are told what
+all have sent (``Settle``). Each says ``Settled`` when the messages of the others are over at its
+receivers. All are told what failed at any of them (``Charge``), and say ``phase_done``. Must not
+know how the messages are carried.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from pydantic import Field
 from trueload.protocol.model import Model
 
 Sent = dict[int, int]
-"""The number of the last message that each sender had sent by the end of a phase, of those that
-sent any in it. Senders are numbered over all engines, messages of each from 1 over all phases."""
+"""The number of the last message of each sender by the end of a phase, if it sent any in the phase.
+Senders are numbered over all engines, the messages of each from 1 over all phases."""
 
 
 class DeliveryHistograms(Model):
-    """As ``Histograms``. ``delivery`` holds every delivery that is timed, from the send of its
-    message; the next ones one value a message: its first, median, 95th and last receiver.
-    ``spread`` is of the messages of other engines: from the first receiver here to the last."""
+    """Encoded as in ``Histograms``. ``delivery`` has every delivery that is timed, from the send of
+    its message. The next four have one value per message: when its first, median, 95th and last
+    receiver had it. ``spread`` is for messages of other engines, from the first receiver here to
+    the last."""
 
     delivery: str | None
     first: str | None
@@ -34,7 +35,7 @@ class DeliveryHistograms(Model):
 
 
 class Deliveries(Model):
-    """What became of broadcast messages; ``expected`` is messages x receivers that had joined.
+    """Outcomes of broadcast messages. ``expected`` is messages x receivers that had joined.
     ``untimed`` of those delivered were sent by other engines, on other clocks."""
 
     expected: int
@@ -47,7 +48,7 @@ class Deliveries(Model):
 
 
 class FailedMessage(Model):
-    """A message that did not reach everybody once."""
+    """A message that did not reach everybody exactly once."""
 
     sender: int
     sequence: int
@@ -63,8 +64,8 @@ class PhaseSent(Model):
 
 
 class Settle(Model):
-    """When all have said ``PhaseSent``: what all have sent. What has not come by ``until_ns`` on
-    the engine's clock is lost; None for the timeout from now on."""
+    """What all have sent; follows when all have said ``PhaseSent``. What has not come by
+    ``until_ns`` on the engine's clock is lost; None means the timeout from now on."""
 
     type: Literal["settle"] = "settle"
     id: str
@@ -73,7 +74,7 @@ class Settle(Model):
 
 
 class Settled(Model):
-    """The other engines' messages of a phase are over here; those that failed."""
+    """The other engines' messages of a phase are over here; ``failed`` are those that failed."""
 
     type: Literal["settled"]
     id: str
@@ -81,7 +82,8 @@ class Settled(Model):
 
 
 class Charge(Model):
-    """When all have said ``Settled``: what failed at any of them; each engine takes its own."""
+    """What failed at any engine; follows when all have said ``Settled``. Each engine takes the
+    failures of its own messages."""
 
     type: Literal["charge"] = "charge"
     id: str

@@ -1,8 +1,8 @@
-"""The contract of HTTP clients: what they are told and answer, and the judgement of it. Pure.
+"""The contract of HTTP clients: what they are told and answer, and how that is judged. Pure.
 
 How: a conversation is a setup and some orders. The client claims how many of its requests were
 answered and how the others failed; the server has counted what it saw. The claims must add up by
-themselves, and agree with the server's counts, which decide.
+themselves, and must agree with the server's counts, which decide.
 
 Must not know: processes, pipes, sockets.
 """
@@ -21,7 +21,7 @@ from trueload.protocol.plan import Model
 Peer = Literal[
     "reference", "refuse", "reset", "error", "mixed", "silent", "refuse-streams", "go-away"
 ]
-COUNT_MAX = 10**12  # far beyond any order; what is more is no count
+COUNT_MAX = 10**12  # far beyond any order; a larger number is refused
 CLASSES_MAX = 40  # there are fewer classes of failures
 Count = Annotated[int, Field(ge=0, le=COUNT_MAX)]
 FailureClass = Annotated[str, Field(pattern=r"^[a-z0-9_.]{1,40}$")]
@@ -29,15 +29,15 @@ Us = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 # A client may read its clock a little later than the server begins to wait.
 CLOCK_SLACK_US = 1_000
 STREAMS = 1000
-"""Permitted on each connection of HTTP/2, where nothing else is said."""
+"""Streams permitted on each HTTP/2 connection, unless the contract says otherwise."""
 PATH_PATTERN = r"^/[!-~]*$"
 WAIT_PREFIX = "/wait/"
 
 
 class ClientSetup(Model):
-    """The first line that a client reads. `concurrency` requests are open at once; each of `pools`
-    is a client object of the library, with at most `pool_size` connections; `pipelining` 1 is
-    none. To a client of HTTP/2 that is how many streams a connection may have at once."""
+    """The first line that a client reads. `concurrency` requests are open at once. Each of `pools`
+    is a client object of the library, with at most `pool_size` connections. `pipelining` 1 means
+    none; for an HTTP/2 client it is how many streams a connection may have at once."""
 
     url: str
     concurrency: int
@@ -49,7 +49,7 @@ class ClientSetup(Model):
 
 
 class LatencyUs(Model):
-    """Of the requests that were answered, from before the call to the body read; microseconds."""
+    """Latency of the answered requests in microseconds, from before the call to the body read."""
 
     p50: Us
     p90: Us
@@ -58,7 +58,7 @@ class LatencyUs(Model):
 
 
 class Claim(Model):
-    """What a client says of one order. `latency_us` is null where nothing was answered."""
+    """What a client says of one order. `latency_us` is null if nothing was answered."""
 
     ok: Count
     failed: dict[FailureClass, Count] = Field(max_length=CLASSES_MAX)
@@ -67,11 +67,11 @@ class Claim(Model):
 
 
 class Conversation(Model):
-    """A client from its start to the end of its input; see contracts/http-client.toml. `classes`
-    are those that a failure may be given; so many connections as `peak_least` must have been open
-    at once, and so many requests as `at_once_least` under way; `retries`: a library may send
+    """What a client is told from its start to the end of its input; see contracts/http-client.toml.
+    `classes` are those that a failure may be given. At least `peak_least` connections must have
+    been open at once, and `at_once_least` requests under way. With `retries` a library may send
     requests again by itself, which is only noted. Over HTTP/2 the server permits `max_streams` of
-    them on a connection. Where a talk is `loose`, connections beyond the pools' room, and streams
+    them on a connection. In a `loose` conversation, connections beyond the pools' room, and streams
     that the server refuses, are only noted, too."""
 
     what: str
@@ -92,7 +92,7 @@ class Conversation(Model):
     loose: bool = False
 
     def setup(self, authority: str, scheme: str = "http") -> ClientSetup:
-        """The line for a server at ``authority`` (``IP:PORT``)."""
+        """The setup line for a server at ``authority`` (``IP:PORT``)."""
         return ClientSetup(
             url=f"{scheme}://{authority}{self.path}",
             concurrency=self.concurrency,
@@ -105,20 +105,20 @@ class Conversation(Model):
 
     @property
     def wait_ms(self) -> int:
-        """How long the server takes for each answer."""
+        """How long the server takes for each answer, in ms."""
         wait = self.path.removeprefix(WAIT_PREFIX)
         return int(wait) if wait != self.path and wait.isdigit() else 0
 
 
 class Refusal(Model):
-    """A first line that is no setup."""
+    """A first line that is not a valid setup, and must be refused."""
 
     what: str
     line: str
 
 
 class ClientContract(Model):
-    """What a client must do with what it is told."""
+    """What a client must do: the conversations it must hold, and the first lines it must refuse."""
 
     about: str
     role: Literal["client"]
@@ -129,7 +129,7 @@ class ClientContract(Model):
 
 @dataclass(frozen=True)
 class Counted:
-    """What the server counted over a conversation: requests that came, answers with status 200,
+    """The server's counts over a conversation: requests that came, answers with status 200,
     connections, the most of these that were open at once, and the most requests under way."""
 
     requests: int
@@ -141,18 +141,18 @@ class Counted:
 
 @dataclass(frozen=True)
 class Ready:
-    """It said that it is ready."""
+    """The client said that it is ready."""
 
 
 @dataclass(frozen=True)
 class Unsupported:
-    """It said that it cannot do this, and why."""
+    """The client said that it cannot do this, and why."""
 
     why: str
 
 
 def parse_answer(line: str) -> Ready | Unsupported:
-    """The answer to a setup; raises ``ValueError`` with one line for anything else."""
+    """Parse the answer to a setup. Raises ``ValueError`` with one line for anything else."""
     match _parsed(line):
         case {"ready": True, **rest} if not rest:
             return Ready()
@@ -162,7 +162,7 @@ def parse_answer(line: str) -> Ready | Unsupported:
 
 
 def parse_claim(line: str) -> Claim:
-    """The answer to an order; raises ``ValueError`` with one line for anything else."""
+    """Parse the answer to an order. Raises ``ValueError`` with one line for anything else."""
     _parsed(line)
     try:
         return Claim.model_validate_json(line, strict=True)
@@ -178,12 +178,12 @@ def judge_claim(talk: Conversation, asked: int, claim: Claim, wall_s: float) -> 
 
 
 def judge_conversation(talk: Conversation, claims: Sequence[Claim], seen: Counted) -> str | None:
-    """What the server's counts say against the claims of a whole conversation; None if nothing."""
+    """What in the server's counts contradicts a conversation's claims; None if nothing."""
     return next(_conversation_faults(talk, claims, seen), None)
 
 
 def note_of(talk: Conversation, seen: Counted) -> str | None:
-    """What is no fault, but has to be known."""
+    """Something that is no fault, but has to be known; None if there is nothing."""
     asked, most = sum(talk.go), talk.pools * talk.pool_size
     if seen.requests > asked:
         return f"it sends requests again, {seen.requests} for {asked}"
@@ -206,14 +206,14 @@ def _claim_faults(talk: Conversation, asked: int, claim: Claim, wall_s: float) -
 
 
 def miscounted(asked: int, claim: Claim) -> Iterator[str]:
-    """A claim that does not add up to the requests that were asked for."""
+    """Yield a fault if a claim does not add up to the requests that were asked for."""
     failed = sum(claim.failed.values())
     if claim.ok + failed != asked:
         yield f"claims {claim.ok} ok and {failed} failed, of {asked} requests"
 
 
 def mistimed(wait_ms: int, claim: Claim, wall_s: float) -> Iterator[str]:
-    """Times of a claim that cannot be, where the server takes `wait_ms` for each answer."""
+    """Yield faults for times that are impossible if the server takes `wait_ms` for each answer."""
     if claim.elapsed_s > wall_s:
         yield f"claims to have taken {claim.elapsed_s:.3f} s, in {wall_s:.3f} s"
     latency = claim.latency_us
@@ -237,7 +237,7 @@ def _conversation_faults(
     most = talk.pools * talk.pool_size
     if ok > seen.ok:
         yield f"claims {ok} ok, but the server completed {seen.ok}"
-    # Some libraries lose what was on its way when the connection was taken from them.
+    # Some libraries lose what is in transit when the connection is taken from them.
     if ok < seen.ok and talk.peer != "go-away":
         yield f"claims only {ok} ok, of {seen.ok} that the server completed"
     if seen.requests > asked and not talk.retries:
@@ -268,6 +268,6 @@ def _parsed(line: str) -> Any:
 
 
 def shown(text: str) -> str:
-    """The start of what it said, safe to print."""
+    """The start of a text, safe to print."""
     start = ascii(text[:80])
     return f"{start}…" if len(text) > 80 else start

@@ -1,4 +1,4 @@
-"""What is told of a client while it works. Must not know who looks at it."""
+"""The progress of a client while it works. Must not know who looks at it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from trueload.protocol.plan import Served
 
 @dataclass(frozen=True)
 class ClientProgress:
-    """Where a client is: a stage (``start``, ``warm-up``, ``window``), how long its order has
-    lasted, how many requests the order has (None before the first) and how many of them were
-    answered; ``served`` is the server's last word, ``failed`` what the client claims to have failed
-    in the orders before, by class. CPU times are of both ends, in an order that counts."""
+    """Where a client is: its stage (``start``, ``warm-up``, ``window``), how long its order has
+    lasted, how many requests the order has (None before the first), and how many were answered.
+    ``served`` is the server's last message. ``failed`` are the failures that the client claimed in
+    the orders before, by class. CPU times are of both ends, in an order that counts."""
 
     setup: ClientSetup
     stage: str
@@ -31,9 +31,9 @@ class ClientProgress:
 
 OnClientProgress = Callable[[ClientProgress], None]
 WatchClient = Callable[[], AbstractContextManager[OnClientProgress | None]]
-"""Gives whom to tell, for a repetition."""
+"""Gives the callback to notify during one repetition."""
 
 
 def unwatched_client() -> AbstractContextManager[OnClientProgress | None]:
-    """Nobody looks."""
+    """A ``WatchClient`` that notifies nobody."""
     return nullcontext(None)

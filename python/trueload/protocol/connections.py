@@ -1,5 +1,6 @@
-"""What an engine says of the connections of a phase, and how the work was spread over them;
-``plan`` has the rest of the protocol."""
+"""The connections of a phase, and how the work was spread over them, as an engine reports it;
+``plan`` has the rest of the protocol.
+"""
 
 from __future__ import annotations
 

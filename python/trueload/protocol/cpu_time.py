@@ -1,4 +1,4 @@
-"""CPU time as it is told while a trial goes on. Must not know whose it is."""
+"""CPU time as it is reported while a trial runs. Must not know whose it is."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CpuTime:
-    """What some processes have used since they began, at a time of the front's clock."""
+    """CPU time of some processes since they began, at a time of the front's clock."""
 
     at_ns: int
     cpu_ns: int
 
 
 def cpus_of(times: Sequence[CpuTime]) -> float | None:
-    """How many CPUs were used between the first and the last; None if nobody knows."""
+    """The mean number of CPUs used between the first and the last time; None if unknown."""
     if not times or times[-1].at_ns <= times[0].at_ns:
         return None
     first, last = times[0], times[-1]

@@ -7,9 +7,9 @@ from trueload.protocol.model import Model
 
 
 class Early(Model):
-    """Answers about which the kernel was asked, on a sample of the connections: how many, those
-    that came while not a byte of their request was acknowledged, and those that came sooner than
-    the shortest round trip that the kernel had seen on their connection."""
+    """Answers about which the kernel was asked, on a sample of the connections. ``asked``: how
+    many. ``unacknowledged``: not a byte of their request was acknowledged when they came.
+    ``too_soon``: they came sooner than the connection's shortest round trip in the kernel."""
 
     asked: int = 0
     unacknowledged: int = 0

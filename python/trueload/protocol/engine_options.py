@@ -1,7 +1,7 @@
-"""The settings of an engine, each declared once: the plans inherit them, and every surface offers
-them by itself, so that a new one is a field here.
+"""The settings of an engine, each declared once.
 
-Must not know what any surface does with them.
+The plans inherit them, and every surface offers them automatically, so a new setting is one field
+here. Must not know what any surface does with them.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from trueload.protocol.option import (
 from trueload.units import NS_PER_S, parse_rate
 
 CONNECT_RATE_PER_S = 5_000
-"""Attempts to connect, by default: an accept queue that overflows would cost a second each."""
+"""Default rate of connection attempts; if the accept queue overflows, an attempt costs a second."""
 COALESCE_NS = 400_000
-"""For so long answers may wait for each other where nothing else is said: less than a scheduler
-makes a thread wait now and then. The engine bounds it further by the mean service time."""
+"""How long answers may wait for each other by default: less than the delays that a scheduler causes
+now and then. The engine limits it further by the mean service time."""
 PIPELINE_MAX = 10_000
 THREADS_MAX = 1_024
 CONNECT_RATE_MAX = 10_000_000
@@ -33,7 +33,7 @@ SPIN_NS_MAX = 10_000_000
 COALESCE_NS_MAX = 1_000_000
 
 DriverName = Literal["auto", "io_uring", "epoll"]
-"""What carries the sockets; ``auto`` is the fastest that the kernel grants."""
+"""What carries the sockets; ``auto`` is the fastest that the kernel allows."""
 
 
 def _connect_rate(text: str) -> int:
@@ -53,7 +53,7 @@ class ThreadOptions(Settings):
     cpus: Annotated[
         tuple[int, ...] | None, Option(CPUS, "CPUs to pin the threads to, like 1 or 0-1,3.")
     ] = None
-    """In turn; None leaves it to whoever starts the engine, and an empty tuple pins nothing."""
+    """Used in turn. None leaves them to whoever starts the engine; an empty tuple pins nothing."""
     driver: Annotated[
         DriverName,
         Option(
@@ -77,7 +77,7 @@ class ThreadOptions(Settings):
 
 
 class EngineOptions(ThreadOptions):
-    """How an engine generates load, whatever that is."""
+    """How an engine generates load, whatever the protocol."""
 
     coalesce_ns: Annotated[
         int,
@@ -112,7 +112,7 @@ class EngineOptions(ThreadOptions):
 
     @property
     def engine(self) -> EngineOptions:
-        """These alone, of a plan that has more."""
+        """Only the engine's settings of a plan that has more."""
         return EngineOptions(**{name: getattr(self, name) for name in EngineOptions.model_fields})
 
     def with_cpus(self, cpus: tuple[int, ...] | None) -> Self:

@@ -13,7 +13,7 @@ from trueload.protocol.faults import Faults
 from trueload.protocol.model import Model
 
 Dialect = Literal["json", "binary", "actioncable", "phoenix"]
-"""How a server of broadcasts wants its messages wrapped."""
+"""How a server of broadcasts expects its messages to be wrapped."""
 
 
 class RequestPlan(Model):
@@ -27,15 +27,15 @@ class RequestPlan(Model):
     template: bool = False
 
 
-HEADER_TABLE_BYTES = 4096  # as RFC 9113 has it
+HEADER_TABLE_BYTES = 4096  # the default of RFC 9113
 
 
 class WindowsPlan(Model):
-    """HTTP/2 instead of HTTP/1: what the server may send before it has to wait, in bytes, on each
-    stream and on each connection, and the table that its header blocks may refer to. With
-    ``http1_pipeline`` ALPN offers HTTP/1.1 beside it, and a connection that speaks that has so many
-    requests in flight. With ``upgrade`` connections begin with a request of HTTP/1.1 that asks for
-    HTTP/2."""
+    """HTTP/2 instead of HTTP/1. The windows are how many bytes the server may send before it has to
+    wait, on each stream and on each connection. ``header_table_bytes`` is the table that its header
+    blocks may refer to. With ``http1_pipeline`` ALPN offers HTTP/1.1, too, and a connection that
+    speaks that has so many requests in flight. With ``upgrade`` connections begin with a request of
+    HTTP/1.1 that asks for HTTP/2."""
 
     stream_window: int
     connection_window: int
@@ -47,14 +47,14 @@ class WindowsPlan(Model):
 
     @property
     def is_chosen(self) -> bool:
-        """Whether the server of each connection chooses what it speaks."""
+        """Whether the server chooses the version of HTTP on each connection."""
         return self.http1_pipeline is not None
 
 
 class TcpEchoPlan(Model):
-    """Messages come back byte by byte. A blob is the message, or, with ``size``, is cut into
-    messages of so many bytes that take turns on each connection. ``half_close``: the client ends
-    its sending side behind the message; only with ``close``."""
+    """Messages that come back byte by byte. The payload blob is the message, or, with ``size``, is
+    cut into messages of so many bytes, which take turns on each connection. ``half_close``: the
+    client ends its sending side after the message; only with ``close``."""
 
     kind: Literal["tcp_echo"] = "tcp_echo"
     payload_sha256: str
@@ -63,8 +63,8 @@ class TcpEchoPlan(Model):
 
 
 class UdpEchoPlan(Model):
-    """Datagrams over UDP come back, each for itself. The payload is cut by ``size`` as in
-    ``TcpEchoPlan``; the first 16 bytes of each datagram give way to its numbers."""
+    """UDP datagrams that come back, each by itself. The payload is cut by ``size`` as in
+    ``TcpEchoPlan``; the numbers of each datagram replace its first 16 bytes."""
 
     kind: Literal["udp_echo"] = "udp_echo"
     payload_sha256: str
@@ -73,8 +73,8 @@ class UdpEchoPlan(Model):
 
 class WsEchoPlan(Model):
     """Every message is one WebSocket message, and comes back as one; with a dialect, as its echo.
-    The payload is cut by ``size`` as in ``TcpEchoPlan``. The engine adds to ``opening`` what makes
-    it a handshake."""
+    The payload is cut by ``size`` as in ``TcpEchoPlan``. The engine adds the headers of a handshake
+    to ``opening``."""
 
     kind: Literal["ws_echo"] = "ws_echo"
     opening: RequestPlan
@@ -85,7 +85,7 @@ class WsEchoPlan(Model):
 
 
 class WsBroadcastPlan(Model):
-    """Every message goes to all clients, with ``padding`` bytes more than its sender and number,
+    """Every message goes to all clients. It has ``padding`` bytes besides its sender and number,
     and is settled by the receipt that its sender gets."""
 
     kind: Literal["ws_broadcast"] = "ws_broadcast"
@@ -97,19 +97,19 @@ class WsBroadcastPlan(Model):
 ExchangePlan = Annotated[
     TcpEchoPlan | UdpEchoPlan | WsEchoPlan | WsBroadcastPlan, Field(discriminator="kind")
 ]
-"""What is exchanged where it is not HTTP."""
+"""What is exchanged if the protocol is not HTTP."""
 
 
 class ServeHttp2(Model):
-    """What a server of HTTP/2 permits: so many streams of a connection at once."""
+    """How many streams of a connection an HTTP/2 server permits at once."""
 
     max_streams: int
 
 
 class ServeHttp(Model):
-    """The paths of the HTTP contracts. With ``record`` it keeps what it sees of its clients, and
-    tells it for each ``Mark``; with ``faults`` it errs on purpose; with ``http2`` it speaks HTTP/2
-    beside HTTP/1.1."""
+    """The paths of the HTTP contracts. With ``record`` the server records what it sees of its
+    clients, and reports it for each ``Mark``. With ``faults`` it errs on purpose; with ``http2`` it
+    speaks HTTP/2 besides HTTP/1.1."""
 
     kind: Literal["http"] = "http"
     record: bool = False
@@ -130,7 +130,7 @@ class ServeUdpEcho(Model):
 
 
 class ServeWs(Model):
-    """Echo and broadcast in a dialect at ``/ws``; at ``/echo`` every message as it came."""
+    """Echo and broadcast in a dialect at ``/ws``; ``/echo`` returns every message unchanged."""
 
     kind: Literal["ws"] = "ws"
     dialect: Dialect

@@ -6,16 +6,17 @@ from trueload.protocol.model import Model
 
 
 class Faults(Model):
-    """Each request meets one fault at most, drawn from the seed; the shares add up to 1 at most.
+    """Deliberate faults. Each request meets at most one, drawn from the seed; the shares add up to
+    at most 1.
 
-    Answered with status 500 (``error_share``); a reset instead of an answer (``reset_share``);
-    answered ``stall_ns`` late, None for never (``stall_share``); the body in pieces over
-    ``slow_ns`` (``slow_share``). Beside them, connections end after ``close_after`` requests,
-    announced or not.
+    ``error_share``: status 500. ``reset_share``: a reset instead of an answer. ``stall_share``: the
+    answer is ``stall_ns`` late, or never comes if that is None. ``slow_share``: the body comes in
+    pieces over ``slow_ns``. Besides, connections end after ``close_after`` requests, announced or
+    not.
 
-    Of HTTP/2 alone: the stream is refused (``refuse_share``); GOAWAY after ``goaway_after``
-    requests; windows of streams that stay as they are (``stall_window``); SETTINGS that come
-    ``settings_delay_ns`` late, with everything behind them.
+    For HTTP/2 only. ``refuse_share``: the stream is refused. ``goaway_after``: GOAWAY after so many
+    requests. ``stall_window``: the windows of streams are never enlarged. ``settings_delay_ns``:
+    SETTINGS comes late, with everything behind it.
     """
 
     seed: int = 0

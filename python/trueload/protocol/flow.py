@@ -1,4 +1,4 @@
-"""How answers flowed through a phase, as an engine says it; ``plan`` has the rest."""
+"""How answers flowed through a phase, as an engine reports it; ``plan`` has the rest."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from trueload.protocol.model import Model
 
 
 class Backlog(Model):
-    """What an open loop had scheduled and was not yet answered, ``at_start``: left by the phase
-    before, and ``at_end`` of the window, or when the last of a number of requests was sent;
-    ``answered`` and ``latency_sum_ns`` are of what each quarter of the schedule asked for."""
+    """Requests that an open loop had scheduled and that were not yet answered. ``at_start``: left
+    by the phase before. ``at_end``: at the end of the window, or when the last of a number of
+    requests was sent. ``answered`` and ``latency_sum_ns`` are for each quarter of the schedule."""
 
     at_start: int
     at_end: int
@@ -18,7 +18,7 @@ class Backlog(Model):
 
 class Work(Model):
     """Good answers in each ``part_ns``, each spread evenly over the time that it took, up to the
-    last part that has any. What was done before the window, or behind ``whole_ns``, is left out."""
+    last part that has any. Work before the window, or after ``whole_ns``, is left out."""
 
     part_ns: int = 1
     answers: tuple[float, ...] = ()
@@ -26,10 +26,10 @@ class Work(Model):
 
 class Flow(Model):
     """Good answers in each ``part_ns`` of the window, as they came, up to the last part that has
-    any. For ``whole_ns`` there was enough to send for all connections. ``gaps`` are stretches
-    without an answer on any thread, by length, as a sparse histogram; of several hosts each has its
-    own. ``backlog`` is of an open loop. ``came`` are good answers that came in the window or its
-    drain, those to requests of the warm-up among them; older records have 0, and no ``work``."""
+    any. Until ``whole_ns`` there was enough to send for all connections. ``gaps`` are stretches
+    without an answer on any thread, by length, as a sparse histogram; each of several hosts has its
+    own. ``backlog`` is for an open loop. ``came`` counts good answers that came in the window or
+    its drain, including those to requests of the warm-up; older records have 0, and no ``work``."""
 
     whole_ns: int
     part_ns: int

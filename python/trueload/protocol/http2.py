@@ -1,5 +1,6 @@
-"""What connections of HTTP/2 counted beside the endings of requests, mirrored from
-crates/engine/src/protocol/http2.rs."""
+"""What HTTP/2 connections counted beside the outcomes of requests, mirrored from
+crates/engine/src/protocol/http2.rs.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +8,11 @@ from trueload.protocol.model import Model
 
 
 class Waits(Model):
-    """Time that requests in flight waited, times their number, in ns. ``queued``: not sent yet,
-    ``stream`` of these because the peer permits no more streams. A body of ours waited because the
-    window that the peer gives its stream (``send_stream``) or the connection (``send_connection``)
-    was used up; an answer because the window that we give was (``receive_stream``,
-    ``receive_connection``)."""
+    """Time that requests in flight waited, times their number, in ns. ``queued``: not sent yet;
+    ``stream`` of these because the peer permits no more streams. ``send_stream`` and
+    ``send_connection``: our body waited because the peer's window for the stream or the connection
+    was used up. ``receive_stream`` and ``receive_connection``: an answer waited because ours was.
+    """
 
     queued: int = 0
     stream: int = 0
@@ -22,16 +23,16 @@ class Waits(Model):
 
 
 class HeaderBytes(Model):
-    """Bytes of header fields in one direction: names and values (``plain``), and the same as they
-    were sent (``coded``)."""
+    """Bytes of header fields in one direction: names and values uncompressed (``plain``), and as
+    they were sent (``coded``)."""
 
     plain: int = 0
     coded: int = 0
 
 
 class Announced(Model):
-    """A parameter of SETTINGS as the peers announced it, or as it is without that: the least and
-    the most of all connections and times. Null stands for no limit, or where nothing was heard."""
+    """A parameter of SETTINGS as the peers announced it, or its default: the least and the most of
+    all connections and times. Null means no limit, or that nothing was heard."""
 
     least: int | None = None
     most: int | None = None
@@ -39,9 +40,9 @@ class Announced(Model):
 
 class Http2(Model):
     """What the connections of a phase counted. Times are those of the window, counts also of the
-    drain. ``connections`` made requests over HTTP/2, the peers of ``http1`` others answered in
-    HTTP/1, and those of ``goaways`` announced the end of theirs; ``returned`` requests came back
-    undone and may be sent again; ``resets`` streams were reset by us; ``streams_ns`` is the time of
+    drain. ``connections``: they made requests over HTTP/2. ``http1``: the peer answered in HTTP/1.
+    ``goaways``: the peer announced the end of the connection. ``returned``: requests that came back
+    undone and may be sent again. ``resets``: streams that we reset. ``streams_ns``: the time of
     open streams, times their number."""
 
     connections: int = 0

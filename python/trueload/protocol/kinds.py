@@ -1,4 +1,6 @@
-"""Which kinds of answer ended requests well, mirrored from crates/engine/src/protocol/kinds.rs."""
+"""Kinds of the answers that ended requests well, mirrored from
+crates/engine/src/protocol/kinds.rs.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,9 @@ from trueload.protocol.model import Model
 
 
 class Kind(Model):
-    """Answers whose bodies were alike: their length, a sketch of their bytes (hex: the fewer bytes
-    two bodies differ in, the more of its eight bytes are equal), how many they are, and how many
-    answers to the same request had come on a thread before the first of them."""
+    """Answers with similar bodies: their length, a sketch of their bytes, how many they are, and
+    how many answers to the same request had come on a thread before the first of them. The sketch
+    is hex: the fewer bytes two bodies differ in, the more of its eight bytes are equal."""
 
     bytes: int
     sketch: str
@@ -17,8 +19,8 @@ class Kind(Model):
 
 
 class OtherKinds(Model):
-    """Answers of other kinds, whose length is a number of so many bits: 0 for empty bodies, 1 for
-    1 byte, 2 for 2 or 3, and so on."""
+    """Answers of other kinds, by the number of bits of their length: 0 for empty bodies, 1 for 1
+    byte, 2 for 2 or 3, and so on."""
 
     bits: int
     count: int
@@ -26,8 +28,8 @@ class OtherKinds(Model):
 
 
 class Kinds(Model):
-    """Answers to one request: a few kinds, and all others by their length. Empty where each body
-    was held against the one expected."""
+    """Answers to one request: a few kinds, and all others by their length. Empty if each body was
+    compared with an expected one."""
 
     known: tuple[Kind, ...] = ()
     other: tuple[OtherKinds, ...] = ()

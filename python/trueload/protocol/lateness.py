@@ -1,4 +1,4 @@
-"""What an engine says of when it did not run although there was work for it."""
+"""When an engine did not run although there was work for it, as the engine reports it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from trueload.protocol.model import Model
 
 
 class Stalls(Model):
-    """``count`` stalls that were at least so long and less than twice, of ``ns`` in all, over all
-    threads; ``requests`` were outstanding, or came due, meanwhile."""
+    """``count`` stalls that took at least ``at_least_ns`` and less than twice that, ``ns`` in all,
+    over all threads. ``requests`` were outstanding, or came due, meanwhile."""
 
     at_least_ns: int
     count: int
@@ -16,9 +16,8 @@ class Stalls(Model):
 
 
 class Lateness(Model):
-    """``waited_ns`` is for how long in all the thread waited for a CPU that did so longest;
-    ``stopped`` are stalls in which a thread was stopped, ``queued`` those in which it waited for a
-    CPU, both by length."""
+    """``waited_ns`` is the total wait for a CPU of the thread that waited longest. ``stopped`` are
+    stalls in which a thread was stopped, ``queued`` in which it waited for a CPU, by length."""
 
     waited_ns: int = 0
     stopped: tuple[Stalls, ...] = ()

@@ -1,6 +1,6 @@
 """The settings of a load, each declared once: how many connections, when they send, and how long.
 
-Must not know what any surface does with them, or what they come to together (``trial.load``).
+Must not know what any surface does with them, or how they combine (``trial.load``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ StagesOf = Literal["rate", "connections"]
 
 
 def positive_rate(text: str) -> float:
-    """A rate that asks for something, and that an engine can count. Raises ``ValueError``."""
+    """Parse a rate that is above 0 and that an engine can count. Raises ``ValueError``."""
     rate = parse_rate(text)
     if not 0 < rate <= RATE_MAX:
         raise ValueError(f"'{text}' is not a rate above 0, up to {RATE_MAX:,}/s")
@@ -29,7 +29,7 @@ def positive_rate(text: str) -> float:
 
 
 def parse_seed(text: str) -> int:
-    """A seed. Raises ``ValueError``."""
+    """Parse a seed. Raises ``ValueError``."""
     digits = text.strip()
     if not (digits.isascii() and digits.isdigit() and int(digits[:20]) <= SEED_MAX):
         raise ValueError(f"'{text}' is not a whole number from 0 to {SEED_MAX:,}")
@@ -37,7 +37,7 @@ def parse_seed(text: str) -> int:
 
 
 class LoadOptions(Settings):
-    """What a server is put under. Of what excludes each other only one is given."""
+    """The load on a server. Of settings that exclude each other only one is given."""
 
     connections: Annotated[
         int, Option(counts_to(CONNECTIONS_MAX), "Connections to hold open.", short="-c")

@@ -1,4 +1,4 @@
-"""What every line between front and engine is made of, and every value that is read strictly.
+"""The base of every message between front and engine, and of every value that is read strictly.
 
 Must not know any of them.
 """
@@ -9,10 +9,10 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """A frozen value that refuses what it does not know."""
+    """A frozen value that refuses unknown fields."""
 
-    # A validator is built when it is first used: most commands use few of the 130 there are, and
-    # building all of them took a third of the start.
+    # Build a validator when it is first used: most commands use few of the 130 models, and building
+    # all took a third of the start-up time.
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",

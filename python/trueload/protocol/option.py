@@ -1,7 +1,7 @@
 """How a setting is declared: once, beside its field, for every surface that reads or shows it.
 
-How: a field of a model carries an ``Option`` in its annotation; its name, less the unit at its end,
-is the name on every surface: ``timeout_ns`` is ``--timeout``, the key ``timeout`` of a suite and
+How: a field of a model has an ``Option`` in its annotation. Its name without the unit at its end is
+its name on every surface: ``timeout_ns`` is ``--timeout``, the key ``timeout`` of a suite and
 ``timeout=`` in Python. Must not know any setting, nor how a command line is parsed.
 """
 
@@ -31,8 +31,8 @@ _NUMBER = re.compile(r"\d+(\.\d+)?", re.ASCII)
 
 @dataclass(frozen=True)
 class Unit:
-    """How the values of a setting are written: the word for one in a help text, how a text is read
-    (raises ``ValueError``), and how a value is shown."""
+    """How the values of a setting are written: the word for one in a help text, how a text is
+    parsed (raises ``ValueError``), and how a value is shown."""
 
     metavar: str
     parse: Callable[[str], Any]
@@ -41,8 +41,8 @@ class Unit:
 
 @dataclass(frozen=True)
 class Option:
-    """What is said of a setting wherever it is offered. ``unset`` is shown as its default where
-    the value says nothing to people."""
+    """The description of a setting wherever it is offered. ``unset`` is shown as its default if the
+    value would mean nothing to people."""
 
     unit: Unit
     help: str
@@ -50,7 +50,7 @@ class Option:
     unset: str = ""
 
     def default_text(self, default: object) -> str:
-        """What holds unless it is given, for people; empty for nothing."""
+        """The default value as text for people; empty if there is none."""
         return self.unset if default is None else self.unit.show(default)
 
     def __get_pydantic_json_schema__(
@@ -60,8 +60,8 @@ class Option:
 
 
 class Settings(Model):
-    """Settings that are given one by one. None is none given; ``model_fields_set`` has those that
-    were."""
+    """Settings that are given one by one. A value of None is not given; ``model_fields_set`` has
+    those that were."""
 
     @model_validator(mode="before")
     @classmethod
@@ -74,7 +74,7 @@ class Settings(Model):
         }
 
     def over(self, base: Self) -> Self:
-        """These, and those of ``base`` where none was given."""
+        """These settings, and those of ``base`` where none was given."""
         return base.model_copy(update={name: getattr(self, name) for name in self.model_fields_set})
 
 
@@ -84,8 +84,8 @@ Given = TypeVar("Given", bound=Settings)
 def options_of(
     model: type[Model], *, only: Iterable[str] | None = None, without: Iterable[str] = ()
 ) -> dict[str, Option]:
-    """The options of a model's fields, by field, in their order; ``only`` these, or ``without``
-    those, by their names."""
+    """The options of a model's fields, by field, in their order. ``only`` keeps the settings of
+    these names, ``without`` leaves out those."""
     names = {name_of(field) for field in model.model_fields} if only is None else set(only)
     names -= set(without)
     return {
@@ -102,12 +102,12 @@ def name_of(field: str) -> str:
 
 
 def flag_of(field: str) -> str:
-    """The option of a command line: ``timeout_ns`` -> ``--timeout``."""
+    """The flag of a field on a command line: ``timeout_ns`` -> ``--timeout``."""
     return f"--{name_of(field).replace('_', '-')}"
 
 
 def read_texts(model: type[Given], texts: Mapping[str, object]) -> Given:
-    """The settings of texts by their names. Raises ``ValueError``, which names the one."""
+    """Parse settings from texts by name. Raises ``ValueError``, which names the setting."""
     fields = {name_of(field): (field, option) for field, option in options_of(model).items()}
     values = {}
     for name, text in texts.items():
@@ -120,7 +120,7 @@ def read_texts(model: type[Given], texts: Mapping[str, object]) -> Given:
 
 
 def positive_span(text: str) -> int:
-    """A time of more than nothing, in ns. Raises ``ValueError``."""
+    """Parse a time of more than zero, in ns. Raises ``ValueError``."""
     ns = any_span(text)
     if ns == 0:
         raise ValueError(f"'{text}' is no time at all")
@@ -128,12 +128,12 @@ def positive_span(text: str) -> int:
 
 
 def any_span(text: str) -> int:
-    """A time in ns; a number alone is seconds, as elsewhere. Raises ``ValueError``."""
+    """Parse a time in ns; a number alone is seconds, as elsewhere. Raises ``ValueError``."""
     return parse_duration(f"{text.strip()}s" if _NUMBER.fullmatch(text.strip()) else text)
 
 
 def show_span(ns: int) -> str:
-    """As one would type it."""
+    """A time as one would type it."""
     return format_span(ns) if ns else "0"
 
 
@@ -150,7 +150,7 @@ def positive_count(maximum: int) -> Callable[[str], int]:
 
 
 def span_up_to(most_ns: int, why: str) -> Callable[[str], int]:
-    """A parser of times that may be nothing, and are ``why`` where they are more than the most."""
+    """A parser of times from 0 to ``most_ns``; ``why`` says what is wrong with longer ones."""
 
     def parse_span(text: str) -> int:
         ns = any_span(text)
@@ -162,7 +162,7 @@ def span_up_to(most_ns: int, why: str) -> Callable[[str], int]:
 
 
 def one_of(*choices: str) -> Unit:
-    """A word of several."""
+    """A unit whose values are one of several words."""
 
     def parse_choice(text: str) -> str:
         if text not in choices:
@@ -173,7 +173,7 @@ def one_of(*choices: str) -> Unit:
 
 
 def counts_to(maximum: int) -> Unit:
-    """Counts from 1 on."""
+    """A unit of counts from 1 to ``maximum``."""
     return Unit("COUNT", positive_count(maximum))
 
 

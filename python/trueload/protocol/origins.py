@@ -10,16 +10,16 @@ from trueload.protocol.tls import TlsPlan
 
 
 class OriginPlan(Model):
-    """One of several origins. Its weight is that of its targets; connections are dealt by weight,
-    at least one to each, and so are requests of a fixed number, and arrivals."""
+    """One of several origins. Its weight is that of its targets. Connections are dealt by weight,
+    at least one to each origin. So are requests of a fixed number, and arrivals."""
 
     addresses: tuple[str, ...]
     tls: TlsPlan | None
 
 
 class OriginConnections(Model):
-    """Connections of one origin; ``failed``: what those met that were never established, by class,
-    in the set-up before the phase."""
+    """Connections of one origin. ``failed`` are, by class, the failures of connections that were
+    never established, in the set-up before the phase."""
 
     requested: int
     established: int

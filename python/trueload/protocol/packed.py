@@ -1,9 +1,9 @@
-"""A sparse histogram in little memory: for what is kept for long and rarely looked at. Pure.
+"""A sparse histogram in little memory, for counts that are kept for long and rarely read. Pure.
 
-How: as the engine packs it (crates/meter/src/packed.rs). For each value that occurred, in order,
-the difference of its index to the one before and its count, both as LEB128. An hour of seconds
-takes 3 MB so, and more than 100 MB as dicts. In JSON that people read it is an object, as every
-other sparse histogram.
+How: the engine's packing (crates/meter/src/packed.rs). For each value that occurred, in order, it
+has the difference of its index to the previous one, and its count, both as LEB128. An hour of
+seconds takes 3 MB this way, and more than 100 MB as dicts. In JSON that people read it is an
+object, like every other sparse histogram.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import PlainSerializer, PlainValidator
 
 
 class PackedCounts(Mapping[int, int]):
-    """Index to count, by index; immutable, and equal to every mapping that holds the same."""
+    """Counts by index; immutable, and equal to every mapping with the same content."""
 
     __slots__ = ("_bytes",)
 
@@ -33,7 +33,7 @@ class PackedCounts(Mapping[int, int]):
 
     @classmethod
     def of_base64(cls, text: str) -> PackedCounts:
-        """What the engine wrote. Raises ``ValueError`` for what it cannot have written."""
+        """Decode what the engine wrote. Raises ``ValueError`` for what it cannot have written."""
         try:
             packed = base64.b64decode(text, validate=True)
         except binascii.Error as error:
@@ -70,15 +70,15 @@ class PackedCounts(Mapping[int, int]):
         return repr(self.as_dict())
 
     def items(self) -> ItemsView[int, int]:
-        """The pairs; at once, not by a search for each."""
+        """All pairs, decoded in one pass instead of by a search for each."""
         return self.as_dict().items()
 
     def as_dict(self) -> dict[int, int]:
-        """The same, unpacked."""
+        """The same as a dict."""
         return dict(self._pairs())
 
     def size_bytes(self) -> int:
-        """What the numbers take."""
+        """Size of the packed counts."""
         return len(self._bytes)
 
     def _pairs(self) -> Iterator[tuple[int, int]]:
@@ -122,4 +122,4 @@ Packed = Annotated[
     PlainValidator(_read, json_schema_input_type=str | dict[int, int]),
     PlainSerializer(PackedCounts.as_dict, return_type=dict[int, int]),
 ]
-"""A field of a model that is a ``PackedCounts``: read from base64 or an object, written as one."""
+"""A model's field of ``PackedCounts``: read from base64 or an object, written as an object."""

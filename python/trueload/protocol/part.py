@@ -13,8 +13,8 @@ from trueload.protocol.model import Model
 
 
 class Part(Model):
-    """Which of several engines one is: every number in its plan and phases is of all of them
-    together, and is dealt out in turn over all their threads."""
+    """Which of several engines this is. Every number in its plan and phases is the total of all
+    engines, and is dealt out in turn over all their threads."""
 
     index: int = 0
     of: int = 1
@@ -24,21 +24,21 @@ WHOLE = Part()
 
 
 class AskClock(Model):
-    """Say what the clock shows (``Clock``), at once."""
+    """Ask for the engine's clock; it answers at once (``Clock``)."""
 
     type: Literal["clock"] = "clock"
     id: int
 
 
 class AskDistance(Model):
-    """Say how far apart two CPUs are (``Distance``): some ms in which both are busy."""
+    """Ask how far apart two CPUs are (``Distance``); both are busy for some ms."""
 
     type: Literal["distance"] = "distance"
     cpus: tuple[int, int]
 
 
 class Machine(Model):
-    """The machine that an engine runs on; what it does not say is null, or left out of limits."""
+    """The machine that an engine runs on. Unknown values are null, or left out of ``limits``."""
 
     kernel: str = ""
     cpu_model: str | None = None
@@ -48,7 +48,7 @@ class Machine(Model):
 
 
 class MachineShares(Model):
-    """How a machine's CPU time was spent over a phase, as shares of that of all CPUs."""
+    """How a machine's CPU time was spent over a phase, as shares of the time of all CPUs."""
 
     idle: float
     others: float
@@ -64,8 +64,8 @@ class Clock(Model):
 
 
 class Distance(Model):
-    """The answer to ``AskDistance``: what a round trip of a cache line between its CPUs takes, null
-    where that could not be measured."""
+    """The answer to ``AskDistance``: the round trip of a cache line between its CPUs in ns, null if
+    it could not be measured."""
 
     type: Literal["distance"]
     cpus: tuple[int, int]
@@ -73,15 +73,15 @@ class Distance(Model):
 
 
 class AskSpeeds(Model):
-    """Look at the speed of these CPUs, at most 16, until the next such line, which is answered by
-    what was seen (``Speeds``); without CPUs it only ends it."""
+    """Watch the speed of these CPUs, at most 16, until the next such line. That line is answered
+    with what was seen (``Speeds``); without CPUs it only ends the watching."""
 
     type: Literal["speeds"] = "speeds"
     cpus: tuple[int, ...]
 
 
 class CpuLooks(Model):
-    """How long the same short work took a CPU, again and again; 0 where no look was taken."""
+    """How long the same short work took on a CPU, again and again; 0 where it was not tried."""
 
     cpu: int
     every_ns: int
@@ -89,7 +89,7 @@ class CpuLooks(Model):
 
 
 class Speeds(Model):
-    """The answer to ``AskSpeeds``: what was seen of the CPUs of the line before, from ``from_ns``
+    """The answer to ``AskSpeeds``: what was seen of the CPUs in the line before, from ``from_ns``
     on the engine's clock."""
 
     type: Literal["speeds"]

@@ -1,9 +1,9 @@
-"""What the front and the engine say to each other, mirrored from crates/engine/src/protocol.rs.
+"""The messages between the front and the engine, mirrored from crates/engine/src/protocol.rs.
 
-Every line is one JSON object with a ``type``; unknown fields are refused, so that a front and an
-engine of different versions never half-understand each other. All times are nanoseconds, all
-clocks the engine's monotonic one. ``schema/examples`` holds lines that both languages read and
-write back unchanged. This module must not know processes, records or the command line.
+Every line is one JSON object with a ``type``. Unknown fields are refused, so that a front and an
+engine of different versions never partly understand each other. All times are nanoseconds on the
+engine's monotonic clock. ``schema/examples`` holds lines that both languages read and write back
+unchanged. This module must not know processes, records or the command line.
 """
 
 from __future__ import annotations
@@ -79,25 +79,24 @@ from trueload.protocol.tls import TrustPlan as TrustPlan
 from trueload.protocol.tls import TrustSystem as TrustSystem
 
 PROTOCOL = 1
-"""Version of the protocol; ``hello`` carries it and a plan must name it. When it is raised stands
-where the engine has it (crates/engine/src/protocol.rs)."""
+"""Version of the protocol; ``hello`` has it, and a plan must name it. The comment on the engine's
+own constant says when to raise it (crates/engine/src/protocol.rs)."""
 
 NO_KINDS = Kinds()
 NO_EARLY = Early()
 Sparse = dict[int, int]
-"""A sparse histogram: index to count; ``stats.sparse_value_ns`` gives the value of an index."""
+"""A sparse histogram: index to count; ``stats.sparse_bounds`` gives the values of an index."""
 
 
 class ExpectPlan(Model):
-    """What counts as a good answer: null for any 2xx, and for any body."""
+    """What counts as a good answer; null means any 2xx, and any body."""
 
     statuses: tuple[int, ...] | None
     body_sha256: str | None
 
 
 class TargetPlan(Model):
-    """One of several requests, which take turns by ``weight``; ``origin`` is the index of its own,
-    of several."""
+    """One of several requests, which take turns by ``weight``; ``origin`` is its origin's index."""
 
     name: str | None
     weight: int
@@ -107,7 +106,7 @@ class TargetPlan(Model):
 
 
 class Stage(Model):
-    """A stretch of time over which a quantity goes in a straight line."""
+    """A stretch of time over which a quantity changes linearly."""
 
     ns: int
     from_: float = Field(alias="from")
@@ -117,7 +116,7 @@ class Stage(Model):
 class Closed(Model):
     """A closed loop: each free slot sends at once.
 
-    ``active``: how many connections take part, over time; empty for all of them throughout.
+    ``active`` is how many connections take part, over time; empty for all of them throughout.
     """
 
     kind: Literal["closed"] = "closed"
@@ -127,7 +126,7 @@ class Closed(Model):
 class Open(Model):
     """An open loop: requests are sent at scheduled times, whatever became of those before.
 
-    ``stages``: requests per second, over time; ``seed`` decides the gaps of ``poisson``.
+    ``stages`` are requests per second over time; ``seed`` decides the gaps of ``poisson``.
     """
 
     kind: Literal["open"] = "open"
@@ -137,7 +136,8 @@ class Open(Model):
 
 
 class Turns(Model):
-    """Of a broadcast: so many messages in flight over all connections, which send them in turn."""
+    """The load of a broadcast: ``concurrent`` messages in flight over all connections, sent in
+    turn."""
 
     kind: Literal["turns"] = "turns"
     concurrent: int
@@ -166,11 +166,10 @@ StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
 
 
 class Generate(EngineOptions):
-    """What one generator is to do: send ``request``, or ``targets`` in turns, or, over another
-    protocol than HTTP, what ``exchange`` says. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or
-    ``unix:PATH``; where there are ``origins``, these have them, and TLS. With ``http2`` requests go
-    over HTTP/2, ``pipeline`` streams at once on each connection.
-    """
+    """What one generator is to do: send ``request``, or ``targets`` in turns, or what ``exchange``
+    says if the protocol is not HTTP. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``.
+    With ``origins``, each of these has its own addresses and TLS. With ``http2`` requests go over
+    HTTP/2, with ``pipeline`` streams at once on each connection."""
 
     type: Literal["generate"] = "generate"
     protocol: int = PROTOCOL
@@ -220,8 +219,7 @@ class Blob(Model):
 
 
 class Phase(Model):
-    """One phase over the connections that are there; ``idle`` of them, the last ones, are only held
-    and never send."""
+    """One phase over the existing connections. The last ``idle`` of them never send."""
 
     type: Literal["phase"] = "phase"
     id: str
@@ -233,8 +231,8 @@ class Phase(Model):
 
 
 class Mark(Model):
-    """Of a server of HTTP that keeps a record: say what it holds since the mark before (``Seen``,
-    with the same ``id``), and begin a new interval."""
+    """For a server of HTTP that keeps a record: report what it holds since the mark before
+    (``Seen``, with the same ``id``), and begin a new interval."""
 
     type: Literal["mark"] = "mark"
     id: str
@@ -247,7 +245,7 @@ class Lease(Model):
 
 
 class Stop(Model):
-    """End now: what is open is cancelled, what was measured is reported."""
+    """End now: open requests are cancelled, and what was measured is reported."""
 
     type: Literal["stop"] = "stop"
 
@@ -271,7 +269,7 @@ ToEngine = (
 class Counts(Model):
     """Requests of one phase up to now; in the end issued = ok + sum(failed) + cancelled.
 
-    ``failed`` is by class, ``statuses`` (complete answers, expected or not) by code.
+    ``failed`` is by class. ``statuses`` counts complete answers by code, expected or not.
     ``stale_resets`` are those of ``stale`` whose connection was reset; 0 in older records.
     """
 
@@ -287,12 +285,13 @@ class Counts(Model):
 
 
 class Histograms(Model):
-    """HdrHistogram V2 compressed, base64, values in ns; null when empty.
+    """HdrHistogram V2 compressed, base64, values in ns; null if empty.
 
-    Of ok requests only, except ``connect`` (every connection established), ``send_lag`` (every
-    request sent: from when it could be, to when it was handed to the kernel), ``round_trip`` (from
-    then to the kernel's receive time of the answer's last bytes) and ``receive_lag`` (from that to
-    when they were read); the last two on a sample of the connections.
+    They cover ok requests only, with four exceptions. ``connect``: every connection established.
+    ``send_lag``: every request sent, from when it could be, to when it was handed to the kernel.
+    ``round_trip``: from then to the kernel's receive time of the answer's last bytes.
+    ``receive_lag``: from that to when they were read. The last two are on a sample of the
+    connections.
     """
 
     latency: str | None
@@ -307,8 +306,8 @@ class Histograms(Model):
 
 
 class Second(Model):
-    """Some seconds of a phase, by the time of settling: one, and after an hour of it 2, 4, 8 …; the
-    same number throughout a series."""
+    """One bin of a phase, by the time of settling: one second, and after an hour of it 2, 4, 8 and
+    so on. All bins of a series have the same width."""
 
     t_s: int
     width_s: int = 1
@@ -318,8 +317,8 @@ class Second(Model):
 
 
 class Generator(Model):
-    """The engine's own load over the window; ``saturation`` from 0 to 1. ``driver_note``: why the
-    driver is not the one that was asked for; ``spun_ns``: time in polls without an event;
+    """The engine's own load over the window; ``saturation`` is from 0 to 1. ``driver_note``: why
+    the driver is not the one that was asked for. ``spun_ns``: time in polls without an event.
     ``coalesced_ns``: the longest that answers were allowed to wait for each other."""
 
     driver: str
@@ -339,8 +338,7 @@ class Generator(Model):
 
 
 class TargetCounts(Model):
-    """What became of the requests of one target; ``latency`` and ``kinds`` are of those that ended
-    well."""
+    """Outcomes of one target's requests; ``latency`` and ``kinds`` cover those that ended well."""
 
     issued: int
     ok: int
@@ -353,11 +351,11 @@ class TargetCounts(Model):
 
 
 class Datagrams(Model):
-    """Datagrams of a phase that settled nothing, or not in their turn: answers to requests given up
-    as lost (``late``), second answers (``duplicated``), answers behind the answer to a request sent
-    later on the same socket (``reordered``), answers to nothing that was sent (``unsolicited``),
-    datagrams of ours that never left (``dropped``), and those that found the queue of our
-    socket full (``overflowed``): the requests of both are lost."""
+    """Datagrams of a phase that settled no request, or came out of turn. ``late``: answers to
+    requests given up as lost. ``duplicated``: second answers. ``reordered``: answers behind the
+    answer to a later request on the same socket. ``unsolicited``: answers to nothing that was sent.
+    ``dropped``: our datagrams that never left. ``overflowed``: those that found the queue of our
+    socket full. The requests of the last two are lost."""
 
     late: int
     duplicated: int
@@ -368,8 +366,8 @@ class Datagrams(Model):
 
 
 class Measurement(Model):
-    """What a phase leaves. ``started_ns`` is the start as planned, ``began_ns`` when the first
-    thread really began. ``kinds`` are those of answers where the plan has one request."""
+    """The result of a phase. ``started_ns`` is the planned start, ``began_ns`` when the first
+    thread really began. ``kinds`` are those of answers if the plan has one request."""
 
     started_ns: int
     began_ns: int = 0
@@ -405,7 +403,7 @@ class Hello(Model):
 
 
 class Tls(Model):
-    """What a TLS handshake agreed on; ``alpn`` is null when the server chose none."""
+    """What a TLS handshake agreed on; ``alpn`` is null if the server chose none."""
 
     version: str
     cipher: str
@@ -413,8 +411,9 @@ class Tls(Model):
 
 
 class Ready(Model):
-    """Connected (generator) or listening (server), on which driver. ``set_up_ns``: from the first
-    attempt to the last connection; ``grown_bytes``: growth of memory over that, code aside."""
+    """Connected (generator) or listening (server), and on which driver. ``set_up_ns``: from the
+    first attempt to the last connection. ``grown_bytes``: growth of memory meanwhile, without code.
+    """
 
     type: Literal["ready"]
     at_ns: int
@@ -441,7 +440,7 @@ class PhaseStarted(Model):
 
 
 class PhaseStopped(Model):
-    """A phase has sent its last request; what is open drains."""
+    """A phase has sent its last request; open ones drain."""
 
     type: Literal["phase_stopped"]
     id: str
@@ -449,10 +448,10 @@ class PhaseStopped(Model):
 
 
 class Tick(Model):
-    """At least every 250 ms while a phase is in progress; ``counts`` and bytes are totals of the
-    phase, ``latency`` is what ended well since the tick before, ``service`` the same from the
-    actual send: of an open loop, else empty. ``busiest_ns`` is how long the busiest thread was on
-    a CPU, or waited for one, in the phase."""
+    """The progress of a phase, at least every 250 ms. ``counts`` and bytes are totals of the phase.
+    ``latency`` is what ended well since the tick before; ``service`` is the same from the actual
+    send, for an open loop, else empty. ``busiest_ns`` is how long the busiest thread was on a CPU,
+    or waited for one, in the phase."""
 
     type: Literal["tick"]
     at_ns: int
@@ -475,7 +474,7 @@ class PhaseDone(Model):
 
 
 class Served(Model):
-    """What a reference server saw since it began; see protocol.rs for each."""
+    """What a reference server saw since it began; see protocol/served.rs for each field."""
 
     type: Literal["served"]
     at_ns: int
@@ -497,7 +496,7 @@ class Served(Model):
 
 
 class Error(Model):
-    """What went wrong in the engine itself or in the plan; ``class`` is ``class_`` here."""
+    """An error in the engine itself or in the plan; ``class`` is ``class_`` here."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True)
 
@@ -533,16 +532,16 @@ FromEngine = (
 
 
 def parse_from_engine(line: str | bytes) -> FromEngine:
-    """One line of the engine. Raises ``ValueError`` (pydantic's) for anything else."""
+    """Parse one line from the engine. Raises ``ValueError`` (pydantic's) for anything else."""
     return _from_engine().validate_json(line)
 
 
 def parse_to_engine(line: str | bytes) -> ToEngine:
-    """One line to the engine; the inverse of ``to_line``. Raises ``ValueError``."""
+    """Parse one line to the engine; the inverse of ``to_line``. Raises ``ValueError``."""
     return _to_engine().validate_json(line)
 
 
-# Made when the first line is read: they take 0.1 s, and `--help` reads none.
+# Built when the first line is read: they take 0.1 s, and `--help` reads none.
 @cache
 def _from_engine() -> TypeAdapter[FromEngine]:
     return TypeAdapter(Annotated[FromEngine, Field(discriminator="type")])

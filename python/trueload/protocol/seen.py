@@ -1,8 +1,8 @@
 """What a reference server of HTTP saw from mark to mark; ``plan`` has the rest of the protocol.
 
-How to read one: ``throughput_per_s`` is by the server's clock. Every request is counted once: those
-open at the beginning + ``requests`` = ``answered`` + ``aborted`` + ``dropped`` + those open at the
-end. Must not know who the client was, or what it claims.
+``throughput_per_s`` is by the server's clock. Every request is counted once: those open at the
+beginning + ``requests`` = ``answered`` + ``aborted`` + ``dropped`` + those open at the end. Must
+not know who the client was, or what it claims.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from trueload.protocol.model import Model
 
 
 class Concurrent(Model):
-    """How many there were at once: at the end, at most, and on average over time."""
+    """A number of things at one time: at the end, at most, and on average over time."""
 
     now: int
     peak: int
@@ -21,7 +21,7 @@ class Concurrent(Model):
 
 
 class Quantiles(Model):
-    """Figures of many values, in the unit of the field's name; percentiles to three digits."""
+    """Statistics of many values, in the unit of the field's name; percentiles to three digits."""
 
     count: int
     min: int
@@ -33,7 +33,7 @@ class Quantiles(Model):
 
 
 class Span(Model):
-    """A quarter of a second of an interval (``ns``: how much of it belongs there)."""
+    """A quarter of a second of an interval; ``ns`` is how much of it lies in the interval."""
 
     began_ns: int
     ns: int
@@ -48,13 +48,13 @@ class Span(Model):
 class Seen(Model):
     """What a server saw since the mark before, or since it began; times are of its own clock.
 
-    Of several ``threads`` the peaks are upper bounds; everything else is exact. ``answered``:
+    With several ``threads`` the peaks are upper bounds; everything else is exact. ``answered``:
     handed whole to the kernel, by status in ``statuses``, ``ok`` with 200. ``aborted``: the client
-    ended the connection before the answer; ``dropped``: the server did; ``half_sent``: connections
-    that the client ended in the middle of a request. ``faults``: what was done wrong on purpose, by
-    kind. ``gap_ns``: from an answer to the next request on its connection; ``delay_error_ns``: by
-    how much answers of ``/wait/MS`` left later than asked for. ``used_once`` and ``unused`` are
-    connections with one request and with none in this interval.
+    ended the connection before the answer; ``dropped``: the server did. ``half_sent``: connections
+    that the client ended in the middle of a request. ``faults``: deliberate faults, by kind.
+    ``gap_ns``: from an answer to the next request on its connection. ``delay_error_ns``: by how
+    much answers of ``/wait/MS`` left later than asked for. ``used_once`` and ``unused``:
+    connections with one request, and with none, in this interval.
     """
 
     type: Literal["seen"]
@@ -89,8 +89,7 @@ class Seen(Model):
 
     @property
     def throughput_per_s(self) -> float | None:
-        """Answers per second, from the first request to the last answer; None where that is no
-        time."""
+        """Answers per second, from the first request to the last answer; None if in no time."""
         if self.first_request_ns is None or self.last_answer_ns is None:
             return None
         took_ns = self.last_answer_ns - self.first_request_ns

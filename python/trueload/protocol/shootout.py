@@ -1,8 +1,8 @@
 """The dialects of the contract ws-shootout: how its messages look, as pure functions.
 
-How: a message is a type and a payload, whatever the dialect; each dialect puts them on the wire
-in its own way, and two of them join a channel first. What is received and is no message of the
-contract is a ``ValueError`` that says why, or nothing if the dialect itself has such messages.
+How: a message is a type and a payload, whatever the dialect. Each dialect encodes it in its own
+way, and in two of them a client joins a channel first. A received message that is not one of the
+contract raises ``ValueError`` with the reason, or is None if the dialect has such messages itself.
 
 Must not know: sockets, frames, contracts.
 """
@@ -23,7 +23,7 @@ NAMES: dict[Kind, str] = {
     "broadcast": "a broadcast",
     "broadcastResult": "a broadcastResult",
 }
-"""The kinds in a sentence."""
+"""The kinds as they are named in a sentence."""
 
 CHANNEL = '{"channel":"BenchmarkChannel"}'
 TOPIC = "room:lobby"
@@ -32,14 +32,14 @@ SHOWN_CHARACTERS = 60
 
 _BINARY_HEAD = struct.Struct(">cI")
 _BINARY_KINDS: dict[bytes, Kind] = {b"e": "echo", b"b": "broadcast", b"r": "broadcastResult"}
-# What Action Cable says by itself: https://docs.anycable.io/misc/action_cable_protocol
+# Messages of Action Cable itself: https://docs.anycable.io/misc/action_cable_protocol
 _CABLE_OWN = ("welcome", "ping", "confirm_subscription")
 
 
 @dataclass(frozen=True)
 class Message:
-    """A message of the contract. `payload` is a JSON value, or bytes in the dialect binary;
-    `listeners` is the number of clients that a result names, if it does."""
+    """A message of the contract. `payload` is a JSON value, or bytes in the dialect binary.
+    `listeners` is the number of clients that a result names, if it names one."""
 
     kind: Kind
     payload: Any
@@ -54,7 +54,7 @@ def make_payload(dialect: Dialect, number: int, padding: str) -> Any:
 
 
 def encode(dialect: Dialect, kind: Kind, payload: Any) -> Wire:
-    """What a client sends."""
+    """Encode what a client sends."""
     if dialect == "binary":
         return _BINARY_HEAD.pack(kind[0].encode(), len(payload)) + bytes(payload)
     if dialect == "actioncable":
@@ -66,7 +66,7 @@ def encode(dialect: Dialect, kind: Kind, payload: Any) -> Wire:
 
 
 def decode(dialect: Dialect, wire: Wire) -> Message | None:
-    """What a client received; None for a message of the dialect's own, such as a heartbeat.
+    """Decode what a client received; None for a message of the dialect itself, such as a heartbeat.
 
     Raises ``ValueError`` for anything else, with the reason in one line.
     """
@@ -81,7 +81,7 @@ def decode(dialect: Dialect, wire: Wire) -> Message | None:
 
 
 def opening(dialect: Dialect) -> Wire | None:
-    """What a client sends as soon as it is connected, to join."""
+    """The message with which a client joins as soon as it is connected; None if there is none."""
     if dialect == "phoenix":
         return _json({"topic": TOPIC, "event": "phx_join", "payload": {}, "ref": "1"})
     return None
@@ -93,9 +93,9 @@ def joins(dialect: Dialect) -> bool:
 
 
 def join(dialect: Dialect, wire: Wire) -> Wire | bool:
-    """One step of joining, by what came: something to send, or whether the client has joined.
+    """Take one step of joining: return a message to send, or whether the client has joined.
 
-    Raises ``ValueError`` if it is refused.
+    Raises ``ValueError`` if joining is refused.
     """
     said = _object(wire)
     if dialect == "phoenix":

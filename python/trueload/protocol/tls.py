@@ -13,20 +13,20 @@ from trueload.protocol.model import Model
 
 
 class TrustSystem(Model):
-    """The issuers that the engine's machine trusts."""
+    """Trust the issuers that the engine's machine trusts."""
 
     kind: Literal["system"] = "system"
 
 
 class TrustGiven(Model):
-    """The issuers of a PEM text (a blob), and the certificates in it themselves."""
+    """Trust the issuers in a PEM text (a blob), and the certificates in it themselves."""
 
     kind: Literal["given"] = "given"
     sha256: str
 
 
 class TrustAnybody(Model):
-    """Anybody: verification is off."""
+    """Trust anybody: verification is off."""
 
     kind: Literal["anybody"] = "anybody"
 
@@ -36,8 +36,8 @@ TrustPlan = Annotated[TrustSystem | TrustGiven | TrustAnybody, Field(discriminat
 
 
 class TlsPlan(Model):
-    """TLS from the client's end. ``certificate_sha256`` and ``key_sha256`` name blobs in PEM; the
-    key itself is in no plan."""
+    """TLS of the client. ``certificate_sha256`` and ``key_sha256`` name blobs in PEM; the key
+    itself is in no plan."""
 
     server_name: str
     alpn: tuple[str, ...]
@@ -49,7 +49,7 @@ class TlsPlan(Model):
 
 
 class ServeSelfSigned(Model):
-    """A certificate made at the start; ``ready`` holds it."""
+    """A certificate made at the start; ``ready`` contains it."""
 
     kind: Literal["self_signed"] = "self_signed"
     names: tuple[str, ...]
@@ -64,4 +64,4 @@ class ServeGiven(Model):
 
 
 ServeTlsPlan = Annotated[ServeSelfSigned | ServeGiven, Field(discriminator="kind")]
-"""TLS from the server's end."""
+"""TLS of the server."""

@@ -1,6 +1,6 @@
-"""What the answers to a request were like, in the warm-up and in the window.
+"""What the answers to a request looked like, in the warm-up and in the window.
 
-Bodies are told apart by their length and a sketch of their bytes, which the engine makes of a few
+Bodies are told apart by their length and a sketch of their bytes, which the engine makes from a few
 words of each. Must not know how that is judged.
 """
 
@@ -10,8 +10,8 @@ from trueload.protocol.model import Model
 
 
 class Alike(Model):
-    """Answers that are alike: how many came in the warm-up and in the window, and about how many
-    others had come before the first of them."""
+    """Similar answers: how many came in the warm-up and in the window, and about how many others
+    had come before the first of them."""
 
     warmup: int
     window: int
@@ -24,7 +24,7 @@ class Alike(Model):
 
 
 class AnswerKind(Alike):
-    """Answers whose bodies were alike: the length, and a sketch (hex; the fewer bytes two bodies
+    """Answers with similar bodies: their length, and a sketch (hex; the fewer bytes two bodies
     differ in, the more of its eight bytes are equal)."""
 
     bytes: int
@@ -32,14 +32,14 @@ class AnswerKind(Alike):
 
 
 class OtherAnswers(Alike):
-    """Answers of other kinds whose length is a number of so many bits: 0 for an empty body."""
+    """Answers of other kinds, by the number of bits of their length; 0 for an empty body."""
 
     bits: int
 
 
 class Answers(Model):
     """The good answers to one request: a few kinds in the order in which they came, and all others
-    by their length. ``target`` is the request's place among several, None where there is one."""
+    by their length. ``target`` is the index of the request among several, None if there is one."""
 
     target: int | None
     kinds: tuple[AnswerKind, ...]
@@ -58,7 +58,7 @@ class Answers(Model):
 
 class Probes(Model):
     """What a subject was asked under load beside the load's own request: other paths and forms that
-    its contract fixes. How many were answered, how many of them wrongly, and the first fault."""
+    its contract fixes. How many were answered, how many of these wrongly, and the first fault."""
 
     asked: int
     wrong: int

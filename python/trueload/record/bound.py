@@ -1,9 +1,9 @@
 """Lower bounds in words: a figure that is at least so much, and a verdict that says so.
 
-A throughput is a lower bound where a quicker generator might have shown more: it was as full as the
-server (the check `generator-limit`), or most of p50 was its own (`client-share`). That is a true
-statement, and no doubt about it: the verdict keeps its word.
-Pure. Must not know how it is found out.
+A throughput is a lower bound if a faster generator might have shown more. That is so if the
+generator was as full as the server (the check `generator-limit`), or if most of p50 was its own
+time (`client-share`). A lower bound is a true statement and no doubt about it, so the verdict keeps
+its word. Pure. Must not know how it is found out.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What a record has of a client under test: what it was told, says, and was seen doing.
+"""The part of a record on a client under test: what it was told, what it claims, what was seen.
 
-How: the client stands where the generator does in a trial of a server, so that the record's
-``generator`` is the client's process tree and its ``server`` our reference server. What has no
-place there is here: the two ends' accounts of one order, and what follows from both. Must not know
-how a client is started, or how anything is judged.
+How: the client takes the place of the generator in a trial of a server. So the record's
+``generator`` is the client's process tree, and its ``server`` is our reference server. What has no
+place there is here: both ends' accounts of one order, and what follows from them. Must not know how
+a client is started, or how anything is judged.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from trueload.protocol.seen import Seen
 from trueload.units import NS_PER_S
 
 MS_PER_S = 1_000
-# Classes of failures that a server never hears of: nothing was sent.
+# Failure classes that a server never notices: nothing was sent.
 NEVER_SENT = ("dns", "connect.", "local.", "tls.")
 
 
 class ClientAsked(Model):
-    """What a client was told: its setup, the number of requests of the order that counts, and of
-    all orders before it; ``wait_ms``: how long the server takes for each answer; ``files``: its
-    open-file limit, null for as many as there are; ``max_streams``: how many streams the server
-    permits on a connection of HTTP/2, null over HTTP/1.1."""
+    """What a client was told: its setup, the number of requests of the order that counts, and that
+    of all orders before it. ``wait_ms`` is how long the server takes for each answer. ``files`` is
+    the client's open-file limit, null if there is none. ``max_streams`` is how many streams the
+    server permits on an HTTP/2 connection, null over HTTP/1.1."""
 
     setup: ClientSetup
     requests: int
@@ -35,12 +35,12 @@ class ClientAsked(Model):
 
     @property
     def room(self) -> int:
-        """Connections that the pools have room for."""
+        """How many connections the pools have room for."""
         return self.setup.pools * self.setup.pool_size
 
     @property
     def pool_at_once(self) -> int:
-        """Requests that the pools have room for at one time."""
+        """How many requests the pools have room for at one time."""
         streams = self.setup.pipelining
         return self.room * min(streams, self.max_streams or streams)
 
@@ -51,17 +51,20 @@ class ClientAsked(Model):
 
 
 class ClientEnd(Model):
-    """Both accounts of an order, and what follows. ``answered_per_s`` are answers with status 200
-    by the server's clock, from the first request to the last answer; ``goodput_per_s`` those of
-    them that the client had too, over the whole order. ``order_ns`` is from the order to the
-    claim; null in older records, whose goodput is by the server's clock alone. ``retries`` are
-    requests that the server saw beyond those that the client says it made: a lower bound.
-    ``cpu_ns_per_request`` is of the client's whole process tree, for each answer of the goodput.
+    """Both accounts of an order, and what follows from them.
 
-    By Little's law connections that are each busy for ``wait_ms`` carry no more than
-    ``pool_ceiling_per_s`` = pools x pool size x streams / wait, and no more than ``ceiling_per_s``
-    with as many requests at once as were asked for; ``ceiling_share`` is the goodput of the latter.
-    Over HTTP/1.1 streams are 1."""
+    ``answered_per_s`` counts answers with status 200 by the server's clock, from the first request
+    to the last answer. ``goodput_per_s`` counts those of them that the client had too, over the
+    whole order. ``order_ns`` is from the order to the claim; null in older records, whose goodput
+    is by the server's clock alone. ``retries`` are requests that the server saw beyond those that
+    the client says it made: a lower bound. ``cpu_ns_per_request`` is the CPU time of the client's
+    whole process tree for each answer of the goodput.
+
+    By Little's law connections that are each busy for ``wait_ms`` carry at most
+    ``pool_ceiling_per_s`` = pools x pool size x streams / wait. With as many requests at once as
+    were asked for, they carry at most ``ceiling_per_s``; ``ceiling_share`` is the goodput as a
+    share of that. Over HTTP/1.1 streams are 1.
+    """
 
     asked: ClientAsked
     claim: Claim
@@ -77,14 +80,14 @@ class ClientEnd(Model):
 
     @property
     def idle_ns(self) -> int:
-        """How much of the order lies before its first request or behind its last answer."""
+        """How much of the order was before its first request, or after its last answer."""
         return max(0, (self.order_ns or 0) - interval_ns(self.seen))
 
 
 def make_client_end(
     asked: ClientAsked, claim: Claim, seen: Seen, cpu_s: float | None, order_ns: int
 ) -> ClientEnd:
-    """What follows from both accounts. Pure."""
+    """Derive what follows from both accounts. Pure."""
     took_s = interval_ns(seen) / NS_PER_S
     good = min(claim.ok, seen.ok)
     goodput = good / (took_ns(seen, order_ns) / NS_PER_S) if took_s > 0 else None
@@ -105,15 +108,15 @@ def make_client_end(
 
 
 def interval_ns(seen: Seen) -> int:
-    """From the first request to the last answer, by the server's clock; 0 where there is none."""
+    """Time from the first request to the last answer, by the server's clock; 0 if there is none."""
     if seen.first_request_ns is None or seen.last_answer_ns is None:
         return 0
     return max(0, seen.last_answer_ns - seen.first_request_ns)
 
 
 def took_ns(seen: Seen, order_ns: int) -> int:
-    """How long an order took: from its start to the claim. A client that begins late, or claims
-    late, was not done sooner for it; nor is one that claims before its last answer."""
+    """How long an order took, from its start to the claim. A client gains nothing by beginning or
+    claiming late, nor by claiming before its last answer."""
     return max(order_ns, interval_ns(seen))
 
 

@@ -1,13 +1,13 @@
-"""Every statistic of a record, for every surface: percentiles, mean, least, greatest, error share.
+"""Every statistic of a record, for every surface: percentiles, mean, minimum, maximum, error share.
 
 The rule (docs/method.md, "Requests without a time"): a request that failed, was left open or was
 never sent has no time, and counts as slower than any answer. A percentile whose rank falls among
-such requests is only known to be more than the slowest answer, and is shown as ``> X``. Least,
-mean, greatest and deviation are of answers alone, and are called so.
+such requests is only known to be more than the slowest answer, and is shown as ``> X``. Minimum,
+mean, maximum and deviation cover answers only, and are labelled so.
 
-How: a ``Sample`` is the times that are known and the number of requests without one; it gives any
-figure. There is one maker for each part of a record: the whole, a target, some seconds. Pure. Must
-not know how a figure is shown or judged.
+How: a ``Sample`` has the known times and the number of requests without one, and gives any figure.
+One function makes it for each part of a record: the whole, a target, some seconds. Pure. Must not
+know how a figure is shown or judged.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from trueload.stats import (
 )
 
 OF_ANSWERS = ("min", "mean", "max", "stdev")
-"""Figures of answers alone, whatever else was asked."""
+"""Figures that cover answers only, even where others have no time."""
 RECEIPT = "receipt_"
-"""Before a percentile: of a broadcast's receipts, not of its deliveries."""
+"""Prefix of a percentile of a broadcast's receipts instead of its deliveries."""
 
 
 def label(metric: str) -> str:
@@ -47,18 +47,18 @@ def label(metric: str) -> str:
 
 @dataclass(frozen=True)
 class Sample:
-    """The times of some requests that have one, and how many more have none: those are slower."""
+    """Known times of some requests, and how many more have none and count as slower."""
 
     known: Buckets = EMPTY
     slower: int = 0
 
     @property
     def count(self) -> int:
-        """All of them, with a time or without."""
+        """All requests, with a time or without."""
         return self.known.total + self.slower
 
     def percentile(self, share: float) -> Quantile:
-        """By the nearest rank among all."""
+        """A percentile by nearest rank among all requests."""
         return quantile(self.known, share, self.slower)
 
     def interval(self, share: float) -> tuple[float, float] | None:
@@ -76,12 +76,12 @@ class Sample:
         return share is not None and self.percentile(share).too_few
 
     def value(self, name: str) -> float:
-        """``mean`` or ``p99.9``, in ns; inf where nobody knows it."""
+        """``mean`` or ``p99.9``, in ns; inf if it is unknown."""
         found, above = self.bound(name)
         return math.inf if above or found is None else found
 
     def bound(self, name: str) -> tuple[float | None, bool]:
-        """The same where it is only a lower bound (True); None where there is not even one."""
+        """The figure, and whether it is only a lower bound; None if not even that is known."""
         share = parse_percentile(name)
         if share is None:
             return getattr(self.figures, name), False
@@ -95,8 +95,8 @@ def failed(counts: Counts | Outcomes) -> int:
 
 
 def without_time(counts: Counts | Outcomes) -> int:
-    """Requests that failed, were left open, or were never sent. Which target those were meant for
-    that were never sent is not known."""
+    """Requests that failed, were left open, or were never sent. For targets the last are missing,
+    since nobody knows which target an unsent request was meant for."""
     unsent = counts.unsent if isinstance(counts, Counts) else 0
     return without_service(counts) + unsent
 
@@ -106,25 +106,25 @@ def without_service(counts: Counts | Outcomes) -> int:
     return failed(counts) + counts.cancelled
 
 
-@lru_cache(maxsize=8)  # of a closed loop several are the same, and each is asked for by some
+@lru_cache(maxsize=8)  # in a closed loop several are the same, and each is needed several times
 def _sample(encoded: str | None, slower: int = 0) -> Sample:
     return Sample(decode_histogram(encoded), slower)
 
 
 def latency(of: Record | Measurement) -> Sample:
-    """From when each request of a window was due to its last byte."""
+    """The latency of a window's requests, from when each was due to its last byte."""
     return _sample(of.histograms.latency, without_time(of.counts))
 
 
 def deliveries(record: Record) -> Sample | None:
-    """From the send of a message to each of its receivers: one that lost it has no time. None where
-    nothing is broadcast."""
+    """Times from the send of a message to each of its receivers; a lost delivery has no time. None
+    if nothing is broadcast."""
     found = record.deliveries
     return None if found is None else _sample(found.histograms.delivery, found.lost)
 
 
 def of_percentile(metric: str, record: Record) -> Sample:
-    """What a percentile of a record is of: a broadcast's deliveries, unless it says receipts."""
+    """The sample of a percentile: latency, or a broadcast's deliveries unless it names receipts."""
     found = None if metric.startswith(RECEIPT) else deliveries(record)
     return latency(record) if found is None else found
 
@@ -135,12 +135,12 @@ def percentile_share(metric: str) -> float | None:
 
 
 def service(record: Record) -> Sample:
-    """From when each request was sent: one that never was has no service time."""
+    """Service times, from when each request was sent; one that never was sent has none."""
     return _sample(record.histograms.service, without_service(record.counts))
 
 
 def connection_service(record: Record) -> Sample:
-    """The mean service time of each connection: one without a good answer has none."""
+    """The mean service time of each connection; one without a good answer has none."""
     slots = record.slots
     if slots is None:
         return Sample()
@@ -151,18 +151,18 @@ def connection_service(record: Record) -> Sample:
 
 
 def first_byte(record: Record) -> Sample:
-    """From the send to the first byte of the answer."""
+    """Times from the send to the first byte of the answer."""
     return _sample(record.histograms.first_byte, without_service(record.counts))
 
 
 def total(record: Record) -> Sample:
-    """From the attempt to connect to the last byte; over a kept connection as the latency."""
+    """Times from the attempt to connect to the last byte; over a kept connection, the latency."""
     encoded = record.histograms.total or record.histograms.latency
     return _sample(encoded, without_time(record.counts))
 
 
 def set_ups(record: Record) -> Sample:
-    """The set-up of the connection of each answer: no time where it was there already."""
+    """The set-up time of each answer's connection; zero if the connection was there already."""
     found = decode_histogram(record.histograms.connect)
     kept = record.counts.ok - found.total
     if kept <= 0:
@@ -171,8 +171,8 @@ def set_ups(record: Record) -> Sample:
 
 
 def served(record: Record) -> Sample:
-    """The part of answers' times that is not the generator's: the round trips, or, where
-    these are not known, the service times."""
+    """The part of answers' times that is not the generator's: the round trips, or the service times
+    if these are not known."""
     return complete(record.histograms.round_trip or record.histograms.service)
 
 
@@ -182,14 +182,14 @@ def of_target(target: TargetRecord) -> Sample:
 
 
 def of_seconds(seconds: Iterable[Second]) -> Sample:
-    """The latency of what was settled in them: a second does not know what was never settled."""
+    """The latency of what was settled in these seconds; a second does not know what never was."""
     some = tuple(seconds)
     found = merge_sparse(second.latency for second in some)
     return Sample(found, sum(second.failed for second in some))
 
 
 def of_sparse(parts: Iterable[Mapping[int, int]], slower: int = 0) -> Sample:
-    """Times of ticks, with so many more that have none."""
+    """Times from ticks, with ``slower`` more requests that have none."""
     return Sample(merge_sparse(parts), slower)
 
 
@@ -199,7 +199,7 @@ def complete(encoded: str | None) -> Sample:
 
 
 def with_figures(record: Record) -> Record:
-    """The record with its stored figures by the rule, of whichever version it is."""
+    """The record with its stored figures made by the rule, whichever version it is of."""
     found, targets = record.histograms, record.targets
     changes: dict[str, object] = {
         "latency_ns": latency(record).figures,
@@ -217,8 +217,8 @@ def with_figures(record: Record) -> Record:
 
 
 def as_read(record: Record) -> Record:
-    """A stored record with its figures by the rule: older ones were made without it. Where every
-    request has a time, both are the same."""
+    """A stored record with its figures by the rule; older ones were made without it. Both are the
+    same if every request has a time."""
     return with_figures(record) if without_time(record.counts) else record
 
 
@@ -231,7 +231,7 @@ def is_too_few(metric: str, record: Record) -> bool:
 
 
 def metric_value(metric: str, record: Record) -> float:
-    """One metric of one record: ns, per second, or a share. inf for a time that nobody knows."""
+    """The value of one metric: ns, per second, or a share; inf for a time that nobody knows."""
     if metric == "throughput":
         return record.throughput.ok_per_s or 0.0
     if metric == "errors":

@@ -1,4 +1,4 @@
-"""What a record has of HTTP/2: how requests spent their time in flight, and what the peers said."""
+"""HTTP/2 in a record: how requests spent their time in flight, and what the peers announced."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from trueload.protocol.model import Model
 class Waited(Model):
     """Shares (0 to 1) of the time that all requests were in flight in the window, the wait for a
     stream included. ``stream``: the server permitted no more streams. ``send_stream`` and
-    ``send_connection``: a body of ours waited, because the server's window of its stream, or of the
+    ``send_connection``: our body waited because the server's window for its stream, or for the
     connection, was used up. ``receive_stream`` and ``receive_connection``: the server had used up
-    our window, seen from its last bytes to its next; an upper bound for the connection's, as all
-    its answers count as held up."""
+    our window, from its last bytes to its next. The latter is an upper bound, since all answers of
+    the connection count as held up."""
 
     stream: float
     send_connection: float
@@ -22,14 +22,14 @@ class Waited(Model):
 
 
 class Http2(Model):
-    """HTTP/2 of a trial. ``connections`` made requests in the window, all over HTTP/2; the peers of
-    ``http1`` attempts, in the whole trial, answered in HTTP/1; where the server chooses, so many
-    connections made requests in HTTP/1.1 in the window. ``goaways`` connections were ended
-    by the server (GOAWAY); ``returned`` requests came back undone (GOAWAY, REFUSED_STREAM);
+    """HTTP/2 of a trial. ``connections`` made requests in the window, all over HTTP/2. ``http1``
+    attempts in the whole trial were answered in HTTP/1; if the server chooses the version, it is
+    how many connections made requests in HTTP/1.1 in the window. ``goaways`` connections were ended
+    by the server (GOAWAY). ``returned`` requests came back undone (GOAWAY, REFUSED_STREAM).
     ``resets`` streams were reset by us, most of them for a time-out. ``streams`` is the mean number
-    of streams in flight over all connections, null without a window; ``waited`` is null where
-    nothing was in flight. Headers are counted before and after compression. The other four are the
-    server's SETTINGS."""
+    of streams in flight over all connections, null without a window. ``waited`` is null if nothing
+    was in flight. Headers are counted before and after compression. The other four are the server's
+    SETTINGS."""
 
     connections: int
     http1: int

@@ -1,9 +1,9 @@
 """What a trial leaves: one record, the same for a single command and for a cell of a suite.
 
-All fields are always present; what does not apply is null, never -1 or 0. Names carry their unit
-and are part of the interface (scripts read them): add to them, never rename. The record is made
-once, from the engine's measurement, and everything after (verdict, tables, reports, exports) is a
-function of it. This module must not know how a trial is run, stored or shown.
+All fields are always present; one that does not apply is null, never -1 or 0. Names carry their
+unit and are part of the interface (scripts read them): add to them, never rename. The record is
+made once, from the engine's measurement. Everything after it (verdict, tables, reports, exports) is
+a function of it. This module must not know how a trial is run, stored or shown.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ Verdict = Literal["valid", "suspect", "invalid"]
 Status = Literal["pass", "bound", "warn", "fail", "n/a"]
 """``bound``: nothing is wrong, but the throughput is only a lower bound."""
 REDIRECT = "a redirect to "
-"""How the engine's reason of the class `status` begins where it knows where that leads."""
+"""How the engine's reason for the class `status` begins if it knows where a redirect leads."""
 TOLD: tuple[Status, ...] = ("bound", "warn", "fail")
 """Statuses whose reason people are told."""
 
 
 class Check(Model):
-    """One validity test: what was computed, against what, and why it matters here."""
+    """One check of validity: what was computed, its limit, and why it matters here."""
 
     name: str
     status: Status
@@ -56,12 +56,12 @@ class Check(Model):
 
 
 class Claim(Model):
-    """What will be said with a trial's figures: some checks are about a claim.
+    """What will be said with a trial's figures, since some checks are about a claim.
 
-    ``percentile`` is the one that counts (``p99``), None if nobody named one; ``maximum``: that
-    the server cannot carry more (a search, the ranking of a suite). ``same``: each answer to a
-    request must be like the others; ``answer_bytes`` is the size of one that was verified before
-    the load, None where none was.
+    ``percentile`` is the one that counts (``p99``), None if none was named. ``maximum``: the server
+    cannot carry more (a search, the ranking of a suite). ``same``: each answer to a request must be
+    like the others. ``answer_bytes`` is the size of the answer verified before the load, None if
+    none was.
     """
 
     percentile: str | None = None
@@ -74,8 +74,8 @@ NO_CLAIM = Claim()
 
 
 class RecordPlan(Model):
-    """The plan as sent: bodies by their SHA-256, secrets redacted. ``payload_bytes`` is the size
-    of an echo's message; null where there is none."""
+    """The plan as sent, with bodies as SHA-256 and secrets redacted. ``payload_bytes`` is the size
+    of an echo's message; null if there is none."""
 
     url: str
     generate: Generate
@@ -95,7 +95,7 @@ class Warmup(Model):
 
 
 class Tail(Model):
-    """What was left of a number of requests when the first connection had no more to send: it took
+    """What was left of a number of requests when the first connection had no more to send. It took
     ``ns`` until the last was settled, and ``last`` of them took more than half of that."""
 
     ns: int
@@ -104,10 +104,10 @@ class Tail(Model):
 
 class Throughput(Model):
     """Requests that ended well, and bytes, per second; null without a window. ``record.throughput``
-    has the rule. ``ok_error_per_s`` is the standard error of ``ok_per_s``. Of the window counts
-    what is from ``counted_from_ns`` to ``counted_to_ns`` after its start. ``bytes_in`` and
+    has the rule. ``ok_error_per_s`` is the standard error of ``ok_per_s``. The part of the window
+    that counts is from ``counted_from_ns`` to ``counted_to_ns`` after its start. ``bytes_in`` and
     ``bytes_out`` are all that went over the connections until the end of the drain. Older records
-    have none of these, and their ``ok_per_s`` are the window's requests per second of it."""
+    have none of these, and their ``ok_per_s`` is the window's requests divided by its length."""
 
     ok_per_s: float | None
     bytes_in_per_s: float | None
@@ -120,17 +120,17 @@ class Throughput(Model):
 
 
 class Connections(Model):
-    """``starved`` slots waited too long or for ever; ``jain`` is Jain's index of replies per slot;
-    ``least_ok`` and ``most_ok`` the replies of the slot with the fewest and the most.
-    ``dropped`` were closed as soon as they were taken, with nothing asked; ``unended`` were not
-    ended by the server after its last answer though our side had, or reset at once because those
-    before had shown that; ``idle_closed`` were ended by the server while nothing was asked on them,
-    after ``idle_closed_after_ns`` at the soonest (null without any);
-    ``down``, ``outages`` and ``outage_ns`` are the engine's (protocol.rs); ``family`` is ``ipv4``,
-    ``ipv6`` or ``unix`` of the ``address`` that answered; ``failed`` is what the first attempts
-    that failed met, by class; ``connect_rate_per_s`` is how many were established per second, from
-    the first attempt to the last of them; ``server_files`` is the limit of open files of a server
-    on this machine that had reached it while connections waited."""
+    """Connections of a trial. ``starved`` slots waited too long or for ever. ``jain`` is Jain's
+    index of replies per slot; ``least_ok`` and ``most_ok`` are the fewest and the most replies of a
+    slot. ``dropped``: closed as soon as they were accepted, with nothing asked. ``unended``: not
+    ended by the server after its last answer though our side had, or reset at once because earlier
+    ones had shown that. ``idle_closed``: ended by the server while nothing was asked on them, after
+    ``idle_closed_after_ns`` at the soonest (null without any). ``down``, ``outages`` and
+    ``outage_ns`` are the engine's (protocol/connections.rs). ``family`` is ``ipv4``, ``ipv6`` or
+    ``unix``, of the ``address`` that answered. ``failed`` is what the failed first attempts met, by
+    class. ``connect_rate_per_s`` is how many were established per second, from the first attempt to
+    the last of them. ``server_files`` is the open-file limit of a server on this machine that had
+    reached it while connections waited."""
 
     requested: int
     established: int
@@ -155,29 +155,30 @@ class Connections(Model):
 
 
 class Waited(Model):
-    """How long the thread of an end that waited longest for a CPU did so, of the window (0 to 1):
-    ``share`` in all, ``for_others`` because of processes that have nothing to do with the run."""
+    """How long the thread of an end that waited longest for a CPU did so, as shares (0 to 1) of the
+    window: ``share`` in all, ``for_others`` because of unrelated processes."""
 
     share: float
     for_others: float
 
 
 class Generator(Model):
-    """The engine's own load over the window. ``cpu_share`` = ``cpu_s`` / window;
-    ``allowed_cpus`` are those that the kernel let it run on; ``send_lag_p99_ns`` is null in
-    older records of closed loops;
-    ``lateness`` is when its threads did not run although requests were outstanding or due; older
-    records have ``hiccup_ns`` instead, by how much its 10 ms heartbeats were late in all.
-    ``driver`` is what really carried the sockets, ``driver_note`` why that is not what was asked
-    for; ``refill``: free places from which on a pipeline was filled again; ``spin_ns``: for so long
-    a thread polled before it slept; ``spun_s``: the time of all threads that went into such polls,
-    which is in ``cpu_s`` but not in ``saturation``; ``coalesced_ns``: the longest that answers were
-    allowed to wait for each other. ``bytes_per_connection`` is by how much its resident memory, but
-    for its code, grew while it connected, each; null below 1,000 connections, where what it needs
-    once decides. ``start_skew_ns`` is between the first and the last thread to begin to send.
-    ``throttled_share`` is of the window: for so long a CPU limit kept the engine from running; null
-    where no cgroup counts that, and where the engine ran on another host. ``waited`` is null where
-    it is not known."""
+    """The engine's own load over the window.
+
+    ``cpu_share`` = ``cpu_s`` / window. ``allowed_cpus`` are those that the kernel let it run on.
+    ``send_lag_p99_ns`` is null in older records of closed loops. ``lateness`` is when its threads
+    did not run although requests were outstanding or due; older records have ``hiccup_ns`` instead,
+    by how much its 10 ms heartbeats were late in all. ``driver`` is what carried the sockets,
+    ``driver_note`` why that is not what was asked for. ``refill``: free places from which on a
+    pipeline is filled again. ``spin_ns``: how long a thread polls before it sleeps. ``spun_s``: the
+    time of all threads in such polls, which is in ``cpu_s`` but not in ``saturation``.
+    ``coalesced_ns``: the longest that answers were allowed to wait for each other.
+    ``bytes_per_connection``: growth of its resident memory, without code, while it connected, for
+    each connection; null below 1,000 connections, where fixed costs decide. ``start_skew_ns``: from
+    the first to the last thread to begin to send. ``throttled_share``: share of the window in which
+    a CPU limit kept the engine from running; null if no cgroup counts that, or if the engine ran on
+    another host. ``waited`` is null if it is not known.
+    """
 
     driver: str | None
     driver_note: str | None = None
@@ -212,8 +213,7 @@ ServerSource = Literal["started", "found", "named"]
 
 
 class Backend(Model):
-    """A process of this host that serves what the server has connected to, and the CPU time that it
-    used in the window."""
+    """A process of this host that the server has connected to, and its CPU time in the window."""
 
     pid: int
     name: str
@@ -221,13 +221,13 @@ class Backend(Model):
 
 
 class Server(Model):
-    """The server's whole process tree over the window. ``source`` is how it was come by: we started
-    it, found it by its listening socket, or ``--server-pid`` named it; ``name`` has the names of
-    its processes. ``rss_before_bytes`` and ``rss_after_bytes`` are its resident memory at the
-    beginning and the end of the window. ``bytes_per_connection`` is by how much that had grown
-    since before the first connection, for each of the most that there were; null where that was not
-    seen. ``throttled_share`` is of the window: for so long a CPU limit kept the server from
-    running; null where no cgroup counts that. ``waited`` is null where it is not known."""
+    """The server's process tree over the window. ``source``: whether we started it, found it by its
+    listening socket, or ``--server-pid`` named it. ``name`` has the names of its processes.
+    ``rss_before_bytes`` and ``rss_after_bytes``: resident memory at the window's beginning and end.
+    ``bytes_per_connection``: growth of resident memory since before the first connection, for each
+    of the most connections that there were; null if that was not seen. ``throttled_share``: share
+    of the window in which a CPU limit kept the server from running; null if no cgroup counts that.
+    ``waited`` is null if it is not known."""
 
     source: ServerSource
     name: str | None = None
@@ -249,8 +249,9 @@ class Server(Model):
 
 
 class CpuDistance(Model):
-    """What it takes to hand a cache line over from one of two CPUs to the other and back: the first
-    one of the generator and the first other one of the server; null where it was not measured."""
+    """Time to hand a cache line over from one CPU to another and back, before and after the load.
+    The CPUs are the generator's first, and the server's first other one; null if it was not
+    measured."""
 
     cpus: tuple[int, int]
     before_ns: float | None
@@ -258,8 +259,8 @@ class CpuDistance(Model):
 
 
 class CpuSpeed(Model):
-    """How long the same short work took a CPU in the window, again and again: the first time
-    ``from_ns`` after its start, then every ``every_ns``; 0 where it was not tried."""
+    """How long the same short work took on a CPU in the window, again and again: first ``from_ns``
+    after its start, then every ``every_ns``; 0 where it was not tried."""
 
     cpu: int
     from_ns: int
@@ -279,10 +280,10 @@ class Environment(Model):
 
 
 class Host(Model):
-    """One place where an engine ran; clock fields are null where there is one clock. Of several
-    hosts each has its own part: ``connections`` and ``ok`` requests, ``latency_ns``, the ``checks``
-    that a host can fail by itself, and ``start_ns``, by how much it began to send after the first;
-    null, or empty, where there is one host."""
+    """One place where an engine ran; clock fields are null if there is one clock. Each of several
+    hosts has its own part: ``connections``, ``ok`` requests, ``latency_ns``, the ``checks`` that a
+    host can fail by itself, and ``start_ns``, by how much it began to send after the first host.
+    These are null, or empty, if there is one host."""
 
     place: str
     generator: Generator
@@ -300,7 +301,7 @@ class Window(Model):
     """Times of the measured phase on the engine's clock, and of the whole trial.
 
     The shares are of all CPUs' time over the window: idle; used by processes that are neither
-    engine, front, runner nor server; taken by the machine's own host.
+    engine, front, runner nor server; taken by the host of a virtual machine.
     """
 
     window_ns: int
@@ -313,9 +314,9 @@ class Window(Model):
 
 
 class Tls(Model):
-    """TLS of a trial. ``verification`` is ``off`` under ``--insecure``: then nobody vouches for who
-    was measured. ``version``, ``cipher`` and ``alpn`` are of the first handshake, null when there
-    was none; handshakes are those of the whole trial."""
+    """TLS of a trial. ``verification`` is ``off`` under ``--insecure``: nobody vouches for the
+    identity of the server then. ``version``, ``cipher`` and ``alpn`` are of the first handshake,
+    null if there was none; handshakes are those of the whole trial."""
 
     server_name: str
     verification: Literal["on", "off"]
@@ -329,7 +330,7 @@ class Tls(Model):
 
 
 class ClientTime(Model):
-    """One part of the time that the generator itself spent on requests, in ns; ``count`` says how
+    """One part of the time that the generator itself spent on requests, in ns; ``count`` is how
     many were timed."""
 
     count: int
@@ -339,8 +340,8 @@ class ClientTime(Model):
 
 
 class ClientTimes(Model):
-    """How much of the latency was spent in the generator, each part null where it was not timed.
-    ``send`` is from when a request could be sent (its schedule come, a connection free) to when it
+    """How much of the latency was spent in the generator; each part is null if it was not timed.
+    ``send`` is from when a request could be sent (it was due, and a connection was free) to when it
     was handed to the kernel. ``receive`` is from the kernel's receive time of an answer's last
     bytes to when they were read; it is timed on one connection in sixteen. Both histograms are in
     ``histograms``, as ``send_lag`` and ``receive_lag``."""
@@ -350,12 +351,13 @@ class ClientTimes(Model):
 
 
 class Deliveries(Model):
-    """What became of the messages of a broadcast: each was to reach every receiver once.
-    ``delivery_ns`` is of every delivery, from the send of its message; ``first_ns``, ``median_ns``,
-    ``p95_ns`` and ``last_ns`` are of one value a message: when its first, median, 95th and last
-    receiver had it. ``per_s`` is null without a window. Of several hosts each times what its own
-    clients sent and had; ``untimed`` of those delivered came from another host's clients, and
-    ``spread_ns`` is of those messages, from their first receiver on a host to the last there."""
+    """Outcomes of the messages of a broadcast: each was to reach every receiver once.
+    ``delivery_ns`` covers every delivery, from the send of its message. ``first_ns``,
+    ``median_ns``, ``p95_ns`` and ``last_ns`` have one value per message: when its first, median,
+    95th and last receiver had it. ``per_s`` is null without a window. Each of several hosts times
+    what its own clients sent and had. ``untimed`` of those delivered came from another host's
+    clients; ``spread_ns`` covers those messages, from their first receiver on a host to the last.
+    """
 
     expected: int
     delivered: int
@@ -374,10 +376,10 @@ class Deliveries(Model):
 
 
 class IdleStep(Model):
-    """So many idle connections beside the others. ``established`` are those of all that were ever
-    there, ``failed`` what the others met, by class, ``connect_rate_per_s`` is that of the new
-    ones; ``server_rss_bytes`` is the resident memory of the server's tree while they were held,
-    null where it could not be seen."""
+    """A number of idle connections beside the others. ``established`` of all connections were ever
+    there; ``failed`` is what the rest met, by class. ``connect_rate_per_s`` is that of the new
+    ones. ``server_rss_bytes`` is the resident memory of the server's tree while they were held,
+    null if it could not be seen."""
 
     idle: int
     connections: int
@@ -390,8 +392,8 @@ class IdleStep(Model):
 class Idle(Model):
     """Idle connections beside those that send. ``held`` were still open at the end of the window,
     null without a measurement. ``server_bytes_per_connection`` is the growth of the server's memory
-    from the first step to the last, for each connection that was added; null where none was, or
-    where it did not grow."""
+    from the first step to the last, for each connection added; null if none was, or without growth.
+    """
 
     connections: int
     held: int | None
@@ -400,8 +402,8 @@ class Idle(Model):
 
 
 class Trouble(Model):
-    """Why a trial ended other than by its plan: the engine died, ran out of memory, hung, or said
-    what it should not.
+    """Why a trial did not end by its plan: the engine died, ran out of memory, hung, or said what
+    it should not.
 
     ``what`` is one line for people.
     """
@@ -422,8 +424,8 @@ class Outcomes(Model):
 
 
 class TargetRecord(Model):
-    """What became of one of several requests. ``latency_ns`` is made from ``latency``, the sparse
-    histogram of two digits that the series has, too."""
+    """Outcomes of one of several requests. ``latency_ns`` is made from ``latency``, a sparse
+    histogram of two digits, as in the series."""
 
     name: str | None
     method: str
@@ -435,9 +437,9 @@ class TargetRecord(Model):
 
 
 class OriginRecord(Model):
-    """One of several origins: connections asked for, and those that were ever established (null
-    without a measurement), what the others met, by class, and what became of the requests of its
-    targets (null without a measurement, too)."""
+    """One of several origins: how many connections were asked for and ever established, what the
+    others met, by class, and the outcomes of the requests of its targets. The numbers and
+    ``counts`` are null without a measurement."""
 
     url: str
     requested: int | None
@@ -447,30 +449,34 @@ class OriginRecord(Model):
 
     @property
     def is_unreached(self) -> bool:
-        """Whether not one of its connections was ever established."""
+        """Whether none of its connections was ever established."""
         return bool(self.requested) and self.established == 0
 
 
 class Record(Model):
     """What a trial leaves. ``lower_bound``: the server can carry at least the throughput, and
-    perhaps more, as a quicker generator might have shown. ``targets`` is null where there is one
-    request, ``origins`` where these have one (scheme, host and port), ``server`` where its
-    processes were not seen, or not for the whole window, ``deliveries`` where nothing is broadcast,
-    ``datagrams`` where a stream carries the requests, ``http2`` of other protocols, ``idle`` where
-    no idle connection was asked for, ``answers`` are of the requests whose bodies were not compared
-    with those expected, ``early`` are answers of warm-up and window about which the kernel was
-    asked, ``probes`` are of subjects whose contract fixes more than the load asks for,
-    ``cpu_distance`` where generator and server are not known to run on two CPUs of one machine;
-    ``cpu_speeds`` is of the CPUs of this machine that the server may use, 16 at most;
-    ``schema_`` is ``schema`` in JSON. ``client_ns`` is about our generator, and ``round_trip_ns``
-    is the service time without its part, from when the kernel had a request to when it had the
-    answer, on the sample that ``client_ns.receive`` is of; both are empty in records that are
-    older. ``flow`` is null in these, too, and where the engine died; ``tail`` also of a duration.
+    perhaps more, as a faster generator might have shown.
 
-    ``client`` is null where a server was measured. Where a client was, ``generator`` is the
-    client's process tree, ``server`` our reference server, ``plan.generate`` what the client was
-    told, in a generator's words; ``counts`` are the client's claims, ``throughput`` and ``series``
-    the server's account; what only our generator sees (latency, slots) is null or empty."""
+    These are null: ``targets`` if there is one request, ``origins`` if all requests have one
+    (scheme, host and port), ``server`` if its processes were not seen for the whole window,
+    ``deliveries`` if nothing is broadcast, ``datagrams`` if a stream carries the requests,
+    ``http2`` for other protocols, ``idle`` if no idle connection was asked for, ``cpu_distance`` if
+    generator and server are not known to run on two CPUs of one machine. ``flow`` is null in older
+    records, and if the engine died; ``tail`` also for a duration.
+
+    ``answers`` cover the requests whose bodies were not compared with expected ones. ``early`` are
+    answers of warm-up and window about which the kernel was asked. ``probes`` are for subjects
+    whose contract fixes more than the load asks for. ``cpu_speeds`` cover the CPUs of this machine
+    that the server may use, 16 at most. ``schema_`` is ``schema`` in JSON. ``client_ns`` is about
+    our generator. ``round_trip_ns`` is the service time without its part: from when the kernel had
+    a request to when it had the answer, on the sample of ``client_ns.receive``. Both are empty in
+    older records.
+
+    ``client`` is null if a server was measured. If a client was, ``generator`` is the client's
+    process tree, ``server`` our reference server, and ``plan.generate`` what the client was told,
+    in a generator's words. ``counts`` are the client's claims, ``throughput`` and ``series`` the
+    server's account. What only our generator sees (latency, slots) is null or empty.
+    """
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True
@@ -528,7 +534,7 @@ class Record(Model):
         return verdict_text(self.verdict, self.lower_bound)
 
     def whole_seconds(self) -> tuple[Second, ...]:
-        """The bins of the series that lie in the window as a whole."""
+        """The bins of the series that lie entirely in the window."""
         window_ns = self.window.window_ns
         return tuple(
             second

@@ -1,8 +1,8 @@
 """What a load can lack before its server is at its limit: open files, local ports, memory.
 
-How: a record tells it by its failure classes, by how its engine ended, or, of a server on this
-machine, by the limit that was seen to be reached as clients got no connection. Pure. Must not know
-loads, searches, or how a record is made.
+How: a record shows it by its failure classes, or by how its engine ended. A server on this machine
+shows it by its open-file limit, if that was reached while clients got no connection. Pure. Must not
+know loads, searches, or how a record is made.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HINTS = {
     "local.ports": "spread them over more addresses of this machine:"
     " --local-address 127.0.0.2 --local-address 127.0.0.3 …",
 }
-"""What helps where the generator has too little of something, by the failure class."""
+"""What helps if the generator has too little of something, by failure class."""
 _OF: dict[str, tuple[Lacking, str]] = {
     "local.fds": ("files", "the generator's open-file limit"),
     "local.ports": ("ports", "the local ports of this machine"),
@@ -30,12 +30,12 @@ _OF: dict[str, tuple[Lacking, str]] = {
 
 
 _EVEN_PORTS_FIRST = (6, 8)
-"""Kernels before this one look at half of an address's ports before they try the others."""
+"""Kernels older than this search half of an address's ports before they try the others."""
 
 
 @dataclass(frozen=True)
 class Shortage:
-    """``limit`` names it, as a subject of a sentence; ``why`` is what it was seen by; ``hint`` is
+    """``limit`` names it, as the subject of a sentence. ``why`` is how it was noticed, ``hint``
     what to set."""
 
     of: Lacking
@@ -45,8 +45,8 @@ class Shortage:
 
 
 def crowded_ports(connections: int, addresses: int, environment: Environment) -> str:
-    """What to append where connections that came too slowly are more than half of the ports of each
-    address that they come from, on a kernel that is slow to find the others; else nothing."""
+    """Text to append if connections came slowly, are more than half of the ports of each address
+    that they come from, and the kernel is slow to find the other half; else empty."""
     ports = environment.limits.get("local_ports", 0)
     each = -(-connections // max(1, addresses))
     version = re.match(r"Linux (\d+)\.(\d+)", environment.kernel)
@@ -61,7 +61,7 @@ def crowded_ports(connections: int, addresses: int, environment: Environment) ->
 
 
 def memory_fault(record: Record) -> UserError | None:
-    """The error to tell where the engine of a trial ran out of memory."""
+    """The error to report if the engine of a trial ran out of memory; None if it did not."""
     trouble = record.trouble
     if trouble is None or trouble.kind != "memory":
         return None
@@ -69,7 +69,7 @@ def memory_fault(record: Record) -> UserError | None:
 
 
 def find_shortage(record: Record) -> Shortage | None:
-    """What a trial had too little of to be of the load that was asked for."""
+    """What a trial had too little of to make the load that was asked for; None if nothing."""
     connections = record.connections
     if (spent := memory_fault(record)) is not None:
         return Shortage("memory", "the generator's memory limit", spent.message, spent.hint)

@@ -4,9 +4,10 @@ Grammar: METRIC OPERATOR VALUE, several joined by ``and``. Metrics are ``p50`` `
 (any percentile; of a broadcast it is of deliveries, ``receipt_p95`` of receipts), ``min``, ``mean``
 and ``max`` of the latency, ``throughput`` (requests that ended well, per second) and ``errors``
 (failed of issued). Operators are ``>`` ``>=`` ``<`` ``<=``.
-What each metric is says ``figures``. Failing must never look fast: ``mean`` and ``max`` are of
-answers, so a limit on them is crossed, too, as soon as one request has no time. One parser reads
-all of it; a ``Form`` says what a flag takes of it. Pure.
+
+``figures`` defines each metric. Failing must never look fast: ``mean`` and ``max`` cover answers
+only, so a limit on them also counts as crossed as soon as one request has no time. One parser reads
+all of it; a ``Form`` says what a flag accepts. Pure.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ _ORDER = (">", ">=", "<", "<=")
 _TOKENS = re.compile(r"(\s*)([A-Za-z][A-Za-z0-9._]*)?(\s*)(>=|<=|>|<)?(\s*)(.*)", re.DOTALL)
 _AND = re.compile(r"(?:^|(?<=\s))and(?=\s|$)")
 _LATENCIES = ("min", "mean", "max")
-# Requests without a time are slower than any answer: the least time stays what it is.
+# Requests without a time are slower than any answer, so they do not change the least time.
 _GUARDED = ("mean", "max")
 OF_TOO_FEW = " of too few requests"
 
 
 @dataclass(frozen=True)
 class Form:
-    """What a flag takes: which metrics, which operators, and values or ratios of two of them."""
+    """What a flag accepts: which metrics and operators, and values or ratios of two of them."""
 
     flag: str
     hint: str
@@ -87,7 +88,7 @@ RATIO = Form(
 
 @dataclass(frozen=True)
 class Threshold:
-    """One comparison. ``limit`` in ns, per second, as a share, or as a ratio."""
+    """One comparison. ``limit`` is in ns, per second, a share or a ratio."""
 
     text: str
     metric: str
@@ -101,11 +102,11 @@ class Threshold:
 
     @property
     def is_guarded(self) -> bool:
-        """Whether one request without a time is as bad as a limit that is crossed."""
+        """Whether one request without a time is as bad as a crossed limit."""
         return self.metric in _GUARDED
 
     def holds(self, value: float) -> bool:
-        """Whether it is true of a value in the limit's unit; never of one that is no number."""
+        """Whether it is true of a value in the limit's unit; never of NaN."""
         return OPERATORS[self.operator](value, self.limit)
 
     def shown(self, value: float) -> str:
@@ -118,7 +119,7 @@ class Threshold:
 
 
 def ratio_text(value: float, whose: str) -> str:
-    """``is 1.310 of the base``, for a ratio that a condition held of."""
+    """``is 1.310 of the base``, for a ratio that a condition held for."""
     return "is not known" if math.isnan(value) else f"is {value:.3f} {whose}"
 
 
@@ -132,9 +133,9 @@ class Condition:
 
 @dataclass(frozen=True)
 class Crossed:
-    """A condition that held, and the values that made it, in their units; inf where none was
-    measured. ``untimed`` requests without a time would have been enough by themselves; ``too_few``
-    are its percentiles of which so few requests say nothing."""
+    """A condition that held, and the values that made it hold, in their units; inf or nan if none
+    was measured. ``untimed`` requests without a time would have been enough by themselves.
+    ``too_few`` are its percentiles of which so few requests say nothing."""
 
     condition: Condition
     values: tuple[float, ...]
@@ -146,7 +147,7 @@ class Crossed:
         return self.told(lambda part, value: f"is {part.shown(value)}")
 
     def told(self, shown: Callable[[Threshold, float], str]) -> str:
-        """The same with the values in other words."""
+        """The same sentence with the values in other words."""
         found = zip(self.condition.parts, self.values, strict=True)
         said = " and ".join(
             f"{part.label}{OF_TOO_FEW if part.metric in self.too_few else ''} {shown(part, value)}"
@@ -163,7 +164,7 @@ def untimed_text(untimed: int) -> str:
 
 
 def parse_condition(text: str, form: Form = FAIL_ON) -> Condition:
-    """Read an expression. Raises ``UserError`` that points at the character."""
+    """Parse an expression. Raises ``UserError`` that points at the character."""
     ands = list(_AND.finditer(text))
     starts = [0, *(found.end() for found in ands)]
     ends = [*(found.start() for found in ands), len(text)]
@@ -194,7 +195,7 @@ def _parse_part(text: str, start: int, end: int, form: Form) -> Threshold:
 
 
 def crossed(conditions: Sequence[Condition], records: Sequence[Record]) -> list[Crossed]:
-    """The conditions that hold of the median of the trials."""
+    """The conditions that hold for the median of the trials."""
 
     def middle(metric: str) -> float | None:
         return median([metric_value(metric, record) for record in records])
@@ -215,8 +216,8 @@ def crossed_by(
     value_of: Callable[[str], float | None],
     untimed: int,
 ) -> list[Crossed]:
-    """The conditions that hold of what ``value_of`` says of each metric, None holds nothing; with
-    ``untimed`` requests every part does that is of answers alone."""
+    """The conditions that hold for the values that ``value_of`` gives for each metric; one of None
+    never holds. If there are ``untimed`` requests, every part on answers alone holds."""
     found = []
     for condition in conditions:
         values = [value_of(part.metric) for part in condition.parts]
@@ -232,7 +233,7 @@ def crossed_by(
 
 
 def is_metric(metric: str, form: Form) -> bool:
-    """Whether a flag takes a metric of that name."""
+    """Whether a flag accepts a metric of that name."""
     percentile = percentile_share if form.receipts else parse_percentile
     return metric in form.metrics or percentile(metric) is not None
 

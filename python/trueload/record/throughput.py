@@ -1,10 +1,10 @@
 """The throughput of a window, its standard error, and the tail of a run by count.
 
-The rule (docs/throughput.md): a closed loop's answer counts with the share of its time that lies in
-the window, so that a window that is no multiple of that time has as many answers per second as one
-that is. An open loop asks evenly, so that as many answers are cut by one edge as by the other: what
-is read in the window counts. Where a load begins with the window, its beginning is left out: all
-requests begin at once then, and the short ones are answered first. Pure.
+The rule (docs/throughput.md): in a closed loop an answer counts with the share of its time that
+lies in the window. So a window that is no multiple of that time has as many answers per second as
+one that is. An open loop asks evenly, so one edge cuts as many answers as the other, and what is
+read in the window counts. If a load begins with the window, its beginning is left out: all requests
+begin at once then, and the short ones are answered first. Pure.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from trueload.record.schema import Record, Tail, Throughput
 from trueload.stats import Distribution
 from trueload.units import NS_PER_S
 
-# Two mean times after a common start, requests that take exponential times are answered within 1 %
-# of the rate that they have in the long run (the renewal function), and by then each slot of a
-# queue has been answered at least once.
+# Two mean times after a common start, requests with exponentially distributed times are answered
+# within 1 % of their long-run rate (the renewal function). By then each slot of a queue has been
+# answered at least once.
 FILLING = 2.0
-FILLING_MOST = 0.75  # of the window; what is left says more than nothing
+FILLING_MOST = 0.75  # of the window; the rest still says more than nothing
 BLOCKS, BLOCKS_MIN = 32, 8
-TAIL_SHARE = 0.5  # the last are those that took more than half of what the tail took
+TAIL_SHARE = 0.5  # requests that took more than this share of the tail are the last
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """The part of a window that counts, in ns since its start, and answers in equal parts of it;
-    the last part may be shorter."""
+    """The part of a window that counts, in ns since its start, and its answers in equal parts; the
+    last part may be shorter."""
 
     from_ns: float
     to_ns: float
@@ -61,8 +61,8 @@ class Stretch:
 def stretch_of(
     counts: Sequence[float], part_ns: int, from_ns: float, to_ns: float, exact: bool
 ) -> Stretch:
-    """The answers from the first part that begins at ``from_ns`` or later to ``to_ns``. The part in
-    which it ends has nothing behind it if ``exact``; else a share of it counts."""
+    """The answers from the first part that begins at ``from_ns`` or later, to ``to_ns``. With
+    ``exact`` the last part has nothing behind ``to_ns``; else only a share of it counts."""
     first, last = math.ceil(from_ns / part_ns), int(to_ns // part_ns)
     within = [*counts, *(0.0 for _ in range(last + 1 - len(counts)))][first : last + 1]
     if within and not exact:
@@ -71,7 +71,8 @@ def stretch_of(
 
 
 def filling_ns(took_ns: float, warmup: Phase | None, window_ns: float) -> float:
-    """How much of a window goes by before a load flows that began with it, or so shortly before."""
+    """How much of a window passes before a load is in steady flow that began with the window, or
+    shortly before it."""
     before_ns = 0.0
     if warmup is not None:
         before_ns = warmup.stop.ns if isinstance(warmup.stop, Duration) else math.inf
@@ -84,8 +85,9 @@ def is_even(load: LoadPlan) -> bool:
 
 
 def pipe_ns(backlog: Backlog) -> float:
-    """What the first answers of an open loop took: where the latencies of the first two quarters
-    of its schedule point to; the first quarter's own are longer in a growing queue."""
+    """Time that the first answers of an open loop took, extrapolated from the latencies of the
+    first two quarters of its schedule. In a growing queue the first quarter's own ones are longer.
+    """
     first, second = (
         ns / count if count else 0.0
         for ns, count in zip(backlog.latency_sum_ns[:2], backlog.answered[:2], strict=True)
@@ -94,17 +96,19 @@ def pipe_ns(backlog: Backlog) -> float:
 
 
 def of_closed(flow: Flow, took_ns: float, warmup: Phase | None) -> Stretch:
-    """What counts of a closed loop, or of turns: the work of the window, less its beginning."""
+    """The part that counts of a closed loop, or of turns: the window's work without its start."""
     skipped_ns = filling_ns(took_ns, warmup, flow.whole_ns)
     work = flow.work
     return stretch_of(work.answers, work.part_ns, skipped_ns, flow.whole_ns, exact=True)
 
 
 def of_open(flow: Flow, load: LoadPlan, ok: int) -> tuple[Stretch, float]:
-    """What counts of an open loop, and its answers per second. While the first requests are under
-    way nothing can be answered. So if fewer than that were open at the start, answers to what was
-    asked in the window are counted, in the time in which there can be any; in a window that is
-    hardly longer than an answer, all that were asked for (``ok``)."""
+    """The part that counts of an open loop, and its answers per second.
+
+    While the first requests are under way nothing can be answered. If fewer requests than that were
+    open at the start, answers to requests of the window are counted, over the time in which there
+    can be any. In a window that is hardly longer than an answer, all of them count (``ok``).
+    """
     whole = stretch_of(flow.answered, flow.part_ns, 0.0, flow.whole_ns, exact=False)
     backlog, per_s = flow.backlog, whole.per_s
     if backlog is None or not is_even(load):
@@ -121,11 +125,11 @@ def of_open(flow: Flow, load: LoadPlan, ok: int) -> tuple[Stretch, float]:
 def standard_error(found: Stretch, took: Distribution) -> float | None:
     """How far off the answers per second may be, as a standard deviation.
 
-    From successive differences of blocks that are longer than an answer takes on average (von
-    Neumann 1941), widened where blocks two apart differ more than neighbours: then they depend on
-    each other. Of fewer than eight such blocks that cannot be said. There requests are taken to be
-    independent of each other: n of them vary by the square root of n times their coefficient of
-    variation (renewal theory), and each request that an edge cuts has a share between none and all.
+    It comes from successive differences of blocks that are longer than an answer takes on average
+    (von Neumann 1941). It is widened if blocks two apart differ more than neighbours, because they
+    depend on each other then. With fewer than eight such blocks requests are assumed to be
+    independent. Then n of them vary by the square root of n times their coefficient of variation
+    (renewal theory), and each request that an edge cuts has a share between none and all.
     """
     mean_ns = took.mean or 0.0
     width = max(1, math.ceil(mean_ns / found.part_ns), len(found.counts) // BLOCKS)
@@ -144,8 +148,8 @@ def standard_error(found: Stretch, took: Distribution) -> float | None:
 
 def _variance(rates: Sequence[float]) -> float:
     """The variance that one rate contributes to their mean. It comes from the differences of
-    neighbours, and is larger where rates two apart differ more: then neighbours are correlated, and
-    their correlation is taken to fade by the same factor with each step."""
+    neighbours, and is larger if rates two apart differ more. Neighbours are correlated then, and
+    their correlation is assumed to fade by the same factor with each step."""
     near, far = (_half_square(rates, apart) for apart in (1, 2))
     correlation = min(0.5, max(0.0, far / near - 1)) if near else 0.0
     return near * (1 + correlation) / (1 - correlation) ** 2
@@ -159,8 +163,8 @@ def _half_square(rates: Sequence[float], apart: int) -> float:
 def make_throughput(
     measured: Measurement, window: Phase, warmup: Phase | None, took: Distribution
 ) -> Throughput:
-    """What a window's answers and bytes come to per second. ``took`` are the times of its answers:
-    from the send, or, where each has a connection of its own, from the attempt to connect."""
+    """A window's answers and bytes per second. ``took`` are the times of its answers: from the
+    send, or, if each has a connection of its own, from the attempt to connect."""
     flow, counts = measured.flow, measured.counts
     window_s = measured.window_ns / NS_PER_S
     totals = {"bytes_in": measured.bytes_in, "bytes_out": measured.bytes_out}
@@ -179,7 +183,7 @@ def make_throughput(
     else:
         found = of_closed(flow, took.mean or 0.0, warmup)
         per_s = found.per_s
-        # Whatever is sent at once at an edge of the window, each answer takes one request.
+        # Whatever is sent in a burst at an edge of the window, each answer takes one request.
         out_per_s = measured.bytes_out / (counts.ok or per_s * window_s) * per_s
     return Throughput(
         ok_per_s=per_s,
@@ -193,7 +197,7 @@ def make_throughput(
 
 
 def make_tail(measured: Measurement, window: Phase) -> Tail | None:
-    """What was left to do when the part of a run by count that counts was over; None if nothing."""
+    """What was left to do after the part that counts of a run by count; None if nothing."""
     flow = measured.flow
     if flow is None or isinstance(window.stop, Duration) or isinstance(window.load, Turns):
         return None
@@ -202,14 +206,14 @@ def make_tail(measured: Measurement, window: Phase) -> Tail | None:
         return None
     late_ns = flow.whole_ns + ns * TAIL_SHARE
     ok = sum(flow.answered[math.ceil(late_ns / flow.part_ns) :])
-    # Failures are known only by the second, which is fine enough for time-outs.
+    # Failures are known only by the second, which is precise enough for time-outs.
     bad = sum(second.failed for second in measured.series if second.t_s * NS_PER_S >= late_ns)
     return Tail(ns=ns, last=max(1, ok + bad))
 
 
 def bytes_moved(record: Record) -> tuple[int, int]:
-    """Bytes in and out, from the window's start to the end of its drain; older records have only
-    what they come to per second."""
+    """Bytes in and out, from the window's start to the end of its drain; for older records,
+    computed from their rates."""
     found, window_s = record.throughput, record.window.window_ns / NS_PER_S
     if found.bytes_in is not None and found.bytes_out is not None:
         return found.bytes_in, found.bytes_out

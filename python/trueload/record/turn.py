@@ -1,4 +1,4 @@
-"""Which side of which pair a trial is of, and how a stored row says it. Pure."""
+"""Which side of which pair a trial belongs to, and how a stored row says so. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Letter = Literal["a", "b"]
 
 @dataclass(frozen=True)
 class Turn:
-    """Which side is measured, in which pair (from 1)."""
+    """The side that is measured, and its pair (from 1)."""
 
     pair: int
     letter: Letter
 
 
 def read_turn(labels: Mapping[str, str]) -> Turn | None:
-    """The turn of a stored trial; None of what is no trial of a pair."""
+    """The turn of a stored trial; None if it is not a trial of a pair."""
     side, pair = labels.get("side", ""), labels.get("pair", "")
     if side not in ("a", "b") or not pair.isdecimal():
         return None

@@ -1,1 +1,1 @@
-"""How results are shown: to people, live and afterwards, and to programs. Nothing here decides."""
+"""Shows results: to people, live and afterwards, and to programs. Nothing here judges."""

@@ -1,4 +1,4 @@
-"""What `trueload ab` came to, as text, as JSON, and as a comparison for the other formats. Pure.
+"""The result of `trueload ab` as text, as JSON, and as a comparison for other formats. Pure.
 
 Must not know: how it is measured, or how a ratio is computed.
 """
@@ -35,7 +35,7 @@ from trueload.verdict import decide, is_lower_bound, worst_checks
 
 @dataclass(frozen=True)
 class Paired:
-    """What was measured, in order; the ratios are of whole pairs."""
+    """The trials in the order of measuring; the ratios are of whole pairs."""
 
     names: tuple[str, str]
     seed: int | None
@@ -56,8 +56,10 @@ class Paired:
         interrupted: bool = False,
         named: str | None = None,
     ) -> Paired:
-        """What trials come to, and which conditions hold of it; ``named`` is the primary metric
-        where no condition names it."""
+        """Compare the trials, and find the conditions that are true of the ratios.
+
+        ``named`` is the primary metric if no condition names it.
+        """
         pairs, named = whole_pairs(taken), primary_of(conditions) or named
         ratios = tuple(compare_pairs(pairs, with_metrics(conditions, named), named))
         left = untimed([each.b for each in pairs])
@@ -81,12 +83,12 @@ class Paired:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """Each check as it came out worst."""
+        """Each check, with its worst outcome over all trials."""
         return worst_checks(self.records)
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all trials; nothing measured is nothing to trust."""
+        """The worst verdict of all trials; invalid if nothing was measured."""
         return decide(self.checks) if self.checks else "invalid"
 
     @property
@@ -96,7 +98,7 @@ class Paired:
 
     @property
     def verdict_text(self) -> str:
-        """The verdict for people."""
+        """The verdict as text."""
         return verdict_text(self.verdict, self.lower_bound)
 
     def of_side(self, letter: Letter) -> list[Record]:
@@ -105,12 +107,12 @@ class Paired:
 
 
 def crossed_sentence(crossed: Crossed) -> str:
-    """``p99 of B is 1.310 of A's, and --fail-on says p99>1.2``."""
+    """A sentence: ``p99 of B is 1.310 of A's, and --fail-on says p99>1.2``."""
     return crossed.told(lambda _, value: "of B " + ratio_text(value, "of A's"))
 
 
 def paired_json(paired: Paired, run_id: str | None) -> dict[str, Any]:
-    """One object: verdict, checks and ratios at the top, the records under ``trials``."""
+    """Return one object: verdict, checks and ratios at the top, the records under ``trials``."""
     pairs = paired.pairs
     return {
         "schema": SCHEMA,
@@ -137,7 +139,7 @@ def paired_json(paired: Paired, run_id: str | None) -> dict[str, Any]:
 
 
 def paired_lines(paired: Paired) -> list[str]:
-    """For people: the pairs, the ratios, what stands against them."""
+    """Return the lines to show: the pairs, the ratios, and the doubts about them."""
     lines = [f"{letter} {plain(name)}" for letter, name in zip("AB", paired.names, strict=True)]
     for letter, record in {turn.letter: record for turn, record in paired.taken}.items():
         if text := tls_text(record):
@@ -166,7 +168,7 @@ def _pair_text(both: Mapping[Letter, Record]) -> str:
 
 
 def compared(paired: Paired) -> Compared:
-    """Side b against side a, as a comparison of two runs is shown."""
+    """Return side b against side a in the form of a comparison of two runs."""
     pairs = len(paired.pairs)
     sides = [worst_checks(some) for some in (paired.of_side("a"), paired.of_side("b"))]
     row = RowCompared(

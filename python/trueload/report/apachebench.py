@@ -1,7 +1,7 @@
-"""What ApacheBench prints, as it prints it, for each subject of a suite; then what it cannot say.
+"""ApacheBench's output for each subject of a suite, and then what it does not report.
 
-How: one block for each row: the repetition in the middle, by requests per second, so that its
-figures belong together. Must not know how the figures came about.
+How: each row has one block. It shows the repetition with the middle requests per second, so that
+its figures belong together. Must not know: how the figures came about.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _WIDTH = 24
 
 
 def report_text(tables: Iterable[LoadTable]) -> str:
-    """A block for every row that has figures of ab's; empty without any."""
+    """Return a block for every row that has figures of ab; empty if none has."""
     blocks = [block for table in tables for block in table_blocks(table)]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n" if blocks else ""
 
 
 def table_blocks(table: LoadTable) -> list[list[str]]:
-    """The blocks of one load, in the order of its table."""
+    """Return the blocks of one load, in the order of its table."""
     return [block for summary in table.everything if (block := summary_block(summary))]
 
 
 def summary_block(summary: Summary) -> list[str]:
-    """The block of one row; empty if it has no figures of ab's."""
+    """Return the block of one row; empty if it has no figures of ab."""
     figures = summary.figures
     if figures is None or figures.apachebench is None:
         return []
@@ -59,7 +59,7 @@ def _verdict(summary: Summary) -> list[str]:
 
 
 def result_lines(found: ApacheBench) -> list[str]:
-    """From the document to the transfer rate."""
+    """Return the lines from the document to the transfer rate."""
     lines = _line("Document Path", plain(found.path))
     if found.document_bytes is not None:
         lines += _line("Document Length", f"{found.document_bytes} bytes")
@@ -83,7 +83,7 @@ def result_lines(found: ApacheBench) -> list[str]:
 
 
 def times_lines(found: ApacheBench) -> list[str]:
-    """The table of connect, processing, waiting and total."""
+    """Return the table of connect, processing, waiting and total."""
     lines = ["Connection Times (ms)", "              min  mean[+/-sd] median   max"]
     for name, times in found.parts:
         lines.append(f"{f'{name}:':<12}{_row(times)}".rstrip())
@@ -101,7 +101,10 @@ def _row(times: Times) -> str:
 
 
 def percentile_lines(found: ApacheBench) -> list[str]:
-    """The percentages; one whose rank lies among requests that failed or never ended as ``> X``."""
+    """Return the percentages.
+
+    One is ``> X`` if its rank falls among requests that failed or never ended.
+    """
     lines = ["Percentage of the requests served within a certain time (ms)"]
     return [*lines, *(_percentile(each) for each in found.percentiles)]
 
@@ -115,7 +118,7 @@ def _percentile(each: Percentile) -> str:
 
 
 def our_lines(found: ApacheBench, idle: Idle | None) -> list[str]:
-    """What ab does not say."""
+    """Return the lines that ab does not have."""
     lines = _line("Server CPU", _server_cpu(found))
     if found.server_peak_rss_bytes is not None:
         peak = format_size(found.server_peak_rss_bytes)
@@ -147,7 +150,7 @@ def _priming(found: ApacheBench) -> str:
 
 
 def idle_block(idle: Idle | None) -> list[str]:
-    """The staircase of idle connections, a line each step."""
+    """Return the steps of idle connections, one per line."""
     if idle is None:
         return []
     each = idle.server_bytes_per_connection
@@ -169,6 +172,6 @@ def _line(label: str, text: str) -> list[str]:
 
 
 def markdown_text(tables: Sequence[LoadTable]) -> str:
-    """The same as code blocks."""
+    """Return the same text as Markdown code blocks."""
     text = report_text(tables).replace("```", "'''")
     return f"\n```\n{text}```\n" if text else ""

@@ -1,9 +1,8 @@
-"""The live view of a client at work: progress, the cell, what its server sees, both ends' CPUs.
-Pure.
+"""The live view of a client: progress, the cell, what its server sees, and both ends' CPUs. Pure.
 
-How: the server tells its totals four times a second; a point of the line over time is of the last
-second or so. What failed is the client's word, and comes with the end of each order. Must not know
-terminals, keys, threads.
+How: the server reports its totals four times a second, and a point of the line over time covers
+about the last second. Failures are the client's claim, and come with the end of each order. Must
+not know: terminals, keys, threads.
 """
 
 from __future__ import annotations
@@ -27,8 +26,10 @@ from trueload.units import format_count, format_duration, format_rate
 
 @dataclass
 class ClientCourse:
-    """What the server told in the last second, both ends' CPU times, and answers per second of the
-    last seconds."""
+    """The server's reports of the last second, and both ends' CPU times.
+
+    ``per_s`` has the answers per second of the last seconds.
+    """
 
     recent: deque[Served] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
     per_s: deque[float] = field(default_factory=lambda: deque(maxlen=POINTS))
@@ -36,7 +37,7 @@ class ClientCourse:
     server: deque[CpuTime] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
 
     def hear(self, progress: ClientProgress) -> None:
-        """One more progress."""
+        """Add a progress report."""
         served = progress.served
         self.recent.append(served)
         first = self.recent[0]
@@ -48,7 +49,7 @@ class ClientCourse:
 
 
 def _keep(times: deque[CpuTime], found: CpuTime | None) -> None:
-    """The processes of the order before are not those of this one."""
+    """Add a CPU time; None clears them, as an earlier order's processes are not this one's."""
     if found is None:
         times.clear()
     else:
@@ -58,7 +59,7 @@ def _keep(times: deque[CpuTime], found: CpuTime | None) -> None:
 def client_rows(
     progress: ClientProgress, course: ClientCourse, heading: Heading, size: Size
 ) -> list[Row]:
-    """All rows of the view, each as wide as asked for, and no more than there is height for."""
+    """Return all rows of the view, each ``size.width`` wide, at most ``size.height`` of them."""
     rows = [*heading_rows(heading, size.width), *_stage_rows(progress, size.width)]
     rows = [fit(row, size.width) for row in rows]
     left = Size(size.width, size.height - len(rows))
@@ -94,7 +95,7 @@ def _bands(progress: ClientProgress, course: ClientCourse) -> list[Band]:
 
 
 def _gauged(rows: Sequence[Row], label: str, times: Sequence[CpuTime], size: Size) -> list[Row]:
-    """The rows, and how many CPUs that end uses."""
+    """Return the rows, and one for the CPUs that this end uses."""
     return [*rows, cpu_row(f"{label} CPU", cpus_of(times), size.width)]
 
 

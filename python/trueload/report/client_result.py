@@ -1,6 +1,6 @@
-"""One trial of a client, for people: what it was told and says, what the server saw, what it cost.
+"""The text for one trial of a client: its setup and claim, the server's view, and the cost.
 
-Pure. Must not know where it is printed.
+Pure. Must not know: where it is printed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NS_PER_US = 1_000
 
 
 def client_headline(record: Record, client: ClientEnd) -> str:
-    """Where to, over which pools, and how many requests."""
+    """Return the target, the pools and the number of requests."""
     setup, asked = client.asked.setup, client.asked
     plural = "" if setup.pools == 1 else "s"
     parts = [
@@ -43,7 +43,7 @@ def client_headline(record: Record, client: ClientEnd) -> str:
 
 
 def client_lines(record: Record, client: ClientEnd) -> Iterator[tuple[str, str]]:
-    """Labels and texts; an empty text is left out."""
+    """Yield labels and texts; an empty text is left out."""
     seen = client.seen
     yield "throughput", _rate(client.goodput_per_s)
     yield "ceiling", _ceiling(client)
@@ -72,7 +72,7 @@ def _rate(per_s: float | None) -> str:
 
 
 def _ceiling(client: ClientEnd) -> str:
-    """By Little's law."""
+    """The ceiling by Little's law."""
     wait = format_span(client.asked.wait_ms * NS_PER_MS)
     shown = f"{format_rate(client.ceiling_per_s, 'requests')} of {wait} each"
     share = client.ceiling_share

@@ -1,7 +1,7 @@
-"""Lines of a result in colour, for a terminal: what stands against it first seen.
+"""The lines of a result in colour, for a terminal: doubts about it stand out.
 
-How: lines are told apart by how they begin, as they are printed in a pipe, so that nothing is said
-by colour alone. The figures of an invalid result are grey. Must not know what any line means.
+How: lines are recognized by how they begin, which is the same in a pipe, so colour alone never says
+anything. The figures of an invalid result are dim. Must not know: what any line means.
 """
 
 from __future__ import annotations
@@ -13,22 +13,24 @@ from typing import TextIO
 _RESET, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
 _RED, _GREEN, _YELLOW, _CYAN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"
 _LABEL_WIDTH = 13
-# The colour of each verdict, and of a check by how its line begins.
+# The colour of each verdict, and of a check by the start of its line.
 _VERDICTS = {"valid": _GREEN, "suspect": _YELLOW, "invalid": _RED}
 _CHECKS = {"  fail ": _RED, "  warn ": _YELLOW, "  bound ": _CYAN}
 _BAD = ("failures", "reasons", "partial")
 
 
 def write_lines(stream: TextIO, lines: Sequence[str]) -> None:
-    """Write the lines of a result, in colour where the stream is to have it."""
+    """Write the lines of a result, in colour if the stream should have it."""
     shown = painted(lines) if wants_colour(stream, os.environ) else lines
     stream.write("\n".join(shown) + "\n")
     stream.flush()
 
 
 def wants_colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Whether a stream is to have colours: https://no-color.org and https://bixense.com/clicolors,
-    the former first."""
+    """Whether a stream should have colours.
+
+    Follows https://no-color.org and https://bixense.com/clicolors, the former first.
+    """
     if environ.get("NO_COLOR"):
         return False
     if environ.get("CLICOLOR_FORCE", "0") != "0":
@@ -41,7 +43,7 @@ def wants_colour(stream: TextIO, environ: Mapping[str, str]) -> bool:
 
 
 def painted(lines: Sequence[str]) -> list[str]:
-    """The lines of a result: a headline, lines with a label, checks, the verdict."""
+    """Return the lines of a result in colour: headline, labelled lines, checks, verdict."""
     verdict = next((_word(line) for line in lines if line.startswith("verdict ")), "")
     figures = _DIM if verdict == "invalid" else ""
     return [

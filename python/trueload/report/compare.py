@@ -1,7 +1,7 @@
 """A comparison as text, Markdown (for a pull request), JUnit XML (for CI) or JSON. Pure.
 
-How: each row becomes a small table of its metrics once; the writers only lay it out. Names that a
-manifest or a peer has chosen lose their control characters here.
+How: each row becomes a small table of its metrics once, and the writers only lay it out. Names from
+a manifest or a peer lose their control characters here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Compared:
-    """Everything that is shown: two sides by name, the comparison, and what was crossed."""
+    """All that is shown: the names of two sides, the comparison, and the conditions crossed."""
 
     base: str
     new: str
@@ -38,12 +38,12 @@ class Compared:
 
 
 def render(compared: Compared, format_: Format) -> str:
-    """In one of the formats, with a newline at its end."""
+    """Return the comparison in one of the formats, with a newline at its end."""
     return RENDERERS[format_](compared)
 
 
 def ratio_cells(found: Ratio) -> tuple[str, ...]:
-    """One metric as a line of the table."""
+    """Return the cells of one metric."""
     return (
         label(found.metric),
         TOO_FEW if found.base_too_few else _side(found.metric, found.base, found.base_cv),
@@ -55,20 +55,20 @@ def ratio_cells(found: Ratio) -> tuple[str, ...]:
 
 
 def ratio_grid(found: Sequence[Ratio], header: tuple[str, ...] = HEADER) -> Grid:
-    """A metric each row."""
+    """Return a table with one metric per row."""
     rows = tuple(map(ratio_cells, found))
     return Grid(header, rows, marks=tuple(each.word for each in found))
 
 
 def within_text(within: Interval | None) -> str:
-    """``0.90 to 0.95 (95 % interval)``."""
+    """Return an interval as text: ``0.90 to 0.95 (95 % interval)``."""
     if within is None:
         return ""
     return f"{_times(within.low)} to {_times(within.high)} ({within.kind})"
 
 
 def pairs_text(ratios: Sequence[Ratio], primary: str) -> str:
-    """What it takes to find a small difference where the primary metric shows none."""
+    """Say how many pairs find a small difference, if the primary metric shows none."""
     first = next((each for each in ratios if each.metric == primary), None)
     if first is None or first.word in CLAIMS or first.pairs_needed is None:
         return ""
@@ -92,7 +92,7 @@ def _side(metric: str, value: float, cv: float | None) -> str:
 
 
 def value_text(metric: str, value: float) -> str:
-    """One side of a metric: ``45,123/s``, ``1.20 ms``."""
+    """Return one side of a metric as text: ``45,123/s``, ``1.20 ms``."""
     if metric == "throughput":
         return f"{format_count(value)}/s"
     return "unknown" if math.isinf(value) else format_duration(value)
@@ -140,7 +140,10 @@ def _markdown(compared: Compared) -> str:
 
 
 def _junit(compared: Compared) -> str:
-    """A case for each row and metric; what a condition is true of fails, what is invalid errs."""
+    """A test case for each row and metric.
+
+    A condition that is true is a failure, and an invalid run an error.
+    """
     suite = ElementTree.Element("testsuite", name="trueload")
     numbers = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
 
@@ -201,13 +204,13 @@ def _json(compared: Compared) -> str:
 
 
 def worst_verdict(comparison: Comparison) -> str:
-    """The worst of the rows."""
+    """Return the worst verdict of the rows."""
     verdicts = {row.verdict for row in comparison.rows}
     return next((name for name in ("invalid", "suspect", "valid") if name in verdicts), "invalid")
 
 
 def row_json(row: RowCompared) -> dict[str, Any]:
-    """One row; what is endless or unknown is null."""
+    """Return one row; what is infinite or unknown is null."""
     return {
         "name": row.name,
         "verdict": row.verdict,
@@ -223,7 +226,7 @@ def row_json(row: RowCompared) -> dict[str, Any]:
 
 
 def ratio_json(found: Ratio) -> dict[str, Any]:
-    """One metric: values in ns or per second."""
+    """Return one metric, with values in ns or per second."""
     fields = asdict(found)
     within = fields.pop("within")
     shown = {name: finite(value) for name, value in fields.items()}
@@ -232,7 +235,7 @@ def ratio_json(found: Ratio) -> dict[str, Any]:
 
 
 def finite(value: Any) -> Any:
-    """The value, or None for a float that JSON has no word for."""
+    """Return the value, or None for a float that JSON cannot express."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

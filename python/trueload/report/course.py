@@ -1,10 +1,10 @@
-"""How a load goes on: the ticks of the last second, points of the time before, and their sum. Pure.
+"""The course of a load: the ticks of the last second, earlier points, and their sum. Pure.
 
-How: ticks come four times a second; a point is of the last second or so. A course is of one stage,
-and of the drain behind it. The figures of the whole stage are made once a second, and when there is
-a new maximum: they cost as much as all the rest, beside a measurement.
+How: ticks come four times a second, and a point covers about the last second. A course covers one
+stage, and the drain after it. The figures of the whole stage are computed only once a second, and
+at a new maximum. They cost as much as all the rest, while a measurement runs.
 
-Must not know how it is shown.
+Must not know: how it is shown.
 """
 
 from __future__ import annotations
@@ -28,7 +28,10 @@ NOTHING, UNTIMED = Distribution(), Sample()
 
 @dataclass(frozen=True)
 class Point:
-    """Answers per second in the last second, and their times in ns; None where there were none."""
+    """Answers per second in the last second, and their times in ns.
+
+    The times are None if there were no answers.
+    """
 
     per_s: float
     p50: Quantile | None
@@ -37,7 +40,7 @@ class Point:
 
 @dataclass
 class Course:
-    """What one stage has told so far."""
+    """The progress of one stage so far."""
 
     stage: str = ""
     elapsed_ns: int = 0
@@ -52,7 +55,10 @@ class Course:
     greatest: int = 0
 
     def hear(self, progress: Progress, *, is_open: bool) -> None:
-        """One more progress; a stage without a tick begins anew, unless it is a drain."""
+        """Add a progress report.
+
+        A report without a tick begins a new stage, unless the stage is a drain.
+        """
         tick = progress.tick
         if progress.stage != DRAIN:
             self.stage, self.elapsed_ns = progress.stage, progress.elapsed_ns
@@ -89,44 +95,46 @@ class Course:
 
     @property
     def server_cpus(self) -> float | None:
-        """How many CPUs the server's processes used in the last second; None if nobody knows."""
+        """The CPUs that the server's processes used in the last second; None if unknown."""
         return cpus_of(self.server)
 
 
 def seconds_of(ticks: Sequence[Tick]) -> float:
-    """From the first tick to the last."""
+    """Return the time from the first tick to the last, in s."""
     return (ticks[-1].at_ns - ticks[0].at_ns) / 1e9
 
 
 def per_s_of(ticks: Sequence[Tick]) -> float | None:
-    """Good answers per second between the first tick and the last; None of a single one."""
+    """Return good answers per second from the first tick to the last; None for a single tick."""
     seconds = seconds_of(ticks)
     made = ticks[-1].counts.ok - ticks[0].counts.ok
     return max(0.0, made / seconds) if seconds > 0 else None
 
 
 def busy_of(ticks: Sequence[Tick]) -> float | None:
-    """Which share of the time between them the busiest thread was busy, from 0 to 1."""
+    """Return the share of this time in which the busiest thread was busy, from 0 to 1."""
     ns = ticks[-1].at_ns - ticks[0].at_ns
     return min(max((ticks[-1].busiest_ns - ticks[0].busiest_ns) / ns, 0.0), 1.0) if ns > 0 else None
 
 
 def recent_sample(recent: Sequence[Tick], *, is_open: bool) -> Sample:
-    """The times of what ended since the first tick: what failed since, or is due and not yet sent,
-    is slower than what has come back."""
+    """Return the times of requests that ended since the first tick.
+
+    Requests that failed since, or are due and not yet sent, count as slower than all others.
+    """
     first, last = recent[0].counts, recent[-1].counts
     slower = max(0, _waiting(last, is_open=is_open) - figures.failed(first))
     return figures.of_sparse([tick.latency for tick in recent], slower)
 
 
 def recent_service(recent: Sequence[Tick]) -> Distribution:
-    """From the actual send; what waits has no service time yet."""
+    """Return the times from the actual send; an unsent request has no service time yet."""
     failed = max(0, figures.failed(recent[-1].counts) - figures.failed(recent[0].counts))
     return figures.of_sparse([tick.service for tick in recent], failed).figures
 
 
 def _waiting(counts: Counts, *, is_open: bool) -> int:
-    """Requests without a time: that failed, or, of an open loop, are due and not yet sent."""
+    """Count requests without a time: failed ones and, in an open loop, due and unsent ones."""
     due = max(0, counts.scheduled - counts.issued) if is_open else 0
     return figures.failed(counts) + due
 

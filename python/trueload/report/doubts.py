@@ -1,7 +1,7 @@
-"""What would make a result invalid if the window ended now, as far as ticks tell. Pure.
+"""What would make a result invalid if the window ended now, as far as ticks show. Pure.
 
-How: by the thresholds of the checks of the same names. Most checks need the whole record: a live
-view without a doubt is no verdict.
+How: by the thresholds of the checks with the same names. Most checks need the whole record, so a
+live view without a doubt is no verdict.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from trueload.trial.spec import WINDOW
 from trueload.units import NS_PER_S, format_count, format_share
 from trueload.verdict.answers import ERRORS_FAIL
 
-ANSWER_NS = NS_PER_S  # a server may take so long for its first answers
+ANSWER_NS = NS_PER_S  # the time that a server may take for its first answers
 SHORT = {"local.fds": "file descriptors", "local.ports": "local ports"}
 
 
 def doubts(course: Course) -> list[str]:
-    """Each in one line, the name of its check first; none of a warm-up."""
+    """Return each doubt in one line that begins with the name of its check; none in a warm-up."""
     if course.stage != WINDOW or not course.recent:
         return []
     return [why for why in (_unsolicited(course), _errors(course), _shortage(course)) if why]

@@ -1,9 +1,8 @@
-"""A live view drawn on a terminal with rich, in colour, at the size that the terminal has then.
+"""A live view, drawn on a terminal with rich, in colour, at the terminal's current size.
 
-How: the rows are made anew for each drawing, so that another size of the terminal is another
-drawing. It is drawn at most twice a second, every other tick: it takes a few milliseconds, beside a
-measurement. Must not know what the rows tell; a view that cannot be drawn must not disturb a
-measurement.
+How: the rows are made again for each drawing, so a drawing follows the terminal's size. It is drawn
+at most twice a second, on every other tick: a drawing takes a few milliseconds, while a measurement
+runs. Must not know: what the rows mean. A view that cannot be drawn must not disturb a measurement.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from trueload.text import plain
 GAP_S = 0.5  # between two drawings
 EARLY_S = 0.05  # ticks are 250 ms apart, more or less
 FRAME = Size(4, 2)
-ABOVE_MIN = 24  # lines of a terminal from which on some are left to what stands above
+ABOVE_MIN = 24  # from this height on, some lines are left for what stands above the view
 ABOVE = 4
 
 STYLES: dict[Tone, Style] = {
     "text": Style(),
-    # Not a grey, which is the background's own in some palettes.
+    # No grey: in some palettes it is the background's colour.
     "label": Style(dim=True),
     "strong": Style(bold=True),
     "good": Style(color="green"),
@@ -45,18 +44,18 @@ STYLES: dict[Tone, Style] = {
 }
 
 Make = Callable[[Size], Sequence[Row]]
-"""Makes the rows of a view for the room that there is in its frame."""
+"""Makes the rows of a view for the size inside its frame."""
 
 
 class Pace:
-    """When to draw: on average no more often than ``GAP_S``, by a clock in seconds."""
+    """The times to draw at: on average ``GAP_S`` apart or more, by a clock in seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._due_s = float("-inf")
 
     def is_due(self) -> bool:
-        """Whether it is time; the next time follows from it."""
+        """Whether it is time to draw; sets the next time."""
         now_s = self._clock()
         if now_s < self._due_s - EARLY_S:
             return False
@@ -65,7 +64,7 @@ class Pace:
 
 
 class Drawn:
-    """Rows as rich draws them."""
+    """Rows in the form that rich draws."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self._rows = rows
@@ -79,19 +78,21 @@ class Drawn:
 
 
 def frame(rows: Sequence[Row], title: str, width: int) -> Drawn:
-    """The rows in a frame as wide as the terminal."""
+    """Return the rows in a frame as wide as the terminal."""
     return Drawn(framed(rows, plain(title), "q stops and saves", width))
 
 
 def inside(width: int, height: int, *, alone: bool) -> Size:
-    """The room in the frame on a terminal of this size: the last line is the cursor's, and what
-    stands above the view is not to be pushed out of sight."""
+    """Return the size inside the frame on a terminal of this size.
+
+    The last line is the cursor's, and lines above the view should stay in sight.
+    """
     above = ABOVE if not alone and height >= ABOVE_MIN else 0
     return Size(max(width - FRAME.width, 1), max(height - 1 - FRAME.height - above, 1))
 
 
 class LiveView(Closing):
-    """A frame with a title on stderr, drawn again and again, and gone at the end."""
+    """A frame with a title on stderr, drawn repeatedly, and removed at the end."""
 
     def __init__(self, title: str, clock: Callable[[], float], *, alone: bool = True) -> None:
         self._title = title
@@ -109,14 +110,14 @@ class LiveView(Closing):
         return self
 
     def close(self) -> None:
-        """Take it from the screen."""
+        """Remove the view from the screen."""
         if self._live is not None:
-            # The terminal may have gone; what was measured is what counts.
+            # The terminal may have gone; what matters is what was measured.
             with suppress(OSError):
                 self._live.stop()
 
     def draw(self, make: Make) -> None:
-        """Draw the state of now, if it is time."""
+        """Draw the current state, if it is time."""
         if self._live is None or not self._pace.is_due():
             return
         width, height = self._console.size
@@ -130,8 +131,10 @@ class LiveView(Closing):
         self._drawn = Size(width, len(rows) + FRAME.height)
 
     def _unwrap(self, width: int) -> None:
-        """A terminal that has become narrower wraps what was drawn: each line is several then, and
-        rich would erase only as many as it has drawn."""
+        """Erase the extra lines of a terminal that became narrower.
+
+        It wraps each drawn line into several, and rich would erase only as many as it drew.
+        """
         if not 0 < width < self._drawn.width:
             return
         extra = self._drawn.height * (-(-self._drawn.width // width) - 1)

@@ -1,9 +1,9 @@
 """A run as JSON, JSON Lines, CSV or Markdown, row by row, so that a large one fits into memory.
 
-JSON has one object with the run, its verdict and checks, and its rows (each with its whole record);
-JSON Lines a row per line; CSV and Markdown the figures that tables are made of. Rows that were not
-measured, and rows that can no longer be read, are there with their reason. Pure: in goes the run,
-out come pieces of text.
+JSON has one object with the run, its verdict and checks, and its rows with their whole records.
+JSON Lines has one row per line. CSV and Markdown have the figures that tables show. Rows that were
+not measured, or can no longer be read, are included with their reason. Pure: it takes the run and
+yields pieces of text.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ CSV_COLUMNS = (
 
 
 def export(run: Run, rows: Rows, format_: Format) -> Iterator[str]:
-    """The run in one of the formats, in pieces."""
+    """Yield the run in one of the formats, in pieces."""
     return EXPORTERS[format_](run, rows)
 
 
 def run_json(run: Run) -> dict[str, Any]:
-    """What is said of a run wherever one is listed."""
+    """Return the fields that a run has in every list of runs."""
     return {
         "id": run.id,
         "kind": run.kind,
         "title": run.title,
-        "command": list(redact_command(run.command)),  # it may be from an older store
+        "command": list(redact_command(run.command)),  # an older store may hold secrets in it
         "started_at": run.started_at,
         "ended_at": run.ended_at,
         "state": run.state,
@@ -64,7 +64,7 @@ def run_json(run: Run) -> dict[str, Any]:
 
 
 def row_json(row: Row | Damaged) -> dict[str, Any]:
-    """One row with its whole record; a damaged one has the outcome ``damaged``."""
+    """Return one row with its whole record; a damaged one has the outcome ``damaged``."""
     if isinstance(row, Damaged):
         return {"number": row.number, "outcome": "damaged", "reason": row.why, "record": None}
     return {
@@ -80,7 +80,7 @@ def row_json(row: Row | Damaged) -> dict[str, Any]:
 
 
 def whole_json(run: Run, rows: Rows, more: Mapping[str, Any] | None = None) -> Iterator[str]:
-    """The run as one object, with every row; ``more`` are further fields of it."""
+    """Yield the run as one object with every row; ``more`` has further fields for it."""
     head = json.dumps({**run_json(run), "plan": run.plan, **(more or {})})
     yield head[:-1] + ', "rows": ['
     for number, row in enumerate(rows):
@@ -89,7 +89,7 @@ def whole_json(run: Run, rows: Rows, more: Mapping[str, Any] | None = None) -> I
 
 
 def measured_row(number: int, record: Record, labels: Mapping[str, str] | None = None) -> Row:
-    """A trial as the row that the store keeps of it."""
+    """Return a trial in the form of a stored row."""
     return Row(
         seq=number,
         number=number,
@@ -104,8 +104,10 @@ def measured_row(number: int, record: Record, labels: Mapping[str, str] | None =
 
 
 def printed(format_: str, whole: Mapping[str, Any], run_id: str | None, rows: Rows) -> str:
-    """A result as it is printed at once: ``whole`` for JSON, ``rows`` for CSV and Markdown; nothing
-    for what is text for people."""
+    """Return a result in a format that is printed at once.
+
+    ``whole`` is for JSON, and ``rows`` are for CSV and Markdown. Empty for the text format.
+    """
     match format_:
         case "json":
             return json.dumps(whole) + "\n"
@@ -133,7 +135,7 @@ def _csv_of(run_id: str | None, rows: Rows) -> Iterator[str]:
 
 
 def row_values(row: Row | Damaged) -> dict[str, object]:
-    """The figures of a stored row, by column."""
+    """Return the figures of a stored row, by column."""
     if isinstance(row, Damaged):
         return {"number": row.number, "outcome": "damaged", "reason": row.why}
     values: dict[str, object] = {
@@ -147,7 +149,7 @@ def row_values(row: Row | Damaged) -> dict[str, object]:
 
 
 def record_values(record: Record) -> dict[str, object]:
-    """The figures of a record, by column."""
+    """Return the figures of a record, by column."""
     counts, server = record.counts, record.server
     latency, service = figures.latency(record).figures, figures.service(record).figures
     load = record.plan.window.load
@@ -191,7 +193,7 @@ def record_values(record: Record) -> dict[str, object]:
 
 
 def _client_times(found: ClientTimes) -> dict[str, object]:
-    """The generator's own times: nothing of a part that was not timed."""
+    """Return the generator's own times, without a part that was not timed."""
     return {
         f"client_{part}_{name}_ns": getattr(times, name)
         for part, times in (("send", found.send), ("receive", found.receive))

@@ -1,8 +1,8 @@
 """A table as one value, and its four writers: text, Markdown, CSV and HTML.
 
-How: whoever has figures makes a `Grid` of strings; a writer lays it out. Each writer has one rule
-that makes any text inert, whoever chose it: `plain` on a terminal, `markdown_cell`, `csv_cell` and
-`html_cell`. Pure. Must not know what the figures are.
+How: the caller makes a `Grid` of strings, and a writer lays it out. Each writer has one function
+that makes any text inert, whoever wrote it: `plain` for a terminal, `markdown_cell`, `csv_cell` and
+`html_cell`. Pure. Must not know: what the figures are.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MARKS = frozenset(
     }
 )
 BOLD = ("better", "worse")
-VOID = "invalid"  # a row whose figures stand for nothing
+VOID = "invalid"  # a row whose figures mean nothing
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # owasp.org, CSV Injection
 
 
@@ -46,10 +46,10 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # owasp.org, CSV Injection
 class Grid:
     """A header and rows of cells, all of the same length; an empty header is not written.
 
-    ``left`` are the headings of the columns of text, None for all; the others are numbers.
-    ``marks`` has a word for each row, which a page colours. For pages too: ``named`` is the column
-    that names a row, ``series`` the number of each row's colour in charts, None if it has none; a
-    ``folded`` grid is behind a line to click at.
+    ``left`` has the headings of the text columns, None if all are text; the others hold numbers.
+    ``marks`` has a word for each row, which a page colours. The rest is for pages: ``named`` is the
+    column that names a row, and ``series`` has the number of each row's colour in charts, or None.
+    A ``folded`` grid is hidden behind a line to click.
     """
 
     header: tuple[str, ...]
@@ -63,18 +63,18 @@ class Grid:
     folded: bool = False
 
     def is_left(self, at: int) -> bool:
-        """Whether a column is of text."""
+        """Whether a column holds text."""
         return self.left is None or self.header[at] in self.left
 
     def columns(self, wanted: Iterable[int]) -> Grid:
-        """Some of the columns."""
+        """Return a grid with some of the columns."""
         indexes = list(wanted)
         rows = tuple(tuple(row[at] for at in indexes) for row in self.rows)
         return Grid(tuple(self.header[at] for at in indexes), rows, left=self.left)
 
 
 def text_lines(grid: Grid) -> list[str]:
-    """For a terminal or a pipe: columns as wide as their widest cell."""
+    """Return the lines for a terminal or a pipe, with columns as wide as their widest cell."""
     lines = [[plain(cell) for cell in row] for row in _lines(grid)]
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     return [
@@ -87,7 +87,7 @@ def text_lines(grid: Grid) -> list[str]:
 
 
 def text_width(grid: Grid) -> int:
-    """How many columns of a terminal the text takes."""
+    """Return the width of the text in terminal columns."""
     columns = zip(*_lines(grid), strict=True)
     widths = [max(cell_len(plain(cell)) for cell in column) for column in columns]
     return sum(widths) + len(BETWEEN) * (len(widths) - 1)
@@ -103,7 +103,7 @@ def _padded(cell: str, width: int, left: bool) -> str:
 
 
 def markdown_lines(grid: Grid) -> Iterator[str]:
-    """A Markdown table."""
+    """Yield the lines of a Markdown table."""
     return markdown_rows(grid.header, grid.rows, grid.left, grid.marks)
 
 
@@ -113,8 +113,10 @@ def markdown_rows(
     left: frozenset[str] | None = None,
     marks: Iterable[str] = (),
 ) -> Iterator[str]:
-    """The same of rows that come one by one; the last cell of one that is better or worse is
-    bold."""
+    """Yield the lines of a Markdown table whose rows come one by one.
+
+    The last cell of a row marked better or worse is bold.
+    """
     yield _markdown_line(header)
     yield _markdown_line("---" if left is None or name in left else "---:" for name in header)
     for row, mark in zip(rows, chain(marks, repeat("")), strict=False):
@@ -128,7 +130,7 @@ def _markdown_line(cells: Iterable[str]) -> str:
 
 
 def markdown_cell(text: str) -> str:
-    """Text in Markdown: neither a table's bars nor any markup come from it."""
+    """Escape text for Markdown, so that it contains neither table bars nor markup."""
     shown = plain(text)
     for special in "\\`*_[]<>|#!":
         shown = shown.replace(special, f"\\{special}")
@@ -136,14 +138,14 @@ def markdown_cell(text: str) -> str:
 
 
 def csv_rows(rows: Iterable[Iterable[object]]) -> str:
-    """Rows of a CSV file; it may be written in pieces."""
+    """Return rows of a CSV file, which may be written in pieces."""
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(map(csv_cell, row) for row in rows)
     return out.getvalue()
 
 
 def csv_cell(value: object) -> str:
-    """A cell of a CSV file: numbers as they are, nothing for None, text that is no formula."""
+    """Return a cell of a CSV file: a number, nothing for None, or text that is no formula."""
     if value is None:
         return ""
     if isinstance(value, bool | int | float):
@@ -153,7 +155,7 @@ def csv_cell(value: object) -> str:
 
 
 def html_table(grid: Grid, caption: str = "") -> str:
-    """A table of a page; its last cells have the marks."""
+    """Return a table for a page; the last cell of each row has the mark."""
     head = "".join(
         f'<th scope="col"{_classes(_side(grid, at))}>{html_cell(name)}</th>'
         for at, name in enumerate(grid.header)
@@ -192,5 +194,5 @@ def _classes(*names: str) -> str:
 
 
 def html_cell(text: str) -> str:
-    """Text in HTML: nothing in it acts or looks like a tag."""
+    """Escape text for HTML, so that nothing in it acts as a tag."""
     return escape(plain(text))

@@ -1,4 +1,4 @@
-"""The head of a live view: its title, which trial of how many, what the others came to. Pure."""
+"""The head of a live view: title, number of the trial, and notes on earlier trials. Pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from trueload.units import format_count
 
 @dataclass(frozen=True)
 class Heading:
-    """``number`` of ``of`` trials is the one that is shown, where there are several; ``left`` is
-    how long the others will take, in words. ``notes`` are of the trials before."""
+    """The head of the view of one trial.
+
+    It is trial ``number`` of ``of``, if there are several. ``left`` says how long the others will
+    take. ``notes`` are about earlier trials.
+    """
 
     title: str
     number: int = 1
@@ -27,12 +30,12 @@ class Heading:
 
     @property
     def is_alone(self) -> bool:
-        """Whether no line of other trials stands above the view."""
+        """Whether no line about other trials stands above the view."""
         return self.of == 1 and not self.notes
 
 
 def heading_rows(heading: Heading, width: int) -> list[Row]:
-    """Below the title; nothing where there is one trial and nothing is known before."""
+    """Return the rows below the title; none for a single trial without notes."""
     rows = []
     if heading.of > 1:
         share = (heading.number - 1) / heading.of
@@ -42,8 +45,11 @@ def heading_rows(heading: Heading, width: int) -> list[Row]:
 
 
 def search_heading(plan: SearchPlan, taken: Sequence[Taken], following: Try) -> Heading:
-    """The head of a step: the load it tries, and of the steps before it the largest load that kept
-    to the limit and the smallest that did not."""
+    """Return the head of a search step.
+
+    It has the load that is tried, the largest earlier load that kept to the limit, and the smallest
+    that did not.
+    """
     load = load_text(plan, following.load)
     notes = [_note("limit", plain(plan.limit.text), "text")]
     kept = [each.next.load for each in taken if each.judgement.outcome == "kept"]

@@ -1,6 +1,6 @@
-"""The hosts of a run in words: how well they began together, and what each did. Pure.
+"""The hosts of a run as text: how closely together they began, and what each did. Pure.
 
-Must not know terminals or files.
+Must not know: terminals or files.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ HOSTS_SHOWN = 16
 
 
 def host_lines(record: Record) -> list[str]:
-    """Nothing for one host; else how they began and how well their clocks are known, then a line
-    for each."""
+    """Return no lines for one host; else a summary and a line for each host.
+
+    The summary says how closely together they began, and how well their clocks are known.
+    """
     if len(record.hosts) < 2:
         return []
     starts = [host.start_ns for host in record.hosts if host.start_ns is not None]
@@ -34,7 +36,7 @@ def host_lines(record: Record) -> list[str]:
 
 
 def host_line(host: Host, width: int = 0) -> str:
-    """What one host did."""
+    """Return a line on what one host did."""
     words = []
     if host.ok is not None:
         words.append(f"{format_count(host.ok)} ok on {format_count(host.connections or 0)}")

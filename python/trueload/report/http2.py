@@ -1,6 +1,6 @@
-"""What is said of HTTP/2 for people: streams in flight, what requests waited for, header bytes.
+"""The text about HTTP/2: streams in flight, what requests waited for, header bytes.
 
-Pure. Must not know terminals.
+Pure. Must not know: terminals.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from trueload.units import format_share, format_size
 from trueload.verdict.common import times
 from trueload.verdict.http2 import WINDOWS, is_chosen, permitted_text, versions_text, window_text
 
-TOLD_FROM = 0.01  # of the time in flight: below that nobody asks whose window it was
+TOLD_FROM = 0.01  # of the time in flight: below this it does not matter whose window it was
 
 
 def http2_lines(record: Record) -> list[tuple[str, str]]:
-    """Labels and texts; none of other protocols."""
+    """Return labels and texts; none for other protocols."""
     found = record.http2
     if found is None:
         return []
@@ -25,7 +25,7 @@ def http2_lines(record: Record) -> list[tuple[str, str]]:
 
 
 def told(found: Http2) -> list[tuple[str, str]]:
-    """Always the same labels, without the version; an empty text where nothing is to be said."""
+    """Return the same labels every time, without the versions; a text may be empty."""
     return [
         ("streams", _streams(found)),
         ("waits", waits_text(found)),
@@ -41,7 +41,7 @@ def _streams(found: Http2) -> str:
 
 
 def waits_text(found: Http2) -> str:
-    """``for a stream 98.0 % of the time in flight, for a window 0 %``."""
+    """A text: ``for a stream 98.0 % of the time in flight, for a window 0 %``."""
     waited = found.waited
     if waited is None:
         return ""
@@ -52,7 +52,7 @@ def waits_text(found: Http2) -> str:
 
 
 def headers_text(found: Http2) -> str:
-    """``sent 12.0 KiB for 94.1 KiB (12.8 %), received ...``; empty where there were none."""
+    """A text: ``sent 12.0 KiB for 94.1 KiB (12.8 %), received ...``; empty without headers."""
     parts = [
         f"{word} {_size_text(size)}"
         for word, size in (("sent", found.headers_out), ("received", found.headers_in))

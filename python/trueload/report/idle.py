@@ -1,4 +1,4 @@
-"""What people are told of idle connections: how many were held, and what they cost. Pure."""
+"""The text about idle connections: how many were held, and what they cost. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from trueload.units import format_count, format_rate, format_size
 
 
 def idle_text(record: Record) -> str:
-    """`` beside 10,000 idle ones``; empty without any."""
+    """A text such as `` beside 10,000 idle ones``; empty without idle connections."""
     idle = record.plan.window.idle
     return f" beside {format_count(idle)} idle ones" if idle else ""
 
 
 def idle_lines(record: Record) -> list[tuple[str, str]]:
-    """Each with its label."""
+    """Return lines with their labels."""
     found = record.idle
     if found is None:
         return []
@@ -28,7 +28,7 @@ def idle_lines(record: Record) -> list[tuple[str, str]]:
 
 
 def step_text(step: IdleStep) -> str:
-    """``10,000 idle: 31.2 MiB``, and at what rate they came; empty where nothing was seen."""
+    """A text: ``10,000 idle: 31.2 MiB``, with the rate of connecting; empty without a sample."""
     if step.server_rss_bytes is None:
         return ""
     rate = step.connect_rate_per_s if step.idle else None

@@ -1,8 +1,8 @@
-"""Parts of a live view put where there is room for them: in one column, or in two. Pure.
+"""Lays out the parts of a live view, in one column or in two. Pure.
 
-How: parts that stand in one band are side by side where a terminal is wide enough, else below each
-other. What there is no height for is left out, the least important first; height that is left goes
-to those that can use it. Must not know what a part shows.
+How: the parts of one band stand side by side if the terminal is wide enough, else below each other.
+What does not fit is left out, the least important first. Height that is left goes to parts that can
+use it. Must not know: what a part shows.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from trueload.report.rows import Row, Size, beside, fit, rule
 
 COLUMN_MIN = 36
-"""Characters that every part can do with."""
+"""The width in characters that suffices for every part."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A title with rows below it. ``rows`` makes them for a width and at most a height, which goes
-    from ``least`` to ``most`` in steps; of two parts the one with the lower ``rank`` stays."""
+    """A title with rows below it.
+
+    ``rows`` makes the rows for a width and a maximum height. The height goes from ``least`` to
+    ``most`` in steps. The part with the lower ``rank`` is kept longer.
+    """
 
     title: str
     rows: Callable[[Size], Sequence[Row]]
@@ -29,11 +32,11 @@ class Part:
     step: int = 1
 
     def grown(self, height: int) -> int:
-        """The next height that it can use; the same if there is none."""
+        """Return the next height that the part can use, or the same if there is none."""
         return height + self.step if height + self.step <= self.most else height
 
     def drawn(self, width: int, height: int) -> list[Row]:
-        """Title and rows."""
+        """Return title and rows."""
         found = [fit(row, width) for row in self.rows(Size(width, height))[:height]]
         return [rule(self.title, width), *found]
 
@@ -43,7 +46,7 @@ Band = tuple[Part, ...]
 
 
 def lay_out(bands: Sequence[Band], size: Size) -> list[Row]:
-    """All rows, each as wide as asked for, and no more than there is height for."""
+    """Return all rows, each ``size.width`` wide, at most ``size.height`` of them."""
     if size.width < 2 * COLUMN_MIN + 2:
         bands = [(part,) for band in bands for part in band]
     kept = _kept(bands, size.height)
@@ -55,7 +58,7 @@ def lay_out(bands: Sequence[Band], size: Size) -> list[Row]:
 
 
 def _kept(bands: Sequence[Band], height: int) -> list[Band]:
-    """The bands that there is room for, by rank."""
+    """Return the bands that fit, chosen by rank."""
     left, kept = height, set()
     for number in sorted(range(len(bands)), key=lambda at: min(part.rank for part in bands[at])):
         needed = 1 + _least(bands[number])
@@ -70,7 +73,7 @@ def _least(band: Band) -> int:
 
 
 def _heights(bands: Sequence[Band], height: int) -> list[int]:
-    """Rows below the title of each: what is left is given away in turns."""
+    """Return the rows below the title of each band; spare height is given out in turns."""
     found = [_least(band) for band in bands]
     left = height - sum(found) - len(found)
     grew = True

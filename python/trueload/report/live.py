@@ -1,8 +1,9 @@
 """The live view on a terminal while a trial runs, and its key: ``q`` stops and saves.
 
-How: draw.py draws what panel.py and client_panel.py say; ``rich`` is imported only when there is a
-terminal, and in a pipe told.py has a line from time to time. The key is read only where the
-terminal is ours alone: both ends of it, and in the foreground. Must not decide anything.
+How: draw.py draws the rows of panel.py and client_panel.py. ``rich`` is imported only if there is a
+terminal; in a pipe, told.py writes a line from time to time. The key is read only if the terminal
+is ours alone: stdin and stderr are terminals, and we are in the foreground. Must not decide
+anything.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ STOP_KEYS = b"qQ"
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether somebody looks at it; a stream that has been closed is none."""
+    """Whether a stream is a terminal; a closed stream is none."""
     try:
         return stream.isatty()
     except ValueError:
@@ -40,8 +41,10 @@ NO_LABELS: Mapping[str, str] = {}
 
 
 class Watch(Protocol):
-    """What is told how a trial goes on, under a heading for people; ``labels`` tell it from the
-    other trials of its run."""
+    """A function that receives the progress of a trial, under a heading.
+
+    ``labels`` tell the trial from the others of its run.
+    """
 
     def __call__(
         self, spec: TrialSpec, heading: Heading, labels: Mapping[str, str] = NO_LABELS
@@ -51,7 +54,7 @@ class Watch(Protocol):
 def unwatched(
     spec: TrialSpec, heading: Heading, labels: Mapping[str, str] = NO_LABELS
 ) -> AbstractContextManager[OnProgress | None]:
-    """Nobody watches."""
+    """A watch that shows nothing."""
     return nullcontext(None)
 
 
@@ -59,7 +62,7 @@ def unwatched(
 def live_view(
     spec: TrialSpec, heading: Heading, labels: Mapping[str, str] = NO_LABELS
 ) -> Iterator[OnProgress | None]:
-    """A view on stderr if that is a terminal, else a line of a long trial from time to time."""
+    """Show a view on stderr if it is a terminal, else a line from time to time in a long trial."""
     if not is_terminal(sys.stderr):
         yield telling(spec, heading.title, time.monotonic, _tell)
         return
@@ -70,7 +73,7 @@ def live_view(
 
         def show(progress: Progress) -> None:
             if progress.record is not None:
-                return  # of the end there is a result
+                return  # the end has its own result
             course.hear(progress, is_open=spec.load.is_open)
             view.draw(lambda size: load_rows(spec, progress, course, heading, size))
 
@@ -78,19 +81,19 @@ def live_view(
 
 
 def _tell(line: str) -> None:
-    with suppress(OSError):  # whoever read it may have gone
+    with suppress(OSError):  # the reader may have gone
         sys.stderr.write(f"{plain(line)}\n")
         sys.stderr.flush()
 
 
 def watch(*, live: bool) -> Watch:
-    """The live view, unless somebody said ``--no-live``."""
+    """Return the live view, or none with ``--no-live``."""
     return live_view if live else unwatched
 
 
 @contextmanager
 def client_view(heading: Heading) -> Iterator[OnClientProgress | None]:
-    """The view of a client at work on stderr if that is a terminal, else nothing."""
+    """Show the view of a client on stderr if it is a terminal, else nothing."""
     if not is_terminal(sys.stderr):
         yield None
         return
@@ -108,8 +111,10 @@ def client_view(heading: Heading) -> Iterator[OnClientProgress | None]:
 
 @contextmanager
 def stop_key(stop: Callable[[], None], *, wanted: bool = True) -> Iterator[None]:
-    """Calls ``stop`` once ``q`` is pressed, where there is a panel; the terminal is put back at the
-    end. Without a terminal, or in the background, nothing is read."""
+    """Call ``stop`` once ``q`` is pressed, if there is a view.
+
+    The terminal is restored at the end. Without a terminal, or in the background, nothing is read.
+    """
     if not (wanted and is_terminal(sys.stderr) and is_terminal(sys.stdin) and _is_in_front()):
         yield
         return
@@ -121,7 +126,7 @@ def stop_key(stop: Callable[[], None], *, wanted: bool = True) -> Iterator[None]
     ended, end = os.pipe()
     reader = threading.Thread(target=_read_keys, args=(keys, ended, stop), daemon=True)
     try:
-        # Keys come one by one and are not shown; Ctrl-C stays what it is.
+        # Read keys one by one, and do not echo them; Ctrl-C keeps its meaning.
         tty.setcbreak(keys, termios.TCSANOW)
         reader.start()
         yield
@@ -151,7 +156,7 @@ def _read_keys(keys: int, ended: int, stop: Callable[[], None]) -> None:
 
 
 def _is_in_front() -> bool:
-    """Whether the terminal's keys are ours: another foreground job's are not to be taken."""
+    """Whether we are in the foreground, so that no other job's keys are taken."""
     try:
         return os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
     except OSError:

@@ -1,8 +1,9 @@
-"""What the live view of a load shows: figures now and so far, percentiles, a histogram, lines over
-time, failures by class, both ends' CPUs. Pure.
+"""The live view of a load: figures now and so far, percentiles, histogram, lines over time.
 
-How: each part is rows for a width and a height; layout.py puts them where there is room. Where the
-result would be invalid, the reason comes first and everything else is dim.
+It also shows failures by class and both ends' CPUs. Pure.
+
+How: each part is rows for a width and a height, and layout.py places what fits. If the result would
+be invalid, the reason comes first and everything else is dim.
 
 Must not know: terminals, keys, threads.
 """
@@ -58,7 +59,7 @@ TONES: dict[str, Tone] = {"p50": "middle", "p90": "middle", "p99": "tail", "p999
 def load_rows(
     spec: TrialSpec, progress: Progress, course: Course, heading: Heading, size: Size
 ) -> list[Row]:
-    """All rows of the view, each as wide as asked for, and no more than there is height for."""
+    """Return all rows of the view, each ``size.width`` wide, at most ``size.height`` of them."""
     why = [row for doubt in doubts(course) for row in _doubt_rows(doubt, size.width)]
     rows = list(why)
     rows += heading_rows(heading, size.width)
@@ -71,13 +72,13 @@ def load_rows(
 
 
 def _doubt_rows(why: str, width: int) -> list[Row]:
-    """The reason, whole: in as many rows as it takes."""
+    """Return the whole reason, in as many rows as it takes."""
     words = textwrap.wrap(f"invalid so far: {plain(why)}", max(width, 1))
     return [fit((Span(line, "bad"),), width) for line in words]
 
 
 def dimmed(row: Row) -> Row:
-    """The same without any colour but that of failures."""
+    """Return the row without any colour except that of failures."""
     return tuple(span if span.tone == "bad" else Span(span.text, "label") for span in row)
 
 
@@ -110,14 +111,14 @@ def _bands(spec: TrialSpec, progress: Progress, course: Course) -> list[Band]:
 
 
 def _timed(spec: TrialSpec) -> str:
-    """What the times are: of a broadcast, when its sender had the message back."""
+    """The name of the times; for a broadcast, the time until its sender had the message back."""
     if isinstance(spec.exchange, WsBroadcast):
         return "receipt by the sender"
     return "response time" if spec.load.is_open else "latency"
 
 
 def _figure_rows(spec: TrialSpec, progress: Progress, course: Course) -> Iterable[Row]:
-    """Figures of the last second, and of the stage so far."""
+    """Yield the figures of the last second, and of the stage so far."""
     first, last = course.recent[0], course.recent[-1]
     seconds, elapsed_s = seconds_of(course.recent), course.elapsed_ns / 1e9
     now = per_s_of(course.recent)
@@ -145,17 +146,17 @@ def _figure_rows(spec: TrialSpec, progress: Progress, course: Course) -> Iterabl
 
 
 def _per_s(made: int, seconds: float, shown: Callable[[float], str]) -> str:
-    """A rate in words; a dash before there are two ticks."""
+    """Return a rate as text, or a dash before there are two ticks."""
     return shown(made / seconds) if seconds > 0 else "-"
 
 
 def _size_rate(per_s: float) -> str:
-    """``1.00 MiB/s``."""
+    """Return a text such as ``1.00 MiB/s``."""
     return f"{format_size(per_s)}/s"
 
 
 def rate_at(stages: Sequence[Stage], elapsed_ns: int) -> float:
-    """What an open loop asks for at a time."""
+    """Return the rate that an open loop asks for at a time."""
     left = elapsed_ns
     for stage in stages:
         if left < stage.ns:
@@ -165,7 +166,7 @@ def rate_at(stages: Sequence[Stage], elapsed_ns: int) -> float:
 
 
 def _gauged(figured: Sequence[Row], course: Course, size: Size) -> list[Row]:
-    """The figures, and how busy both ends are."""
+    """Return the figures, and how busy both ends are."""
     busy = busy_of(course.recent)
     text = "" if busy is None else f"{busy:4.0%} busy"
     generator = busy_row("generator", busy, text, size.width)
@@ -173,8 +174,10 @@ def _gauged(figured: Sequence[Row], course: Course, size: Size) -> list[Row]:
 
 
 def _latency_rows(course: Course, is_open: bool, size: Size) -> list[Row]:
-    """Percentiles of the last second, and of the stage so far; of an open loop, where there is
-    room, those from the actual send, too."""
+    """Return percentiles of the last second, and of the stage so far.
+
+    For an open loop, those from the actual send are added if there is room.
+    """
     so_far = course.so_far.figures
     of = so_far.largest_of
     names = {**NAMES, "max": "max" if of is None else f"max of {format_count(of)}"}
@@ -193,7 +196,7 @@ def _latency_rows(course: Course, is_open: bool, size: Size) -> list[Row]:
 
 
 def time_text(found: Distribution, name: str) -> str:
-    """One figure; a dash where nothing has a time."""
+    """Return one figure as text, or a dash if nothing has a time."""
     return _shown(found.at(name)) if found.count else "-"
 
 
@@ -204,7 +207,7 @@ def _shown(found: Quantile | None) -> str:
 
 
 def _lines(points: Sequence[Point]) -> list[Line]:
-    """Throughput, p50 and p99 over time."""
+    """Return the lines of throughput, p50 and p99 over time."""
     rates = [point.per_s for point in points]
     lines = [Line("rate", rates, format_rate(rates[-1]), format_rate, "rate")]
     tones: tuple[tuple[str, Tone], ...] = (("p50", "middle"), ("p99", "tail"))
@@ -216,7 +219,7 @@ def _lines(points: Sequence[Point]) -> list[Line]:
 
 
 def _answer_rows(failed: Mapping[str, int], statuses: Mapping[str, int], size: Size) -> list[Row]:
-    """Failures by class, the most frequent first, then answers by status."""
+    """Return failures by class, the most frequent first, then answers by status."""
     rows = failure_rows(failed)
     for code, count in sorted(statuses.items(), key=lambda each: -each[1]):
         tone: Tone = "good" if code.startswith("2") else "warn"
@@ -225,7 +228,7 @@ def _answer_rows(failed: Mapping[str, int], statuses: Mapping[str, int], size: S
 
 
 def _host_rows(hosts: Mapping[str, Sequence[Tick]], size: Size) -> list[Row]:
-    """A row for each host; of very many those that do least, where trouble would be."""
+    """Return a row per host; with many hosts only the slowest, where trouble would show."""
     found = sorted(
         (per_s_of(ticks) or 0.0, place, ticks) for place, ticks in hosts.items() if ticks
     )

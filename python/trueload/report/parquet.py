@@ -1,8 +1,7 @@
 """A run as Parquet, for pandas, polars, DuckDB and Spark: the columns of the CSV export, typed.
 
 How: rows are written a few thousand at a time, so that a large run fits into memory. pyarrow is an
-optional extra. Text stays as it is, as nothing runs formulas in Parquet, but for control
-characters.
+optional extra. Text only loses its control characters, as nothing runs formulas in Parquet.
 """
 
 from __future__ import annotations
@@ -35,7 +34,10 @@ FLOATS = frozenset(
 
 
 def write_parquet(run: Run, rows: Iterable[Row | Damaged], path: Path) -> None:
-    """The run's rows. Raises ``UserError`` without pyarrow, or for a file that cannot be."""
+    """Write the run's rows.
+
+    Raises ``UserError`` without pyarrow, or if the file cannot be written.
+    """
     require("parquet", "Parquet", "pyarrow")
     import pyarrow
     import pyarrow.parquet

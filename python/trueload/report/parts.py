@@ -1,6 +1,6 @@
 """Parts of live views: lines over time, a histogram, failures, how busy an end is. Pure.
 
-Must not know what a load or a client is, terminals.
+Must not know: what a load or a client is, terminals.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from trueload.text import plain
 from trueload.units import format_count, format_duration, format_share
 
 BUSY = 0.9  # beyond this an end may be the limit: its bar has another colour
-NAME, VALUE = 6, 12  # columns before and behind a line over time
-EDGE, SHARE = 10, 8  # the same of a bar of the histogram
+NAME, VALUE = 6, 12  # columns before and after a line over time
+EDGE, SHARE = 10, 8  # the same for a bar of the histogram
 
 
 class Line(NamedTuple):
-    """Values over time, the newest last, None where there was none; the newest one in words, and
-    how another would be said."""
+    """Values over time, the newest last; None if there was none.
+
+    ``now`` is the newest value as text, and ``shown`` turns any value into text.
+    """
 
     name: str
     values: Sequence[float | None]
@@ -32,8 +34,10 @@ class Line(NamedTuple):
 
 
 def moving_rows(lines: Sequence[Line], size: Size) -> list[Row]:
-    """The lines below each other, as high as there is room for; each fills its height with the
-    highest of the values that are shown."""
+    """Return the lines below each other, as high as there is room for.
+
+    Each line fills its height with the highest value shown.
+    """
     width, height = max(size.width - NAME - VALUE - 1, 1), max(1, size.height // len(lines))
     return [row for line in lines for row in _moving(line, Size(width, height))]
 
@@ -51,7 +55,7 @@ def _moving(line: Line, size: Size) -> list[Row]:
 
 
 def histogram_rows(known: Buckets, size: Size) -> list[Row]:
-    """How many answers took how long, in steps of equal ratio from the least to the greatest."""
+    """Return a histogram of times in steps of equal ratio, from the least to the greatest."""
     bins = log_bins(known, size.height)
     most = max((count for _, count in bins), default=0)
     room = max(size.width - EDGE - SHARE - 1, 1)
@@ -66,7 +70,7 @@ def histogram_rows(known: Buckets, size: Size) -> list[Row]:
 
 
 def log_bins(known: Buckets, most: int) -> list[tuple[int, int]]:
-    """At most so many bins of a histogram: the highest value of each, and its count."""
+    """Return at most ``most`` bins of a histogram: the highest value of each, and its count."""
     if not known.highs or most < 1:
         return []
     least, greatest = max(known.highs[0], 1), max(known.highs[-1], 1)
@@ -80,7 +84,7 @@ def log_bins(known: Buckets, most: int) -> list[tuple[int, int]]:
 
 
 def failure_rows(failed: Mapping[str, int]) -> list[Row]:
-    """How many failed, by class, the most frequent first."""
+    """Return the number of failures by class, the most frequent first."""
     most_first = sorted(failed.items(), key=lambda each: (-each[1], each[0]))
     wide = max([LABEL, *(len(plain(name)) + 2 for name in failed)])
     return [
@@ -91,7 +95,7 @@ def failure_rows(failed: Mapping[str, int]) -> list[Row]:
 
 
 def shortened(rows: Sequence[Row], size: Size) -> list[Row]:
-    """As many as there is room for, and how many there are beside those."""
+    """Return as many rows as fit, with a note on how many more there are."""
     height = size.height
     if len(rows) <= height or height < 1:
         return list(rows[: max(height, 0)])
@@ -100,7 +104,7 @@ def shortened(rows: Sequence[Row], size: Size) -> list[Row]:
 
 
 def busy_row(label: str, share: float | None, text: str, width: int) -> Row:
-    """A bar of what an end uses of a CPU, and the same in words; of what is not known none."""
+    """Return a bar of an end's use of a CPU, with a text; no bar if it is unknown."""
     if share is None:
         return labelled(label, Span("not known", "label"))
     tone: Tone = "warn" if share >= BUSY else "good"
@@ -110,5 +114,5 @@ def busy_row(label: str, share: float | None, text: str, width: int) -> Row:
 
 
 def cpu_row(label: str, cpus: float | None, width: int) -> Row:
-    """How many CPUs an end uses, if that is known."""
+    """Return a row with the CPUs that an end uses, if that is known."""
     return busy_row(label, cpus, "" if cpus is None else f"{cpus:.2f} CPUs", width)

@@ -1,9 +1,9 @@
 """A suite's results in the columns of its published source, with the published rows beside ours.
 
-How: each suite comes to sheets of strings: a row of ours, and below it what was published of the
-same subject under the same load. The writers lay them out as text, CSV or HTML; whatever a peer or
-a manifest said is inert there. Published and ours were measured on different machines: they stand
-side by side, and are never ranked together. Pure.
+How: each suite becomes tables of strings. Below each row of ours stands what was published for the
+same subject under the same load. The writers lay them out as text, CSV or HTML, and make any text
+of a peer or a manifest inert. Published and own figures were measured on different machines: they
+stand side by side, and are never ranked together. Pure.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ AB_NOTE = (
     " slower than any; min, mean, sd and max are of answers."
 )
 BROADCAST_COLUMNS = ("clients", "95per-rtt", "min-rtt", "median-rtt", "max-rtt")
-# The load that was published: a connection per request.
+# The published load: a connection per request.
 C10K_SUBJECT = "javascript/node-http"
 
 
 def sheets(
     plan: SuitePlan, tables: Sequence[LoadTable], rows: Iterable[Row | Damaged]
 ) -> list[Grid]:
-    """Everything of a run; ``rows`` are those of the store, for the steps of broadcasts."""
+    """Return all tables of a run; ``rows`` are those of the store, for the steps of broadcasts."""
     if plan.broadcast is not None:
         return _broadcasts(rows)
     if plan.report == "apachebench":
@@ -92,7 +92,7 @@ def _beside(
     summaries: Iterable[Summary],
     theirs: Callable[[Summary], tuple[str, ...] | None],
 ) -> Grid:
-    """Ours in the published columns, and below each row what was published of it."""
+    """Return our rows in the published columns, each followed by the published row."""
     rows: list[tuple[str, ...]] = []
     for row in rows_of(summaries):
         cells = kind.cells(row, kind.columns[: kind.published])
@@ -103,7 +103,7 @@ def _beside(
 
 
 def _broadcasts(rows: Iterable[Row | Damaged]) -> list[Grid]:
-    """A sheet for each repetition of a subject: its steps, then the published ones."""
+    """Return a table per repetition of a subject: its steps, then the published ones."""
     ours: dict[tuple[str, str], list[tuple[str, ...]]] = {}
     for row in rows:
         if isinstance(row, Row) and row.record is not None and "load" in row.labels:
@@ -130,7 +130,7 @@ def _in_ms(found: Quantile) -> str:
 
 
 def _thousands(each: LoadTable) -> Grid:
-    """Thousand requests per second, a server a row."""
+    """Return a table of thousand requests per second, with a server per row."""
     of_subject: dict[str, list[tuple[str, ...]]] = {}
     for one in each.published:
         for row in one.rows:
@@ -156,7 +156,10 @@ def _blocks(each: LoadTable) -> list[tuple[Summary, ApacheBench]]:
 
 
 def _apachebench(each: LoadTable) -> Grid:
-    """A figure a row, a subject a column; the published run is a column of its own."""
+    """Return a table with a figure per row and a subject per column.
+
+    The published run has a column of its own.
+    """
     blocks = _blocks(each)
     theirs = published.c10k_figures() if _as_published(each.load) else {}
     columns = [_figures(found) for _, found in blocks]
@@ -176,7 +179,7 @@ def _as_published(load: PlannedLoad) -> bool:
 
 
 def _figures(found: ApacheBench) -> dict[str, str]:
-    """By the names of the published figures, in their order."""
+    """Return the figures by their published names, in the published order."""
     peak = found.server_peak_rss_bytes
     cells: dict[str, str] = {
         "Time taken for tests [s]": f"{found.taken_s:.3f}",
@@ -216,18 +219,18 @@ def _number(value: float | None, digits: int) -> str:
 
 
 def as_text(made: Sequence[Grid]) -> str:
-    """For people."""
+    """Return the tables as text."""
     parts = ["\n".join([plain(grid.title), "", *text_lines(grid)]) for grid in made]
     return "\n\n".join([*parts, *_notes(made)]) + "\n"
 
 
 def _notes(made: Sequence[Grid]) -> list[str]:
-    """What is to be known of all tables, each once."""
+    """Return the notes on all tables, each once."""
     return list(dict.fromkeys(grid.note for grid in made if grid.note))
 
 
 def as_csv(made: Sequence[Grid]) -> str:
-    """One table after the other, each with its header and its load in front."""
+    """Return one table after the other, each with its header, and the load in the first column."""
     pieces: list[str] = []
     for number, grid in enumerate(made):
         if not number or grid.header != made[number - 1].header:
@@ -238,7 +241,7 @@ def as_csv(made: Sequence[Grid]) -> str:
 
 
 def as_html(made: Sequence[Grid]) -> str:
-    """A page of its own, in which nothing acts."""
+    """Return a self-contained page without any active content."""
     notes = [f"<p>{html_cell(note)}</p>" for note in _notes(made)]
     body = "\n".join([*(html_table(grid, grid.title) for grid in made), *notes])
     return (

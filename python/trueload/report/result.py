@@ -1,8 +1,8 @@
-"""The short result of a command, for people: a few lines of plain text. Pure.
+"""The short result of a command: a few lines of plain text. Pure.
 
-What is shown is what was measured and what stands against it: throughput, latency, failures by
-class, both ends' CPU, the checks that warn or fail, the verdict. A percentile that nobody can know
-(its rank lies among requests without a time) is shown as ``> X``. Must not know terminals.
+It shows what was measured and the doubts about it: throughput, latency, failures by class, both
+ends' CPU, the checks that warn or fail, and the verdict. An unknown percentile, whose rank falls
+among requests without a time, is shown as ``> X``. Must not know: terminals.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ _LABEL_WIDTH = 13
 
 
 def result_lines(record: Record) -> list[str]:
-    """One trial."""
+    """Return the lines of one trial."""
     if record.client is not None:
         return _of_client(record, record.client)
     lines = _line("throughput", _throughput(record))
     lines += _line("tail", tail_text(record))
     lines += _line("rate", rate_text(record))
     if isinstance(record.plan.window.load, Open):
-        # Two times only where they can differ: from the schedule, and from the send.
+        # Two times only if they can differ: from the schedule, and from the send.
         lines += _line("response", latency_text(record))
         lines += _line("service", service_text(record))
     else:
@@ -106,7 +106,7 @@ def result_lines(record: Record) -> list[str]:
 
 
 def _of_client(record: Record, client: ClientEnd) -> list[str]:
-    """One trial of a client."""
+    """Return the lines of one trial of a client."""
     lines = []
     for label, text in client_lines(record, client):
         lines += _line(label, text)
@@ -116,8 +116,10 @@ def _of_client(record: Record, client: ClientEnd) -> list[str]:
 def _with_verdict(
     head: str, lines: Sequence[str], verdict: str, records: Sequence[Record]
 ) -> list[str]:
-    """A headline, figures and the verdict with its reasons: behind the figures, or, where these are
-    not to be trusted, before them."""
+    """Return headline, figures and verdict with its reasons.
+
+    The verdict comes after the figures, or before them if they cannot be trusted.
+    """
     said = [*_line("verdict", verdict), *verdict_lines(records)]
     if verdict == "invalid":
         return [head, "", *said, "", *lines]
@@ -125,7 +127,7 @@ def _with_verdict(
 
 
 def repeated_lines(records: Sequence[Record]) -> list[str]:
-    """Several trials of the same: one line each, then the median."""
+    """Return one line for each of several trials, then the median."""
     lines = []
     for number, record in enumerate(records, start=1):
         per_s = record.throughput.ok_per_s
@@ -143,13 +145,13 @@ def repeated_lines(records: Sequence[Record]) -> list[str]:
 
 
 def verdict_lines(records: Sequence[Record]) -> list[str]:
-    """The checks that fail, warn or bound, each with its reason, the worst first."""
+    """Return the checks that fail, warn or bound, each with its reason, the worst first."""
     found = [check for check in worst_checks(records) if check.status in TOLD]
     return check_lines(sorted(found, key=lambda check: TOLD.index(check.status), reverse=True))
 
 
 def check_lines(checks: Iterable[Check]) -> list[str]:
-    """The same of checks: ``  warn noise: other processes took …``."""
+    """Return such lines for any checks: ``  warn noise: other processes took …``."""
     return [
         f"  {check.status} {check.name}: {plain(check.why)}"
         for check in checks
@@ -158,17 +160,17 @@ def check_lines(checks: Iterable[Check]) -> list[str]:
 
 
 def latency_text(record: Record) -> str:
-    """``p50 0.42 ms   p99 > 5.00 s   max of answers 5.00 s``; empty when nothing ended well."""
+    """A text: ``p50 0.42 ms   p99 > 5.00 s   max of answers 5.00 s``; empty if all failed."""
     return _percentiles(figures.latency(record))
 
 
 def service_text(record: Record) -> str:
-    """The same from the actual send: what was never sent has no service time."""
+    """The latencies from the actual send: an unsent request has no service time."""
     return _percentiles(figures.service(record))
 
 
 def connections_text(record: Record) -> str:
-    """Over connections, the mean service time of each; empty of a single one."""
+    """The mean service time over connections; empty for a single connection."""
     found = record.connection_service_ns
     if found.count < 2 or found.max is None:
         return ""
@@ -177,7 +179,7 @@ def connections_text(record: Record) -> str:
 
 
 def client_share_text(record: Record) -> str:
-    """``p50 293 us, of which 140 us ours``, and the same of p99; empty where it is not known."""
+    """A text for p50 and p99: ``p50 293 us, of which 140 us ours``; empty if unknown."""
     return "   ".join(part.sentence() for part in client_parts(record))
 
 
@@ -190,8 +192,11 @@ def _percentiles(sample: figures.Sample) -> str:
 
 
 def _most(sample: figures.Sample) -> str:
-    """What to call the slowest answer: of few it says nothing of others', and as a bare "max" it
-    would pass for that of all requests."""
+    """Return the name of the slowest answer's time.
+
+    With few answers it says nothing about others. A bare "max" would pass for the maximum of all
+    requests.
+    """
     of = sample.figures.largest_of
     if of is not None:
         return f"largest of {format_count(of)}{' answers' if sample.slower else ''}"
@@ -199,8 +204,10 @@ def _most(sample: figures.Sample) -> str:
 
 
 def datagrams_text(record: Record) -> str:
-    """``3 lost, 1 late, 2 duplicated, 0 reordered``; empty but for datagrams. What is none of a
-    request's fate is told only where it happened."""
+    """A text: ``3 lost, 1 late, 2 duplicated, 0 reordered``; empty for other protocols.
+
+    Counts that are not about a request's outcome are shown only if they are not 0.
+    """
     found = record.datagrams
     if found is None:
         return ""
@@ -212,7 +219,7 @@ def datagrams_text(record: Record) -> str:
 
 
 def rate_text(record: Record) -> str:
-    """``offered 20,000 requests/s, sent 12,345/s``; empty but for an open loop."""
+    """A text: ``offered 20,000 requests/s, sent 12,345/s``; empty unless an open loop."""
     window_ns = record.window.window_ns
     load = record.plan.window.load
     if not isinstance(load, Open) or window_ns <= 0:
@@ -250,7 +257,7 @@ def load_text(record: Record) -> str:
 
 
 def _load(load: LoadPlan) -> list[str]:
-    """An open loop, or stages, as one would type them."""
+    """Return an open loop, or stages, in the form of the options."""
     if isinstance(load, Turns):
         return [f"{load.concurrent} broadcasts in flight"]
     if isinstance(load, Closed):
@@ -283,7 +290,7 @@ def _throughput(record: Record) -> str:
 
 
 def tail_text(record: Record) -> str:
-    """``the last 1 of 1,000 took 4.0 s more``; empty where counting it would not matter."""
+    """A text: ``the last 1 of 1,000 took 4.0 s more``; empty if counting it would not matter."""
     tail, counted_ns = record.tail, record.throughput.counted_to_ns
     if tail is None or counted_ns is None or tail.ns < TAIL_TOLD * counted_ns:
         return ""
@@ -305,7 +312,7 @@ def _median_throughput(records: Sequence[Record]) -> str:
 
 
 def _warmup(record: Record) -> str:
-    """Only what went wrong in it, as it is left out of everything above."""
+    """The failures of the warm-up, as the figures above leave the warm-up out."""
     counts = record.warmup.counts
     if not (counts.failed or counts.cancelled):
         return ""
@@ -346,7 +353,7 @@ def _by_count(counts: dict[str, int]) -> str:
 
 
 def _set_up(record: Record) -> str:
-    """Only of connections so many that their cost is one."""
+    """The cost of connections, if there are so many that it matters."""
     per_s, each = record.connections.connect_rate_per_s, record.generator.bytes_per_connection
     if per_s is None or each is None:
         return ""
@@ -366,7 +373,7 @@ def _cpu(record: Record) -> str:
 
 
 def _throttled(record: Record) -> str:
-    """What the server's CPU limit cost; empty where it cost nothing."""
+    """The effect of the server's CPU limit; empty if it had none."""
     found = record.server.throttled_share if record.server is not None else None
     return throttled_text("the server", found) if found else ""
 
@@ -376,7 +383,7 @@ def _busy(saturation: float | None) -> str:
 
 
 def _driver(record: Record) -> str:
-    """Only one that was not asked for."""
+    """The driver, if it is not the one that was asked for."""
     asked, found = record.plan.generate.driver, record.generator
     if found.driver is None or asked in ("auto", found.driver):
         return ""

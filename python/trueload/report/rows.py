@@ -1,10 +1,9 @@
-"""Rows of coloured text for a terminal, and what they are made of: bars, lines, columns. Pure.
+"""Rows of coloured text for a terminal, and their elements: bars, lines, columns. Pure.
 
-How: a row is a few spans, each with a tone; a tone is a meaning, and what colour it has is for
-draw.py to say. Whatever is made here is no wider than it was asked to be, by the count of its
-characters.
+How: a row is a few spans, each with a tone. A tone is a meaning, and draw.py chooses its colour. No
+row is wider than asked for, counted in characters.
 
-Must not know: terminals, rich, what the rows tell.
+Must not know: terminals, rich, what the rows mean.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 Tone = Literal["text", "label", "strong", "good", "warn", "bad", "rate", "middle", "tail", "bar"]
-"""What a text is: ``middle`` and ``tail`` are percentiles, the median and those beyond it."""
+"""The meaning of a text; ``middle`` is for the median, ``tail`` for higher percentiles."""
 
 HEIGHTS = "▁▂▃▄▅▆▇█"
 WIDTHS = "▏▎▍▌▋▊▉█"
@@ -28,33 +27,33 @@ class Span(NamedTuple):
 
 
 Row = tuple[Span, ...]
-"""What stands in one line."""
+"""The content of one line."""
 
 
 class Size(NamedTuple):
-    """Columns and lines."""
+    """A number of columns and lines."""
 
     width: int
     height: int
 
 
 def row_width(row: Row) -> int:
-    """How many characters a row has."""
+    """Return the number of characters in a row."""
     return sum(len(span.text) for span in row)
 
 
 def row_text(row: Row) -> str:
-    """A row without its tones."""
+    """Return a row's text without its tones."""
     return "".join(span.text for span in row)
 
 
 def cut(text: str, width: int) -> str:
-    """The text, or as much of its beginning as there is room for."""
+    """Return the text, cut to ``width``."""
     return text if len(text) <= width else text[: max(width - 1, 0)] + CUT[:width]
 
 
 def fit(row: Row, width: int) -> Row:
-    """The row with exactly so many characters: cut, or filled up with blanks."""
+    """Return the row with exactly ``width`` characters: cut, or padded with blanks."""
     spare = width - row_width(row)
     if spare >= 0:
         return (*row, Span(" " * spare)) if spare else row
@@ -69,7 +68,10 @@ def fit(row: Row, width: int) -> Row:
 
 
 def framed(rows: Sequence[Row], title: str, footer: str, width: int) -> list[Row]:
-    """Rows that are four characters narrower, in a frame with a title above and a text below."""
+    """Return rows in a frame with a title above and a text below.
+
+    The rows are four characters narrower than the frame.
+    """
     edge = Span("│ ", "label"), Span(" │", "label")
     head = cut(title, max(width - 6, 0))
     foot = cut(footer, max(width - 6, 0))
@@ -83,7 +85,7 @@ def framed(rows: Sequence[Row], title: str, footer: str, width: int) -> list[Row
 
 
 def beside(left: Sequence[Row], right: Sequence[Row], widths: tuple[int, int]) -> list[Row]:
-    """Two columns of rows, with two blanks between them."""
+    """Return two columns of rows, with two blanks between them."""
     count = max(len(left), len(right))
     pairs = zip(_filled(left, count), _filled(right, count), strict=True)
     gap = Span("  ")
@@ -95,7 +97,7 @@ def _filled(rows: Sequence[Row], count: int) -> list[Row]:
 
 
 def flow(items: Iterable[Row], width: int) -> list[Row]:
-    """One item after the other, three blanks apart, in as many rows as they need."""
+    """Return the items one after the other, three blanks apart, in as many rows as needed."""
     rows: list[Row] = []
     for item in items:
         if rows and row_width(rows[-1]) + 3 + row_width(item) <= width:
@@ -106,27 +108,29 @@ def flow(items: Iterable[Row], width: int) -> list[Row]:
 
 
 def rule(title: str, width: int) -> Row:
-    """A title above a part of the view."""
+    """Return the title line above a part of the view."""
     shown = cut(title, max(width - 2, 0))
     return fit((Span(f"{shown} ", "strong"), Span("─" * (width - len(shown) - 1), "label")), width)
 
 
 def bar(share: float, width: int) -> str:
-    """A bar as long as a share (0 to 1) of the width, to an eighth of a character."""
+    """Return a bar that is a share (0 to 1) of the width, to an eighth of a character."""
     eighths = round(min(max(share, 0.0), 1.0) * width * 8)
     whole, part = divmod(eighths, 8)
     return "█" * whole + (WIDTHS[part - 1] if part else "")
 
 
 def gauge(share: float, width: int, tone: Tone) -> Row:
-    """A bar, and what it may become."""
+    """Return a bar, with the rest of its width shaded."""
     filled = bar(share, width)
     return (Span(filled, tone), Span("░" * (width - len(filled)), "label"))
 
 
 def moving_lines(values: Sequence[float | None], width: int, height: int = 1) -> list[str]:
-    """The newest values, one a column, the last at the right; so many characters high. They go from
-    nothing to the highest of those shown; None is a blank."""
+    """Return the newest values as a line chart, one per column, the last at the right.
+
+    It is ``height`` characters high and ranges from 0 to the highest value shown; None is a blank.
+    """
     shown = list(values[-width:]) if width > 0 else []
     most = max((value for value in shown if value is not None), default=0.0)
     steps = 8 * height
@@ -138,13 +142,13 @@ def moving_lines(values: Sequence[float | None], width: int, height: int = 1) ->
 
 
 def _level(value: float | None, most: float, steps: int) -> int:
-    """In eighths of a character, from 1; 0 for None."""
+    """Return the level in eighths of a character, from 1; 0 for None."""
     if value is None:
         return 0
     return 1 if most <= 0 else max(1, round(max(value, 0.0) / most * steps))
 
 
 def _part(level: int, below: int) -> str:
-    """What a column shows of its height in a line that has so many eighths below it."""
+    """Return a column's character in a line with ``below`` eighths below it."""
     rest = min(level - below, 8)
     return HEIGHTS[rest - 1] if rest > 0 else " "

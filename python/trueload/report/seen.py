@@ -1,4 +1,4 @@
-"""What a reference server saw of its clients, in a few lines for people. Pure."""
+"""What a reference server saw of its clients, in a few lines of text. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trueload.units import format_bound, format_duration, largest_text
 
 
 def seen_lines(seen: Seen) -> list[str]:
-    """Each of them says one thing; what did not happen is left out."""
+    """Return lines with one fact each; what did not happen is left out."""
     connections, requests = seen.connections, seen.open_requests
     lines = [f"at once: {_most(connections, 'connections')}; {_most(requests, 'open requests')}"]
     per_s = seen.throughput_per_s

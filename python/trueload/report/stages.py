@@ -1,4 +1,4 @@
-"""How far a stage is, as a bar with what is done and what is left. Pure."""
+"""The progress of a stage, as a bar with the parts done and left. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ BAR_MIN = 10  # a shorter one has a row of its own
 
 
 def labelled(label: str, *spans: Span) -> Row:
-    """A label, and what it is of."""
+    """Return a label with its values."""
     return (Span(f"{label:<{LABEL}}", "label"), *spans)
 
 
 def progress_rows(label: str, share: float, text: str, width: int) -> list[Row]:
-    """The bar, and its text behind it, or above it where there is no room."""
+    """Return the bar with its text after it, or above it if there is no room."""
     head = Span(f"{label:<{LABEL}}", "strong")
     room = width - LABEL - 2 - len(text)
     if room >= BAR_MIN:
@@ -26,8 +26,10 @@ def progress_rows(label: str, share: float, text: str, width: int) -> list[Row]:
 
 
 def stage_rows(progress: Progress, width: int) -> list[Row]:
-    """The stage of a trial: by its time, or by the number of its requests. The windows of a session
-    have names of their own."""
+    """Return the stage of a trial, by its time or by the number of its requests.
+
+    The windows of a session have names of their own.
+    """
     phase = progress.phase if progress.stage in (WARMUP, WINDOW) else None
     stage = progress.stage if phase is None else phase.id
     stop = None if phase is None else phase.stop
@@ -43,7 +45,10 @@ def stage_rows(progress: Progress, width: int) -> list[Row]:
 
 
 def counted_rows(label: str, done: int, of: int, elapsed_ns: int, width: int) -> list[Row]:
-    """A stage that ends with a number of requests: the others will take as long as those done."""
+    """Return a stage that ends after a number of requests.
+
+    The estimate assumes that the others take as long as those done.
+    """
     left = ""
     if done:
         left = f", about {elapsed_ns / done * max(0, of - done) / 1e9:.0f} s left"

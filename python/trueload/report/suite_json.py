@@ -1,8 +1,9 @@
-"""A suite's results as one JSON object: verdict, checks and tables at the top, the single
-records under `trials`.
+"""A suite's results as one JSON object: verdict, checks and tables at the top.
 
-How: written piece by piece, one record at a time, because a large run does not fit into
-memory as one object.
+The single records are under `trials`.
+
+How: written piece by piece, one record at a time, because a large run does not fit into memory as
+one object.
 
 Must not know: where it is written to.
 """
@@ -31,7 +32,7 @@ def suite_json(
     damaged: Sequence[str],
     rows: Iterable[Row | Damaged],
 ) -> Iterator[str]:
-    """The object in pieces; joined they are one line-broken JSON text."""
+    """Yield the object in pieces; joined they are one JSON text with line breaks."""
     head: dict[str, Any] = {
         "schema": SCHEMA,
         "run": run.id,
@@ -55,12 +56,12 @@ def suite_json(
 
 
 def rows_json(tables: Iterable[LoadTable]) -> list[dict[str, Any]]:
-    """The rows of the tables, with their figures."""
+    """Return the rows of the tables, with their figures."""
     return [row for table in tables for row in _rows(table)]
 
 
 def plan_json(plan: SuitePlan, description: str) -> str:
-    """What `--dry-run` prints for programs."""
+    """Return the JSON that `--dry-run` prints."""
     return json.dumps({"description": description, **plan.model_dump(mode="json")}, indent=1) + "\n"
 
 
@@ -108,7 +109,7 @@ def _figures(fields: dict[str, Any], hidden: Iterable[str]) -> dict[str, Any]:
 
 
 def read_plan(run: Run) -> SuitePlan:
-    """The plan that a stored run was made by. Raises ``UserError`` for another kind of run."""
+    """Return the plan of a stored run. Raises ``UserError`` for another kind of run."""
     if run.kind != "suite":
         raise UserError(
             f"run {run.id} is of `trueload {run.kind}`, not of a suite",

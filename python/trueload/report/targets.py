@@ -1,7 +1,6 @@
-"""What became of each of several requests, and of each of several origins: tables, and the same as
-lines of text. Pure.
+"""The outcome of each of several requests and origins, as tables and as lines of text. Pure.
 
-Must not know terminals.
+Must not know: terminals.
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ HEADER = ("target", "weight", "requests", "ok", "failed", "p50", "p99", "max of 
 
 
 def target_lines(record: Record) -> list[str]:
-    """A table, a target each line; none where there is one request."""
+    """Return a table with a target per line; none for a single request."""
     lines = _table(target_grid(record))
     return [*lines, ""] if lines else []
 
 
 def origin_lines(record: Record) -> list[str]:
-    """A table, an origin each line; none where there is one."""
+    """Return a table with an origin per line; none for a single origin."""
     return _table(origin_grid(record))
 
 
 def target_grid(record: Record) -> Grid | None:
-    """A target each row; None where there is one request."""
+    """Return a table with a target per row; None for a single request."""
     return _grid(HEADER, [_cells(target) for target in record.targets or ()])
 
 
 def origin_grid(record: Record) -> Grid | None:
-    """An origin each row; None where there is one."""
+    """Return a table with an origin per row; None for a single origin."""
     return _grid(ORIGIN_HEADER, [_origin_cells(origin) for origin in record.origins or ()])
 
 

@@ -1,4 +1,4 @@
-"""Times in words: of a record, of a target, of a row of a table. Pure."""
+"""Times as text: of a record, of a target, of a row of a table. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ NS_PER_MS = 1e6
 
 
 def quantile_text(found: Quantile) -> str:
-    """``1.20 ms``, ``> 5.00 s``, ``too few``, ``8.27 ms (largest of 100)``; empty where nothing
-    has a time."""
+    """Return a time as text; empty if nothing has a time.
+
+    Examples: ``1.20 ms``, ``> 5.00 s``, ``too few``, ``8.27 ms (largest of 100)``.
+    """
     text = format_bound(found.value, above=found.above, too_few=found.too_few)
     return largest_text(text, found.largest_of)
 
 
 def figure_text(figures: Figures, name: str) -> str:
-    """The same of a time of a table's row."""
+    """Return a time of a table's row as text, like ``quantile_text``."""
     ms = figures.ms(name)
     text = format_bound(
         None if ms is None else ms * NS_PER_MS,

@@ -1,6 +1,6 @@
-"""What is said of TLS for people: one line of a result, and what to do when no handshake succeeds.
+"""The text about TLS: one line of a result, and a hint if no handshake succeeds.
 
-Pure. Reasons may quote the peer's certificate: they are shown as plain text. Must not know
+Pure. Reasons may quote the peer's certificate, so they are shown as plain text. Must not know:
 terminals.
 """
 
@@ -25,8 +25,10 @@ _HINTS = {
 
 
 def tls_text(record: Record) -> str:
-    """``TLSv1.3, TLS_AES_128_GCM_SHA256, 64 handshakes (12 resumed), verification off``; empty
-    without TLS."""
+    """Return a text about TLS; empty without TLS.
+
+    Example: ``TLSv1.3, TLS_AES_128_GCM_SHA256, 64 handshakes (12 resumed), verification off``.
+    """
     found = record.tls
     if found is None:
         return ""
@@ -44,20 +46,25 @@ def tls_text(record: Record) -> str:
 
 
 def reasons_text(reasons: Mapping[str, str]) -> str:
-    """``tls.cert: its certificate has expired``."""
+    """Return reasons as text: ``tls.cert: its certificate has expired``."""
     return "; ".join(f"{plain(name)}: {plain(why)}" for name, why in sorted(reasons.items()))
 
 
 def failure_reasons(record: Record) -> str:
-    """The same of what requests failed with; an attempt that failed before them is no loss."""
+    """Return the reasons of failures that requests met.
+
+    A failed attempt to connect before the first request is no loss.
+    """
     met = record.counts.failed.keys() | record.warmup.counts.failed.keys()
     found = record.connections.reasons
     return reasons_text({name: why for name, why in found.items() if name in met})
 
 
 def tls_hint(failed: Mapping[str, int], reasons: Mapping[str, str], unsealed: str) -> str | None:
-    """What to do about the TLS failure met most; None if there is none. `unsealed` is the scheme
-    of the same protocol without TLS."""
+    """Return what to do about the most frequent TLS failure; None if there is none.
+
+    `unsealed` is the scheme of the same protocol without TLS.
+    """
     met = [name for name in failed if name.startswith("tls.") or name == "timeout.tls"]
     if not met:
         return None

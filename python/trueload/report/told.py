@@ -1,7 +1,7 @@
-"""How a trial goes on, in a pipe: a line after five seconds, and every ten from then on.
+"""The progress of a trial in a pipe: a line after five seconds, and every ten from then on.
 
-How: the stage, how far it has come and how it goes; whoever reads a log sees that nothing hangs.
-Pure but for where the lines go. Must not know terminals.
+How: a line has the stage, its time and its counts, so that a log shows that nothing hangs. Pure
+except for where the lines go. Must not know: terminals.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EVERY_S = 10.0
 def telling(
     spec: TrialSpec, title: str, clock: Callable[[], float], tell: Callable[[str], object]
 ) -> OnProgress:
-    """Tells lines of a trial, at their times by ``clock`` (s)."""
+    """Return an observer that tells lines of a trial, at their times by ``clock`` (s)."""
     next_s = clock() + FIRST_S
 
     def show(progress: Progress) -> None:
@@ -34,7 +34,7 @@ def telling(
 
 
 def line(spec: TrialSpec, progress: Progress) -> str:
-    """``window 12 s of 60 s, 1,234,567 ok, 12 failed, 64 of 64 connections open``."""
+    """Return a line: ``window 12s of 60s, 1,234,567 ok, 12 failed, 64 of 64 connections open``."""
     stop = {"warm-up": spec.load.warmup, "window": spec.load.stop}.get(progress.stage)
     of = f" of {format_span(stop.ns)}" if isinstance(stop, Duration) else ""
     parts = [f"{progress.stage} {progress.elapsed_ns // NS_PER_S}s{of}"]

@@ -1,6 +1,6 @@
-"""The result of a command as one JSON object: its record, or of several trials what they come to.
+"""The result of a command as one JSON object: its record, or a summary of several trials.
 
-Must not know where it is written to.
+Must not know: where it is written to.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from trueload.verdict import decide, is_lower_bound, worst_checks
 
 
 def result_json(records: Sequence[Record], run_id: str | None) -> dict[str, Any]:
-    """One trial: its record. Several: one object with the worst of each check, and the trials."""
+    """Return the record of a single trial, or an object for several.
+
+    The object has the worst outcome of each check, and the trials.
+    """
     if len(records) == 1:
         return records[0].model_dump(mode="json")
     checks = worst_checks(records)

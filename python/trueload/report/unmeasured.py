@@ -1,7 +1,7 @@
-"""What was not measured: each reason once for a subject, for however many loads it stands. Pure.
+"""What was not measured: each reason once per subject, for all the loads it applies to. Pure.
 
-A subject that cannot be built, or lacks a tool, is a row with the same reason under every load; a
-reader wants to know it once.
+A subject that cannot be built, or lacks a tool, is a row with the same reason under every load. A
+reader wants to see it once.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from trueload.suites.summary import LoadTable, Summary
 from trueload.text import plain
 
 NO_REASON = "no reason given"
-NAMED_MAX = 2  # loads by their titles; of more their number
+NAMED_MAX = 2  # this many loads are named by their titles; of more, the number is given
 
 
 @dataclass(frozen=True)
 class Unmeasured:
-    """A subject and why it was not measured under these ``loads``, of the ``of`` that it has."""
+    """The reason why a subject was not measured under ``loads``, out of ``of`` loads."""
 
     subject: str
     outcome: Outcome
@@ -28,7 +28,7 @@ class Unmeasured:
     of: int
 
     def line(self) -> str:
-        """For people."""
+        """Return the line to show."""
         where = ""
         if len(self.loads) < self.of:
             few = len(self.loads) <= NAMED_MAX
@@ -38,7 +38,10 @@ class Unmeasured:
 
 
 def reasons_once(summaries: Iterable[Summary], everything: Sequence[Summary]) -> list[Unmeasured]:
-    """Each subject and reason once, in their order; ``everything`` are all rows of the subjects."""
+    """Return each subject and reason once, in their order.
+
+    ``everything`` has all rows of the subjects.
+    """
     of: dict[str, int] = {}
     for each in everything:
         of[each.cell.subject.name] = of.get(each.cell.subject.name, 0) + 1
@@ -52,7 +55,7 @@ def reasons_once(summaries: Iterable[Summary], everything: Sequence[Summary]) ->
 
 
 def under_no_load(tables: Sequence[LoadTable]) -> list[Unmeasured]:
-    """Subjects that were not measured under any of several loads, always for the same reason."""
+    """Return subjects that were not measured under any of several loads, for a single reason."""
     everything = [row for table in tables for row in table.everything]
     unmeasured = [row for table in tables for row in table.unmeasured]
     found = reasons_once(unmeasured, everything)
@@ -60,7 +63,7 @@ def under_no_load(tables: Sequence[LoadTable]) -> list[Unmeasured]:
 
 
 def titled(absent: Sequence[Unmeasured]) -> list[tuple[str, list[str]]]:
-    """Subjects that were not measured, under a title for each outcome."""
+    """Return subjects that were not measured, under a title for each outcome."""
     outcomes = dict.fromkeys(each.outcome for each in absent)
     return [
         (

@@ -1,9 +1,9 @@
-"""A copied curl command: what it asks for, in our own words.
+"""Translates a copied curl command into our own terms.
 
 How: the command is split into words as a shell does, the words into options by one table, and each
-option becomes what a flag of ours would. An option that would change what is sent, and that is not
-known here, is refused: a load that is not what was copied measures something else. Must not know
-how a request is made from this, or sent.
+option becomes what a flag of ours would. An unknown option that would change what is sent is
+refused, because a load that differs from what was copied measures something else. Must not know how
+a request is made from this, or sent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from trueload.request.shell import split_words
 
 HINT = "copy it anew, from the word curl to its end, and put it in single quotes"
 WINDOWS_HINT = "copy it in the form for bash, and put it in single quotes"
-# What curl built with every library asks for.
+# What curl asks for if it was built with every library.
 COMPRESSED = "deflate, gzip, br, zstd"
 FORM = "application/x-www-form-urlencoded"
 
@@ -40,7 +40,7 @@ WITH_VALUE = {
     **dict.fromkeys(("--data-ascii", "--data-raw", "--data-binary", "--json", "--url"), ""),
     **dict.fromkeys(("--resolve", "--unix-socket", "--cacert", "--key"), ""),
 }
-"""Short and long options that have a value, and the long name of a short one."""
+"""Options that have a value; a short one maps to its long name."""
 
 WITHOUT_VALUE = {
     "-k": "--insecure",
@@ -58,7 +58,7 @@ WITHOUT_VALUE = {
     **dict.fromkeys(("--compressed", "--http1.1", "--no-progress-meter", "--show-headers"), ""),
     "--fail-with-body": "",
 }
-"""The same for options that have none."""
+"""The same for options without a value."""
 
 IGNORED = frozenset(
     {
@@ -67,7 +67,7 @@ IGNORED = frozenset(
         *("--progress-bar", "--fail", "--fail-with-body", "--http1.1"),
     }
 )
-"""What is about curl's own output, or is so anyway."""
+"""Options about curl's own output, or that change nothing here."""
 
 SWITCHES = frozenset({"--insecure", "--head", "--get", "--globoff"})
 _HEADERS = {"--user-agent": "User-Agent", "--referer": "Referer"}
@@ -76,7 +76,7 @@ _FIELDS = {
     "--request": "method",
     "--unix-socket": "unix",
 }
-"""Options whose value is a field of what is asked for."""
+"""Options whose value becomes a field of ``CurlCommand``."""
 
 ADVICE = {
     "--location": "no redirects are followed: leave it out, and give the final URL",
@@ -110,22 +110,22 @@ _LONG = {
 _TAKES_VALUE = frozenset(WITH_VALUE) | frozenset(WITH_VALUE.values())
 
 _OF_WINDOWS = re.compile(r"\s*curl(?:\.exe)?\s+(?:--url\s+)?\^\"", re.IGNORECASE)
-"""How what ``cmd`` quotes begins."""
+"""How a command begins that is quoted for ``cmd`` of Windows."""
 _LINE_OF_WINDOWS = re.compile(r"\^\r?\n")
-"""How its lines go on."""
+"""How such a command continues on the next line."""
 _SEVERAL = re.compile(
-    # What is ours to fill in, and what curl leaves alone, comes first.
+    # First what we fill in, and what curl leaves alone.
     r"\{counter\}|\{random\}|\{\}"
     r"|(?P<glob>\{[^{}]*\}|\[(?:[0-9]+-[0-9]+|[a-zA-Z]-[a-zA-Z])(?::[0-9]+)?\])"
     r"|\\(?P<bare>[][{}])"
 )
-"""What curl reads into a URL without ``-g``."""
+"""What curl expands in a URL unless ``-g`` is given."""
 
 
 @dataclass(frozen=True)
 class Option:
-    """One option by its long name (empty for a URL), and where its value stands in the words:
-    the number of the word, and from which character on."""
+    """One option by its long name (empty for a URL), and where its value stands: the index of the
+    word, and the index of its first character there."""
 
     name: str
     value: str | None
@@ -135,7 +135,7 @@ class Option:
 
 @dataclass
 class CurlCommand:
-    """What a command asks for. ``headers`` are lines as ``-H`` has them."""
+    """What a curl command asks for. ``headers`` are lines as for ``-H``."""
 
     url: str = ""
     method: str | None = None
@@ -152,7 +152,7 @@ class CurlCommand:
 
 
 def split_options(words: list[str]) -> Iterator[Option]:
-    """The options of a command, without the word curl. Raises ``UserError``."""
+    """Yield the options of a command, without the word curl. Raises ``UserError``."""
     at, only_urls = 1, False
     while at < len(words):
         word = words[at]
@@ -172,7 +172,8 @@ def split_options(words: list[str]) -> Iterator[Option]:
 
 
 def _short_options(words: list[str], at: int) -> tuple[list[Option], int]:
-    """``-sSk``, ``-XPOST``, ``-d text``: the last one may have its value in the next word."""
+    """Parse ``-sSk``, ``-XPOST`` or ``-d text``: the last option may have its value in the next
+    word. Return the options, and the index of the last word used."""
     word, found = words[at], []
     for place, letter in enumerate(word[1:], start=1):
         name = _known(f"-{letter}")
@@ -203,7 +204,7 @@ def _known(option: str) -> str:
 
 
 def parse_curl(command: str) -> CurlCommand:
-    """What a command asks for; files that it names are read. Raises ``UserError``."""
+    """Parse a curl command; files that it names are read. Raises ``UserError``."""
     if _OF_WINDOWS.match(command):
         raise UserError("the curl command is quoted for Windows", WINDOWS_HINT)
     try:
@@ -220,7 +221,7 @@ def parse_curl(command: str) -> CurlCommand:
 
 
 class _Reader:
-    """Takes options one by one; some mean something only at the end."""
+    """Takes options one by one; some take effect only at the end."""
 
     def __init__(self) -> None:
         self._found = CurlCommand()
@@ -261,7 +262,7 @@ class _Reader:
             assert name in IGNORED, name
 
     def _header(self, line: str) -> None:
-        """``Name: value``; ``Name:`` takes a header of curl's away, ``Name;`` has no value."""
+        """Take ``Name: value``; ``Name:`` removes a header of curl's, ``Name;`` has no value."""
         if line.startswith("@"):
             raise UserError("the curl command has headers in a file", "write each as -H 'Name: …'")
         name, colon, value = line.partition(":")
@@ -272,10 +273,10 @@ class _Reader:
         if colon and not value.strip():
             self._without.add(lowered)
         elif lowered == "connection":
-            # Browsers copy theirs; it is of the connection that was, not of the request.
+            # Browsers copy the header of their own connection; only ``close`` matters.
             self._found.close |= value.strip().lower() == "close"
         elif lowered == "content-length":
-            # Of data it is known; without any, a browser copies a body of no bytes so.
+            # With data the length is known; without any, 0 is how a browser copies an empty body.
             self._says_empty = value.strip() == "0"
         else:
             self._found.headers.append(line)
@@ -289,7 +290,7 @@ class _Reader:
         if self._data is None:
             self._data = data
         else:
-            # The fields of a form stand apart; behind --json more of the same text comes.
+            # Fields of a form are joined by &; after --json more of the same text follows.
             self._data += data if self._is_json else b"&" + data
         if name == "--json":
             self._is_json = True
@@ -325,8 +326,9 @@ class _Reader:
 
 
 def _one_url(url: str) -> str:
-    """What curl asks for, which reads lists and ranges into a URL and a backslash as taking one
-    away. Raises ``UserError`` where that would be several URLs, or another one."""
+    """The URL that curl would ask for. It expands lists and ranges in a URL, and removes a
+    backslash before a bracket. Raises ``UserError`` if that would be several URLs, or another one.
+    """
 
     def plain(found: re.Match[str]) -> str:
         if found["glob"]:

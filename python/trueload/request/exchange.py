@@ -1,4 +1,6 @@
-"""What is exchanged where it is not HTTP: a value for each protocol, which knows its plan. Pure."""
+"""What is exchanged over other protocols than HTTP: a value for each, which makes its plan.
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -29,20 +31,20 @@ class Exchange(ABC):
 
     @abstractmethod
     def plan(self) -> ExchangePlan:
-        """As it goes into a plan."""
+        """Its form in a plan."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class TcpEcho(Exchange):
-    """Each message must come back byte by byte; ``half_close``: behind it
-    the client ends its sending side (with a connection per message)."""
+    """Each message must come back byte by byte. With ``half_close`` the client ends its sending
+    side after the message (with a connection per message)."""
 
     messages: Messages
     half_close: bool = False
 
     def plan(self) -> TcpEchoPlan:
-        """With the messages by name."""
+        """Its form in a plan, which has the messages by SHA-256."""
         return TcpEchoPlan(
             payload_sha256=digest(self.messages.payload),
             size=self.messages.size_bytes,
@@ -52,13 +54,13 @@ class TcpEcho(Exchange):
 
 @dataclass(frozen=True, kw_only=True)
 class UdpEcho(Exchange):
-    """Each datagram must come back as it was, in any order; its first bytes give way to numbers."""
+    """Each datagram must come back as it was, in any order; numbers replace its first bytes."""
 
     messages: Messages
     over_udp = True
 
     def plan(self) -> UdpEchoPlan:
-        """With the datagrams by name."""
+        """Its form in a plan, which has the datagrams by SHA-256."""
         return UdpEchoPlan(
             payload_sha256=digest(self.messages.payload), size=self.messages.size_bytes
         )
@@ -66,8 +68,8 @@ class UdpEcho(Exchange):
 
 @dataclass(frozen=True, kw_only=True)
 class WsEcho(Exchange):
-    """Each message is sent as a WebSocket message; with a ``dialect`` wrapped as its echo.
-    ``opening`` is the handshake's request, without what every handshake has."""
+    """Each message is sent as a WebSocket message; with a ``dialect``, wrapped as its echo.
+    ``opening`` is the request of the handshake, without the headers that every handshake has."""
 
     opening: Request
     messages: Messages
@@ -75,7 +77,7 @@ class WsEcho(Exchange):
     dialect: Dialect | None = None
 
     def plan(self) -> WsEchoPlan:
-        """With the messages by name."""
+        """Its form in a plan, which has the messages by SHA-256."""
         return WsEchoPlan(
             opening=_opening(self.opening),
             payload_sha256=digest(self.messages.payload),
@@ -87,21 +89,21 @@ class WsEcho(Exchange):
 
 @dataclass(frozen=True, kw_only=True)
 class WsBroadcast(Exchange):
-    """Each message goes to every client, with so many bytes of ``padding``."""
+    """Each message goes to every client, with ``padding`` more bytes."""
 
     opening: Request
     dialect: Dialect
     padding: int
 
     def plan(self) -> WsBroadcastPlan:
-        """As it stands."""
+        """Its form in a plan."""
         return WsBroadcastPlan(
             opening=_opening(self.opening), dialect=self.dialect, padding=self.padding
         )
 
 
 def _opening(request: Request) -> RequestPlan:
-    # It is sent as it stands: a handshake has no places to fill in.
+    # It is sent as it is: a handshake has no placeholders.
     return RequestPlan(
         method=request.method,
         path=request.path,

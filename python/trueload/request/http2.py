@@ -15,7 +15,7 @@ from trueload.request.values import Tls
 from trueload.units import parse_size
 
 Version = Literal["1.1", "2", "auto"]
-"""What may be asked for; ``auto`` is either, as the server chooses by ALPN."""
+"""The versions that may be asked for; with ``auto`` the server chooses by ALPN."""
 WINDOW_FIRST = 65_535
 WINDOW_MOST = 2**31 - 1
 TABLE_MOST = 2**20
@@ -24,23 +24,23 @@ PROFILES = {
     "browser": WindowsPlan(stream_window=6 * 2**20, connection_window=15 * 2**20),
     "unlimited": WindowsPlan(stream_window=WINDOW_MOST, connection_window=WINDOW_MOST),
 }
-"""Windows by name. Those of RFC 9113 hold until a peer says otherwise; the browser is Chrome."""
+"""Windows by name. ``rfc`` has the defaults of RFC 9113, ``browser`` has those of Chrome."""
 ALPN = ("h2",)
 ALPN_OF_EITHER = ("h2", "http/1.1")
 
 
 def window_of_stream(text: str) -> int:
-    """``--window``. Raises ``ValueError``."""
+    """Parse ``--window`` into bytes. Raises ``ValueError``."""
     return _window(text, 1, lambda profile: profile.stream_window)
 
 
 def window_of_connection(text: str) -> int:
-    """``--connection-window``. Raises ``ValueError``."""
+    """Parse ``--connection-window`` into bytes. Raises ``ValueError``."""
     return _window(text, WINDOW_FIRST, lambda profile: profile.connection_window)
 
 
 def header_table_size(text: str) -> int:
-    """``--header-table-size``. Raises ``ValueError``."""
+    """Parse ``--header-table-size`` into bytes. Raises ``ValueError``."""
     size = parse_size(text)
     if size > TABLE_MOST:
         raise ValueError(f"'{text}' is not from 0 to {TABLE_MOST // 2**20} MiB")
@@ -61,7 +61,7 @@ def _window(text: str, least: int, of_profile: Callable[[WindowsPlan], int]) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class Http2Flags:
-    """What was given that only HTTP/2 has."""
+    """The flags that only HTTP/2 has, as they were given."""
 
     streams: int | None = None
     window: int | None = None
@@ -94,8 +94,8 @@ def make_http2(version: Version | None, flags: Http2Flags) -> WindowsPlan | None
 
 
 def over_http2(plan: WindowsPlan, tls: Tls | None) -> Tls | None:
-    """TLS that offers HTTP/2 alone, and takes no other answer; or either version, and then also
-    none, which is HTTP/1.1. Raises ``UserError``."""
+    """TLS that offers only HTTP/2 and accepts no other answer. If the server chooses the version,
+    TLS offers both, and no answer by ALPN means HTTP/1.1. Raises ``UserError``."""
     if plan.upgrade and tls is not None:
         raise UserError(
             "--h2c-upgrade is for http://, and the URL begins with https://",

@@ -1,7 +1,7 @@
-"""The request that a user describes with flags, checked so that it can be sent as it stands.
+"""Makes the request that a user describes with flags, and checks that it can be sent as it is.
 
-Nothing that is accepted here can end a header line or begin another request. Framing headers are
-the front's own: the body and ``--close`` decide them. Must not know how a request is sent.
+No accepted value can end a header line or begin another request. The framing headers are set by
+trueload: the body and ``--close`` decide them. Must not know how a request is sent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def make_request(
     user: str | None,
     body: bytes | None,
 ) -> Request:
-    """The request for a URL and its flags. Without a method, a body makes it a POST. Raises
+    """Make the request for a URL and its flags. Without a method, a body makes it a POST. Raises
     ``UserError``."""
     pairs = [parse_header(line) for line in headers]
     names = [name.lower() for name, _ in pairs]
@@ -62,7 +62,7 @@ def make_request(
 
 
 def parse_header(line: str) -> tuple[str, str]:
-    """``Name: value``. Raises ``UserError``."""
+    """Parse ``Name: value``. Raises ``UserError``."""
     name, colon, value = line.partition(":")
     shown = _shown_header(line)
     if not colon:
@@ -84,7 +84,7 @@ def parse_header(line: str) -> tuple[str, str]:
 
 
 def parse_statuses(texts: Sequence[str]) -> tuple[int, ...] | None:
-    """``200``, ``200,404``, ``2xx``: the codes; None for none given. Raises ``UserError``."""
+    """Parse ``200``, ``200,404``, ``2xx``; None if none is given. Raises ``UserError``."""
     codes: set[int] = set()
     for part in ",".join(texts).split(",") if texts else ():
         text = part.strip().lower()
@@ -101,7 +101,7 @@ def parse_statuses(texts: Sequence[str]) -> tuple[int, ...] | None:
 
 
 def read_body(body: str | None, body_file: Path | None) -> bytes | None:
-    """The body of ``--body`` or ``--body-file`` (``-`` for stdin). Raises ``UserError``."""
+    """Read the body of ``--body`` or ``--body-file`` (``-`` for stdin). Raises ``UserError``."""
     if body is not None and body_file is not None:
         raise UserError("--body and --body-file exclude each other", "keep one of them")
     if body is not None:
@@ -126,7 +126,7 @@ def _method(method: str | None, body: bytes | None) -> str:
 
 
 def is_token(text: str) -> bool:
-    """A name as HTTP has it."""
+    """Whether a text is a token of HTTP (RFC 9110, 5.6.2)."""
     return _TOKEN.fullmatch(text) is not None
 
 
@@ -140,7 +140,8 @@ def _credentials(user: str) -> str:
 
 
 def _is_text(value: str) -> bool:
-    """No lone surrogates: bytes of the command line that are no UTF-8 cannot be sent as JSON."""
+    """Whether a value has no lone surrogates. Bytes of the command line that are not UTF-8 cannot
+    be sent as JSON."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -149,7 +150,7 @@ def _is_text(value: str) -> bool:
 
 
 def _shown_header(line: str) -> str:
-    """A header in a message: its beginning, but not what may be secret."""
+    """A header for a message: its beginning, without what may be secret."""
     name, colon, value = line.partition(":")
     if colon and redact_headers([(name, value)]) == ((name, value),):
         return f"header {_quoted(line)}"

@@ -1,7 +1,7 @@
-"""The messages of an echo: so many bytes each, or those of a file.
+"""The messages of an echo: generated ones of a given size, or the content of a file.
 
-How: messages of a given size look random and are always the same; they differ from each other and
-take turns, so that what comes back altered, late, doubled or out of order shows; as text they are
+How: generated messages look random and are always the same. They differ from each other and take
+turns, so that what comes back altered, late, doubled or out of order is noticed. As text they are
 letters and digits. A file is one message. Must not know where they go.
 """
 
@@ -23,8 +23,8 @@ _LETTERS = (string.ascii_letters + string.digits).encode()
 _AS_LETTERS = bytes(_LETTERS[byte % len(_LETTERS)] for byte in range(256))
 
 
-# More messages than are ever on their way on a connection make an echo that is late or doubled
-# differ from the one that is due; beyond so many bytes in all it is fewer of them.
+# If there are more messages than are ever in flight on a connection, a late or doubled echo differs
+# from the one that is due. Beyond so many bytes in all there are fewer messages.
 TURNS = 256
 PAYLOAD_BYTES_MAX = 16 * 2**20
 
@@ -38,7 +38,7 @@ class Messages:
 
 
 def make_messages(size_bytes: int | None, data: Path | None, *, text: bool = False) -> Messages:
-    """What is sent again and again. Raises ``UserError``."""
+    """Make the messages that are sent again and again. Raises ``UserError``."""
     if data is not None:
         if size_bytes is not None:
             raise UserError("--size and --data exclude each other", "keep one of them")

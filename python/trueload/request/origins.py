@@ -20,7 +20,7 @@ OriginKey = tuple[str, str, int]
 
 
 def origin_key(target: Target) -> OriginKey:
-    """What two URLs of one origin have in common."""
+    """The key that all URLs of one origin have in common."""
     return target.scheme, target.host.lower(), target.port
 
 
@@ -31,8 +31,8 @@ def shown_origins(origins: Sequence[Target]) -> str:
 
 
 def origin_specs(origins: Sequence[Target], tls: Tls | None) -> tuple[OriginSpec, ...]:
-    """Each origin, with ``tls`` under its own name if it is a secure one. Their addresses are still
-    to be asked for."""
+    """The origins as values. One with TLS gets ``tls`` under its own name. Their addresses have
+    still to be resolved."""
     return tuple(
         OriginSpec(
             url=redact_url(origin.origin),
@@ -43,7 +43,7 @@ def origin_specs(origins: Sequence[Target], tls: Tls | None) -> tuple[OriginSpec
 
 
 def tls_of_origins(origins: Sequence[Target], flags: TlsFlags) -> Tls | None:
-    """What TLS is set up with, under the name of the first origin that has it; None where none has.
+    """The settings of TLS, under the name of the first origin that uses it; None if none does.
     Raises ``UserError``."""
     secure = (origin for origin in origins if origin.is_secure)
     return make_tls(next(secure, origins[0]), flags)
@@ -52,7 +52,7 @@ def tls_of_origins(origins: Sequence[Target], flags: TlsFlags) -> Tls | None:
 def check_origins(
     origins: Sequence[Target], *, connections: int, unix: bool, server_place: bool
 ) -> None:
-    """Refuse what several origins cannot be had with. Raises ``UserError``."""
+    """Refuse options that cannot be combined with several origins. Raises ``UserError``."""
     count = len(origins)
     if count < 2:
         return

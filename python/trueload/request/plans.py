@@ -1,5 +1,7 @@
-"""What is to be sent, as it goes into a plan: requests with the headers that they need; bodies,
-certificates and keys by their SHA-256 alone, so that they get into no record. Pure.
+"""Converts what is to be sent into the form of a plan. Pure.
+
+Requests get the headers that they need. Bodies, certificates and keys appear only as their SHA-256,
+so that no record contains them.
 """
 
 from __future__ import annotations
@@ -20,13 +22,13 @@ from trueload.protocol.plan import (
 from trueload.request.values import Expect, OriginSpec, Request, TargetSpec, Tls
 
 PLACES = ("{counter}", "{random}")
-"""What each sending fills in, in a path, header values and a body."""
+"""Placeholders that each sending fills in, in a path, header values and a body."""
 RANDOM = PLACES[1]
 
 
 def request_plan(request: Request, close: bool) -> RequestPlan:
-    """A request as it goes into a plan. One with places to fill in gets its Content-Length from the
-    engine."""
+    """A request in the form of a plan. If it has placeholders, the engine sets its
+    Content-Length."""
     template = has_place(request)
     return RequestPlan(
         method=request.method,
@@ -38,12 +40,12 @@ def request_plan(request: Request, close: bool) -> RequestPlan:
 
 
 def expect_plan(expect: Expect) -> ExpectPlan:
-    """What counts as a good answer, as it goes into a plan."""
+    """What counts as a good answer, in the form of a plan."""
     return ExpectPlan(statuses=expect.statuses, body_sha256=_sha256(expect.body))
 
 
 def target_plan(target: TargetSpec, close: bool) -> TargetPlan:
-    """One of several requests, as it goes into a plan."""
+    """One of several requests, in the form of a plan."""
     return TargetPlan(
         name=target.name,
         weight=target.weight,
@@ -54,12 +56,12 @@ def target_plan(target: TargetSpec, close: bool) -> TargetPlan:
 
 
 def origin_plan(origin: OriginSpec) -> OriginPlan:
-    """One of several origins as it goes into a plan."""
+    """One of several origins, in the form of a plan."""
     return OriginPlan(addresses=origin.addresses, tls=tls_plan(origin.tls))
 
 
 def tls_plan(tls: Tls | None) -> TlsPlan | None:
-    """TLS as it goes into a plan, which names certificates and keys only."""
+    """TLS in the form of a plan, which names certificates and keys only."""
     if tls is None:
         return None
     return TlsPlan(
@@ -80,7 +82,7 @@ def _trust(tls: Tls) -> TrustPlan:
 
 
 def has_place(request: Request, places: tuple[str, ...] = PLACES) -> bool:
-    """Whether a request has places to fill in."""
+    """Whether a request has placeholders to fill in."""
     texts = (request.path, *(value for _, value in request.headers))
     body = request.body or b""
     return any(place in text for place in places for text in texts) or any(

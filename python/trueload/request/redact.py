@@ -1,8 +1,9 @@
 """Keeps secrets out of all that is stored or shown: the store, reports, exports, metrics, messages.
 
-How: values of headers and query parameters go by their name (``secret_names``), the user of a URL
-and private keys always; a body is shown by its length and SHA-256. What is taken out leaves a
-placeholder in ``<…>``; redacting a text again changes nothing. The engine is told everything. Pure.
+How: values of headers and query parameters are judged by their name (``secret_names``). The user of
+a URL and private keys are always removed. A body is shown as its length and SHA-256. What is
+removed leaves a placeholder in ``<…>``; redacting a text again changes nothing. The engine gets the
+secrets. Pure.
 """
 
 from __future__ import annotations
@@ -30,22 +31,22 @@ _HEADER_FLAGS = ("-H", "--header")
 _BODY_FLAGS = ("--body", "--expect-body")
 _SUBPROTOCOL_FLAGS = ("--subprotocol",)
 _SECRET_FLAGS = (*_USER_FLAGS, *_CURL_FLAGS, *_HEADER_FLAGS, *_BODY_FLAGS, *_SUBPROTOCOL_FLAGS)
-# Browsers can set no other header of a WebSocket, so that tokens are sent in this one.
+# Browsers can set no other header of a WebSocket, so tokens are often sent in this one.
 _SUBPROTOCOL_HEADER = "sec-websocket-protocol"
 
-_PRIVATE_KEY = "PRIVATE KEY-----"  # of a PEM text where the name of its file belongs
+_PRIVATE_KEY = "PRIVATE KEY-----"  # in a PEM text that was given instead of a file's name
 _HEADER_LINE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[ \t]+\S")  # RFC 9110, 5.6.2
 _BODY = re.compile(r"<body: [0-9]+ bytes?, SHA-256 [0-9a-f]{64}>")
-_SHORT = 6  # a word so short stands in messages by chance
+_SHORT = 6  # a word this short may be in a message by chance
 
 
 def redact_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Headers with the values of the secret ones replaced, and what is secret in the others."""
+    """Replace the values of secret headers, and the secrets within other values."""
     return tuple((name, _redact_value(name, value)) for name, value in headers)
 
 
 def redact_body(body: str) -> str:
-    """A body by its length and SHA-256."""
+    """A body as its length and SHA-256."""
     if _BODY.fullmatch(body):
         return body
     data = body.encode("utf-8", "surrogateescape")
@@ -54,8 +55,7 @@ def redact_body(body: str) -> str:
 
 
 def redact_command(arguments: Sequence[str]) -> tuple[str, ...]:
-    """A command line that can be stored and shown; it can be repeated once the placeholders are
-    filled in."""
+    """A command line that can be stored and shown. To repeat it, fill in the placeholders."""
     pairs = list(_with_flags(arguments))
     keep_body = (KEEP_BODY, "") in pairs
     shown = [_as_text(_redact_argument(text, flag, keep_body)) for text, flag in pairs]
@@ -63,7 +63,7 @@ def redact_command(arguments: Sequence[str]) -> tuple[str, ...]:
 
 
 def _without_token_protocols(shown: list[str], pairs: list[tuple[str, str]]) -> Iterable[str]:
-    """All subprotocols redacted where one is: ``access_token`` is the name of the next one."""
+    """Redact all subprotocols if one is secret: ``access_token`` only names the next one."""
     joined = tuple(f"{flag}=" for flag in _SUBPROTOCOL_FLAGS)
     of_protocol = [
         flag in _SUBPROTOCOL_FLAGS or (not flag and word.startswith(joined))
@@ -76,17 +76,17 @@ def _without_token_protocols(shown: list[str], pairs: list[tuple[str, str]]) -> 
 
 
 def command_text(arguments: Sequence[str]) -> str:
-    """A stored command as it is typed into a shell."""
+    """A stored command as it would be typed into a shell."""
     return join_words(redact_command(arguments))
 
 
 def has_placeholders(arguments: Sequence[str]) -> bool:
-    """Whether a command that was redacted lacks something."""
+    """Whether a redacted command has placeholders to fill in."""
     return any(REDACTED in word or _BODY.search(word) for word in redact_command(arguments))
 
 
 def hide_arguments(text: str, arguments: Sequence[str]) -> str:
-    """A message that may quote arguments of this command line, without their secrets."""
+    """Remove the secrets of a command line from a message that may quote its arguments."""
     for argument, shown in zip(arguments, redact_command(arguments), strict=True):
         if argument == shown:
             continue
@@ -102,8 +102,8 @@ def _replaced(text: str, secret: str, shown: str) -> str:
 
 
 def _with_flags(arguments: Sequence[str]) -> Iterable[tuple[str, str]]:
-    """Each argument with the flag of ours that it is the value of, or none; behind ``--``, which
-    no flag follows, with that."""
+    """Yield each argument with the flag that it is the value of, if that is one of ours, else an
+    empty text. Behind ``--``, which no flag follows, it is paired with that."""
     flag = ""
     for argument in arguments:
         yield argument, flag
@@ -121,7 +121,7 @@ def _redact_argument(argument: str, flag: str, keep_body: bool) -> str:
         return f"{name}={_redact_flag(name, value, keep_body)}"
     if argument.startswith("-H") and len(argument) > 2:
         return f"-H{_redact_header_line(argument[2:])}"
-    if _HEADER_LINE.match(argument):  # without the flag that should stand before it
+    if _HEADER_LINE.match(argument):  # the flag before it is missing
         return _redact_header_line(argument)
     return redact_url(argument)
 
@@ -139,7 +139,7 @@ def _redact_flag(flag: str, value: str, keep_body: bool) -> str:
 
 
 def redact_curl(command: str, *, keep_body: bool = False) -> str:
-    """A curl command without its secrets; one that cannot be read is all secret."""
+    """A curl command without its secrets; if it cannot be parsed, all of it is secret."""
     try:
         words = split_words(command)
         options = list(split_options(words))
@@ -154,7 +154,7 @@ def redact_curl(command: str, *, keep_body: bool = False) -> str:
 
 
 def _as_text(argument: str) -> str:
-    """Bytes of a command line that are no text, which nothing can store, as escapes."""
+    """Escape bytes of a command line that are not text, which nothing can store."""
     return argument.encode("utf-8", "backslashreplace").decode()
 
 
@@ -180,7 +180,7 @@ def _redact_curl_value(name: str, value: str, keep_body: bool, in_query: bool) -
 def _redact_header_line(line: str) -> str:
     name, colon, value = line.partition(":")
     if not colon:
-        # curl's header without a value, or a file of headers; else nobody knows what it is.
+        # A header of curl's without a value, or a file of headers; anything else may be secret.
         return line if line.endswith(";") or line.startswith("@") else REDACTED
     bare = value.strip()
     shown = _redact_value(name, bare)
@@ -188,7 +188,7 @@ def _redact_header_line(line: str) -> str:
 
 
 def _redact_value(name: str, value: str) -> str:
-    """The value of a header; one that is no secret may hold a URL, or parameters."""
+    """Redact the value of a header; a value that is no secret may contain a URL, or parameters."""
     if not value:
         return value
     tokens = name.strip().lower() == _SUBPROTOCOL_HEADER and is_secret_name(value)

@@ -1,7 +1,7 @@
-"""Where to connect for a URL: to the socket file of ``--unix``, to the address that ``--resolve``
-has for its host and port, else to what the system's resolver says.
+"""Where to connect for a URL: the socket file of ``--unix``, the address that ``--resolve`` gives
+for its host and port, or what the system's resolver says.
 
-Must not know plans or trials. What the options say is checked here, before anything is asked for.
+Must not know plans or trials. The options are checked here before anything is resolved.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trueload.errors import UserError
 from trueload.request.target import Target, resolve, with_port
 
 UNIX = "unix:"
-"""What an address begins with that is a socket in the file system."""
+"""Prefix of an address that is a Unix socket."""
 UNIX_PATH_BYTES_MAX = 108  # sun_path of unix(7)
 
 _OVERRIDE = re.compile(r"\+?(\[[^]]+\]|\*|[^:\[\]]+):([0-9]{1,5}):(.+)", re.ASCII | re.DOTALL)
@@ -25,7 +25,7 @@ _HINT = "write it as --resolve HOST:PORT:ADDRESS, for example example.org:80:127
 
 @dataclass(frozen=True)
 class Override:
-    """The addresses of one host and port; the host ``*`` is any."""
+    """The addresses given for one host and port; the host ``*`` means any."""
 
     host: str
     port: int
@@ -37,18 +37,18 @@ class Override:
 
 @dataclass(frozen=True)
 class Route:
-    """How to come to the server of a URL."""
+    """How to reach the server of a URL."""
 
     unix: str | None = None
-    """An absolute path."""
+    """An absolute path of a Unix socket."""
     overrides: tuple[Override, ...] = ()
 
     def addresses(self, target: Target) -> tuple[str, ...]:
-        """Where to connect, in the order to try: ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``;
-        none when there is no such name, or no answer in time."""
+        """Where to connect, in the order to try: ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``.
+        Empty if the name does not exist, or is not resolved in time."""
         if self.unix is not None:
             return (UNIX + self.unix,)
-        # As in curl: the last counts, and what names the host before what is for any.
+        # As in curl, the last option counts, and one for this very host comes before one for any.
         for host in (_plain_name(target.host), "*"):
             for override in reversed(self.overrides):
                 if override.is_of(host, target.port):
@@ -59,7 +59,7 @@ class Route:
 def make_route(
     *, unix: str | None, overrides: Sequence[str], local_addresses: Sequence[str]
 ) -> Route:
-    """What the flags say. Raises ``UserError``."""
+    """Make the route that the flags describe. Raises ``UserError``."""
     if unix is None:
         return Route(overrides=tuple(parse_override(text) for text in overrides))
     for name, value in (("--resolve", overrides), ("--local-address", local_addresses)):
@@ -69,10 +69,10 @@ def make_route(
 
 
 def check_sources(addresses: Sequence[str], local_addresses: Sequence[str]) -> None:
-    """Refuse an address to connect from that is of another family than all to connect to. Raises
-    ``UserError``."""
+    """Refuse an address to connect from whose family is not that of any address to connect to.
+    Raises ``UserError``."""
     if not (addresses and local_addresses):
-        return  # a socket file has no family, and is connected to from no address
+        return  # a Unix socket has no family, and is connected to from no address
     reached = {_version(at.rpartition(":")[0].strip("[]")) for at in addresses}
     for local in local_addresses:
         if _version(local) not in reached:
@@ -87,7 +87,7 @@ def _version(address: str) -> int:
 
 
 def parse_override(text: str) -> Override:
-    """``HOST:PORT:ADDRESS[,ADDRESS]…``, as curl has it. Raises ``UserError``."""
+    """Parse ``HOST:PORT:ADDRESS[,ADDRESS]…``, as curl has it. Raises ``UserError``."""
     found = _OVERRIDE.fullmatch(text)
     if found is None:
         raise UserError(f"--resolve '{text}' is not HOST:PORT:ADDRESS", _HINT)
@@ -110,8 +110,8 @@ def _plain_name(host: str) -> str:
 
 
 def socket_path(text: str, flag: str) -> str:
-    """A path as it goes into a plan: absolute, text. Whether it can be used is found out by using
-    it. Raises ``UserError``."""
+    """A path in the form for a plan: absolute, and text. Only its use shows whether it can be used.
+    Raises ``UserError``."""
     path = os.path.abspath(text) if text else ""
     try:
         length = len(path.encode())

@@ -1,7 +1,7 @@
 """URLs that can be shown: without their user, and without the values of secret parameters. Pure.
 
-How: a parameter goes by its name (``secret_names``), or because its value holds a URL or parameters
-that would be redacted. Redacting a URL again changes nothing.
+How: a parameter is secret by its name (``secret_names``), or because its value contains a URL or
+parameters that would be redacted. Redacting a URL again changes nothing.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _NAME_WITHIN = re.compile(rf"""([^?&#;=/\s"'{{}},]+)(?:=|"\s*:)(?!{REDACTED})(?=
 
 
 def redact_url(url: str) -> str:
-    """``http://name:secret@host/?token=abc`` as ``http://<redacted>@host/?token=<redacted>``; a
-    part of a URL, too."""
+    """Turn ``http://name:secret@host/?token=abc`` into
+    ``http://<redacted>@host/?token=<redacted>``; also works on a part of a URL."""
     url = _USER_INFO.sub(rf"\1{REDACTED}@", url)
     found = _QUERY.search(url)
     end = len(url) if found is None else found.end()
@@ -31,13 +31,13 @@ def redact_url(url: str) -> str:
 
 
 def redact_typed_url(url: str) -> str:
-    """A URL that may lack its scheme: also ``name:secret@host/``."""
+    """Redact a URL that may lack its scheme: also ``name:secret@host/``."""
     scheme = "" if "://" in url else "http://"
     return redact_url(scheme + url).removeprefix(scheme)
 
 
 def redact_refused_url(url: str) -> str:
-    """A URL that cannot be read, for a message: where its user ends is not known either."""
+    """Redact a URL that cannot be parsed, for a message; where its user ends is unknown, too."""
     found = _UP_TO_LAST_AT.match(url)
     return redact_url(f"{found[1] or ''}{REDACTED}@{url[found.end() :]}" if found else url)
 
@@ -47,7 +47,7 @@ def _redact_path_parameter(found: re.Match[str]) -> str:
 
 
 def _redact_parameter(piece: str) -> str:
-    """``name=value`` between two ``&``; where a part of the value is secret, all of it is."""
+    """Redact ``name=value`` between two ``&``; if a part of the value is secret, all of it is."""
     name, equals, value = piece.partition("=")
     if not equals:
         return REDACTED if hides_secret(piece) else piece
@@ -59,7 +59,7 @@ def _is_secret(name: str, value: str) -> bool:
 
 
 def hides_secret(value: str) -> bool:
-    """Whether a value holds a URL, or parameters, with a secret that is still there."""
+    """Whether a value contains a URL, or parameters, with a secret that is not redacted yet."""
     for _ in range(ESCAPES_DEEP):
         plain = unquote(value)
         if plain == value:

@@ -1,9 +1,9 @@
-"""A command as it is typed into a POSIX shell, split into its words: plain, '…', "…", bash's $'…';
-and words joined to such a command.
+"""Splits a POSIX shell command into words, and joins words into such a command.
 
-How: one pass over the text takes out what ``shlex`` does not know (``$'…'`` with its escapes, lines
-that go on after a backslash) and refuses what only a shell can know (variables, redirections,
-further commands); the rest is for ``shlex``. Pure.
+How: words may be plain, '…', "…" or bash's $'…'. One pass over the text replaces what ``shlex``
+does not support (``$'…'`` with its escapes, lines that go on after a backslash). It refuses what
+only a shell can evaluate (variables, redirections, further commands). ``shlex`` does the rest.
+Pure.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _ESCAPE = re.compile(
     re.DOTALL,
 )
 _NAMED = dict(zip("abeEfnrtv\\'\"?", b"\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
-"""What a letter behind a backslash stands for."""
+"""Meaning of a letter behind a backslash."""
 
 
 def split_words(command: str) -> list[str]:
-    """The words. Bytes that are no UTF-8 become surrogates. Raises ``ValueError`` that says in one
-    line what a shell would have to do."""
+    """Split a command into words. Bytes that are not UTF-8 become surrogates. Raises ``ValueError``
+    that says in one line what only a shell could do."""
     plain: list[str] = []
     quote, at = "", 0
     while at < len(command):
@@ -38,7 +38,7 @@ def split_words(command: str) -> list[str]:
         elif not quote and rest.startswith('$"'):
             at += 1  # a translated text: only its quotes matter
         elif quote != "'" and rest[:1] == "\\":
-            # Within "…" a shell takes the backslash off these; shlex leaves it.
+            # Within "…" a shell removes the backslash before these; shlex leaves it.
             bare = quote == '"' and rest[1:2] in ("$", "`")
             plain.append(rest[1:2] if bare else rest[:2])
             at += 2
@@ -50,8 +50,8 @@ def split_words(command: str) -> list[str]:
 
 
 def join_words(words: Iterable[str]) -> str:
-    """A command of one line that a shell splits into these words, without anything that a terminal
-    would obey."""
+    """Join words into a command of one line that a shell splits into the same words. It contains
+    nothing that a terminal would obey."""
     return " ".join(map(_quoted, words))
 
 
@@ -73,7 +73,7 @@ def _escaped(character: str) -> str:
 
 
 def _next_quote(command: str, at: int, quote: str) -> str:
-    """The quote after this character; refuses what a shell would not take as text."""
+    """The open quote after this character. Raises ``ValueError`` for what is more than text."""
     character = command[at]
     if quote:
         if quote == '"' and (found := _VARIABLE.match(command, at)):
@@ -96,7 +96,7 @@ def _next_quote(command: str, at: int, quote: str) -> str:
 
 
 def _continued(rest: str) -> int:
-    """How long a backslash with the end of its line is; 0 where there is none."""
+    """Length of a line continuation at the start of ``rest``; 0 if there is none."""
     return 3 if rest == "\\\r\n" else 2 if rest[:2] == "\\\n" else 0
 
 
@@ -106,7 +106,7 @@ def _shown(command: str, at: int) -> str:
 
 
 def _ansi_c(command: str, at: int) -> tuple[str, int]:
-    """What ``$'`` begins, and where it ends."""
+    """Decode the text that ``$'`` begins; return it, and where it ends."""
     out = bytearray()
     while at < len(command):
         if command[at] == "'":
@@ -124,13 +124,13 @@ def _ansi_c(command: str, at: int) -> tuple[str, int]:
 def _unescaped(found: re.Match[str]) -> bytes:
     high, low, byte, short, long, octal, control, other = found.groups()
     if high:
-        # A browser writes UTF-16 so; what it meant is one character.
+        # Browsers write UTF-16 this way; the pair means one character.
         return bytes.fromhex(high + low).decode("utf-16-be").encode()
     if byte or octal:
         return bytes([int(byte, 16) if byte else int(octal, 8) & 0xFF])
     if short or long:
         code = int(short or long, 16)
-        # As bash does: half of a surrogate pair is written as it is.
+        # As in bash, half of a surrogate pair is written as it is.
         return chr(code).encode("utf-8", "surrogatepass") if code <= 0x10FFFF else b"\xef\xbf\xbd"
     if control:
         return bytes([ord(control.upper()) & 0x1F])

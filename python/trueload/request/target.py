@@ -1,8 +1,8 @@
 """What a URL means: where to connect, what to ask for, which Host to name.
 
-How: ``parse_url`` is strict and pure; whatever it accepts can be sent as it stands, so that nothing
-in a URL can add a header or a request of its own. ``resolve`` asks the system for the addresses in
-bounded time. Must not know plans or trials.
+How: ``parse_url`` is strict and pure. Whatever it accepts can be sent as it is, so nothing in a URL
+can add a header or a request of its own. ``resolve`` asks the system for the addresses in bounded
+time. Must not know plans or trials.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SECURE: frozenset[Scheme] = frozenset({"https", "wss"})
 
 @dataclass(frozen=True)
 class Family:
-    """The URLs of one protocol, and the command that they are for."""
+    """The schemes of one protocol, and the command for such URLs."""
 
     command: str
     plain: Scheme
@@ -53,8 +53,8 @@ _PATH_SAFE = "/?:@!$&'()*+,;=-._~%[]{}|\\^`\"<>"
 
 @dataclass(frozen=True)
 class Target:
-    """A parsed URL. ``host`` is a name (IDNA) or an address without brackets; ``path`` is the
-    request target; ``credentials`` the value of an Authorization header, or None."""
+    """A parsed URL. ``host`` is a name (IDNA) or an address without brackets. ``path`` is the
+    request target. ``credentials`` is the value of an Authorization header, or None."""
 
     url: str
     scheme: Scheme
@@ -65,12 +65,12 @@ class Target:
 
     @classmethod
     def of_socket_file(cls, text: str) -> Target:
-        """Of ``unix:PATH``, where no protocol needs a name."""
+        """Make the target for ``unix:PATH``, with a protocol that needs no host name."""
         return cls(url=text, scheme="tcp", host="localhost", port=0, path="", credentials=None)
 
     @property
     def authority(self) -> str:
-        """What the Host header says: brackets around IPv6 (without a zone), no default port."""
+        """Value of the Host header: brackets around IPv6 (without a zone), no default port."""
         host = self.host.partition("%")[0]
         shown = f"[{host}]" if ":" in host else host
         return shown if self.port == PORTS.get(self.scheme) else f"{shown}:{self.port}"
@@ -88,14 +88,14 @@ class Target:
 
     @property
     def origin(self) -> str:
-        """The URL up to its path, as it was written, with the user that it may name."""
+        """The URL up to its path, as it was written, with its user information if it has any."""
         start = self.url.index("://") + 3
         end = min((self.url.index(c, start) for c in "/?#" if c in self.url[start:]), default=None)
         return self.url[:end]
 
 
 def parse_url(url: str, family: Family = HTTP) -> Target:
-    """Read a URL. Raises ``UserError`` that names what is wrong with it."""
+    """Parse a URL. Raises ``UserError`` that names what is wrong with it."""
     _refuse_odd_characters(url, family)
     match, shown = _SCHEME.match(url), redact_refused_url(url)
     if match is None:
@@ -115,7 +115,7 @@ def parse_url(url: str, family: Family = HTTP) -> Target:
     except UserError:
         if at or "@" not in url:
             raise
-        # What stands there may be the beginning of a password, which is not to be shown.
+        # The text there may be the beginning of a password, which must not be shown.
         raise UserError(
             "the URL has no valid host and port before its first /, ? or #, but an @ after it",
             f"percent-encode / ? and # in the name and password of a user; {family.example}",
@@ -131,7 +131,7 @@ def parse_url(url: str, family: Family = HTTP) -> Target:
 
 
 def parse_given_url(text: str, family: Family = HTTP) -> Target:
-    """A URL of a command line: ``HOST:PORT/PATH`` is one without TLS. Raises ``UserError``."""
+    """Parse a typed URL; ``HOST:PORT/PATH`` is one without TLS. Raises ``UserError``."""
     cut_short = _SCHEME_CUT_SHORT.match(text)
     meant = cut_short is not None and any(
         cut_short[1].lower() in (each.plain, each.secure) for each in FAMILIES
@@ -141,7 +141,7 @@ def parse_given_url(text: str, family: Family = HTTP) -> Target:
 
 
 def parse_host_port(text: str, scheme: Literal["tcp", "udp"] = "tcp") -> Target:
-    """``HOST:PORT``, also behind the scheme and ``://``. Raises ``UserError``."""
+    """Parse ``HOST:PORT``, also behind the scheme and ``://``. Raises ``UserError``."""
     if not text or any(c.isspace() or not c.isprintable() for c in text):
         raise UserError(f"{redact_refused_url(text)!r} is not HOST:PORT", _HOST_PORT)
     plain = text.removeprefix(f"{scheme}://")
@@ -162,8 +162,8 @@ def basic_credentials(user_info: bytes) -> str:
 
 
 def resolve(host: str, port: int, timeout_s: float = RESOLVE_S) -> tuple[str, ...]:
-    """Addresses of a host as ``IP:PORT`` or ``[IPv6]:PORT``, in the system's order; none when there
-    is no such name, or no answer in time."""
+    """Resolve a host to addresses as ``IP:PORT`` or ``[IPv6]:PORT``, in the system's order. Empty
+    if the name does not exist, or is not resolved in time."""
     literal = _literal(host)
     if literal is not None and "%" not in host:
         return (with_port(host, port),)
@@ -228,7 +228,8 @@ def _port(text: str) -> int:
 
 
 def _host_name(host: str, example: str) -> str:
-    """A name as DNS has it (IDNA 2008 for the rest of the world's letters), or an IPv4 address."""
+    """Check a host name, and encode it for DNS (IDNA 2008 for letters beyond ASCII). IPv4 addresses
+    pass unchanged. Raises ``UserError``."""
     name = host
     if not host.isascii():
         import idna
@@ -246,7 +247,7 @@ def _host_name(host: str, example: str) -> str:
 
 
 def _request_target(path: str) -> str:
-    """Path and query as sent: other letters percent-encoded as UTF-8, all else left alone."""
+    """Path and query as sent: letters beyond ASCII percent-encoded as UTF-8, the rest as it is."""
     target = path if path.startswith("/") else f"/{path}"
     return quote(target, safe=_PATH_SAFE)
 
@@ -264,12 +265,12 @@ def _ipv6(host: str) -> ipaddress.IPv6Address | None:
 
 
 def _from_system(at: tuple[Any, ...]) -> str:
-    """An address as getaddrinfo gives it: IPv6 has four parts, the last the number of the zone."""
+    """Format an address of getaddrinfo. IPv6 has four parts, the last is the zone's number."""
     address = str(at[0]).partition("%")[0]
     zone = f"%{at[3]}" if len(at) == 4 and at[3] else ""
     return with_port(address + zone, at[1])
 
 
 def with_port(address: str, port: int) -> str:
-    """An IP address as it stands in a plan; brackets around IPv6."""
+    """An IP address and port in the form for a plan, with brackets around IPv6."""
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -1,8 +1,8 @@
 """A targets file: several requests that take turns, one JSON object a line.
 
-How: a line is read on its own, and what is wrong with it is told with the line's number; what is
-left is checked as a whole (origins, weights that can be had). Flags that were given beside the
-file go into every line that says nothing else. Must not know how requests are sent.
+How: each line is parsed by itself, and a mistake in it is reported with the line's number. Then the
+file is checked as a whole (origins, weights that are possible). Flags given beside the file go into
+every line that does not say otherwise. Must not know how requests are sent.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ EXAMPLE = 'a line is like {"method": "GET", "url": "http://127.0.0.1:8080/", "we
 
 @dataclass(frozen=True)
 class Defaults:
-    """What a line gets that does not say otherwise: the flags beside the file. ``base`` is the URL
-    that was given, if any: lines may then have only a path, and are of its origin."""
+    """What a line gets unless it says otherwise: the flags beside the file. ``base`` is the URL
+    that was given, if any; lines may then have only a path, and are of its origin."""
 
     base: Target | None = None
     headers: tuple[str, ...] = ()
@@ -49,8 +49,8 @@ class Defaults:
 
 @dataclass(frozen=True)
 class TargetsFile:
-    """A targets file that has been read: its content, how errors name it, and where the files lie
-    that it names. With ``one_origin`` all lines must be of that of the URL beside it."""
+    """A targets file in memory: its content, how errors name it, and the folder in which the files
+    lie that it names. With ``one_origin`` all lines must be of the origin of the URL beside it."""
 
     content: bytes
     shown: str
@@ -59,7 +59,7 @@ class TargetsFile:
 
 
 def open_targets(path: Path) -> TargetsFile:
-    """The file (``-`` for stdin) in memory. Raises ``UserError``."""
+    """Read the file (``-`` for stdin) into memory. Raises ``UserError``."""
     folder = Path() if str(path) == "-" else path.parent
     shown = _shown(path)
     content = read_input(path, FILE_BYTES_MAX, shown, "at most {} MiB")
@@ -69,15 +69,15 @@ def open_targets(path: Path) -> TargetsFile:
 def read_targets(
     file: Path | TargetsFile, defaults: Defaults
 ) -> tuple[tuple[Target, ...], tuple[TargetSpec, ...]]:
-    """The targets of a file (``-`` for stdin), and their origins: of each the first URL, in the
-    order in which they come. Raises ``UserError``."""
+    """Read the targets of a file (``-`` for stdin). Return the first URL of each origin, in the
+    order in which they come, and the targets. Raises ``UserError``."""
     return parse_targets(open_targets(file) if isinstance(file, Path) else file, defaults)
 
 
 def parse_targets(
     file: TargetsFile, defaults: Defaults
 ) -> tuple[tuple[Target, ...], tuple[TargetSpec, ...]]:
-    """The same of what a file holds. Raises ``UserError``."""
+    """Parse the content of a targets file, like ``read_targets``. Raises ``UserError``."""
     shown, base = file.shown, defaults.base
     origins: dict[OriginKey, Target] = {}
     found: list[TargetSpec] = []
@@ -110,7 +110,7 @@ def parse_targets(
 
 
 def _origin(target: Target, origins: dict[OriginKey, Target]) -> int:
-    """The index of a target's origin, which is entered if it is new."""
+    """The index of a target's origin, which is added if it is new. Raises ``UserError``."""
     key = origin_key(target)
     if key not in origins and len(origins) == ORIGINS_MAX:
         _refuse(
@@ -190,7 +190,7 @@ def _url(value: Any, base: Target | None) -> str:
 
 
 def _headers(value: Any) -> list[str]:
-    """As ``Name: value`` each; a list of values is that many headers."""
+    """Headers as lines ``Name: value``; a list of values becomes as many headers."""
     hint = 'write for example "headers": {"Accept": "text/plain"}'
     if value is None:
         return []

@@ -1,8 +1,8 @@
 """What the flags of TLS mean: whom to trust, which certificate to show, whether to resume.
 
-How: files are read here, once, and checked as far as can be told without a handshake, so that a
-mistake in them is told before anything is sent. A key is kept out of every text. Must not know
-plans, trials, or how a handshake is done.
+How: files are read here, once, and checked as far as possible without a handshake. So a mistake in
+them is reported before anything is sent. A key is kept out of every text. Must not know plans,
+trials, or how a handshake is done.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _AS_PEM = "a PEM file begins with -----BEGIN; `openssl x509 -inform der` makes o
 
 @dataclass(frozen=True)
 class TlsFlags:
-    """What was given."""
+    """The flags of TLS as they were given."""
 
     cacert: Path | None = None
     insecure: bool = False
@@ -42,7 +42,7 @@ class TlsFlags:
 
 
 def make_tls(target: Target, flags: TlsFlags) -> Tls | None:
-    """What TLS is set up with for a URL; None for one without it. Raises ``UserError``."""
+    """The settings of TLS for a URL; None for one without it. Raises ``UserError``."""
     cacert, insecure, cert, key = flags.cacert, flags.insecure, flags.cert, flags.key
     given = {
         "--cacert": cacert is not None,
@@ -80,7 +80,7 @@ def server_name(target: Target) -> str:
 
 
 def read_certificates(path: Path, flag: str) -> bytes:
-    """A PEM file with at least one certificate. Raises ``UserError``."""
+    """Read a PEM file with at least one certificate. Raises ``UserError``."""
     pem = _read(path, flag)
     if not _CERTIFICATE.search(pem):
         raise UserError(f"{flag} {_shown(path)} holds no certificate in PEM form", _AS_PEM)
@@ -93,7 +93,7 @@ def read_certificates(path: Path, flag: str) -> bytes:
 
 
 def _has_readable_certificate(pem: bytes) -> bool:
-    """One is enough: in the bundle of a system some may be of a kind that is not known."""
+    """Whether at least one certificate can be read; in a system's bundle some may be unknown."""
     import ssl
 
     for block in _CERTIFICATE_BLOCK.findall(pem):
@@ -107,7 +107,7 @@ def _has_readable_certificate(pem: bytes) -> bool:
 
 
 def read_identity(cert: Path | None, key: Path | None) -> tuple[bytes, bytes]:
-    """A certificate and its private key; without ``key`` both are in one file. Raises
+    """Read a certificate and its private key; without ``key`` both are in one file. Raises
     ``UserError``."""
     if cert is None:
         raise UserError("--key is given, but no --cert", "add --cert FILE")
@@ -127,7 +127,7 @@ def read_identity(cert: Path | None, key: Path | None) -> tuple[bytes, bytes]:
 
 
 def _refuse_strangers(cert: Path, key: Path) -> None:
-    """A key that is not the certificate's: better told now than by a handshake."""
+    """Refuse a key that is not the certificate's, before a handshake. Raises ``UserError``."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -141,7 +141,7 @@ def _refuse_strangers(cert: Path, key: Path) -> None:
         )
         raise UserError(why, "name a certificate and the key that belongs to it") from None
     except OSError:
-        return  # what cannot be read twice is left to the engine
+        return  # a file that cannot be read again is left to the engine
 
 
 def _read(path: Path, flag: str) -> bytes:
@@ -150,6 +150,6 @@ def _read(path: Path, flag: str) -> bytes:
 
 
 def _shown(path: Path) -> str:
-    # Whoever writes a key itself instead of its file's name must not find it in an error.
+    # If a key itself was given instead of its file's name, it must not appear in an error.
     text = str(path)
     return "'…'" if "-----" in text else repr(text)

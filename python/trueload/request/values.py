@@ -1,4 +1,6 @@
-"""What is sent and what counts as an answer: values, as the user asked for them, no behaviour."""
+"""What is sent and what counts as an answer: values as the user asked for them, without
+behaviour.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,11 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """The request that is sent. ``headers`` are the user's; ``trial`` adds Host (unless given),
+    """The request that is sent. ``headers`` are the user's; ``plans`` adds Host (unless given),
     Content-Length (with a body) and ``Connection: close`` (with ``close``)."""
 
     host: str
-    """What the Host header says: ``example.org``, ``127.0.0.1:8080`` or ``[::1]:8080``."""
+    """Value of the Host header: ``example.org``, ``127.0.0.1:8080`` or ``[::1]:8080``."""
     path: str = "/"
     method: str = "GET"
     headers: tuple[tuple[str, str], ...] = ()
@@ -21,8 +23,8 @@ class Request:
 
 @dataclass(frozen=True, kw_only=True)
 class Expect:
-    """What counts as a good answer: None for any 2xx, and for any body. ``same``: the answers to a
-    request must be like each other."""
+    """What counts as a good answer; None means any 2xx, and any body. With ``same`` the answers to
+    a request must be like each other."""
 
     statuses: tuple[int, ...] | None = None
     body: bytes | None = None
@@ -35,7 +37,7 @@ ANY_ANSWER = Expect()
 @dataclass(frozen=True, kw_only=True)
 class TargetSpec:
     """One of several requests, which take turns by ``weight``. ``url`` and ``name`` are shown and
-    stored: they hold no secret. ``origin`` is the index of its own, of several."""
+    stored, and contain no secret. ``origin`` is the index of its origin."""
 
     url: str
     request: Request
@@ -47,11 +49,11 @@ class TargetSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Tls:
-    """TLS from the client's end. ``issuers``, ``certificate`` and ``key`` are PEM; ``issuers`` is
-    of the trust ``given``. The key is shown nowhere."""
+    """TLS of the client. ``issuers``, ``certificate`` and ``key`` are PEM; ``issuers`` are for the
+    trust ``given``. The key is shown nowhere."""
 
     server_name: str
-    """What is asked for (SNI, of names only), and what the certificate must be for."""
+    """The name that is sent (SNI, names only), and that the certificate must be for."""
     alpn: tuple[str, ...]
     alpn_required: bool = False
     trust: Literal["system", "given", "anybody"] = "system"
@@ -63,7 +65,7 @@ class Tls:
 
 @dataclass(frozen=True, kw_only=True)
 class OriginSpec:
-    """One of several origins; ``url`` has neither path nor secret."""
+    """One of several origins; ``url`` contains neither a path nor a secret."""
 
     url: str
     addresses: tuple[str, ...] = ()

@@ -1,13 +1,15 @@
-"""The agent: what stands in for the front on a server's host: looks at processes there, starts a
-subject, ends it.
+"""The agent: stands in for the front on a server's host.
 
-How: it is the front's own code (accounting, supervisor) packed into one file that any Python 3.10
-runs, so that a figure of another host is come by as one of this host is. A line in is a call, a
-line out its answer. It ends, and with it all that it started, when its input does, or when nothing
-has been heard of the front for as long as a lease lasts: a link may be down without anybody being
-told.
+It samples processes there, starts a subject and ends it.
 
-Must not import anything beyond the standard library and what ``agent_file`` packs. Must not know
+How: it is the front's own code (accounting, supervisor), packed into one file that any Python 3.10
+runs. So a figure from another host is measured exactly as one from this host. A line in is a call,
+and a line out is its answer.
+
+The agent ends, and with it all that it started, when its input ends. It also ends if the front
+sends nothing for the length of a lease: a link may be down without any notice.
+
+Must not import anything beyond the standard library and what ``agent_file`` packs. Must not know:
 subjects or contracts.
 """
 
@@ -33,7 +35,7 @@ READ_BYTES = 1 << 16
 
 
 class Agent:
-    """The calls, each a method by its name; what they return becomes JSON."""
+    """The calls: each is a method by its name, and its result becomes JSON."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "scratch"
@@ -42,37 +44,39 @@ class Agent:
         self._processes: Processes | None = None
 
     def about(self) -> dict[str, Any]:
-        """What the front needs to know before it plans."""
+        """Return what the front needs to know before it plans."""
         cpus = sorted(os.sched_getaffinity(0))
         return {"pid": os.getpid(), "cpus": cpus, "scratch": str(self._folder)}
 
     def lease(self) -> None:
-        """The front is alive."""
+        """Do nothing: any call shows that the front is alive."""
 
     def watch(self, pid: int) -> None:
         """Account for a process and its children from now on."""
         self._tree = ProcessTree(pid)
 
     def sample(self) -> dict[str, Any]:
-        """What is accounted for."""
+        """Return what the watched processes have used."""
         tree = self._processes.tree if self._processes is not None else self._tree
         if tree is None:
             raise ValueError("nothing is watched")
         return sample_json(tree.sample())
 
     def free_port(self, host: str) -> int:
-        """A port that nobody has."""
+        """Return a port that nobody uses."""
         return sockets.free_port(host)
 
     def taken_by(self, host: str, port: int) -> str | None:
-        """Who listens there."""
+        """Return the process that listens there, as a text; None if there is none."""
         return sockets.taken_by(host, port, set())
 
     def start(
         self, programs: list[tuple[list[str], list[int]]], cwd: str, env: dict[str, str], files: int
     ) -> list[int]:
-        """Start a subject: commands, each with its CPUs. ``env`` is added to that of whoever logs
-        in."""
+        """Start a subject: commands, each with its CPUs.
+
+        ``env`` is added to the login environment on this host.
+        """
         orders = Orders(
             programs=tuple(Program(tuple(argv), tuple(cpus)) for argv, cpus in programs),
             cwd=Path(cwd),
@@ -87,25 +91,25 @@ class Agent:
         return list(processes.started)
 
     def look(self, host: str, port: int) -> dict[str, Any]:
-        """How the subject is: on how many sockets its port is listened on, and by whom else."""
+        """Return how many sockets listen on its port, who else listens, and ``news``."""
         return {**asdict(self._kept().look(host, port)), **self.news()}
 
     def news(self) -> dict[str, Any]:
-        """Whether anything of it is left, and how what has ended did."""
+        """Return whether any of its processes is left, and how the ended ones ended."""
         kept = self._kept()
         alive = kept.alive()
         return {"alive": alive, "exits": [[each.code, each.signal] for each in kept.exits]}
 
     def elsewhere(self) -> list[str]:
-        """Where the subject listens at all."""
+        """Return all addresses that the subject listens on."""
         return self._kept().listens_on()
 
     def log_tail(self) -> str:
-        """The end of what it printed."""
+        """Return the end of its output."""
         return self._kept().log_tail()
 
     def end(self, grace_s: float = 0.0) -> None:
-        """End the subject. Twice is once."""
+        """End the subject. Idempotent: calling it again does nothing."""
         if self._processes is not None:
             self._processes.end(grace_s)
 
@@ -115,7 +119,7 @@ class Agent:
         return self._processes
 
     def answer(self, line: bytes) -> dict[str, Any]:
-        """Do what a line asks for. The answer repeats the id of the call."""
+        """Carry out the call in a line. The answer repeats the id of the call."""
         asked = json.loads(line)
         number, name = asked.pop("id"), asked.pop("call")
         return {"id": number, **self._outcome(name, asked)}
@@ -133,7 +137,10 @@ class Agent:
 
 
 def main(folder: Path) -> None:
-    """Until the input ends, or the lease. The folder is the agent's, for whoever it starts."""
+    """Answer calls until the input ends, or the lease.
+
+    ``folder`` belongs to the agent; whoever starts it makes the folder.
+    """
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     agent = Agent(folder)
@@ -148,6 +155,6 @@ def main(folder: Path) -> None:
                 sys.stdout.buffer.write(json.dumps(agent.answer(line)).encode() + b"\n")
                 sys.stdout.buffer.flush()
     except OSError:
-        pass  # nobody listens any more
+        pass  # nobody reads the answers any more
     finally:
         agent.end()

@@ -1,7 +1,7 @@
-"""The agent as one file: the front's own modules that it needs, packed for any Python there is.
+"""The agent as one file: the modules of the front that it needs, packed for any Python.
 
 How: a zip with a first line by which the kernel finds Python (zipapp). Its bytes depend on the
-modules alone, so that a host has to be given it once. Must not know what an agent does.
+modules alone, so each host gets it only once. Must not know: what an agent does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MODULES = (
 PACKAGES = ("", "machine/", "runner/")
 NAME = "trueload-agent"
 FIRST_LINE = b"#!/usr/bin/env python3\n"
-# The supervisor is started as a file: what is packed is laid out for as long as the agent runs.
+# The supervisor is started as a file, so the zip is unpacked for as long as the agent runs.
 MAIN = """import shutil, sys, tempfile, zipfile
 from pathlib import Path
 
@@ -38,11 +38,11 @@ try:
 finally:
     shutil.rmtree(folder, ignore_errors=True)
 """
-EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that a zip can say
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip can hold
 
 
 def agent_file() -> Path:
-    """Where it is, in the user's cache; made if it is not there yet. Raises ``OSError``."""
+    """Return the file in the user's cache, and make it if needed. Raises ``OSError``."""
     data = pack()
     folder = cache_folder() / "agent"
     path = folder / NAME
@@ -58,7 +58,7 @@ def agent_file() -> Path:
 
 
 def pack() -> bytes:
-    """Its bytes."""
+    """Return the bytes of the file."""
     home = Path(trueload.__file__).parent
     out = io.BytesIO()
     out.write(FIRST_LINE)

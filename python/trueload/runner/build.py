@@ -1,12 +1,13 @@
 """Builds a subject once for each content of its folder, in the user's cache.
 
-How: a key is made of the sources, the commands and the tools' versions; its folder holds a
-copy of the sources in which the commands run, so that the checkout stays clean: those that fetch,
-whose failure is no fault of the subject, and then those that build. The folder is complete when
-its stamp is there, which is written last and in one step; a build that was cut short has none and
-is begun anew, and so is one of which files have gone since. A lock per key lets two runs at once
-share one build. While a subject runs it holds the lock shared; files that it leaves about are
-removed after it, if nobody else is using the folder.
+How: a key is made of the sources, the commands and the tools' versions. Its folder holds a copy of
+the sources in which the commands run, so that the checkout stays clean. Fetch commands run first,
+and their failure is no fault of the subject; build commands follow.
+
+A folder is complete when its stamp is there, which is written last and in one step. A build that
+was cut short has no stamp and is started again, and so is one with missing files. A lock per key
+lets two concurrent runs share one build. A running subject holds the lock shared. Files that it
+leaves behind are removed after it, if nobody else is using the folder.
 
 Must not know: contracts, loads, trials.
 """
@@ -43,8 +44,10 @@ SAID_MAX = 200  # characters of a line that is quoted
 
 
 class BuildError(Exception):
-    """A build failed; one line, and the tail of its log. `outcome` is what that means for the
-    subject."""
+    """A build failed: the reason in one line, and the tail of its log.
+
+    `outcome` is the subject's outcome that follows.
+    """
 
     outcome: Literal["failed", "skipped"] = "failed"
 
@@ -55,7 +58,7 @@ class BuildError(Exception):
 
 
 class FetchError(BuildError):
-    """What the subject is made of cannot be fetched here; the line ends with what was said last."""
+    """A fetch command failed on this machine; the reason ends with its last line of output."""
 
     outcome = "skipped"
 
@@ -70,9 +73,9 @@ class Build:
 
 
 def content_key(subject: Subject) -> str:
-    """What a build depends on, as a hash: sources, commands, environment, tools.
+    """Return a hash of what a build depends on: sources, commands, environment, tools.
 
-    Raises ``UserError`` for a link that leads out of the folder, and for what cannot be read.
+    Raises ``UserError`` for a link that leads out of the folder, and for an unreadable file.
     """
     manifest = subject.manifest
     try:
@@ -89,7 +92,7 @@ def content_key(subject: Subject) -> str:
     }
     if manifest.shows_certificate:
         facts["tls"] = CERTIFICATE
-    if manifest.fetch:  # absent where there are none, as before there were any
+    if manifest.fetch:  # left out if there are none, so that older keys stay the same
         facts["fetch"] = manifest.fetch
     digest.update(json.dumps(facts, sort_keys=True).encode())
     return digest.hexdigest()[:24]
@@ -100,7 +103,7 @@ def _sources_hash(folder: Path) -> hashlib._Hash:
     for relative in sources(folder):
         path = folder / relative
         if relative == Path("subject.toml"):
-            continue  # what matters of it is in the manifest; a change of words builds nothing
+            continue  # the facts below have what matters of it; a change of wording builds nothing
         mode = "x" if os.access(path, os.X_OK) else "-"
         digest.update(os.fsencode(f"{relative}\0{mode}\0{_content_hash(path)}\0"))
     return digest
@@ -114,7 +117,7 @@ def _content_hash(path: Path) -> str:
 
 
 def manifest_digest(subject: Subject) -> str:
-    """Everything that a measurement of it depends on: the content and the whole manifest."""
+    """Return a hash of all that a measurement depends on: the content and the whole manifest."""
     text = subject.manifest.model_dump_json()
     return hashlib.sha256(f"{content_key(subject)}{text}".encode()).hexdigest()[:24]
 
@@ -126,12 +129,11 @@ def build(
     stopped: Callable[[], bool] = lambda: False,
     announce: Callable[[str], None] = lambda line: None,
 ) -> Build:
-    """The build of the subject, from the cache if it is there; `announce` hears of one that
-    takes its time.
+    """Return the build of the subject, from the cache if it is there.
 
-    Raises ``BuildError`` if a command fails or takes longer than `build_s`, or the cache cannot be
-    written, ``FetchError`` if it is one of those that fetch, and ``UserError`` as
-    ``content_key`` does.
+    `announce` gets a line if a build starts. Raises ``BuildError`` if a command fails or takes
+    longer than `build_s`, or if the cache cannot be written. Raises ``FetchError`` if a fetch
+    command fails, and ``UserError`` as ``content_key`` does.
     """
     key = content_key(subject)
     home = cache_folder() / "builds" / f"{subject.language}-{subject.framework}-{key}"
@@ -155,7 +157,7 @@ def _built(work: _Work, key: str, announce: Callable[[str], None]) -> Build:
             announce(f"{subject.name}: its build is no longer as it was made, and is made anew")
         elif subject.manifest.fetch or subject.manifest.build:
             announce(f"{subject.name}: building")
-        # First: what is cut short now must not be taken for whole.
+        # Remove the stamp first: a build that is cut short now must not look complete.
         (home / STAMP).unlink(missing_ok=True)
         _copy(subject, tree)
         _run_commands(work)
@@ -166,8 +168,10 @@ def _built(work: _Work, key: str, announce: Callable[[str], None]) -> Build:
 
 @contextlib.contextmanager
 def in_use(built: Build) -> Iterator[None]:
-    """While a subject runs in its build; what it left about is removed afterwards. Raises
-    ``StartError`` if the build cannot be held."""
+    """Hold a build while a subject runs in it, and remove what the subject left behind afterwards.
+
+    Raises ``StartError`` if the build cannot be held.
+    """
     home = built.folder.parent
     with contextlib.ExitStack() as held:
         try:
@@ -195,7 +199,7 @@ def _copy(subject: Subject, tree: Path) -> None:
 
 @dataclass(frozen=True)
 class _Work:
-    """A build that is under way."""
+    """A build in progress."""
 
     subject: Subject
     home: Path
@@ -248,7 +252,7 @@ def _run_command(work: _Work, what: str, argv: tuple[str, ...]) -> None:
 
 
 def _last_line(text: str) -> str:
-    """The last that was said, without colours; "" if nothing was."""
+    """Return the last non-empty line without colours; "" if there is none."""
     lines = [line.strip() for line in without_escapes(text).splitlines()]
     said = [line for line in lines if line]
     return said[-1][:SAID_MAX] if said else ""
@@ -277,7 +281,7 @@ def _remove_strays(home: Path) -> None:
 def _lock(
     home: Path, kind: int, deadline_s: float, stopped: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """A lock on a build, given up by the kernel if we die. Raises ``BuildError`` when late."""
+    """Hold a lock on a build; the kernel frees it if we die. Raises ``BuildError`` when late."""
     descriptor = open_descriptor(home / "lock", os.O_RDWR)
     try:
         while True:
@@ -294,7 +298,7 @@ def _lock(
 
 
 def _prune(home: Path) -> None:
-    """Removes older builds of the same subject that nobody has used for a month, whole or not."""
+    """Remove builds of the same subject that were not used for a month, complete or not."""
     subject_name = home.name.rpartition("-")[0]
     for other in home.parent.glob(f"{subject_name}-*"):
         try:
@@ -308,8 +312,10 @@ def _prune(home: Path) -> None:
 
 
 def _last_used_s(home: Path) -> float:
-    """When a build was last used, or begun if it was cut short; by the clock of the file system.
-    Raises ``OSError`` where there is nothing."""
+    """Return the file time at which a build was last used, or started if it was cut short.
+
+    Raises ``OSError`` if there is no build.
+    """
     try:
         return (home / STAMP).stat().st_mtime
     except FileNotFoundError:

@@ -1,10 +1,10 @@
-"""A control group for a subject: who belongs to it, its CPU time, and an end to all at once.
+"""A control group for a subject: its members, its CPU time, and a way to kill all at once.
 
-How: version 2 of the interface, even without controllers: a process cannot leave its group
-by setsid or a double fork, `cpu.stat` counts ended processes too, and `cgroup.kill` is
-atomic. Where no group can be made (a container, no right to) there is none, and the
-supervisor's descendants serve instead. Groups are named after the process that made them, so
-that one left behind by `kill -9` is emptied and removed by the next run.
+How: version 2 of the interface, even without controllers. A process cannot leave its group by
+setsid or a double fork, `cpu.stat` includes ended processes, and `cgroup.kill` is atomic. Where no
+group can be made (in a container, or without the right to) there is none, and the supervisor's
+descendants serve instead. Groups are named after the process that made them, so the next run
+empties and removes one that was left behind by `kill -9`.
 
 Must not know: subjects.
 """
@@ -32,14 +32,14 @@ class Group:
         self.path = path
 
     def pids(self) -> set[int]:
-        """The processes that are in it now."""
+        """Return the processes that are in the group now."""
         try:
             return {int(line) for line in (self.path / "cgroup.procs").read_text().split()}
         except OSError:
             return set()
 
     def cpu(self) -> GroupCpu | None:
-        """CPU time since it was made; None if the kernel does not count it here."""
+        """Return the CPU time since the group was made; None if the kernel does not count it."""
         try:
             text = (self.path / "cpu.stat").read_text()
         except OSError:
@@ -50,12 +50,12 @@ class Group:
         return GroupCpu(int(values["user_usec"]) * 1000, int(values["system_usec"]) * 1000)
 
     def kill(self) -> None:
-        """SIGKILL to every process in it, if the kernel can (5.14)."""
+        """Send SIGKILL to every process in the group, if the kernel can (5.14)."""
         with contextlib.suppress(OSError):
             (self.path / "cgroup.kill").write_text("1")
 
     def remove(self) -> None:
-        """Kills what is in it and removes it; one that will not go is left to the next run."""
+        """Kill the group's processes and remove it; if that fails, the next run removes it."""
         for _ in range(100):
             try:
                 self.path.rmdir()
@@ -68,7 +68,7 @@ class Group:
 
 
 def make_group() -> Group | None:
-    """A new group, or None where that is not possible."""
+    """Return a new group, or None if that is impossible."""
     parent = _parent()
     if parent is None:
         return None
@@ -81,7 +81,7 @@ def make_group() -> Group | None:
 
 
 def sweep() -> None:
-    """Ends what a killed run left in its groups, and removes them."""
+    """End what a killed run left in its groups, and remove the groups."""
     parent = _parent()
     for path in parent.glob(f"{PREFIX}*") if parent else ():
         if is_left_behind(path.name):
@@ -89,14 +89,16 @@ def sweep() -> None:
 
 
 def owner_prefix() -> str:
-    """Begins the names of what belongs to this process: its pid, and its start time because
-    a pid alone can be given to another."""
+    """Return the start of the names of what belongs to this process.
+
+    It has the process id and, as another process may get the same id later, its start time.
+    """
     pid, start_ticks = identity(os.getpid()) or (os.getpid(), None)
     return f"{PREFIX}{pid}-{start_ticks}-"
 
 
 def is_left_behind(name: str) -> bool:
-    """Whether the process that gave something this name has ended."""
+    """Whether the process that gave this name has ended."""
     pid, _, rest = name.removeprefix(PREFIX).partition("-")
     if not pid.isdigit():
         return False
@@ -106,7 +108,7 @@ def is_left_behind(name: str) -> bool:
 
 @functools.cache
 def _parent() -> Path | None:
-    """Our own group in the v2 hierarchy, if groups can be made in it and entered."""
+    """Return our own group in the v2 hierarchy, if groups can be made and entered there."""
     own = _own_path()
     mounts = Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()
     for line in mounts:
@@ -134,7 +136,7 @@ def _can_be_used(parent: Path) -> bool:
     except OSError:
         return False
     try:
-        # A child that moves itself, as the supervisor's will; the shell is only its vehicle.
+        # A child moves itself, as the supervisor's will; the shell is only a means.
         entered = subprocess.run(
             ["sh", "-c", 'echo 0 > "$0/cgroup.procs"', str(probe)],
             stdin=subprocess.DEVNULL,

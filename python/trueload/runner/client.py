@@ -1,8 +1,8 @@
-"""A subject that is a client, started and spoken to over its stdin and stdout.
+"""A subject that is a client: started, and spoken to over its stdin and stdout.
 
-How: the supervisor starts it as it starts a server, with two pipes instead of an empty input and a
-log; what it prints on stderr goes to the log. Every wait has a deadline and every line a cap, so
-that a client that hangs, floods or dies costs a bounded time and tells why.
+How: the supervisor starts it like a server, but with two pipes instead of an empty input and a log;
+its stderr goes to the log. Every wait has a deadline and every line a maximum length. A client that
+hangs, floods or dies therefore costs bounded time and leads to an error with the reason.
 
 Must not know: contracts, what the lines mean.
 """
@@ -26,19 +26,19 @@ from trueload.runner.trials import STOP_GRACE_S
 from trueload.subjects.manifest import Subject
 
 LINE_BYTES_MAX = 64 * 1024
-LOOK_S = 0.25  # between two looks whether we are to stop
-LOOK_AFTER_S = 0.02  # between two looks whether anything of it is left
-LEFT_S = 2.0  # from its end to that of what it has started
-END_S = 10.0  # from the end of its input to its own; a busy machine needs a part of it
+LOOK_S = 0.25  # between two checks of whether to stop
+LOOK_AFTER_S = 0.02  # between two checks of whether any process is left
+LEFT_S = 2.0  # from its end to the end of the processes that it started
+END_S = 10.0  # from the end of its input to its own end; a busy machine needs part of it
 
 
 class ClientError(Exception):
-    """What a client did instead of what it was told to; one line."""
+    """What a client did instead of what it was told to do; one line."""
 
 
 @dataclass
 class Client:
-    """A client that runs. `ready_s` is how long it may take to answer its setup."""
+    """A running client. `ready_s` is how long it may take to answer its setup."""
 
     processes: Processes
     ready_s: float
@@ -48,7 +48,7 @@ class Client:
     _pending: bytes = b""
 
     def say(self, line: str) -> None:
-        """One line to it; raises ``ClientError`` if it has ended or said what nobody asked."""
+        """Send it one line. Raises ``ClientError`` if it has ended, or said something unasked."""
         if select.select([self._output], [], [], 0)[0]:
             self._read()
         if self._pending:
@@ -63,7 +63,7 @@ class Client:
             ) from None
 
     def hear(self, timeout_s: float) -> str:
-        """Its next line; raises ``ClientError`` if none comes in time."""
+        """Return its next line. Raises ``ClientError`` if none comes in time."""
         for left_s in looks(time.monotonic() + timeout_s):
             if b"\n" in self._pending:
                 break
@@ -80,8 +80,10 @@ class Client:
         return line.decode("utf-8", errors="backslashreplace")
 
     def finish(self) -> int | None:
-        """Ends its input and waits until it has ended; its exit code, None for a signal. Raises
-        ``ClientError`` if it goes on, leaves something running, or has still something to say."""
+        """End its input and wait for its end; return its exit code, None for a signal.
+
+        Raises ``ClientError`` if it goes on, leaves a process running, or still prints something.
+        """
         self.close_input()
         deadline_s = time.monotonic() + END_S
         for left_s in looks(deadline_s):
@@ -99,7 +101,7 @@ class Client:
             )
         if not self.processes.wait(deadline_s):
             raise ClientError(f"it goes on {END_S:g} s after the end of its input")
-        # What only served it may see its end a moment later, as Erlang's erl_child_setup does.
+        # Its helper processes may notice its end a moment later, as Erlang's erl_child_setup does.
         deadline_s = time.monotonic() + LEFT_S
         for left_s in looks(deadline_s):
             if not self.processes.pids():
@@ -110,13 +112,13 @@ class Client:
         return self.processes.exits[0].code if self.processes.exits else None
 
     def close_input(self) -> None:
-        """Nothing more is said to it. Twice is once."""
+        """Close its input. Idempotent: calling it again does nothing."""
         if self._input >= 0:
             os.close(self._input)
             self._input = -1
 
     def close(self) -> None:
-        """Both ends."""
+        """Close both pipes."""
         self.close_input()
         os.close(self._output)
 
@@ -137,8 +139,10 @@ class Client:
 
 @contextlib.contextmanager
 def start_client(orders: Orders, ready_s: float, stopped: Callable[[], bool]) -> Iterator[Client]:
-    """A program, started with pipes as its stdin and stdout. Nothing of it is left afterwards.
-    Raises ``StartError``."""
+    """Start a program with pipes as its stdin and stdout; nothing of it is left afterwards.
+
+    Raises ``StartError``.
+    """
     (its_input, our_end), (our_output, its_output) = os.pipe(), os.pipe()
     processes = Processes(replace(orders, pipes=(its_input, its_output)))
     client = Client(processes, ready_s, stopped, our_end, our_output)
@@ -166,8 +170,10 @@ def running_client(
     stopped: Callable[[], bool] = lambda: False,
     files: int = 0,
 ) -> Iterator[Client]:
-    """The client, started, with so many open files at most, 0 for as many as there may be. Nothing
-    of it is left afterwards. Raises ``StartError``."""
+    """Start the client; nothing of it is left afterwards. Raises ``StartError``.
+
+    ``files`` is its limit of open files, 0 for as many as possible.
+    """
     manifest = subject.manifest
     values = {
         "cpus": str(len(layout.subject)),

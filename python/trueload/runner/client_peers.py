@@ -1,8 +1,8 @@
 """The servers that a client is verified against, and what each of them counted.
 
-How: the reference server, which reports what it served and errs on purpose where that is asked for.
-Where nobody is to listen, the port is held by a socket that does not. All on loopback, all gone
-with the context.
+How: the reference server, which reports what it served, and makes errors on purpose if asked to.
+For a peer that nobody listens at, a socket holds the port without listening. All are on loopback,
+and all end with the context.
 
 Must not know: clients, processes of subjects.
 """
@@ -30,13 +30,15 @@ WRONG: Mapping[Peer, Faults] = {
     "refuse-streams": Faults(refuse_share=0.2),
     "go-away": Faults(goaway_after=5),
 }
-"""What each does wrong; the others do nothing."""
+"""The faults of each peer; peers that are not listed have none."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A server at work: where it is, and what it will have counted, to be asked once, when the
-    client has ended."""
+    """A running server: its address, and a function that returns its counts.
+
+    The counts are asked for once, when the client has ended.
+    """
 
     authority: str
     count: Callable[[], Counted]
@@ -46,8 +48,10 @@ class Opened:
 def opened(
     peer: Peer, http2: ServeHttp2 | None = None, tls: ServeTlsPlan | None = None
 ) -> Iterator[Opened]:
-    """The server of that kind, with ``http2`` one that speaks that, too. Raises ``EngineError``,
-    ``UserError``."""
+    """Run the server for a kind of peer; with ``http2`` it speaks HTTP/2, too.
+
+    Raises ``EngineError``, ``UserError``.
+    """
     if peer == "refuse":
         with socket.socket() as held:
             held.bind(("127.0.0.1", 0))

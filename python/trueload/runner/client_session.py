@@ -1,10 +1,10 @@
-"""A client at work: one process of it against one reference server, warmed up and told to go.
+"""A client at work: one process of it against one reference server, with warm-up and orders.
 
-How: the server is an engine on CPUs of its own that keeps a record of what it sees; the client is
-told its setup once, then so many requests an order. How many is decided by the rate of the order
-before, so that each takes about the time that was asked for. Every wait is bounded by what the
-order should take at that rate; a client that does anything else than it was told to ends the
-session with the reason. Must not know suites, stores, verdicts.
+How: the server is an engine on CPUs of its own that records what it sees. The client gets its setup
+once, and then orders of many requests each. The number follows from the rate of the order before,
+so that each order takes about the time that was asked for. Every wait is bounded by what the order
+should take at that rate. A client that does anything it was not told to do ends the session, with
+the reason. Must not know: suites, stores, verdicts.
 """
 
 from __future__ import annotations
@@ -38,23 +38,26 @@ from trueload.subjects.manifest import Subject
 from trueload.trial.environment import read_environment
 from trueload.units import NS_PER_S
 
-SERVER_S = 10.0  # an engine listens, and tells its record, within milliseconds
+SERVER_S = 10.0  # an engine starts to listen, and reports its record, within milliseconds
 # The first order: enough to see a rate, few enough for the slowest client.
 PROBE_REQUESTS = 256
-# Beyond what an order should take: a client may be this much slower than in the order before.
+# The time allowed beyond what an order should take, and how much slower than in the order before a
+# client may be.
 PATIENCE_S, SLOWER = 10.0, 4
 REQUESTS_MAX = 50_000_000
 
 
 class UnsupportedError(Exception):
-    """Why the client, or this machine, cannot do what a load asks for; one line."""
+    """The reason why the client, or this machine, cannot do what a load asks for; one line."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClientLoad:
-    """What a session is about. `files` is the client's open-file limit, 0 for as many as there may
-    be; an order is to take about `span_ns`, the warm-up `warmup_ns`. Over HTTP/2 a connection may
-    have so many `streams` at once, and the server permits `max_streams`; both are 0 over HTTP/1.1.
+    """The load of a session.
+
+    `files` is the client's open-file limit, 0 for as many as possible. An order should take about
+    `span_ns`, and the warm-up `warmup_ns`. Over HTTP/2 a connection may have `streams` streams at
+    once, and the server permits `max_streams`; both are 0 over HTTP/1.1.
     """
 
     pools: int
@@ -69,7 +72,7 @@ class ClientLoad:
     max_streams: int = 0
 
     def setup(self, authority: str, scheme: str = "http") -> ClientSetup:
-        """The line for a server at ``authority``."""
+        """Return the setup for a server at ``authority``."""
         return ClientSetup(
             url=f"{scheme}://{authority}/wait/{self.wait_ms}",
             concurrency=self.concurrency,
@@ -82,23 +85,29 @@ class ClientLoad:
 
 
 def requests_for(rate_per_s: float, span_ns: int, concurrency: int) -> int:
-    """How many requests an order of about that time has: some for each that is to be under way at
-    once, unless a slow client would take four times as long for them. Pure."""
+    """Return the number of requests of an order that takes about ``span_ns``. Pure.
+
+    There are some for each that is to be under way at once, unless a slow client would take four
+    times as long for them.
+    """
     wanted = rate_per_s * span_ns / NS_PER_S
     least = min(2 * concurrency, 4 * wanted)
     return max(1, min(REQUESTS_MAX, round(max(wanted, least))))
 
 
 def patience_s(requests: int, rate_per_s: float, timeout_ms: int) -> float:
-    """How long an order may take. Pure."""
+    """Return how long an order may take, in s. Pure."""
     expected_s = requests / rate_per_s if rate_per_s > 0 else 0.0
     return PATIENCE_S + timeout_ms / 1000 + SLOWER * expected_s
 
 
 @dataclass
 class ClientSession:
-    """A client that runs, and its server. Raises ``ClientError``, ``ValueError`` for what the
-    client does wrong, ``EngineError`` for the server."""
+    """A running client and its server.
+
+    Raises ``ClientError`` and ``ValueError`` for what the client does wrong, and ``EngineError``
+    for the server.
+    """
 
     load: ClientLoad
     layout: Layout
@@ -118,7 +127,7 @@ class ClientSession:
     _before: EndSample | None = None
 
     def heard(self, served: Served) -> None:
-        """Tell whoever looks what the server has just said of itself."""
+        """Report the server's progress to ``on_progress``, if there is one."""
         if self.on_progress is None:
             return
         before = self._before
@@ -137,7 +146,7 @@ class ClientSession:
         )
 
     def begin(self) -> None:
-        """Setup and warm-up. Raises ``UnsupportedError``."""
+        """Send the setup and run the warm-up. Raises ``UnsupportedError``."""
         begun_s = self._begun_s = time.monotonic()
         self.client.say(self.setup.model_dump_json())
         answer = parse_answer(self.client.hear(self.client.ready_s))
@@ -150,7 +159,7 @@ class ClientSession:
             self._warm_up(number)
 
     def measure(self) -> ClientObservation:
-        """One order that counts."""
+        """Run one order that counts."""
         number = requests_for(self.rate_per_s, self.load.span_ns, self.load.concurrency)
         with kept_off(self.layout):
             before_ns = self._cpus_apart_ns()
@@ -189,7 +198,7 @@ class ClientSession:
         )
 
     def finish(self) -> None:
-        """The end of its input, which must be its own end."""
+        """End the client's input, and check that the client ends well."""
         if self.client.finish() != 0:
             ends = self.client.processes.exits
             how = ends[0] if ends else "no exit code"
@@ -213,8 +222,10 @@ class ClientSession:
         return claim, wall_s
 
     def _learn(self, number: int, seen: Seen, wall_s: float) -> None:
-        """How many requests a second the client makes; by the server's clock where that has seen
-        any, else by ours."""
+        """Update the client's rate in requests per second.
+
+        It uses the server's clock if the server has seen any, else ours.
+        """
         took_s = interval_ns(seen) / NS_PER_S
         made = seen.answered if seen.answered and took_s > 0 else number
         self.rate_per_s = made / (took_s if seen.answered and took_s > 0 else max(wall_s, 1e-3))
@@ -230,7 +241,7 @@ class ClientSession:
         return pair_of(self.layout.subject, self.layout.engine)
 
     def _cpus_apart_ns(self) -> float | None:
-        """How far apart the CPUs of the client and of the server are while both are idle."""
+        """Measure the distance of the client's and the server's CPUs while both are idle."""
         return None if self._pair is None else ask_distance(self.engine, self._pair)
 
     def _sample(self) -> EndSample:
@@ -245,7 +256,7 @@ class ClientSession:
 
 
 def _cpu_time(sample: TreeSample | None) -> CpuTime | None:
-    """The CPU time that the processes of a sample have used by now."""
+    """Return the CPU time that the processes of a sample have used by now."""
     return None if sample is None else CpuTime(time.monotonic_ns(), used_since(sample))
 
 
@@ -259,8 +270,10 @@ def client_session(
     trueload_command: tuple[str, ...],
     stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[ClientSession]:
-    """Server and client, started; nothing of either is left afterwards. Raises ``StartError`` for
-    the client, ``EngineError`` and ``UserError`` for the server."""
+    """Start server and client; nothing of either is left afterwards.
+
+    Raises ``StartError`` for the client, ``EngineError`` and ``UserError`` for the server.
+    """
     with Engine.start() as engine:
         cpus = () if layout.shared else layout.engine
         threads = max(1, len(cpus))
@@ -272,7 +285,8 @@ def client_session(
         authority = await_listening(engine, SERVER_S)
 
         def watched() -> bool:
-            # What the server says of itself meanwhile would fill its pipe; its end is an error.
+            # The server's progress lines would fill its pipe if nobody read them; its end is an
+            # error.
             while (message := engine.receive(0)) is not None:
                 if isinstance(message, Served) and at_work:
                     at_work[0].heard(message)

@@ -1,8 +1,8 @@
-"""Who runs where: the subject on its CPUs, the engine on others.
+"""The CPUs of each side: the subject on some, the engine on others.
 
-How: a pure choice among the CPUs that we may use. The engine takes the first ones, the
-subject the last, and for one core each the two are on different physical cores where
-there are several, because two threads of one core share its units.
+How: a pure choice among the CPUs that we may use. The engine gets the first ones and the subject
+the last. With one core for each, the two are on different physical cores if there are several,
+because two threads of one core share its units.
 
 Must not know: how anything is pinned.
 """
@@ -19,7 +19,7 @@ from trueload.subjects.manifest import Cores
 
 @dataclass(frozen=True)
 class Layout:
-    """CPUs of each side; `shared` if they are not kept apart."""
+    """The CPUs of each side; `shared` if the sides are not kept apart."""
 
     subject: tuple[int, ...]
     engine: tuple[int, ...]
@@ -28,7 +28,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Unfit:
-    """Why the machine cannot keep the two apart."""
+    """The reason why the machine cannot keep the two apart."""
 
     reason: str
 
@@ -40,7 +40,7 @@ def lay_out(
     engine_threads: int,
     share: bool,
 ) -> Layout | Unfit:
-    """The layout for one trial. `core_of` names the physical core of each CPU."""
+    """Return the layout for one trial. `core_of` names the physical core of each CPU."""
     cpus = sorted(available)
     if cores == "single":
         return _single(cpus, core_of, engine_threads, share)
@@ -60,8 +60,10 @@ def lay_out_client(
     engine_threads: int,
     share: bool,
 ) -> Layout | Unfit:
-    """The layout for a client and its server, which is the engine here: ``multi`` gives the client
-    all CPUs that the server leaves, on two CPUs one."""
+    """Return the layout for a client and its server, where the engine is the server.
+
+    ``multi`` gives the client all CPUs that the server leaves, which is one on two CPUs.
+    """
     cpus = sorted(available)
     if cores == "multi" and len(cpus) > engine_threads:
         return Layout(tuple(cpus[engine_threads:]), tuple(cpus[:engine_threads]), False)
@@ -69,8 +71,10 @@ def lay_out_client(
 
 
 def lay_out_there(cores: Cores, cpus: Sequence[int]) -> Layout:
-    """The layout for a server on a host of its own, which has these CPUs: nothing of ours is there
-    that it could be kept apart from."""
+    """Return the layout for a server on a host of its own with these CPUs.
+
+    Nothing of ours runs there, so nothing has to be kept apart.
+    """
     chosen = sorted(cpus)
     return Layout(tuple(chosen if cores == "multi" else chosen[-1:]), (), False)
 
@@ -85,7 +89,7 @@ def _single(
             return Layout((subject,), tuple(cpus), True)
         needed = f"one CPU for the subject and {engine_threads} for the engine are needed"
         return _too_few(needed, cpus)
-    # Other physical cores first; the sort is stable, so the order of the CPUs is kept.
+    # Prefer other physical cores; the sort is stable, so the order of the CPUs is kept.
     others.sort(key=lambda cpu: core_of.get(cpu) == core_of.get(subject))
     return Layout((subject,), tuple(sorted(others[:engine_threads])), False)
 
@@ -96,10 +100,10 @@ def _too_few(needed: str, cpus: list[int]) -> Unfit:
 
 
 def available_cpus() -> list[int]:
-    """The CPUs that this process may use."""
+    """Return the CPUs that this process may use."""
     return sorted(os.sched_getaffinity(0))
 
 
 def physical_cores() -> dict[int, str]:
-    """For each CPU the threads of its physical core, as the kernel lists them."""
+    """Return for each CPU the threads of its physical core, as the kernel lists them."""
     return {cpu: read_siblings(cpu) or str(cpu) for cpu in available_cpus()}

@@ -1,6 +1,6 @@
-"""Whether a subject may open as many files as a load has connections. Pure.
+"""Checks whether a subject may open as many files as a load has connections. Pure.
 
-Must not know how a subject is started: that the limit is given to it is the supervisor's business.
+Must not know: how a subject is started; the supervisor gives it the limit.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from trueload.machine.open_files import open_files_limit
 from trueload.units import format_count
 
 SPARE = 100
-"""Files of a server that are none of its connections: libraries, logs, listening sockets."""
+"""Files of a server beside its connections: libraries, logs, listening sockets."""
 
 
 def hard_limit() -> int:
-    """Open files that a process may be given here at most."""
+    """Return the most open files that a process may be given here."""
     return open_files_limit()[1]
 
 
 def check_files(connections: int, hard: int) -> None:
-    """Raises ``UserError`` where a server could not hold so many connections."""
+    """Raise ``UserError`` if a server could not hold this many connections."""
     needed = connections + SPARE
     if hard != resource.RLIM_INFINITY and needed > hard:
         raise UserError(

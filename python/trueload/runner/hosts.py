@@ -1,6 +1,6 @@
-"""Where a subject runs: on this machine, or another, which answers the same questions.
+"""The host that a subject runs on: this machine, or another with the same interface.
 
-How: here, they go to the kernel; elsewhere (``remote_host``), to the agent. Must not know
+How: here, the calls go to the kernel; elsewhere (``remote_host``), to the agent. Must not know:
 contracts, loads or what is measured.
 """
 
@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
 
 class LocalHost:
-    """This machine. ``trueload`` is the command that a subject starts us by; None if there is
-    none. ``address`` is where it is reached; None for loopback."""
+    """This machine.
+
+    ``trueload`` is the command by which a subject starts trueload; None if there is none.
+    ``address`` is the address at which the host is reached; None for loopback.
+    """
 
     address = None
 
@@ -37,23 +40,23 @@ class LocalHost:
         """The CPUs that a subject may use."""
 
     def free_port(self, host: str) -> int:
-        """A port of that address that nobody has. Raises ``OSError``."""
+        """Return a port of that address that nobody uses. Raises ``OSError``."""
         return sockets.free_port(host)
 
     def taken_by(self, host: str, port: int) -> str | None:
-        """The program that listens on a port, for people; None if none does."""
+        """Return the program that listens on a port, as a text; None if none does."""
         return sockets.taken_by(host, port, set())
 
     def folder_of(self, built: Build) -> Path:
-        """Where the built subject is. Raises ``OSError``, ``UserError``."""
+        """Return the folder of the built subject. Raises ``OSError``, ``UserError``."""
         return built.folder
 
     def environment(self, extra: Mapping[str, str]) -> dict[str, str]:
-        """For a program there."""
+        """Return the environment for a program on this host."""
         return subject_environment(extra)
 
     def scratch(self) -> contextlib.AbstractContextManager[Path]:
-        """A folder there for what a subject leaves about; gone afterwards."""
+        """Return a folder for a subject's files; it is removed afterwards."""
         return scratch_folder()
 
     def start(self, orders: Orders) -> contextlib.AbstractContextManager[Processes]:
@@ -64,13 +67,15 @@ class LocalHost:
 SubjectHost: TypeAlias = "LocalHost | RemoteHost"
 """A host that subjects run on."""
 Kept: TypeAlias = "Processes | RemoteProcesses"
-"""A subject's programs, started, with all that comes of them."""
+"""The started programs of a subject."""
 
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A folder for the log and for what a subject leaves about; gone afterwards. Raises
-    ``StartError`` if there can be none."""
+    """Make a folder for the log and a subject's files; it is removed afterwards.
+
+    Raises ``StartError`` if there can be none.
+    """
     home = cache_folder() / "scratch"
     try:
         make_folder(home)

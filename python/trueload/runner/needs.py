@@ -1,8 +1,8 @@
 """What a subject needs of the machine, and whether it is there.
 
-How: each tool's own version command is run once, in bounded time, in an empty place; what
-is missing is a reason to skip, in one line with the next step. A program that a command
-names and the machine does not have is a need, stated or not.
+How: each tool's own version command runs once, in bounded time, in a neutral folder. A missing need
+is a reason to skip, in one line with the next step. A program that a command names and the machine
+does not have counts as a need, whether it is stated or not.
 
 Must not know: how a subject is built or measured.
 """
@@ -21,7 +21,7 @@ from trueload.subjects.manifest import TOOL_PATTERN, Subject
 
 # A Java virtual machine that starts cold on a busy machine takes seconds.
 VERSION_TIMEOUT_S = 20.0
-# Tools whose version is asked for in another way than --version.
+# Tools whose version option is not --version.
 _VERSION_ARGUMENTS = {
     "go": ("version",),
     "java": ("-version",),
@@ -37,8 +37,8 @@ _VERSION_ARGUMENTS = {
 }
 
 
-# What makes the certificate of a subject that answers over TLS, beside its files. It is nobody's:
-# whoever measures does not ask who signed it.
+# The command that makes the certificate of a subject that answers over TLS, beside its files. It is
+# self-signed, as the measuring client does not check the issuer.
 CERTIFICATE = (
     *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
     *("-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "36500", "-subj", "/CN=subject"),
@@ -46,9 +46,9 @@ CERTIFICATE = (
 
 
 def missing(subject: Subject) -> str | None:
-    """Why the subject cannot be built or run here, in one line; None if it can."""
+    """Return why the subject cannot be built or run here, in one line; None if it can."""
     manifest = subject.manifest
-    # Packages first: they bring the tools, and they are what the user can do about it.
+    # Packages first: they bring the tools, and the user can install them.
     if absent := missing_packages(subject):
         packages = " ".join(absent)
         return (
@@ -68,8 +68,11 @@ def missing(subject: Subject) -> str | None:
 
 
 def missing_packages(subject: Subject) -> list[str]:
-    """The Debian packages that the subject names and the machine lacks. Where the tools are there,
-    wherever they come from, only libraries are asked for: the other packages give the tools."""
+    """Return the Debian packages that the subject names and the machine lacks.
+
+    If the tools are there, from whatever source, only libraries are checked: the other packages
+    bring the tools.
+    """
     named = subject.manifest.needs
     tools_are_there = bool(named.tools) and not any(map(_tool_missing, named.tools))
     return [
@@ -80,12 +83,12 @@ def missing_packages(subject: Subject) -> list[str]:
 
 
 def _is_library(package: str) -> bool:
-    """By Debian's names for them (Debian Policy Manual, chapter 8)."""
+    """Whether a package is a library by its name (Debian Policy Manual, chapter 8)."""
     return package.startswith("lib") or package.endswith("-dev")
 
 
 def tool_versions(subject: Subject) -> dict[str, str]:
-    """The versions of its tools, by tool; those that cannot be asked are left out."""
+    """Return the versions of its tools, by tool, without tools that do not tell theirs."""
     manifest = subject.manifest
     versions = {}
     for need in manifest.needs.tools:
@@ -97,19 +100,19 @@ def tool_versions(subject: Subject) -> dict[str, str]:
 
 
 def find_program(name: str) -> str | None:
-    """The path of a program as a subject would find it."""
+    """Return the path of a program, found as a subject would find it."""
     return shutil.which(name, path=build_environment({})["PATH"])
 
 
 @functools.cache
 def tool_version(tool: str) -> str | None:
-    """The first line of what the tool says of its version; None if it is not there."""
+    """Return the first line of the tool's version output; None if the tool is not there."""
     return first_line((tool, *_VERSION_ARGUMENTS.get(tool, ("--version",))))
 
 
 @functools.cache
 def first_line(argv: tuple[str, ...], folder: Path = Path("/")) -> str | None:
-    """The first line that a short command prints, on either output; None if it fails."""
+    """Return the first line that a short command prints, on either output; None if it fails."""
     program = str(folder / argv[0]) if "/" in argv[0] else find_program(argv[0])
     if program is None:
         return None
@@ -126,10 +129,10 @@ def first_line(argv: tuple[str, ...], folder: Path = Path("/")) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    # Some print colours even into a pipe: their digits are no version.
+    # Some tools print colours even into a pipe: their digits are no version.
     text = without_escapes(done.stdout.decode(errors="replace"))
     lines = ["".join(filter(str.isprintable, line)).strip() for line in text.splitlines()]
-    # A virtual machine announces options that it picked up from the environment first.
+    # A Java virtual machine first announces options from the environment.
     said = [line for line in lines if line and not line.startswith("Picked up ")]
     return said[0][:200] if done.returncode == 0 and said else None
 
@@ -157,7 +160,7 @@ def _tool_missing(need: str) -> str | None:
     said = tool_version(tool)
     if said is None:
         return f"{tool} does not say its version; {need} is needed"
-    # Its name may have digits of its own.
+    # The tool's name may contain digits.
     if not version_satisfies(said.removeprefix(tool), operator, wanted):
         return f"{need} is needed, and there is {said}"
     return None
@@ -167,7 +170,7 @@ def _tool_missing(need: str) -> str | None:
 def _installed(package: str) -> bool:
     query = shutil.which("dpkg-query")
     if query is None:
-        return True  # not Debian: whether it is there shows in the build
+        return True  # not Debian: if the package is missing, the build shows it
     done = subprocess.run(
         [query, "-W", "-f=${db:Status-Status}", package],
         stdin=subprocess.DEVNULL,

@@ -1,9 +1,10 @@
-"""Asks a subject, while it is under load, what else its contract fixes: another path, another form.
+"""Probes a subject under load with the contract's other exchanges: another path, another form.
 
-How: a thread asks one exchange after the other, at times and in an order that a seed decides, and
+How: a thread sends one exchange after the other, at times and in an order that a seed decides, and
 the contract judges the answers. Each goes over a connection of its own, behind some requests like
-the load's, so that a server that stops reading after a few is found, too. What is not answered at
-all says nothing: the load may leave no room. Must not know processes, or what is made of it.
+the load's. So a server that stops reading after a few is found, too. A probe without any answer
+says nothing, as the load may leave no room for it. Must not know: processes, or how the result is
+used.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from trueload.verdict import judge as judge_record
 PROBES = 15  # in a trial by time, so that at least ten are answered
 PAUSE_S_MOST = 0.5
 PAUSE_S_BY_REQUESTS = 0.05
-BEFORE = (0, 1, 3, 10)  # requests on the connection of a probe, before it
+BEFORE = (0, 1, 3, 10)  # requests on a probe's connection before it
 
 
 @dataclass
 class Prober:
-    """What a subject was asked beside its load, and how it answered."""
+    """The probes of a subject beside its load, and its answers."""
 
     asked: int = 0
     wrong: int = 0
@@ -39,13 +40,13 @@ class Prober:
     over: threading.Event = field(default_factory=threading.Event)
 
     def found(self) -> Probes | None:
-        """What came of it; None where nothing was answered."""
+        """Return the result; None if nothing was answered."""
         if not self.asked:
             return None
         return Probes(asked=self.asked, wrong=self.wrong, fault=self.fault)
 
     def note(self, exchange: Exchange, fault: str | None) -> None:
-        """An exchange was answered."""
+        """Count an exchange that was answered."""
         self.asked += 1
         if fault is not None:
             self.wrong += 1
@@ -63,11 +64,13 @@ def probing(
     path: str | None = None,
     tls: bool = False,
 ) -> Iterator[Prober]:
-    """Asks from now on until the end of the block. The load is of the contract's ``path``, None for
-    the one that it has."""
+    """Send probes until the end of the block.
+
+    The load requests the contract's ``path``, or its load's own if that is None.
+    """
     prober = Prober()
     exchanges = others(contract, category, path)
-    # Where each request has a connection of its own, connections are scarce.
+    # If each request has a connection of its own, connections are scarce.
     if not isinstance(contract, Contract) or not exchanges or load.close:
         yield prober
         return
@@ -94,13 +97,13 @@ def probing(
 
 
 def with_probes(record: Record, prober: Prober) -> Record:
-    """The record with what was asked beside it, judged anew."""
+    """Return the record with the probes' result, judged again."""
     found = prober.found()
     return judge_record(record.model_copy(update={"probes": found})) if found else record
 
 
 def others(contract: AnyContract, category: str, path: str | None = None) -> list[Exchange]:
-    """The exchanges of a contract that are not just what the load asks."""
+    """Return the exchanges of a contract that differ from the load's own."""
     if not isinstance(contract, Contract):
         return []
     asked, loaded = asked_of(contract, category, pipelined=False), path or contract.load.path

@@ -1,9 +1,9 @@
 """A server's host that is not this machine, as the front sees it: calls to an agent there.
 
-How: the agent is a program at a place, like an engine; every call is a line and its answer, in
-bounded time. An answer repeats the id of its call; one to another call came late and is dropped. A
-thread tells the agent twice a second that the front is alive. What cannot be answered is an
-``EngineError``: without its server's host a trial is nothing. Must not know subjects.
+How: the agent is a program at a place, like an engine. Every call is a line with its answer, in
+bounded time. An answer repeats the id of its call; an answer to another call is late, and is
+dropped. A thread tells the agent twice a second that the front is alive. A missing answer is an
+``EngineError``: without its server's host a trial is worth nothing. Must not know: subjects.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ END_S = 3.0
 
 
 class RemoteAgent(Closing):
-    """An agent at a place, also as the ``spec.Tree`` that it accounts for. A context manager that
-    leaves nothing running there."""
+    """An agent at a place, which is also the ``spec.Tree`` of the processes it watches.
+
+    A context manager that leaves nothing running there.
+    """
 
     def __init__(self, place: Place) -> None:
-        """Start it. Raises ``UserError``."""
+        """Start the agent. Raises ``UserError``."""
         self.name = place.name
         try:
             self._channel = place.open([str(agent_file())])
@@ -56,15 +58,18 @@ class RemoteAgent(Closing):
         threading.Thread(target=self._keep_alive, name="agent-lease", daemon=True).start()
 
     def close(self) -> None:
-        """It ends what it has started, and itself."""
+        """End the agent, and with it all that it started."""
         self._over.set()
         self._channel.close_input()
         if self._channel.wait(END_S) is None:
             self._channel.kill()
 
     def call(self, name: str, wait_s: float = ANSWER_S, **arguments: Any) -> Any:
-        """What the agent answers. Raises ``StartError`` for a program that cannot be started,
-        ``OSError`` for what it refuses, ``EngineError`` if it does not answer."""
+        """Return the agent's answer.
+
+        Raises ``StartError`` for a program that cannot be started, ``OSError`` for a refused call,
+        and ``EngineError`` if there is no answer.
+        """
         with self._lock:
             self._calls += 1
             asked = {"id": self._calls, "call": name, **arguments}
@@ -80,7 +85,7 @@ class RemoteAgent(Closing):
         return answer["result"]
 
     def _answer(self, number: int, wait_s: float) -> dict[str, Any]:
-        """The answer to a call; those to other calls are dropped. Raises ``EngineError``."""
+        """Return the answer to a call, and drop those to other calls. Raises ``EngineError``."""
         due_s = time.monotonic() + wait_s
         before = self.dropped
         while (said := self._channel.read_line(max(0.0, due_s - time.monotonic()))) is not None:
@@ -104,8 +109,10 @@ class RemoteAgent(Closing):
         self.call("watch", pid=pid)
 
     def sample(self) -> TreeSample:
-        """What is accounted for has used up to now, by the clocks of its host. Raises
-        ``EngineError``."""
+        """Return what the watched processes have used up to now, by the clocks of their host.
+
+        Raises ``EngineError``.
+        """
         try:
             return parse_sample(self.call("sample"))
         except (OSError, KeyError, TypeError, ValueError) as error:
@@ -130,6 +137,6 @@ class RemoteAgent(Closing):
 
     def _keep_alive(self) -> None:
         while not self._over.wait(LEASE_EVERY_S):
-            # A host that is lost is found out by whoever asks it something.
+            # The next call to a lost host finds out.
             with contextlib.suppress(EngineError, OSError):
                 self.call("lease")

@@ -1,7 +1,7 @@
-"""Another host where subjects run: built here, copied there, kept by the agent.
+"""Another host where subjects run: built here, copied there, managed by the agent.
 
-How: what a trial asks of the host it asks the agent, in one call where it can, because a call is
-a way there and back. Must not know contracts, loads or what is measured.
+How: each question to the host is a call to the agent. One call asks for as much as possible,
+because each costs a round trip. Must not know: contracts, loads or what is measured.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from trueload.runner.process import Exit, Look, Orders
 from trueload.runner.remote_agent import RemoteAgent
 
 NEWS_EVERY_S = 0.25
-KEEPER_PATIENCE_S = 10.0  # beyond the grace, as the supervisor's own
+KEEPER_PATIENCE_S = 10.0  # beyond the grace, like the supervisor's own
 
 
 class RemoteHost:
-    """A host by ssh, as ``hosts.LocalHost`` is. ``cpus`` None are all that it has."""
+    """A host reached by ssh, with the interface of ``hosts.LocalHost``.
+
+    If ``cpus`` is None the subject may use all CPUs.
+    """
 
     trueload = None
 
@@ -57,7 +60,10 @@ class RemoteHost:
 
 
 class RemoteProcesses(Closing):
-    """Programs that the agent has started, as ``process.Processes`` are. A context manager."""
+    """Programs that the agent has started, with the interface of ``process.Processes``.
+
+    A context manager.
+    """
 
     def __init__(self, host: RemoteAgent, orders: Orders) -> None:
         self._host = host
@@ -82,12 +88,12 @@ class RemoteProcesses(Closing):
         return self
 
     def close(self) -> None:
-        """End them at once."""
+        """End the programs at once."""
         self.end(0)
 
     @property
     def tree(self) -> RemoteAgent:
-        """For accounting."""
+        """The process tree, for accounting."""
         return self._host
 
     def alive(self) -> bool:
@@ -97,25 +103,25 @@ class RemoteProcesses(Closing):
         return self._alive
 
     def look(self, host: str, port: int) -> Look:
-        """How they are, and who listens on their port."""
+        """Return the state of the programs, and who listens on their port."""
         found = self._host.call("look", host=host, port=port)
         self.hear(found)
         taken = found["taken_by"]
         return Look(bool(found["alive"]), int(found["sockets"]), taken and str(taken))
 
     def listens_on(self) -> list[str]:
-        """Where they listen at all."""
+        """Return all addresses that they listen on."""
         return [str(each) for each in self._host.call("elsewhere")]
 
     def poll(self, timeout_s: float) -> None:
-        """Ask for news, but not more often than a way there and back is worth."""
+        """Ask for news, at most every ``NEWS_EVERY_S``; sleep otherwise."""
         if time.monotonic() - self._heard_s < NEWS_EVERY_S:
             time.sleep(timeout_s)
         else:
             self.alive()
 
     def hear(self, news: Mapping[str, object]) -> None:
-        """What the agent has said."""
+        """Store the agent's news."""
         self._heard_s = time.monotonic()
         self._alive = bool(news["alive"])
         exits = news["exits"]
@@ -123,11 +129,11 @@ class RemoteProcesses(Closing):
         self.exits = [Exit(code, signal) for code, signal in exits]
 
     def end(self, grace_s: float) -> None:
-        """End them. Twice is once."""
+        """End the programs. Idempotent: calling it again does nothing."""
         if not self._ended:
             self._ended, self._alive = True, False
             self._host.call("end", grace_s + KEEPER_PATIENCE_S, grace_s=grace_s)
 
     def log_tail(self) -> str:
-        """The end of what they printed."""
+        """Return the end of their output."""
         return str(self._host.call("log_tail"))

@@ -1,6 +1,6 @@
-"""What a subject is sent under load: what its contract says. Pure.
+"""The request that a subject gets under load, by its contract. Pure.
 
-Must not know how much is sent, or when.
+Must not know: how much is sent, or when.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trueload.subjects.contracts import (
 
 @dataclass(frozen=True)
 class Sent:
-    """A request with what counts as its answer; or an exchange of another protocol than HTTP."""
+    """A request with its expected answer, or an exchange of another protocol than HTTP."""
 
     url: str
     request: Request | None = None
@@ -39,9 +39,11 @@ def what_is_sent(
     path: str | None = None,
     tls: bool = False,
 ) -> Sent:
-    """For a subject at ``authority`` (``IP:PORT``) that keeps a contract; with ``padding_bytes``
-    each message is a broadcast, with so much padding. Of HTTP, a ``path`` of the contract's may
-    take the place of that of its load."""
+    """Return what is sent to a subject at ``authority`` (``IP:PORT``) by its contract.
+
+    With ``padding_bytes`` each message is a broadcast with this much padding. With HTTP, a ``path``
+    of the contract may replace the path of its load.
+    """
     if isinstance(contract, EchoContract):
         messages = make_messages(contract.load.size_bytes, None)
         return Sent(url=f"tcp://{authority}", exchange=TcpEcho(messages=messages))
@@ -68,7 +70,7 @@ def _over_http(contract: Contract, authority: str, path: str | None, scheme: str
 def _over_websocket(contract: ShootoutContract, authority: str, padding_bytes: int | None) -> Sent:
     dialect = contract.dialect
     protocol = SUBPROTOCOLS.get(dialect)
-    # Servers of browsers look at where a page is from: it is from here.
+    # Servers for browsers check a page's origin: it is the server itself.
     headers = [("Origin", f"http://{authority}")]
     headers += [] if protocol is None else [("Sec-WebSocket-Protocol", protocol)]
     opening = Request(host=authority, path=contract.path, headers=tuple(headers))

@@ -1,6 +1,6 @@
-"""Who listens where on the host that this runs on, and which port is free: for starting a server.
+"""The listeners and free ports of this host, which the start of a server needs.
 
-Of the standard library and ``accounting`` alone: the agent takes it to other hosts. Must not know
+Uses only the standard library and ``accounting``: the agent takes it to other hosts. Must not know:
 subjects.
 """
 
@@ -13,18 +13,18 @@ from pathlib import Path
 
 from trueload.machine.accounting import all_pids, listening_inodes, read_listeners, socket_owners
 
-# Below the ports that the kernel gives to outgoing connections: one of those could take a
-# subject's port between its choice and its start.
+# Below the ports that the kernel gives to outgoing connections. One of those could take a subject's
+# port between its choice and its start.
 PORT_MIN = 15_000
 
 
 def count_sockets(host: str, port: int) -> int:
-    """How many sockets would accept a connection there."""
+    """Return how many sockets would accept a connection there."""
     return len(listening_inodes(host, port))
 
 
 def taken_by(host: str, port: int, tree: set[int]) -> str | None:
-    """Who else than the tree listens there, for people; None if nobody does."""
+    """Return who listens there beside the tree, as a text; None if nobody does."""
     inodes = listening_inodes(host, port)
     for inode in inodes:
         if tree and socket_owners({inode}, tree):
@@ -32,14 +32,14 @@ def taken_by(host: str, port: int, tree: set[int]) -> str | None:
         owners = sorted(socket_owners({inode}, set(all_pids()) - tree))
         if owners:
             return f"process {owners[0]} ({_command_name(owners[0])})"
-        # The subject's own socket may have been closed, or handed on, between two looks.
+        # The subject's own socket may have been closed, or handed on, between the two calls.
         if inode in listening_inodes(host, port) and not socket_owners({inode}):
             return "a process that cannot be seen"
     return None
 
 
 def listens_on(pids: set[int]) -> list[str]:
-    """Where the processes listen at all, as ADDRESS:PORT."""
+    """Return all addresses that the processes listen on, as ADDRESS:PORT."""
     return sorted(
         {
             f"{address}:{port}"
@@ -50,8 +50,10 @@ def listens_on(pids: set[int]) -> list[str]:
 
 
 def free_port(host: str) -> int:
-    """A port that nobody listens on and that no outgoing connection will be given. Raises
-    ``OSError``."""
+    """Return a port that nobody listens on and that no outgoing connection will get.
+
+    Raises ``OSError``.
+    """
     top = _first_ephemeral_port() - 1
     if top < PORT_MIN + 1000:
         top = 65_535

@@ -1,9 +1,10 @@
-"""The stamp of a finished build: what the build made, so that what has become of it is noticed.
+"""The stamp of a finished build: a list of what was built, so that later changes are noticed.
 
-How: written last and in one step, it names each file with its size and whether it can be run, and
-the place of all, which programs that were built there may have in them. A build is whole while each
-file is there, no smaller than it was (a program may write more into its own), and can be run if it
-could be; what an interpreter keeps of its sources is no part of it, as it comes and goes.
+How: it is written last and in one step. It lists each file with its size and whether it is
+executable, and the folder of the build, as programs built there may contain its path. A build is
+whole while each file is there, is no smaller than before (a program may write more into its own
+files), and is still executable if it was. Caches that an interpreter keeps of its sources do not
+count, as they come and go.
 
 Must not know: how a build is made, locks.
 """
@@ -25,15 +26,18 @@ EXECUTABLE = 0o111
 
 @dataclass(frozen=True)
 class Stamp:
-    """What a build made. ``place`` is the folder that it was made in, None if that is not known;
-    files are by their path in it, each with its size and whether it can be run, None likewise."""
+    """The contents of a build.
+
+    ``place`` is the folder that it was made in, None if unknown. ``files`` has the size and the
+    executable bit of each file by its relative path, or None if unknown.
+    """
 
     place: str | None
     files: Mapping[str, tuple[int, bool] | None]
 
 
 def write_stamp(home: Path, tree: Path) -> None:
-    """Say that what is in ``tree`` is whole. Raises ``OSError``."""
+    """Record that the contents of ``tree`` are complete. Raises ``OSError``."""
     noted = {PLACE: os.path.realpath(tree)} | {
         str(path): _look(tree / path) for path in files(tree)
     }
@@ -44,10 +48,10 @@ def write_stamp(home: Path, tree: Path) -> None:
 
 
 def read_stamp(home: Path) -> Stamp | None:
-    """None if there is none, or it is damaged: the build is none then."""
+    """Read the stamp; None if there is none or it is damaged, and the build does not count."""
     try:
         noted = json.loads((home / STAMP).read_bytes())
-        if isinstance(noted, list):  # as it was before sizes were noted
+        if isinstance(noted, list):  # the format before sizes were recorded
             return Stamp(None, {str(name): None for name in noted})
         place = str(noted.pop(PLACE))
         return Stamp(place, {name: (int(size), bool(run)) for name, (size, run) in noted.items()})
@@ -56,19 +60,19 @@ def read_stamp(home: Path) -> Stamp | None:
 
 
 def is_whole(stamp: Stamp, tree: Path) -> bool:
-    """Whether a build is still as it was made, and where."""
+    """Whether a build is unchanged, and in the folder where it was made."""
     if stamp.place not in (None, os.path.realpath(tree)):
         return False
     return all(_is_kept(tree / name, noted) for name, noted in stamp.files.items())
 
 
 def is_passing(path: Path) -> bool:
-    """Whether a file comes and goes as an interpreter likes."""
+    """Whether a file is an interpreter's cache, which comes and goes."""
     return "__pycache__" in path.parts
 
 
 def files(tree: Path) -> Iterator[Path]:
-    """Every file and link, relative to the tree."""
+    """Yield every file and link, relative to the tree."""
     for folder, _, names in os.walk(tree):
         for name in names:
             yield Path(folder, name).relative_to(tree)
@@ -85,6 +89,6 @@ def _is_kept(path: Path, noted: tuple[int, bool] | None) -> bool:
 
 
 def _look(path: Path) -> tuple[int, bool]:
-    # Of a link itself: where it leads is not the build's.
+    # lstat: the target of a link is not part of the build.
     found = path.lstat()
     return found.st_size, bool(found.st_mode & EXECUTABLE)

@@ -1,16 +1,15 @@
 """The supervisor: a small program that owns a subject's processes, so that none survives.
 
-How: the runner starts it with a pipe on its stdin, in a session of its own. It is the
-sub-reaper of all it starts, so a process that leaves its session, group and parent
-(setsid, double fork) becomes its child and is found. It copies the processes' output to
-a bounded log and goes on reading when the log is full, so that no pipe ever blocks them.
-On `stop` it sends SIGTERM to the whole tree, and SIGKILL after the grace. When its stdin
-ends (the runner was killed) it kills the tree at once; if it is killed itself, the kernel
-kills the programs that it started (PR_SET_PDEATHSIG).
+How: the runner starts it with a pipe on its stdin, in a session of its own. It is the sub-reaper of
+all processes that it starts. So a process that leaves its session, group and parent (setsid, double
+fork) becomes its child and is found. It copies their output to a bounded log and goes on reading
+when the log is full, so that no pipe ever blocks them. On `stop` it sends SIGTERM to the whole
+tree, and SIGKILL after the grace. When its stdin ends (the runner was killed) it kills the tree at
+once. If it is killed itself, the kernel kills the programs that it started (PR_SET_PDEATHSIG).
 
-Runs as `python -I -S supervisor.py`: the standard library alone, nothing of ours. First line
-in: the orders (JSON). Lines out: {"started": [pid, …]}, {"error": why},
-{"exited": pid, "status": wait status}, {"gone": log bytes}.
+Runs as `python -I -S supervisor.py`, with the standard library alone and nothing of ours. The first
+line in has the orders (JSON). Lines out are {"started": [pid, …]}, {"error": why}, {"exited": pid,
+"status": wait status} and {"gone": log bytes}.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 READ_BYTES = 1 << 20
 TAIL_BYTES = 64 * 1024
-KILL_ROUNDS_MAX = 200  # of 10 ms: a process in uninterruptible sleep cannot be waited for longer
+KILL_ROUNDS_MAX = 200  # of 10 ms: do not wait longer for a process in uninterruptible sleep
 
 
 def prctl(option: int, value: int) -> None:
@@ -37,7 +36,7 @@ def prctl(option: int, value: int) -> None:
 
 
 class Log:
-    """The head of the output as it comes, the tail from memory at the end."""
+    """The log: the head of the output is written at once, the tail from memory at the end."""
 
     def __init__(self, path: str, bytes_max: int) -> None:
         self.file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -90,13 +89,13 @@ def descendants(root: int) -> set[int]:
 
 
 def say(**line: Any) -> None:
-    with contextlib.suppress(OSError):  # the runner has gone; its end of stdin tells us
+    with contextlib.suppress(OSError):  # the runner has gone; the end of stdin will show it
         os.write(1, json.dumps(line).encode() + b"\n")
 
 
 def start(child: dict[str, Any], orders: dict[str, Any], output: int) -> int:
-    """Forks and execs; returns the pid, or raises OSError if the program cannot be run."""
-    told, tell = os.pipe()  # both close on exec: silence means that it runs
+    """Fork and exec; return the pid. Raises OSError if the program cannot be run."""
+    told, tell = os.pipe()  # both ends close on exec: no message means that the program runs
     pid = os.fork()
     if pid == 0:
         try:
@@ -137,7 +136,7 @@ def become(child: dict[str, Any], orders: dict[str, Any], output: int) -> None:
 class Supervisor:
     def __init__(self, orders: dict[str, Any]) -> None:
         self.orders = orders
-        for fd in orders["pipes"] or ():  # the runner's, for the one program that it speaks to
+        for fd in orders["pipes"] or ():  # the runner's pipes, for the one program that it talks to
             os.set_inheritable(fd, False)
         if orders["supervisor_cpus"]:
             os.sched_setaffinity(0, orders["supervisor_cpus"])
@@ -171,7 +170,7 @@ class Supervisor:
         say(gone=self.log.seen)
 
     def watch(self) -> float:
-        """Until told to stop; returns the grace in seconds, 0 if the runner has gone."""
+        """Wait until told to stop; return the grace in seconds, 0 if the runner has gone."""
         while True:
             for key, _ in self.events.select():
                 if key.data == "output":
@@ -207,7 +206,7 @@ class Supervisor:
                 say(exited=pid, status=status)
 
     def end(self, grace_s: float) -> None:
-        """SIGTERM to all, then SIGKILL to what is left, until nothing is."""
+        """Send SIGTERM to all, then SIGKILL to what is left, until nothing is."""
         deadline = time.monotonic() + grace_s
         if grace_s > 0:
             self.signal_all(signal.SIGTERM)
@@ -226,7 +225,7 @@ class Supervisor:
         self.drain()
 
     def wait_a_little(self) -> bool:
-        """True if the runner has gone or wants the end at once."""
+        """Wait up to 10 ms; return True if the runner has gone or wants the end at once."""
         for key, _ in self.events.select(0.01):
             if key.data == "output":
                 self.drain()
@@ -254,7 +253,7 @@ def main() -> None:
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
-    # Unbuffered, so that what comes after the orders is still in the pipe for the selector.
+    # Unbuffered, so that input after the orders stays in the pipe for the selector.
     with open(0, "rb", buffering=0, closefd=False) as orders:
         line = orders.readline()
     Supervisor(json.loads(line)).run()

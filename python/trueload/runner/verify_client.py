@@ -1,10 +1,10 @@
-"""Tells a client what its contract has it do, against servers whose counts decide.
+"""Runs a client through its contract, against servers whose counts decide.
 
-How: a process of its own for each conversation; its setup, its orders, the end of its input. Each
-claim is judged when it comes, and all of them together against what the server counted once the
-client has ended. The judgement is the contract's.
+How: each conversation has a process of its own, with its setup, its orders and the end of its
+input. Each claim is judged when it comes. When the client has ended, all claims together are
+compared with the server's counts. The contract judges.
 
-Must not know: how a client is built or started: that comes as an argument.
+Must not know: how a client is built or started, which the caller passes in.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from trueload.runner.client_peers import SELF_SIGNED, opened
 from trueload.runner.process import StartError
 from trueload.runner.verify import Over
 
-# For an order, beyond what the server and the time-outs take: a bound for one that hangs.
+# The time for an order beyond what server and time-outs take: it bounds a client that hangs.
 GO_S = 20.0
 
 StartClient = Callable[[], AbstractContextManager[Client]]
@@ -42,8 +42,10 @@ StartClient = Callable[[], AbstractContextManager[Client]]
 
 @dataclass(frozen=True)
 class ClientVerdict:
-    """What came of it: the first fault, in one line, with the end of the client's log; and notes,
-    of what the client cannot do or does besides."""
+    """The result: the first fault in one line, with the end of the client's log.
+
+    ``notes`` are about what the client cannot do, or does besides.
+    """
 
     fault: str | None
     log_tail: str = ""
@@ -53,8 +55,10 @@ class ClientVerdict:
 def verify_client(
     contract: ClientContract, start: StartClient, *, tls: bool = False
 ) -> ClientVerdict:
-    """All conversations and refusals of a contract, up to the first fault; with ``tls`` against
-    servers whose certificate nobody vouches for."""
+    """Try all conversations and refusals of a contract, up to the first fault.
+
+    With ``tls`` the servers have self-signed certificates.
+    """
     notes: list[str] = []
     everything: list[Conversation | Refusal] = [*contract.conversations, *contract.refusals]
     for asked in everything:
@@ -68,7 +72,7 @@ def verify_client(
 
 
 def _tried(asked: Conversation | Refusal, start: StartClient, means: Over) -> ClientVerdict:
-    """One process. What fails on our side is told as a fault, too: nothing could be verified."""
+    """Run one process. A failure on our side is a fault, too, as nothing could be verified."""
     try:
         with start() as client:
             try:
@@ -87,15 +91,17 @@ def _tried(asked: Conversation | Refusal, start: StartClient, means: Over) -> Cl
 
 
 def _hold(talk: Conversation, client: Client, means: Over) -> str | None:
-    """What has to be known of it: why it is not supported, or what it does besides; raises
-    ``ClientError`` or ``ValueError`` for a fault."""
+    """Hold a conversation; return why it is not supported, or what the client does besides.
+
+    Raises ``ClientError`` or ``ValueError`` for a fault.
+    """
     http2 = ServeHttp2(max_streams=talk.max_streams) if means.http2 else None
     with opened(talk.peer, http2, SELF_SIGNED if means.tls else None) as server:
         setup = talk.setup(server.authority, "https" if means.tls else "http")
         try:
             claims = _converse(talk, setup, client)
         except (ClientError, ValueError):
-            server.count()  # raises if it was the server that had failed
+            server.count()  # raises if the server had failed
             raise
         if isinstance(claims, Unsupported):
             return claims.why
@@ -106,7 +112,7 @@ def _hold(talk: Conversation, client: Client, means: Over) -> str | None:
 
 
 def _converse(talk: Conversation, setup: ClientSetup, client: Client) -> list[Claim] | Unsupported:
-    """From the setup to the client's end."""
+    """Send the setup and the orders, and end the client; return its claims."""
     client.say(setup.model_dump_json())
     answer = parse_answer(client.hear(client.ready_s))
     if isinstance(answer, Unsupported):
@@ -127,7 +133,10 @@ def _order(talk: Conversation, number: int, client: Client) -> Claim:
 
 
 def _patience_s(talk: Conversation, number: int) -> float:
-    """How long an order may take: in turns over the connections, each as long as it can take."""
+    """Return how long an order may take, in s.
+
+    Its requests take turns over the connections, each as long as it may take.
+    """
     turns = -(-number // min(talk.concurrency, talk.pools * talk.pool_size))
     each_ms = talk.timeout_ms if talk.peer == "silent" else talk.wait_ms
     return GO_S + turns * each_ms / 1000
@@ -143,7 +152,7 @@ def _end(client: Client) -> None:
 
 
 def _refuse(refusal: Refusal, client: Client) -> None:
-    """The client must end by itself, while its input is still open."""
+    """Check that the client ends by itself while its input is still open."""
     client.say(refusal.line)
     if not client.processes.wait(time.monotonic() + client.ready_s):
         raise ClientError("it must end after a first line that is no setup, but it keeps running")

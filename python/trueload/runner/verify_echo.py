@@ -1,10 +1,10 @@
-"""Asks a subject to send bytes back over TCP, over real sockets, before it is measured.
+"""Checks a subject's echo over TCP, over real sockets, before it is measured.
 
-How: a connection with one deadline that sends and reads at once, so that neither side can
-lock the other up; the bytes are random, from a seed, so that what is lost, doubled or out of
-order shows. The judgement is the contract's.
+How: a connection with one deadline sends and reads at the same time, so that the sides cannot block
+each other. The bytes are random, from a seed, so that lost, doubled or reordered bytes show. The
+contract judges.
 
-Must not know: processes. It never raises for what a peer does: it says what was wrong.
+Must not know: processes. A peer's fault never raises; it is returned as text.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from trueload.subjects.contracts import Echo, EchoContract, judge_echo
 
 ECHO_TIMEOUT_S = 10.0
 SPLIT_PAUSE_S = 0.02  # long enough for the first part to be read by itself
-STUCK_S = 0.1  # nothing taken for so long: the subject reads no more until it is read from
+STUCK_S = 0.1  # nothing was taken for this long: the subject waits until its echo is read
 PIECE_BYTES = 256 * 1024
 
 
 def verify_echo(contract: EchoContract, address: tuple[str, int]) -> str | None:
-    """The first echo that the subject fails, in one line; None if it masters all."""
+    """Return the first echo that the subject fails, in one line; None if it passes all."""
     for echo in contract.echoes:
         if fault := ask_echo(echo, address):
             return f"{echo.what}: {fault}"
@@ -32,7 +32,7 @@ def verify_echo(contract: EchoContract, address: tuple[str, int]) -> str | None:
 
 
 def ask_echo(echo: Echo, address: tuple[str, int]) -> str | None:
-    """One echo in its form: what was wrong with it, in one line."""
+    """Try one echo in its form; return what was wrong, in one line."""
     try:
         with _Connection(address) as connection:
             for seed in range(2 if echo.form == "twice" else 1):
@@ -63,7 +63,7 @@ def _fault(connection: _Connection, echo: Echo, sent: bytes) -> str | None:
 
 
 class _Connection(Closing):
-    """A connection with one deadline for all that happens on it."""
+    """A connection with one deadline for everything on it."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.deadline_s = time.monotonic() + ECHO_TIMEOUT_S
@@ -76,15 +76,18 @@ class _Connection(Closing):
         self.socket.close()
 
     def send(self, data: bytes) -> int:
-        """As much as is taken without reading; the number of bytes."""
+        """Send as much as the peer takes before its echo is read; return the number of bytes."""
         sent = 0
         while sent < len(data) and self._wait(False, True, STUCK_S)[1]:
             sent += self.socket.send(data[sent : sent + PIECE_BYTES])
         return sent
 
     def exchange(self, data: bytes, sent: int, *, end: bool) -> bytes:
-        """Sends the rest, while it reads what comes: as many bytes as are sent, or, after an
-        end of our side, until theirs. One byte too many is enough to know."""
+        """Send the rest while reading the echo; return what came back.
+
+        It reads as many bytes as were sent or, with ``end``, until the peer ends its side. One byte
+        too many is enough to know.
+        """
         back = bytearray()
         while len(back) < len(data) or (end and len(back) == len(data)):
             left_s = self.deadline_s - time.monotonic()
@@ -108,7 +111,7 @@ class _Connection(Closing):
         poll = select.poll()
         poll.register(self.socket, wanted)
         events = sum(event for _, event in poll.poll(timeout_s * 1000))
-        # What has broken is told by the call that it was waited for.
+        # On a broken connection the next send or receive raises the error.
         broken = bool(events & (select.POLLERR | select.POLLHUP))
         ready, room = bool(events & select.POLLIN), bool(events & select.POLLOUT)
         return reading and (ready or broken), writing and (room or broken)

@@ -1,8 +1,8 @@
-"""One connection of HTTP/2 on which exchanges are asked, as ``verify`` asks them of HTTP/1.1.
+"""One connection of HTTP/2 for exchanges, as ``verify`` has for HTTP/1.1.
 
-How: the library h2 writes frames and reads them; it is not the machine that measures, so that a
-mistake of one is seen by the other. Requests may be under way together; their answers are kept by
-stream until somebody asks for them.
+How: the library h2 writes and reads the frames. It is not the code that measures, so a mistake in
+one is seen by the other. Several requests may be in flight; their answers are kept by stream until
+they are asked for.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Http2Error(ConnectionError):
 
 @dataclass
 class _Answer:
-    """What has come on a stream."""
+    """The answer on a stream so far."""
 
     headers: tuple[tuple[str, str], ...] = ()
     body: bytearray = field(default_factory=bytearray)
@@ -36,8 +36,10 @@ class _Answer:
 
 
 class Http2Talk:
-    """A client of HTTP/2 over bytes that somebody else carries: ``send`` takes what is to be sent,
-    ``receive`` gives what came, empty at the end."""
+    """A client of HTTP/2 over bytes that the caller transports.
+
+    ``send`` takes the bytes to send, and ``receive`` returns the bytes that came, empty at the end.
+    """
 
     def __init__(
         self,
@@ -52,12 +54,12 @@ class Http2Talk:
         self._machine = h2.connection.H2Connection(config)
         self._machine.initiate_connection()
         self._answers: dict[int, _Answer] = {}
-        self._asked: list[int] = []  # streams whose answers nobody has taken yet
+        self._asked: list[int] = []  # streams whose answers were not taken yet
         self._heard = False
         self._sent_s = time.monotonic()
 
     def requests(self, exchanges: Sequence[Exchange]) -> bytes:
-        """The bytes of requests, each on a stream of its own."""
+        """Return the bytes of requests, each on a stream of its own."""
         for exchange in exchanges:
             stream = self._machine.get_next_available_stream_id()
             fields = [
@@ -73,7 +75,7 @@ class Http2Talk:
         return self._machine.data_to_send()
 
     def reply(self, bytes_max: int) -> Reply:
-        """The whole answer to the oldest request that has none yet. Raises ``Http2Error``."""
+        """Return the whole answer to the oldest request without one. Raises ``Http2Error``."""
         stream = self._asked.pop(0)
         answer = self._answers[stream]
         while not answer.ended:
@@ -99,7 +101,7 @@ class Http2Talk:
         )
 
     def _take(self, data: bytes) -> None:
-        # As a frame that would be one of 4.7 MB, and its end would be waited for.
+        # Read as a frame this would be one of 4.7 MB, and we would wait for its end.
         if not self._heard and data.startswith(b"HTTP/"):
             raise Http2Error("the peer answers in HTTP/1")
         self._heard = True
@@ -113,7 +115,7 @@ class Http2Talk:
 
     def _note(self, event: h2.events.Event) -> None:
         if isinstance(event, h2.events.ConnectionTerminated):
-            # h2 hears nothing more of a connection behind it.
+            # h2 reports nothing more of a connection after this.
             for answer in self._answers.values():
                 answer.reset = f"GOAWAY with {_code(event.error_code)}"
             return

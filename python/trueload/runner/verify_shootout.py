@@ -1,11 +1,11 @@
-"""Asks a subject to echo and to broadcast over WebSocket, before it is measured.
+"""Checks a subject's echoes and broadcasts over WebSocket, before it is measured.
 
-How: a room of clients on one thread, each the sans-I/O protocol of the library `websockets` over a
-socket that does not block. A message of the contract is sent in its form; what is due to whom is
-kept in lists, and everything that comes must be on one. Behind each message every client asks for
-an echo, so that what comes twice, late or unasked has come by then. One deadline for each message.
+How: a room of clients on one thread, each with the sans-I/O protocol of the library `websockets`
+over a non-blocking socket. A message of the contract is sent in its form. Lists hold what is due to
+each client, and everything that comes must be on one. After each message every client asks for an
+echo, so that anything doubled, late or unasked has arrived by then. Each message has one deadline.
 
-Must not know: processes. It never raises for what a peer does: it says what was wrong.
+Must not know: processes. A peer's fault never raises; it is returned as text.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from trueload.subjects.contracts import Message, ShootoutContract, judge_message
 
 MESSAGE_TIMEOUT_S = 10.0
 SPLIT_PAUSE_S = 0.02  # long enough for the first part to be read by itself
-STUCK_S = 0.2  # nothing taken or given for so long: the subject waits for a client
-IN_FLIGHT = 4  # of many long broadcasts, as under load: who reads need not be behind
-COUNT_SLACK = 1_000_000  # clients of before that a subject may still count
-COUNT_PAUSE_S = 0.005  # between looks at how many clients the subject knows of
-# Every length in UTF-8, and what JSON has to escape.
+STUCK_S = 0.2  # nothing was taken or given for this long: the subject waits for a client
+IN_FLIGHT = 4  # long broadcasts, as under load: a client that reads does not fall behind
+COUNT_SLACK = 1_000_000  # earlier clients that a subject may still count
+COUNT_PAUSE_S = 0.005  # between checks of the subject's number of clients
+# Characters of every length in UTF-8, and those that JSON escapes.
 PADDING = 'The quick brown fox, "æther" \\ 5 € / 🦊; '
 PING = b"are you there?"
 
 
 def verify_shootout(contract: ShootoutContract, address: tuple[str, int]) -> str | None:
-    """The first message that the subject fails, in one line; None if it masters all."""
+    """Return the first message that the subject fails, in one line; None if it passes all."""
     asked: Message | None = None
     try:
         with _room(contract, address) as room:
@@ -47,7 +47,7 @@ def verify_shootout(contract: ShootoutContract, address: tuple[str, int]) -> str
 def ask_message(
     contract: ShootoutContract, message: Message, address: tuple[str, int], clients: int
 ) -> str | None:
-    """One message among so many clients: what was wrong with it, in one line."""
+    """Try one message among this many clients; return what was wrong, in one line."""
     try:
         with _room(contract, address, clients) as room:
             if message.type == "broadcast":
@@ -62,7 +62,7 @@ def ask_message(
 def _room(
     contract: ShootoutContract, address: tuple[str, int], clients: int | None = None
 ) -> Iterator[_Room]:
-    """A room with its clients, joined; they leave it by the closing handshake."""
+    """Open a room whose clients have joined; they leave it with the closing handshake."""
     room = _Room(contract, address)
     try:
         for _ in range(clients or contract.clients):
@@ -75,7 +75,7 @@ def _room(
 
 
 class _Room:
-    """Clients of one subject, what is due to each, and the deadline of what is being asked."""
+    """The clients of a subject, what is due to each, and the current deadline."""
 
     def __init__(self, contract: ShootoutContract, address: tuple[str, int]) -> None:
         self.contract = contract
@@ -88,7 +88,7 @@ class _Room:
         self.deadline_s = time.monotonic() + MESSAGE_TIMEOUT_S
 
     def enter(self) -> Client:
-        """One more client, once it has joined."""
+        """Add a client, and wait until it has joined."""
         client = Client(self.contract.dialect, self.contract.path, self.address)
         self.clients.append(client)
         self.due[client] = []
@@ -97,13 +97,16 @@ class _Room:
             if client.ended:
                 raise PeerError(f"a client was cut off before it had {client.step}{client.why}")
             raise PeerError(f"a client has not {client.step} within {MESSAGE_TIMEOUT_S:g} s")
-        # What it gets back tells that the subject knows of it now.
+        # Its echo shows that the subject knows it now.
         self._send_one(client, "echo", self._payload(0))
         self._expect_all([client])
         return client
 
     def settle(self, clients: int) -> None:
-        """Until the subject knows of so many clients: it learns of one that went when it may."""
+        """Wait until the subject counts this many clients.
+
+        It may take its time to notice a client that has gone.
+        """
         end_s = time.monotonic() + MESSAGE_TIMEOUT_S
         self.counts = range(clients, clients + COUNT_SLACK)
         while not self._one_broadcast(clients):
@@ -114,7 +117,7 @@ class _Room:
         self._begin(clients)
 
     def ask(self, message: Message, number: int) -> None:
-        """One message of the contract in its form; the clients take turns at sending."""
+        """Send one message of the contract in its form; the clients take turns as sender."""
         clients = len(self.clients)
         self._begin(clients)
         sender = self.clients[number % clients]
@@ -135,7 +138,7 @@ class _Room:
         self._barrier()
 
     def leave_in_order(self, clients: Sequence[Client]) -> None:
-        """The closing handshake, which the subject must answer."""
+        """Do the closing handshake, which the subject must answer."""
         self.deadline_s = time.monotonic() + MESSAGE_TIMEOUT_S
         for client in clients:
             client.may_go = True
@@ -151,7 +154,7 @@ class _Room:
         self.counts = range(clients, clients + 1)
 
     def _one_broadcast(self, clients: int) -> bool:
-        """Whether a broadcast's result names so many clients; true if the dialect names none."""
+        """Whether a broadcast's result gives this count; True if the dialect gives none."""
         named: list[int | None] = []
         self.deadline_s = time.monotonic() + MESSAGE_TIMEOUT_S
         sender = self.clients[0]
@@ -163,7 +166,7 @@ class _Room:
         slow = next(client for client in self.clients if client is not sender)
         others = [client for client in self.clients if client is not slow]
         slow.reading = False
-        # It may be sent away for being slow, and then is counted no more.
+        # It may be disconnected for being slow, and is then no longer counted.
         self.counts = range(len(others), len(others) + 2)
         self.paced = [(sender, message.padding_bytes)] * message.count
         self._expect_all(others, stuck=True)
@@ -196,7 +199,7 @@ class _Room:
         talker = self.enter()
         talker.may_go = True
         talker.send(b"\xff" if self.contract.dialect == "binary" else "{nonsense")
-        # It may be ignored, and then gets its echo, or disconnected.
+        # The subject may ignore it and send its echo, or disconnect it.
         self._send_one(talker, "echo", self._payload(0))
         if not self._poll_until(lambda: talker.ended or not self.due[talker]):
             self._expect_all([talker])
@@ -267,15 +270,18 @@ class _Room:
         stuck: bool = False,
         heard: Callable[[Received], None] = lambda got: None,
     ) -> None:
-        """Until nothing is due to these clients; `stuck`: or nothing moves any more. `heard` is
-        told of results."""
+        """Wait until nothing is due to these clients.
+
+        With `stuck` it also returns once nothing moves any more. `heard` is called with each
+        result.
+        """
 
         def done() -> bool:
             return not self.paced and not any(self.due[client] for client in clients)
 
         if self._poll_until(done, stuck=stuck, heard=heard) or stuck:
             return
-        # What is still to be sent waits for a receipt of its sender.
+        # Broadcasts not yet sent wait for a receipt of their sender.
         missing = next(client for client in (*clients, *self.clients) if self.due[client])
         due = self.due[missing][0]
         who = f"client {self.clients.index(missing) + 1} of {len(self.clients)}"
@@ -288,8 +294,10 @@ class _Room:
         stuck: bool = False,
         heard: Callable[[Received], None] = lambda got: None,
     ) -> bool:
-        """Moves bytes until it is done (true), the deadline comes, or, if so asked, nothing has
-        moved for a while."""
+        """Move bytes until ``done`` is true; return False at the deadline.
+
+        With ``stuck`` it also returns False if nothing has moved for a while.
+        """
         moved_s = time.monotonic()
         while True:
             self._hear(heard)
@@ -303,7 +311,7 @@ class _Room:
                 moved_s = time.monotonic()
 
     def _send_paced(self) -> None:
-        """The next of many broadcasts, as soon as few enough of their sender are on the way."""
+        """Send the next of many broadcasts once few enough of their sender's are in flight."""
         while self.paced:
             sender, padding_bytes = self.paced[-1]
             waiting = sum(each.kind == "broadcastResult" for each in self.due[sender])
@@ -313,7 +321,7 @@ class _Room:
             self._send_one(sender, "broadcast", self._payload(padding_bytes))
 
     def _hear(self, heard: Callable[[Received], None]) -> None:
-        """Judges what has come to every client."""
+        """Judge what has come to every client."""
         for number, client in enumerate(self.clients, 1):
             who = f"client {number} of {len(self.clients)}"
             for wire in client.take():

@@ -1,8 +1,8 @@
-"""A WebSocket client that does not block: the sans-I/O protocol of `websockets` over a socket.
+"""A non-blocking WebSocket client: the sans-I/O protocol of `websockets` over a socket.
 
-How: frames go into a buffer that is written as the socket takes it; what comes is read into
-messages, which whoever holds the client takes away. Joining, where the dialect has it, goes by
-itself. Several clients are moved together by one `poll`.
+How: frames go into a buffer that is written as the socket takes it. Received bytes become messages,
+which the client's owner takes. Joining, if the dialect has it, happens automatically. One `poll`
+moves several clients.
 
 Must not know: contracts, what is due to whom.
 """
@@ -28,17 +28,20 @@ from trueload.protocol.shootout import SUBPROTOCOLS, Dialect, Wire, join, joins,
 CONNECT_TIMEOUT_S = 5.0
 MESSAGE_BYTES_MAX = 8 * 1024 * 1024
 PIECE_BYTES = 256 * 1024
-# Small, so that a client that does not read is noticed before megabytes are on the way.
+# Small, so that a client that does not read is noticed before megabytes are in flight.
 RECEIVE_BUFFER_BYTES = 64 * 1024
 
 
 class PeerError(Exception):
-    """What the peer did instead of what it should; one line."""
+    """What the peer did wrong; one line."""
 
 
 class Client:
-    """One connection. `joined` once it may send; `ended` once nothing comes any more; `may_go` is
-    its holder's note that the end of the connection is no fault."""
+    """One connection.
+
+    `joined` is set once it may send, and `ended` once nothing more comes. With `may_go` its owner
+    says that the end of the connection is no fault.
+    """
 
     def __init__(self, dialect: Dialect, path: str, address: tuple[str, int]) -> None:
         self.dialect = dialect
@@ -73,13 +76,13 @@ class Client:
 
     @property
     def why(self) -> str:
-        """What is known of the end of the connection, to append to a sentence."""
+        """What is known about the end of the connection, to append to a sentence."""
         if self.protocol.close_rcvd is not None:
             return f" with the code {self.protocol.close_rcvd.code}"
         return f": {self._broken}" if self._broken else ""
 
     def send(self, whole: Wire) -> None:
-        """A message in one frame."""
+        """Send a message in one frame."""
         self._require_open()
         if isinstance(whole, str):
             self.protocol.send_text(whole.encode())
@@ -88,7 +91,7 @@ class Client:
         self._buffer()
 
     def send_fragments(self, whole: Wire, ping: bytes | None) -> None:
-        """A message in three frames, cut anywhere; a ping behind the first, if there is one."""
+        """Send a message in three frames, cut anywhere, with a ping after the first if given."""
         self._require_open()
         data = whole.encode() if isinstance(whole, str) else whole
         first, second = len(data) // 3, 2 * len(data) // 3
@@ -103,7 +106,7 @@ class Client:
         self._buffer()
 
     def send_split(self, whole: Wire, pause_s: float) -> None:
-        """A message in one frame, of which one half is sent after a pause."""
+        """Send a message in one frame, one half of it after a pause."""
         start = len(self._out)
         self.send(whole)
         middle = start + (len(self._out) - start) // 2
@@ -119,34 +122,34 @@ class Client:
         self._buffer()
 
     def close(self) -> None:
-        """Begins the closing handshake; the peer then has to end the connection."""
+        """Begin the closing handshake; the peer then has to end the connection."""
         if not self.ended and self.protocol.state is State.OPEN:
             self.protocol.send_close(1000)
             self._buffer()
 
     def reset(self) -> None:
-        """Goes away at once, without a word."""
+        """Reset the connection at once, without a closing handshake."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.drop()
 
     def drop(self) -> None:
-        """Frees the socket."""
+        """Close the socket."""
         self.ended = True
         self.socket.close()
 
     def take(self) -> list[Wire]:
-        """The messages that have come since the last time."""
+        """Return the messages that have come since the last call."""
         taken, self._messages = self._messages, []
         return taken
 
     def wanted(self) -> int:
-        """What the socket is to be polled for."""
+        """Return the events to poll the socket for."""
         if self.ended:
             return 0
         return (select.POLLIN if self.reading else 0) | (select.POLLOUT if self._out else 0)
 
     def move(self, events: int) -> bool:
-        """Writes and reads what the socket is ready for; whether anything moved."""
+        """Write and read what the socket is ready for; return whether anything moved."""
         try:
             if events & select.POLLOUT and self._out:
                 del self._out[: self.socket.send(self._out[:PIECE_BYTES])]
@@ -224,7 +227,10 @@ class Client:
 
 
 def poll(clients: Sequence[Client], timeout_s: float) -> bool:
-    """Moves the bytes of all that are ready, after waiting so long for one; whether any moved."""
+    """Wait up to ``timeout_s``, and move the bytes of all clients that are ready.
+
+    Returns whether any moved.
+    """
     waiting = select.poll()
     by_descriptor = {}
     for client in clients:

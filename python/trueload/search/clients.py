@@ -1,7 +1,7 @@
-"""The steps of a broadcast for people: one row each, ours or as it was published.
+"""The steps of a broadcast, shown as one row each: in our form or in the published one.
 
-A step shows what the published method shows, the receipts of the senders, and beside it what
-became of the deliveries. Pure. Must not know how a step is measured or judged.
+A row has the receipts of the senders, as the published method shows them, and beside them the
+outcome of the deliveries. Pure. Must not know: how a step is measured or judged.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from trueload.search.execute import Taken
 from trueload.stats import Quantile
 from trueload.units import format_bound, format_count, format_share, format_size
 
-# Wide enough for what there is to show, so that rows can be shown one by one.
+# Wide enough for any value, so that rows can be printed one by one.
 _COLUMNS = (
     *(("clients", 7), ("p95", 8), ("min", 8), ("median", 8), ("max", 8)),
     *(("first", 8), ("half", 8), ("95 %", 8), ("last", 8)),
@@ -23,14 +23,17 @@ NS_PER_MS = 1_000_000
 
 
 def clients_header() -> str:
-    """What stands above the rows, in two lines."""
+    """The header above the rows, in two lines."""
     of = f"{'':7}  {'receipt of the sender':-^38}  {'receivers, median message':-^38}"
     return of + "\n" + "  ".join(f"{name:>{width}}" for name, width in _COLUMNS)
 
 
 def clients_line(taken: Taken) -> str:
-    """One step: the receipts (p95, min, median, max), the median message's first, middle, 95th and
-    last receiver, deliveries, and what the server took."""
+    """Return the row of one step.
+
+    It shows the receipts (p95, min, median, max), the times of the first, middle, 95th-percentile
+    and last receiver for the median message, the deliveries, and the server's use.
+    """
     record = taken.record
     cells = (*_receipts(record), *_deliveries(record), *_server(record))
     row = [f"{taken.next.load:,.0f}", *cells]
@@ -40,7 +43,7 @@ def clients_line(taken: Taken) -> str:
 
 
 def shootout_line(taken: Taken) -> str:
-    """One step as websocket-bench printed it; times in whole milliseconds."""
+    """Return one step as websocket-bench printed it, with times in whole milliseconds."""
     found = figures.latency(taken.record).figures
     return (
         f"clients: {taken.next.load:5.0f}"
@@ -52,8 +55,10 @@ def shootout_line(taken: Taken) -> str:
 
 
 def is_published(taken: Taken) -> bool:
-    """Whether the original would have shown this step: it left out the one that crossed the
-    limit, and knew nothing of what follows it."""
+    """Whether the original tool would have shown this step.
+
+    It left out the step that crossed the limit, and had no steps after that one.
+    """
     return taken.next.stage == "bracket" and taken.judgement.outcome == "kept"
 
 

@@ -1,7 +1,7 @@
-"""Measures a broadcast to so many clients: one engine, whose clients stay from step to step.
+"""Measures a broadcast to a number of clients: one engine, whose clients stay from step to step.
 
-How: each step is a window of one session, for which clients join or leave; a step for which the
-engine is no longer there begins a new session. Must not know which step comes next.
+How: each step is a window of one session, for which clients join or leave. If the engine has ended,
+the next step begins a new session. Must not know: which step comes next.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from trueload.trial.run import Session, ShortageError
 from trueload.trial.spec import Interrupt, OnProgress, Progress, TrialSpec
 
 ROOM = 64_000
-"""For how many clients local addresses are had ready; with all the ports of each it is far more."""
+"""The number of clients to provide local addresses for; all ports of these take far more."""
 
 
 class Crowd(Closing):
-    """A context manager that leaves nothing running. ``most`` are the clients it may come to."""
+    """A context manager that leaves nothing running.
+
+    ``most`` is the largest number of clients it may come to.
+    """
 
     def __init__(self, interrupt: Interrupt, most: float) -> None:
         self._interrupt = interrupt
@@ -33,8 +36,11 @@ class Crowd(Closing):
             self._session.close()
 
     def measure(self, spec: TrialSpec, on_progress: OnProgress | None = None) -> Record:
-        """One step with the connections of ``spec``. Raises ``UserError`` if not even the first
-        one can be: a later one that this machine has too little for leaves a record of that."""
+        """Measure one step with the connections of ``spec``.
+
+        Raises ``UserError`` if the first step is impossible. If the machine has too little for a
+        later step, its record says so.
+        """
         self._on_progress = on_progress
         self._steps += 1
         window = Phase(

@@ -1,17 +1,19 @@
-"""Which load to try next: a pure function of what has been tried.
+"""The load to try next: a pure function of what has been tried.
 
-Strategy: from a sensible start the load is doubled, or grows by a step, while it keeps to the limit
-(or is divided while it does not), which gives a bracket; the bracket is halved, by its geometric
-mean, until it is narrow enough; then its lower end is measured anew, in a run of its own, because
-the largest of several noisy tries is chosen with its luck. If that fails, the load steps down and
-is confirmed again, a bounded number of times. A step that our own side spoiled says nothing of the
-server: it is tried once more, and then bounds the search from above as the generator's limit. So
-does, at once, a step that lacked open files or local ports: another try would lack them, too. A
-server that no longer answers anybody ends the search: no load is left that it would keep to.
+Strategy: from a sensible start the load is doubled, or grows by a step, while it keeps to the
+limit, and is divided while it does not. This gives a bracket, which is halved at its geometric mean
+until it is narrow enough. Then its lower end is measured again in a run of its own, because the
+largest of several noisy tries owes something to luck. If that run fails, the load steps down and is
+confirmed again, a bounded number of times.
 
-A step without one good answer may mean either: a load that is far too large, or a server that would
-answer no load. So what follows it is the least that there is to ask: the largest load that has been
-kept or, if none has, the lowest of all. If not even that has one good answer, it is the server.
+A step that our own side spoiled says nothing about the server. It is tried once more, and then
+bounds the search from above as the generator's limit. A step that lacked open files, local ports or
+memory does so at once, as another try would lack them, too. A server that no longer answers anybody
+ends the search: there is no load left that it could carry.
+
+A step without one good answer may mean a load that is far too large, or a server that answers no
+load at all. So the least demanding load follows: the largest that has kept to the limit or, if none
+has, the lowest of all. If that has no good answer either, the server is the cause.
 
 Must not know: what a load is made of, how it is measured.
 """
@@ -24,27 +26,31 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 GROWTH = 2.0
-# Down from a start that is too high: a factor of 8 costs at most three halvings more, and reaches
-# 1 request/s from 1,000 in four steps.
+# The factor down from a start that is too high. A factor of 8 costs at most three halvings more,
+# and goes from 1,000 requests/s to 1 in four steps.
 DESCENT = 8.0
-PRECISION = (
-    0.03  # the bracket's width: within the spread of two equal runs there is nothing to find
-)
-# Shares of the found load that are confirmed in turn if it does not hold: the first ones are small
-# because the found load is usually right, the last ones large because something has changed.
+PRECISION = 0.03  # bracket width: within the spread of two equal runs there is nothing to find
+# The shares of the found load that are confirmed in turn if it does not hold. The first steps are
+# small because the found load is usually right, the last ones large because something has changed.
 STEPS_DOWN = (1.0, 0.95, 0.85, 0.7, 0.5)
 
 Outcome = Literal["kept", "exceeded", "limited", "short", "gone"]
-"""kept: within the limit; exceeded: the server did not keep to it; limited: our side spoiled it;
-short: there were too few open files or local ports for such a load; gone: nobody answered."""
+"""The outcome of a step.
+
+kept: within the limit. exceeded: the server did not keep to it. limited: our side spoiled the step.
+short: open files, local ports or memory did not suffice for the load. gone: nobody answered.
+"""
 Stage = Literal["bracket", "bisect", "confirm"]
 LimitedBy = Literal["server", "generator", "ceiling", "shortage"]
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Where to search. ``whole``: loads are whole numbers (connections); ``step``: what a load
-    grows by until one does not keep to the limit, None for twice as much."""
+    """The range of a search.
+
+    ``whole``: loads are whole numbers (connections). ``step`` is what a load grows by until one
+    does not keep to the limit; None doubles it.
+    """
 
     start: float
     floor: float
@@ -56,8 +62,11 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Step:
-    """One load that was tried, and what came of it. ``answered``: there was a good answer;
-    ``away``: the server refused connections that it had served before, as one that restarts."""
+    """One load that was tried, and its outcome.
+
+    ``answered``: there was a good answer. ``away``: the server refused connections that it had
+    served before, as one that restarts does.
+    """
 
     load: float
     outcome: Outcome
@@ -68,8 +77,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Try:
-    """What to measure next. ``largest``: it is to be claimed as the largest load that the server
-    carries, which none is that our side, or a lack of something, bounds from above."""
+    """The step to measure next.
+
+    ``largest``: the result would be claimed as the largest load that the server carries. That is
+    impossible if our side, or a shortage, bounds it from above.
+    """
 
     load: float
     stage: Stage
@@ -78,8 +90,11 @@ class Try:
 
 @dataclass(frozen=True)
 class Found:
-    """A confirmed load; the true one is below ``above`` (None where nothing larger failed).
-    ``limited_by`` says what failed there: unless it is the server, ``load`` is a lower bound."""
+    """A confirmed load; the true one is below ``above`` (None if nothing larger failed).
+
+    ``limited_by`` says what failed at ``above``: unless it is the server, ``load`` is a lower
+    bound.
+    """
 
     load: float
     above: float | None
@@ -88,10 +103,13 @@ class Found:
 
 @dataclass(frozen=True)
 class NotFound:
-    """Why there is no such load. ``none``: not even ``lowest`` keeps to the limit;
-    ``unconfirmed``: no confirming run did; ``generator``: our side was the limit at each load, or
-    in each confirming run; ``lost``: deliveries were, at ``lowest``; ``gone``: the server no
-    longer answered, or no longer well."""
+    """The reason why there is no such load.
+
+    ``none``: not even ``lowest`` keeps to the limit. ``unconfirmed``: no confirming run did.
+    ``generator``: our side was the limit at each load, or in each confirming run. ``lost``:
+    deliveries were lost at ``lowest``. ``gone``: the server no longer answered, or gave no good
+    answer.
+    """
 
     why: Literal["none", "unconfirmed", "generator", "lost", "gone"]
     lowest: float
@@ -101,7 +119,7 @@ Done = Found | NotFound
 
 
 def decide(bounds: Bounds, steps: Sequence[Step]) -> Try | Done:
-    """The next load, or the end. ``steps`` in the order in which they were measured."""
+    """Return the next load, or the end. ``steps`` are in the order of measuring."""
     if not steps:
         return Try(_rounded(bounds, bounds.start), "bracket")
     if len(steps) > 1 and steps[-1].outcome == "gone":
@@ -139,8 +157,10 @@ def _confirm(steps: Sequence[Step], load: float) -> Try:
 
 
 def _above(steps: Sequence[Step], load: float) -> float | None:
-    """The smallest load beyond this one that was not kept: by a confirming run or, if there was
-    none, while the search was on."""
+    """Return the smallest larger load that was not kept.
+
+    Confirming runs count first, and steps of the search only if no confirming run failed there.
+    """
     beyond = [step for step in steps if step.load > load and step.outcome != "kept"]
     confirming = (step.load for step in beyond if step.stage == "confirm")
     kept = _kept(steps)
@@ -158,14 +178,17 @@ def _is_silent(step: Step) -> bool:
 
 
 def _fell_silent(steps: Sequence[Step]) -> bool:
-    """Whether the last step had not one good answer at a load that the server had carried."""
+    """Whether the last step had no good answer at a load that the server had carried before."""
     last = steps[-1]
     return _is_silent(last) and any(load >= last.load for load in _kept(steps))
 
 
 def _is_worth_another_try(steps: Sequence[Step]) -> bool:
-    """A spoiled step is, once: the spoiling may have been a moment's. So is one in which the server
-    went away: whether this load brings it down shows when it comes again."""
+    """Whether to repeat the last step, which happens once.
+
+    A step that our side spoiled may have met a momentary disturbance. If the server went away, the
+    repetition shows whether this load brings it down again.
+    """
     last = steps[-1]
     before = steps[-2] if len(steps) > 1 else None
     again = before is not None and (before.load, before.stage) == (last.load, last.stage)
@@ -182,7 +205,7 @@ def _descend(bounds: Bounds, steps: Sequence[Step], failed: float) -> Try | Done
 
 
 def _between(bounds: Bounds, low: float, high: float) -> float | None:
-    """A load between the two, or None when they are close enough."""
+    """Return a load between the two, or None if they are close enough."""
     if high <= low * (1 + bounds.precision):
         return None
     middle = _rounded(bounds, math.sqrt(low * high))
@@ -192,8 +215,11 @@ def _between(bounds: Bounds, low: float, high: float) -> float | None:
 def _after_confirming(
     bounds: Bounds, searching: Sequence[Step], confirming: Sequence[Step]
 ) -> Try | Done:
-    """What the first confirming run was to confirm had been kept. A stored search that is judged
-    anew, by a later rule, need not say so any more."""
+    """Return what follows the last confirming run.
+
+    The load of the first confirming run had been kept. In a stored search that is judged by a later
+    version's rules, it may not be any more.
+    """
     steps, first, last = (*searching, *confirming), confirming[0], confirming[-1]
     if last.outcome == "kept":
         above = _above(steps, last.load)
@@ -216,7 +242,10 @@ def _limited_by(steps: Sequence[Step], above: float | None) -> LimitedBy:
 
 
 def _rounded(bounds: Bounds, load: float) -> float:
-    """Within the bounds; to whole numbers, or to three digits, which is finer than the bracket."""
+    """Return the load within the bounds, as a whole number or with three digits.
+
+    Three digits are finer than the bracket.
+    """
     if bounds.whole:
         rounded = float(round(load))
     else:

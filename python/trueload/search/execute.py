@@ -1,7 +1,7 @@
-"""Does the steps of a search: decides, measures, judges, until there is nothing left to try.
+"""Runs the steps of a search: decides, measures and judges, until nothing is left to try.
 
-How: a load becomes a specification by its axis (a rate, or connections), and measuring it is a
-function that comes as an argument; so every protocol that can be measured can be searched.
+How: the axis (a rate, or connections) turns a load into a specification. Measuring is a function
+passed as an argument, so every protocol that can be measured can be searched.
 
 Must not know: protocols, the store, what is shown.
 """
@@ -37,16 +37,19 @@ UNITS: dict[Axis, str] = {
 
 RATE_START, RATE_FLOOR, RATE_CEILING = 1_000.0, 1.0, 10_000_000.0
 CONNECTIONS_START, CONNECTIONS_FLOOR, CONNECTIONS_CEILING = 8.0, 1.0, 1_000_000.0
-# As wide as the interval of a p95 of the published 100 samples is at best.
+# The best possible width of the interval of a p95 from the published method's 100 samples.
 CLIENTS_PRECISION = 0.02
 
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """What to look for, and where. ``step_ns`` is the length of each step; None lets each be as
-    long as its percentiles need. Of a broadcast, whose axis is ``clients``: ``samples`` are the
-    messages of each step but the confirming one, which has as many as its percentile needs, and
-    ``stop_on_loss`` lets a lost or doubled delivery end it."""
+    """What to search for, and where.
+
+    ``step_ns`` is the length of each step; None lets each be as long as its percentiles need. On
+    the axis ``clients``, of broadcasts, ``samples`` is the number of messages in each step but the
+    confirming one, which has as many as its percentile needs. ``stop_on_loss`` ends the search at a
+    lost or doubled delivery.
+    """
 
     axis: Axis
     limit: Condition
@@ -58,7 +61,7 @@ class SearchPlan:
 
 @dataclass(frozen=True)
 class Taken:
-    """A step that was taken."""
+    """One step that was measured and judged."""
 
     next: Try
     record: Record
@@ -66,32 +69,32 @@ class Taken:
 
     @property
     def step(self) -> Step:
-        """As the decision sees it."""
+        """The step in the form that ``decide`` reads."""
         answered = has_good_answer(self.record)
         away = bool(self.record.connections.outages)
         return Step(self.next.load, self.judgement.outcome, self.next.stage, answered, away)
 
 
 Measure = Callable[[Try, int], Record]
-"""Measures a load for so long: in ns, or, of a broadcast, in messages."""
+"""Measures a load for a length in ns or, for a broadcast, in messages."""
 
 
 def make_bounds(axis: Axis, start: float | None) -> Bounds:
-    """Where to search on an axis, from ``start`` or a load that most servers keep to."""
+    """Return the range of an axis, from ``start`` or from a load that most servers carry."""
     if axis == "rate":
         return Bounds(start or RATE_START, min(RATE_FLOOR, start or RATE_FLOOR), RATE_CEILING)
     return Bounds(start or CONNECTIONS_START, CONNECTIONS_FLOOR, CONNECTIONS_CEILING, whole=True)
 
 
 def make_clients(start: int, step: int, steps: int | None) -> Bounds:
-    """Where to search for clients of a broadcast: so many more with each step."""
+    """Return the range for clients of a broadcast, with ``step`` more clients in each step."""
     ceiling = CONNECTIONS_CEILING if steps is None else float(start + (steps - 1) * step)
     floor = min(CONNECTIONS_FLOOR, float(start))
     return Bounds(float(start), floor, ceiling, True, CLIENTS_PRECISION, float(step))
 
 
 def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, length: int) -> TrialSpec:
-    """The specification of one step, so long as ``Measure`` has it."""
+    """Return the specification of one step; ``length`` has the unit of ``Measure``."""
     share, name = max(
         (percentile_share(part.metric) or 0.0, part.metric.removeprefix(RECEIPT))
         for part in plan.limit.parts
@@ -99,7 +102,7 @@ def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, length: int) -> T
     says = {"percentile": name if share else None, "maximum": following.largest}
     claim = spec.claim.model_copy(update=says)
     if plan.axis == "clients":
-        # The steps of the published method are too short to claim a percentile by themselves.
+        # The published method's steps are too short to claim a percentile from one alone.
         return replace(
             spec,
             load=replace(spec.load, connections=int(following.load), stop=Requests(count=length)),
@@ -121,9 +124,11 @@ def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, length: int) -> T
 def search(
     plan: SearchPlan, measure: Measure, stopped: Callable[[], bool] = lambda: False
 ) -> Iterator[Taken]:
-    """Each step as it has been taken; ends when there is nothing left to try, when the server, or
-    one of several, cannot be reached from the start, or when stopped (the last step may then be cut
-    short)."""
+    """Yield each step once it has been measured.
+
+    Ends if nothing is left to try, if the server or one of several cannot be reached from the
+    start, or if stopped; the last step may then be cut short.
+    """
     taken: list[Taken] = []
     while not stopped():
         following = decide(plan.bounds, [each.step for each in taken])
@@ -139,7 +144,7 @@ def search(
 
 
 def take(plan: SearchPlan, following: Try, record: Record) -> Taken:
-    """A step with its judgement."""
+    """Return a step with its judgement."""
     if plan.axis == "clients":
         judgement = judge_broadcast(record, plan.limit, following.stage)
     else:
@@ -153,13 +158,15 @@ def _ends_by_loss(plan: SearchPlan, record: Record) -> bool:
 
 
 def _never_began(taken: Sequence[Taken]) -> bool:
-    """Whether the first step, which a server mostly can carry, did not reach all that it is for: no
-    load is left then that would be measured whole."""
+    """Whether the first step did not reach every server that it is for.
+
+    Most servers can carry that step, so no other load would be measured whole.
+    """
     return len(taken) == 1 and bool(unreached(taken[0].record))
 
 
 def outcome(plan: SearchPlan, taken: Sequence[Taken]) -> Done | None:
-    """What came of a search; None if it was cut short."""
+    """Return the result of a search; None if it was cut short."""
     if _never_began(taken) and taken[0].record.trouble is None and not taken[0].record.partial:
         return NotFound("gone", taken[0].next.load)
     if taken and _ends_by_loss(plan, taken[-1].record):
@@ -167,7 +174,7 @@ def outcome(plan: SearchPlan, taken: Sequence[Taken]) -> Done | None:
     done = decide(plan.bounds, [each.step for each in taken])
     if isinstance(done, Try):
         return None
-    # Fewer clients that have everything say nothing of a server that leaves one out.
+    # If a server leaves clients out, a smaller load without losses proves nothing.
     above = done.above if isinstance(done, Found) else done.lowest
     is_lossy = any(each.next.load == above and each.judgement.is_loss for each in taken)
     return NotFound("lost", above) if is_lossy and above is not None else done
@@ -183,8 +190,10 @@ def _length(plan: SearchPlan, following: Try, taken: Sequence[Taken]) -> int:
 
 
 def _per_s(plan: SearchPlan, following: Try, taken: Sequence[Taken]) -> float | None:
-    """Requests, or messages, per second that a step will have: by its load, or as the last one
-    had that was kept."""
+    """Return the requests, or messages, per second that a step will have.
+
+    On the rate axis that is its load; otherwise it is the throughput of the last kept step.
+    """
     if plan.axis == "rate":
         return following.load
     kept = [each for each in taken if each.judgement.outcome == "kept"]

@@ -1,8 +1,8 @@
-"""What came of a search: as JSON, as a few lines for people, as labels in the store.
+"""The result of a search: as JSON, as a few lines of text, as labels in the store.
 
-How: everything is made from the plan and the steps; what the store keeps of a step (its load and
-stage as labels, its record whole) is enough to judge it again, so that a stored search is shown by
-the same functions. Pure.
+How: everything is made from the plan and the steps. The store keeps a step's load and stage as
+labels, and its whole record. That is enough to judge it again, so a stored search is shown by the
+same functions. Pure.
 
 Must not know: the store, terminals, how a step is measured.
 """
@@ -30,7 +30,7 @@ SPOILED_OTHERWISE = "the generator broke down"
 
 
 def plan_json(plan: SearchPlan) -> dict[str, Any]:
-    """The plan as the store keeps it; ``read_plan`` reads it."""
+    """Return the plan in the store's form; ``read_plan`` reads it."""
     of_clients = {
         "step": plan.bounds.step,
         "samples": plan.samples,
@@ -49,7 +49,10 @@ def plan_json(plan: SearchPlan) -> dict[str, Any]:
 
 
 def read_plan(stored: Mapping[str, Any]) -> SearchPlan:
-    """The inverse. Raises ``ValueError``, ``KeyError`` or ``UserError`` for anything else."""
+    """Read a plan that ``plan_json`` wrote.
+
+    Raises ``ValueError``, ``KeyError`` or ``UserError`` for anything else.
+    """
     axis = cast(Axis, stored["axis"])
     bounds = Bounds(
         start=float(stored["start"]),
@@ -70,7 +73,7 @@ def read_plan(stored: Mapping[str, Any]) -> SearchPlan:
 
 
 def labels(taken: Taken) -> dict[str, str]:
-    """What the store says of a step beside its record."""
+    """Return the labels that the store keeps beside a step's record."""
     return {
         "load": f"{taken.next.load:.12g}",
         "stage": taken.next.stage,
@@ -79,7 +82,7 @@ def labels(taken: Taken) -> dict[str, str]:
 
 
 def read_steps(plan: SearchPlan, stored: Iterable[tuple[Mapping[str, str], Record]]) -> list[Taken]:
-    """The steps of a stored search, from the labels and the record of each row."""
+    """Return the steps of a stored search, from the labels and the record of each row."""
     return [
         take(plan, Try(float(found["load"]), cast(Stage, found["stage"])), record)
         for found, record in stored
@@ -87,9 +90,11 @@ def read_steps(plan: SearchPlan, stored: Iterable[tuple[Mapping[str, str], Recor
 
 
 def deciding(plan: SearchPlan, taken: Sequence[Taken]) -> Taken:
-    """The step whose verdict is the search's: the last confirming one, even if that did not keep
-    to the limit, or the one that ended it or that lost deliveries; else the last one inside the
-    limit, else the last one.
+    """Return the step whose verdict is the search's.
+
+    It is the step that lost deliveries, the one that ended the search, or the last confirming run,
+    even if that did not keep to the limit. Otherwise it is the last step that kept to the limit or,
+    if none did, the last step.
     """
     done = outcome(plan, taken)
     if isinstance(done, NotFound) and done.why == "lost":
@@ -109,9 +114,11 @@ def exit_code(
     interrupted: bool = False,
     strict: bool = False,
 ) -> ExitCode:
-    """What a search ends with, by the verdict of the step that decides: 1 where no load was
-    confirmed to keep to the limit. Where two apply, in this order: 130, 71, 3, 4, 1,
-    0."""
+    """Return the exit code of a search, by the verdict of its deciding step.
+
+    It is 1 if no load was confirmed to keep to the limit. If several apply, the first of 130, 71,
+    3, 4, 1, 0 is taken.
+    """
     done = outcome(plan, taken) if taken else None
     if interrupted:
         return ExitCode.INTERRUPTED
@@ -128,7 +135,7 @@ def exit_code(
 def search_json(
     plan: SearchPlan, taken: Sequence[Taken], run_id: str | None, *, interrupted: bool
 ) -> dict[str, Any]:
-    """One object: verdict, checks and result at the top, the records under ``steps``."""
+    """Return one object: verdict, checks and result at the top, the records under ``steps``."""
     decided = deciding(plan, taken)
     record, result = decided.record, result_json(plan, taken)
     return {
@@ -146,10 +153,13 @@ def search_json(
 
 
 def result_json(plan: SearchPlan, taken: Sequence[Taken]) -> dict[str, Any]:
-    """The result alone. ``load`` is null unless one was confirmed; ``interval`` is where the
-    largest load lies, its ``high`` null where nothing larger failed. ``limited_by`` says what did:
-    ``server``, ``generator``, ``files``, ``ports`` or ``memory`` (of which there was too little),
-    ``ceiling`` for nothing."""
+    """Return the result alone.
+
+    ``load`` is null unless one was confirmed. ``interval`` is the range of the largest load; its
+    ``high`` is null if nothing larger failed. ``limited_by`` says what failed there: ``server`` or
+    ``generator``, or the shortage (``files``, ``ports`` or ``memory``). It is ``ceiling`` if
+    nothing did.
+    """
     done, decided = outcome(plan, taken), deciding(plan, taken)
     found = done if isinstance(done, Found) else None
     return {
@@ -168,7 +178,7 @@ def result_json(plan: SearchPlan, taken: Sequence[Taken]) -> dict[str, Any]:
 
 
 def limited_by(taken: Sequence[Taken], found: Found) -> str:
-    """What failed at the next larger load; of a shortage, what was short."""
+    """Return what failed at the next larger load; for a shortage, what was short."""
     if found.limited_by != "shortage":
         return found.limited_by
     short = _shortage_at(taken, found.above)
@@ -212,7 +222,7 @@ def _value_json(found: LimitValue) -> dict[str, Any]:
 
 
 def sentence(plan: SearchPlan, taken: Sequence[Taken], *, by_user: bool = False) -> str:
-    """The result in one sentence; ``by_user`` says that its user ended the search."""
+    """Return the result in one sentence; ``by_user`` says that the user ended the search."""
     done, limit = outcome(plan, taken), plan.limit.text
     kept = max((each.next.load for each in taken if each.judgement.outcome == "kept"), default=None)
     if done is None:
@@ -266,7 +276,7 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken], *, by_user: bool = False)
 
 
 def _blame(taken: Iterable[Taken]) -> str:
-    """What our side did to the steps that it spoiled, or what they lacked."""
+    """Say how our side spoiled these steps, or what they lacked."""
     said: list[str] = []
     for each in taken:
         if each.judgement.shortage is not None:
@@ -278,7 +288,7 @@ def _blame(taken: Iterable[Taken]) -> str:
 
 
 def _largest(plan: SearchPlan, taken: Iterable[Taken]) -> list[str]:
-    """Of how few receipts the maximum of a broadcast's step is the largest."""
+    """A line on how few receipts the maximum of a broadcast's step is the largest of."""
     found = [figures.latency(each.record).figures.largest_of for each in taken]
     few = [format_count(of) for of in sorted(of for of in found if of is not None)]
     if plan.axis != "clients" or not few:
@@ -290,8 +300,10 @@ def _largest(plan: SearchPlan, taken: Iterable[Taken]) -> list[str]:
 def search_lines(
     plan: SearchPlan, taken: Sequence[Taken], *, steps: bool = True, by_user: bool = False
 ) -> list[str]:
-    """For people: the steps (unless they have been seen), the result, what decided it. ``by_user``
-    as of ``sentence``."""
+    """Return the lines to show: the steps, if ``steps`` is set, the result and the deciding step.
+
+    ``by_user`` is passed to ``sentence``.
+    """
     if not taken:
         return ["nothing was tried"]
     generate = taken[0].record.plan.generate
@@ -319,12 +331,12 @@ def search_lines(
 
 
 def step_header(plan: SearchPlan) -> list[str]:
-    """What stands above the steps."""
+    """Return the header above the steps."""
     return clients_header().splitlines() if plan.axis == "clients" else []
 
 
 def step_line(plan: SearchPlan, taken: Taken) -> str:
-    """One step: ``bracket  2,000/s  for 2s  p99 0.42 ms  kept``."""
+    """Return the line of one step: ``bracket  2,000/s  for 2s  p99 0.42 ms  kept``."""
     if plan.axis == "clients":
         return clients_line(taken)
     judged = taken.judgement
@@ -339,7 +351,7 @@ def step_line(plan: SearchPlan, taken: Taken) -> str:
 
 
 def load_text(plan: SearchPlan, load: float) -> str:
-    """``2,000 requests/s``, ``1 client``."""
+    """Return a load as text: ``2,000 requests/s``, ``1 client``."""
     if plan.axis == "rate":
         return f"{format_count(load)} request{'' if load == 1 else 's'}/s"
     return f"{format_count(load)} {plan.axis if load != 1 else plan.axis.removesuffix('s')}"

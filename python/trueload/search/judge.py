@@ -1,9 +1,9 @@
-"""What a record says of a step of a search, and how long a step must be.
+"""What a record means for a step of a search, and how long a step must be.
 
-Strategy: a limit is kept when each of its values, with failed, open and unsent requests counted as
-slower than any, is within it, and the record can be trusted. A check that fails is the server's
-doing, or ours: what the generator could not offer, or what the machine spoiled, is no verdict on
-the server. Pure.
+Strategy: a limit is kept if each of its values is within it and the record can be trusted. Failed,
+open and unsent requests count as slower than any other. A failed check is the server's doing, or
+ours: load that the generator could not offer, or a step that the machine spoiled, gives no verdict
+on the server. Pure.
 
 Must not know: which load comes next, how a trial is run.
 """
@@ -26,39 +26,45 @@ from trueload.verdict import CHECKS, GENERATOR_FULL, judge
 OF_DELIVERIES = frozenset({"lost", "duplicate"})
 """Failure classes of a broadcast's deliveries."""
 LOSS = "ledger: "
-"""What the reason of a step begins with that lost or doubled deliveries decided."""
+"""The start of a step's reason if lost or doubled deliveries decided it."""
 EARLY_SHARE = 0.5
-"""A p95 of receipts below so much of the deliveries' is told: it says little of those."""
-# A queue that grows, however slowly, would cross any limit in time: a warning is enough.
+"""A p95 of receipts below this share of the deliveries' p95 is pointed out.
+
+Such a receipt says little about the deliveries.
+"""
+# A queue that grows, even slowly, would cross any limit in time, so a warning is enough.
 GROWS = frozenset({"backlog"})
-# Checks that tell of our side: the generator, and the machine that it runs on.
+# Checks of our side: the generator, and the machine that it runs on.
 OURS = frozenset(name for name, check in CHECKS.items() if check.fault in ("generator", "machine"))
-# The checks of our side that only add to the times of answers; the service time shows by how much.
+# The checks of our side that only add to response times; the service time shows how much.
 LATE = frozenset({"send-lag", "client-share"})
 
 REFUSED = frozenset({"connect.refused", "connect.unreachable"})
-"""Failure classes that tell that nobody listens."""
+"""Failure classes which show that nobody listens."""
 
-# Seconds of a step: at least so many that a second's hiccup does not decide, at most so many that a
-# search ends. While the bracket is looked for, a wrong step costs little: bisection and the
-# confirming run, which has twice the samples, find it out.
+# The length of a step in seconds, at least and at most: a hiccup of one second must not decide it,
+# and a search must end. While the bracket is looked for, a wrong step costs little. Bisection and
+# the confirming run, which has twice the samples, correct it.
 STEP_S: dict[Stage, tuple[float, float]] = {
     "bracket": (2.0, 5.0),
     "bisect": (2.0, 20.0),
     "confirm": (5.0, 40.0),
 }
 CONFIRM_SAMPLES = 2.0
-# Of a broadcast's samples. Ranks of the p95 of 1,000 receipts are 93.6 % to 96.4 %, of the 200 that
-# would do to have some beyond it 92 % to 98 %: where the tail is, that is easily 20 % of its value.
+# Times the samples of a broadcast's step. The p95 of 1,000 receipts has ranks from 93.6 % to 96.4
+# %. The 200 receipts that just have some beyond it have ranks from 92 % to 98 %. Out in the tail
+# that is easily 20 % of its value.
 CONFIRM_TIMES_MOST = 10.0
 
 
 @dataclass(frozen=True)
 class LimitValue:
-    """One part of a limit, and what was measured against it, in its unit; inf where it is above
-    everything measured. ``within``: its 95 % interval by rank, for
-    percentiles of enough requests. ``untimed`` requests have no time; ``too_few`` have a percentile
-    that says nothing."""
+    """One part of a limit, and the measured value in its unit.
+
+    The value is inf if it is above everything measured. ``within`` is its 95 % interval by rank,
+    for percentiles of enough requests. ``untimed`` is the number of requests without a time.
+    ``too_few``: there were too few requests for the percentile.
+    """
 
     threshold: Threshold
     value: float
@@ -68,12 +74,12 @@ class LimitValue:
 
     @property
     def shown(self) -> str:
-        """The value for people."""
+        """The value to show."""
         return TOO_FEW if self.too_few else self.threshold.shown(self.value)
 
     @property
     def is_kept(self) -> bool:
-        """Whether the limit is kept: a mean of answers alone keeps to none."""
+        """Whether the limit is kept; a mean over answers only never keeps to one."""
         return self.threshold.holds(self.value) and not self._is_spoilt
 
     @property
@@ -81,12 +87,12 @@ class LimitValue:
         return self.threshold.is_guarded and self.untimed > 0
 
     def told(self) -> str:
-        """For people: ``mean of answers 3.00 ms with 1 request that failed, was left open …``."""
+        """A text to show: ``mean of answers 3.00 ms with 1 request that failed …``."""
         more = f" with {untimed_text(self.untimed)}" if self._is_spoilt else ""
         return f"{self.shown}{more}"
 
     def sentence(self) -> str:
-        """For people: ``p99 8.10 ms (7.90 ms to 8.40 ms)``."""
+        """A text to show: ``p99 8.10 ms (7.90 ms to 8.40 ms)``."""
         text = f"{self.threshold.label} {self.told()}"
         if self.within is None or self.too_few:
             return text
@@ -96,8 +102,10 @@ class LimitValue:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The outcome of a step, why in one line, and what was measured; of a step that is ``short``,
-    of what."""
+    """The outcome of a step, the reason in one line, and the measured values.
+
+    ``shortage`` is what a step with the outcome ``short`` lacked.
+    """
 
     outcome: Outcome
     why: str
@@ -106,18 +114,18 @@ class Judgement:
 
     @property
     def is_loss(self) -> bool:
-        """Whether lost or doubled deliveries decided, and no time."""
+        """Whether lost or doubled deliveries decided, and not a time."""
         return self.outcome == "exceeded" and self.why.startswith(LOSS)
 
 
 def judge_step(
     record: Record, limit: Condition, stage: Stage, of: Record | None = None
 ) -> Judgement:
-    """Whether a record keeps to a limit, and if not, whose doing that is.
+    """Judge whether a record keeps to a limit, and if not, whose doing that is.
 
-    What our side did can only make a response time longer, as that counts from the schedule: a
-    limit that is kept all the same is kept. Only a confirming run must be beyond doubt. ``of`` is
-    what the limit is about, where that is not the record itself.
+    Response times count from the schedule, so our side can only make them longer. A limit that is
+    kept in spite of that counts as kept; only a confirming run must be beyond doubt. ``of`` is the
+    record that the limit applies to, if it is not ``record``.
     """
     values = tuple(_measured(part, of or record) for part in limit.parts)
     short = find_shortage(record)
@@ -149,11 +157,11 @@ def judge_step(
 
 
 def _gone(record: Record) -> str | None:
-    """What shows that the server is no longer there; None if it may be.
+    """Return the sign that the server is no longer there; None if it may be.
 
-    Every connection was refused, or each of those to one of several origins; or, of a broadcast,
-    whose clients stay from step to step: all of them had joined, and yet not one message could be
-    sent, because they are connected no more.
+    One sign is that every connection was refused, or every connection to one of several origins.
+    The clients of a broadcast stay from step to step. There the sign is that all had joined, and
+    yet no message could be sent, because they are no longer connected.
     """
     connections, counts = record.connections, record.counts
     if record.trouble is not None or record.partial:
@@ -171,21 +179,23 @@ def _gone(record: Record) -> str | None:
 
 @dataclass(frozen=True)
 class Unreached:
-    """Where not one connection was established: the server, or an origin by its URL. ``classes``
-    are the failures that those connections met."""
+    """A server, or an origin with its URL, to which no connection was established.
+
+    ``classes`` are the failures of those connections.
+    """
 
     url: str | None
     classes: frozenset[str]
 
     def sentence(self) -> str:
-        """For people: ``no connection was established: connect.refused``."""
+        """A text to show: ``no connection was established: connect.refused``."""
         to = f" to {self.url}" if self.url is not None else ""
         why = f": {', '.join(sorted(self.classes))}" if self.classes else ""
         return f"no connection{to} was established{why}"
 
 
 def unreached(record: Record) -> list[Unreached]:
-    """What could not be reached at all in a step: the one server, or origins of several."""
+    """Return what a step could not reach at all: the one server, or some of several origins."""
     if record.connections.established == 0:
         met = record.connections.failed or record.counts.failed
         return [Unreached(None, frozenset(met))]
@@ -197,25 +207,27 @@ def unreached(record: Record) -> list[Unreached]:
 
 
 def has_good_answer(record: Record) -> bool:
-    """Whether one request was answered as it should be, in the step or its warm-up."""
+    """Whether any request was answered as it should be, in the step or its warm-up."""
     return record.counts.ok + record.warmup.counts.ok > 0
 
 
 def silence(record: Record) -> str:
-    """For people, of a step that has none: ``not one request was ok: timeout.first_byte``."""
+    """A text about a step without good answers: ``not one request was ok: timeout.first_byte``."""
     return f"not one request was ok{_mostly(record)}"
 
 
 def _mostly(record: Record) -> str:
-    """What most of those met that have no time."""
+    """The most frequent failure of the requests without a time, as the end of a sentence."""
     met = record.counts.failed or record.connections.failed
     return f": {max(met, key=lambda name: met[name])}" if met else ""
 
 
 def judge_broadcast(record: Record, limit: Condition, stage: Stage) -> Judgement:
-    """The same of a broadcast: a percentile is of its deliveries, unless it says receipts. What was
-    lost is slower than any; it decides where a percentile is endless for it, or no receipt is left
-    that counts."""
+    """Judge a step of a broadcast.
+
+    A percentile is of deliveries, unless it names receipts. A lost delivery counts as slower than
+    any. Losses decide if they make a percentile infinite, or if no receipt is left that counts.
+    """
     receipts = receipts_only(record)
     of = receipts.model_copy(update={"deliveries": record.deliveries})
     judged = judge_step(receipts, limit, stage, of)
@@ -228,8 +240,10 @@ def judge_broadcast(record: Record, limit: Condition, stage: Stage) -> Judgement
 
 
 def early_receipts(record: Record) -> str:
-    """For people: that senders have their receipts long before the others have the message, which
-    a limit on receipts would hide. Empty otherwise."""
+    """A text saying that senders get receipts long before the others get the message; or ''.
+
+    A limit on receipts would hide that.
+    """
     found = figures.deliveries(record)
     if found is None:
         return ""
@@ -245,8 +259,10 @@ def early_receipts(record: Record) -> str:
 
 
 def receipts_only(record: Record) -> Record:
-    """A broadcast as its senders see it: without what became of the deliveries. A message that was
-    lost to some receiver says nothing of how long receipts take; the record's own checks say it.
+    """Return a broadcast's record as its senders see it, without the outcome of the deliveries.
+
+    A message that was lost to some receiver says nothing about the time of receipts; the checks of
+    the original record report the loss.
     """
     counts = record.counts
     failed = {name: n for name, n in counts.failed.items() if name not in OF_DELIVERIES}
@@ -272,8 +288,10 @@ def _measured(part: Threshold, record: Record) -> LimitValue:
 
 
 def _is_served_beyond(record: Record, beyond: Sequence[LimitValue]) -> bool:
-    """Whether a percentile is beyond its limit without what we added: by the round trips, or, where
-    these are not known, by the service times."""
+    """Whether a percentile is beyond its limit even without what our side added.
+
+    Judged by round trips or, if these are not known, by service times.
+    """
     served = figures.served(record)
     for found in beyond:
         share = figures.percentile_share(found.threshold.metric)
@@ -285,7 +303,7 @@ def _is_served_beyond(record: Record, beyond: Sequence[LimitValue]) -> bool:
 
 
 def _our_fault(record: Record, failed: Mapping[str, Check]) -> str | None:
-    """What our own side did to a step; None if nothing that counts."""
+    """Return what our own side did to a step; None if nothing that matters."""
     if record.trouble is not None:
         return record.trouble.what
     for name in failed:
@@ -293,7 +311,7 @@ def _our_fault(record: Record, failed: Mapping[str, Check]) -> str | None:
             return f"{name}: {failed[name].why}"
     short = failed.get("rate-reached")
     if short is not None and (record.generator.saturation or 0.0) >= GENERATOR_FULL:
-        # A rate that is not reached by a generator with time to spare waited for free connections:
+        # A generator with time to spare that misses the rate waited for free connections, and so
         # for the server.
         busy = format_share(record.generator.saturation or 0.0)
         return f"rate-reached: {short.why}, and the generator was busy for {busy}"
@@ -301,16 +319,22 @@ def _our_fault(record: Record, failed: Mapping[str, Check]) -> str | None:
 
 
 def confirming_messages(limit: Condition, samples: int, per_s: float | None) -> int:
-    """How many messages confirm a broadcast that settles so many per second: enough for a narrow
-    interval of its percentile, unless those take longer than a confirming run may."""
+    """Return the number of messages that confirm a broadcast at ``per_s`` settled messages.
+
+    It is enough for a narrow interval of the percentile, unless that takes longer than a confirming
+    run may.
+    """
     wanted = max(CONFIRM_TIMES_MOST * samples, CONFIRM_SAMPLES * max(map(_samples, limit.parts)))
     in_time = (per_s or 0.0) * STEP_S["confirm"][1]
     return math.ceil(max(min(wanted, in_time), CONFIRM_SAMPLES * samples))
 
 
 def step_ns(limit: Condition, per_s: float | None, stage: Stage) -> int:
-    """How long a step must be for its percentiles' intervals at so many requests per second
-    (None: not known yet), within the bounds of its stage."""
+    """Return the length of a step that its percentiles' intervals need, in ns.
+
+    ``per_s`` is the rate of requests, None if not yet known. The length stays within the bounds of
+    the stage.
+    """
     low_s, high_s = STEP_S[stage]
     samples = max(map(_samples, limit.parts)) * (CONFIRM_SAMPLES if stage == "confirm" else 1)
     seconds = samples / per_s if per_s else low_s

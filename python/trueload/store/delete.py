@@ -1,8 +1,8 @@
-"""Deleting runs of a store, and making its file smaller.
+"""Deletes runs of a store, and makes its file smaller.
 
-How: the rows of a run go, and of the run itself only its number stays, as deleted: a number that is
-missing is damage. A run is held while it is deleted, so that nobody adds to it. A damaged file is
-left as it is. A friend of ``store``; must not know why a run is deleted.
+How: a run's rows are removed. Of the run itself only its number stays, marked as deleted, because a
+missing number is damage. A run is held while it is deleted, so that nobody adds to it. A damaged
+file is left as it is. Uses what is private to ``store``; must not know why a run is deleted.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from trueload.store.file import StoreError, read_error, write_error
 from trueload.store.runs import _RUN_COLUMNS, Run, Store, _checksum, _run_fields
 from trueload.store.tags import remove_tag
 
-AT_ONCE = 100  # each is held through a file of its own until all of them are gone
+AT_ONCE = 100  # each takes an open file until all of them are gone
 
 
 def delete_runs(store: Store, runs: Sequence[Run]) -> list[Run]:
-    """Delete these runs but those that are going on; the runs that are gone. Raises
-    ``StoreError``, also for a store that is damaged."""
+    """Delete these runs except those that are still going on; return the runs that are gone. Raises
+    ``StoreError``, also for a damaged store."""
     if runs:
         _check(store)
     deleted: list[Run] = []
@@ -40,8 +40,8 @@ def delete_runs(store: Store, runs: Sequence[Run]) -> list[Run]:
 
 
 def shrink(store: Store) -> int:
-    """Give what is free in the store's file back to the disk; its bytes now. Raises
-    ``StoreError``."""
+    """Give the free space in the store's file back to the disk; return its size in bytes then.
+    Raises ``StoreError``."""
     db = store._db
     try:
         with db.unlimited():
@@ -55,7 +55,7 @@ def shrink(store: Store) -> int:
 
 
 def file_bytes(store: Store) -> int:
-    """The bytes of the store's file and of the log beside it."""
+    """Size in bytes of the store's file and of the log beside it."""
     paths = (store.path, store.path.with_name(f"{store.path.name}-wal"))
     return sum(path.stat().st_size for path in paths if path.exists())
 
@@ -73,7 +73,7 @@ def _check(store: Store) -> None:
 
 
 def _hold(store: Store, run: Run, held: contextlib.ExitStack) -> bool:
-    """Whether it could be had: nobody adds to it, as far as can be known."""
+    """Hold a run; return False if somebody adds to it, or may."""
     if store._as_it_is(store._run_by_seq(run.seq)).state == "running":
         return False
     try:

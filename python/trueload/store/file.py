@@ -1,8 +1,8 @@
-"""The store's file: where it is, how it is opened, its tables, and what its failures are called.
+"""The store's file: where it is, how it is opened, its tables, and the names of its failures.
 
-How: an existing file is looked at before anything in it is changed, so that a foreign database or
-the store of a newer version is left as it was. A damaged file may lead a statement in circles, so
-that each one has a limit of steps. Must not know what runs and rows mean.
+How: an existing file is examined before anything in it is changed, so a foreign database or the
+store of a newer version stays as it was. A damaged file may lead a statement in circles, so each
+statement has a limit of steps. Must not know what runs and rows mean.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SCHEMA = 1
 APPLICATION_ID = 0x54_4C_4F_41  # "TLOA", in the file's header: tells our stores from other files
 BUSY_TIMEOUT_S = 30.0  # how long one process waits for another's write
 _BESIDE = ("-wal", "-shm", "-journal", LOCK_ENDING)
-_TURN_S = 0.1  # and without a look at signals, which SQLite's own waiting does not let through
-_AGAIN_S = 0.01  # from one try to the next where SQLite itself does not wait
+_TURN_S = 0.1  # SQLite's own wait, during which Ctrl-C has no effect
+_AGAIN_S = 0.01  # between two tries if SQLite itself does not wait
 FILE_BYTES_MIN = 512  # the smallest page
 STEPS_OF_TURN = 1000
-STEPS_MIN = 1_000_000  # of SQLite's virtual machine: some 20 ms
-STEPS_PER_BYTE = 1 / 8  # a scan takes about ten for a row, and no row has fewer bytes than 100
+STEPS_MIN = 1_000_000  # of SQLite's virtual machine: about 20 ms
+STEPS_PER_BYTE = 1 / 8  # a scan takes about ten steps per row, and a row has at least 100 bytes
 VALUE_BYTES_MAX = 256 * 1024**2  # of one record or text; a damaged length must not fill the memory
 
 _TABLES = """
@@ -69,16 +69,16 @@ MIGRATIONS: Mapping[int, str] = {}
 
 
 class StoreError(UserError):
-    """The store could not be read or written; what it had acknowledged before is intact, unless it
-    is ``damaged``. Where it is ``unwritable``, what is there may be read all the same."""
+    """The store could not be read or written. What it had acknowledged before is intact, unless it
+    is ``damaged``. If it is ``unwritable``, what is there may still be readable."""
 
     unwritable = False
     damaged = False
 
 
 class Connection(sqlite3.Connection):
-    """A connection whose statements end: one that takes more steps than the file has content for
-    fails with ``sqlite3.OperationalError``, "interrupted"."""
+    """A connection with a limit on each statement. One that takes more steps than the file's size
+    justifies fails with ``sqlite3.OperationalError``, "interrupted"."""
 
     def limit(self, file_bytes: int) -> None:
         """Set the limits for a file of this size."""
@@ -88,12 +88,12 @@ class Connection(sqlite3.Connection):
 
     @property
     def ended(self) -> bool:
-        """Whether the last statement ended by itself."""
+        """Whether the last statement ended within its limit."""
         return not self._turns.exhausted
 
     @contextlib.contextmanager
     def unlimited(self) -> Iterator[None]:
-        """Let statements take as long as they need: those that go through the whole file."""
+        """Lift the limit, for statements that go through the whole file."""
         self.set_progress_handler(None, STEPS_OF_TURN)
         try:
             yield
@@ -101,13 +101,13 @@ class Connection(sqlite3.Connection):
             self.set_progress_handler(self._turns.take, STEPS_OF_TURN)
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
-        """``sqlite3.Connection.execute``, with the full number of steps."""
+        """Execute with the full number of steps, as ``sqlite3.Connection.execute`` does."""
         self._turns.start()
         return super().execute(sql, parameters)
 
 
 class _Turns:
-    """Counts the turns of one statement; apart from its connection, which refers to it."""
+    """Counts the steps of one statement. It is not part of its connection, which refers to it."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -136,7 +136,7 @@ def default_path() -> Path:
 
 
 def read_error(path: Path, why: object) -> StoreError:
-    """What was there cannot be read."""
+    """The error for content that cannot be read."""
     hint = "keep a copy of the file, and set TRUELOAD_STORE to a new one"
     failure = StoreError(f"the store {path} is damaged: {why}", hint)
     failure.unwritable = failure.damaged = True
@@ -144,7 +144,7 @@ def read_error(path: Path, why: object) -> StoreError:
 
 
 def write_error(path: Path, error: sqlite3.Error) -> StoreError:
-    """What SQLite says when it cannot write, with the next step."""
+    """The error for a failed write, with SQLite's message and the next step."""
     text, unwritable = str(error), False
     if "locked" in text or "busy" in text:
         hint = f"another trueload has held it for {BUSY_TIMEOUT_S:.0f} s; wait for it and repeat"
@@ -162,14 +162,14 @@ def write_error(path: Path, error: sqlite3.Error) -> StoreError:
 
 
 def connect(path: Path) -> Connection:
-    """Open the file, or make it. Raises ``StoreError``."""
+    """Open the file, or create it. Raises ``StoreError``."""
     elsewhere = "set TRUELOAD_STORE to a file that can be written, or use --no-save"
-    if os.path.isdir(path):  # unlike Path.is_dir, also where we may not look
+    if os.path.isdir(path):  # unlike Path.is_dir, False where we have no permission
         raise StoreError(f"the store {path} is a directory, not a file", elsewhere)
     try:
         make_folder(path.parent)
         if path.exists() and 0 < path.stat().st_size < FILE_BYTES_MIN:
-            # SQLite takes it for an empty file, and would write over it.
+            # SQLite would take it for an empty file, and write over it.
             raise StoreError(f"{path} is not a store of trueload", "set TRUELOAD_STORE to another")
         _make(path)
         connection = sqlite3.connect(
@@ -185,8 +185,8 @@ def connect(path: Path) -> Connection:
 
 
 def _make(path: Path) -> None:
-    """Make the file before SQLite does, which would leave its mode to the umask; the files beside
-    it get the mode that it has."""
+    """Create the file before SQLite does, which would leave its mode to the umask. Files that
+    SQLite makes beside it get the same mode."""
     real = os.path.realpath(path)  # of a link that leads nowhere yet, too
     if not os.path.exists(real):
         with contextlib.suppress(OSError):  # SQLite says what is wrong with it
@@ -194,16 +194,16 @@ def _make(path: Path) -> None:
 
 
 def _narrow(path: Path) -> None:
-    """Take the rights of others away from a store that was made with them."""
+    """Remove the rights of others from a store that was made with them."""
     real = os.path.realpath(path)
     for ending in ("", *_BESIDE):
         narrow(real + ending)
 
 
 def connect_to_read(path: Path, why: StoreError) -> Connection:
-    """Open what is there as it is: on a disk that is full or read-only, SQLite has no room for the
-    files that it keeps beside a store, and one that is damaged is not to be written to. Raises
-    ``why`` if there is nothing to read."""
+    """Open an existing store as it is, to read only. On a disk that is full or read-only, SQLite
+    has no room for the files that it keeps beside a store. A damaged store must not be written to.
+    Raises ``why`` if there is nothing to read."""
     log = path.with_name(f"{path.name}-wal")
     if not os.path.isfile(path) or path.stat().st_size == 0:
         raise why
@@ -219,7 +219,7 @@ def connect_to_read(path: Path, why: StoreError) -> Connection:
     db = sqlite3.connect(uri, uri=True, isolation_level=None, factory=Connection)
     db.limit(path.stat().st_size)
     try:
-        # Else a file that is shorter than it says is refused as a whole (sqlite3, lockBtree).
+        # Otherwise a file that is shorter than it says is refused as a whole (sqlite3, lockBtree).
         db.execute("PRAGMA writable_schema = ON")
         db.execute("PRAGMA cell_size_check = ON")
         _refuse_foreign(db, path)
@@ -236,7 +236,7 @@ def connect_to_read(path: Path, why: StoreError) -> Connection:
 
 
 def prepare(db: sqlite3.Connection, path: Path) -> None:
-    """Check that this is ours and not newer, bring it up to date, and make it durable."""
+    """Check that the store is ours and not newer, migrate it if older, and make it durable."""
     elsewhere = "set TRUELOAD_STORE to another file"
     try:
         _refuse_foreign(db, path)  # before anything is changed in it
@@ -257,7 +257,7 @@ def prepare(db: sqlite3.Connection, path: Path) -> None:
 
 
 def begin(db: sqlite3.Connection, wait_s: float = BUSY_TIMEOUT_S) -> None:
-    """Begin to write, once no other process does; Ctrl-C ends the waiting."""
+    """Begin to write, once no other process does; Ctrl-C ends the wait."""
     db.execute(f"PRAGMA busy_timeout = {_TURN_S * 1000:.0f}")
     try:
         _execute_unlocked(db, "BEGIN IMMEDIATE", wait_s)
@@ -266,7 +266,7 @@ def begin(db: sqlite3.Connection, wait_s: float = BUSY_TIMEOUT_S) -> None:
 
 
 def _execute_unlocked(db: sqlite3.Connection, statement: str, wait_s: float) -> None:
-    """Execute a statement, and again while another process holds the file."""
+    """Execute a statement, and try again while another process holds the file."""
     deadline_s = time.monotonic() + wait_s
     while True:
         try:
@@ -284,7 +284,7 @@ def _refuse_foreign(db: sqlite3.Connection, path: Path) -> None:
     if _pragma(db, "application_id") != APPLICATION_ID:
         if not _is_empty(db):
             raise StoreError(f"{path} is a database, but not a store of trueload", elsewhere)
-    elif version < 1 and not _is_empty(db):  # it has its version before anybody can see it
+    elif version < 1 and not _is_empty(db):  # its version is committed together with its tables
         raise StoreError(f"the store {path} is damaged: no store has schema {version}", elsewhere)
     elif version > SCHEMA:
         raise StoreError(
@@ -318,7 +318,7 @@ def _bring_up_to_date(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _execute_each(db: sqlite3.Connection, statements: str) -> None:
-    # Not executescript, which would commit what is open.
+    # Not executescript, which would commit the open transaction.
     for statement in statements.split(";\n"):
         db.execute(statement)
 

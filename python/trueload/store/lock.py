@@ -1,12 +1,12 @@
-"""Who writes a run: a lock that the kernel gives up, whatever ends its holder.
+"""Which process writes a run: a lock that the kernel releases however its holder ends.
 
-How: the run's number is a byte of one file beside the store, and that byte is locked through an
-open file description (fcntl(2), F_OFD_SETLK): by this process and no other, not even through
-another open store in the same process, until the file is closed. The file stays, empty; nothing in
-it can be stale. SQLite's own file is not used: to close it a second time would drop SQLite's locks.
+How: the run's number is a byte of one file beside the store. That byte is locked through an open
+file description (fcntl(2), F_OFD_SETLK). Until the file is closed nobody else can lock it, not even
+another open store in the same process. The file stays, empty; nothing in it can be stale. SQLite's
+own file is not used, because closing it a second time would drop SQLite's locks.
 
-Where a file system has no such locks, or the file cannot be made, nobody is kept out: a run must
-not fail for what only keeps another from it. Must not know what a run is.
+If a file system has no such locks, or the file cannot be made, nobody is kept out: a run must not
+fail for what only keeps others from it. Must not know what a run is.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trueload.files.private import open_descriptor
 # struct flock of the kernel: type, whence, start, length, pid (0 for these locks), padding.
 FLOCK = struct.Struct("hhqqi4x")
 LOCK_ENDING = "-running"
-"""What the name of the lock's file has behind that of the store."""
+"""Suffix of the lock's file after the name of the store."""
 
 
 class HeldError(Exception):
@@ -34,7 +34,7 @@ class RunLock(Closing):
     """One run, held until closed."""
 
     def __init__(self, store: Path, seq: int) -> None:
-        """Raises ``HeldError`` if another has it."""
+        """Lock the run. Raises ``HeldError`` if another holder has it."""
         self._descriptor: int | None = None
         with contextlib.suppress(OSError):
             self._descriptor = open_descriptor(lock_path(store), os.O_RDWR)
@@ -50,15 +50,15 @@ class RunLock(Closing):
             self.close()
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the lock."""
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
 
 
 def is_held(store: Path, seq: int) -> bool:
-    """Whether somebody holds a run, or may: where that cannot be known, it is taken for so. Without
-    a file nobody does: the store was copied, and its runs go on, if at all, where it came from."""
+    """Whether a run is held, or may be, if that cannot be known. It is not if there is no lock
+    file: the store was copied, and its runs go on, if at all, where it came from."""
     wanted = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, seq, 1, 0)
     try:
         descriptor = os.open(lock_path(store), os.O_RDONLY)
@@ -77,6 +77,6 @@ def is_held(store: Path, seq: int) -> bool:
 
 
 def lock_path(store: Path) -> Path:
-    """Beside the store itself, by whatever name that is reached."""
+    """Path of the lock's file, beside the store itself, whatever link leads there."""
     real = Path(os.path.realpath(store))
     return real.with_name(real.name + LOCK_ENDING)

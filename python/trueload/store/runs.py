@@ -1,10 +1,10 @@
 """The store: every run and its rows in one SQLite file, kept whole.
 
-How: WAL with ``synchronous=FULL``, one transaction per row, so that a row whose ``add_…`` has
-returned survives ``kill -9`` and a power cut. Every row carries a SHA-256 of its content and every
-run the number of its rows, so that a flipped bit is found out: what cannot be read is reported as
-``Damaged``, never left out silently and never given as if it were right. Order is by sequence
-number, not by the clock. Several processes may use one store at once.
+How: WAL with ``synchronous=FULL``, and one transaction per row. So a row whose ``add_…`` has
+returned survives ``kill -9`` and a power cut. Every row has a SHA-256 of its content, and every run
+the number of its rows, so a flipped bit is noticed. What cannot be read is reported as ``Damaged``,
+never silently left out and never returned as if it were right. Order is by sequence number, not by
+the clock. Several processes may use one store at once.
 
 ``Store.open`` raises ``UserError`` for a path that cannot be one; every later failure of the disk
 is a ``StoreError``. Must not know how rows are made or shown.
@@ -52,10 +52,10 @@ RunState = Literal["running", "finished", "interrupted", "deleted"]
 
 UNREADABLE = "it cannot be read"
 SEQ_MAX = 2**63 - 1
-# Behind a damaged page so many numbers are tried in all, which takes about half a second; and so
-# many that are missing are told one by one.
+# Limits on reading behind a damaged page. So many numbers are tried one by one, which takes about
+# half a second. ``MISSING_MAX`` missing rows are reported one by one.
 ALONE_MAX = 50_000
-CIRCLES_MAX = 8  # and so many of them may take all the steps that a statement has
+CIRCLES_MAX = 8  # so many of these tries may take all of a statement's steps
 MISSING_MAX = 10_000
 
 _RUN_COLUMNS = (
@@ -88,10 +88,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Row:
-    """One cell of a run: measured (``record`` is there), skipped or failed (``reason`` is).
+    """One cell of a run: measured (it has a ``record``), or not (it has a ``reason``).
 
     ``key`` names the cell within the plan (for resuming), ``labels`` describe it for tables,
-    ``detail`` holds more than one line, such as the tail of a log.
+    ``detail`` has more than one line, such as the tail of a log.
     """
 
     seq: int
@@ -107,7 +107,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Damaged:
-    """A row that is not as it was written; ``number`` is None where not even that can be read."""
+    """A row that is not as it was written; ``number`` is None if not even that can be read."""
 
     number: int | None
     why: str
@@ -130,10 +130,10 @@ class Store(Closing):
 
     @classmethod
     def open(cls, path: Path | None = None) -> Store:
-        """Open, or make, the store at ``path`` (else ``default_path``). Raises ``UserError``.
+        """Open, or create, the store at ``path`` (else ``default_path``). Raises ``UserError``.
 
-        One that is damaged, or on a disk that cannot be written, can be read as far as it goes;
-        whoever adds to it is told why not.
+        A store that is damaged, or on a disk that cannot be written, can be read as far as
+        possible. Adding to it raises the error that says why not.
         """
         where = default_path() if path is None else path
         connection = connect(where)
@@ -150,7 +150,7 @@ class Store(Closing):
         return cls(where, connection)
 
     def close(self) -> None:
-        """Let go of the file, and of the runs that were held."""
+        """Close the file, and release the runs that were held."""
         for held in self._held:
             held.close()
         with contextlib.suppress(sqlite3.Error):
@@ -165,7 +165,7 @@ class Store(Closing):
         seed: int | None = None,
         command: Sequence[str] = (),
     ) -> Run:
-        """Begin a run, and hold it as ``hold_run`` does; ``plan`` is anything that JSON can hold.
+        """Begin a run, and hold it as ``hold_run`` does; ``plan`` is any value that JSON can hold.
         On disk when this returns."""
         with contextlib.ExitStack() as stack:
             with self._writing() as db:
@@ -191,14 +191,14 @@ class Store(Closing):
                     f"INSERT INTO runs ({_RUN_COLUMNS}) VALUES ({_marks(12)})",
                     (*fields, _checksum(fields)),
                 )
-            # Only now: the number of a run that could not be written is the next one's.
+            # Not before: a run that could not be written leaves its number to the next one.
             stack.pop_all()
             self._held.append(held)
         return run
 
     def hold_run(self, run: Run) -> None:
-        """Be the only one who adds to a run, until the store is closed. Raises ``UserError`` if
-        another is: two who go on with one run would do everything twice."""
+        """Reserve a run for this store until it is closed. Raises ``UserError`` if another store
+        has it: two that go on with one run would do everything twice."""
         self._held.append(self._lock(run))
 
     def _lock(self, run: Run) -> RunLock:
@@ -279,11 +279,11 @@ class Store(Closing):
         return changed
 
     def tags(self) -> dict[str, str]:
-        """The id of a run for each name that was given; it may have been deleted."""
+        """The id of the run for each name that was given; that run may have been deleted."""
         return read_tags(self._db)
 
     def tag(self, run: Run, name: str) -> None:
-        """Give a run a name, and take it from any other. On disk when this returns. Raises
+        """Give a name to a run, and take it from any other. On disk when this returns. Raises
         ``UserError``."""
         check_name(name)
         with self._writing() as db:
@@ -297,8 +297,8 @@ class Store(Closing):
             remove_tag(db, name)
 
     def runs(self) -> list[Run]:
-        """Every run that can be read, oldest first (by sequence). One that nobody adds to any more,
-        and whose end nobody has said, was interrupted: by a kill, or the end of the machine."""
+        """All runs that can be read, oldest first (by sequence). A run without a recorded end that
+        nobody holds counts as interrupted, by a kill or by the end of the machine."""
         found = (run for run in self._scan_runs() if isinstance(run, Run))
         return [self._as_it_is(run) for run in found if run.state != "deleted"]
 
@@ -312,8 +312,8 @@ class Store(Closing):
         return [run for run in self._scan_runs() if isinstance(run, Damaged)]
 
     def find_run(self, selector: str) -> Run:
-        """The run named by its id, a prefix that only it has, its tag, or ``last``: the latest one
-        in which something was measured, if there is any. Raises ``UserError``."""
+        """The run named by its id, a unique prefix of it, its tag, or ``last``: the latest one in
+        which something was measured, else the latest. Raises ``UserError``."""
         runs = self.runs()
         selector = self.tags().get(selector, selector)
         if selector == "last" and runs:
@@ -334,18 +334,19 @@ class Store(Closing):
         )
 
     def only_record(self, run: Run) -> Record | None:
-        """What a run has measured that consists of one trial; None of any other."""
+        """The record of a run that consists of one trial; None for any other run."""
         if run.row_count != 1:
             return None
         return next((row.record for row in self.rows(run) if isinstance(row, Row)), None)
 
     def _has_measured(self, run: Run) -> bool:
-        """False where the server of its only trial could not be reached."""
+        """Whether something was measured; False if its only trial could not reach the server."""
         record = self.only_record(run)
         return record is None or record.counts.issued > 0
 
     def rows(self, run: Run) -> Iterator[Row | Damaged]:
-        """The run's rows in the order of writing, one at a time; the unreadable ones in place."""
+        """The run's rows in the order of writing, one at a time; unreadable ones are in their
+        place."""
         with contextlib.suppress(StoreError):
             run = self._run_by_seq(run.seq)  # again: more rows may have come since the caller's
         expected = 1
@@ -400,10 +401,10 @@ class Store(Closing):
     def _scan(
         self, table: str, columns: str, where: str, values: tuple[Any, ...]
     ) -> Iterator[tuple[Any, ...]]:
-        """Rows by sequence number, each fetched alone, without indexes, which may be damaged.
+        """Yield rows by sequence number, each fetched alone, without indexes, which may be damaged.
 
-        Behind a page that cannot be read, numbers are tried one by one, and after twice as many
-        each time the next row is looked for again.
+        Behind a page that cannot be read, numbers are tried one by one. After ever longer
+        stretches, each twice as long, the next row is searched for again.
         """
         last, alone, tries = 0, 1, ALONE_MAX
         tail = f"{columns} FROM {table} NOT INDEXED WHERE {where} AND seq"
@@ -412,7 +413,7 @@ class Store(Closing):
             found = self._fetch(f"SELECT {tail} > ? ORDER BY seq LIMIT 1", (*values, last))
             if found is None:
                 return
-            # A page that is in the wrong place may hold numbers that were there before.
+            # A page in the wrong place may contain numbers that came before.
             if found and _is_seq(found[0]) and found[0] > last:
                 last, alone = found[0], 1
                 yield found
@@ -429,7 +430,7 @@ class Store(Closing):
                 return
 
     def _fetch(self, query: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """A row; None where there is none, and an empty one where it cannot be read."""
+        """One row; None if there is none, and an empty one if it cannot be read."""
         try:
             found: tuple[Any, ...] | None = self._db.execute(query, values).fetchone()
         except (sqlite3.DatabaseError, OverflowError):
@@ -437,7 +438,7 @@ class Store(Closing):
         return found
 
     def _last_seq(self, table: str) -> int | None:
-        """The last number that was given to a row; None if that cannot be read."""
+        """The last sequence number given to a row; None if that cannot be read."""
         counted = self._fetch("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,))
         there = self._fetch(f"SELECT max(seq) FROM {table} NOT INDEXED", ())
         known = [found[0] for found in (counted, there) if found and _is_seq(found[0])]
@@ -447,7 +448,7 @@ class Store(Closing):
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction; a failure of the disk becomes one clear error, nothing half-written."""
+        """One transaction; a disk failure becomes one clear error, and nothing is half-written."""
         if self._unwritable is not None:
             raise self._unwritable
         try:
@@ -466,12 +467,12 @@ class Store(Closing):
         try:
             begin(self._db, self._wait_s)
         except KeyboardInterrupt:
-            self._wait_s = 0.0  # who does not wait for a row does not wait for the end of its run
+            self._wait_s = 0.0  # after Ctrl-C the end of the run does not wait, either
             raise
 
 
 def _next_seq(db: sqlite3.Connection, table: str) -> int:
-    """AUTOINCREMENT's next number, taken inside the transaction so that the checksum covers it."""
+    """AUTOINCREMENT's next number, taken in the transaction so that the checksum covers it."""
     last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
     if last is not None and not _is_seq(last[0]):
         raise sqlite3.DatabaseError(f"its last number in {table} is {last[0]!r}")
@@ -483,8 +484,8 @@ def _is_seq(value: object) -> bool:
 
 
 def _missing(first: int, end: int, *, numbered: bool = True) -> Iterator[Damaged]:
-    """The rows missing from ``first`` until before ``end``. The number may itself be damaged and
-    huge, so that beyond a limit only their count is told."""
+    """Report the rows missing from ``first`` to before ``end``. The number may itself be damaged
+    and huge, so beyond a limit only their count is reported."""
     shown = range(first, end)[:MISSING_MAX]
     for number in shown:
         yield Damaged(number if numbered else None, UNREADABLE)
@@ -502,7 +503,7 @@ def _to_text(value: Any) -> str:
 
 
 def _checksum(fields: tuple[Any, ...]) -> bytes:
-    """SHA-256 over every column, each with its type and length, so that no two rows read alike."""
+    """SHA-256 over every column with its type and length, so that no two rows hash alike."""
     digest = hashlib.sha256()
     for field in fields:
         raw = field if isinstance(field, bytes) else repr(field).encode()
@@ -511,7 +512,7 @@ def _checksum(fields: tuple[Any, ...]) -> bytes:
 
 
 def _run_fields(run: Run) -> tuple[Any, ...]:
-    """Its columns, which its fields are in the same order, but for the checksum."""
+    """The values of the columns but the checksum; fields are in the same order as columns."""
     texts = {"command": _to_text(run.command), "plan": _to_text(run.plan)}
     return tuple((run.__dict__ | texts).values())
 
@@ -534,7 +535,7 @@ def _to_run(fields: tuple[Any, ...]) -> Run | Damaged:
 
 
 def _in_one_line(error: Exception) -> str:
-    """What is wrong first, and where: a record of another version may lack dozens of fields."""
+    """The first mistake, and where it is: a record of another version may lack dozens of fields."""
     if not isinstance(error, ValidationError):
         return str(error)
     first, *rest = error.errors(include_url=False)
@@ -544,7 +545,7 @@ def _in_one_line(error: Exception) -> str:
 
 
 def _unpack(record: bytes) -> bytes:
-    """Raises ``ValueError`` and ``zlib.error``."""
+    """Decompress a record. Raises ``ValueError`` and ``zlib.error``."""
     unpacking = zlib.decompressobj()
     text = unpacking.decompress(record, VALUE_BYTES_MAX)
     if unpacking.unconsumed_tail or not unpacking.eof:
@@ -558,6 +559,6 @@ def _to_row(fields: tuple[Any, ...]) -> Row | Damaged:
         return Damaged(None, "its content does not match its checksum")
     try:
         parsed = None if record is None else as_read(Record.model_validate_json(_unpack(record)))
-    except (ValueError, zlib.error) as error:  # of another version; the checksum says it is intact
+    except (ValueError, zlib.error) as error:  # of another version: the checksum is right
         return Damaged(number, f"its record cannot be read by this version: {_in_one_line(error)}")
     return Row(seq, number, key, json.loads(labels), outcome, reason, detail, added_at, parsed)

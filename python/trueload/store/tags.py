@@ -1,7 +1,7 @@
-"""Names that a user gives to runs, in a table of their own that is made with the first of them.
+"""Names that a user gives to runs, in a table of their own that is made with the first name.
 
-How: a store without the table has no names, and an older trueload does not miss it. A damaged one
-has none that can be read. Must not know what a run is.
+How: a store without the table has no names, and an older trueload does not miss it. A damaged table
+is read as empty. Must not know what a run is.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import sqlite3
 
 from trueload.errors import UserError
 
-# No beginning of an id, which is digits, and no option.
+# It cannot be the beginning of an id, which is digits, nor an option.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,63}")
 _READ_MAX = 10_000
 
 
 def check_name(name: str) -> None:
-    """Raises ``UserError`` for what cannot be a name of a run."""
+    """Raise ``UserError`` for what cannot be a name of a run."""
     if name == "last":
         raise UserError("'last' is always the latest run", "take another name")
     if _NAME.fullmatch(name) is None:

@@ -1,10 +1,9 @@
 """Contracts: what a subject must answer, as data, and the judgement of one answer.
 
-How: a contract is a TOML file. One of HTTP holds exchanges, each a request in some form and
-the reply that it must get; one of TCP holds echoes, each so many bytes that must come back; one
-of WebSocket holds messages, which must reach whom they are for; one of clients is in
-`client_contract`. Whoever speaks to the subject
-brings the answer; whether it is right is decided here, purely.
+How: a contract is a TOML file. One for HTTP has exchanges: a request in some form, and the reply
+that it must get. One for TCP has echoes: a number of bytes that must come back. One for WebSocket
+has messages, which must reach their receivers. One for clients is in `protocol.client`. The caller
+speaks to the subject and brings the answer; whether it is right is decided here, purely.
 
 Must not know: sockets, processes, subjects' files.
 """
@@ -55,11 +54,12 @@ class Load(Model):
 
 
 class Exchange(Model):
-    """A request and its required reply; what is null may be anything.
+    """A request and its required reply; a field that is null may be anything.
 
-    `form`: plain; twice, on one connection; split, the request in two parts; pipelined,
-    three at once, over HTTP/2 each on a stream. `json_value` is a JSON text that the body must
-    mean, whatever its spaces. `categories` are those of the subjects that it is asked of.
+    `form`: plain; twice, on one connection; split, the request in two parts; pipelined, three at
+    once, over HTTP/2 each on its own stream. `json_value` is a JSON text that the body
+    must equal as a value, whatever its spaces. `categories` are those of the subjects that it is
+    asked of.
     """
 
     what: str
@@ -77,7 +77,7 @@ class Exchange(Model):
 
 
 class Contract(Model):
-    """What a subject must answer over a version of HTTP. The first exchange also tells when it is
+    """What a subject must answer over a version of HTTP. The first exchange also shows when it is
     ready."""
 
     about: str
@@ -88,7 +88,7 @@ class Contract(Model):
 
 
 def exchange_of(contract: Contract, path: str | None) -> Exchange:
-    """The first exchange, or that of a ``path``. Raises ``ValueError`` where there is none."""
+    """The first exchange, or that of a ``path``. Raises ``ValueError`` if there is none."""
     if path is None:
         return contract.exchanges[0]
     for exchange in contract.exchanges:
@@ -98,7 +98,7 @@ def exchange_of(contract: Contract, path: str | None) -> Exchange:
 
 
 def document_bytes(contract: AnyContract | ClientContract, path: str | None = None) -> int | None:
-    """The length of a right answer's body; None where the contract leaves it open, or has none."""
+    """The length of a right answer's body; None if the contract leaves it open, or has none."""
     if not isinstance(contract, Contract):
         return None
     first = exchange_of(contract, path)
@@ -106,11 +106,11 @@ def document_bytes(contract: AnyContract | ClientContract, path: str | None = No
 
 
 class Echo(Model):
-    """So many bytes that must come back, all and in order.
+    """A number of bytes that must come back, all and in order.
 
-    `form`: plain; twice, on one connection; split, in two parts; late, all sent, as far as
-    they are taken, before any is read; half-close, our side ended, so that theirs must end
-    behind the last byte. Except when late they are read while they are sent.
+    `form`: plain; twice, on one connection; split, in two parts; late, everything is sent, as far
+    as it is accepted, before anything is read; half-close, our side ends, and theirs must end after
+    the last byte. Except for late, bytes are read while they are sent.
     """
 
     what: str
@@ -125,7 +125,7 @@ class EchoLoad(Model):
 
 
 class EchoContract(Model):
-    """What a subject must send back over TCP. The first echo also tells when it is ready."""
+    """What a subject must send back over TCP. The first echo also shows when it is ready."""
 
     about: str
     role: Literal["server"]
@@ -136,11 +136,11 @@ class EchoContract(Model):
 class Message(Model):
     """`count` messages over WebSocket, sent at once by one of the clients.
 
-    `form`: plain; together, by every client; split, the first one's bytes in two parts;
-    fragmented, each in three frames; interrupted, the same with a ping between them; ping, one
-    before them; late, while another client reads nothing until no more is taken; leave, while a
-    further client goes away; nonsense, after a further client has said what is no message of the
-    dialect; close, by a further client, which closes in order behind them.
+    `form`: plain; together, by every client; split, the bytes of the first message in two parts;
+    fragmented, each message in three frames; interrupted, the same with a ping between the frames;
+    ping, one before the messages; late, while another client reads nothing until no more is
+    accepted; leave, while a further client goes away; nonsense, after a further client has sent
+    what is no message of the dialect; close, by a further client, which closes in order after them.
     """
 
     what: str
@@ -151,8 +151,8 @@ class Message(Model):
 
 
 class ShootoutContract(Model):
-    """What a subject must echo and broadcast over WebSocket to so many clients. The first message
-    also tells when it is ready. `path` and `dialect` are those of a subject that names none."""
+    """What a subject must echo and broadcast over WebSocket to ``clients`` clients. The first
+    message also shows when it is ready. `path` and `dialect` apply to a subject that names none."""
 
     about: str
     role: Literal["server"]
@@ -174,7 +174,7 @@ AnyContract = Contract | EchoContract | ShootoutContract
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer as received. `wire_bytes` is its size with its head, `wait_ms` its time."""
+    """One answer as received. `wire_bytes` is its size including the head, `wait_ms` its time."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -189,7 +189,7 @@ class Reply:
 
 
 def load_http_contract(folder: Path, name: str) -> Contract:
-    """A contract of HTTP servers; raises ``UserError`` for any other."""
+    """Load a contract of HTTP servers. Raises ``UserError`` for any other."""
     contract = load_contract(folder, name)
     if not isinstance(contract, Contract):
         raise UserError(
@@ -200,7 +200,7 @@ def load_http_contract(folder: Path, name: str) -> Contract:
 
 
 def load_contract(folder: Path, name: str) -> AnyContract | ClientContract:
-    """The contract of that name; raises ``UserError`` if there is none or it cannot be used."""
+    """Load the contract of that name. Raises ``UserError`` if there is none that can be used."""
     known = sorted(path.stem for path in folder.glob("*.toml"))
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
@@ -227,7 +227,7 @@ def _kind(data: dict[str, Any]) -> type[AnyContract | ClientContract]:
 
 
 def as_spoken(contract: AnyContract, path: str | None, dialect: Dialect | None) -> AnyContract:
-    """The contract as a subject keeps it that names its own path or dialect."""
+    """The contract with the path or dialect that a subject names for itself."""
     if not isinstance(contract, ShootoutContract):
         return contract
     own = {"path": path or contract.path, "dialect": dialect or contract.dialect}
@@ -235,7 +235,7 @@ def as_spoken(contract: AnyContract, path: str | None, dialect: Dialect | None) 
 
 
 def asked_of(contract: Contract, category: str, pipelined: bool) -> list[Exchange]:
-    """The exchanges that a subject of that category must master before its load."""
+    """The exchanges that a subject of that category must pass before its load."""
     return [
         exchange
         for exchange in contract.exchanges
@@ -272,8 +272,9 @@ def judge_echo(sent: bytes, back: bytes) -> str | None:
 
 
 def judge_message(due: list[Received], got: Received, counts: range) -> str | None:
-    """What is wrong with a message that a client got, in one line; None if nothing is. What was
-    due is taken off the list. `counts` are the numbers of clients that a result may name."""
+    """What is wrong with a message that a client got, in one line; None if nothing is. A message
+    that was due is removed from the list. `counts` are the numbers of clients that a result may
+    name."""
     named = Received(got.kind, got.payload)
     if named not in due:
         near = any(each.kind == got.kind for each in due)

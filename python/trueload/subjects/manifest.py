@@ -1,10 +1,10 @@
 """Subjects: the programs under test, each a folder with a manifest, and the selection of them.
 
-How: a manifest is read once, strictly, into one `Subject` per variant; what it does not
-know it refuses, with the file, the key and the known ones. Nothing is executed here. Commands run
-in a copy of the folder, so a path out of it is its author's mistake and is refused as one; what a
-program does with the user's rights is its own affair, so who can change it is looked at, too. Of a
-folder that cannot be used whoever selects says what then, so that one does not stop the others.
+How: a manifest is read once, strictly, into one `Subject` per variant. An unknown key is refused
+with the file, the key and the known keys. Nothing is executed here. Commands run in a copy of the
+folder, so a path that leaves it is a mistake of its author, and is refused. A program runs with the
+user's rights, so it is also checked who can change it. The caller decides what to do about a folder
+that cannot be used, so that one does not stop the others.
 
 Must not know: how a subject is built, started or measured.
 """
@@ -34,11 +34,11 @@ from trueload.protocol.plan import Model
 from trueload.protocol.shootout import Dialect
 
 MANIFEST = "subject.toml"
-# The contract whose subjects may say how they speak.
+# The contract whose subjects may name a path and a dialect.
 SHOOTOUT = "ws-shootout"
 PLACEHOLDERS = ("host", "port", "scheme", "cpus", "cpu_list", "build", "trueload")
 NAME_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
-# Made by builds in the checkout, never sources; .gitignore names the same.
+# Output of builds in the checkout, never sources; .gitignore names the same.
 NOT_SOURCES = frozenset({"target", "build", "node_modules", "__pycache__", ".git", ".venv"})
 
 # What says that a subject was never seen to work, or only with sources that are not the registry's.
@@ -57,7 +57,8 @@ def _plain(text: str) -> str:
 
 
 def _argument(text: str) -> str:
-    """An argument that names something in the folder, of which a copy is run elsewhere."""
+    """Check an argument, which may name something in the folder and is used in a copy of it. Raises
+    ``ValueError``."""
     for word in re.findall(r"\{([a-z_]+)\}", text):
         if word not in PLACEHOLDERS:
             known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
@@ -141,7 +142,7 @@ class Manifest(Model):
 
     @property
     def shows_certificate(self) -> bool:
-        """Whether its build is to make one."""
+        """Whether its build has to make a certificate."""
         return self.tls and self.role == "server"
 
 
@@ -194,7 +195,7 @@ def load_subject(folder: Path) -> list[Subject]:
 
 
 def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """The base with what differs; environment variables differ one by one."""
+    """The base with the changes applied; environment variables are merged one by one."""
     merged = {**base, **changes}
     ours, theirs = base.get("env"), changes.get("env")
     if isinstance(ours, dict) and isinstance(theirs, dict):
@@ -205,7 +206,8 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 def _subject(folder: Path, variant: str, data: dict[str, Any], path: Path) -> Subject:
     prefix = f"variants.{variant}." if variant else ""
     try:
-        # Through JSON, so that strictness means JSON's: "10" is no number, a list is a tuple.
+        # Through JSON, so that strictness follows JSON's types: "10" is no number, a list is a
+        # tuple.
         text = json.dumps(data, default=repr)
         manifest = Manifest.model_validate_json(text, strict=True)
     except ValidationError as error:
@@ -215,10 +217,10 @@ def _subject(folder: Path, variant: str, data: dict[str, Any], path: Path) -> Su
 
 def _parse(path: Path) -> dict[str, Any]:
     try:
-        # Not Path.resolve, which knows no way out of a circle of links.
+        # Not Path.resolve, which fails on a circle of links.
         if os.path.realpath(path) != os.path.join(os.path.realpath(path.parent), MANIFEST):
             raise _bad(path, None, "is a link that leads out of the subject's folder")
-        if not stat.S_ISREG(path.stat().st_mode):  # to open a pipe waits for its writer
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for its writer
             raise _bad(path, None, "is no file")
         return read_toml(path)
     except UnreadableError as error:
@@ -247,18 +249,18 @@ def _bad(path: Path, place: str | None, what: str) -> UserError:
 
 
 def _shown(path: Path) -> str:
-    """As short as can be and still found: relative to the current folder, if below it."""
+    """A path as short as possible: relative to the current folder, if it is below that."""
     try:
         return str(path.relative_to(Path.cwd()))
-    except (ValueError, OSError):  # it may have been removed
+    except (ValueError, OSError):  # the current folder may have been removed
         return str(path)
 
 
 def sources(folder: Path) -> list[Path]:
     """The files of a subject, relative to its folder, sorted; without what builds leave.
 
-    Raises ``UserError`` for a link that leads out of the folder, and for a file that is
-    neither a file nor a folder.
+    Raises ``UserError`` for a link that leads out of the folder, and for an entry that is neither a
+    file nor a folder.
     """
     return sorted(_walk(folder, folder.resolve(), Path()))
 
@@ -294,7 +296,7 @@ class Select:
 
     @classmethod
     def parse(cls, text: str) -> Select:
-        """Raises ``UserError`` for what can select nothing."""
+        """Parse a SELECT. Raises ``UserError`` for one that can select nothing."""
         body = text.strip()
         exclude = body.startswith("!")
         head, colon, variant = body.removeprefix("!").partition(":")
@@ -321,8 +323,8 @@ class Select:
 
 
 def parse_selects(texts: Sequence[str]) -> list[Select]:
-    """Selects from options, each of which may hold several, separated by commas. Raises
-    ``UserError`` for one that holds none: a shell's empty variable does not mean all subjects."""
+    """Parse the SELECTs of options, each of which may hold several, separated by commas. Raises
+    ``UserError`` for an option that holds none: an empty shell variable does not mean all."""
     found = []
     for text in texts:
         parts = [part for part in text.split(",") if part.strip()]
@@ -332,8 +334,8 @@ def parse_selects(texts: Sequence[str]) -> list[Select]:
 
 @dataclass(frozen=True)
 class Entry:
-    """A folder of the catalogue with a manifest, and why it cannot be used, if that can be seen
-    from its place; `framework` is "" for a whole language that cannot be looked into."""
+    """A folder of the catalogue with a manifest, and why it cannot be used, if its place shows
+    that. `framework` is "" for a whole language whose folder cannot be read."""
 
     language: str
     framework: str
@@ -342,38 +344,38 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """As of a subject."""
+        """LANGUAGE/NAME, as for a subject."""
         return f"{self.language}/{self.framework}"
 
     def load(self) -> list[Subject]:
-        """As ``load_subject``; also raises ``UserError`` for what somebody else can change."""
+        """Load it by ``load_subject``. Also raises ``UserError`` if somebody else can change it."""
         fault = self.fault or _fault_of_owner(self.folder)
         if fault is not None:
             raise fault
         return load_subject(self.folder)
 
     def is_meant_by(self, selects: Iterable[Select]) -> bool:
-        """Whether one of them can mean a variant of it."""
+        """Whether one of the selects can mean a variant of it."""
         return any(select.means_folder(self.language, self.framework) for select in selects)
 
     def is_named_by(self, selects: Iterable[Select]) -> bool:
-        """Whether one of them asks for it by its own name, not by its language."""
+        """Whether one of the selects asks for it by its own name, not by its language."""
         return self.is_meant_by(
             select for select in selects if not select.exclude and select.name == self.framework
         )
 
 
 OnBroken = Callable[[Entry, UserError], None]
-"""What becomes of an entry that cannot be used, and why it cannot; may raise."""
+"""Handles an entry that cannot be used, and the reason; may raise."""
 
 
 def refuse_broken(entry: Entry, why: UserError) -> None:
-    """For whoever does not go on without it."""
+    """Raise the reason: an ``OnBroken`` for callers that need every entry."""
     raise why
 
 
 def unless_named(selects: Sequence[Select], on_broken: OnBroken) -> OnBroken:
-    """Refuses what is asked for by its name; for the rest the same."""
+    """Raise the reason for an entry selected by name; hand the others to ``on_broken``."""
 
     def handle(entry: Entry, why: UserError) -> None:
         if entry.is_named_by(selects):
@@ -429,7 +431,7 @@ def _fault_of_place(folder: Path, catalogue: Path) -> UserError | None:
 
 
 def _fault_of_owner(folder: Path) -> UserError | None:
-    """Nothing is to be run that somebody else can change, unless the user has named its place."""
+    """Refuse what somebody else can change, unless the user has named its place."""
     catalogue = folder.parent.parent
     trusted = trusted_in(catalogue)
     if trusted is None:
@@ -449,9 +451,9 @@ def select_subjects(
     catalogue: Path, selects: Sequence[Select], on_broken: OnBroken = refuse_broken
 ) -> list[Subject]:
     """The variants selected, in the catalogue's order; all without a positive select. `on_broken`
-    hears of each entry that is selected and cannot be used.
+    is called for each entry that is selected and cannot be used.
 
-    Raises ``UserError`` for a select that means nothing.
+    Raises ``UserError`` for a select that matches nothing.
     """
     everywhere = entries(catalogue)
     for select in selects:
@@ -481,7 +483,7 @@ def select_subjects(
 
 
 def _check_variant(select: Select, found: Sequence[Subject], broken: Sequence[Entry]) -> None:
-    """Raises ``UserError`` for a variant that no subject has; one that is broken may have it."""
+    """Raise ``UserError`` for a variant that no subject has; a broken subject may have it."""
     if select.variant is None or any(entry.is_meant_by([select]) for entry in broken):
         return
     if not any(select.means(subject) for subject in found):

@@ -1,5 +1,5 @@
 """Suites: subjects x loads x repetitions.
 
-`definition` the TOML file · `plan` what is to be done, as a pure value · `execute` doing it, row by
-row, into the store · `summary` the rows as figures of one cell.
+`definition` reads the TOML file and `plan` lists what is to be done, as a pure value. `execute`
+runs the plan row by row into the store, and `summary` turns the rows of a cell into figures.
 """

@@ -1,6 +1,6 @@
-"""The files that a new suite begins with: it runs as it is, and every line of it may be changed.
+"""The files of a new suite: it runs as it is, and every line may be changed.
 
-How: three files by the suite's name, the suite, its contract and one subject. Must not know where
+How: three files by the suite's name: the suite, its contract and one subject. Must not know: where
 they go.
 """
 
@@ -115,7 +115,7 @@ if __name__ == "__main__":
 
 
 def files_of(name: str) -> dict[str, str]:
-    """The text of each file, by its path below the folder that has ``suites/``."""
+    """Return the text of each file, by its path below the folder that has ``suites/``."""
     subject = f"subjects/python/{name}"
     return {
         f"suites/{name}.toml": SUITE.format(name=name),

@@ -1,7 +1,7 @@
-"""The trial of a suite of broadcasts: to how many clients a subject keeps to the limit.
+"""The trial of a suite of broadcasts: the number of clients for which a subject keeps the limit.
 
-How: it is the search of ``trueload ws --mode broadcast``, with the subject's own contract; the
-record that decides stands for the trial, and each step on the way is kept beside it. Must not know
+How: it is the search of ``trueload ws --mode broadcast``, with the subject's own contract. The
+deciding record stands for the trial, and each other step is kept beside it. Must not know:
 subjects' processes, the store, or tables.
 """
 
@@ -30,7 +30,7 @@ from trueload.trial.spec import Interrupt, OnProgress, TrialSpec
 def measure_broadcast(
     plan: SuitePlan, spec: TrialSpec, interrupt: Interrupt, on_progress: OnProgress | None
 ) -> Searched:
-    """All steps of one trial; ends early when interrupted, or when the subject has ended."""
+    """Run all steps of one trial; ends early if interrupted, or if the subject has ended."""
     wanted = search_plan(plan, spec.load.connections)
     with Crowd(interrupt, wanted.bounds.ceiling) as crowd:
 
@@ -39,21 +39,21 @@ def measure_broadcast(
 
         taken = list(search(wanted, measure, lambda: interrupt.requested))
         if not taken:
-            # Interrupted before the first step: a record that says so.
+            # Interrupted before the first step: take a record that says so.
             first = Try(wanted.bounds.start, "bracket")
             taken = [take(wanted, first, measure(first, wanted.samples))]
     return searched(wanted, taken)
 
 
 def _why_unfound(done: Done | None) -> str:
-    """Of a search without a result that could be ranked: who stood in its way."""
+    """Return what prevented a result that can be ranked; '' if nothing did."""
     if done is None:
         return "cut short"
     return done.why if isinstance(done, NotFound) and done.why != "none" else ""
 
 
 def searched(plan: SearchPlan, taken: Sequence[Taken]) -> Searched:
-    """What a trial comes to. Pure."""
+    """Return the result of a trial. Pure."""
     decided, done = deciding(plan, taken), outcome(plan, taken)
     found = done if isinstance(done, Found) else None
     steps = tuple(

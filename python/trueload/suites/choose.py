@@ -1,4 +1,4 @@
-"""Which subjects a run is of: the suite's own, or those that the command line names.
+"""Chooses the subjects of a run: the suite's own, or those that the command line names.
 
 Must not know: how they are run.
 """
@@ -29,11 +29,11 @@ def choose_subjects(
     *,
     any_contract: bool = False,
 ) -> list[Subject]:
-    """The subjects of the run, in the catalogue's order.
+    """Return the subjects of the run, in the catalogue's order.
 
-    Positive selects replace the suite's list; a select that only excludes narrows it. One that
-    is broken is told of. Raises ``UserError`` for a select that means nothing, for a named subject
-    that is broken or does not have the contract, and when none is left.
+    Positive selects replace the suite's list; a select that only excludes narrows it. ``talk`` gets
+    a note on a broken subject. Raises ``UserError`` for a meaningless select, for a named subject
+    that is broken or lacks the contract, and if no subject is left.
     """
 
     def tell_broken(entry: Entry, why: UserError) -> None:
@@ -61,7 +61,7 @@ def choose_subjects(
 
 
 def _known(catalogue: Path, suite: Suite, talk: Callable[[str], None]) -> list[Select]:
-    """The suite's own list, without what this catalogue does not have; says so."""
+    """Return the suite's own list; notes what this catalogue does not have, and leaves it out."""
     everywhere = entries(catalogue)
     known = []
     for select in parse_selects(suite.subjects):

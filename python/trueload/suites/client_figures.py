@@ -1,6 +1,6 @@
-"""The numbers of a client's row, of one repetition and of several together. Pure.
+"""The figures of a client's row, for one repetition and for several combined. Pure.
 
-Must not know how a table is printed.
+Must not know: how a table is printed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ NS_PER_US = 1_000
 
 @dataclass(frozen=True)
 class ClientFigures:
-    """What one repetition of a client left. Rates are by the server's clock; `requests_open` and
-    `connections_open` what it saw at once; `opened` the connections that were opened anew;
-    `server_saturation` how busy it was."""
+    """The figures of one repetition of a client.
+
+    Rates are by the server's clock. `requests_open_*` and `connections_open_peak` count what the
+    server saw at once. `opened` is the number of connections opened during the order.
+    `server_saturation` is how busy the server was.
+    """
 
     goodput_per_s: float | None
     answered_per_s: float | None
@@ -36,7 +39,7 @@ class ClientFigures:
 
 
 def client_figures(record: Record) -> ClientFigures | None:
-    """Of one record; None where a server was measured."""
+    """Return the figures of one record; None if a server was measured."""
     found, counts = record.client, record.counts
     if found is None:
         return None
@@ -59,8 +62,10 @@ def client_figures(record: Record) -> ClientFigures | None:
 
 
 def together(some: Sequence[ClientFigures]) -> ClientFigures | None:
-    """Several repetitions: peaks are extremes, counts sums, the rest medians; shares of errors are
-    of orders that need not be alike, and are medians, too."""
+    """Combine several repetitions: maxima of peaks, sums of counts, and medians of the rest.
+
+    The orders may differ in size, so the share of errors is a median, too.
+    """
     if not some:
         return None
 

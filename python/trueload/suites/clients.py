@@ -1,10 +1,8 @@
 """The trials of a suite of clients: the repetitions of a round are orders to one process.
 
-How: the process is started, told its setup and warmed up for the first repetition of a round that
-is asked for, goes on with the next, and is ended with the last one, or when another cell's turn
-comes.
-Whatever it does wrong ends it; what becomes of the cell then the execution decides. Must not know
-the store or tables.
+How: the first repetition of a round starts the process, sends its setup and warms it up. The others
+go on with the same process. It ends after the last one, or when another cell's turn comes. Any
+fault ends it; the execution then decides about the cell. Must not know: the store or tables.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from trueload.suites.plan import NS_PER_MS, Cell, SuitePlan, Trial, rounds
 
 @dataclass
 class ClientTrials:
-    """The process at work, if there is one, and whose turn it is."""
+    """The running process, if there is one, and the cell that it belongs to."""
 
     plan: SuitePlan
     trueload_command: tuple[str, ...]
@@ -47,7 +45,7 @@ class ClientTrials:
     def measure(
         self, trial: Trial, subject: Subject, built: Build, layout: Layout
     ) -> Measured | Failed:
-        """One repetition. Raises ``UserError``, ``OSError``, ``BuildError`` for our side."""
+        """Run one repetition. Raises ``UserError``, ``OSError``, ``BuildError`` for our side."""
         with self.watch() as on_progress:
             return self._measure(trial, subject, built, layout, on_progress)
 
@@ -78,7 +76,7 @@ class ClientTrials:
         return Measured(record, None, None, "", fault=fault)
 
     def close(self) -> None:
-        """Ends the process, if there is one, and its server. Twice is once."""
+        """End the process and its server. Idempotent: calling it again does nothing."""
         self._cell = self._session = None
         done, self._exit = self._exit, contextlib.ExitStack()
         done.close()
@@ -111,7 +109,7 @@ class ClientTrials:
         return session
 
     def _failed(self, error: Exception) -> Failed:
-        """What the client did, or our server; nothing of either is left."""
+        """Return the fault of the client, or of our server; nothing of either is left."""
         tail = ""
         if self._session is not None:
             self._session.client.processes.end(0)
@@ -122,7 +120,7 @@ class ClientTrials:
         return Failed(str(error), tail, again=True)
 
     def _end(self, session: ClientSession) -> str | None:
-        """After the last repetition of a round: what it did wrong at its end."""
+        """End the process after the last repetition of a round; return its fault, if any."""
         try:
             session.finish()
         except (ClientError, OSError) as fault:
@@ -133,7 +131,7 @@ class ClientTrials:
 
 
 def client_load(plan: SuitePlan, cell: Cell) -> ClientLoad:
-    """What the client of a cell is about. Pure."""
+    """Return the load for the client of a cell. Pure."""
     pools, wait_ms = cell.load.pools, plan.client_wait_ms
     assert pools is not None
     assert wait_ms is not None

@@ -1,7 +1,6 @@
-"""The loads of a suite over HTTP/2, over TLS, or of several paths: what else than connections they
-are made of.
+"""The loads of a suite over HTTP/2, over TLS, or of several paths: all but their connections.
 
-Pure. Must not know how a subject is started, or how anything is measured.
+Pure. Must not know: how a subject is started, or how anything is measured.
 """
 
 from __future__ import annotations
@@ -14,8 +13,10 @@ from trueload.suites.definition import Axes
 
 
 class PlannedHttp(Model):
-    """What a load asks of HTTP. ``streams`` is None over HTTP/1.1, ``path`` empty for the
-    contract's own."""
+    """The HTTP part of a load.
+
+    ``streams`` is None over HTTP/1.1, and ``path`` is empty for the contract's own.
+    """
 
     streams: int | None = None
     tls: bool = False
@@ -23,14 +24,14 @@ class PlannedHttp(Model):
 
     @property
     def title(self) -> str:
-        """For people: ``10 streams on each, over TLS, /bytes/1024``."""
+        """A text to show: ``10 streams on each, over TLS, /bytes/1024``."""
         streams = f"{self.streams} stream{'' if self.streams == 1 else 's'} on each"
         parts = ("" if self.streams is None else streams, "over TLS" if self.tls else "", self.path)
         return ", ".join(part for part in parts if part)
 
     @property
     def key(self) -> str:
-        """Names the load within the plan, and in the store."""
+        """The name of the load within the plan, and in the store."""
         streams = "" if self.streams is None else f"s{self.streams}"
         return " ".join(part for part in (streams, "tls" if self.tls else "", self.path) if part)
 
@@ -38,8 +39,10 @@ class PlannedHttp(Model):
 def planned_http(
     block: Axes, streams: tuple[int, ...] | None, *, http2: bool
 ) -> Iterator[PlannedHttp | None]:
-    """Every combination of a block, with the ``streams`` of the command line instead; None for what
-    is as it always was."""
+    """Yield every combination of a block; None for the default.
+
+    ``streams`` of the command line replaces that of the block.
+    """
     axes = product(
         block.tls or (False,),
         block.path or ("",),
@@ -51,7 +54,7 @@ def planned_http(
 
 
 def http_labels(load: PlannedHttp) -> dict[str, str]:
-    """What the store says of a row of such a load."""
+    """Return the labels that the store keeps for a row of this load."""
     return {
         "streams": "" if load.streams is None else str(load.streams),
         "tls": "yes" if load.tls else "",
@@ -60,7 +63,7 @@ def http_labels(load: PlannedHttp) -> dict[str, str]:
 
 
 def labelled_http(labels: Mapping[str, str]) -> PlannedHttp:
-    """The load of a row, from what the store says of it."""
+    """Return the load of a row, from its labels in the store."""
     streams = labels.get("streams")
     return PlannedHttp(
         streams=int(streams) if streams else None,

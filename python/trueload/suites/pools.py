@@ -1,6 +1,6 @@
-"""The loads of a suite of clients: pools, their size, and how much is to be under way at once.
+"""The loads of a suite of clients: pools, their size, and the concurrency.
 
-Pure. Must not know how a client is told, or how anything is measured.
+Pure. Must not know: how a client is told, or how anything is measured.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from trueload.units import format_count
 
 
 class PlannedPools(Model):
-    """A load of clients; `files` is the open-file limit of the client, 0 for as many as there may
-    be. Over HTTP/2 a connection may have so many `streams` at once, and the server permits
-    `max_streams`; both are 0 over HTTP/1.1."""
+    """A load of clients.
+
+    `files` is the open-file limit of the client, 0 for as many as possible. Over HTTP/2 a
+    connection may have `streams` streams at once, and the server permits `max_streams`; both are 0
+    over HTTP/1.1.
+    """
 
     pools: int
     pool_size: int
@@ -32,19 +35,19 @@ class PlannedPools(Model):
 
     @property
     def room(self) -> int:
-        """Connections that the pools have room for."""
+        """The number of connections that fit into the pools."""
         return self.pools * self.pool_size
 
     @property
     def short(self) -> str:
-        """``4x256 for 1,024``: pool count, pool size, and requests asked for at once."""
+        """A short text, ``4x256 for 1,024``: pool count, pool size, and concurrency."""
         streams = f"x{self.streams}" if self.streams else ""
         few = f", {self.max_streams:,} permitted" if self.max_streams < self.streams else ""
         return f"{self.pools}x{self.pool_size}{streams} for {self.concurrency:,}{few}"
 
     @property
     def title(self) -> str:
-        """For people: ``4 pools of 256, 1,024 at once``."""
+        """A text to show: ``4 pools of 256, 1,024 at once``."""
         plural = "s" if self.pools > 1 else ""
         files = f", {format_count(self.files)} open files" if self.files else ""
         at_once = format_count(self.concurrency)
@@ -53,7 +56,7 @@ class PlannedPools(Model):
 
     @property
     def key(self) -> str:
-        """Names the load within the plan, and in the store."""
+        """The name of the load within the plan, and in the store."""
         files = f" files {self.files}" if self.files else ""
         streams = f" streams {self.streams} of {self.max_streams}" if self.streams else ""
         return f"pools {self.pools} of {self.pool_size}{streams} at once {self.concurrency}{files}"
@@ -69,8 +72,10 @@ def planned_pools(
     *,
     http2: bool,
 ) -> Iterator[PlannedPools]:
-    """Every combination of a block, with what the command line has instead; `files` is the suite's
-    limit, where the block has none."""
+    """Yield every combination of a block; values of the command line replace the block's.
+
+    `files` is the suite's limit, used if the block has none.
+    """
     no_streams = (0,)
     axes = product(
         block.files or (files,),
@@ -92,7 +97,7 @@ def planned_pools(
 
 
 def pool_labels(load: PlannedPools) -> dict[str, str]:
-    """What the store says of a row of such a load."""
+    """Return the labels that the store keeps for a row of this load."""
     over_http2 = {"streams": str(load.streams), "max_streams": str(load.max_streams)}
     return {
         "pools": str(load.pools),
@@ -104,7 +109,7 @@ def pool_labels(load: PlannedPools) -> dict[str, str]:
 
 
 def labelled_pools(labels: Mapping[str, str]) -> PlannedPools | None:
-    """The load of a row, from what the store says of it; None of servers."""
+    """Return the load of a row, from its labels in the store; None for servers."""
     if "pools" not in labels:
         return None
     names = ("pools", "pool_size", "concurrency", "files", "streams", "max_streams")
@@ -112,11 +117,14 @@ def labelled_pools(labels: Mapping[str, str]) -> PlannedPools | None:
 
 
 def beyond_limits(load: PlannedPools, hard_files: int, ports: int | None) -> str | None:
-    """Why no client can do this here, as a failure class and a reason; None if nothing is known to
-    be in its way. `hard_files` is what a process may have, `ports` what one address has.
+    """Return why no client can do this here; None if no obstacle is known.
 
-    What counts is what the pools have room for, also where fewer requests are under way at once:
-    connections that are kept add up over pools that have their share of them in turn."""
+    The text has a failure class and a reason. `hard_files` is the file limit of a process, `ports`
+    the number of local ports of one address.
+
+    The pools' room counts, even if fewer requests are under way at once: kept connections add up
+    over pools that take turns.
+    """
     needed = load.room + SPARE
     limit = hard_files if hard_files != resource.RLIM_INFINITY else needed
     whose = "the hard limit"

@@ -1,6 +1,6 @@
-"""Searches as tables show them, and the search that each trial of a suite of broadcasts is.
+"""Searches as tables show them, and the search of a trial in a suite of broadcasts.
 
-Pure. Must not know how a step is measured.
+Pure. Must not know: how a step is measured.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from trueload.suites.plan import SuitePlan
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a search: its load, what it came to, and its latency in ns. ``decisive`` is what
-    the limit is about, None where that is endless or no time."""
+    """One step of a search: its load, its outcome, and its latency in ns.
+
+    ``decisive_ns`` is the value that the limit is about, None if that is infinite or no time.
+    """
 
     load: float
     stage: str
@@ -32,8 +34,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Search:
-    """One search: its steps in the order of taking, and what came of it. ``largest`` is the load
-    that was confirmed; ``limit_ns`` the limit as a time, None where it is about something else."""
+    """One search: its steps in the order of measuring, and its result.
+
+    ``largest`` is the confirmed load. ``limit_ns`` is the limit as a time, None if it is about
+    something else.
+    """
 
     name: str
     unit: str
@@ -47,7 +52,7 @@ class Search:
 
 
 def search_plan(plan: SuitePlan, step_clients: int) -> SearchPlan:
-    """What is looked for: the most clients that keep to the suite's limit."""
+    """Return the search for the most clients that keep the suite's limit."""
     assert plan.broadcast is not None
     assert isinstance(plan.stop, Requests)
     return SearchPlan(
@@ -60,6 +65,6 @@ def search_plan(plan: SuitePlan, step_clients: int) -> SearchPlan:
 
 
 def step_text(plan: SuitePlan, load: float, stage: str, record: Record) -> str:
-    """A stored step as one row of its subject's table."""
+    """Return a stored step as one row of its subject's table."""
     following = Try(load, cast(Stage, stage))
     return clients_line(take(search_plan(plan, 1), following, record))

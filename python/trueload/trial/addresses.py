@@ -1,4 +1,4 @@
-"""The addresses of a trial's origins, asked of the system when the trial is about to begin."""
+"""Resolve the addresses of a trial's origins, just before the trial begins."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from trueload.trial.spec import TrialSpec
 def with_addresses(
     spec: TrialSpec, route: Route, target: Target, origins: Sequence[Target]
 ) -> TrialSpec:
-    """The specification with the addresses of its origins; asks the system for them, in bounded
-    time. With one of them unknown, there is no such load: it has no address then."""
+    """Return the specification with the addresses of its origins.
+
+    Asks the system's resolver, in bounded time. If one origin cannot be resolved the load as asked
+    for does not exist, and the specification gets no address at all.
+    """
     if not spec.origins:
         return replace(spec, addresses=route.addresses(target))
     found = [route.addresses(origin) for origin in origins]
@@ -31,8 +34,11 @@ def with_addresses(
 
 
 def with_sources(spec: TrialSpec, most: int = 0) -> TrialSpec:
-    """Several addresses to connect from, where that helps and nobody has named any. ``most`` are
-    the connections that it may come to later."""
+    """Return the specification with several local addresses to connect from, where that helps.
+
+    Addresses that the user named are kept. ``most`` is the number of connections that the trial may
+    come to later.
+    """
     connections = max(most, spec.load.most)
     if spec.local_addresses:
         return spec

@@ -1,4 +1,4 @@
-"""What the engine needs for a plan by name: bodies, messages, certificates and keys. Pure."""
+"""The blobs that a plan refers to by name: bodies, messages, certificates and keys. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trueload.trial.spec import TrialSpec
 
 
 def blobs(spec: TrialSpec) -> Iterator[Blob]:
-    """Everything that the plan of a trial names, once: bodies, messages, certificates and keys."""
+    """Yield each blob that the plan of a trial names once: bodies, messages, certificates, keys."""
     asked = [(target.request, target.expect) for target in spec.targets]
     if spec.request is not None:
         asked.append((spec.request, spec.expect))

@@ -1,8 +1,10 @@
 """The calibrated ceiling of this machine: our generator against our reference server.
 
-How: both are engines, one CPU each where there are two, over loopback; one closed loop at depth 1
-and one pipelined. No server here can be measured beyond what the generator carries then, so a
-result near it says more about the generator than about the server. Must not know who asks.
+How: both ends are engines, on one CPU each where there are two, over loopback. One closed loop runs
+at depth 1 and one is pipelined. The generator cannot carry more than this ceiling, so a result near
+it says more about the generator than about the server.
+
+Must not know: who asks.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ READY_S = 5.0  # an engine listens within milliseconds
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Requests per second, one thread at each end; ``trouble`` says why there are none."""
+    """The ceiling in requests per second, with one thread at each end.
+
+    ``trouble`` says why there are no figures.
+    """
 
     depth_1_per_s: float | None
     pipelined_per_s: float | None
@@ -37,7 +42,7 @@ class Ceiling:
 def calibrate(cpus: tuple[int, ...]) -> Ceiling:
     """Measure the ceiling on these CPUs: the server on the first, the generator on the second.
 
-    Takes about 3 s. Never raises: what went wrong is in ``trouble``.
+    Takes about 3 s. Never raises: a failure is described in ``trouble``.
     """
     apart = len(cpus) > 1
     server_cpus, generator_cpus = (cpus[:1], cpus[1:2]) if apart else ((), ())

@@ -1,6 +1,6 @@
-"""The CPUs of generator and server on this machine: how far apart, and how fast the server's are.
+"""The CPUs of generator and server on this machine: their distance, and the speed of the server's.
 
-The engine looks (``ask_distance``, ``ask_speeds``). Engines of several hosts do not.
+The engine measures both (``ask_distance``, ``ask_speeds``). A load from several hosts has neither.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Note = Callable[[FromEngine], None]
 
 
 class CpuWatch:
-    """Looks at how far the CPUs of generator and server are apart, and how fast the server's are.
+    """Watches the distance between the CPUs of generator and server, and the speed of the server's.
 
-    At none where nothing is known of these, or the generator is not on this machine.
+    Watches nothing where these CPUs are not known, or the generator is not on this machine.
     """
 
     def __init__(self, generator: Iterable[int], server: Iterable[int], is_here: bool) -> None:
@@ -31,23 +31,23 @@ class CpuWatch:
         self._apart_ns: float | None = None
 
     def before(self, engine: Engine | Fleet, note: Note) -> None:
-        """How far they are apart while nothing is sent. Raises ``EngineError``."""
+        """Measure the distance while nothing is sent. Raises ``EngineError``."""
         if self._pair is not None and not isinstance(engine, Fleet):
             self._apart_ns = ask_distance(engine, self._pair, note)
 
     def begin(self, engine: Engine | Fleet) -> None:
-        """Look at their speed from now on; the answer tells nothing yet."""
+        """Start watching the speeds; ``end`` reads the result."""
         if self._cpus and not isinstance(engine, Fleet):
             engine.send(AskSpeeds(cpus=self._cpus))
 
     def end(self, engine: Engine | Fleet, seen: Observation, note: Note) -> None:
-        """What was seen of them, and whether they are still as far apart as before the window."""
+        """Store the speeds that were seen, and the distance before and after the window."""
         if seen.interrupted or isinstance(engine, Fleet):
             return
         before_ns, self._apart_ns = self._apart_ns, None
-        with contextlib.suppress(EngineError):  # everything that was needed has been said
+        with contextlib.suppress(EngineError):  # the engine has sent all that the record needs
             if self._cpus:
                 seen.cpu_speeds = ask_speeds(engine, (), note)
-            if seen.cpu_speeds is not None:  # an engine that is silent is not asked again
+            if seen.cpu_speeds is not None:  # do not ask an engine that gave no answer before
                 self.before(engine, note)
         seen.cpu_distance = distance_of(self._pair, before_ns, self._apart_ns)

@@ -1,5 +1,8 @@
-"""The machine and the versions that stand in every record. Facts only; what cannot be read is left
-out or None. Must not know what is good or bad (``doctor``)."""
+"""The machine and the versions that stand in every record.
+
+Facts only: what cannot be read is left out or None. Must not know: what is good or bad (``doctor``
+judges that).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ _NET = Path("/proc/sys/net")
 
 
 def read_environment(engine_version: str | None) -> Environment:
-    """This machine, now; without an engine (nothing was started) its version is left out."""
+    """Return the environment of this machine, now.
+
+    The engine's version is left out if ``engine_version`` is None, as when no engine was started.
+    """
     versions = {"trueload": __version__, "python": platform.python_version()}
     if engine_version is not None:
         versions["engine"] = engine_version

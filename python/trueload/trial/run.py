@@ -1,11 +1,11 @@
-"""One trial: start the engine, connect, warm up, measure, and make the record; or, in a session,
-one window after another over the same connections.
+"""One trial: start the engine, connect, warm up, measure, and make the record.
 
-How: the specification is everything a trial needs, addresses and not names, so that nothing here
-asks the network or the user anything. The engine's lines drive a small sequence of stages; the
-server's process tree and the machine are sampled when the window starts and stops. A trial always
-ends in bounded time with a record: if the engine dies, hangs or talks nonsense, the record is made
-from its last ticks, is partial, and says so in ``trouble``, which makes the verdict invalid.
+How: a session runs one window after another over the same connections. The specification holds all
+a trial needs, so nothing here asks the network or the user. The engine's lines drive a small
+sequence of stages. The server's process tree and the machine are sampled when the window starts and
+stops. A trial always ends in bounded time with a record. If the engine dies, hangs or sends junk,
+the record is made from its last ticks, is partial, and says so in ``trouble``; its verdict is then
+invalid.
 
 Must not know: the command line, suites, the store, terminals.
 """
@@ -83,8 +83,8 @@ from trueload.units import NS_PER_S
 
 SLACK_S = 2.0  # law 3: a trial lasts at most connect + warm-up + duration + timeout + 2 s
 CONNECT_SLACK_S = 5.0  # for an engine that starts on a busy machine
-SILENCE_S = 3.0  # the engine ticks every 250 ms; one that is silent for so long hangs
-STOP_S = 1.5  # it ends within 1 s of `stop`
+SILENCE_S = 3.0  # the engine ticks every 250 ms; one that is silent for this long hangs
+STOP_S = 1.5  # the engine ends within 1 s of `stop`
 POLL_S = 0.1  # how soon an interrupt is noticed
 STEP_NS = NS_PER_S // 2  # how long a step of idle connections is held before memory is read
 
@@ -94,8 +94,8 @@ NOT_READY = Ready(
 
 
 class ShortageError(UserError):
-    """The machine has too few descriptors or local ports for so many connections: nothing was sent.
-    ``record`` is what a run that went ahead would have come to."""
+    """This machine has too few descriptors or local ports: nothing was sent. ``record`` is that of
+    a run in which every connection failed for that reason."""
 
     def __init__(self, message: str, hint: str, record: Record) -> None:
         super().__init__(message, hint)
@@ -110,16 +110,16 @@ def run_trial(
 ) -> Record:
     """Run one trial and return its record, whatever happens to the engine.
 
-    An interrupted trial returns what was measured, partial; the caller looks at ``interrupt``.
-    Raises ``UserError`` when there is no engine, or it refuses the plan (nothing was sent then):
-    ``ShortageError`` for what this machine has too little of.
+    An interrupted trial returns a partial record; the caller checks ``interrupt``. Raises
+    ``UserError`` if there is no engine, or it refuses the plan before anything is sent; and
+    ``ShortageError`` if this machine lacks descriptors or ports.
     """
     with Session(spec, on_progress=on_progress, interrupt=interrupt) as session:
         return session.measure(*make_phases(spec), last=True)
 
 
 def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
-    """What the engine is told, with the headers that the request needs."""
+    """Return the plan that is sent to the engine, with the headers that the request needs."""
     request = None if spec.request is None else request_plan(spec.request, spec.load.close)
     return Generate(
         addresses=() if spec.origins else spec.addresses,
@@ -141,7 +141,7 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
 
 
 def make_phases(spec: TrialSpec) -> tuple[Phase | None, Phase]:
-    """Warm-up, if any, and window."""
+    """Return the warm-up, if there is one, and the window."""
     asked = spec.load
     idle = asked.most - asked.connections
     held = asked.most if asked.idle else None
@@ -156,7 +156,7 @@ def make_phases(spec: TrialSpec) -> tuple[Phase | None, Phase]:
 
 
 def make_step(spec: TrialSpec, idle: int) -> Phase:
-    """A phase in which nothing is sent, with so many idle connections beside the others."""
+    """Return a phase that sends nothing and holds ``idle`` connections beside the others."""
     held = spec.load.connections + idle
     stop = Duration(ns=STEP_NS)
     return Phase(id=f"{idle} idle", load=CLOSED, connections=held, idle=held, stop=stop, at_ns=None)
@@ -210,10 +210,10 @@ class Session(Closing):
         claim: Claim | None = None,
         last: bool = False,
     ) -> Record:
-        """One window, with as many connections as it asks for; always a record, in bounded time.
+        """Run one window over as many connections as it asks for, and return its record.
 
-        With ``last`` the engine is heard to its end before the record is made. Raises
-        ``UserError`` as ``run_trial`` does.
+        Takes bounded time. With ``last`` the engine is read to its end before the record is made.
+        Raises ``UserError`` as ``run_trial`` does.
         """
         self._seen = seen = self._observation(warmup, window, claim)
         began_s = time.monotonic()
@@ -225,18 +225,18 @@ class Session(Closing):
                 finally:
                     self._take_over()
             except EngineError as error:
-                # What the engine itself complained of before is the cause.
+                # An error that the engine reported earlier is the cause, and is kept.
                 here = error.kind == "memory" and not isinstance(self._engine, Fleet)
                 at = f" in the {self._stage} phase" if here else ""
                 trouble = Trouble(kind=error.kind, what=f"{error}{at}")
                 seen.trouble = seen.trouble or trouble
         self.over = self.over or last or seen.trouble is not None or not self._spec.addresses
         if seen.before is not None and seen.after is None:
-            with contextlib.suppress(EngineError):  # of a server's host that is lost
+            with contextlib.suppress(EngineError):  # the server's host may be lost
                 seen.after = self._sample()
         seen.wall_s = time.monotonic() - began_s
         record = make_record(seen)
-        # What a server took for more connections than there are now it seldom gives back.
+        # A server seldom gives back what it took for more connections than there are now.
         established = record.connections.established
         self._most_connections = max(self._most_connections, established)
         if self._on_progress is not None:
@@ -244,7 +244,7 @@ class Session(Closing):
         return record
 
     def _observation(self, warmup: Phase | None, window: Phase, claim: Claim | None) -> Observation:
-        """Of a window: as if its connections had been asked for from the start."""
+        """The observation for one window, counting only that window's connections."""
         spec, generate = self._spec, self._generate
         if window.connections is not None:
             sending = window.connections - window.idle
@@ -273,7 +273,7 @@ class Session(Closing):
             resolve_failed=not spec.addresses,
         )
         if self._ready is not None:
-            # How the first connections were set up has been told with the first window.
+            # The first window's record already tells how the first connections were set up.
             told = {"failed": {}, "reasons": {}, "set_up_ns": 0, "grown_bytes": 0}
             seen.ready = self._ready.model_copy(update=told)
         return seen
@@ -296,7 +296,7 @@ class Session(Closing):
             seen.engine_cpus = seen.generate.cpus or engine.allowed_cpus()
             seen.earliest = self._sample()
             if seen.warmup is None:
-                seen.before = seen.earliest  # a short window could be over before it is heard of
+                seen.before = seen.earliest  # a short window could end before its start is reported
             self._cpus.begin(engine)
             for phase in (seen.warmup, seen.window):
                 if phase is not None:
@@ -318,7 +318,7 @@ class Session(Closing):
         return engine
 
     def _connect(self, engine: Engine | Fleet) -> bool:
-        """Wait for the connections; True if there is at least one to go on with."""
+        """Wait for the connections; return True if at least one was established."""
         deadline = self._connect_deadline(self._generate.connections)
         while self._seen.ready is None:
             if self._interrupted(engine):
@@ -337,9 +337,9 @@ class Session(Closing):
         return self._seen.ready.established > 0
 
     def _join(self, engine: Engine | Fleet) -> bool:
-        """Wait until the connections are as many as the window asks for, by a phase that sends
-        nothing: so that the server can be looked at before the first request. False when the user
-        wants the end."""
+        """Wait until as many connections are established as the window asks for. A phase that sends
+        nothing does this, so that the server is sampled before the first request. Returns False if
+        the user asked for the end."""
         seen = self._seen
         count = seen.window.connections or seen.generate.connections
         nothing = {"id": f"{seen.window.id}, joining", "stop": Requests(count=0)}
@@ -362,8 +362,8 @@ class Session(Closing):
         return True
 
     def _step(self, engine: Engine | Fleet, idle: int) -> bool:
-        """Go on to so many idle connections, hold them, and look at the server's memory; False when
-        the user wants the end."""
+        """Raise the idle connections to ``idle``, hold them, and sample the server's memory.
+        Returns False if the user asked for the end."""
         spec, phase = self._spec, make_step(self._spec, idle)
         step = Step(idle=idle)
         self._seen.steps.append(step)
@@ -387,14 +387,14 @@ class Session(Closing):
         return True
 
     def _connect_deadline(self, connections: int) -> float:
-        """When so many connections must have been tried."""
+        """Return the time by which ``connections`` connections must have been tried."""
         spec = self._spec
         tries_s = len(spec.addresses) * spec.engine.timeout_ns / NS_PER_S
         takes_s = connections / spec.engine.connect_rate_per_s + tries_s + CONNECT_SLACK_S
         return time.monotonic() + takes_s
 
     def _unconnected(self) -> EngineError:
-        """The connections took longer than they may, with what is known to slow them."""
+        """The error for connections that took too long, with the cause if it is known."""
         seen = self._seen
         generate, phase = seen.generate, seen.window
         connections = max(generate.connections, phase.connections or 0)
@@ -410,7 +410,7 @@ class Session(Closing):
             raise self._short(message)
 
     def _short(self, message: Error) -> ShortageError:
-        """What a trial that lacks something comes to: as if every connection had met the lack."""
+        """The error for a shortage, with a record in which every connection failed for it."""
         asked = self._seen.generate.connections
         self._seen.ready = NOT_READY.model_copy(
             update={
@@ -444,14 +444,14 @@ class Session(Closing):
                 raise EngineError("silent", f"the engine said nothing for {SILENCE_S:g} s")
             if deadline is None or now <= deadline:
                 continue
-            # What had come by then is heard first: it is the front that was late with it.
+            # Read the lines that came by the deadline first: here it is the front that is late.
             heard_late += 1
             ended = seen.phase(seen.window.id).measurement is not None
             if not ended and (message is None or heard_late > LINES_MAX):
                 raise EngineError("late", "the engine did not end its phases in time")
 
     def _phases_deadline(self) -> float | None:
-        """None for a phase that ends by its count: then only silence says that it hangs."""
+        """The deadline of the phases; None if one ends by a count: only silence shows a hang."""
         seconds = 0.0
         for phase in (self._seen.warmup, self._seen.window):
             if phase is None:
@@ -462,7 +462,7 @@ class Session(Closing):
         return time.monotonic() + seconds + self._spec.engine.timeout_ns / NS_PER_S + SLACK_S
 
     def _look_at_files(self) -> None:
-        """Whether it is for want of open files that the server left connections waiting."""
+        """Check whether the server left connections waiting because it ran out of open files."""
         seen = self._seen
         measured = seen.phase(seen.window.id).measurement or seen.joined
         found = seen.ready if measured is None else measured.connections
@@ -471,14 +471,14 @@ class Session(Closing):
             seen.server_files = seen.server_files or reached_limit(self._spec.addresses)
 
     def _finish(self, engine: Engine | Fleet) -> None:
-        """Tell the engine to end and hear what it still has to say."""
+        """Tell the engine to end, and read its remaining lines."""
         engine.stop()
         deadline = time.monotonic() + STOP_S
         while seconds_left(deadline) > 0:
             try:
                 message = engine.receive(seconds_left(deadline))
             except EngineError:
-                return  # everything that was needed has been said
+                return  # the engine has already sent all that the record needs
             if message is not None:
                 self._note(message)
             if isinstance(message, Done):
@@ -491,14 +491,14 @@ class Session(Closing):
         return True
 
     def _note(self, message: FromEngine) -> None:
-        """Keep what was said; sample the server when the window starts and stops."""
+        """Store the engine's message; sample the server when the window starts and stops."""
         seen = self._seen
         match message:
             case Ready():
                 seen.ready = message
             case PhaseStarted():
                 seen.phase(message.id).started_ns = message.at_ns
-                # A window of a session is one, whatever it is called.
+                # The windows of a session have ids of their own, and this stage in common.
                 self._enter(WINDOW if message.id == seen.window.id else message.id)
                 if message.id == seen.window.id and seen.before is None:
                     seen.before = self._sample()
@@ -517,18 +517,18 @@ class Session(Closing):
             case Tick():
                 if message.id is not None:
                     if message.id == WARMUP and not seen.phase(WARMUP).first:
-                        self._look_for_peers()  # before the window, in which nothing is to disturb
+                        self._look_for_peers()  # before the window, which must not be disturbed
                     seen.phase(message.id).add(message)
                 self._show(message)
             case Error() if message.class_ == "machine" and seen.ready is None:
                 raise refused_by_machine(message.message)
             case Error():
-                # The first one is the cause; what follows from it says less.
+                # The first error is the cause; those that follow from it say less.
                 if seen.trouble is None:
                     seen.trouble = Trouble(kind="engine", what=f"the engine: {message.message}")
             case Done() if message.why in ("signalled", "orphaned") and seen.trouble is None:
-                # It reports what it has before it goes: without this a window that was cut short
-                # could look whole.
+                # The engine reports what it has before it ends. Without this a window that was cut
+                # short could look complete.
                 seen.trouble = Trouble(
                     kind="engine", what=f"the engine ended by itself: {message.why}"
                 )
@@ -536,15 +536,15 @@ class Session(Closing):
                 pass
 
     def _take_over(self) -> None:
-        """Take what was measured into the record. The warm-up's waits for the window's: to decode
-        it takes 20 to 40 ms of a CPU, when the window has just begun."""
+        """Move finished measurements into the observation. The warm-up's waits for the window's:
+        decoding it takes 20 to 40 ms of CPU time, just when the window has begun."""
         measured, self._measured = self._measured, []
         for done in measured:
             _check_readable(done.measurement)
             self._seen.phase(done.id).measurement = done.measurement
 
     def _look_for_peers(self) -> None:
-        """Who the server works with on this machine; who serves, where nobody was found to."""
+        """Note the server's peers on this machine; without a known server, our own peers."""
         if not self._may_be_here or self._engine is None:
             return
         tree = self._tree.sample() if self._tree is not None else None
@@ -571,7 +571,7 @@ class Session(Closing):
             )
 
     def _server_time(self) -> CpuTime | None:
-        """The CPU time of the server's processes that were last seen; None on another host."""
+        """The CPU time of the server's processes as last seen; None if it is on another host."""
         looked = self._seen.before or self._seen.earliest
         sample = self._idle if looked is None else looked.server
         if sample is None or self._spec.server_place is not None:
@@ -582,13 +582,13 @@ class Session(Closing):
         server = self._tree.sample() if self._tree is not None else None
         if not self._is_here:
             return HostSample(machine=machine_sample(), server=server)
-        # What else this machine does is of interest where an engine runs on it.
+        # What else this machine does matters only where an engine runs on it.
         engine = ProcessTree(self._engine.pids_here).sample() if self._engine is not None else None
         return HostSample(machine_sample(), server, noise_sample(), engine)
 
 
 def _check_readable(measured: Measurement) -> None:
-    """Raises ``EngineError`` for histograms that are none."""
+    """Raise ``EngineError`` for a histogram that cannot be decoded."""
     found = [encoded for _, encoded in measured.histograms]
     if measured.deliveries is not None:
         found += [encoded for _, encoded in measured.deliveries.histograms]

@@ -1,10 +1,11 @@
 """Whether a server that was found on this machine may open a file for each connection.
 
-How: the limits of the processes that hold the listening socket are read from /proc before anything
-is sent. A server may do with fewer (io_uring's direct descriptors), so that it is only said; when
-connections are left waiting, the files that it has open tell whether that was why.
+How: before anything is sent, the limits of the processes that hold the listening socket are read
+from /proc. A server may need fewer files (io_uring has direct descriptors), so a low limit is only
+reported. When connections are left waiting, the number of open files tells whether the limit was
+the cause.
 
-Must not know how a trial is run.
+Must not know: how a trial is run.
 """
 
 from __future__ import annotations
@@ -22,16 +23,19 @@ from trueload.units import format_count
 from trueload.verdict import is_loopback
 
 TELLING_CONNECTIONS = 200
-"""With fewer nobody's usual limit is in question."""
+"""Below this many connections the default file limit is never reached."""
 SPARE = 100
-"""Files of a server that are none of its connections."""
+"""Files that a server has open beside its connections."""
 RING = "anon_inode:[io_uring]"
 KEPT_BACK = 8
-"""So many files below its limit a server may already take no more: some keep one or the other."""
+"""A server may stop accepting this many files below its limit, as some keep a few in reserve."""
 
 
 def files_note(spec: TrialSpec) -> str | None:
-    """One line on a server whose limit is below the connections of a trial, with what to set."""
+    """One line about a server whose limit is below the connections of a trial, with what to set.
+
+    None if there is nothing to say.
+    """
     connections = spec.load.most
     if connections < TELLING_CONNECTIONS:
         return None
@@ -40,8 +44,11 @@ def files_note(spec: TrialSpec) -> str | None:
 
 
 def make_note(limits: Mapping[int, int], connections: int, *, has_ring: bool = False) -> str | None:
-    """The same of limits by process, which share the connections; one that has a ring of io_uring
-    may keep them in its table, and need no files. Pure."""
+    """The line about limits, given by process id; the processes share the connections. Pure.
+
+    A process with an io_uring (``has_ring``) may keep connections in its table, and needs no files
+    for them.
+    """
     needed = connections + SPARE
     if not limits or sum(limits.values()) >= needed:
         return None
@@ -56,8 +63,10 @@ def make_note(limits: Mapping[int, int], connections: int, *, has_ring: bool = F
 
 
 def read_limits(addresses: Sequence[str]) -> dict[int, int]:
-    """Open files at most, of each process that listens on one of these addresses, as far as it can
-    be seen; those without a limit make it empty."""
+    """Return the limit of open files of each process that listens on one of these addresses.
+
+    Holds only the processes that can be seen. Empty if one of them has no limit.
+    """
     found: dict[int, int] = {}
     for pid in _holders(addresses):
         limit = _soft_limit(pid)
@@ -68,8 +77,10 @@ def read_limits(addresses: Sequence[str]) -> dict[int, int]:
 
 
 def reached_limit(addresses: Sequence[str]) -> int | None:
-    """The limit of a process that listens on one of these addresses and has as many files open;
-    None if none has, or nothing can be seen of them."""
+    """Return the limit of a listening process that has about as many files open (``KEPT_BACK``).
+
+    None if there is no such process, or none can be seen.
+    """
     for pid in _holders(addresses):
         limit, count = _soft_limit(pid), _count_files(pid)
         if limit is not None and count is not None and count + KEPT_BACK >= limit:
@@ -78,7 +89,7 @@ def reached_limit(addresses: Sequence[str]) -> int | None:
 
 
 def _holders(addresses: Sequence[str]) -> Iterator[int]:
-    """Processes that listen on one of these addresses, if all are of this machine's loopback."""
+    """Yield the processes that listen on these addresses, if all are IP addresses of loopback."""
     if any(not is_loopback(address) or address.startswith("unix:") for address in addresses):
         return
     for address in addresses:

@@ -1,5 +1,6 @@
-"""The server of a trial where nobody has started it: found by its listening socket on this machine,
-and the CPUs that it leaves free. Must not know how a trial is run.
+"""The server of a trial that nobody started: found by its listening socket on this machine.
+
+Also the CPUs that such a server leaves free. Must not know: how a trial is run.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ from trueload.verdict import is_loopback
 
 
 def found_pids(address: str, *, udp: bool = False) -> set[int]:
-    """Processes that serve an address of this machine: those that hold its listening socket, with
-    their children; without ourselves and what we started."""
+    """Return the processes that serve an address of this machine, except ours.
+
+    These are the processes that hold its listening socket, and their children; we and our children
+    do not count.
+    """
     if address.startswith(UNIX):
         holders = unix_listeners(address.removeprefix(UNIX))
     else:
@@ -36,10 +40,10 @@ def found_pids(address: str, *, udp: bool = False) -> set[int]:
     if len(holders) > 1:
         holders.discard(1)  # an init that opened the socket for the server is not the server
     found = _with_children(holders - {1}) | holders
-    # Looked for last: what we start meanwhile is ours all the same.
+    # Looked up last, so that what we start meanwhile still counts as ours.
     me = os.getpid()
     ours = descendants(me) | {me}
-    # A test, or a notebook, may have started the server as it starts the engine.
+    # A test or a notebook may have started the server in the way it starts the engine.
     return found - ours | _with_children(holders & ours - {me}) | holders & {me}
 
 
@@ -48,8 +52,11 @@ def _with_children(pids: set[int]) -> set[int]:
 
 
 def found_at(addresses: Sequence[str], *, udp: bool = False) -> set[int]:
-    """The same of several addresses, together; none if one of them is served by somebody who cannot
-    be seen, as what the others use would pass for all."""
+    """Return the processes that serve any of several addresses, as ``found_pids`` does for one.
+
+    Empty if one address is served by a process that cannot be seen: otherwise the use of the others
+    would pass for the total.
+    """
     found: set[int] = set()
     for address in addresses:
         pids = found_pids(address, udp=udp)
@@ -60,13 +67,13 @@ def found_at(addresses: Sequence[str], *, udp: bool = False) -> set[int]:
 
 
 def is_served(address: str, *, udp: bool = False) -> bool:
-    """Whether a socket of this machine listens on ``IP:PORT``, seen or not whose it is."""
+    """Whether a socket of this machine listens on ``IP:PORT``, even if its owner cannot be seen."""
     host, _, port = address.rpartition(":")
     return bool(listening_inodes(host.strip("[]").partition("%")[0], int(port), udp=udp))
 
 
 def find_server(spec: TrialSpec) -> tuple[Tree | None, ServerSource | None]:
-    """The tree to account for, and how it was come by."""
+    """The server's process tree, and whether we started it, it was named, or we found it."""
     if spec.server is not None:
         return spec.server, "started"
     if spec.server_pid is not None:
@@ -74,7 +81,7 @@ def find_server(spec: TrialSpec) -> tuple[Tree | None, ServerSource | None]:
     here = all(isinstance(host.place, LocalPlace) for host in spec.hosts)
     if not here or not spec.addresses or not all(map(is_loopback, spec.addresses)):
         return None, None  # another host's loopback is not ours
-    # Of one server any address will do; several origins are as many servers.
+    # One server has the same process behind each address; several origins are several servers.
     addresses = [origin.addresses[0] for origin in spec.origins] or [spec.addresses[0]]
     udp = spec.exchange is not None and spec.exchange.over_udp
     if not found_at(addresses, udp=udp):
@@ -83,15 +90,18 @@ def find_server(spec: TrialSpec) -> tuple[Tree | None, ServerSource | None]:
 
 
 class Followed:
-    """Processes that have been found, as long as they live: a server that has closed its socket,
-    for good or for a while, is at work all the same, and what it did before is known."""
+    """The server's processes that were found, for as long as they live.
+
+    A server that has closed its socket, for good or for a while, still works, and its earlier use
+    is known.
+    """
 
     def __init__(self, find: Callable[[], set[int]]) -> None:
         self._find = find
         self._known: set[tuple[int, int]] = set()
 
     def __call__(self) -> set[int]:
-        """Those that are alive."""
+        """Return the ids of the processes that are alive."""
         alive = {each for each in self._known if identity(each[0]) == each}
         found = (identity(pid) for pid in self._find())
         self._known = alive | {each for each in found if each is not None}
@@ -99,7 +109,10 @@ class Followed:
 
 
 def choose_cpus(spec: TrialSpec, server: TreeSample | None) -> tuple[int, ...]:
-    """The CPUs asked for; else, if a server on this machine is pinned, those it leaves free."""
+    """The CPUs asked for; else, if a server on this machine is pinned, those it leaves free.
+
+    Empty if the engine may use all CPUs.
+    """
     if spec.engine.cpus is not None:
         return spec.engine.cpus
     taken, mine = server_cpus(spec, server), affinity(0)
@@ -108,14 +121,14 @@ def choose_cpus(spec: TrialSpec, server: TreeSample | None) -> tuple[int, ...]:
 
 
 def server_cpus(spec: TrialSpec, server: TreeSample | None) -> set[int]:
-    """The CPUs that a server on this machine may use; none of any other."""
+    """The CPUs that a server on this machine may use; empty for any other server."""
     if server is None or not spec.addresses or not all(map(is_loopback, spec.addresses)):
         return set()
     return {cpu for process in server.processes.values() for cpu in process.cpus}
 
 
 def first_sample(tree: Tree) -> TreeSample:
-    """What a server uses before anything is sent. Raises ``UserError`` if its host is lost."""
+    """Sample the server before anything is sent. Raises ``UserError`` if its host is lost."""
     try:
         return tree.sample()
     except EngineError as error:
@@ -123,7 +136,7 @@ def first_sample(tree: Tree) -> TreeSample:
 
 
 def affinity(pid: int) -> set[int]:
-    """CPUs that a process of this machine may use; none if it has gone."""
+    """The CPUs that a process of this machine may use; empty if it has gone."""
     try:
         return set(os.sched_getaffinity(pid))
     except OSError:

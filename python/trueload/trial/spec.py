@@ -1,7 +1,7 @@
-"""What a trial is to do, and what it says of itself while it does it: values, hardly any behaviour.
+"""What a trial is to do, and the progress it reports: values with hardly any behaviour.
 
-A specification is complete: addresses and not names, bytes and not files, so that running it asks
-the network and the user nothing more. Must not know how a trial is run.
+A specification is complete: addresses instead of names, bytes instead of files. Running it asks the
+network and the user nothing more. Must not know: how a trial is run.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ TEN_SECONDS = Duration(ns=10 * NS_PER_S)
 ONE_SECOND = Duration(ns=NS_PER_S)
 CLOSED = Closed()
 PHASES = ("connect", "warm-up", "window", "drain", "ended")
-"""The stages of a trial, as ``Progress`` has them."""
+"""The stages of a trial, by the names that ``Progress`` uses."""
 CONNECT, WARMUP, WINDOW, DRAIN, ENDED = PHASES
 
 
 def open_load(
     rate_per_s: float, stop: Duration | Requests, arrivals: Arrivals = "constant", seed: int = 1
 ) -> Open:
-    """An open loop at one rate, for as long as ``stop`` may take."""
+    """Return an open loop at one rate, for as long as ``stop`` may take."""
     ns = stop.ns if isinstance(stop, Duration) else DURATION_NS_MAX
     return Open(stages=(make_stage(ns, rate_per_s, rate_per_s),), arrivals=arrivals, seed=seed)
 
 
 def make_stage(ns: int, first: float, last: float) -> Stage:
-    """A stage (its ``from`` is a word of Python)."""
+    """Return a stage from its ends; its field ``from`` is a Python keyword."""
     return Stage.model_validate({"ns": ns, "from": first, "to": last})
 
 
 def warmup_load(load: LoadPlan, warmup: Duration | Requests) -> LoadPlan:
-    """The load of a warm-up: what the window begins with, held for its whole time."""
+    """Return the load of a warm-up: the load at the window's start, held for the whole warm-up."""
     ns = warmup.ns if isinstance(warmup, Duration) else DURATION_NS_MAX
     if isinstance(load, Open):
         return load.model_copy(update={"stages": (_held(load.stages[0], ns),)})
@@ -69,11 +69,13 @@ def _held(first: Stage, ns: int) -> Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What a server is put under: so many connections, each with so many requests in flight, that
-    send by ``pacing`` until ``stop``. Stages of the pacing must last as long (see ``open_load``).
-    ``close``: each request has a connection of its own. ``idle`` are the steps, rising, of
-    connections that are held beside the others and never send; the last of them are there in
-    warm-up and window."""
+    """The load on a server.
+
+    Each of ``connections`` connections holds ``pipeline`` requests in flight and sends by
+    ``pacing`` until ``stop``. Stages of the pacing must last as long (see ``open_load``). With
+    ``close`` each request has a connection of its own. ``idle`` are rising numbers of connections
+    that are held beside the others and never send. The last number is held in warm-up and window.
+    """
 
     connections: int = 64
     idle: tuple[int, ...] = ()
@@ -85,7 +87,7 @@ class Load:
 
     @property
     def most(self) -> int:
-        """Connections at one time, at most."""
+        """The largest number of connections at one time."""
         return self.connections + (self.idle[-1] if self.idle else 0)
 
     @property
@@ -101,27 +103,30 @@ class Tree(Protocol):
     """A process tree that can be sampled; ``accounting.ProcessTree`` is one."""
 
     def sample(self) -> TreeSample:
-        """What the tree has used up to now."""
+        """Return what the tree has used up to now."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialSpec:
-    """Everything a trial needs. Times in ns. ``url`` is shown and stored: it holds no secret.
+    """Everything a trial needs. Times in ns.
 
-    ``addresses`` are ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``, tried in this order. ``server``
-    is the tree of a server that the caller started; without one, that of a loopback target is found
-    by its listening socket; ``server_place`` is where it is, None for here or nobody knows.
-    ``server_pid`` is a process of this machine that counts as the server, with its children.
-    Where ``engine.cpus`` is None, ``run_trial`` keeps the engine off the CPUs of a pinned loopback
-    server. ``claim`` is what will be said with
-    the figures: checks of the claimed percentile and maximum need it. ``targets`` are sent instead
-    of ``request``, which is None then; so it is with an ``exchange`` of another protocol than HTTP.
-    With ``http2`` requests go over HTTP/2, ``load.pipeline`` streams at once on each connection.
-    ``seed`` is that of ``{random}``.
-    ``hosts`` is where the load comes from: empty for this machine alone.
-    ``origins`` are those of the targets where there are several: then ``addresses`` are those of
-    all, and each has its own TLS.
+    ``url`` is shown and stored: it holds no secret. ``addresses`` are ``IP:PORT``, ``[IPv6]:PORT``
+    or ``unix:PATH``, tried in this order.
+
+    ``server`` is the process tree of a server that the caller started. Without one, the server of a
+    loopback target is found by its listening socket. ``server_place`` is where the server is; None
+    if it is here or unknown. ``server_pid`` is a process of this machine that counts as the server,
+    with its children. If ``engine.cpus`` is None, ``run_trial`` keeps the engine off the CPUs of a
+    pinned loopback server.
+
+    ``claim`` is the percentile and maximum that will be claimed from the figures, which checks need
+    to know. ``targets`` are sent instead of ``request``, which is None then, as it is with an
+    ``exchange`` of another protocol than HTTP. With ``http2`` requests go over HTTP/2, with
+    ``load.pipeline`` streams at once on each connection. ``seed`` is the seed of ``{random}``.
+    ``hosts`` is where the load comes from: empty for this machine alone. ``origins`` are the
+    origins of the targets if there are several; ``addresses`` then holds the addresses of all, and
+    each origin has its own TLS.
     """
 
     url: str
@@ -145,20 +150,23 @@ class TrialSpec:
 
     @property
     def message_bytes(self) -> int | None:
-        """The size of one message of an echo; None where there are none."""
+        """The size of one message of an echo; None for another exchange."""
         echoed = self.exchange.messages if self.exchange is not None else None
         return None if echoed is None else echoed.size_bytes
 
     @property
     def every_tls(self) -> tuple[Tls, ...]:
-        """What TLS is set up with, of each origin that has it."""
+        """The TLS settings of each origin that has TLS."""
         found = (self.tls, *(origin.tls for origin in self.origins))
         return tuple(each for each in found if each is not None)
 
 
 def repetition(spec: TrialSpec, number: int) -> TrialSpec:
-    """The same trial for the ``number``-th time, from 1: with other arrivals and other random
-    numbers. Their seeds are in the plan, so that each can be sent again."""
+    """Return the specification for the ``number``-th repetition, counted from 1.
+
+    It has other arrivals and other random numbers. Their seeds are in the plan, so each repetition
+    can be sent again.
+    """
     again = replace(spec, seed=spec.seed + number - 1)
     pacing = spec.load.pacing
     if not isinstance(pacing, Open):
@@ -177,10 +185,13 @@ class HostTick:
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a trial is: a stage (one of ``PHASES``), how long it has lasted, the engine's last tick
-    in it, and, of several hosts, each one's; with the last stage comes the record. ``server`` comes
-    with a tick where the server is on this machine; ``phase`` is what the warm-up asks for, or
-    what the window does or will."""
+    """The progress of a trial.
+
+    ``stage`` is one of ``PHASES``, and ``elapsed_ns`` how long it has lasted. ``tick`` is the
+    engine's last tick in it; ``hosts`` has the last tick of each of several hosts. The record comes
+    with the last stage. ``server`` comes with a tick if the server is on this machine. ``phase`` is
+    the warm-up during the warm-up, and otherwise the window.
+    """
 
     stage: str
     elapsed_ns: int
@@ -195,7 +206,7 @@ OnProgress = Callable[[Progress], None]
 
 
 class Interrupt(Protocol):
-    """Says whether the user wants the trial to end; ``interrupt.Interrupt`` is one."""
+    """Tells whether the user wants the trial to end; ``interrupt.Interrupt`` is one."""
 
     @property
     def requested(self) -> bool:
@@ -205,6 +216,6 @@ class Interrupt(Protocol):
 
 @dataclass(frozen=True)
 class NeverAsked:
-    """An ``Interrupt`` where nobody can ask for the end."""
+    """An ``Interrupt`` that is never requested."""
 
     requested: bool = False

@@ -1,9 +1,9 @@
-"""The verdict: each check a pure function of a record, all of them in one table.
+"""The verdict: each check is a pure function of a record, and all checks are in one table.
 
-A check says ``pass``, ``warn``, ``fail`` or, with the reason, ``n/a``; one *fail* makes the verdict
-invalid, one *warn* suspect. *bound* leaves the verdict as it is: the throughput is a lower bound.
-Every ``why`` is one line with the figures that decided. Thresholds are
-constants with their source, beside their check. To add a check, declare a `Definition` below its
+A check's status is ``pass``, ``warn``, ``fail`` or, with the reason, ``n/a``. One *fail* makes the
+verdict invalid, and one *warn* makes it suspect. *bound* leaves the verdict unchanged: the
+throughput is a lower bound. Every ``why`` is one line with the figures that decided. Thresholds are
+constants beside their check, with their source. To add a check, declare a `Definition` below its
 compute function, in any module of this package, and explain it in docs/method.md. This package must
 not know how a trial is run or shown.
 """
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def _declared() -> list[Definition]:
-    """The definitions of all modules of this package."""
+    """Return the definitions of all modules of this package."""
     modules = [
         importlib.import_module(f"{__name__}.{each.name}")
         for each in pkgutil.iter_modules(__path__)
@@ -54,11 +54,11 @@ def _declared() -> list[Definition]:
 CHECKS: dict[str, Definition] = {
     each.name: each for each in sorted(_declared(), key=lambda each: each.order)
 }
-"""All checks by name, in the order in which they are listed."""
+"""All checks by name, in the order of listing."""
 
 
 def judge(record: Record) -> Record:
-    """The record with its checks and the verdict that follows from them."""
+    """Return the record with its checks and the verdict that follows from them."""
     checks = tuple(each.check(record) for each in CHECKS.values())
     if record.client is None:
         checks = with_hosts(checks, record.hosts)
@@ -67,7 +67,7 @@ def judge(record: Record) -> Record:
 
 
 def decide(checks: Sequence[Check]) -> Verdict:
-    """invalid if any check fails, suspect if any warns, else valid."""
+    """Return invalid if any check fails, suspect if any warns, else valid."""
     statuses = {check.status for check in checks}
     if "fail" in statuses:
         return "invalid"
@@ -75,12 +75,12 @@ def decide(checks: Sequence[Check]) -> Verdict:
 
 
 def is_lower_bound(checks: Sequence[Check]) -> bool:
-    """Whether the throughput is a lower bound; what is invalid bounds nothing."""
+    """Whether the throughput is a lower bound; an invalid figure is no bound."""
     return decide(checks) != "invalid" and any(check.status == "bound" for check in checks)
 
 
 def worst_checks(records: Sequence[Record]) -> tuple[Check, ...]:
-    """For several trials: each check as it came out worst, in the order of the table."""
+    """Return each check with its worst outcome over several trials, in the order of the table."""
     worst: dict[str, Check] = {}
     for record in records:
         for check in record.checks:

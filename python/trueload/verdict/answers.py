@@ -1,4 +1,4 @@
-"""Checks of what came back: did each answer settle one request, and how many did not end well?
+"""Checks of the answers: did each answer settle one request, and how many requests failed?
 
 Pure functions of a record.
 """
@@ -24,17 +24,17 @@ from trueload.verdict.common import (
 )
 
 ERRORS_WARN, ERRORS_FAIL = 0.001, 0.01  # the usual error budgets of 99.9 % and 99 %
-NOT_HTTP = "the status line does not begin with"  # as the engine has it of what is no HTTP at all
+NOT_HTTP = "the status line does not begin with"  # the engine's reason if bytes are no HTTP at all
 REDIRECTS = frozenset({"301", "302", "303", "307", "308"})  # RFC 9110, section 15.4
-STALE_WARN = 0.01  # as much as may fail: each cost its client a second try
-# Of the time from an order to its claim: by so much a client's own figure differs from ours. Below
-# 100 ms it may be the reading of the order and the writing of the claim.
+STALE_WARN = 0.01  # the share that may fail, as each cost its client a second try
+# The share of the time from an order to its claim by which a client's own figure differs from ours.
+# Below 100 ms it may be the reading of the order and the writing of the claim.
 IDLE_WARN, IDLE_WARN_NS = 0.10, 100_000_000
-CENSORED_WARN, CENSORED_FAIL = 0.001, 0.01  # p99.9 and p99 are unknown beyond these
+CENSORED_WARN, CENSORED_FAIL = 0.001, 0.01  # beyond these shares p99.9 and p99 are unknown
 
 
 def check_unsolicited(record: Record) -> Finding:
-    """Replies or bytes that settle no outstanding request, warm-up included."""
+    """Fail on answers or bytes that settle no outstanding request, warm-up included."""
     count = sum(
         counts.failed.get("unsolicited", 0) for counts in (record.counts, record.warmup.counts)
     )
@@ -60,7 +60,7 @@ UNSOLICITED = Definition(
 
 
 def check_errors(record: Record) -> Finding:
-    """failed / issued."""
+    """Grade the share failed / issued."""
     counts = record.counts
     failed = figures.failed(counts)
     if counts.issued == 0:
@@ -90,9 +90,12 @@ ERRORS = Definition(
 
 
 def _worst(counts: Counts, reasons: Mapping[str, str]) -> str:
-    """The class that most failures have; of a wrong status its code, and where a redirect leads."""
+    """Return the most frequent class of failure.
+
+    For wrong statuses it is the most frequent code and, if known, where its redirect leads.
+    """
     worst = max(counts.failed, key=lambda name: counts.failed[name])
-    # Where some were right, one of success was.
+    # If some answers were right, a status of success was the right one.
     codes = {code: n for code, n in counts.statuses.items() if not counts.ok or code[0] != "2"}
     if worst != "status" or not codes:
         return worst
@@ -105,7 +108,10 @@ def _worst(counts: Counts, reasons: Mapping[str, str]) -> str:
 
 
 def _nothing_issued(record: Record) -> str:
-    """Why there is nothing to judge; in a closed loop what is not answered holds up the rest."""
+    """Return why there is nothing to judge.
+
+    In a closed loop, requests without an answer hold up all others.
+    """
     why = "no request was issued in the window: nothing was measured"
     before = record.warmup.counts
     if before.issued == 0:
@@ -115,7 +121,7 @@ def _nothing_issued(record: Record) -> str:
 
 
 def _other_protocol(record: Record) -> str:
-    """What to ask where not one answer was HTTP: it is so with a port of TLS, too."""
+    """A hint if no answer at all was HTTP, which also happens on a TLS port."""
     counts = record.counts
     if not is_http(record) or counts.ok or counts.statuses or set(counts.failed) != {"framing"}:
         return ""
@@ -126,7 +132,7 @@ def _other_protocol(record: Record) -> str:
 
 
 def check_stale(record: Record) -> Finding:
-    """stale / issued, of connections that are kept."""
+    """Grade the share stale / issued, for connections that are kept."""
     counts = record.counts
     if not is_http(record):
         return not_applicable("only HTTP has requests that may be sent again")
@@ -134,7 +140,7 @@ def check_stale(record: Record) -> Finding:
         return not_applicable("no connection is kept (--close)")
     if counts.issued == 0:
         return not_applicable("no request was issued")
-    # Requests that GOAWAY or REFUSED_STREAM gave back are judged by the check `goaway`.
+    # The check `goaway` judges the requests that GOAWAY or REFUSED_STREAM gave back.
     returned = record.http2.returned if record.http2 is not None else 0
     stale = max(0, counts.stale - returned)
     share = stale / counts.issued
@@ -162,7 +168,7 @@ STALE = Definition(
 
 
 def check_censored(record: Record) -> Finding:
-    """Requests whose latency is only known to be more than their age."""
+    """Grade the share of requests whose latency is only known to exceed their age."""
     counts = record.counts
     if counts.scheduled == 0:
         return not_applicable("no request was scheduled")
@@ -195,7 +201,7 @@ CENSORED = Definition(
 
 
 def check_ledger(record: Record) -> Finding:
-    """Each message of a broadcast exactly once at each receiver."""
+    """Check that each message of a broadcast reached each receiver exactly once."""
     found = record.deliveries
     if found is None:
         return not_applicable("nothing is broadcast")
@@ -228,14 +234,14 @@ LEDGER = Definition(
 
 
 def check_both_ends(record: Record) -> Finding:
-    """What a client claims against what the reference server saw."""
+    """Return n/a: only a client's claim can be compared with the reference server's counts."""
     return not_applicable(
         "this check is for HTTP clients under test, and here a server is under test"
     )
 
 
 def check_client_both_ends(record: Record, client: ClientEnd) -> Finding:
-    """What the client claims against what the reference server completed."""
+    """Compare the client's claim with what the reference server completed."""
     claimed, completed = client.claim.ok, client.seen.ok
     if claimed > completed:
         why = (

@@ -1,12 +1,13 @@
-"""What ApacheBench (``ab``) would print of a trial, from its record: for published tables of it.
+"""The figures that ApacheBench (``ab``) would print for a trial: for published tables of them.
 
-How: every figure is ab's, by its definitions (ab.c, httpd 2.4), computed from the record's counts
-and histograms. *Connect* is the set-up of a request's connection, *processing* all after it,
-*waiting* of that what passes before the first byte, *total* both; of requests over a kept
-connection the set-up takes no time. One thing differs: a request that failed has no time here, and
-counts as slower than any, so that a percentile among such is only a lower bound.
+How: every figure follows ab's definitions (ab.c, httpd 2.4), computed from the record's counts and
+histograms. *Connect* is the set-up of a request's connection and *processing* all time after it.
+*Waiting* is the part of processing before the first byte, and *total* is connect plus processing.
+For requests over a kept connection the set-up takes no time. One thing differs: a request that
+failed has no time here, and counts as slower than any. A percentile among such requests is only a
+lower bound.
 
-Pure. Must not know how it is printed.
+Pure. Must not know: how it is printed.
 """
 
 from __future__ import annotations
@@ -24,9 +25,12 @@ PERCENTS = (50, 66, 75, 80, 90, 95, 98, 99, 100)
 
 @dataclass(frozen=True)
 class Times:
-    """One line of ab's table, in ms; None where nothing ended well. ``median_above``: the median is
-    more, by an unknown amount; ``median_too_few``: so few have none. ``largest_of``: how few
-    ``max`` is the largest of; None of many."""
+    """One line of ab's table, in ms; None if nothing ended well.
+
+    ``median_above``: the median is larger, by an unknown amount. ``median_too_few``: there were too
+    few requests for it. ``largest_of`` is the number of requests that ``max`` is the largest of, if
+    there are few; None if there are many.
+    """
 
     min: float | None
     mean: float | None
@@ -40,8 +44,10 @@ class Times:
 
 @dataclass(frozen=True)
 class Percentile:
-    """``ms`` is None where nothing ended well; ``above``: it is more, by an unknown amount;
-    ``too_few``: of so few requests it says nothing."""
+    """One percentile of ab's list; ``ms`` is None if nothing ended well.
+
+    ``above``: it is larger, by an unknown amount. ``too_few``: there were too few requests for it.
+    """
 
     percent: int
     ms: float | None
@@ -60,10 +66,13 @@ class Priming:
 
 @dataclass(frozen=True)
 class ApacheBench:
-    """Times in s and ms, sizes in bytes. ``complete`` are requests that came to an end, failed ones
-    among them; ``failed`` is by class. ``connects`` is how many connections were opened for the
-    run, and ``connect_per_s`` how fast, if that was in it; ``server_*`` are of the server's whole
-    life, priming included."""
+    """The figures of one trial: times in s and ms, sizes in bytes.
+
+    ``complete`` counts the requests that came to an end, including failed ones; ``failed`` is by
+    class. ``connects`` is the number of connections opened for the run. ``connect_per_s`` is their
+    rate, if they were opened within the run. ``server_*`` are of the server's whole life, priming
+    included.
+    """
 
     path: str
     document_bytes: int | None
@@ -100,13 +109,16 @@ class ApacheBench:
 
 
 def apachebench(record: Record, document_bytes: int | None = None) -> ApacheBench:
-    """The figures of one trial; ``document_bytes`` is the length of a right answer's body."""
+    """Return the figures of one trial.
+
+    ``document_bytes`` is the length of the body of a right answer.
+    """
     generate, server = record.plan.generate, record.server
     taken_s = record.window.window_ns / NS_PER_S
     failed = figures.failed(record.counts)
     complete = record.counts.ok + failed
     opened = record.connect_ns.count
-    # Without a run before it, connections are opened before the window begins.
+    # Without a warm-up, connections are opened before the window begins.
     inside = record.plan.warmup is not None and opened > 0
     transferred, _ = bytes_moved(record)
     return ApacheBench(
@@ -139,7 +151,7 @@ def apachebench(record: Record, document_bytes: int | None = None) -> ApacheBenc
 
 
 def percentiles(totals: Sample) -> tuple[Percentile, ...]:
-    """ab's percentages."""
+    """Return the percentages that ab prints."""
     found = []
     for percent in PERCENTS:
         at = totals.percentile(percent / 100)

@@ -26,7 +26,7 @@ def check_audit(record: Record) -> Finding:
 
 
 def check_client_audit(record: Record, client: ClientEnd) -> Finding:
-    """Whether the claim adds up, in the time that it took, and the server's account, too."""
+    """Check that the claim adds up and fits its time, and that the server's account adds up."""
     asked, claim, seen = client.asked, client.claim, client.seen
     if record.trouble is not None:
         return Finding("fail", f"cut short: {record.trouble.what}")
@@ -82,7 +82,7 @@ def _disagreements(record: Record) -> Iterator[str]:
 
 def _of_deliveries(found: Deliveries, partial: bool) -> Iterator[str]:
     settled = found.delivered + found.lost
-    # What was on its way when a run was cut short is neither.
+    # Deliveries under way when a run was cut short are neither delivered nor lost.
     if settled > found.expected or (settled < found.expected and not partial):
         yield f"{found.expected} deliveries were expected, but {settled} are accounted for"
     timed = found.delivered - found.untimed

@@ -1,7 +1,7 @@
-"""The check of who works: does the measured server do the work, or others behind it?
+"""The check of who does the work: the measured server, or processes behind it?
 
-How: the record has the processes of this host that serve what the server has connected to, and what
-CPU time they used. Pure.
+How: the record lists the processes of this host that the server has connected to, with their CPU
+time. Pure.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from trueload.record.schema import Backend, Record, Server
 from trueload.verdict.common import Definition, Finding, is_closed, not_applicable
 
-# A closed loop always has something to do for its server: one that is busy for less than half of
-# the time waits for others. For those of its backends that use a tenth of its CPU time or more: a
-# log or a cache that is seldom asked takes less.
+# A closed loop always has work for its server, so one that is busy for less than half of the time
+# waits for others. It counts as waiting for its backends if these use a tenth of its CPU time or
+# more; a log or a cache that is seldom asked uses less.
 BUSY_MIN, BACKENDS_MIN = 0.5, 0.1
 
 
 def check_backends(record: Record) -> Finding:
-    """CPU time of the processes behind the server against the server's own."""
+    """Compare the CPU time of the processes behind the server with the server's own."""
     server = record.server
     if server is None:
         return not_applicable("the server's processes are not known")

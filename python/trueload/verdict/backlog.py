@@ -1,12 +1,13 @@
-"""The check `backlog`: did a queue grow that a longer run would have made longer?
+"""The check `backlog`: did a queue grow that would be longer in a longer run?
 
-A pipe that fills is no queue: in the first second of answers that take one second each, nothing is
-answered, and yet the server keeps up. The two differ in what requests wait. In a pipe those that
-are scheduled late take as long as those scheduled early, and by Little's law no more are unanswered
-than rate x that time. In a queue the late ones take longer. So what an answer takes without a queue
-is the least mean latency of any quarter of the schedule, and rate x that time may be outstanding.
-What is outstanding after a pause at the window's end is no queue that grows either, though it may
-be 2 % of a short window: a queue that grew all the time has made the last quarter wait, too. Pure.
+A pipe that fills is no queue. If answers take one second each, nothing is answered in the first
+second, and yet the server keeps up. The two differ in how long requests wait. In a pipe, requests
+scheduled late take as long as those scheduled early. By Little's law, no more than rate x that time
+are unanswered. In a queue the late ones take longer. So the time of an answer without a queue is
+the least mean latency of any quarter of the schedule, and rate x that time may be outstanding.
+
+A pause at the window's end leaves requests outstanding, too, perhaps 2 % of a short window, but
+that is no growing queue. A queue that grew all the time made the last quarter wait as well. Pure.
 """
 
 from __future__ import annotations
@@ -20,21 +21,23 @@ from trueload.record.schema import Record
 from trueload.units import NS_PER_S, format_count, format_share
 from trueload.verdict.common import Definition, Finding, graded_beyond, not_applicable, times
 
-# As for throughput: what is 5 % off is another load, and 2 % is more than the figures differ by.
+# The limits for throughput: a load 5 % off is another load, and 2 % is more than figures differ by.
 BACKLOG_WARN, BACKLOG_FAIL = 0.02, 0.05
-# Where arrivals or services are by chance, a queue walks: after n of them its length has a standard
-# deviation of sqrt(n x dispersion), where dispersion is the mean of that of arrivals and that of
-# services (variance / mean of how many fall into a part of time: 1 if by chance, 0 if even; Cox and
-# Lewis 1966, 4.5). What fills a pipe varies by the square root of itself, at both ends.
+# With random arrivals or services a queue's length is a random walk. After n requests it has a
+# standard deviation of sqrt(n x dispersion). Dispersion is the mean of those of arrivals and of
+# services, each the variance / mean of the number in a part of time: 1 if random, 0 if even (Cox
+# and Lewis 1966, 4.5). The number that fills a pipe varies by its square root, at both ends.
 WALK = 3.0
-# A queue that grew evenly made those of the last quarter wait 7/8 of what the last one waits.
+# In a queue that grew evenly, the last quarter waited 7/8 as long as its last request.
 LAST_QUARTER = 0.5
 QUARTER_MIN = 10  # a mean of fewer answers says little
 
 
 def check_backlog(record: Record) -> Finding:
-    """By how much more was unanswered at the end than at the beginning, less what fills the pipe,
-    of all that was scheduled."""
+    """Grade the growth of the unanswered requests over the window, as a share of those scheduled.
+
+    Requests that only fill the pipe are subtracted.
+    """
     load, scheduled = record.plan.window.load, record.counts.scheduled
     if not isinstance(load, Open):
         return not_applicable("the load is not an open loop")
@@ -88,23 +91,25 @@ BACKLOG = Definition(
 
 
 def _dispersion(load: Open, flow: Flow) -> float:
-    """How far arrivals and answers are by chance, from 0 to 1 at least."""
+    """The dispersion of arrivals and answers: 0 if even, 1 if random, more if in bursts."""
     answered = flow.answered[:-1]  # the last part is cut short
     mean = statistics.fmean(answered) if len(answered) > 1 else 0.0
-    # From successive differences: a rate that changes slowly adds nothing (von Neumann 1941).
+    # Successive differences: a rate that changes slowly adds nothing (von Neumann 1941).
     squares = [(after - before) ** 2 for before, after in pairwise(answered)]
     answers = statistics.fmean(squares) / 2 / mean if mean > 0 else 1.0
     return ((1.0 if load.arrivals == "poisson" else 0.0) + answers) / 2
 
 
 def _has_waited(backlog: Backlog, waits_ns: float) -> bool:
-    """Whether the last quarter waited as a queue makes it wait whose last one waits so long."""
+    """Whether the last quarter waited long, as in a queue whose last request waits ``waits_ns``."""
     ns, answered = backlog.latency_sum_ns[-1], backlog.answered[-1]
     return answered > 0 and ns / answered >= LAST_QUARTER * waits_ns
 
 
 def unqueued_ns(backlog: Backlog) -> float | None:
-    """What an answer takes without a queue: the least mean latency of a quarter of the schedule;
-    None where no quarter has enough answers."""
+    """Return the time of an answer without a queue: the least mean latency of a quarter, in ns.
+
+    None if no quarter of the schedule has enough answers.
+    """
     quarters = zip(backlog.latency_sum_ns, backlog.answered, strict=True)
     return min((ns / count for ns, count in quarters if count >= QUARTER_MIN), default=None)

@@ -1,8 +1,8 @@
-"""How much of each percentile was spent in the generator itself, and what that makes of it.
+"""The part of each percentile that was spent in the generator itself, and its effect.
 
-How: latency runs from when a request was due to when its answer was read. Our part of it lies at
-both ends: from when the request could be sent to when the kernel had it, and from when the kernel
-had the answer to when our loop read it. Pure functions of a record. Must not know how it is shown.
+How: latency runs from when a request was due to when its answer was read. Our part lies at both
+ends: from when the request could be sent until the kernel had it, and from when the kernel had the
+answer until our loop read it. Pure functions of a record. Must not know: how it is shown.
 """
 
 from __future__ import annotations
@@ -27,24 +27,27 @@ SHARES = {"p50": 0.50, "p99": 0.99}
 
 @dataclass(frozen=True)
 class Limits:
-    """From which share of a percentile on the generator's part warns or fails, and which part is
-    too small to tell, in ns."""
+    """The share of a percentile from which the generator's part matters.
+
+    ``least_ns`` is the part in ns below which it does not matter, by percentile.
+    """
 
     share: float
     least_ns: dict[str, int]
 
 
-# The shares by judgement: a tenth is more than equal runs differ by, and with a quarter two servers
-# would change places for what the generator did. Below the times nothing is wrong, whatever the
-# share: a generator on CPUs of its own, up to half of its capacity, added 32 to 115 us to p50 and
-# 114 to 440 us to p99 on loopback (64 and 1,000 connections, both drivers, nginx and the reference
-# server), where that is most of p50. So p50 may have what `send-lag` allows, and p99 twice that.
+# The shares are by judgement: equal runs differ by less than a tenth, and with a quarter two
+# servers would change places because of the generator. Below the times nothing is wrong, whatever
+# the share. A generator on CPUs of its own, up to half of its capacity, added 32 to 115 us to p50
+# and 114 to 440 us to p99. That was on loopback (64 and 1,000 connections, both drivers, nginx and
+# the reference server), where it is most of p50. So p50 may have what `send-lag` allows, and p99
+# twice that.
 OPEN_WARN = Limits(0.10, {"p50": 250_000, "p99": 500_000})
 OPEN_FAIL = Limits(0.25, {"p50": 1_000_000, "p99": 2_000_000})
-# A closed loop at full speed keeps the generator busy, too: answers wait for it by design. Against
-# nginx, which was the slower end, 1 to 16 % of p50 were ours with 64 and 256 connections; where
-# the generator was the slower end, 80 to 99 %. From half on the latency is said to be an upper
-# bound. That is true, and what is left without our part is known: nothing to warn of.
+# A closed loop at full speed keeps the generator busy, too, and answers wait for it by design. With
+# 64 and 256 connections, our part of p50 was 1 to 16 % against nginx as the slower end. With the
+# generator as the slower end it was 80 to 99 %. From half on, the latency is called an upper bound.
+# That is true, and the latency without our part is known, so no warning is needed.
 CLOSED_BOUND = Limits(0.50, OPEN_WARN.least_ns)
 
 
@@ -58,25 +61,25 @@ class ClientPart:
 
     @property
     def share(self) -> float:
-        """From 0 to 1."""
+        """The generator's share of the percentile, from 0 to 1."""
         return self.ours_ns / self.of_ns if self.of_ns else 0.0
 
     @property
     def rest_ns(self) -> int:
-        """What is left without it."""
+        """The percentile without the generator's part, in ns."""
         return self.of_ns - self.ours_ns
 
     def sentence(self) -> str:
-        """For people: ``p50 293 us, of which 140 us ours``."""
+        """A text to show: ``p50 293 us, of which 140 us ours``."""
         whole, ours = format_duration(self.of_ns), format_duration(self.ours_ns)
         return f"{self.percentile} {whole}, of which {ours} ours"
 
 
 def client_parts(record: Record) -> tuple[ClientPart, ...]:
-    """The generator's part of p50 and p99, of those for which it is known.
+    """Return the generator's part of p50 and of p99, if known.
 
-    It is the sum of the same percentile of both ends, but never more than what the percentile is
-    above that of the round trip, which is all that lies between them. Of p99 the sum alone would
+    It is the sum of the same percentile at both ends. It is at most the difference between this
+    percentile and that of the round trip, as no more lies between them. For p99 the sum alone would
     often be too much: the slowest sends and the slowest reads belong to different requests.
     """
     return tuple(_parts(record))
@@ -98,7 +101,7 @@ def _parts(record: Record) -> Iterator[ClientPart]:
 
 
 def check_client_share(record: Record) -> Finding:
-    """The generator's part of p50 and of p99, of which the worse decides."""
+    """Grade the generator's part of p50 and of p99; the worse one decides."""
     parts = client_parts(record)
     if not parts:
         return not_applicable(_unknown(record))
@@ -135,7 +138,7 @@ CLIENT_SHARE = Definition(
 
 
 Judged = tuple[Status, float, ClientPart]
-"""The status of one percentile and the share that decided."""
+"""The status of one percentile, the share that decided, and the part."""
 
 
 def _judged_open(part: ClientPart) -> Judged:
@@ -146,32 +149,35 @@ def _judged_open(part: ClientPart) -> Judged:
 
 
 def _judged_closed(is_server_full: bool, part: ClientPart) -> Judged:
-    """Where most answers wait for the generator rather than for a server that is full, a quicker
-    generator would have asked more."""
+    """Judge a closed loop.
+
+    If most answers wait for the generator, and the server is not full, a quicker generator would
+    have sent more.
+    """
     limit = _limit(part, CLOSED_BOUND)
     asked_less = part.percentile == "p50" and part.share >= limit and not is_server_full
     return ("bound" if asked_less else "pass"), limit, part
 
 
 def _is_server_full(record: Record) -> bool:
-    """Whether it would not have gone much faster; a generator that was as full is co-limited."""
+    """Whether the server had no time to spare; a generator as full as that is co-limited."""
     server = record.server.saturation if record.server else None
     return server is not None and server >= SERVER_FULL
 
 
 def _severity(judged: Judged) -> tuple[int, float]:
-    """Order percentiles by their status, then by how far they are beyond their limit."""
+    """A sort key: the status, then the distance beyond the limit."""
     status, limit, part = judged
     return SEVERITY[status], part.share / limit
 
 
 def _limit(part: ClientPart, limits: Limits) -> float:
-    """The share that the generator's part must stay below, for this percentile."""
+    """The share that the generator's part of this percentile must stay below."""
     return max(limits.share, limits.least_ns[part.percentile] / part.of_ns)
 
 
 def _unknown(record: Record) -> str:
-    """Why the generator's part is not known."""
+    """Return why the generator's part is not known."""
     receive = record.client_ns.receive
     if record.connections.family == "unix":
         return "the kernel does not tell when bytes arrive on a unix socket"

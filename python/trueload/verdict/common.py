@@ -1,8 +1,8 @@
-"""What every check is made of: its definition, what it found, and grades against two limits.
+"""The parts of every check: its definition, its finding, and grading against two limits.
 
-A check is one `Definition`, declared below its compute function, with all that is known of it; the
-package collects them. Thresholds are beside the check that uses them, each with its source; where
-none is named it is design.md's section 6. Must not know any single check.
+A check is one `Definition`, declared below its compute function; the package collects them.
+Thresholds are beside the check that uses them, each with its source; where none is named it is
+design.md's section 6. Must not know: any single check.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from trueload.record.client import ClientEnd
 from trueload.record.schema import Check, Record, Status
 from trueload.units import format_count, format_duration
 
-TELLING_WINDOW_NS = 100_000_000  # shares of less than some ten scheduler ticks tell nothing
+TELLING_WINDOW_NS = 100_000_000  # a share of fewer than some ten scheduler ticks tells nothing
 
 Fault = Literal["subject", "generator", "machine", "either", "load", "hosts", "trueload"]
-"""Whose fault it is when a check warns or fails: the program's under test, the generator's, its
-machine's, one of these three's (``either``), the load's that was asked for, that of one of several
-hosts, or our own."""
+"""The cause of a check's warning or failure.
+
+It is the program under test, the generator, its machine, any of these three (``either``), the load
+that was asked for, one of several hosts, or trueload itself.
+"""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: ``why`` is one line with the figures that decided."""
+    """The finding of a check; ``why`` is one line with the figures that decided."""
 
     status: Status
     why: str
@@ -35,7 +37,7 @@ class Finding:
 
 
 def not_applicable(why: str) -> Finding:
-    """A check that does not apply, or cannot tell."""
+    """Return the finding of a check that does not apply, or cannot tell."""
     return Finding("n/a", why)
 
 
@@ -43,12 +45,12 @@ def not_applicable(why: str) -> Finding:
 class Definition:
     """One check, with all that is known of it.
 
-    ``order``: checks are listed by it, the smallest first. ``compute`` judges a trial of a server,
-    ``of_client`` one of a client: None where both are judged alike, a text says why it does not
-    apply there. ``meaning`` is what it is for and ``remedy`` what to do when it warns or fails,
-    unless ``remedy_where`` knows better for a record;
-    ``spoiled`` says in a few words what a failure did to a step of a search, if it was our side's.
-    ``per_host``: a single host can fail it while the sum of all looks well.
+    Checks are listed by ``order``, the smallest first. ``compute`` judges a trial of a server.
+    ``of_client`` judges one of a client: None if both are judged alike, or a text with the reason
+    why the check does not apply there. ``meaning`` is the purpose, and ``remedy`` says what to do
+    when it warns or fails, unless ``remedy_where`` returns something better for a record.
+    ``spoiled`` says in a few words what a failure on our side did to a step of a search.
+    ``per_host``: a single host can fail the check while the sum of all looks well.
     """
 
     name: str
@@ -63,7 +65,7 @@ class Definition:
     per_host: bool = False
 
     def check(self, record: Record) -> Check:
-        """The check of this record."""
+        """Return the check of this record."""
         found = self._find(record)
         return Check(
             name=self.name,
@@ -74,7 +76,7 @@ class Definition:
         )
 
     def remedy_for(self, record: Record) -> str:
-        """What to do where the check warns or fails in this record."""
+        """Return what to do about this check's warning or failure in this record."""
         special = self.remedy_where(record) if self.remedy_where is not None else None
         return special or self.remedy
 
@@ -87,14 +89,14 @@ class Definition:
 
 
 def graded(value: float, warn: float, fail: float) -> tuple[Status, float]:
-    """The status of a value that should be small, and the limit that decided."""
+    """Return the status of a value that should be small, and the limit that decided."""
     if value >= fail:
         return "fail", fail
     return ("warn", warn) if value >= warn else ("pass", warn)
 
 
 def graded_beyond(value: float, warn: float, fail: float) -> tuple[Status, float]:
-    """The same where the limits themselves are still kept."""
+    """Grade like ``graded``, but a value equal to a limit is still within it."""
     if value > fail:
         return "fail", fail
     return ("warn", warn) if value > warn else ("pass", warn)
@@ -111,7 +113,7 @@ def is_closed(record: Record) -> bool:
 
 
 def is_http(record: Record) -> bool:
-    """Whether requests and answers were those of HTTP."""
+    """Whether requests and answers were HTTP."""
     return record.plan.generate.exchange is None
 
 
@@ -125,7 +127,7 @@ def is_staged(record: Record) -> bool:
 
 
 def too_short(record: Record, least_ns: int = TELLING_WINDOW_NS) -> str | None:
-    """Why its window tells nothing, if it is shorter than such a one."""
+    """Return why the window is too short to tell, if it is shorter than ``least_ns``."""
     if record.window.window_ns >= least_ns:
         return None
     window, least = format_duration(record.window.window_ns), format_duration(least_ns)
@@ -133,18 +135,20 @@ def too_short(record: Record, least_ns: int = TELLING_WINDOW_NS) -> str | None:
 
 
 def in_one_line(reasons: Iterable[str]) -> str:
-    """Those that there are."""
+    """Join the non-empty reasons with "; "."""
     return "; ".join(reason for reason in reasons if reason)
 
 
 def times(count: int, what: str, plural: str | None = None) -> str:
-    """``1 request``, ``2 requests``."""
+    """Return a count with its noun: ``1 request``, ``2 requests``."""
     return f"{format_count(count)} {what if count == 1 else plural or f'{what}s'}"
 
 
 def in_flight(generate: Generate) -> list[str]:
-    """How many requests a connection has in flight, as parts of a sentence: ``HTTP/2, 10 streams``,
-    ``pipeline 4``; none for one request over HTTP/1.1."""
+    """Return a connection's requests in flight, as parts of a sentence.
+
+    Such parts are ``HTTP/2, 10 streams`` and ``pipeline 4``. Empty for one request over HTTP/1.1.
+    """
     http2 = generate.http2
     if http2 is None:
         return [f"pipeline {generate.pipeline}"] if generate.pipeline > 1 else []

@@ -1,8 +1,8 @@
 """The check `cpu-speed`: did the server's CPUs change their speed, and its answers with them?
 
-The CPUs of a virtual machine are often threads of cores whose other threads serve other machines;
-what these do is no stolen time. The engine does the same short work on each CPU of the server, 20
-times a second (crates/drive/src/speed.rs). Pure.
+The CPUs of a virtual machine are often hyperthreads of cores whose other threads serve other
+machines. What these slow down is no stolen time. The engine does the same short work on each CPU of
+the server, 20 times a second (crates/drive/src/speed.rs). Pure.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from trueload.verdict.machine import GENERATOR_FULL, SERVER_FULL
 from trueload.verdict.rate_change import rates_of
 from trueload.verdict.stretches import CHANGE_FAIL, LATER_WARN, Stretch
 
-LOOKS_MIN = 4  # in a stretch, and in the rest
+LOOKS_MIN = 4  # samples in a stretch, and in the rest
 INTERRUPTED = 2.0  # medians: another thread of the core takes no more than a third of the speed
-STANDARD_ERRORS = 4.0  # the stretch is chosen by the rate, so chance has but one try
-# The work needs little memory, so others mostly take less of its speed than of a server's: in
-# logarithms 0.41 to 0.58 of what the rate of Node.js changed by, of nginx 0.66 to 1.4
+STANDARD_ERRORS = 4.0  # the stretch was chosen by its rate, so chance has only one try
+# The engine's work needs little memory, so other machines mostly slow it less than a server. In
+# logarithms its change was 0.41 to 0.58 of that of Node.js's rate, and 0.66 to 1.4 of nginx's
 # (docs/waits.md).
 OF_RATE_LEAST = 0.4
 
 
 def change_of_cpus(record: Record, found: Stretch, span_ns: tuple[float, float]) -> float | None:
-    """How much faster (as a factor) the CPUs of a server without time to spare were in this stretch
-    than in the rest; None where that does not explain the rate."""
+    """Return the speed of the CPUs in this stretch as a factor of their speed in the rest.
+
+    It concerns a server without time to spare. None if the factor does not explain the rate.
+    """
     from_ns, to_ns = span_ns
     looks = [look for each in _of_server(record) for look in _looks(each)]
     inside = [speed for at_ns, speed in looks if from_ns <= at_ns < to_ns]
@@ -44,13 +46,15 @@ def change_of_cpus(record: Record, found: Stretch, span_ns: tuple[float, float])
 
 
 def _error(one: Sequence[float], other: Sequence[float]) -> float:
-    """The standard error of the difference of two means."""
+    """Return the standard error of the difference of two means."""
     return math.sqrt(variance(one) / len(one) + variance(other) / len(other))
 
 
 def _looks(seen: CpuSpeed) -> Iterator[tuple[float, float]]:
-    """When each look was, in ns from the window's start, and how fast the CPU was: 1 over the time
-    of its work. Looks that were interrupted are left out."""
+    """Yield the time of each sample, in ns from the window's start, and the speed of the CPU.
+
+    The speed is 1 over the time of its work. Samples that were interrupted are left out.
+    """
     taken_ns = [work_ns for work_ns in seen.work_ns if work_ns]
     most_ns = INTERRUPTED * median(taken_ns) if taken_ns else 0
     for number, work_ns in enumerate(seen.work_ns):
@@ -59,13 +63,13 @@ def _looks(seen: CpuSpeed) -> Iterator[tuple[float, float]]:
 
 
 def _of_server(record: Record) -> list[CpuSpeed]:
-    """Its CPUs, where it had no time left and the generator did; else none."""
+    """The server's CPUs, if it had no time to spare and the generator had; else none."""
     cpus = _limiting_cpus(record)
     return [each for each in record.cpu_speeds if each.cpu in cpus]
 
 
 def _limiting_cpus(record: Record) -> Collection[int]:
-    """The same, as numbers."""
+    """The numbers of the server's CPUs, if they were the limit; else none."""
     server, generator = record.server, record.generator.saturation
     if server is None or (server.saturation or 0.0) < SERVER_FULL:
         return ()
@@ -73,7 +77,7 @@ def _limiting_cpus(record: Record) -> Collection[int]:
 
 
 def check_cpu_speed(record: Record) -> Finding:
-    """Whether the rate changed with the speed of the server's CPUs."""
+    """Check whether the rate changed with the speed of the server's CPUs."""
     if not record.cpu_speeds:
         return not_applicable("the speed of the CPUs is not known")
     if not _of_server(record):

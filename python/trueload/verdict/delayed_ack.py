@@ -1,16 +1,16 @@
-"""The check `delayed-ack`: do some answers wait for an acknowledgement that is late on purpose?
+"""The check `delayed-ack`: do some answers wait for a delayed acknowledgement?
 
-Nagle's algorithm (RFC 896) holds back a small segment while an earlier one is not acknowledged, and
-the other side delays its acknowledgement (RFC 1122 §4.2.3.2) in the hope of data to send with it.
-The kernel's timer ends that: 40 ms on Linux, 200 ms on Windows and as Linux's upper bound. So a
-server that writes an answer in two pieces, without TCP_NODELAY, has answers that take as long as
-the others and 40 ms more: a few, or all of them. Pure.
+Nagle's algorithm (RFC 896) holds back a small segment while an earlier one is not acknowledged. The
+other side delays its acknowledgement (RFC 1122 §4.2.3.2) in the hope of data to send with it. A
+kernel timer ends that: 40 ms on Linux, 200 ms on Windows and as Linux's upper bound. So a server
+that writes an answer in two pieces, without TCP_NODELAY, has answers that take 40 ms longer than
+the others: a few, or all of them. Pure.
 
-What else lies at 40 ms must not be accused. So the answers there have to be a mode of their own:
-with hardly any neighbours, and far from the main body of answers. Where there are no others, it has
-to be far from the first bytes. And where a connection has one request at a time, all that the
-server has sent before was acknowledged with that request: only the *rest* of an answer can wait.
-Answers whose first byte is as late were made late by the server.
+Other causes of 40 ms must not be accused. So the answers there have to be a mode of their own, with
+hardly any neighbours, and far from the main body of answers. If there are no other answers, the
+mode has to be far from the first bytes. On a connection with one request at a time, the request
+acknowledges all that the server has sent before: only the *rest* of an answer can wait. The server
+itself delayed answers whose first byte is as late.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from trueload.units import format_count, format_duration, format_share
 from trueload.verdict.common import Definition, Finding, not_applicable
 
 MS = 1_000_000
-# The timers in ns, each with how much later it may be: Linux counts them in jiffies of up to 4 ms
-# (TCP_DELACK_MIN is HZ/25, TCP_DELACK_MAX HZ/5) and rounds up twice: 48 ms is what is seen most.
+# The timers in ns, each with its largest delay. Linux counts them in jiffies of up to 4 ms
+# (TCP_DELACK_MIN is HZ/25, TCP_DELACK_MAX HZ/5) and rounds up twice: 48 ms is seen most.
 TIMERS = ((40 * MS, 9 * MS), (200 * MS, 12 * MS))
-DELAYED_WARN = 0.01  # then p99 is such a wait
-BODY_MOST = 0.25  # of the timer: a median above it is not far from the mode
-# A mode has hardly any neighbours: each quarter of the timer beside it holds at most so much of it.
-# A server that is slow for other reasons has a tail, which has no edge at 40 ms.
+DELAYED_WARN = 0.01  # from this share on p99 is such a wait
+BODY_MOST = 0.25  # of the timer: a larger median is not far from the mode
+# A mode has hardly any neighbours: each quarter of the timer beside it holds at most this share of
+# its answers. A server that is slow for other reasons has a tail, without an edge at 40 ms.
 NEIGHBOURS_MOST = 0.25
 ANSWERS_MIN = 10  # fewer in a mode are chance
-ALSO_FIRST_BYTE = 0.5  # then it is the server that waited, not the rest of its answers
+ALSO_FIRST_BYTE = 0.5  # of the mode: from here on the server waited, not the rest of its answers
 
 
 @dataclass(frozen=True)
 class Mode:
-    """Answers that took as long as a timer, and a little: how many, of how many."""
+    """The ``count`` of ``total`` answers that took a timer's length and a little more."""
 
     timer_ns: int
     count: int
@@ -50,8 +50,10 @@ class Mode:
 
 
 def delayed_mode(times: Buckets, first_bytes: Buckets = EMPTY) -> Mode | None:
-    """The mode at a timer of delayed acknowledgements that most of these times belong to: beside
-    the others, or else behind the first bytes of the same answers."""
+    """Return the mode at a timer of delayed acknowledgements that has most of these times.
+
+    It must be apart from the other times, or else from the first bytes of the same answers.
+    """
     return _worst(_modes(times, times)) or _worst(
         mode for mode in _modes(times, first_bytes) if not is_late_from_the_start(mode, first_bytes)
     )
@@ -62,7 +64,7 @@ def _worst(modes: Iterable[Mode]) -> Mode | None:
 
 
 def _modes(times: Buckets, quick: Buckets) -> Iterable[Mode]:
-    """The modes of times that are far from the median of what is quick."""
+    """Return the modes of ``times`` that are far from the median of ``quick``."""
     if times.total == 0 or quick.total == 0:
         return []
     found = [_mode_at(times, _median(quick), *timer) for timer in TIMERS]
@@ -89,7 +91,7 @@ def _mode_at(times: Buckets, median_ns: int, timer_ns: int, later_ns: int) -> Mo
 
 
 def _between(times: Buckets, from_ns: int, to_ns: int) -> int:
-    """How many are in between; a bucket counts as its highest value, so that the timer is in."""
+    """Count the times in between; a bucket counts as its highest value, to include the timer."""
     buckets = zip(times.highs, times.counts, strict=True)
     return sum(count for high, count in buckets if from_ns <= high < to_ns)
 
@@ -97,13 +99,13 @@ def _between(times: Buckets, from_ns: int, to_ns: int) -> int:
 def is_late_from_the_start(mode: Mode, first_bytes: Buckets) -> bool:
     """Whether the first byte of these answers was as late as their end."""
     later_ns = dict(TIMERS)[mode.timer_ns]
-    # A first byte is earlier than the end, by as long as the body took at the most.
+    # A first byte comes before the end, by at most the time of the body.
     late = _between(first_bytes, mode.timer_ns - later_ns, mode.timer_ns + 2 * later_ns)
     return late >= ALSO_FIRST_BYTE * mode.count
 
 
 def check_delayed_ack(record: Record) -> Finding:
-    """The share of answers that waited for a delayed acknowledgement."""
+    """Grade the share of answers that waited for a delayed acknowledgement."""
     if record.datagrams is not None:
         return not_applicable("datagrams are not acknowledged")
     if record.deliveries is not None:
@@ -136,8 +138,10 @@ def check_delayed_ack(record: Record) -> Finding:
 
 
 def _by_request(record: Record, times: Buckets) -> Iterable[tuple[Buckets, Buckets]]:
-    """The times of each target by itself, as one that takes 40 ms is no mode of the others; and of
-    a single one its first bytes."""
+    """Return the times of each target by itself, or those of a single request with its first bytes.
+
+    A target that always takes 40 ms is no mode of the others.
+    """
     if record.targets is None:
         return [(times, decode_histogram(record.histograms.first_byte))]
     return [(merge_sparse([target.latency]), EMPTY) for target in record.targets]

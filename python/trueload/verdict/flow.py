@@ -1,4 +1,4 @@
-"""Checks of the flow of requests: was the load what was asked for, and did it flow evenly?
+"""Checks of the flow of requests: was the load as asked for, and did it flow evenly?
 
 Pure functions of a record.
 """
@@ -25,14 +25,14 @@ from trueload.verdict.common import (
 )
 
 LITTLE_WARN, LITTLE_FAIL = 0.10, 0.25  # Little 1961: L = lambda W holds exactly; 10 % covers gaps
-# No pool carries more than its ceiling, because the server answers no sooner than it was told to; a
-# thousandth is for the rounding of its clock.
+# No pool carries more than its ceiling, because the server answers no sooner than it was told to. A
+# thousandth allows for the rounding of its clock.
 CEILING_FAIL = 0.001
-# A slot waits for its turn at the start, and stands empty at the end of a run by requests: of fewer
-# turns than these, that is a tenth of its time.
+# A slot waits for its turn at the start, and is empty at the end of a run by requests. With fewer
+# turns than these, that is more than a tenth of its time.
 LITTLE_TURNS_MIN = 10
-# A lag that is small against p50 does not show in it; below 250 us (1 ms) it is timer slack and
-# one scheduler's turn, whatever p50 is.
+# A lag that is small against p50 does not show in it. Below 250 us (1 ms) it is timer slack and one
+# scheduler's turn, whatever p50 is.
 LAG_WARN_SHARE, LAG_WARN_NS = 0.05, 250_000
 LAG_FAIL_SHARE, LAG_FAIL_NS = 0.10, 1_000_000
 RATE_WARN, RATE_FAIL = 0.01, 0.05  # a rate that is 5 % off is another rate
@@ -40,14 +40,14 @@ STANDARD_ERRORS = 3.0
 
 
 def check_littles_law(record: Record) -> Finding:
-    """Time that requests were in flight against the time that the load permitted.
+    """Compare the time that requests were in flight with the time that the load permitted.
 
-    Little's law: throughput x mean time in flight is the mean number in flight; both sides times
-    the window give sum(time) against ``slots.permitted_ns``. A request takes its slot from when it
-    could be sent, so its time is the send lag and the service time. Requests sent in the window may
-    end in the drain; by that overhang the sum may exceed what was permitted within the window. It
-    is at most the drain, and at most the length-biased mean time E[s^2] / E[s] (the interval
-    that a fixed moment falls into), for each request outstanding at the end.
+    By Little's law, throughput x mean time in flight is the mean number in flight. Both sides times
+    the window compare sum(time) with ``slots.permitted_ns``. A request takes its slot from when it
+    could be sent, so its time is the send lag plus the service time. Requests sent in the window
+    may end in the drain. By that overhang the sum may exceed what was permitted within the window.
+    For each request outstanding at the end the overhang is at most the drain, and at most the
+    length-biased mean time E[s^2] / E[s] (the interval that a fixed moment falls into).
     """
     service, slots, window_ns = record.service_ns, record.slots, record.window.window_ns
     if not is_closed(record):
@@ -94,7 +94,7 @@ def check_littles_law(record: Record) -> Finding:
 
 
 def check_client_littles_law(record: Record, client: ClientEnd) -> Finding:
-    """Answers per second against the most that the pools can carry: connections / wait."""
+    """Compare answers per second with the most that the pools can carry: connections / wait."""
     rate = client.answered_per_s
     if rate is None:
         return not_applicable("the server saw nothing that took time")
@@ -130,8 +130,11 @@ LITTLES_LAW = Definition(
 
 
 def _emptied(record: Record) -> str:
-    """What else took the slots' time where each request has a connection of its own: no request is
-    permitted on a slot that has none, which is no fault, but much of it is told."""
+    """Say what else took the slots' time if each request has a connection of its own.
+
+    No request is permitted on a slot without a connection. That is no fault, but it is mentioned if
+    it took much time.
+    """
     plan, slots, window_ns = record.plan, record.slots, record.window.window_ns
     if slots is None or not plan.generate.close or not isinstance(plan.window.stop, Duration):
         return ""
@@ -150,7 +153,7 @@ def _emptied(record: Record) -> str:
 
 
 def check_send_lag(record: Record) -> Finding:
-    """How late requests went out that could have gone: p99 of send - max(scheduled, free)."""
+    """Grade how late requests went out: the p99 of send - max(scheduled, free)."""
     lag_ns = record.generator.send_lag_p99_ns
     if not is_open(record):
         return not_applicable("the load is not an open loop")
@@ -181,7 +184,7 @@ SEND_LAG = Definition(
 
 
 def check_rate_reached(record: Record) -> Finding:
-    """How much of what was scheduled was sent, in the time that it was scheduled for."""
+    """Grade the part of the schedule that was not sent in the time it was scheduled for."""
     load, counts, window_ns = record.plan.window.load, record.counts, record.window.window_ns
     if not isinstance(load, Open):
         return not_applicable("the load is not an open loop")
@@ -189,7 +192,7 @@ def check_rate_reached(record: Record) -> Finding:
         return not_applicable("no request was scheduled")
     short = counts.unsent / counts.scheduled
     if not isinstance(record.plan.window.stop, Duration):
-        # By count everything is sent in the end: it shows in how long that took.
+        # By count everything is sent in the end; a shortfall shows in the time that it took.
         short = max(short, 1 - _scheduled_ns(load, counts.scheduled) / sending_ns(record))
     status, limit = graded(short, RATE_WARN, RATE_FAIL)
     why = (
@@ -219,7 +222,7 @@ RATE_REACHED = Definition(
 
 
 def offered_per_s(record: Record) -> float:
-    """The rate that an open loop's schedule had: over the window, or as asked for by count."""
+    """The rate of an open loop's schedule: over the window, or as asked for if it ends by count."""
     load, window_ns = record.plan.window.load, record.window.window_ns
     if isinstance(load, Open) and not isinstance(record.plan.window.stop, Duration):
         return load.stages[0].from_
@@ -232,9 +235,11 @@ def sent_per_s(record: Record) -> float:
 
 
 def sending_ns(record: Record) -> float:
-    """How long an open loop sent. By count a window lasts until the last answer: what that may
-    have taken, as the longest did or a timeout, is no time of sending, as long as the schedule is
-    not cut by it."""
+    """Return how long an open loop sent, in ns.
+
+    A window by count lasts until the last answer. The time of that answer, as long as the longest
+    one or a timeout, is no sending time. It is subtracted as far as that does not cut the schedule.
+    """
     load, window_ns = record.plan.window.load, record.window.window_ns
     by_time = isinstance(record.plan.window.stop, Duration)
     if not isinstance(load, Open) or by_time or not record.counts.scheduled:
@@ -246,7 +251,10 @@ def sending_ns(record: Record) -> float:
 
 
 def _scheduled_ns(load: Open, requests: int) -> float:
-    """How long a schedule of so many requests takes at one rate; at most, where chance spaces
-    them: the sum of n exponential gaps has a standard deviation of its mean / sqrt(n)."""
+    """Return how long a schedule of so many requests takes at one rate, in ns.
+
+    With random arrivals it is an upper limit: the sum of n exponential gaps has a standard
+    deviation of its mean / sqrt(n).
+    """
     spread = 0.0 if load.arrivals == "constant" else STANDARD_ERRORS / math.sqrt(requests)
     return requests / load.stages[0].from_ * (1 + spread) * NS_PER_S

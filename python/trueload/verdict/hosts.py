@@ -1,7 +1,7 @@
-"""Checks of a run over several hosts: whether one of them is off, and whether their clocks agree.
+"""Checks of a run over several hosts: does one of them differ, and do their clocks agree?
 
-Pure functions of a record. A host's own checks were made when its record was; what is worse on one
-host than on the whole stands in the verdict with the host's name.
+Pure functions of a record. A host's own checks were made with its record. A check that is worse on
+one host than on the whole enters the verdict with the host's name.
 """
 
 from __future__ import annotations
@@ -16,20 +16,25 @@ from trueload.units import NS_PER_S, format_duration, format_share
 from trueload.verdict.common import Definition, Finding, graded, graded_beyond, not_applicable
 
 BIAS_WARN, BIAS_FAIL = 0.25, 1.0
-"""Hosts under the same load see the same server: what is left is a host's own path and CPU. Our
-choice, by judgement and not from measurements: a quarter is more than hosts alike should differ by,
-and a host whose percentile is twice that of the rest tells more of itself than of the server."""
-BIAS_LEAST_NS = 100_000  # by judgement: so much a longer way may add, whatever its share
+"""Hosts under the same load see the same server; what differs is a host's own path and CPU.
+
+The limits are our judgement and do not come from measurements. Equal hosts should differ by less
+than a quarter. A host with twice the percentile of the rest tells more about itself than about the
+server.
+"""
+BIAS_LEAST_NS = 100_000  # by judgement: a longer way may add this much, whatever its share
 BIAS_REPLIES_MIN = 1_000  # ten beyond the p99: fewer say nothing about a host
 CLOCK_WARN_NS, CLOCK_FAIL_NS = NS_PER_S // 1_000, NS_PER_S // 100
-"""By judgement too: deliveries over a network take some milliseconds, and are off by as much as the
-clocks are."""
+"""By judgement, too: deliveries over a network take some milliseconds.
+
+They are wrong by as much as the clocks are.
+"""
 
 SEVERITY: dict[Status, int] = {"n/a": 0, "pass": 1, "bound": 2, "warn": 3, "fail": 4}
 
 
 def check_host_bias(record: Record) -> Finding:
-    """Each host's percentiles against those of the rest."""
+    """Compare each host's percentiles with those of the rest."""
     if len(record.hosts) < 2:
         return not_applicable("the load came from one host")
     telling = [host for host in record.hosts if _count(host) >= BIAS_REPLIES_MIN]
@@ -63,7 +68,7 @@ HOST_BIAS = Definition(
 
 
 def check_clocks(record: Record) -> Finding:
-    """How well the clocks of the hosts are known, where times are compared across them."""
+    """Grade how well the hosts' clocks are known, if times are compared across them."""
     bounds = [(host.clock_bound_ns, host) for host in record.hosts if host.clock_bound_ns]
     if len(record.hosts) < 2 or not bounds:
         return not_applicable("the load came from one host")
@@ -91,7 +96,7 @@ CLOCKS = Definition(
 
 
 def with_hosts(checks: Sequence[Check], hosts: Sequence[Host]) -> tuple[Check, ...]:
-    """Each check as it came out worst, on the whole or on one host; a host's is named."""
+    """Return each check with its worst outcome, on the whole or on one host; a host is named."""
     return tuple(_worst(check, hosts) for check in checks)
 
 
@@ -105,7 +110,7 @@ def _worst(check: Check, hosts: Sequence[Host]) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class _Bias:
-    """A percentile of one host, and the median of what the others have for it."""
+    """A percentile of one host, and the median of the others' values for it."""
 
     place: str
     percentile: str
@@ -114,14 +119,14 @@ class _Bias:
 
     @property
     def share(self) -> float:
-        """What it is off by, of the others'."""
+        """The difference as a share of the others' value; 0 for up to ``BIAS_LEAST_NS``."""
         off_ns = abs(self.own_ns - self.rest_ns)
         return off_ns / self.rest_ns if off_ns > BIAS_LEAST_NS and self.rest_ns > 0 else 0.0
 
 
 def _biases(hosts: Sequence[Host], percentile: str) -> list[_Bias]:
     own = [_percentile(host, percentile) for host in hosts]
-    ordered = sorted(own)  # once: there may be thousands
+    ordered = sorted(own)  # sorted once: there may be thousands
     return [
         _Bias(host.place, percentile, value, median_without(ordered, value))
         for host, value in zip(hosts, own, strict=True)
@@ -129,8 +134,10 @@ def _biases(hosts: Sequence[Host], percentile: str) -> list[_Bias]:
 
 
 def median_without(ordered: Sequence[float], value: float) -> float:
-    """The median of all but one of the values; ``value`` is that one. They are in order, and two or
-    more."""
+    """Return the median of the values without one of them, ``value``.
+
+    The values are in rising order, and there are two or more.
+    """
     at, left = bisect_left(ordered, value), len(ordered) - 1
     lower, upper = (
         ordered[rank + 1 if rank >= at else rank] for rank in ((left - 1) // 2, left // 2)

@@ -1,4 +1,4 @@
-"""Checks of HTTP/2: was it spoken, were as many streams in flight as asked, and who had to wait?
+"""Checks of HTTP/2: was it spoken, were all streams in flight, and who had to wait?
 
 Pure functions of a record.
 """
@@ -21,8 +21,8 @@ from trueload.verdict.common import (
 )
 
 ALPN = "tls.alpn"
-STREAMS_WARN = 0.95  # of what was asked for: below that it is another concurrency
-FLOW_WARN = 0.10  # of the time in flight: as much as a figure may be off before it is another
+STREAMS_WARN = 0.95  # of what was asked for: below this it is another concurrency
+FLOW_WARN = 0.10  # of the time in flight: a figure that is off by more is another figure
 # A returned request costs its client a second try, as a stale one does.
 RETURNED_WARN = 0.01
 
@@ -35,11 +35,11 @@ WINDOWS: dict[str, str] = {
     "send_connection": "our bodies waited for the server's window of the connection",
     "send_stream": "our bodies waited for the server's window of their stream",
 }
-"""For each field of `Waited` that is about a window: who waited, and for whose window."""
+"""For each field of `Waited` about a window: who waited, and for whose window."""
 
 
 def check_protocol(record: Record) -> Finding:
-    """Connections that spoke another version than the one that was asked for."""
+    """Check for connections that did not speak the version that was asked for."""
     if record.plan.generate.http2 is None:
         return not_applicable("HTTP/2 was not asked for")
     found = record.http2
@@ -87,7 +87,7 @@ PROTOCOL = Definition(
 
 
 def check_streams(record: Record) -> Finding:
-    """The mean number of streams in flight against those that a closed loop asks for."""
+    """Compare the mean number of streams in flight with the number that a closed loop asks for."""
     found, generate = record.http2, record.plan.generate
     if found is None:
         return not_applicable(NOT_HTTP2)
@@ -117,8 +117,11 @@ def check_streams(record: Record) -> Finding:
 
 
 def _asked_at_once(record: Record) -> float:
-    """Connections times streams, for the whole window. A number of requests runs out on one
-    connection before it does on others: there it is the time that the load permitted."""
+    """Return the number of streams asked for: connections x streams.
+
+    If the window ends by count, requests run out on one connection before others. Then it is the
+    mean number that the load permitted.
+    """
     window, generate = record.plan.window, record.plan.generate
     if isinstance(window.stop, Duration):
         connections = window.connections or generate.connections
@@ -128,20 +131,20 @@ def _asked_at_once(record: Record) -> float:
 
 
 def is_chosen(record: Record) -> bool:
-    """Whether the server of each connection chooses what it speaks."""
+    """Whether the server chooses the protocol on each connection."""
     http2 = record.plan.generate.http2
     return http2 is not None and http2.is_chosen
 
 
 def versions_text(found: Http2) -> str:
-    """``2 connections spoke HTTP/2, 1 connection spoke HTTP/1.1``."""
+    """Return a text such as ``2 connections spoke HTTP/2, 1 connection spoke HTTP/1.1``."""
     by_version = (("HTTP/2", found.connections), ("HTTP/1.1", found.http1))
     parts = [f"{times(count, 'connection')} spoke {name}" for name, count in by_version if count]
     return ", ".join(parts) or "no connection was asked anything"
 
 
 def permitted_text(found: Http2) -> str:
-    """``the server permits 100 on each connection``."""
+    """Return a text such as ``the server permits 100 on each connection``."""
     told = found.max_concurrent_streams
     if told.least is None:
         return "the server sets no limit to them"
@@ -180,7 +183,7 @@ STREAMS = Definition(
 
 
 def check_flow_control(record: Record) -> Finding:
-    """The share of the time in flight in which a window was used up."""
+    """Grade the share of the time in flight in which a window was used up."""
     found = record.http2
     if found is None:
         return not_applicable(NOT_HTTP2)
@@ -196,7 +199,7 @@ def check_flow_control(record: Record) -> Finding:
 
 
 def window_text(waited: Waited) -> str:
-    """Whose windows requests waited for, those first that cost most."""
+    """Return whose windows requests waited for, the costliest first."""
     shares = {name: getattr(waited, name) for name in WINDOWS}
     worst = sorted((name for name in shares if shares[name] > 0), key=lambda name: -shares[name])
     return in_one_line(f"{format_share(shares[name])}: {WINDOWS[name]}" for name in worst)
@@ -221,7 +224,7 @@ FLOW_CONTROL = Definition(
 
 
 def check_goaway(record: Record) -> Finding:
-    """Requests that the server gave back undone ÷ issued."""
+    """Grade the requests that the server gave back unprocessed ÷ issued."""
     found, counts = record.http2, record.counts
     if found is None:
         return not_applicable(NOT_HTTP2)

@@ -1,11 +1,13 @@
-"""When the generator stood still: what that can have done to each figure that is shown.
+"""The check `hiccup`: what a generator that stood still may have done to each figure.
 
-How: the engine says how often its threads did not run although requests were outstanding or due,
-for how long, and how many requests. A percentile can only be wrong by stalls that reach its rank:
-where the requests of a share a of all waited for us, the true percentile q lies between those of
-ranks q - a and q. A stall in which a thread was stopped is ours. One in which it waited for a CPU
-is, in the part that others, or our CPU limit, had in such waits (`noise`, `cpu-limit`): for the
-rest generator and server waited for each other, which is `same-host`'s. Pure functions of a record.
+How: the engine counts how often its threads did not run although requests were outstanding or due,
+for how long, and how many requests waited. A percentile can only be wrong through stalls that reach
+its rank. If a share a of all requests waited for us, the true percentile q lies between those of
+ranks q - a and q.
+
+A stall in which a thread was stopped is ours. A stall in which it waited for a CPU is ours in part:
+as far as others, or our CPU limit, caused such waits (`noise`, `cpu-limit`). For the rest generator
+and server waited for each other, which `same-host` judges. Pure functions of a record.
 """
 
 from __future__ import annotations
@@ -32,17 +34,20 @@ from trueload.verdict.throttling import STOOD_FAIL, STOOD_WARN, TURN_NS
 
 SHARES = {"p50": 0.50, "p90": 0.90, "p99": 0.99, "p99.9": 0.999}
 WARN_PART, FAIL_PART = 1 / 4, 1 / 2
-"""Of the requests beyond a percentile: so many that waited for us may have moved it."""
-OFF_WARN, OFF_FAIL = 0.10, 0.25  # by so much a percentile may then be too long: as `client-share`
+"""The share of requests beyond a percentile that waited for us, from which it may have moved."""
+OFF_WARN, OFF_FAIL = 0.10, 0.25  # how much too long a percentile may then be, as in `client-share`
 LEAST_NS = {"p50": 500_000, "p90": 500_000, "p99": 1_000_000, "p99.9": TURN_NS}
-"""Shorter stalls are left out: one request in a thousand meets a turn of the scheduler on any
-machine, and less than half a millisecond the engine does not see."""
+"""Shorter stalls are left out.
+
+One request in a thousand meets a turn of the scheduler on any machine, and the engine does not see
+less than half a millisecond.
+"""
 LEAST_PART = 0.1  # of a percentile: shorter stalls cannot change it by more
 
 
 @dataclass(frozen=True)
 class Stood:
-    """Stalls of about one length: how often, how long in all, and how many requests waited."""
+    """Stalls of similar length: their number, total time, and number of requests that waited."""
 
     count: float
     ns: float
@@ -50,12 +55,12 @@ class Stood:
 
     @property
     def length_ns(self) -> float:
-        """Of one of them."""
+        """The mean length of these stalls, in ns."""
         return self.ns / self.count
 
 
 def check_hiccup(record: Record) -> Finding:
-    """The worst of what stalls can have done to throughput and percentiles."""
+    """Grade the worst effect that stalls may have had on throughput and percentiles."""
     late = record.generator.lateness
     if late is None:
         return not_applicable("the engine ended before it could say")
@@ -90,7 +95,7 @@ HICCUP = Definition(
 
 
 def _part_of_waits(record: Record) -> float:
-    """Which part of its waits for a CPU is not for the server: 0 where nobody knows."""
+    """The part of its waits for a CPU that was not for the server; 0 if unknown."""
     waited = record.generator.waited
     if waited is None or not waited.share:
         return 0.0
@@ -104,8 +109,8 @@ def _counted(stalls: Sequence[Stalls], part: float) -> Iterator[Stood]:
 
 
 def _stood_share(record: Record, stood: Sequence[Stood]) -> float:
-    """Of the window, on average over the threads."""
-    # With several origins each of a thread's parts tells of the same stalls.
+    """The share of the window that was stalled, on average over the threads."""
+    # With several origins, each of a thread's parts reports the same stalls.
     parts = record.generator.threads * max(1, len(record.plan.generate.origins))
     all_ns = record.window.window_ns * max(1, parts)
     return min(1.0, sum(each.ns for each in stood) / all_ns) if all_ns else 0.0
@@ -124,7 +129,7 @@ def _said(record: Record, share: float, stood: Sequence[Stood]) -> str:
 
 
 def _of_throughput(record: Record, share: float) -> Finding:
-    """A closed loop sends that much less; an open one sends later what was due."""
+    """Grade the throughput: a closed loop sends that much less, an open loop only sends later."""
     if is_open(record) or share * record.window.window_ns < TURN_NS:
         return Finding("pass", "", share, STOOD_WARN)
     status, limit = graded_beyond(share, STOOD_WARN, STOOD_FAIL)
@@ -159,7 +164,7 @@ def _of_percentiles(record: Record, stood: Sequence[Stood]) -> Iterator[Finding]
 
 
 def _corrected(record: Record, name: str) -> str:
-    """The percentile without our part, where the kernel said when answers came."""
+    """The percentile without our part, if the kernel reported when answers came."""
     for part in client_parts(record):
         if part.percentile == name:
             rest = format_duration(part.rest_ns)

@@ -1,6 +1,6 @@
-"""What kept a server from doing more, in words: what a user asks first of a throughput.
+"""What kept a server from doing more, in words: the first question about a throughput.
 
-How: by how busy both ends were. Where that does not tell, nothing is said; nor is what checks tell.
+How: by how busy both ends were. Says nothing if that does not tell, or if a check already says it.
 Pure.
 """
 
@@ -17,8 +17,10 @@ FAILED_MOST = 0.01  # with more failures the server's work is not what was asked
 
 
 def limit_text(record: Record) -> str:
-    """``the server: its busiest thread was busy for 97 % of the time``; empty where nobody can say,
-    or where the result is no figure of the server."""
+    """Return a text such as ``the server: its busiest thread was busy for 97 % of the time``.
+
+    Empty if the limit is unknown, or if the result is no figure of the server.
+    """
     saturation = record.server.saturation if record.server is not None else None
     generator = record.generator.saturation
     if saturation is None or generator is None or generator >= GENERATOR_FULL:

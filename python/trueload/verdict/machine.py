@@ -1,4 +1,4 @@
-"""Checks of the machine and of the generator: is the figure the server's, or theirs?
+"""Checks of the machine and the generator: is the figure the server's, or theirs?
 
 Pure functions of a record.
 """
@@ -23,23 +23,27 @@ from trueload.verdict.throttling import STOOD_FAIL, STOOD_WARN, TURN_NS
 
 GENERATOR_FULL = 0.95  # beyond this a thread has no slack left: it times its own queue
 SERVER_FULL = 0.90  # a server as full as this would not have gone much faster
-# One with a third of its time to spare may carry half as much again: a lower bound says much of it.
+# A server with a third of its time to spare may carry half as much again, so the lower bound is
+# still close.
 SERVER_NEARLY_FULL = 2 / 3
-SERVER_BUSY = 0.80  # a server with a fifth of its time to spare was not at its limit
-LATE_SHARE = LITTLE_WARN  # of a client's wait: by as much its ceiling would be another
-HELD_WARN, HELD_FAIL = STOOD_WARN, STOOD_FAIL  # it is the same to stand still or to be held up
+SERVER_BUSY = 0.80  # a server with more than a fifth of its time to spare was not at its limit
+LATE_SHARE = LITTLE_WARN  # of a client's wait: its ceiling would then be another
+HELD_WARN, HELD_FAIL = STOOD_WARN, STOOD_FAIL  # being held up has the same effect as standing still
 STOLEN_WARN, STOLEN_FAIL = 0.05, 0.25  # of all CPUs' time: a figure can be off by as much
-NOISE_WINDOW_NS = NS_PER_S  # engines elsewhere count in ticks of 10 ms; in less they err by 1 %
+NOISE_WINDOW_NS = NS_PER_S  # engines elsewhere count in ticks of 10 ms; below this they err by 1 %
 NOISE_UNKNOWN = "what else ran on the machine is not known"
 SHARED_WARN = 0.10
-"""The share of the window that an end waits for the other. On two CPUs with one thread at each end
-it is 1 to 2 %; with two threads of the generator 18 to 35 %, and p99 is three times as long."""
+"""The share of the window in which an end waits for the other.
+
+On two CPUs with one thread at each end it is 1 to 2 %. With two threads of the generator it is 18
+to 35 %, and p99 is three times as long.
+"""
 HOST_IDLE_MIN = 0.10  # with this much idle, generator and server did not wait for each other
 SERVER_UNKNOWN = "what the server's processes used is not known"
 
 
 def check_generator_limit(record: Record) -> Finding:
-    """Saturation of both ends: whose limit was it?"""
+    """Compare the saturation of both ends: which of them was the limit?"""
     for failures in (record.counts.failed, record.connections.failed):
         for ran_out, of in (("local.fds", "file descriptors"), ("local.ports", "local ports")):
             if failures.get(ran_out):
@@ -62,7 +66,7 @@ def check_generator_limit(record: Record) -> Finding:
         return not_applicable(f"{SERVER_UNKNOWN}; {busy}")
     both = f"{busy}, the server's for {format_share(server)}"
     if generator >= GENERATOR_FULL and server < SERVER_NEARLY_FULL:
-        # Its throughput is a lower bound, too, but its times are those of the generator's queue.
+        # The throughput is a lower bound, too, but the times are those of the generator's queue.
         return Finding("fail", f"{both}: the generator was the limit", generator, GENERATOR_FULL)
     if generator >= GENERATOR_FULL and server < SERVER_FULL:
         more = f"the server may carry {format_share(1 / server - 1)} more"
@@ -78,7 +82,7 @@ def check_generator_limit(record: Record) -> Finding:
 
 
 def check_client_generator_limit(record: Record, client: ClientEnd) -> Finding:
-    """Whether the reference server had time to spare, and answered when it was to."""
+    """Check that the reference server had time to spare, and answered when it should."""
     busy = record.server.saturation if record.server is not None else None
     if busy is None:
         return not_applicable("the reference server's saturation is not known")
@@ -96,8 +100,10 @@ def check_client_generator_limit(record: Record, client: ClientEnd) -> Finding:
 
 
 def remedy_without_cpus(record: Record) -> str | None:
-    """What to do where this machine has no CPU left for more threads of the generator: these would
-    take the server's."""
+    """The remedy if this machine has no CPU left for more threads of the generator.
+
+    More threads would take the server's CPU time. None if there is a CPU left.
+    """
     idle, count = record.window.host_idle_share, record.environment.cpu_count
     if (
         idle is None
@@ -130,7 +136,7 @@ GENERATOR_LIMIT = Definition(
 
 
 def check_server_idle(record: Record) -> Finding:
-    """Whether the server was at its limit, where that is claimed."""
+    """Check that the server was at its limit, if that is claimed."""
     if not record.plan.claim.maximum:
         return not_applicable("no maximum is claimed for the server")
     if short := too_short(record):
@@ -163,8 +169,10 @@ SERVER_IDLE = Definition(
 
 
 def check_noise(record: Record) -> Finding:
-    """How long generator and server waited for CPUs that processes had which have nothing to do
-    with the run, and what the machine's own host took."""
+    """Grade the time that both ends waited for CPUs used by processes outside the run.
+
+    Also grades the time that the machine's own host took.
+    """
     window = record.window
     if window.others_share is None or window.stolen_share is None:
         if record.partial or any(host.place != "local" for host in record.hosts):
@@ -190,8 +198,11 @@ def check_noise(record: Record) -> Finding:
 
 
 def _unattributed(record: Record, took: str) -> Finding:
-    """Where nobody knows who was waited for: on another host all others count, beside a server that
-    cannot be told from them only what the machine's host took."""
+    """Judge noise if it is not known which processes the ends waited for.
+
+    On another host all other processes count. If the server cannot be told from them, only what the
+    machine's host took counts.
+    """
     window = record.window
     stolen, others = window.stolen_share or 0.0, window.others_share or 0.0
     if any(host.place != "local" for host in record.hosts):
@@ -222,7 +233,7 @@ NOISE = Definition(
 
 
 def check_same_host(record: Record) -> Finding:
-    """Whether generator and server on one machine took CPU time from each other."""
+    """Check whether generator and server on one machine took CPU time from each other."""
     addresses = record.plan.generate.every_address
     if not all(map(is_loopback, addresses)):
         return not_applicable("the target is not on this machine's loopback")
@@ -256,7 +267,7 @@ def check_same_host(record: Record) -> Finding:
 
 
 def check_client_same_host(record: Record, client: ClientEnd) -> Finding:
-    """Whether the client and the reference server had CPUs of their own."""
+    """Check that the client and the reference server had CPUs of their own."""
     theirs = set(record.generator.allowed_cpus)
     ours = set(record.server.allowed_cpus) if record.server is not None else set()
     if not theirs or not ours:
@@ -279,7 +290,7 @@ SAME_HOST = Definition(
 
 
 def is_loopback(address: str) -> bool:
-    """Whether ``IP:PORT`` or ``[IPv6]:PORT`` is of this machine's loopback; ``unix:PATH`` is."""
+    """Whether ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH`` is local; a ``unix:PATH`` always is."""
     if address.startswith("unix:"):
         return True
     host = address.rpartition(":")[0].strip("[]")

@@ -1,8 +1,9 @@
-"""The check of a client's pools: did it have more connections at once than they have room for?
+"""The check of a client's pools: did it have more connections than they have room for?
 
-How: two counts of the reference server that an honest pool keeps to. Connections that were open for
-a while: for a moment one that was just closed and its successor are both open, so a mean counts.
-And requests under way at once, each of which takes a connection. Pure.
+How: by two counts of the reference server that an honest pool stays within. One is the mean of open
+connections: for a moment a closed connection and its successor both look open, so a peak would be
+too strict. The other is the number of requests under way at once, each of which takes a connection.
+Pure.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from trueload.verdict.common import Definition, Finding, not_applicable, times
 
 
 def check_over_pool(record: Record) -> Finding:
-    """Nothing: a server has no pools."""
+    """Return n/a: a server has no pools."""
     return not_applicable(
         "this check is for HTTP clients under test, and here a server is under test"
     )
 
 
 def check_client_over_pool(record: Record, client: ClientEnd) -> Finding:
-    """Connections at once against those that the pools have room for."""
+    """Compare the connections at once with the pools' room."""
     room, seen = client.asked.room, client.seen
     at_work = -(-_under_way(seen) // client.asked.setup.pipelining)
     found = max(int(_steadily_open(seen)), at_work)
@@ -31,14 +32,17 @@ def check_client_over_pool(record: Record, client: ClientEnd) -> Finding:
 
 
 def _steadily_open(seen: Seen) -> float:
-    """Connections open on average, in the quarter of a second that had most."""
+    """The mean number of open connections, in the quarter of a second that had most."""
     whole = (span.connections_mean for span in seen.series if span.ns >= seen.span_ns)
     return max((seen.connections.mean, *whole))
 
 
 def _under_way(seen: Seen) -> int:
-    """The most requests that were under way at once, at least. One that was given up is under way
-    until the end of its connection is seen; peaks of several threads had different times."""
+    """A lower limit of the most requests that were under way at once.
+
+    A request that was given up stays under way until the end of its connection is seen. The peaks
+    of several threads came at different times, so the result is 0 then.
+    """
     return seen.open_requests.peak - seen.aborted if seen.threads == 1 else 0
 
 

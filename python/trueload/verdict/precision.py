@@ -1,8 +1,8 @@
 """The check of the claimed percentile: is it known well enough to be claimed?
 
-How: by rank, as binomial order statistics have it, or, over ten seconds and more, by how the
-percentile of each second varies, which also sees what ranks cannot: that requests of one moment
-are slow together. A pure function of a record.
+How: by rank (binomial order statistics) or, over ten seconds and more, by how the percentile of
+each second varies. The latter also sees that requests of one moment are slow together, which ranks
+cannot. A pure function of a record.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from trueload.verdict.common import Definition, Finding, not_applicable
 
 WIDTH_WARN = 0.20  # a limit that is nearer than this cannot be told from the value
 BATCHES_MIN = 10
-BATCH_BEYOND_MIN = 5  # values beyond the percentile that each second must have to show it
+BATCH_BEYOND_MIN = 5  # values beyond the percentile that each second must have
 
 
 def check_quantile_width(record: Record) -> Finding:
-    """The width of the claimed percentile's 95 % interval, against its value."""
+    """Grade the width of the claimed percentile's 95 % interval, as a share of its value."""
     claimed = record.plan.claim.percentile
     share = None if claimed is None else parse_percentile(claimed)
     if share is None:
@@ -59,8 +59,10 @@ QUANTILE_WIDTH = Definition(
 
 
 def _batches(record: Record, share: float) -> tuple[float, float] | None:
-    """From the percentile of each whole second; None if there are too few, or too little in
-    them."""
+    """Return the interval from the percentiles of whole seconds.
+
+    None if there are too few seconds, or too few requests in one.
+    """
     bins = record.window.window_ns // NS_PER_S
     if bins < BATCHES_MIN:
         return None

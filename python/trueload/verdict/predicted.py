@@ -6,11 +6,11 @@ from trueload.record.schema import Record
 from trueload.units import format_count
 from trueload.verdict.common import Definition, Finding, in_one_line, not_applicable, times
 
-PREDICTED_FAIL = 3  # no honest answer is one; a few more than one rule out a slip of a kernel
+PREDICTED_FAIL = 3  # no honest answer is early; a few more than one rule out a kernel error
 
 
 def check_predicted(record: Record) -> Finding:
-    """Answers that cannot have been made of their requests, warm-up included."""
+    """Grade the answers that cannot come from their requests, warm-up included."""
     found = record.early
     if found.asked == 0:
         return not_applicable("the kernel was asked about no answer")

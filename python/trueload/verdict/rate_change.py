@@ -1,4 +1,4 @@
-"""How the rate of answers changed within a window: for `steady-state` and `cpu-speed`. Pure."""
+"""The rate of answers within a window, for `steady-state` and `cpu-speed`. Pure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from trueload.verdict.stretches import PARTS, PARTS_MIN, Stretch, largest_change
 from trueload.verdict.throttling import TURN_NS
 
 ANSWERS_MIN = 10  # in a part, on average: fewer are a matter of chance
-# Before answers come as fast as requests go out, those of the first requests must have come.
+# Answers cannot come as fast as requests go out before the first requests are answered.
 FILLING = 2.0  # mean service times, without a warm-up
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Answers per second in each part, how long a part is, and when the first one begins; none, and
-    ``why`` not, where this cannot be told."""
+    """The answers per second in each part of a window.
+
+    ``part_ns`` is the length of a part, and ``skipped_ns`` is where the first one begins. Without
+    parts, ``why`` says why the rates are not known.
+    """
 
     parts: tuple[float, ...] = ()
     part_ns: float = 0.0
@@ -33,19 +36,19 @@ class Rates:
         return sum(self.parts) / len(self.parts)
 
     def change(self, record: Record) -> Stretch | None:
-        """The stretch that differs from the rest; None where chance explains it all."""
+        """Return the stretch that differs from the rest; None if chance explains it all."""
         if not self.parts:
             return None
         at_once = _at_once(record) * NS_PER_S / self.part_ns
         return largest_change(self.parts, at_once, TURN_NS / self.part_ns)
 
     def span(self, stretch: Stretch) -> tuple[float, float]:
-        """From when to when it lasts, in ns from the window's start."""
+        """Return start and end of a stretch, in ns from the window's start."""
         first, end = (self.skipped_ns + self.part_ns * at for at in (stretch.first, stretch.end))
         return first, end
 
     def text(self, stretch: Stretch) -> str:
-        """``900 requests/s from 0 s to 1 s, 1,000/s in the rest of the window``."""
+        """A text: ``900 requests/s from 0 s to 1 s, 1,000/s in the rest of the window``."""
         from_ns, to_ns = self.span(stretch)
         inside = format_rate(stretch.inside, "requests")
         when = f"from {format_duration(from_ns)} to {format_duration(to_ns)}"
@@ -53,7 +56,7 @@ class Rates:
 
 
 def rates_of(record: Record) -> Rates:
-    """The rates of a record's window; none where its load changes."""
+    """Return the rates of a record's window; no parts if its load changes."""
     if is_staged(record):
         return Rates(why="the load itself changes (--stages)")
     if record.flow is None:
@@ -66,8 +69,11 @@ def rates_of(record: Record) -> Rates:
 
 
 def rates_by_part(flow: Flow, skipped_ns: float = 0.0) -> tuple[list[float], float]:
-    """Answers per second in parts of equal length, 32 to 39 where there are enough answers, and how
-    long a part is. The last stretch of the window that fills none is left out."""
+    """Return the answers per second in parts of equal length, and that length in ns.
+
+    There are 32 to 39 parts if there are enough answers. The last stretch of the window is left out
+    if it does not fill a part.
+    """
     skipped = math.ceil(skipped_ns / flow.part_ns)
     whole = flow.whole_ns // flow.part_ns
     counts = list(flow.answered[skipped:whole])
@@ -82,21 +88,24 @@ def rates_by_part(flow: Flow, skipped_ns: float = 0.0) -> tuple[list[float], flo
 
 
 def _at_once(record: Record) -> int:
-    """Answers that may come together: one of each slot, where slots keep step in a closed loop."""
+    """The number of answers that may come together.
+
+    In a closed loop whose slots keep step, it is one for each slot.
+    """
     generate = record.plan.generate
     closed = isinstance(record.plan.window.load, Closed)
     return generate.connections * generate.pipeline if closed and record.client is None else 0
 
 
 def _filling_ns(record: Record) -> float:
-    """For how long no answer can come though all goes well: without a warm-up, the first ones."""
+    """The time in which no answer can be expected: without a warm-up, that of the first ones."""
     if record.plan.warmup is not None or record.client is not None:
         return 0.0
     return FILLING * (record.service_ns.mean or 0.0)
 
 
 def _too_few(flow: Flow, skipped_ns: float) -> str:
-    """Why a window has too few parts."""
+    """Return why a window has too few parts."""
     least = PARTS_MIN * ANSWERS_MIN
     if sum(flow.answered) < least:
         return f"{format_count(sum(flow.answered))} answers are too few to tell; it takes {least}"

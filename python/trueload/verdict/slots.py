@@ -30,21 +30,21 @@ from trueload.verdict.common import (
 
 STARVED_NS_MIN, STARVED_P50S = NS_PER_S, 100  # a wait that no queue of fair turns explains
 STARVED_SHARE_FAIL = 0.01
-WAIT_LEVELS = 6  # lengths from which on the engine counts long waits
+WAIT_LEVELS = 6  # the number of lengths from which on the engine counts long waits
 LISTED_MOST = 10_000  # slots with long waits that an engine lists
-CHANCE = 0.001  # how often slow answers that fall to slots by chance may be taken for theirs
-UNANSWERED_CHANCE = 0.05  # the same of requests without an answer, which failed as they are
-SLOW_MEDIANS = 10  # so much above the median connection is no matter of load or distance
-FAIR_WARN, FAIR_FAIL = 0.9, 0.5  # Jain, Chiu and Hawe 1984; 0.5: as if half got nothing
-FAIR_REPLIES_MIN = 20  # below, chance alone spreads the replies by more than 22 %
+CHANCE = 0.001  # how often slow answers on random slots may be taken for the slots' own
+UNANSWERED_CHANCE = 0.05  # the same for requests without an answer, which have failed in any case
+SLOW_MEDIANS = 10  # neither load nor distance explains a larger multiple of the median
+FAIR_WARN, FAIR_FAIL = 0.9, 0.5  # Jain, Chiu and Hawe 1984; 0.5 is as if half got nothing
+FAIR_REPLIES_MIN = 20  # below this, chance alone spreads the replies by more than 22 %
 CONNECTIONS_FAIL = 0.01
-# Of the connections opened. One in a hundred may be an accident of the network; more are a server
-# that drops them, and what it serves on the others is another, smaller load.
+# Shares of the connections opened. One in a hundred may be an accident of the network. A server
+# that drops more carries another, smaller load on the others.
 LOST_WARN, LOST_FAIL = 0.01, 0.02
-# RFC 9112 9.6: a server ends what was asked for with `Connection: close`, or follows its client's
-# end. One that does neither keeps sockets that nobody uses.
+# RFC 9112 9.6: a server ends a connection after `Connection: close`, or after its client's end. One
+# that does neither keeps sockets that nobody uses.
 UNENDED_WARN = 0.01
-# What an attempt to connect may come to.
+# The failures of an attempt to reconnect, in words.
 NO_NEW_ONE = {
     "connect.refused": "were refused a new one",
     "connect.timeout": "got no answer to their attempt at a new one in time",
@@ -57,26 +57,28 @@ LOST_CLASSES = ("empty", "reset", "truncated", "ws.closed")
 
 
 def starvation_ns(latency: Distribution) -> int:
-    """How long a slot must wait to count as starved: max(1 s, 100 x p50), 1 s without a p50."""
+    """The wait from which on a slot is starved: max(1 s, 100 x p50), 1 s without a p50."""
     return max(STARVED_NS_MIN, STARVED_P50S * (latency.known("p50") or 0))
 
 
 def long_waits_ns(slots: Slots, threshold_ns: int) -> list[int]:
-    """The longest wait of each slot that waited for so long while others were served."""
+    """The longest wait of each slot that waited at least this long while others were served."""
     return [wait_ns for wait_ns in slots.long_waits_ns if wait_ns >= threshold_ns]
 
 
 def falls_by_chance(slots: Slots, threshold_ns: int, chance: float = CHANCE) -> bool:
-    """Whether the long waits are spread over the slots as chance spreads slow answers: then they
-    are the answers', not the slots'. Unknown in older records: not."""
+    """Whether the long waits are spread over the slots as chance spreads slow answers.
+
+    Then the answers are slow, and not the slots. False for older records, where it is unknown.
+    """
     if len(slots.long_waits) != len(slots.long_waits_ns):
         return False
     level = _level(threshold_ns)
     slow = [(waits[0], waits[level]) for waits in slots.long_waits]
     slow_sum = sum(count for _, count in slow)
     if len(slow) >= LISTED_MOST:
-        slow_sum = slow_sum * slots.asked // len(slow)  # as if those not listed waited as often
-    # Waits that ended without an answer are not among the answers: there are at least so many.
+        slow_sum = slow_sum * slots.asked // len(slow)  # as if unlisted slots waited as often
+    # ``answers_sum`` misses waits that ended without an answer, and may be below their number.
     pool = ((0.0, max(0, slots.answers_sum - slow_sum)), (1.0, slow_sum))
     suspects = [
         (ended, float(count), 1)
@@ -87,8 +89,10 @@ def falls_by_chance(slots: Slots, threshold_ns: int, chance: float = CHANCE) -> 
 
 
 def hung_ns(record: Record) -> list[int]:
-    """How long slots waited in vain to the end of the window, most of which that was: such a wait
-    is longer than any answer took, and than turns explain."""
+    """Return the waits that lasted to the window's end without an answer, for most of the window.
+
+    Such a wait is longer than any answer took, and than waiting for a turn explains.
+    """
     service, window_ns = record.service_ns, record.window.window_ns
     longest_ns = max(window_ns // 2, service.max or 0, SLOW_MEDIANS * (service.known("p50") or 0))
     waits = record.slots.long_waits_ns if record.slots is not None else ()
@@ -96,14 +100,16 @@ def hung_ns(record: Record) -> list[int]:
 
 
 def unanswered(slots: Slots, reconnects: int, threshold_ns: int) -> int:
-    """How many connections were lost without any answer after so long a wait: their slots may be
-    served on the next. 0 where chance explains them, as slow requests that were the first on their
-    connections."""
+    """Return how many connections were lost without any answer after a wait this long.
+
+    Their slots may be served on the next connection. 0 if chance explains them, as slow requests
+    that happened to be the first on their connections.
+    """
     connections = slots.asked + reconnects
     for level in range(_level(threshold_ns), WAIT_LEVELS + 1):
         slow = sum(waits[level] for waits in slots.long_waits)
         found = sum(waits[WAIT_LEVELS + level] for waits in slots.long_waits)
-        # Waits that ended without an answer are not among the answers: there are at least so many.
+        # ``answers_sum`` misses waits that ended without an answer, and may be below their number.
         first = min(1.0, connections / max(1, slots.answers_sum, slow))
         if log_binomial_tail(found, slow, first) < math.log(UNANSWERED_CHANCE):
             return found
@@ -111,14 +117,19 @@ def unanswered(slots: Slots, reconnects: int, threshold_ns: int) -> int:
 
 
 def _level(threshold_ns: int) -> int:
-    """The last of the lengths from which on waits are counted (1, 2, 4... s) that is not above the
-    threshold, counted from 1."""
+    """The level of the longest counted length (1, 2, 4... s) that is not above the threshold.
+
+    Levels are counted from 1.
+    """
     return min((threshold_ns // NS_PER_S).bit_length(), WAIT_LEVELS)
 
 
 def starved(slots: Slots, reconnects: int, threshold_ns: int) -> int:
-    """How many slots were starved: waited for so long, and not by chance, or for ever. One may be
-    in all of these; without knowing which, the largest is the least there are."""
+    """Return how many slots were starved: by a long wait that is not chance, or for ever.
+
+    The groups may overlap, and it is not known by how much. So the largest of them is returned, as
+    a lower limit.
+    """
     waits = long_waits_ns(slots, threshold_ns)
     by_chance = bool(waits) and falls_by_chance(slots, threshold_ns)
     in_vain = min(slots.asked, unanswered(slots, reconnects, threshold_ns))
@@ -126,7 +137,7 @@ def starved(slots: Slots, reconnects: int, threshold_ns: int) -> int:
 
 
 def check_starvation(record: Record) -> Finding:
-    """Slots that waited far longer than the others took, or were never answered, or no more."""
+    """Check for slots that waited far longer than others, were never answered, or no longer."""
     slots = record.slots
     if slots is None or slots.asked == 0:
         return not_applicable("no slot asked")
@@ -140,7 +151,7 @@ def check_starvation(record: Record) -> Finding:
 
 
 def _of_waits(record: Record, slots: Slots) -> Finding:
-    """Slots that waited beyond the threshold, or were never answered."""
+    """Check for slots that waited beyond the threshold, or were never answered."""
     threshold_ns = starvation_ns(record.latency_ns)
     waits = long_waits_ns(slots, threshold_ns)
     share = len(waits) / slots.asked
@@ -180,7 +191,7 @@ STARVATION = Definition(
 
 
 def check_slow_connections(record: Record) -> Finding:
-    """Slots whose mean service time is far above the median slot's, and not by chance."""
+    """Check for slots with a mean service time far above the median slot's, and not by chance."""
     slots, load = record.slots, record.plan.window.load
     if not isinstance(load, Open | Closed):
         return not_applicable("the connections take turns")
@@ -191,7 +202,7 @@ def check_slow_connections(record: Record) -> Finding:
         return not_applicable("no connection was answered, as far as is known")
     if found.total == 1:
         return not_applicable("one connection has no other to be slower than")
-    # Of two halves, the quicker one's.
+    # With two halves this is the quicker one's.
     median_ns = value_at_rank(found, (found.total + 1) // 2)
     slow = [
         (answers, answers * low_ns, count)
@@ -236,8 +247,10 @@ SLOW_CONNECTIONS = Definition(
 
 
 def jain_index(asked: int, total: int, squares: int) -> float | None:
-    """Jain's index of replies per slot, less what chance alone would spread:
-    1 / (1 + max(0, CV^2 - 1 / mean)); None without replies."""
+    """Jain's index of replies per slot, without the spread that chance alone explains.
+
+    It is 1 / (1 + max(0, CV^2 - 1 / mean)); None without replies.
+    """
     if asked == 0 or total == 0:
         return None
     mean = total / asked
@@ -246,7 +259,7 @@ def jain_index(asked: int, total: int, squares: int) -> float | None:
 
 
 def check_fairness(record: Record) -> Finding:
-    """How evenly the replies were spread over the slots."""
+    """Grade how evenly the replies were spread over the slots."""
     slots = record.slots
     if not is_closed(record):
         return not_applicable("the load is not a closed loop")
@@ -283,21 +296,23 @@ FAIRNESS = Definition(
 
 
 def lost_share(record: Record) -> float:
-    """Connections that broke with a request on them, or were closed as soon as they were taken,
-    of all that were opened; warm-up included, where a server that drops some of them soon shows.
-    Pipelined requests fail together."""
+    """Return the share of opened connections that broke with a request on them, or at once.
+
+    The latter were closed as soon as they were accepted. It includes the warm-up, where a server
+    that drops connections soon shows it. Pipelined requests fail together.
+    """
     counts = (record.counts, record.warmup.counts)
     requests = sum(each.failed.get(name, 0) for each in counts for name in LOST_CLASSES)
     reconnects = record.connections.reconnects + record.warmup.reconnects
     opened = record.connections.requested + reconnects
     dropped = record.connections.dropped + record.warmup.dropped
     broken = requests / record.plan.generate.pipeline + dropped
-    # A handshake that is reset breaks a connection that was not opened.
+    # A connection whose handshake is reset is broken, but was not opened.
     return broken / max(opened, broken) if opened else 0.0
 
 
 def _unended_share(record: Record) -> float:
-    """Connections of the window that the server never ended, of all that it had."""
+    """The share of the window's connections that the server never ended."""
     found = record.connections
     return found.unended / max(1, found.requested + found.reconnects)
 
@@ -313,7 +328,10 @@ def _unended(record: Record) -> str:
 
 
 def _idle_closed(record: Record) -> str:
-    """The server need not keep them, but what was measured is not what was asked for then."""
+    """A text about idle connections that were closed.
+
+    The server need not keep them, but then the measured load is not the one that was asked for.
+    """
     idle = record.idle
     if idle is None or idle.held is None or idle.held >= idle.connections:
         return ""
@@ -322,8 +340,10 @@ def _idle_closed(record: Record) -> str:
 
 
 def idle_closed_text(record: Record) -> str:
-    """What the server does with idle connections; empty where it ended none. It may (RFC 9112
-    9.5): what that costs is for ``stale`` to say."""
+    """A text about what the server does with idle connections; empty if it ended none.
+
+    It may end them (RFC 9112 9.5); ``stale`` judges what that costs.
+    """
     after_ns = record.connections.idle_closed_after_ns
     if after_ns is None:
         return ""
@@ -339,7 +359,11 @@ def _out_of_files(record: Record) -> str:
 
 
 def _origins_unreached(record: Record) -> str:
-    """However few connections each has: what was asked of it was not measured at all."""
+    """A text about origins that were not reached.
+
+    This matters however few their connections are: what was asked of such an origin was not
+    measured.
+    """
     urls = [origin.url for origin in record.origins or () if origin.is_unreached]
     if not urls:
         return ""
@@ -348,8 +372,10 @@ def _origins_unreached(record: Record) -> str:
 
 
 def _outage(record: Record, slots: int) -> str:
-    """What became of slots that lost their connection: by what their attempts failed with, as far
-    as requests were charged with it."""
+    """A text about slots that lost their connection, with the failures of their attempts.
+
+    It counts the failures that requests were charged with.
+    """
     counts = (record.counts, record.warmup.counts)
     met = {
         name: sum(each.failed.get(name, 0) for each in counts)
@@ -367,8 +393,11 @@ def _outage(record: Record, slots: int) -> str:
 
 
 def check_connections(record: Record) -> Finding:
-    """Slots that were never established, were down for long, or lost a server that went away;
-    origins that were not reached at all; and connections that the server dropped."""
+    """Check for missing connections and unreached origins.
+
+    Slots count that were never established, were down for long, or lost a server that went away; so
+    do connections that the server dropped.
+    """
     found = record.connections
     if found.requested == 0:
         return not_applicable("no connection was asked for")

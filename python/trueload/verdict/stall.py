@@ -1,8 +1,8 @@
 """The check `stall`: did the server stand still for times that a closed loop hides?
 
-Each connection of a closed loop waits for its answer before it asks again. While the server stands
-still, few requests are outstanding, so that few of many are slow: percentiles hardly see what every
-user who came meanwhile would have waited (G. Tene, *How NOT to measure latency*: coordinated
+Each connection of a closed loop waits for its answer before it sends again. While the server stands
+still, few requests are outstanding, so only few of many are slow. Percentiles hardly see how long
+every user who came meanwhile would have waited (G. Tene, *How NOT to measure latency*: coordinated
 omission). What an open loop would have shown is computed from the gaps between answers. Pure.
 """
 
@@ -17,17 +17,17 @@ from trueload.stats import Buckets, sparse_bounds
 from trueload.units import format_duration, format_share
 from trueload.verdict.common import Definition, Finding, is_staged, not_applicable
 
-STALL_WARN = 0.01  # of the window: then an open loop's p99 is such a wait
-# Where many connections wait, p99.9 is such a wait itself, and only p99 hides it. Of gaps that are
-# long against p99 a scheduler makes up to 2 % on a machine of two CPUs that are both full.
+STALL_WARN = 0.01  # of the window: an open loop's p99 is then such a wait
+# With many connections p99.9 is such a wait itself, and only p99 hides it. On a machine with two
+# CPUs, both full, a scheduler makes up to 2 % of gaps that are long against p99.
 STALL_WARN_P99 = 0.05
-STALL_TIMES = 10.0  # the percentile: as far as that no service time is from the others by chance
+STALL_TIMES = 10.0  # times the percentile: no service time is this far from the others by chance
 CHANCE_MOST = STALL_WARN / 10  # in the mean: it varies
 STEPS = 60  # of a bisection: far below a nanosecond
 
 
 def check_stall(record: Record) -> Finding:
-    """The share of the window in gaps that are far longer than a slow answer."""
+    """Grade the share of the window in gaps that are far longer than a slow answer."""
     flow = record.flow
     if not isinstance(record.plan.window.load, Closed):
         return not_applicable("the load is not a closed loop")
@@ -77,7 +77,7 @@ STALL = Definition(
 
 
 def _is_judged_by_p99(record: Record, times: figures.Sample) -> bool:
-    """Whether so many slots wait that gaps longer than p99 are no chance."""
+    """Whether so many slots wait that chance does not explain gaps longer than p99."""
     slow, slots = times.percentile(0.99), record.slots
     known = slow.value is not None and not slow.above
     return (
@@ -88,27 +88,31 @@ def _is_judged_by_p99(record: Record, times: figures.Sample) -> bool:
 
 
 def longer_gaps(gaps: dict[int, int], slow_ns: float) -> dict[float, int]:
-    """Those that are far longer than a slow answer, by their length."""
+    """Return the gaps that are far longer than a slow answer, by their length."""
     lengths = {sum(sparse_bounds(index)) / 2: count for index, count in gaps.items()}
     return {ns: count for ns, count in lengths.items() if ns > STALL_TIMES * slow_ns}
 
 
 def sum_ns(gaps: dict[float, int]) -> float:
-    """How long all of them last."""
+    """The total length of the gaps, in ns."""
     return sum(ns * count for ns, count in gaps.items())
 
 
 def by_chance(known: Buckets, slow_ns: float | None, slots: int) -> float:
-    """The share of the window in which all slots would wait for far slower answers at once if each
-    did so independently of the others."""
+    """Return the share of the window in which all slots would wait for very slow answers by chance.
+
+    It holds if each slot did so independently of the others.
+    """
     spent_ns = [ns * count for ns, count in zip(known.highs, known.counts, strict=True)]
     first = bisect_right(known.highs, STALL_TIMES * (slow_ns or 0))
     return (sum(spent_ns[first:]) / max(1, sum(spent_ns))) ** slots
 
 
 def open_loop_ns(known: Buckets, gaps: dict[float, int], whole_ns: int) -> float:
-    """The p99 of requests that come evenly over a window: one that comes in a gap waits for the
-    rest of it, all others as long as was measured."""
+    """Return the p99 of requests that come evenly over a window, in ns.
+
+    A request in a gap waits for the rest of it, and all others as long as was measured.
+    """
     settled = 1 - min(1.0, sum_ns(gaps) / whole_ns)
 
     def longer(wait_ns: float) -> float:

@@ -1,10 +1,10 @@
-"""The check `steady-state`: would another stretch of the same window have given the same figure?
+"""The check `steady-state`: would another stretch of the window have given the same figure?
 
-How: answers are counted in some 32 parts of the window. If the throughput without some stretch of
-it is another one, by more than chance explains, the figure depends on when one looks. So a slow
-start, a slow middle, a pause and a slope are all seen: quarters and steps between any two parts are
-such stretches. It is not the server's doing where the CPUs themselves changed their speed by as
-much, or where the generator had no time left and waited for nobody. Pure.
+How: answers are counted in some 32 parts of the window. If the throughput without some stretch
+differs by more than chance explains, the figure depends on when one looks. This finds a slow start,
+a slow middle, a pause and a slope, as quarters and steps between any two parts are such stretches.
+It is not the server's doing if the CPUs themselves changed their speed by as much, or if the
+generator had no time to spare and waited for nobody. Pure.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trueload.verdict.stretches import CHANGE_FAIL, START_WARN
 
 
 def check_steady_state(record: Record) -> Finding:
-    """The stretch of the window that differs from the rest, and what it does to the whole."""
+    """Grade the stretch of the window that differs from the rest, by its effect on the whole."""
     rates = rates_of(record)
     if rates.why:
         return not_applicable(rates.why)
@@ -39,8 +39,11 @@ def check_steady_state(record: Record) -> Finding:
 
 
 def _waited_for_nobody(record: Record) -> bool:
-    """Whether all threads of the generator were busy. By as much as these had time to spare a
-    server that slowed down can have changed the mean, which is less than what is told."""
+    """Whether all threads of the generator were busy.
+
+    A server that slowed down can have changed the mean only by their spare time, and that is less
+    than the limits.
+    """
     used = record.generator
     threads_ns = used.threads * record.window.window_ns
     if record.client is not None or used.cpu_s is None or threads_ns <= 0:

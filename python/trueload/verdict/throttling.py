@@ -1,7 +1,7 @@
-"""Checks of CPU limits: for how long a cgroup's quota kept generator or server from running.
+"""Checks of CPU limits: how long a cgroup's quota kept generator or server from running.
 
-Our own limit makes wrong figures. The server's makes true ones, and is told because it explains
-them. Pure functions of a record.
+Our own limit makes figures wrong. The server's leaves them true, and is mentioned because it
+explains them. Pure functions of a record.
 """
 
 from __future__ import annotations
@@ -12,24 +12,27 @@ from trueload.units import format_share
 from trueload.verdict.common import Definition, Finding, graded_beyond, not_applicable
 
 STOOD_WARN, STOOD_FAIL = 0.02, 0.05
-"""Of the window: by so much at most a closed loop's throughput is too low, if the generator stood
-still for it. Two equal runs differ by some 2 %; 5 % would change the order of servers."""
-TURN_NS = 4_000_000  # a turn of the scheduler, which any thread of any machine may wait for
+"""Shares of the window in which the generator stood still.
+
+A closed loop's throughput is too low by at most this share. Two equal runs differ by some 2 %; 5 %
+would change the order of servers.
+"""
+TURN_NS = 4_000_000  # a turn of the scheduler, which any thread on any machine may wait for
 NOBODY_COUNTS = "no cgroup of {whose} reports how long a CPU limit stopped it"
 
 
 def throttled_text(whose: str, share: float) -> str:
-    """``the server was throttled for 12 % of the window by its CPU limit``."""
+    """A text: ``the server was throttled for 12 % of the window by its CPU limit``."""
     return f"{whose} was throttled for {format_share(share)} of the window by its CPU limit"
 
 
 def check_cpu_limit(record: Record) -> Finding:
-    """Our own limit."""
+    """Grade our own limit."""
     return _ours("the generator", record.generator.throttled_share)
 
 
 def check_client_cpu_limit(record: Record, client: ClientEnd) -> Finding:
-    """Where a client is measured, our reference server's."""
+    """Grade the reference server's limit, if a client is measured."""
     del client
     found = record.server.throttled_share if record.server is not None else None
     return _ours("the reference server", found)
@@ -59,13 +62,13 @@ CPU_LIMIT = Definition(
 
 
 def check_subject_cpu_limit(record: Record) -> Finding:
-    """The server's limit: told, and no fault."""
+    """Report the server's limit, which is no fault."""
     found = record.server.throttled_share if record.server is not None else None
     return _told("the server", found)
 
 
 def check_client_subject_cpu_limit(record: Record, client: ClientEnd) -> Finding:
-    """The client's likewise."""
+    """Report the client's limit, which is no fault."""
     del client
     return _told("the client", record.generator.throttled_share)
 

@@ -1,9 +1,9 @@
-"""The check of answers that change: does the server still send under load what it sent at first?
+"""The check of changing answers: does the server send the same under load as at first?
 
-How: without --expect-body the first answers stand for what is expected. A kind that makes up a good
-part of the window, and yet was not among the answers before, is new. What tells a page with a
-clock from a server that gives up its work: a page has many kinds of about one length, or such as
-differ in few bytes. Pure.
+How: without --expect-body the first answers stand for what is expected. A kind is new if it makes
+up a good part of the window, but was not among the answers before. A page with a clock is told from
+a server that gives up its work by its bodies. Those of a page are of many kinds of about one
+length, or differ in few bytes. Pure.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from trueload.text import plain
 from trueload.units import format_count, format_share
 from trueload.verdict.common import Definition, Finding, is_http, not_applicable, times
 
-UNLIKE_WARN = 0.001  # as many as may fail (`errors`)
-# A kind that is a share s of all answers is missing among the first n by chance in exp(-s n): that
-# is one run of 1,100 where s n is 7.
+UNLIKE_WARN = 0.001  # the share that may fail (`errors`)
+# A kind with a share s of all answers is missing among the first n by chance with exp(-s n): that
+# is one run of 1,100 if s n is 7.
 MISSED_MOST = 7
-SEVERAL = 3  # new kinds of one length: a clock of seconds has so many in a window of 4 s
+SEVERAL = 3  # new kinds of one length: a clock of seconds makes this many in a window of 4 s
 LIKE_BYTES = 4  # of the eight of a sketch: a date or an uptime on a page changes up to three
-SIZE_WARN = 0.01  # a date or a count in a header is within; a header that is dropped is not
+SIZE_WARN = 0.01  # a changing date or count in a header is within this; a dropped header is not
 PROBES_FAIL = 3  # one or two may have met a server that was about to end
 KINDS_SHOWN = 4
 
 
 def check_varying(record: Record) -> Finding:
-    """Whether good answers of the window are like the first ones, and of the size verified."""
+    """Check that answers in the window are like the first ones, and have the verified size."""
     if not is_http(record):
         return not_applicable("what an echo sends back is compared byte by byte")
     size = _size(record)
@@ -61,13 +61,13 @@ VARYING = Definition(
 
 
 def answers_text(record: Record) -> str:
-    """Which kinds of answer there were, if any request had more than one."""
+    """Return the kinds of answer, if any request had more than one; else ''."""
     varied = [each for each in record.answers if each.vary]
     return _text(record, varied) if varied else ""
 
 
 def _probed(record: Record) -> Finding | None:
-    """Wrong answers to what else the contract fixes; None where there was none."""
+    """Grade wrong answers to the contract's other requests; None if there were none."""
     probes = record.probes
     if probes is None or not probes.wrong:
         return None
@@ -80,14 +80,16 @@ def _probed(record: Record) -> Finding | None:
 
 
 def _size(record: Record) -> Finding | None:
-    """Bytes per answer against the answer that was verified before the load; None where there was
-    none, or nothing to compare."""
+    """Compare the bytes per answer with the answer that was verified before the load.
+
+    None if no answer was verified, or there is nothing to compare.
+    """
     verified, per_s = record.plan.claim.answer_bytes, record.throughput
     counts, generate = record.counts, record.plan.generate
     if not (verified and per_s.ok_per_s and per_s.bytes_in_per_s and counts.ok):
         return None
     each = per_s.bytes_in_per_s / per_s.ok_per_s
-    # One answer a slot may have begun in the phase before; what failed may have come, too.
+    # One answer per slot may have begun in the phase before, and failed answers may have arrived.
     allowed = SIZE_WARN + (generate.connections * generate.pipeline + failed(counts)) / counts.ok
     off = each / verified - 1
     why = f"an answer had {each:.0f} bytes; the one that was verified had {format_count(verified)}"
@@ -95,7 +97,7 @@ def _size(record: Record) -> Finding | None:
 
 
 def _kinds(record: Record) -> Finding:
-    """The kinds of answer in the window against those before."""
+    """Compare the kinds of answer in the window with those before."""
     answers = record.answers
     told = answers_text(record)
     if told and record.plan.claim.same:
@@ -116,10 +118,10 @@ def _kinds(record: Record) -> Finding:
 
 
 def _unlike(answers: Answers, slots: int) -> int:
-    """How many answers of the window are of a new kind, and not like one that is known."""
+    """Count the window's answers of a new kind that is not like a known one."""
 
     def is_known(each: Alike) -> bool:
-        # The first answer on each connection may be one of its own.
+        # The first answer on each connection may be of a kind of its own.
         missed = (each.before - slots) * each.window / answers.window
         return missed <= MISSED_MOST
 
@@ -140,19 +142,24 @@ def _unlike(answers: Answers, slots: int) -> int:
 
 
 def _is_near(bits: int, lengths: set[int]) -> bool:
-    """Whether a length whose number has so many bits is about one of these; empty is near empty
-    alone."""
+    """Whether lengths of ``bits`` binary digits are close to one of ``lengths``.
+
+    An empty body is close to an empty one only.
+    """
     return bits in lengths or (bits > 0 and bool({bits - 1, bits + 1} & (lengths - {0})))
 
 
 def _is_like(one: AnswerKind, two: AnswerKind) -> bool:
-    """Whether bodies have one length and differ in few bytes."""
+    """Whether bodies have the same length and differ in few bytes."""
     pairs = zip(bytes.fromhex(one.sketch), bytes.fromhex(two.sketch), strict=True)
     return one.bytes == two.bytes and sum(a == b for a, b in pairs) >= LIKE_BYTES
 
 
 def _text(record: Record, varied: list[Answers]) -> str:
-    """``2 kinds of answer: 13 bytes 1,000, 0 bytes 338,000``, of the first of several requests."""
+    """A text: ``2 kinds of answer: 13 bytes 1,000, 0 bytes 338,000``.
+
+    Names the first of several requests.
+    """
     first = varied[0]
     more = f" (and {times(len(varied) - 1, 'request')} more)" if len(varied) > 1 else ""
     of = ""
@@ -163,7 +170,7 @@ def _text(record: Record, varied: list[Answers]) -> str:
 
 
 def _kinds_text(answers: Answers) -> str:
-    """The kinds of answer to one request, those that came first."""
+    """Return the kinds of answer to one request, in the order of their first answers."""
     kinds = answers.kinds
     shown = [f"{times(kind.bytes, 'byte')} {format_count(kind.count)}" for kind in kinds]
     rest = sum(each.count for each in (*kinds[KINDS_SHOWN:], *answers.others))

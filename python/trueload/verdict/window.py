@@ -1,5 +1,7 @@
-"""The check `window`: is the window long against what an answer takes? A pure function of a
-record."""
+"""The check `window`: is the window long compared with the time of an answer?
+
+A pure function of a record.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,13 @@ from trueload.record.schema import Record
 from trueload.units import format_duration, format_rate, format_share
 from trueload.verdict.common import Definition, Finding, not_applicable, times
 
-# The shares of the answers at its two edges are then up to a fifth of the figure, and, without a
-# warm-up, what begins together is a fifth of the window (docs/throughput.md).
+# With fewer, the answers at the window's two edges are up to a fifth of the figure. Without a
+# warm-up, the answers that begin together are a fifth of the window (docs/throughput.md).
 ANSWERS_WARN = 10.0
 
 
 def check_window(record: Record) -> Finding:
-    """How many answers of mean length one after the other the window has room for."""
+    """Grade the number of mean answer times, one after the other, that fit into the window."""
     counted = record.throughput
     took = record.total_ns if record.total_ns.mean else record.service_ns
     if isinstance(record.plan.window.load, Turns):

@@ -1,4 +1,5 @@
-//! How datagrams are described to the kernel: addresses and control messages, written and read as bytes.
+//! The kernel's description of datagrams: addresses and control messages, written and read as
+//! bytes.
 
 use std::mem::size_of;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -9,20 +10,22 @@ use super::{Datagrams, Path};
 
 /// Bytes of a control message before its data.
 const HEADER_BYTES: usize = size_of::<libc::cmsghdr>();
-/// Room for what is said about a block on its way out: a segment size, ECN, and where it leaves from.
+/// Room for the control messages of a block to send: segment size, ECN, source address.
 const CONTROL_BYTES: usize = 96;
-/// Room for what is told about a block on its way in: a segment size, ECN, where it arrived, and when.
+/// Room for the control messages of a received block: segment size, ECN, local address, arrival
+/// time.
 pub(crate) const CONTROL_IN_BYTES: usize = 256;
 /// Room for a peer's address, rounded up so that what follows it is aligned.
 pub(crate) const NAME_BYTES: usize = 32;
 /// The two lowest bits of the traffic class (RFC 3168 §5).
 const ECN_BITS: u8 = 3;
 
-/// Control messages to send, aligned as the kernel has them.
+/// Control messages to send, with the kernel's alignment.
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
-/// One block for `sendmsg`, without its bytes. It is used where it lies: its header points into itself.
+/// One block for `sendmsg`, without its bytes. It must not move while in use: its header points
+/// into itself.
 pub(crate) struct Message {
     header: libc::msghdr,
     part: libc::iovec,
@@ -31,13 +34,13 @@ pub(crate) struct Message {
     used: usize,
 }
 
-// SAFETY: the pointers of a header are into the message itself, or to the bytes that were given to `header`; whoever
-// moved the message since calls `header` again before they are used.
+// SAFETY: the pointers of a header point into the message itself, or to the bytes given to
+// `header`. Code that has moved the message calls `header` again before they are used.
 #[allow(unsafe_code)]
 unsafe impl Send for Message {}
 
 impl Message {
-    /// What is said about one block of these datagrams, of `len` bytes.
+    /// The message for one block of these datagrams, of `len` bytes.
     pub(crate) fn about(datagrams: &Datagrams<'_>, len: usize) -> Self {
         // SAFETY: zeroes are a valid header, and a valid part: null pointers and no length.
         #[allow(unsafe_code)]
@@ -58,14 +61,15 @@ impl Message {
         message
     }
 
-    /// Whether the kernel is asked to cut the block apart.
+    /// Whether the kernel is asked to split the block into datagrams.
     pub(crate) fn is_segmented(&self) -> bool {
         let asked = [libc::SOL_UDP, libc::UDP_SEGMENT].map(i32::to_ne_bytes).concat();
         let at = size_of::<usize>();
         self.used > 0 && self.control.0[at..at + 8] == asked
     }
 
-    /// The header for these bytes. It points to them and into the message: both must stay where they are while it is used.
+    /// The header for these bytes. It points to them and into the message: neither may move while
+    /// it is used.
     pub(crate) fn header(&mut self, bytes: &[u8]) -> *const libc::msghdr {
         self.part.iov_base = bytes.as_ptr().cast_mut().cast();
         self.part.iov_len = bytes.len();
@@ -82,11 +86,11 @@ impl Message {
         &raw const self.header
     }
 
-    /// Says where the block leaves from.
+    /// Adds the source address of the block.
     fn push_local(&mut self, path: Path) {
         match (path.local, path.peer) {
             (Some(IpAddr::V4(local)), SocketAddr::V4(_)) => {
-                // struct in_pktinfo: interface, address to leave from, a field for input only.
+                // struct in_pktinfo: interface, source address, a field for received messages only.
                 let mut info = [0; 12];
                 info[4..8].copy_from_slice(&local.octets());
                 self.push(libc::IPPROTO_IP, libc::IP_PKTINFO, &info);
@@ -102,7 +106,8 @@ impl Message {
         }
     }
 
-    /// Both families are ancillary, as over a connected socket nobody knows which one it is: the other one does not heed it.
+    /// Adds ECN. A connected socket does not tell its address family here, so both options are
+    /// sent; the kernel ignores the one of the other family.
     fn push_ecn(&mut self, datagrams: &Datagrams<'_>) {
         let ecn = i32::from(datagrams.ecn & ECN_BITS).to_ne_bytes();
         let (four, six) = match datagrams.path.map(|path| path.peer) {
@@ -134,21 +139,23 @@ impl Message {
     }
 }
 
-/// What the kernel tells about a block on its way in.
+/// The kernel's report about a received block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ancillary {
     /// Bytes of each datagram of a block; none for a single one.
     pub(crate) segment_bytes: Option<usize>,
     pub(crate) ecn: u8,
     pub(crate) local: Option<IpAddr>,
-    /// How many datagrams the socket's queue had no room for before this block came, ever.
+    /// Datagrams that the socket's queue has had no room for before this block, since the socket
+    /// was opened.
     pub(crate) overflowed: u32,
-    /// When it arrived, by the wall clock, in ns; only of a socket that is watched ([`crate::arrivals::watch`]).
+    /// Arrival time by the wall clock, in ns; only for a watched socket
+    /// ([`crate::arrivals::watch`]).
     pub(crate) stamp_ns: Option<u64>,
 }
 
 impl Ancillary {
-    /// Reads control messages; those that are not asked for are passed over.
+    /// Reads control messages, and skips those that were not asked for.
     pub(crate) fn read(mut control: &[u8]) -> Self {
         let mut ancillary = Ancillary::default();
         while let Some((level, kind, data, rest)) = next(control) {
@@ -177,7 +184,8 @@ impl Ancillary {
                 self.ecn = class as u8 & ECN_BITS;
             }
             (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
-                // struct in_pktinfo: interface, the address of ours that is to answer, the one that was written to.
+                // struct in_pktinfo: interface, the local address to answer from, the address
+                // written to.
                 let local = data.get(4..).and_then(|rest| rest.first_chunk::<4>());
                 self.local = local.map(|octets| Ipv4Addr::from(*octets).into());
             }
@@ -189,7 +197,7 @@ impl Ancillary {
         }
     }
 
-    /// The datagrams of a block about which this was ancillary.
+    /// The datagrams of the block that this report describes.
     pub(crate) fn datagrams<'a>(&self, bytes: &'a [u8], peer: Option<SocketAddr>) -> Datagrams<'a> {
         let segment_bytes = self.segment_bytes.filter(|size| *size > 0).unwrap_or(bytes.len());
         let path = peer.map(|peer| Path { peer, local: self.local });
@@ -197,7 +205,8 @@ impl Ancillary {
     }
 }
 
-/// The software stamp, the first of those of a `struct scm_timestamping`; none where the kernel had none.
+/// The software stamp, which is the first in a `struct scm_timestamping`; none if the kernel had
+/// none.
 fn stamp_ns(stamps: &[u8]) -> Option<u64> {
     const WORD: usize = size_of::<libc::c_long>();
     let seconds = libc::c_long::from_ne_bytes(*stamps.first_chunk::<WORD>()?);
@@ -206,7 +215,7 @@ fn stamp_ns(stamps: &[u8]) -> Option<u64> {
     Some(stamp_ns).filter(|ns| *ns > 0)
 }
 
-/// The first control message, and what is behind it.
+/// The first control message as level, kind and data, and the bytes behind it.
 fn next(control: &[u8]) -> Option<(i32, i32, &[u8], &[u8])> {
     let (len, rest) = control.split_first_chunk::<{ size_of::<usize>() }>()?;
     let len = usize::from_ne_bytes(*len);
@@ -257,7 +266,8 @@ mod tests {
             let datagrams = Datagrams { bytes: &bytes, segment_bytes: 10, ecn: 2, path };
             let message = Message::about(&datagrams, bytes.len());
             let mut ancillary = Ancillary::read(&message.control.0[..message.used]);
-            // What is asked of the kernel on the way out has another name than what it tells on the way in.
+            // The segment size has one name for sending (`UDP_SEGMENT`) and another for receiving
+            // (`UDP_GRO`).
             assert!(message.is_segmented(), "{peer}");
             assert_eq!(ancillary.segment_bytes.take(), None, "{peer}");
             let expected = Ancillary {
@@ -265,7 +275,8 @@ mod tests {
                 local: path.and_then(|path| path.local),
                 ..Ancillary::default()
             };
-            // The address to leave from over IPv4 stands where the address of arrival is ancillary.
+            // Over IPv4, the source address is written to the field that the local address is read
+            // from.
             assert_eq!(ancillary, expected, "{peer} at {local}");
         }
     }

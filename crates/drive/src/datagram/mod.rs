@@ -1,9 +1,11 @@
-//! Datagrams: several of one size travel together between a program and the kernel, and never lose their boundaries.
+//! Datagrams: several of one size pass between program and kernel in one block, and keep their
+//! boundaries.
 //!
-//! Strategy: the kernel joins datagrams of one flow on their way in (`UDP_GRO`) and cuts a block apart on its way out
-//! (`UDP_SEGMENT`), so that one system call carries up to 64 of them. A socket is either connected to one peer, or bound
-//! and open to all of them, as a QUIC server needs it: then every block names its [`Path`]. What the kernel has no room
-//! for waits whole, up to a limit; beyond that it is dropped and counted.
+//! The kernel joins received datagrams of one flow (`UDP_GRO`) and splits a block that is sent
+//! (`UDP_SEGMENT`), so one system call carries up to 64 of them. A socket is either connected to
+//! one peer, or bound and open to all peers, as a QUIC server needs it. On a bound socket, every
+//! block names its [`Path`]. A block that the kernel has no room for waits whole, up to a limit;
+//! beyond the limit it is dropped and counted.
 
 pub(crate) mod message;
 pub(crate) mod receive;
@@ -11,9 +13,11 @@ pub(crate) mod socket;
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Datagrams that the kernel takes or gives in one block (`UDP_MAX_SEGMENTS` of Linux before 6.9; 128 since).
+/// Datagrams that the kernel takes or gives in one block (`UDP_MAX_SEGMENTS` before Linux 6.9; 128
+/// since).
 const SEGMENTS_MOST: usize = 64;
-/// Bytes of one block, and of one datagram over IPv4: 65,535 less the headers of IPv4 and UDP.
+/// Largest block, and largest datagram over IPv4, in bytes: 65,535 less the headers of IPv4 and
+/// UDP.
 pub(crate) const BLOCK_BYTES_MOST: usize = 65_507;
 
 /// The two ends between which datagrams of an unconnected socket travel.
@@ -21,16 +25,17 @@ pub(crate) const BLOCK_BYTES_MOST: usize = 65_507;
 pub struct Path {
     /// The peer.
     pub peer: SocketAddr,
-    /// Our own address, where the kernel told it: an answer must leave from there, or the peer does not know it.
+    /// Our own address, if the kernel reported it. An answer must leave from there, or the peer
+    /// does not recognize it.
     pub local: Option<IpAddr>,
 }
 
-/// Datagrams of one flow, one behind the other.
+/// Datagrams of one flow, stored one behind the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagrams<'a> {
-    /// All of them; no bytes are one empty datagram.
+    /// The bytes of all datagrams; no bytes mean one empty datagram.
     pub bytes: &'a [u8],
-    /// Bytes of each; the last may have fewer.
+    /// Bytes of each datagram; the last may have fewer.
     pub segment_bytes: usize,
     /// Explicit congestion notification, 0 to 3 (RFC 3168 §5).
     pub ecn: u8,
@@ -45,18 +50,18 @@ impl<'a> Datagrams<'a> {
         Datagrams { bytes, segment_bytes: bytes.len(), ecn: 0, path: None }
     }
 
-    /// Each datagram by itself.
+    /// Iterates over the datagrams one by one.
     pub fn iter(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         pieces(self.bytes, self.segment_bytes)
     }
 
-    /// How many they are.
+    /// The number of datagrams.
     #[must_use]
     pub fn count(&self) -> usize {
         self.bytes.len().div_ceil(self.segment_bytes.max(1)).max(1)
     }
 
-    /// Blocks that the kernel takes at once; single datagrams where it cannot cut a block apart.
+    /// The blocks that the kernel takes in one call; single datagrams if it cannot segment.
     pub(crate) fn blocks(&self, segmented: bool) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let segment = self.segment_bytes.max(1);
         let together =
@@ -65,7 +70,7 @@ impl<'a> Datagrams<'a> {
     }
 }
 
-/// Cuts bytes into pieces of one size; no bytes are one empty piece.
+/// Cuts bytes into pieces of one size; no bytes give one empty piece.
 fn pieces(bytes: &[u8], size: usize) -> impl Iterator<Item = &[u8]> {
     let empty = bytes.is_empty().then_some(bytes);
     empty.into_iter().chain(bytes.chunks(size.max(1)))

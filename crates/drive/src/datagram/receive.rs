@@ -1,4 +1,4 @@
-//! What `recvmmsg` fills: several blocks, each with what the kernel tells about it.
+//! The buffers that `recvmmsg` fills: several blocks, each with what the kernel reports about it.
 
 use std::fmt;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,13 +8,13 @@ use rustix::io::Errno;
 use super::message::{Ancillary, CONTROL_IN_BYTES, NAME_BYTES, peer};
 use super::{BLOCK_BYTES_MOST, Datagrams};
 
-/// Blocks taken in one call.
+/// Blocks received in one call.
 pub(crate) const BLOCKS: usize = 16;
-/// Room for one block: no datagram is larger, over IPv6 neither.
+/// Room for one block: no datagram is larger, not even over IPv6.
 const ROOM_BYTES: usize = 64 * 1024;
 const _: () = assert!(ROOM_BYTES > BLOCK_BYTES_MOST);
 
-/// What is told about one block, aligned as the kernel has it.
+/// Control messages and peer address of one block, with the kernel's alignment.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
 struct Envelope {
@@ -22,7 +22,7 @@ struct Envelope {
     name: [u8; NAME_BYTES],
 }
 
-/// Room for the blocks of one call.
+/// The buffers for the blocks of one call.
 pub(crate) struct Inbox {
     bytes: Box<[u8]>,
     envelopes: Box<[Envelope; BLOCKS]>,
@@ -35,7 +35,7 @@ impl fmt::Debug for Inbox {
     }
 }
 
-// SAFETY: the pointers of its headers are into its own memory, and written anew before each use.
+// SAFETY: the pointers of its headers point into its own memory, and are rewritten before each use.
 #[allow(unsafe_code)]
 unsafe impl Send for Inbox {}
 
@@ -52,7 +52,8 @@ impl Inbox {
         }
     }
 
-    /// Takes what has come, without waiting; how many blocks that are. Fewer than [`BLOCKS`] have emptied the socket.
+    /// Receives what has come, without waiting, and returns the number of blocks. Fewer than
+    /// [`BLOCKS`] mean that the socket is empty now.
     pub(crate) fn receive(&mut self, fd: &OwnedFd) -> Result<usize, Errno> {
         let mut parts: [libc::iovec; BLOCKS] = std::array::from_fn(|at| libc::iovec {
             iov_base: self.bytes[at * ROOM_BYTES..].as_mut_ptr().cast(),
@@ -69,8 +70,8 @@ impl Inbox {
             header.msg_controllen = CONTROL_IN_BYTES as _;
         }
         let (flags, forever) = (libc::MSG_DONTWAIT, std::ptr::null_mut());
-        // SAFETY: each header points to a part, a name and a control buffer of its own, as long as it says, all of which
-        // live through the call.
+        // SAFETY: each header points to its own part, name and control buffer, as long as it
+        // states; all of them live through the call.
         #[allow(unsafe_code)]
         let count = unsafe {
             let headers = self.headers.as_mut_ptr();
@@ -79,8 +80,8 @@ impl Inbox {
         usize::try_from(count).map_err(|_| last_error())
     }
 
-    /// One of the blocks received last, and what the kernel told about it; `named`: the socket hears several peers, and
-    /// this says which.
+    /// One of the blocks received last, and the kernel's report about it. `named`: the socket
+    /// receives from several peers, and the block carries the address of its own.
     pub(crate) fn datagrams(&self, at: usize, named: bool) -> (Datagrams<'_>, Ancillary) {
         let (header, envelope) = (&self.headers[at], &self.envelopes[at]);
         let len = (header.msg_len as usize).min(ROOM_BYTES);

@@ -1,4 +1,4 @@
-//! Datagram sockets: made, bound and connected alike for both drivers.
+//! Datagram sockets: created, bound and connected in the same way for both drivers.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -11,11 +11,11 @@ use crate::Address;
 use crate::net::{ConnectError, PeerClose};
 use crate::socket::{bind_from, connect_error, set_option};
 
-/// The queue that is asked for in the kernel, in bytes: a burst waits there while a thread is at work. The kernel
-/// grants what `net.core.rmem_max` allows.
+/// The receive queue requested from the kernel, in bytes: a burst waits there while the thread is
+/// busy. The kernel grants at most `net.core.rmem_max`.
 const QUEUE_BYTES: usize = 4 << 20;
 
-/// A socket that sends to one peer and hears nobody else.
+/// Creates a socket that sends to one peer and receives from no other.
 pub(crate) fn connect(
     to: &Address,
     from: Option<IpAddr>,
@@ -31,20 +31,23 @@ pub(crate) fn connect(
     Ok(fd)
 }
 
-/// Whether the kernel has chosen the peer's own port for us, as it may where nobody listens: all that we send would come back.
+/// Whether the kernel has chosen the peer's own port for us, which it may do where nobody listens.
+/// Everything we send would then come back to us.
 fn hears_itself(fd: &OwnedFd, peer: &SocketAddr) -> Result<bool, Errno> {
     let local = rustix::net::getsockname(fd)?;
     Ok(SocketAddr::try_from(local).is_ok_and(|local| local == *peer))
 }
 
-/// A socket that hears everybody at an address; `shared`: among several threads.
+/// Creates a socket that receives from every peer at an address. `shared`: several threads bind to
+/// it.
 pub(crate) fn bind(address: &Address, shared: bool) -> io::Result<(OwnedFd, Address)> {
     let Address::Ip(at) = address else { return Err(io::ErrorKind::Unsupported.into()) };
     let fd = make(address, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC)?;
     if shared {
         sockopt::set_socket_reuseport(&fd, true)?;
     }
-    // Where an answer is to leave from is known only if the kernel tells where its question came.
+    // An answer can leave from the right address only if the kernel reports where its question
+    // arrived.
     match at {
         SocketAddr::V4(_) => set_option(&fd, libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
         SocketAddr::V6(_) => set_option(&fd, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1),
@@ -59,8 +62,8 @@ pub(crate) fn bind(address: &Address, shared: bool) -> io::Result<(OwnedFd, Addr
 fn make(address: &Address, flags: SocketFlags) -> Result<OwnedFd, Errno> {
     let family = address.socket_family();
     let fd = rustix::net::socket_with(family, SocketType::DGRAM, flags, None)?;
-    // Without these, datagrams come one by one, without their ECN, or without what the
-    // queue had no room for: slower, and not wrong.
+    // Without these options, datagrams come one by one, without ECN, or without the overflow count.
+    // That is slower, but not wrong.
     set_option(&fd, libc::SOL_UDP, libc::UDP_GRO, 1);
     set_option(&fd, libc::IPPROTO_IP, libc::IP_RECVTOS, 1);
     if family == rustix::net::AddressFamily::INET6 {
@@ -71,25 +74,25 @@ fn make(address: &Address, flags: SocketFlags) -> Result<OwnedFd, Errno> {
     Ok(fd)
 }
 
-/// What became of a block that the kernel did not take.
+/// The fate of a block that the kernel did not take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotSent {
-    /// There is no room now.
+    /// There is no room now: try again later.
     Later,
-    /// It cannot be cut apart here: its datagrams are to be sent one by one.
+    /// The kernel cannot segment it here: send its datagrams one by one.
     OneByOne,
     /// The peer is gone.
     PeerClose(PeerClose),
-    /// It is lost, as it may be anywhere on its way.
+    /// It is lost, as any datagram may be on its way.
     Dropped,
 }
 
 impl NotSent {
-    /// What an error means for a block; `segmented`: the kernel was to cut it apart.
+    /// The meaning of an error for a block; `segmented`: the kernel was to segment it.
     pub(crate) fn of(errno: Errno, segmented: bool) -> Self {
         match errno {
             Errno::AGAIN | Errno::INTR => NotSent::Later,
-            // A datagram is larger than the way takes whole, or nobody computes the checksums.
+            // A datagram is larger than the path's MTU, or no device computes the checksums.
             Errno::INVAL | Errno::IO | Errno::MSGSIZE if segmented => NotSent::OneByOne,
             Errno::CONNREFUSED => NotSent::PeerClose(PeerClose::Refused),
             _ => NotSent::Dropped,
@@ -97,7 +100,7 @@ impl NotSent {
     }
 }
 
-/// What an error of a receive means; none for one that only interrupts it.
+/// The meaning of a receive error; none for one that only interrupts the receive.
 pub(crate) fn ended(errno: Errno) -> Option<PeerClose> {
     match errno {
         Errno::AGAIN | Errno::INTR | Errno::NOBUFS | Errno::CANCELED => None,

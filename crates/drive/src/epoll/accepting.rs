@@ -1,4 +1,4 @@
-//! How peers that connect are accepted.
+//! Accepts connections for the epoll driver.
 
 use rustix::event::epoll::{self, EventFlags};
 use rustix::io::Errno;
@@ -9,7 +9,7 @@ use super::{Epoll, LISTENER};
 use crate::net::Program;
 use crate::socket::ACCEPT_PAUSE_NS;
 
-/// Connections accepted before the others have their turn.
+/// Connections accepted before other sockets have their turn.
 const ACCEPTS_PER_TURN: usize = 64;
 
 impl<K: Calls> Epoll<K> {
@@ -31,7 +31,8 @@ impl<K: Calls> Epoll<K> {
                 }
                 Err(Errno::AGAIN) => return,
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
-                    // Level-triggered, the full backlog would spin: let it rest a little.
+                    // The listener is level-triggered, so a waiting connection would make the loop
+                    // spin: pause it.
                     let _ = epoll::delete(&self.epoll, listener);
                     self.accept_again_ns = Some(self.now_ns + ACCEPT_PAUSE_NS);
                     return;

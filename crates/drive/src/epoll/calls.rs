@@ -1,7 +1,7 @@
-//! The seam between this driver and the kernel: the system calls by which streams are carried.
+//! The seam between the epoll driver and the kernel: the system calls that carry streams.
 //!
-//! The driver is compiled for each kind, so that the seam costs nothing. Beside the kernel's own calls there are some that
-//! play the kernel from a seed (`crate::fake`).
+//! The driver is compiled for each implementation, so the seam costs nothing. One implementation
+//! makes the kernel's own calls; another simulates the kernel from a seed (`crate::fake`).
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -14,12 +14,12 @@ use rustix::net::{RecvFlags, SendFlags, sockopt};
 
 use crate::kernel::Linux;
 
-/// System calls of a stream, none of which waits but [`Calls::wait`].
+/// System calls of a stream; none waits except [`Calls::wait`].
 pub trait Calls: Debug {
     /// Registers a descriptor with an epoll.
     ///
     /// # Errors
-    /// As all of those below: what the kernel says.
+    /// Returns the kernel's error, as do all methods below.
     fn watch(
         &self,
         epoll: &OwnedFd,
@@ -28,7 +28,7 @@ pub trait Calls: Debug {
         flags: EventFlags,
     ) -> Result<(), Errno>;
 
-    /// Registers it anew: what is ready by now is told in the next wait.
+    /// Registers a descriptor anew: whatever is ready now is reported by the next wait.
     fn watch_anew(
         &self,
         epoll: &OwnedFd,
@@ -37,7 +37,8 @@ pub trait Calls: Debug {
         flags: EventFlags,
     ) -> Result<(), Errno>;
 
-    /// Waits until a descriptor is ready, or for so long; fills what room there is among the events.
+    /// Waits until a descriptor is ready or the timeout is over, and fills the spare room among the
+    /// events.
     fn wait(
         &self,
         epoll: &OwnedFd,
@@ -48,13 +49,13 @@ pub trait Calls: Debug {
     /// Begins to connect.
     fn connect(&self, fd: &OwnedFd, to: &SocketAddr) -> Result<(), Errno>;
 
-    /// What became of it.
+    /// The outcome of the connect.
     fn connected(&self, fd: &OwnedFd) -> Result<(), Errno>;
 
-    /// Sends what finds room.
+    /// Sends as many bytes as find room.
     fn send(&self, fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno>;
 
-    /// Receives what has come; nothing at the end.
+    /// Receives what has come; 0 bytes at the end.
     fn receive(&self, fd: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno>;
 
     /// Ends our side of a connection (`shutdown(2)`).
@@ -110,7 +111,7 @@ impl Calls for Linux {
     }
 
     fn end_sending(&self, fd: &OwnedFd) {
-        // Of a connection that is gone the next read tells.
+        // If the connection is gone, the next read reports it.
         let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
     }
 }

@@ -1,4 +1,5 @@
-//! Datagrams over epoll: several blocks a read (`recvmmsg`) and a send (`sendmmsg`); what finds no room waits whole.
+//! Datagrams over epoll: one call receives (`recvmmsg`) or sends (`sendmmsg`) several blocks. A
+//! block that finds no room waits whole.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -18,21 +19,22 @@ use crate::datagram::{Datagrams, Path};
 use crate::glance::keep_time;
 use crate::net::{ConnectError, Net, PeerClose, Program, Token};
 
-/// Bytes that wait for room in the kernel, of one socket; beyond them datagrams are dropped. As much as the kernel itself
-/// keeps by default (`net.core.wmem_default`), so that nothing waits for long.
+/// Bytes of one socket that wait for room in the kernel; beyond them datagrams are dropped. That is
+/// about what the kernel itself keeps by default (`net.core.wmem_default`), so nothing waits for
+/// long.
 const WAITING_BYTES_MOST: usize = 256 * 1024;
 const SEND_FLAGS: i32 = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
 
-/// What a socket of datagrams has beside its descriptor.
+/// The state of a datagram socket beside its descriptor.
 #[derive(Debug)]
 pub(super) struct Side {
-    /// It hears one peer only.
+    /// It receives from one peer only.
     connected: bool,
-    /// The kernel cuts blocks apart.
+    /// The kernel segments blocks.
     segmented: bool,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
-    /// Datagrams that its queue had no room for.
+    /// Datagrams that its receive queue had no room for.
     overflowed: u32,
 }
 
@@ -63,7 +65,7 @@ impl Side {
         }
     }
 
-    /// Keeps a block until there is room; false where too many wait.
+    /// Keeps a block until there is room; false if too much waits already.
     fn keep(&mut self, block: &Datagrams<'_>) -> bool {
         let room = self.waiting_bytes + block.bytes.len() <= WAITING_BYTES_MOST;
         if room {
@@ -99,7 +101,7 @@ impl<K: Calls> Epoll<K> {
         Ok(token)
     }
 
-    /// The socket that the driver was given is there.
+    /// Opens the bound socket that the driver was given, if any, and tells the program.
     pub(super) fn bound<P: Program>(&mut self, program: &mut P) -> Result<(), Errno> {
         let Some(fd) = self.bound.take() else { return Ok(()) };
         let token = self.add_datagrams(fd, 0, false)?;
@@ -110,7 +112,7 @@ impl<K: Calls> Epoll<K> {
         Ok(())
     }
 
-    /// Something happened on a socket of datagrams.
+    /// Handles an event on a datagram socket.
     pub(super) fn datagrams_ready<P: Program>(
         &mut self,
         program: &mut P,
@@ -139,7 +141,7 @@ impl<K: Calls> Epoll<K> {
         }
     }
 
-    /// One read; whether there may be more to read now.
+    /// Reads once; true if there may be more to read now.
     fn read_datagrams<P: Program>(
         &mut self,
         program: &mut P,
@@ -174,7 +176,7 @@ impl<K: Calls> Epoll<K> {
                 keep_time(self, program);
             }
         }
-        // Fewer have emptied the socket; an error that is known is read out now.
+        // Fewer blocks mean that the socket is empty. The next read reports a pending error.
         count == BLOCKS || flags.contains(EventFlags::ERR)
     }
 
@@ -239,7 +241,7 @@ impl<K: Calls> Epoll<K> {
                 self.send_together(token, &single);
             }
             NotSent::PeerClose(ended) => {
-                // The program hears of it with the next batch: it is at work now.
+                // The program is at work now, so it is told with the next batch.
                 socket.failed = Some(ended);
                 self.dropped += block.count() as u64;
                 self.arm_again(token);
@@ -248,7 +250,7 @@ impl<K: Calls> Epoll<K> {
         }
     }
 
-    /// There is room again: sends what waits.
+    /// Sends what waits, now that there is room.
     fn flush_datagrams(&mut self, token: Token) {
         while let Some(socket) = self.live(token)
             && let (Some(fd), Some(side)) = (&socket.fd, &mut socket.datagrams)
@@ -269,7 +271,8 @@ impl<K: Calls> Epoll<K> {
     }
 }
 
-/// Sends blocks without waiting, as many as the kernel takes at once; how many that were, or why not even the first.
+/// Sends as many blocks as the kernel takes at once, without waiting. Returns their number, or why
+/// not even the first was sent.
 fn send(fd: &OwnedFd, blocks: &[Datagrams<'_>]) -> Result<usize, NotSent> {
     let about = |block: &Datagrams<'_>| Message::about(block, block.bytes.len());
     if let [block] = blocks {
@@ -284,8 +287,8 @@ fn send(fd: &OwnedFd, blocks: &[Datagrams<'_>]) -> Result<usize, NotSent> {
     let blocks = &blocks[..blocks.len().min(BLOCKS)];
     let mut messages: Vec<_> = blocks.iter().map(about).collect();
     let mut headers: Vec<_> = messages.iter_mut().zip(blocks).map(header).collect();
-    // SAFETY: the headers point into the messages and to the bytes, which live through the call; the messages are not
-    // moved any more.
+    // SAFETY: the headers point into the messages and to the bytes, which live through the call;
+    // the messages are not moved any more.
     #[allow(unsafe_code)]
     let sent = unsafe {
         libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), headers.len() as u32, SEND_FLAGS as _)
@@ -295,7 +298,7 @@ fn send(fd: &OwnedFd, blocks: &[Datagrams<'_>]) -> Result<usize, NotSent> {
 }
 
 fn header((message, block): (&mut Message, &Datagrams<'_>)) -> libc::mmsghdr {
-    // SAFETY: `header` gives a pointer into the message, which lives here.
+    // SAFETY: `header` returns a pointer into the message, which is alive here.
     #[allow(unsafe_code)]
     let msg_hdr = unsafe { *message.header(block.bytes) };
     libc::mmsghdr { msg_hdr, msg_len: 0 }

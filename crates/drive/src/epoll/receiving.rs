@@ -1,4 +1,4 @@
-//! How the epoll driver reads: until the socket is empty, but not for ever.
+//! The reads of the epoll driver: until the socket is empty, but not for ever.
 
 use rustix::io::Errno;
 
@@ -28,7 +28,7 @@ impl<K: Calls> Epoll<K> {
         self.buffer = buffer;
     }
 
-    /// One read; whether there may be more to read now.
+    /// Reads once; true if there may be more to read now.
     #[inline]
     fn read<P: Program>(
         &mut self,
@@ -53,7 +53,8 @@ impl<K: Calls> Epoll<K> {
                 if self.glance.is_due(count) {
                     keep_time(self, program);
                 }
-                // A short read has emptied the socket; a close that is known is read out now.
+                // A short read means that the socket is empty; the next read reports a pending
+                // close.
                 return count == buffer.len() || closing;
             }
             Err(Errno::AGAIN) => return false,
@@ -76,14 +77,15 @@ impl<K: Calls> Epoll<K> {
         Ok(count)
     }
 
-    /// How an earlier send has failed.
+    /// The failure of an earlier send, if any.
     fn failed(&self, token: Token) -> Option<PeerClose> {
         self.sockets[token.index as usize].failed
     }
 
     fn end<P: Program>(&mut self, program: &mut P, key: u32, token: Token, ended: PeerClose) {
         program.handle_end(self, key, token, ended);
-        // A program that keeps a half-closed socket has output to finish; it hears no more input.
+        // A program that keeps a half-closed socket still has output to send; it gets no more
+        // input.
         if let Some(socket) = self.live(token) {
             if socket.outbox.as_ref().is_none_or(|outbox| outbox.is_empty())
                 || ended == PeerClose::Reset

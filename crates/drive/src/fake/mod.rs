@@ -1,11 +1,12 @@
-//! A kernel and its network, played from a seed, beneath the real driver code.
+//! A simulated kernel and network, driven by a seed, beneath the real driver code.
 //!
-//! A [`World`] has connections to peers that follow a script. What a kernel may choose is drawn from the seed: how much
-//! a send takes, in which pieces bytes arrive, in which order operations complete, who wins when one is cancelled, when
-//! buffers or queues have no room. The same seed gives the same history. Descriptors are real, as the drivers own them,
-//! but nothing is ever connected to them.
+//! A [`World`] has connections to peers that follow a script. The seed decides what a kernel is
+//! free to choose: how much a send takes, in which pieces bytes arrive, in which order operations
+//! complete, who wins when one is cancelled, and when buffers or queues have no room. The same seed
+//! gives the same history. The drivers own real descriptors, but nothing is ever connected to them.
 //!
-//! What ends a run early is an error: a driver that waits for something that cannot come any more hangs, and says so.
+//! A run that cannot go on ends with an error: a driver that waits for an event that can no longer
+//! come hangs, and the error says so.
 
 mod poll;
 mod ring;
@@ -21,12 +22,12 @@ pub use world::{Answer, Peer, Step, World, pattern};
 
 use crate::{Clock, Epoll, Program, Settings, Uring};
 
-/// Draws numbers from a seed (splitmix64).
+/// A generator of numbers from a seed (splitmix64).
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// The same numbers for the same seed.
+    /// Creates a generator; the same seed gives the same numbers.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Rng(seed)
@@ -51,26 +52,26 @@ impl Rng {
         1 + self.below(most)
     }
 
-    /// True once in so many times.
+    /// True once in `times` draws, on average.
     pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 }
 
-/// Runs a program over the io_uring driver in a world, woken once at the start.
+/// Runs a program over the io_uring driver in a world. Its waker rings once, at the start.
 ///
 /// # Errors
-/// When the driver waits for what cannot come any more, or fails by itself.
+/// When the driver waits for an event that can no longer come, or fails by itself.
 pub fn run_uring(world: &Rc<RefCell<World>>, program: &mut impl Program) -> io::Result<()> {
     let kernel = ring::Played::new(world);
     let driver = Uring::over(kernel, Clock::start(), None, &Settings::default());
     driver.map_err(|(error, _)| error)?.run(program)
 }
 
-/// The same over the epoll driver.
+/// Runs a program in the same way over the epoll driver.
 ///
 /// # Errors
-/// As [`run_uring`].
+/// The same as for [`run_uring`].
 pub fn run_epoll(world: &Rc<RefCell<World>>, program: &mut impl Program) -> io::Result<()> {
     let calls = poll::Played::new(world);
     Epoll::over(calls, Clock::start(), None, &Settings::default())?.run(program)

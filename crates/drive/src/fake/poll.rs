@@ -1,4 +1,4 @@
-//! The system calls of epoll, over a world: edge-triggered, as the kernel tells of sockets.
+//! The system calls of epoll in a world: edge-triggered, as the kernel reports sockets.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -20,27 +20,27 @@ struct Watched {
     fd: RawFd,
     data: u64,
     flags: EventFlags,
-    /// It has become ready since it was told of.
+    /// It has become ready since it was last reported.
     pending: bool,
 }
 
 impl Watched {
-    /// Its socket has been closed, which ends the registration.
+    /// Whether its socket has been closed, which ends the registration.
     fn is_closed(&self) -> bool {
-        // SAFETY: what is borrowed is only asked which socket it is, if any.
+        // SAFETY: the borrowed descriptor is only asked which socket it is, if any.
         #[allow(unsafe_code)]
         let fd = unsafe { BorrowedFd::borrow_raw(self.fd) };
         SocketId::of(fd) != Some(self.socket)
     }
 }
 
-/// A kernel that is played in a world.
+/// A kernel that is simulated in a world.
 #[derive(Debug)]
 pub(super) struct Played {
     world: Rc<RefCell<World>>,
-    /// In the order in which they were registered.
+    /// The registrations, in their order.
     watched: RefCell<Vec<Watched>>,
-    /// The bell, which rings once, at the start. It is the first descriptor that is registered.
+    /// The data of the waker, which rings once, at the start. The waker is registered first.
     wake_fd: Cell<Option<u64>>,
 }
 
@@ -50,7 +50,7 @@ impl Played {
         Played { world: Rc::clone(world), watched, wake_fd }
     }
 
-    /// What a socket is ready for.
+    /// The events that a socket is ready for.
     fn ready(&self, socket: SocketId) -> EventFlags {
         let world = self.world.borrow();
         let (ended, reset) = world.ending(socket);
@@ -70,7 +70,7 @@ impl Played {
         watched.push(Watched { socket, fd: fd.as_raw_fd(), data, flags, pending });
     }
 
-    /// One thing happens in the network; false when nothing can.
+    /// Lets one thing happen in the network; false if nothing can.
     fn go_on(&self) -> bool {
         let changed = self.world.borrow_mut().go_on();
         if let Some((socket, Edge::Ready)) = changed {
@@ -81,7 +81,7 @@ impl Played {
         changed.is_some()
     }
 
-    /// Tells of sockets that have become ready, of some of them now and of the others in the next wait.
+    /// Reports sockets that have become ready: some of them now, the others in the next wait.
     fn tell(&self, events: &mut Vec<Event>) {
         let mut watched = self.watched.borrow_mut();
         watched.retain(|watched| !watched.is_closed());
@@ -99,7 +99,7 @@ impl Played {
     }
 }
 
-/// Which socket the driver means.
+/// The socket that the driver means.
 fn socket(fd: &OwnedFd) -> SocketId {
     SocketId::of(fd).expect("who owns a descriptor has not closed it")
 }

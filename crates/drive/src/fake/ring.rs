@@ -1,4 +1,4 @@
-//! The queues of io_uring, over a world: operations are read as the kernel reads them.
+//! The queues of io_uring in a world: submitted operations are decoded as the kernel does it.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -14,7 +14,7 @@ use super::World;
 use super::world::SocketId;
 use crate::uring::{Kernel, Queue};
 
-// What follows is the kernel's interface (include/uapi/linux/io_uring.h).
+// The kernel's interface (include/uapi/linux/io_uring.h).
 const NOP: u8 = 0;
 const POLL_ADD: u8 = 6;
 const ASYNC_CANCEL: u8 = 14;
@@ -29,10 +29,10 @@ const F_MORE: u32 = 2;
 const F_BUF_MORE: u32 = 1 << 4;
 const BUFFER_SHIFT: u32 = 16;
 const INCREMENTAL: u16 = 2;
-/// What a wait says that cannot end because completions were lost (`EBADR`).
+/// The error of a wait that cannot end because completions were lost (`EBADR`).
 const COMPLETIONS_LOST: i32 = 53;
 
-/// A kernel that is played in a world.
+/// A kernel that is simulated in a world.
 #[derive(Clone, Debug)]
 pub(super) struct Played {
     world: Rc<RefCell<World>>,
@@ -69,7 +69,7 @@ impl Kernel for Played {
     }
 }
 
-/// An operation, as it lies in the submission queue.
+/// An operation as it is stored in the submission queue.
 #[derive(Clone, Copy)]
 struct Operation {
     code: u8,
@@ -79,14 +79,15 @@ struct Operation {
     len: u32,
     user_data: u64,
     group: u16,
-    /// Which socket it is about, if any: known when the kernel takes the operation.
+    /// The socket it is about, if any: known once the kernel takes the operation.
     socket: Option<SocketId>,
 }
 
 impl Operation {
     fn read(entry: &squeue::Entry) -> Self {
         const _: () = assert!(size_of::<squeue::Entry>() == 64);
-        // SAFETY: an entry is 64 bytes of integers (`struct io_uring_sqe`), all of which are written.
+        // SAFETY: an entry is 64 bytes of integers (`struct io_uring_sqe`), all of which are
+        // written.
         #[allow(unsafe_code)]
         let bytes: [u8; 64] = unsafe { std::mem::transmute_copy(entry) };
         let four = |at: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|by| bytes[at + by]));
@@ -105,7 +106,7 @@ impl Operation {
     }
 }
 
-/// A completion, as it lies in the completion queue.
+/// A completion as it is stored in the completion queue.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Completion {
@@ -131,11 +132,11 @@ struct Group {
     places: u16,
     incremental: bool,
     head: u16,
-    /// How much of the first buffer has been filled.
+    /// Bytes filled in the first buffer.
     filled: usize,
 }
 
-/// A buffer that is filled now.
+/// A buffer that is being filled.
 struct Buffer {
     address: u64,
     len: usize,
@@ -143,10 +144,11 @@ struct Buffer {
 }
 
 impl Group {
-    /// The first buffer, or the rest of it; none when all are in use.
+    /// The first buffer, or the rest of it; none if all are in use.
     fn first(&self) -> Option<Buffer> {
-        // SAFETY: who registered the group keeps its places mapped, and the fake is on the same thread: nobody writes
-        // meanwhile. The tail lies where the first place has its reserved field.
+        // SAFETY: the code that registered the group keeps its places mapped. The fake runs on the
+        // same thread, so nobody writes meanwhile. The tail is stored in the reserved field of the
+        // first place.
         #[allow(unsafe_code)]
         let (tail, address, len, id) = unsafe {
             let tail = ((self.address + 14) as *const u16).read();
@@ -161,7 +163,7 @@ impl Group {
         free.then_some(Buffer { address, len, id })
     }
 
-    /// So much of the first buffer has been filled: whether more of it can be.
+    /// Notes that `count` bytes of the first buffer were filled; true if more of it can be.
     fn fill(&mut self, buffer: &Buffer, count: usize) -> bool {
         if self.incremental && count < buffer.len {
             self.filled += count;
@@ -179,19 +181,19 @@ struct Registered {
     groups: BTreeMap<u16, Group>,
 }
 
-/// Both queues, and what is in flight.
+/// Both queues, and the operations in flight.
 pub(super) struct Queues {
     world: Rc<RefCell<World>>,
-    /// Room in both queues.
+    /// Capacity of the queues: submissions, completions.
     most: (usize, usize),
     submissions: VecDeque<Operation>,
-    /// Completions, and which of them are news from a peer.
+    /// Completions, each with whether it is news from a peer.
     completions: VecDeque<(bool, Completion)>,
-    /// Completions that found no room.
+    /// Completions that found no room in the queue.
     overflow: VecDeque<(bool, Completion)>,
     in_flight: Vec<Operation>,
     registered: RefCell<Registered>,
-    /// The bell has been heard: it rings once, at the start.
+    /// The waker has rung, which it does once, at the start.
     rung: bool,
 }
 
@@ -203,14 +205,16 @@ impl fmt::Debug for Queues {
 }
 
 impl Queues {
-    /// Takes what is submitted. The memory of a connect's address is read now, that of a send when it is done.
+    /// Takes the submitted operations. The memory of a connect's address is read now, that of a
+    /// send when the send completes.
     fn take_submissions(&mut self) -> usize {
         self.refuse_closed();
         let count = self.submissions.len();
         while let Some(mut operation) = self.submissions.pop_front() {
             operation.socket = self.socket(&operation);
             if operation.code == CONNECT {
-                // SAFETY: it points to an address of IPv4 (`struct sockaddr_in`), whose port is its second field.
+                // SAFETY: it points to an IPv4 address (`struct sockaddr_in`), whose port is its
+                // second field.
                 #[allow(unsafe_code)]
                 let port = unsafe { ((operation.address + 2) as *const [u8; 2]).read() };
                 let socket = operation.socket.expect("an open socket is connected");
@@ -225,7 +229,8 @@ impl Queues {
         count
     }
 
-    /// While an operation is in flight its descriptor stays open: the next one to be opened would have its number.
+    /// Checks that descriptors stay open while an operation on them is in flight: the next one to
+    /// be opened would get the same number.
     fn refuse_closed(&self) {
         let plain = self.in_flight.iter().filter(|op| op.flags & FIXED_FILE == 0);
         for operation in plain.filter(|op| op.socket.is_some()) {
@@ -245,7 +250,8 @@ impl Queues {
         socket(operation.fd)
     }
 
-    /// An operation has completed. The kernel keeps what finds no room in the queue, as long as it has memory for it.
+    /// Completes an operation. The kernel keeps completions that find no room in the queue, as long
+    /// as it has memory for them.
     fn complete(&mut self, operation: &Operation, result: i32, flags: u32) {
         let full = self.completions.len() >= self.most.1;
         let mut world = self.world.borrow_mut();
@@ -260,7 +266,7 @@ impl Queues {
         self.flush();
     }
 
-    /// Moves completions that wait into the queue, as far as there is room.
+    /// Moves waiting completions into the queue, as far as there is room.
     fn flush(&mut self) {
         while self.completions.len() < self.most.1
             && let Some(completion) = self.overflow.pop_front()
@@ -269,7 +275,7 @@ impl Queues {
         }
     }
 
-    /// One thing happens: in the network, or to an operation. False when nothing can.
+    /// Lets one thing happen, in the network or to an operation; false if nothing can.
     fn go_on(&mut self) -> bool {
         let network_first = self.world.borrow_mut().rng.one_in(2);
         if network_first && self.world.borrow_mut().go_on().is_some() {
@@ -281,7 +287,7 @@ impl Queues {
         done || self.world.borrow_mut().go_on().is_some()
     }
 
-    /// Goes on with an operation, if it can.
+    /// Continues an operation; false if it cannot go on.
     fn try_operation(&mut self, at: usize) -> bool {
         let operation = self.in_flight[at];
         let result = match (operation.code, operation.socket) {
@@ -346,7 +352,8 @@ impl Queues {
         true
     }
 
-    /// Receives into the first buffer; sometimes there is none, and sometimes the kernel ends the receive with its bytes.
+    /// Receives into the first buffer. By chance there is none, or the kernel ends the receive with
+    /// these bytes.
     fn receive(&mut self, operation: &Operation, socket: SocketId) -> (i32, u32) {
         let mut world = self.world.borrow_mut();
         let mut registered = self.registered.borrow_mut();
@@ -354,8 +361,8 @@ impl Queues {
         let buffer = group.first().filter(|_| !world.rng.one_in(12));
         let Some(buffer) = buffer else { return (-Errno::NOBUFS.raw_os_error(), 0) };
         let most = if world.rng.one_in(3) { world.rng.up_to(buffer.len) } else { buffer.len };
-        // SAFETY: the buffer was provided, and belongs to the kernel until it is given back by a completion; what lies
-        // before `filled` is not in this slice.
+        // SAFETY: the buffer was provided, and belongs to the kernel until a completion gives it
+        // back. The slice leaves out what lies before `filled`.
         #[allow(unsafe_code)]
         let bytes = unsafe { std::slice::from_raw_parts_mut(buffer.address as *mut u8, most) };
         match world.receive(socket, bytes) {
@@ -370,8 +377,9 @@ impl Queues {
         }
     }
 
-    /// Cancels an operation, if it is still in flight. As the kernel does it while it takes the submission, it never meets
-    /// one that was submitted later; but it may come too late, for what completes now and is not yet taken over.
+    /// Cancels an operation, if it is still in flight. The kernel cancels while it takes the
+    /// submission, so a cancel never meets an operation that was submitted later. But it may come
+    /// too late, for an operation whose completion is not yet taken over.
     fn cancel(&mut self, cancel: &Operation) {
         let steps = self.world.borrow_mut().rng.below(6);
         for _ in 0..steps {
@@ -388,7 +396,7 @@ impl Queues {
         }
     }
 
-    /// Sometimes the kernel takes nothing for now.
+    /// By chance the kernel takes nothing for now.
     fn refuses(&mut self) -> bool {
         self.world.borrow_mut().rng.one_in(20)
     }
@@ -434,7 +442,7 @@ impl Queue for Queues {
     ) -> io::Result<()> {
         let incremental = flags & INCREMENTAL != 0;
         if incremental && self.world.borrow_mut().rng.one_in(2) {
-            // As before Linux 6.12.
+            // Kernels before Linux 6.12 do not support this.
             return Err(Errno::INVAL.into());
         }
         let made = Group { address, places, incremental, head: 0, filled: 0 };
@@ -514,15 +522,15 @@ impl Queue for Queues {
     }
 }
 
-/// The socket of a descriptor; none when it is closed, or no descriptor (-1).
+/// The socket of a descriptor; none if it is closed, or no descriptor (-1).
 fn socket(fd: RawFd) -> Option<SocketId> {
-    // SAFETY: what is borrowed is only asked which socket it is, if any.
+    // SAFETY: the borrowed descriptor is only asked which socket it is, if any.
     #[allow(unsafe_code)]
     let fd = (fd >= 0).then(|| unsafe { BorrowedFd::borrow_raw(fd) });
     fd.and_then(SocketId::of)
 }
 
-/// Nothing can happen any more, and the driver waits for something.
+/// The error of a driver that waits although nothing can happen any more.
 fn hangs(queues: &Queues) -> io::Error {
     let world = queues.world.borrow();
     io::Error::other(format!("nothing can happen any more: {queues:?}, {world:?}"))

@@ -1,5 +1,5 @@
-//! The real driver code in played worlds: what each connection hears is what its peer's script says, whatever the kernel
-//! chooses, and the same over both drivers.
+//! Tests of the real driver code in simulated worlds: each connection receives what its peer's
+//! script sends, whatever the kernel chooses, and the same over both drivers.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,43 +13,43 @@ use rustix::io::Errno;
 use super::*;
 use crate::{Address, ConnectError, Net, PeerClose, Remote, Token};
 
-/// Seeds of each test; `TRUELOAD_SEEDS` says otherwise.
+/// Seeds of each test, unless `TRUELOAD_SEEDS` gives another number.
 const SEEDS: u64 = 250;
 /// The port of the first connection's peer.
 const FIRST_PORT: u16 = 1000;
 
-/// How a connection ends, once the exchanges are over.
+/// The way a connection ends once the exchanges are over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// The peer ends its side, or resets, behind a part of the last answer.
+    /// The peer ends its side, or resets, after a part of the last answer.
     PeerEnds,
     PeerResets,
-    /// The same in the middle of the last question.
+    /// The same, in the middle of the last question.
     PeerEndsEarly,
     PeerResetsEarly,
-    /// The program leaves when it has all answers.
+    /// The program closes, or resets, when it has all answers.
     Close,
     Reset,
-    /// The program ends its side with the last question, and hears the peer's end.
+    /// The program ends its side with the last question, and is told of the peer's end.
     EndSending,
-    /// The program leaves when its last question is sent, whose answer it does not hear.
+    /// The program finishes when its last question is sent, and does not receive the answer.
     Finish,
     /// The program asks nothing, and ends its side while the connection is being set up.
     EndAtOnce,
 }
 
-/// What one connection is to do and to hear, drawn from the seed: the peer's script and the program's side of it.
+/// The plan of one connection, drawn from the seed: the peer's script and the program's side of it.
 #[derive(Clone, Debug)]
 struct Plan {
     answer: Answer,
     /// Bytes of each question and of its answer.
     exchanges: Vec<(usize, usize)>,
     ending: Ending,
-    /// The first question is asked before the connection is there.
+    /// The first question is asked before the connection is established.
     asks_early: bool,
 }
 
-/// What became of a connection.
+/// The outcome of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Outcome {
     connected: bool,
@@ -120,7 +120,7 @@ impl Plan {
         Peer { answer: self.answer, steps }
     }
 
-    /// What the program is to be told.
+    /// The outcome that the program is to see.
     fn expected(&self) -> Outcome {
         let connected = self.answer == Answer::Accept;
         let refused = match self.answer {
@@ -150,7 +150,7 @@ struct Caller {
     plan: Plan,
     token: Option<Token>,
     asked: usize,
-    /// What of its questions is still to be sent.
+    /// The part of its questions that is still to be sent.
     unsent: Range<usize>,
     outcome: Outcome,
 }
@@ -162,18 +162,18 @@ impl Caller {
     }
 }
 
-/// Runs many plans, some at once; done when each has come to its end.
+/// Runs many plans, some at once, until each has come to its end.
 struct Crowd {
     callers: Vec<Caller>,
-    /// All that is ever sent on a connection begins as this does.
+    /// The bytes that every connection sends, from the start.
     bytes: Arc<[u8]>,
     rng: Rng,
-    /// Connections that have been begun, and how many there are at once: the others take their places later.
+    /// Connections begun so far, and how many run at once: the others take their places later.
     begun: usize,
     at_once: usize,
     /// Hands its sends over at the end of each batch, as the generator does.
     hands_over: bool,
-    /// Sends no more than the kernel takes, and the rest when it hears that it has taken it.
+    /// Sends no more than the kernel takes, and the rest when told that the kernel has taken it.
     waits_for_room: bool,
 }
 
@@ -219,7 +219,8 @@ impl Crowd {
         self.go_on_asking(net, key);
     }
 
-    /// Sends what is unsent, in a few pieces, copied or shared; leaves or ends behind the last question if that is planned.
+    /// Sends the unsent bytes in a few pieces, copied or shared. Finishes, or ends its side, after
+    /// the last question if that is planned.
     fn go_on_asking(&mut self, net: &mut impl Net, key: usize) {
         let caller = &mut self.callers[key];
         let token = caller.token.expect("it has begun");
@@ -363,7 +364,7 @@ fn seeds() -> Range<u64> {
     0..seeds.unwrap_or(SEEDS)
 }
 
-/// Tells the seed where a run panics.
+/// Prints the seed if a run panics.
 struct Playing(&'static str, u64);
 
 impl Drop for Playing {
@@ -412,7 +413,7 @@ fn a_run_in_which_the_kernel_has_lost_completions_ends_with_an_error_that_says_s
             continue;
         }
         runs_with_losses += 1;
-        // What is lost when nobody waits for it any more is not missed.
+        // A completion that is lost when nobody waits for it any more is not missed.
         let told = outcome.as_ref().is_err_and(|error| error.to_string().contains("lost"));
         let whole = crowd.callers.iter().all(|caller| caller.outcome == caller.plan.expected());
         assert!(told || (outcome.is_ok() && whole), "seed {seed}: {lost} lost, {outcome:?}");

@@ -1,4 +1,4 @@
-//! Connections, the network between both ends, and peers that follow a script.
+//! Simulated connections, the network between both ends, and peers that follow a script.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -8,12 +8,12 @@ use rustix::io::Errno;
 
 use super::Rng;
 
-/// Bytes that a socket takes before its peer has taken any.
+/// Bytes that a socket accepts before its peer has taken any.
 const SEND_BYTES: usize = 3_000;
-/// Bytes that wait to be read.
+/// Bytes that may wait to be read.
 const RECEIVE_BYTES: usize = 5_000;
 
-/// What the peer of a connection says to an attempt to connect.
+/// The peer's answer to an attempt to connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// It accepts.
@@ -22,14 +22,14 @@ pub enum Answer {
     Fail(Errno),
 }
 
-/// One step of a peer's script; the next one begins when it is done.
+/// One step of a peer's script; the next one begins when it is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Takes so many bytes.
+    /// Takes this many bytes.
     Hear(usize),
     /// Takes bytes until the other side ends.
     HearEnd,
-    /// Says so many bytes.
+    /// Sends this many bytes.
     Say(usize),
     /// Ends its side, and takes no more.
     Fin,
@@ -37,23 +37,24 @@ pub enum Step {
     Reset,
 }
 
-/// A peer: what it does with one connection.
+/// A peer and what it does with one connection.
 #[derive(Clone, Debug)]
 pub struct Peer {
     /// Whether it accepts.
     pub answer: Answer,
-    /// What it does then.
+    /// Its steps once it has accepted.
     pub steps: Vec<Step>,
 }
 
-/// The byte at this place of what either side says.
+/// The byte at this position of what either side sends.
 #[must_use]
 pub fn pattern(place: usize) -> u8 {
     (place % 251) as u8
 }
 
-/// A socket. Its number is given to another one as soon as it is closed, and by other threads of this process, too: a
-/// history that depended on numbers would differ from run to run.
+/// A socket, identified by its inode. The number of a descriptor is reused as soon as it is closed,
+/// by other threads of this process, too. A history that depended on numbers would differ from run
+/// to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SocketId(u64);
 
@@ -70,43 +71,43 @@ enum End {
     Reset,
 }
 
-/// What a change of a connection means to who waits for it.
+/// The effect of a change on code that waits for the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Edge {
     Nothing,
-    /// It has become ready for something, once more.
+    /// It has become ready for something once more.
     Ready,
 }
 
-/// One of the things that can happen to a connection.
+/// A change that can happen to a connection.
 type Change = fn(&mut Connection, &mut Rng) -> Edge;
 
 #[derive(Debug)]
 struct Connection {
     peer: Peer,
-    /// The step that is under way, and how many bytes of it have been taken.
+    /// The current step, and how many bytes of it have been taken.
     step: usize,
     step_heard: usize,
-    /// What became of the attempt to connect.
+    /// The outcome of the attempt to connect.
     connected: Option<Result<(), Errno>>,
-    /// Taken from the program, and not yet by the peer.
+    /// Bytes taken from the program, and not yet by the peer.
     sent: VecDeque<u8>,
     our_side_ended: bool,
     /// A send has found too little room.
     wants_room: bool,
     heard: usize,
-    /// Said by the peer, and on its way.
+    /// Bytes sent by the peer, and still on their way.
     under_way: VecDeque<u8>,
     said: usize,
     ending: Option<End>,
-    /// Arrived, and not yet read.
+    /// Bytes that have arrived and are not read yet.
     received: VecDeque<u8>,
     ended: Option<End>,
-    /// Told once, to whoever asks first: a send or a receive.
+    /// Reported once, to the first send or receive that follows.
     error: Option<Errno>,
 }
 
-/// In the order in which they were begun.
+/// The connections, in the order in which they were begun.
 #[derive(Debug, Default)]
 struct Connections(Vec<(SocketId, Connection)>);
 
@@ -123,13 +124,14 @@ impl Connections {
 /// The peer of each port.
 type Peers = Box<dyn Fn(u16) -> Peer>;
 
-/// All connections of a run, and where its chance comes from.
+/// All connections of a run, and the source of its randomness.
 pub struct World {
     pub(super) rng: Rng,
-    /// Whether the kernel is short of memory: it loses completions that find no room. How many it has lost.
+    /// Whether the kernel is short of memory and loses completions that find no room; how many it
+    /// has lost.
     pub(super) loses: bool,
     pub(super) lost: u32,
-    /// Calls that had something to tell, and waited on for a send.
+    /// Waits that had an event to report, and went on waiting for a send.
     pub(super) held_up: u32,
     peers: Peers,
     connections: Connections,
@@ -142,7 +144,7 @@ impl fmt::Debug for World {
 }
 
 impl World {
-    /// A world in which `peers` says who listens at a port.
+    /// Creates a world in which `peers` gives the peer that listens at a port.
     pub fn new(seed: u64, peers: impl Fn(u16) -> Peer + 'static) -> Self {
         World {
             rng: Rng::new(seed),
@@ -175,7 +177,7 @@ impl World {
         self.connections.0.push((socket, connection));
     }
 
-    /// What became of an attempt to connect; none while it is under way.
+    /// The outcome of an attempt to connect; none while it is under way.
     pub(super) fn connected(&self, socket: SocketId) -> Option<Result<(), Errno>> {
         self.connections.get(socket)?.connected
     }
@@ -199,7 +201,7 @@ impl World {
         Ok(taken)
     }
 
-    /// Gives the program as much as has arrived, up to the size of the buffer; nothing at the end.
+    /// Gives the program as much as has arrived, up to the size of the buffer; 0 bytes at the end.
     pub(super) fn receive(&mut self, socket: SocketId, buffer: &mut [u8]) -> Result<usize, Errno> {
         let Some(connection) = self.connections.get_mut(socket) else { return Err(Errno::NOTCONN) };
         let count = connection.received.len().min(buffer.len());
@@ -215,14 +217,14 @@ impl World {
         }
     }
 
-    /// True if a receive has something to say.
+    /// True if a receive has bytes or an end to report.
     pub(super) fn is_readable(&self, socket: SocketId) -> bool {
         self.connections
             .get(socket)
             .is_some_and(|connection| !connection.received.is_empty() || connection.ended.is_some())
     }
 
-    /// True if a send has something to say.
+    /// True if a send has room or an error to report.
     pub(super) fn is_writable(&self, socket: SocketId) -> bool {
         self.connections.get(socket).is_some_and(|connection| {
             let open = matches!(connection.connected, Some(Ok(())));
@@ -231,7 +233,8 @@ impl World {
         })
     }
 
-    /// True if the peer's side has ended, or the attempt to connect has failed; and if that was no orderly end.
+    /// Returns whether the peer's side has ended or the connect has failed, and whether that end
+    /// was disorderly.
     pub(super) fn ending(&self, socket: SocketId) -> (bool, bool) {
         self.connections.get(socket).map_or((false, false), |connection| {
             let failed = matches!(connection.connected, Some(Err(_)));
@@ -240,7 +243,7 @@ impl World {
         })
     }
 
-    /// Our side ends. A kernel gives up a connection whose side ends while it is being set up.
+    /// Ends our side. A real kernel aborts a connection whose side ends while it is being set up.
     pub(super) fn end_sending(&mut self, socket: SocketId) {
         if let Some(connection) = self.connections.get_mut(socket) {
             assert_eq!(connection.connected, Some(Ok(())), "a side ends before it is connected");
@@ -248,8 +251,8 @@ impl World {
         }
     }
 
-    /// Something happens in the network, to a connection drawn from the seed: to whom, and whether a kernel tells of it;
-    /// none when nothing can happen.
+    /// Lets something happen in the network, to a connection drawn from the seed. Returns the
+    /// socket and whether a kernel reports the change; none if nothing can happen.
     pub(super) fn go_on(&mut self) -> Option<(SocketId, Edge)> {
         let able = self.connections.0.iter_mut().filter(|(_, connection)| connection.can_go_on());
         let mut able: Vec<_> = able.collect();
@@ -278,7 +281,7 @@ impl Connection {
         self.ending.is_some() && self.under_way.is_empty()
     }
 
-    /// The peer can do something for its step.
+    /// Whether the peer can do something for its current step.
     fn can_step(&self) -> bool {
         match self.peer.steps.get(self.step) {
             None => false,
@@ -341,13 +344,13 @@ impl Connection {
             Step::Fin => self.leave(End::Fin),
             Step::Reset => self.leave(End::Reset),
         }
-        // Of room a kernel tells whom it has told that there was none (`SOCK_NOSPACE`).
+        // A kernel reports room only to a socket that it has told there was none (`SOCK_NOSPACE`).
         let told = self.wants_room && self.sent.len() < SEND_BYTES;
         self.wants_room &= !told;
         if told { Edge::Ready } else { Edge::Nothing }
     }
 
-    /// Takes bytes that were sent, which come whole and in order.
+    /// Takes bytes that were sent, which must come whole and in order.
     fn hear(&mut self, count: usize) {
         for byte in self.sent.drain(..count) {
             assert_eq!(byte, pattern(self.heard), "byte {} of what was sent", self.heard);

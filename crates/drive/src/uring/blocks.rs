@@ -1,9 +1,10 @@
-//! Buffers for messages: each receive fills one of them with what the kernel tells about a block, and the block.
+//! Buffers for messages: each receive fills one of them with a block and the kernel's report about
+//! it.
 //!
-//! They are used whole: a block that met the end of a buffer filled bit by bit would be cut short, or find no room for what
-//! is told about it. All of them are one
-//! stretch of memory that nobody touches but the kernel, and this thread between a completion and giving the buffer back;
-//! what is never filled takes no memory.
+//! Buffers are used whole. If they were filled bit by bit, a block that met the end of one would be
+//! cut short, or find no room for its report. All of them are one stretch of memory. Only the
+//! kernel touches it, and this thread between a completion and giving the buffer back. A part that
+//! is never filled takes no memory.
 
 use std::io;
 use std::ptr::NonNull;
@@ -16,26 +17,27 @@ use super::memory::Mapping;
 use super::queue::Kernel;
 use super::ring::Ring;
 
-/// What a group of these buffers is for, and how large it is.
+/// The purpose of a group of these buffers, and its size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) group: u16,
-    /// How many there are: a power of two. When they run out, receives begin anew after the batch.
+    /// The number of buffers: a power of two. When they run out, receives begin anew after the
+    /// batch.
     places: u16,
-    /// Bytes of each.
+    /// Bytes of each buffer.
     bytes: usize,
 }
 
-/// For datagrams: each takes the largest block, and what is told about it.
+/// For datagrams: each buffer holds the largest block and the kernel's report about it.
 pub(super) const DATAGRAMS: Shape = Shape { group: 1, places: 512, bytes: 64 * 1024 + 4096 };
-/// For what streams receive with the time of its arrival: a part that is longer comes in several pieces. They are used in
-/// turn, so that each takes at least a page of memory.
+/// For streams received with arrival times: a longer part comes in several pieces. The buffers are
+/// used in turn, so each takes at least a page of memory.
 pub(super) const STAMPED: Shape = Shape { group: 2, places: 64, bytes: 16 * 1024 };
 
 /// The buffers of one ring.
 ///
-/// Invariant: nothing of it is unmapped before it is dropped, which its owner does after the rings. Between its provision
-/// and its completion only the kernel writes to a buffer.
+/// Invariant: none of its memory is unmapped before it is dropped, which its owner does after the
+/// rings. Between its provision and its completion only the kernel writes to a buffer.
 #[derive(Debug)]
 pub(super) struct Blocks {
     /// The places, which the kernel reads.
@@ -45,7 +47,7 @@ pub(super) struct Blocks {
     tail: u16,
 }
 
-/// One that the kernel has filled, until it is given back.
+/// A buffer that the kernel has filled, until it is given back.
 #[derive(Debug)]
 pub(super) struct Block {
     start: NonNull<u8>,
@@ -54,7 +56,7 @@ pub(super) struct Block {
 }
 
 impl Blocks {
-    /// Provides them to a ring.
+    /// Provides the buffers to a ring.
     ///
     /// # Errors
     /// When the kernel does not take them.
@@ -69,7 +71,7 @@ impl Blocks {
         Ok(blocks)
     }
 
-    /// What a completion has filled, if it has.
+    /// The buffer that a completion has filled, if any.
     #[inline]
     pub(super) fn take(&self, entry: &cqueue::Entry) -> Option<Block> {
         let id = buffer_select(entry.flags())?;
@@ -77,7 +79,7 @@ impl Blocks {
         Some(Block { start: self.start(id), len, id })
     }
 
-    /// Gives one back to the kernel.
+    /// Gives a buffer back to the kernel.
     #[inline]
     pub(super) fn put_back(&mut self, block: &Block) {
         self.provide(block.id);
@@ -89,7 +91,8 @@ impl Blocks {
     }
 
     fn start(&self, id: u16) -> NonNull<u8> {
-        // SAFETY: an id is taken below the number of places: the result is inside the mapping.
+        // SAFETY: the id is reduced below the number of places, so the result is inside the
+        // mapping.
         #[allow(unsafe_code)]
         unsafe {
             self.memory.start().add(usize::from(id % self.shape.places) * self.shape.bytes)
@@ -98,8 +101,8 @@ impl Blocks {
 
     fn provide(&mut self, id: u16) {
         let place = usize::from(self.tail & (self.shape.places - 1));
-        // SAFETY: the place is inside the mapping; the kernel reads it only up to the published tail, and so does not
-        // read this one now.
+        // SAFETY: the place is inside the mapping; the kernel reads it only up to the published
+        // tail, and so does not read this one now.
         #[allow(unsafe_code)]
         let entry = unsafe { self.places().add(place).as_mut() };
         entry.set_addr(self.start(id).as_ptr() as u64);
@@ -109,7 +112,8 @@ impl Blocks {
     }
 
     fn publish(&self) {
-        // SAFETY: the tail lies in the first entry of live places; nobody but us writes it, and everybody atomically.
+        // SAFETY: the tail lies in the first entry of live places; only we write it, and all
+        // accesses are atomic.
         #[allow(unsafe_code)]
         let tail = unsafe { &*BufRingEntry::tail(self.places().as_ptr()).cast::<AtomicU16>() };
         tail.store(self.tail, Ordering::Release);
@@ -117,10 +121,11 @@ impl Blocks {
 }
 
 impl Block {
-    /// What was filled in. Only until the block is given back.
+    /// The bytes that were filled in; valid until the block is given back.
     pub(super) fn bytes(&self) -> &[u8] {
-        // SAFETY: the kernel has written these bytes, and writes here again only when the buffer is provided anew (the
-        // invariant of `Blocks`): once, by the driver, which owns the memory, when it has handled the completion.
+        // SAFETY: the kernel has written these bytes, and writes here again only when the buffer is
+        // provided anew (the invariant of `Blocks`). The driver, which owns the memory, does that
+        // once, when it has handled the completion.
         #[allow(unsafe_code)]
         unsafe {
             std::slice::from_raw_parts(self.start.as_ptr(), self.len)

@@ -1,9 +1,9 @@
 //! Buffers that the kernel fills: provided once, given back after use.
 //!
-//! Strategy: large blocks that are filled bit by bit where the kernel can do that
-//! (`IOU_PBUF_RING_INC`, Linux 6.12), so that one block takes hundreds of small answers; smaller
-//! ones that are used whole where it cannot. When they run out, twice as many are provided, up to a
-//! cap: a generator of small requests needs a quarter of a MiB, many bodies that stream need more.
+//! Where the kernel can do it (`IOU_PBUF_RING_INC`, Linux 6.12), large blocks are filled bit by
+//! bit, so one block takes hundreds of small answers. Elsewhere smaller ones are used whole. When
+//! they run out, twice as many are provided, up to a cap. A generator of small requests needs a
+//! quarter of a MiB; many bodies that stream need more.
 
 use std::io;
 use std::ptr::NonNull;
@@ -15,16 +15,16 @@ use io_uring::types::BufRingEntry;
 use super::memory::Mapping;
 use super::queue::Queue;
 
-/// The group of buffers of a ring that receives fill.
+/// The buffer group that receives of a ring fill.
 pub(super) const GROUP: u16 = 0;
 
-/// Places of the ring of buffers: blocks at most. A power of two.
+/// Places in the ring of buffers, which is the most blocks there can be. A power of two.
 const PLACES: u16 = 128;
-/// Blocks at the start that are filled bit by bit; when they run out there are twice as many.
+/// Initial number of blocks that are filled bit by bit; it doubles when they run out.
 const BLOCKS: u16 = 4;
 /// Bytes of such a block.
 const BLOCK_BYTES: usize = 64 * 1024;
-/// Blocks at the start that are used whole.
+/// Initial number of blocks that are used whole.
 const WHOLE_BLOCKS: u16 = 64;
 /// Bytes of such a block.
 const WHOLE_BYTES: usize = 16 * 1024;
@@ -33,22 +33,23 @@ const INCREMENTAL: u16 = 2; // IOU_PBUF_RING_INC
 
 /// The buffers of one ring.
 ///
-/// Invariant: nothing of it is unmapped before it is dropped, and its owner drops it after the kernel has let go of the
-/// group. Between its provision and its last completion only the kernel writes to a block, and only behind `filled`.
+/// Invariant: none of its memory is unmapped before it is dropped, and its owner drops it after the
+/// kernel has let go of the group. Between its provision and its last completion only the kernel
+/// writes to a block, and only behind `filled`.
 #[derive(Debug)]
 pub(super) struct Buffers {
     /// The places, which the kernel reads.
     shared: Mapping,
     tail: u16,
     blocks: Vec<Mapping>,
-    /// How much of each block has been filled.
+    /// Bytes filled in each block.
     filled: Vec<usize>,
     incremental: bool,
-    /// A receive has found none.
+    /// A receive has found no buffer.
     pub(super) ran_out: bool,
 }
 
-/// Bytes that came: where they are, until they are given back.
+/// Received bytes: where they are, until they are given back.
 #[derive(Debug)]
 pub(super) struct Filled {
     start: NonNull<u8>,
@@ -58,12 +59,12 @@ pub(super) struct Filled {
 }
 
 impl Filled {
-    /// What came.
+    /// The received bytes.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
-        // SAFETY: the kernel has written these bytes and writes only behind them (the invariant of `Buffers`) until this
-        // value is given back, which consumes it. It lives only while its driver handles one completion, and that driver
-        // owns the buffers.
+        // SAFETY: the kernel has written these bytes and writes only behind them (the invariant of
+        // `Buffers`) until this value is given back, which consumes it. It lives only while its
+        // driver handles one completion, and that driver owns the buffers.
         #[allow(unsafe_code)]
         unsafe {
             std::slice::from_raw_parts(self.start.as_ptr(), self.len)
@@ -75,7 +76,7 @@ impl Buffers {
     /// Provides the first blocks to a ring.
     ///
     /// # Errors
-    /// When the kernel has no rings of buffers (Linux 5.19), or no memory.
+    /// When the kernel has no rings of buffers (before Linux 5.19), or no memory.
     pub(super) fn register(queue: &impl Queue) -> io::Result<Self> {
         let mut buffers = Buffers {
             shared: Mapping::new(usize::from(PLACES) * size_of::<BufRingEntry>())?,
@@ -95,7 +96,8 @@ impl Buffers {
 
     fn register_as(&self, queue: &impl Queue, flags: u16) -> io::Result<()> {
         let address = self.places().as_ptr() as u64;
-        // SAFETY: the places outlive the group (the invariant of `Buffers`), and zeroes are valid entries.
+        // SAFETY: the places outlive the group (the invariant of `Buffers`), and zeroes are valid
+        // entries.
         #[allow(unsafe_code)]
         unsafe {
             queue.register_buf_ring(address, PLACES, GROUP, flags)
@@ -106,10 +108,10 @@ impl Buffers {
         self.shared.start().cast()
     }
 
-    /// Provides more blocks if there were too few for a batch, whose own are given back by now.
+    /// Provides more blocks if a batch has run out of them. Its own blocks are given back by now.
     pub(super) fn grow_if_short(&mut self) {
         if std::mem::take(&mut self.ran_out) {
-            // Without memory for more, those that there are have to do.
+            // Without memory for more, the present blocks have to do.
             let _ = self.grow();
         }
     }
@@ -130,7 +132,7 @@ impl Buffers {
         Ok(())
     }
 
-    /// Takes out what a completion has filled.
+    /// Takes out the bytes that a completion has filled.
     #[inline]
     pub(super) fn take(&mut self, entry: &cqueue::Entry) -> Option<Filled> {
         let id = buffer_select(entry.flags())?;
@@ -146,7 +148,7 @@ impl Buffers {
         Some(Filled { start, len, id, spent })
     }
 
-    /// Gives it back; a spent block goes to the kernel again.
+    /// Gives the bytes back; a spent block goes to the kernel again.
     #[inline]
     pub(super) fn put_back(&mut self, filled: Filled) {
         if filled.spent {
@@ -159,8 +161,8 @@ impl Buffers {
     fn provide(&mut self, id: u16) {
         let block = &self.blocks[usize::from(id)];
         let place = usize::from(self.tail & (PLACES - 1));
-        // SAFETY: the place is inside the mapping; the kernel reads it only up to the published tail, and so does not
-        // read this one now.
+        // SAFETY: the place is inside the mapping; the kernel reads it only up to the published
+        // tail, and so does not read this one now.
         #[allow(unsafe_code)]
         let entry = unsafe { self.places().add(place).as_mut() };
         entry.set_addr(block.start().as_ptr() as u64);
@@ -170,7 +172,8 @@ impl Buffers {
     }
 
     fn publish(&self) {
-        // SAFETY: the tail lies in the first entry of live places; nobody but us writes it, and everybody atomically.
+        // SAFETY: the tail lies in the first entry of live places; nobody but us writes it, and
+        // everybody atomically.
         #[allow(unsafe_code)]
         let tail = unsafe { &*BufRingEntry::tail(self.places().as_ptr()).cast::<AtomicU16>() };
         tail.store(self.tail, Ordering::Release);

@@ -1,7 +1,8 @@
 //! Datagrams over io_uring: one multishot `recvmsg` per socket, and any number of sends in flight.
 //!
-//! Unlike a stream, a datagram may overtake another, so that none waits for the one before it: the kernel takes each when
-//! it can. Sockets of datagrams have a table of their own; a mark in their tokens keeps them apart from streams.
+//! Unlike a part of a stream, a datagram may overtake another. So none waits for the one before it,
+//! and the kernel takes each when it can. Datagram sockets have a table of their own; a mark in
+//! their tokens tells them apart from streams.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -23,12 +24,12 @@ use crate::datagram::{Datagrams, Path};
 use crate::glance::keep_time;
 use crate::net::{ConnectError, PeerClose, Program, Token};
 
-/// Marks the token of a socket of datagrams.
+/// Marks the token of a datagram socket.
 const MARK: u32 = 1 << 31;
-/// Bytes handed to the kernel and not yet taken by it, over all sockets; beyond them datagrams are dropped. Twice what one
-/// batch of an echo server may send at most.
+/// Bytes handed to the kernel that it has not taken yet, over all sockets; beyond them datagrams
+/// are dropped. That is twice the most that one batch of an echo server may send.
 const IN_FLIGHT_BYTES_MOST: usize = 64 << 20;
-/// Places of sends kept for those to come.
+/// Send records kept for later sends.
 const SPARE_MOST: usize = 1024;
 /// A spare buffer larger than this is given back.
 const SPARE_BYTES: usize = 16 * 1024;
@@ -40,21 +41,21 @@ struct Socket {
     generation: u32,
     key: u32,
     connected: bool,
-    /// What tells the program that it is connected is in flight.
+    /// The operation that tells the program of the connection is in flight.
     announced: bool,
     /// A receive is in flight.
     receiving: bool,
-    /// So many sends are.
+    /// Sends in flight.
     sends: u32,
-    /// The kernel cannot cut blocks apart for it.
+    /// The kernel cannot segment blocks for it.
     one_by_one: bool,
-    /// Datagrams that its queue had no room for.
+    /// Datagrams that its receive queue had no room for.
     overflowed: u32,
-    /// The program has closed it; the place waits for what is in flight.
+    /// The program has closed it; the place waits for the operations in flight.
     closed: bool,
 }
 
-/// A block on its way to the kernel, with all that its header points to.
+/// A block on its way to the kernel, with everything that its header points to.
 struct InFlight {
     message: Message,
     bytes: Vec<u8>,
@@ -64,34 +65,34 @@ struct InFlight {
     path: Option<Path>,
 }
 
-/// Which fields of a message the kernel writes, for all receives.
+/// The fields of a message that the kernel is to write, for all receives.
 struct Wanted(Box<libc::msghdr>);
 
 // SAFETY: its pointers are null: the kernel reads only how much room there is.
 #[allow(unsafe_code)]
 unsafe impl Send for Wanted {}
 
-/// All sockets of datagrams of a driver.
+/// All datagram sockets of a driver.
 pub(super) struct Sockets {
     sockets: Vec<Socket>,
     free: Vec<u32>,
     /// The sends in flight; a place without one is free.
     sends: Vec<Option<Box<InFlight>>>,
     free_sends: Vec<u32>,
-    // In boxes, which move among the flights and back.
+    // In boxes, so that a spare one moves into `sends` and back without a copy.
     #[allow(clippy::vec_box)]
     spare: Vec<Box<InFlight>>,
     in_flight_bytes: usize,
-    /// Made for the first socket.
+    /// Created for the first socket.
     blocks: Option<Blocks>,
     wanted: Wanted,
-    /// Whose receive found no buffer, or was ended by the kernel.
+    /// Sockets whose receive found no buffer, or was ended by the kernel.
     to_receive: Vec<u32>,
-    /// The socket that the driver was given, until it runs.
+    /// The bound socket that the driver was given, until it runs.
     pub(super) bound: Option<OwnedFd>,
-    /// Datagrams that found no room.
+    /// Datagrams dropped for lack of room, or refused by the kernel.
     pub(super) dropped: u64,
-    /// Datagrams that a socket's queue had no room for.
+    /// Datagrams that a socket's receive queue had no room for.
     pub(super) overflowed: u64,
 }
 
@@ -126,7 +127,7 @@ impl Sockets {
         }
     }
 
-    /// Whether a token is of a socket of datagrams.
+    /// Whether a token belongs to a datagram socket.
     #[inline]
     pub(super) fn has(token: Token) -> bool {
         token.index & MARK != 0
@@ -165,7 +166,7 @@ impl Sockets {
         (open && socket.generation == token.generation).then_some((index, socket))
     }
 
-    /// Frees the place of a closed socket once nothing of it is in flight.
+    /// Frees the place of a closed socket once none of its operations is in flight.
     fn release(&mut self, index: u32) {
         let socket = &mut self.sockets[index as usize];
         if socket.closed && !socket.announced && !socket.receiving && socket.sends == 0 {
@@ -175,7 +176,7 @@ impl Sockets {
         }
     }
 
-    /// Gives a block a place among the sends in flight; none where too much is on its way.
+    /// Gives a block a place among the sends in flight; none if too much is on its way.
     fn begin_send(&mut self, socket: u32, block: &Datagrams<'_>) -> Option<u32> {
         if self.in_flight_bytes + block.bytes.len() > IN_FLIGHT_BYTES_MOST {
             self.dropped += block.count() as u64;
@@ -210,7 +211,7 @@ impl Sockets {
         Some(place)
     }
 
-    /// A block is no longer in flight.
+    /// Takes a block out of the sends in flight.
     fn complete_send(&mut self, place: u32) -> Option<Box<InFlight>> {
         let in_flight_send = self.sends.get_mut(place as usize)?.take()?;
         self.free_sends.push(place);
@@ -236,7 +237,8 @@ impl<K: Kernel> Uring<K> {
     ) -> Result<Token, ConnectError> {
         let fd = connect(to.address, from, SocketFlags::CLOEXEC)?;
         let index = self.add_datagrams(fd, key, true)?;
-        // The socket is ready, and the program hears of it as of any other: with the next batch.
+        // The socket is ready, but the program is told as for any other socket: with the next
+        // batch.
         self.datagrams.sockets[index as usize].announced = true;
         self.rings[0].announce(Op::Ready, index);
         Ok(self.datagrams.token(index))
@@ -257,7 +259,7 @@ impl<K: Kernel> Uring<K> {
         Ok(index)
     }
 
-    /// The socket that the driver was given is there.
+    /// Opens the bound socket that the driver was given, if any, and tells the program.
     pub(super) fn bound<P: Program>(&mut self, program: &mut P) -> std::io::Result<()> {
         let Some(fd) = self.datagrams.bound.take() else { return Ok(()) };
         let index = self.add_datagrams(fd, 0, false);
@@ -285,7 +287,7 @@ impl<K: Kernel> Uring<K> {
         self.datagrams.to_receive = to_receive;
     }
 
-    /// A socket that was connected is to be told of.
+    /// Tells the program that a socket is connected.
     pub(super) fn datagrams_connected<P: Program>(&mut self, program: &mut P, index: u32) {
         let socket = &mut self.datagrams.sockets[index as usize];
         socket.announced = false;
@@ -296,7 +298,7 @@ impl<K: Kernel> Uring<K> {
         program.handle_connected(self, key, self.datagrams.token(index));
     }
 
-    /// A receive has filled a block, or come to its end.
+    /// Handles a receive that has filled a block or has ended.
     pub(super) fn datagrams_came<P: Program>(
         &mut self,
         program: &mut P,
@@ -377,13 +379,13 @@ impl<K: Kernel> Uring<K> {
         let fd = sockets[index as usize].fd.as_ref();
         if let (Some(fd), Some(in_flight_send)) = (fd, &mut sends[place as usize]) {
             self.fresh_sends += 1;
-            // Message and bytes lie on the heap until the completion.
+            // Message and bytes stay on the heap until the completion.
             let InFlight { message, bytes, .. } = &mut **in_flight_send;
             self.rings[0].send_message(fd, place, message.header(bytes));
         }
     }
 
-    /// The kernel has taken a block, or not.
+    /// Handles the completion of a block's send.
     pub(super) fn datagrams_sent<P: Program>(&mut self, program: &mut P, place: u32, result: i32) {
         let Some(mut in_flight_send) = self.datagrams.complete_send(place) else { return };
         let index = in_flight_send.socket;
@@ -414,7 +416,7 @@ impl<K: Kernel> Uring<K> {
         }
     }
 
-    /// From now on the kernel tells of this socket's datagrams when they arrived.
+    /// Makes the kernel stamp the datagrams of this socket with their arrival times from now on.
     pub(super) fn watch_datagrams(&mut self, token: Token) {
         if let Some((_, Socket { fd: Some(fd), .. })) = self.datagrams.live(token) {
             watch(fd);

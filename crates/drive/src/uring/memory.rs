@@ -1,14 +1,16 @@
 //! Memory that the kernel writes while we may read other parts of it.
 //!
-//! It is mapped and used through raw pointers: a reference to all of it (a `Box`, a slice) would promise the compiler that
-//! nobody else writes there. A slice exists only for bytes that a completion has handed to us.
+//! It is mapped and used through raw pointers. A reference to all of it (a `Box`, a slice) would
+//! promise the compiler that nobody else writes there. A slice exists only for bytes that a
+//! completion has handed to us.
 
 use std::io;
 use std::ptr::{NonNull, null_mut};
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-/// Zeroed pages of this process, until dropped. They begin at a page boundary, whatever the size of a page.
+/// Zeroed pages of this process, until dropped. They begin at a page boundary, whatever the page
+/// size.
 #[derive(Debug)]
 pub(super) struct Mapping {
     start: NonNull<u8>,
@@ -20,7 +22,7 @@ pub(super) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps so many bytes, at least one.
+    /// Maps `len` bytes, at least one.
     ///
     /// # Errors
     /// When the process may map no more memory.
@@ -33,7 +35,7 @@ impl Mapping {
         Ok(Mapping { start, len })
     }
 
-    /// Where it begins.
+    /// The address of its first byte.
     pub(super) fn start(&self) -> NonNull<u8> {
         self.start
     }
@@ -46,7 +48,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the owner's pages, mapped with this length in `new`. The owner keeps them while the kernel may write.
+        // SAFETY: these are the owner's pages, mapped with this length in `new`. The owner keeps
+        // them while the kernel may write.
         #[allow(unsafe_code)]
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
     }
@@ -56,8 +59,8 @@ impl Drop for Mapping {
 mod tests {
     use super::*;
 
-    // The kernel refuses a ring of buffers that does not begin at one (`io_register_pbuf_ring`): with pages of 16 or
-    // 64 KiB an alignment of 4,096 is not enough.
+    // The kernel refuses a ring of buffers that does not begin at a page boundary
+    // (`io_register_pbuf_ring`). With pages of 16 or 64 KiB, an alignment of 4,096 is not enough.
     #[test]
     fn memory_begins_at_a_page_boundary_of_this_machine() {
         let mappings: Vec<Mapping> =

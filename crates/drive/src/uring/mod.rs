@@ -1,13 +1,15 @@
-//! The io_uring driver: what is asked goes to the kernel in batches, what happened comes back in batches.
+//! The io_uring driver: operations go to the kernel in batches, and completions come back in
+//! batches.
 //!
-//! Strategy: one multishot receive per socket fills shared buffers; sends are queued and
-//! handed over by the same system call that waits for what comes next, at most one in flight
-//! per socket. A ring belongs to one thread (`SINGLE_ISSUER`, `DEFER_TASKRUN`): completions
-//! arrive only while it waits. A socket's place is used again when nothing of it is in flight
-//! any more. Descriptors that come near the limit of open files move into a table of the ring;
-//! each full table begins another ring. Sockets that send more than once are in the first table as
-//! well as open files, because operations find them there for less. The clock is read once per batch,
-//! or more often in a long one.
+//! One multishot receive per socket fills shared buffers. Sends are queued, and handed over by the
+//! system call that waits for the next event; at most one send per socket is in flight. A ring
+//! belongs to one thread (`SINGLE_ISSUER`, `DEFER_TASKRUN`): completions arrive only while it
+//! waits. A socket's place is used again once none of its operations is in flight.
+//!
+//! Descriptors that come near the limit of open files move into a table of the ring, and each full
+//! table starts another ring. Sockets that send more than once are both in the first table and open
+//! files, because operations find them there at less cost. The clock is read once per batch, or
+//! more often in a long one.
 
 mod blocks;
 mod buffers;
@@ -61,27 +63,28 @@ pub struct Uring<K: Kernel = Linux> {
     kernel: K,
     clock: Clock,
     now_ns: u64,
-    /// The first is waited for; the others ring `other_ring` when they have something.
+    /// The driver waits for the first; the others ring `other_ring` when they have completions.
     rings: Vec<Ring<K>>,
     other_ring: OwnedFd,
     wake_fd: Arc<OwnedFd>,
-    /// Sends handed over since the last wait: most are done within the call that waits for the next event.
+    /// Sends handed over since the last wait: most complete within the call that waits for the next
+    /// event.
     fresh_sends: usize,
-    /// What comes after a send hangs on its end: it is an event like any other.
+    /// The end of a send is an event like any other, because something is to be done after it.
     awaits_send: bool,
-    /// How the program has events coalesced.
+    /// The coalescing that the program has requested.
     coalescing: Coalescing,
     listener: Option<OwnedFd>,
     accept_again_ns: Option<u64>,
     sockets: Sockets,
     datagrams: Box<datagrams::Sockets>,
     arrivals: Box<Arrivals>,
-    /// Whose receive found no buffer, or was ended by the kernel.
+    /// Sockets whose receive found no buffer, or was ended by the kernel.
     to_receive: Vec<u32>,
-    /// Where connections have been made to: the kernel reads them later.
+    /// The addresses of connects: the kernel reads them later.
     peers: Vec<Arc<SockAddr>>,
     target_ports: TargetPorts,
-    /// Buffers of sends that are done.
+    /// Buffers of completed sends.
     spare: Vec<Vec<u8>>,
     /// The limit of open files.
     fds_most: u64,
@@ -92,11 +95,11 @@ pub struct Uring<K: Kernel = Linux> {
 }
 
 impl Uring {
-    /// A driver, with a listening socket if it is to accept.
+    /// Creates a driver, which accepts connections if given a listening socket.
     ///
     /// # Errors
-    /// When the kernel has no rings, forbids them, or lacks what this driver builds on (Linux 6.1);
-    /// the listener comes back for another driver.
+    /// When the kernel has no rings, forbids them, or lacks what this driver builds on (Linux 6.1).
+    /// The listener is returned for another driver.
     pub fn new(
         clock: Clock,
         listener: Option<Listener>,
@@ -107,7 +110,7 @@ impl Uring {
 }
 
 impl<K: Kernel> Uring<K> {
-    /// The same over this kernel.
+    /// Creates the same driver over this kernel.
     pub(crate) fn over(
         kernel: K,
         clock: Clock,
@@ -117,7 +120,7 @@ impl<K: Kernel> Uring<K> {
         let made = Ring::new(&kernel).and_then(|ring| {
             let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
             let (wake_fd, other_ring) = (eventfd(0, flags)?, eventfd(0, flags)?);
-            // Last: a listener that comes back must be as it was.
+            // Last, because a listener that is returned must be as it was.
             listener.as_ref().map_or(Ok(()), Listener::block)?;
             Ok((ring, wake_fd, other_ring))
         });
@@ -153,7 +156,7 @@ impl<K: Kernel> Uring<K> {
         })
     }
 
-    /// A waker to ring from other threads.
+    /// A waker that other threads use to wake this driver.
     #[must_use]
     pub fn waker(&self) -> Waker {
         Waker(Arc::clone(&self.wake_fd))
@@ -161,8 +164,8 @@ impl<K: Kernel> Uring<K> {
 
     /// Runs until the program is done; the calling thread owns the rings from now on.
     ///
-    /// # Errors
-    /// When waiting itself fails, or the kernel has lost completions; nothing a peer does can cause that.
+    /// # Errors When waiting itself fails, or the kernel has lost completions; nothing a peer does
+    /// can cause that.
     pub fn run<P: Program>(&mut self, program: &mut P) -> io::Result<()> {
         self.rings[0].enable()?;
         self.make_first_table();
@@ -197,7 +200,8 @@ impl<K: Kernel> Uring<K> {
         self.end_submissions()
     }
 
-    /// What was asked last still leaves; the kernel lets go of the listener, and of bytes to send.
+    /// Submits the last operations, and makes the kernel let go of the listener and of bytes to
+    /// send.
     fn end_submissions(&mut self) -> io::Result<()> {
         self.rings.iter_mut().try_for_each(Ring::poll)?;
         self.rings[0].cancel(Op::Accept, 0);
@@ -210,7 +214,7 @@ impl<K: Kernel> Uring<K> {
         self.rings.iter_mut().try_for_each(Ring::poll)
     }
 
-    /// Takes over what one ring has completed, behind what `batch` already has of it.
+    /// Handles the completions of one ring, after those that `batch` already has.
     fn take_over<P: Program>(
         &mut self,
         program: &mut P,
@@ -254,7 +258,7 @@ impl<K: Kernel> Uring<K> {
         self.rings[ring].buffers.grow_if_short();
     }
 
-    /// Reads the clock where a batch is long, and lets the program do what is due by then.
+    /// Reads the clock in a long batch, and lets the program do what is due by then.
     #[inline]
     fn look_at_clock<P: Program>(&mut self, program: &mut P, entry: &cqueue::Entry) {
         if self.glance.is_due(usize::try_from(entry.result()).unwrap_or(0)) {
@@ -272,8 +276,8 @@ impl<K: Kernel> Uring<K> {
         let (key, token) = (socket.key, socket.token(index));
         match outcome(result) {
             Ok(_) => {}
-            // A reset is what an established connection gets (one that is refused says so):
-            // the peer accepted, and reset before this was looked at.
+            // An established connection gets a reset (a refused one gets another error). So the
+            // peer accepted, and reset the connection before we looked.
             Err(Errno::CONNRESET | Errno::PIPE) => socket.failed = Some(PeerClose::Reset),
             Err(errno) => {
                 self.close(token);
@@ -288,7 +292,7 @@ impl<K: Kernel> Uring<K> {
             return;
         }
         self.to_receive.push(index);
-        // What waits leaves before what the program sends now.
+        // Bytes that wait leave before those that the program sends now.
         self.send_next(index);
         program.handle_connected(self, key, token);
         if self.sent_what_waited(token) {
@@ -308,7 +312,8 @@ impl<K: Kernel> Uring<K> {
             }
         }
         if !more(entry.flags()) {
-            // Out of descriptors or memory, the full backlog would spin: let it rest a little.
+            // Without descriptors or memory, a waiting connection would make the loop spin: pause a
+            // little.
             let pause_ns = if entry.result() < 0 { ACCEPT_PAUSE_NS } else { 0 };
             self.accept_again_ns = Some(self.now_ns + pause_ns);
         }
@@ -323,7 +328,7 @@ impl<K: Kernel> Uring<K> {
         }
     }
 
-    /// An event descriptor was written to: it is silenced, and watched on.
+    /// Resets an event descriptor that was written to, and keeps watching it.
     fn rung(&mut self, op: Op, entry: &cqueue::Entry) {
         let fd = if op == Op::Waker { &*self.wake_fd } else { &self.other_ring };
         let mut count = [0; 8];
@@ -333,7 +338,7 @@ impl<K: Kernel> Uring<K> {
         }
     }
 
-    /// Frees the place of a closed socket once nothing of it is in flight.
+    /// Frees the place of a closed socket once none of its operations is in flight.
     fn release(&mut self, index: u32) {
         if let Some((ring, handle)) = self.sockets.release(index) {
             self.arrivals.forget(index);
@@ -381,7 +386,8 @@ impl<K: Kernel> Net for Uring<K> {
         if to.transport == Transport::Datagram {
             return self.connect_datagrams(key, to, from);
         }
-        // Blocking for the ring: it waits for the socket itself, and takes O_NONBLOCK as "do not".
+        // The socket is blocking: the ring waits for it by itself, and takes O_NONBLOCK as "do not
+        // wait".
         let flags = SocketFlags::CLOEXEC;
         let fd =
             rustix::net::socket_with(to.address.socket_family(), SocketType::STREAM, flags, None)
@@ -390,7 +396,7 @@ impl<K: Kernel> Net for Uring<K> {
             Address::Ip(to) => {
                 prepare(&fd, from)?;
                 self.target_ports.note(to.port());
-                // What the kernel says of the connection later could also mean that no port is left.
+                // The kernel's later error for the connection could also mean that no port is left.
                 if !self.peers.iter().any(|peer| peer.as_socket() == Some(*to)) && !has_source(to) {
                     return Err(ConnectError::NoSource);
                 }
@@ -442,7 +448,7 @@ impl<K: Kernel> Net for Uring<K> {
 
     fn hand_over(&mut self) -> HandOver {
         let began_ns = self.clock.now_ns();
-        // What fails here is told by the next wait.
+        // The next wait reports what fails here.
         self.rings.iter_mut().for_each(|ring| drop(ring.submit()));
         self.fresh_sends = 0;
         HandOver { began_ns, ended_ns: self.clock.now_ns() }
@@ -539,7 +545,7 @@ impl<K: Kernel> Net for Uring<K> {
 }
 
 impl<K: Kernel> Uring<K> {
-    /// Where an address is kept for the kernel.
+    /// The place at which an address is kept for the kernel.
     fn peer(&mut self, to: SockAddr) -> usize {
         let known = self.peers.iter().position(|peer| **peer == to);
         known.unwrap_or_else(|| {
@@ -549,7 +555,7 @@ impl<K: Kernel> Uring<K> {
     }
 }
 
-/// What an operation came to: a count, or an error.
+/// The outcome of an operation: a count, or an error.
 fn outcome(result: i32) -> Result<usize, Errno> {
     usize::try_from(result).map_err(|_| Errno::from_raw_os_error(-result))
 }

@@ -1,7 +1,9 @@
-//! The seam between this driver and the kernel: a pair of queues, and what is registered with them.
+//! The seam between the io_uring driver and the kernel: a pair of queues, and what is registered
+//! with them.
 //!
-//! The driver is compiled for each kind of queue, so that the seam costs nothing. Beside the kernel's own there is one that
-//! plays the kernel from a seed (`crate::fake`): the same operations, completed in any order that the kernel may choose.
+//! The driver is compiled for each kind of queue, so the seam costs nothing. Besides the kernel's
+//! own there is one that simulates the kernel from a seed (`crate::fake`): the same operations,
+//! completed in any order that the kernel may choose.
 
 use std::fmt::Debug;
 use std::io;
@@ -15,17 +17,17 @@ use crate::kernel::Linux;
 
 /// Operations handed over at once.
 pub(super) const SUBMISSIONS: u32 = 1024;
-/// Completions that find room without a detour.
+/// Completions that find room in the queue itself.
 pub(super) const COMPLETIONS: u32 = 8192;
 /// Asks the kernel for completions, without waiting.
 const GET_EVENTS: u32 = 1;
 
-/// What the driver asks of the kernel beside its queues.
+/// What the driver needs of the kernel beside its queues.
 pub trait Kernel: Debug {
     /// The queues of one ring.
     type Queue: Queue;
 
-    /// Makes a ring that the thread which enables it will own.
+    /// Creates a ring; the thread that enables it owns it.
     ///
     /// # Errors
     /// When the kernel has no rings, forbids them, or lacks what the driver builds on.
@@ -37,33 +39,35 @@ pub trait Kernel: Debug {
 
 /// The queues of one ring, and what is registered with it.
 pub trait Queue {
-    /// Makes the calling thread the owner.
+    /// Makes the calling thread the owner of the ring.
     ///
     /// # Errors
-    /// As all of those below: what the kernel says.
+    /// The kernel's error, as for all methods below.
     fn enable(&self) -> io::Result<()>;
 
-    /// True if the kernel can wait for several completions, but for one of them no longer than a given time (Linux 6.12).
+    /// True if the kernel can wait for several completions, but no longer than a given time once it
+    /// has one of them (Linux 6.12).
     fn waits_for_several(&self) -> bool;
 
-    /// True if a cleared place of the table lets go of its file at once (Linux 6.13; this tells 6.15). Before, it waited for
-    /// all that was in flight, of other sockets as well.
+    /// True if a cleared place of the table lets go of its file at once (Linux 6.13; the feature
+    /// read here came with 6.15). Before, it waited for all operations in flight, of other sockets
+    /// as well.
     fn lets_go(&self) -> bool;
 
-    /// Grants a table of direct descriptors.
+    /// Creates a table of direct descriptors.
     fn register_files_sparse(&self, places: u32) -> io::Result<()>;
 
     /// Puts a descriptor into a place of the table, or clears it (-1).
     fn register_file(&self, place: u32, fd: RawFd) -> io::Result<()>;
 
-    /// Has an event descriptor written to for completions.
+    /// Makes the kernel write to an event descriptor when an operation completes.
     fn register_eventfd(&self, fd: RawFd) -> io::Result<()>;
 
     /// Provides a group of buffers.
     ///
     /// # Safety
-    /// At `address` there are `places` entries of a ring of buffers, and they and the buffers that they name stay mapped,
-    /// and are not written to, until the group is unregistered.
+    /// At `address` there are `places` entries of a ring of buffers. They and the buffers that they
+    /// name must stay mapped, and not be written to, until the group is unregistered.
     #[allow(unsafe_code)]
     unsafe fn register_buf_ring(
         &self,
@@ -73,36 +77,36 @@ pub trait Queue {
         flags: u16,
     ) -> io::Result<()>;
 
-    /// Takes a group of buffers from the kernel; nothing is written to them from then on.
+    /// Takes a group of buffers back from the kernel; nothing is written to them from then on.
     fn unregister_buf_ring(&self, group: u16);
 
-    /// Appends an operation; false when there is no room.
+    /// Appends an operation; false if there is no room.
     ///
     /// # Safety
-    /// What the operation points to stays where it is until its completion.
+    /// The memory that the operation points to must stay where it is until the completion.
     #[allow(unsafe_code)]
     unsafe fn push(&mut self, entry: &squeue::Entry) -> bool;
 
-    /// Operations that have not been handed over.
+    /// Number of operations that have not been handed over.
     fn queued(&mut self) -> usize;
 
-    /// Hands over what is queued; how many operations were taken.
+    /// Hands over the queued operations; returns how many the kernel took.
     fn submit(&mut self) -> io::Result<usize>;
 
-    /// The same, and takes what has completed.
+    /// Hands over the queued operations, and fetches completions without waiting.
     fn poll(&mut self) -> io::Result<usize>;
 
-    /// The same, and waits for so many completions. After `within_us` any one will do (0: there is no such time), and after
-    /// the timeout none.
+    /// Hands over the queued operations, and waits for `least` completions. After `within_us` a
+    /// single one is enough (0: no such time), and after the timeout none is needed.
     fn wait(&mut self, least: usize, within_us: u32, timeout_ns: Option<u64>) -> io::Result<usize>;
 
-    /// Completions to take over.
+    /// Number of completions in the queue.
     fn completed(&mut self) -> usize;
 
-    /// Takes over so many completions at most.
+    /// Takes at most `most` completions.
     fn drain(&mut self, batch: &mut Vec<cqueue::Entry>, most: usize);
 
-    /// Completions that the kernel has lost.
+    /// Number of completions that the kernel has lost.
     fn lost(&mut self) -> u32;
 }
 
@@ -124,7 +128,7 @@ impl Kernel for Linux {
     }
 
     fn end_sending(&self, fd: &OwnedFd) {
-        // Of a connection that is gone the next receive tells.
+        // If the connection is gone, the next receive reports it.
         let _ = rustix::net::shutdown(fd, rustix::net::Shutdown::Write);
     }
 }
@@ -162,7 +166,8 @@ impl Queue for IoUring {
         group: u16,
         flags: u16,
     ) -> io::Result<()> {
-        // SAFETY: the caller promises what this function asks for: places that stay until the group is unregistered.
+        // SAFETY: the caller guarantees what this function requires: places that stay until the
+        // group is unregistered.
         unsafe { self.submitter().register_buf_ring_with_flags(address, places, group, flags) }
     }
 
@@ -173,7 +178,8 @@ impl Queue for IoUring {
     #[inline]
     #[allow(unsafe_code)]
     unsafe fn push(&mut self, entry: &squeue::Entry) -> bool {
-        // SAFETY: the caller promises what this function asks for: that the operation's memory stays.
+        // SAFETY: the caller guarantees what this function requires: that the operation's memory
+        // stays.
         unsafe { self.submission().push(entry).is_ok() }
     }
 
@@ -190,8 +196,8 @@ impl Queue for IoUring {
     #[inline]
     fn poll(&mut self) -> io::Result<usize> {
         let queued = self.submission().len() as u32;
-        // SAFETY: no argument is passed, so the kernel reads only the queue, whose operations keep their memory until the
-        // completion (see `Queue::push`).
+        // SAFETY: no argument is passed, so the kernel reads only the queue, whose operations keep
+        // their memory until the completion (see `Queue::push`).
         #[allow(unsafe_code)]
         unsafe {
             self.submitter().enter::<()>(queued, 0, GET_EVENTS, None)
@@ -228,10 +234,11 @@ impl Queue for IoUring {
     }
 }
 
-/// A filter of system calls may let a ring be made and not be used: better known now than in mid-run.
+/// Refuses a ring that cannot be used. A system call filter may allow creating a ring but not using
+/// it, which is better known now than in mid-run.
 fn refuse_unusable(ring: &IoUring) -> io::Result<()> {
     match ring.submit() {
-        // What the kernel itself says: the ring is not enabled yet.
+        // The kernel's own answer: the ring is not enabled yet.
         Err(error) if Errno::from_io_error(&error) != Some(Errno::BADFD) => Err(error),
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! How bytes are received: one multishot receive per socket, begun anew when it has ended.
+//! Receiving bytes: one multishot receive per socket, started anew when it has ended.
 
 use io_uring::cqueue::{self, more};
 use io_uring::types::RecvMsgOut;
@@ -44,7 +44,8 @@ impl<K: Kernel> Uring<K> {
         self.receive_ended(program, index, closed, outcome);
     }
 
-    /// The same of a socket that is watched ([`Net::watch_arrivals`]): a message carries the time of its arrival.
+    /// Does the same for a watched socket ([`Net::watch_arrivals`]), whose messages carry their
+    /// arrival times.
     pub(super) fn received_stamped<P: Program>(
         &mut self,
         program: &mut P,
@@ -75,7 +76,8 @@ impl<K: Kernel> Uring<K> {
         }
     }
 
-    /// A receive is over, with the last of its bytes or without any. `closed`: the program had closed the socket before.
+    /// Handles the end of a receive, with its last bytes or without any. `closed`: the program had
+    /// closed the socket before.
     fn receive_ended<P: Program>(
         &mut self,
         program: &mut P,
@@ -100,7 +102,8 @@ impl<K: Kernel> Uring<K> {
 
     fn end<P: Program>(&mut self, program: &mut P, key: u32, token: Token, ended: PeerClose) {
         program.handle_end(self, key, token, ended);
-        // A program that keeps a half-closed socket has output to finish; it hears no more input.
+        // A program that keeps a half-closed socket still has output to send; it gets no more
+        // input.
         if let Some(socket) = self.sockets.live(token) {
             socket.ended = true;
             if socket.nothing_to_send() || ended == PeerClose::Reset {
@@ -112,7 +115,8 @@ impl<K: Kernel> Uring<K> {
         }
     }
 
-    /// A socket whose receive is over: it is heard again after the batch, or its place becomes free.
+    /// Handles a socket whose receive has ended: it receives again after the batch, or its place is
+    /// freed.
     fn receive_or_release(&mut self, index: u32) {
         if self.sockets.at(index).closed {
             self.release(index);
@@ -146,27 +150,29 @@ impl<K: Kernel> Uring<K> {
         if socket.receiving {
             let ring = &mut self.rings[usize::from(socket.ring)];
             ring.cancel(Op::Recv, index);
-            // It may be of the one kind or the other, when it was begun before the socket was watched.
+            // Both kinds are cancelled: the receive may have begun before the socket was watched.
             if self.arrivals.watches(index) {
                 ring.cancel(Op::RecvStamped, index);
             }
         }
     }
 
-    /// From now on this socket is received from with the time of arrival. Only one with a descriptor of its own can be.
+    /// Receives from this socket with arrival times from now on, which needs a descriptor of its
+    /// own.
     pub(super) fn watch(&mut self, token: Token) {
         let Some(socket) = self.sockets.live(token) else { return };
         let Some(fd) = socket.handle.as_ref().and_then(Handle::own) else { return };
         if !self.arrivals.watches(token.index)
             && self.arrivals.watch(&self.rings[0], fd, token.index)
         {
-            // What is in flight begins anew, with the time.
+            // The receive in flight begins anew, with arrival times.
             self.end_receive(token.index);
         }
     }
 
-    /// Stops hearing a peer that asks and takes nothing, and hears it again when it does. One that we ask is always
-    /// heard: it may answer before it has taken all, and take no more before it is heard.
+    /// Stops reading from a peer that sends requests and takes no answers, and resumes when it
+    /// takes them. A peer that we ask is always read. It may answer before it has taken the whole
+    /// request, and take no more until its answer is read.
     pub(super) fn set_interest(&mut self, token: Token) {
         let Some(socket) = self.sockets.live(token) else { return };
         let pending = socket.outbox.as_ref().map_or(0, |outbox| outbox.len());

@@ -1,7 +1,7 @@
 //! One ring: submissions, completions, its buffers, and its table of direct descriptors.
 //!
-//! Everything unsafe about submitting is here: whoever submits an operation on memory
-//! promises to keep that memory until the completion.
+//! All unsafe code for submitting is here: code that submits an operation on memory promises to
+//! keep that memory until the completion.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -17,13 +17,14 @@ use super::blocks;
 use super::buffers::{Buffers, GROUP};
 use super::queue::{Kernel, Queue};
 
-/// Completions taken over at once: with one reading of the clock, and until the sends that they lead to are handed over,
-/// which take memory meanwhile. A system call more is nothing beside so many.
+/// Completions taken at once: they share one reading of the clock, and the sends that they cause
+/// take memory until they are handed over. One more system call costs nothing beside so many.
 const BATCH_MOST: usize = 1024;
-// A place among those taken over at once has 16 bits; some may have been taken over before the wait.
+// A position among completions taken at once has 16 bits; some may have been taken before the wait.
 const _: () = assert!(2 * BATCH_MOST <= u16::MAX as usize);
 
-/// What an operation was, and whose: travels through the kernel as user data.
+/// The kind of an operation; with the number of its socket it travels through the kernel as user
+/// data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Op {
@@ -34,13 +35,13 @@ pub(super) enum Op {
     Waker,
     OtherRing,
     Ignored,
-    /// A receive of datagrams.
+    /// A receive on a datagram socket.
     Datagrams,
-    /// A send of datagrams; its number is that of its place among all of them.
+    /// A send of datagrams; its number is its place among all of them.
     SendDatagrams,
-    /// A socket of datagrams is ready for use.
+    /// A datagram socket is ready for use.
     Ready,
-    /// A receive that tells when the bytes arrived.
+    /// A receive with arrival times.
     RecvStamped,
 }
 
@@ -73,7 +74,7 @@ impl Op {
 #[derive(Debug)]
 pub(super) enum Handle {
     Plain(OwnedFd),
-    /// Both: in the table its place has the number of the socket's.
+    /// Both: its place in the table is the socket's number.
     Known(OwnedFd),
     Direct(u32),
 }
@@ -97,29 +98,29 @@ impl Handle {
     }
 }
 
-/// A ring of one thread. The kernel's side goes before the buffers that it fills.
+/// A ring of one thread. The kernel's side is dropped before the buffers that it fills.
 pub(super) struct Ring<K: Kernel> {
     queue: K::Queue,
     pub(super) buffers: Buffers,
     /// Operations that found the submission queue full, in order.
     backlog: VecDeque<squeue::Entry>,
-    /// Places of the table that were never used, and those that are free again.
+    /// Places of the table that were never used, and places that are free again.
     fresh_places: Range<u32>,
     free_places: Vec<u32>,
-    /// The kernel knows of a [`WaitPolicy`] (Linux 6.12).
+    /// The kernel supports a [`WaitPolicy`] (Linux 6.12).
     pub(super) has_min_wait: bool,
 }
 
-/// For how many completions to wait, and for how long one of them may wait for the others.
+/// The number of completions to wait for, and how long one of them may wait for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WaitPolicy {
     pub(super) least: usize,
-    /// After this any one will do; 0 for no such time.
+    /// After this time a single one is enough; 0 for no such time.
     pub(super) within_us: u32,
 }
 
 impl<K: Kernel> Ring<K> {
-    /// A ring that the thread which calls [`Ring::enable`] will own.
+    /// Creates a ring; the thread that calls [`Ring::enable`] owns it.
     ///
     /// # Errors
     /// When the kernel has no rings, forbids them, or lacks what this driver builds on (Linux 6.1).
@@ -131,31 +132,32 @@ impl<K: Kernel> Ring<K> {
         Ok(Ring { queue, buffers, backlog, fresh_places, free_places, has_min_wait })
     }
 
-    /// Makes the calling thread the owner.
+    /// Makes the calling thread the owner of the ring.
     pub(super) fn enable(&self) -> io::Result<()> {
         self.queue.enable()
     }
 
-    /// Grants itself a table of direct descriptors, as many as the limit of open files at most; the first `known` places
-    /// are those of sockets with their numbers.
+    /// Creates a table of direct descriptors, at most as many as the limit of open files. The first
+    /// `known` places are for the sockets with these numbers.
     pub(super) fn make_table(&mut self, places: u32, known: u32) -> io::Result<()> {
         self.queue.register_files_sparse(places)?;
         self.fresh_places = known..places;
         Ok(())
     }
 
-    /// Puts a descriptor into the place of its socket's number, where an operation finds it for less.
+    /// Puts a descriptor into the place with its socket's number, where an operation finds it at
+    /// less cost.
     pub(super) fn get_to_know(&mut self, fd: &OwnedFd, index: u32) -> io::Result<()> {
         self.queue.register_file(index, fd.as_raw_fd())
     }
 
-    /// A cleared place lets go of its file at once (Linux 6.13; this tells 6.15). Before, it waited for all that was in
-    /// flight, of other sockets as well.
+    /// True if a cleared place lets go of its file at once (Linux 6.13; the feature read here came
+    /// with 6.15). Before, it waited for all operations in flight, of other sockets as well.
     pub(super) fn lets_go(&self) -> bool {
         self.queue.lets_go()
     }
 
-    /// Moves a descriptor into the table; gives it back when there is no room.
+    /// Moves a descriptor into the table; gives it back if there is no room.
     pub(super) fn adopt(&mut self, fd: OwnedFd) -> Result<Handle, OwnedFd> {
         let free = self.free_places.pop().or_else(|| self.fresh_places.next());
         let Some(place) = free else { return Err(fd) };
@@ -168,7 +170,7 @@ impl<K: Kernel> Ring<K> {
         }
     }
 
-    /// Closes a descriptor on which nothing is in flight, that of the socket with this number.
+    /// Closes the descriptor of the socket with this number, on which nothing is in flight.
     pub(super) fn close(&mut self, handle: Handle, index: u32) {
         let clear = |place| self.queue.register_file(place, -1).is_ok();
         match handle {
@@ -180,14 +182,15 @@ impl<K: Kernel> Ring<K> {
         }
     }
 
-    /// Writes to an event descriptor when it has something to do. (Watching the ring itself is of no
-    /// use: under `DEFER_TASKRUN` it becomes readable only when its owner has entered it.)
+    /// Makes the ring write to an event descriptor when it has completions. Watching the ring
+    /// itself is of no use: under `DEFER_TASKRUN` it becomes readable only when its owner has
+    /// entered it.
     pub(super) fn notify(&self, fd: &OwnedFd) -> io::Result<()> {
         self.queue.register_eventfd(fd.as_raw_fd())
     }
 
-    /// Hands over what is queued, and waits for completions, at most until the timeout. With a backlog it does not wait:
-    /// what has not been submitted cannot complete.
+    /// Hands over the queued operations, and waits for completions, at most until the timeout. With
+    /// a backlog it does not wait: an operation that has not been submitted cannot complete.
     pub(super) fn wait(
         &mut self,
         timeout_ns: Option<u64>,
@@ -199,7 +202,7 @@ impl<K: Kernel> Ring<K> {
         settled(self.queue.wait(wait_policy.least, wait_policy.within_us, timeout_ns))
     }
 
-    /// Hands over what is queued and takes what has completed, without waiting.
+    /// Hands over the queued operations and fetches completions, without waiting.
     pub(super) fn poll(&mut self) -> io::Result<()> {
         loop {
             settled(self.queue.poll())?;
@@ -209,7 +212,7 @@ impl<K: Kernel> Ring<K> {
         }
     }
 
-    /// Hands over what is queued, if anything is.
+    /// Hands over the queued operations, if there are any.
     pub(super) fn submit(&mut self) -> io::Result<()> {
         while self.queue.queued() > 0 {
             settled(self.queue.submit())?;
@@ -225,12 +228,12 @@ impl<K: Kernel> Ring<K> {
         losses(self.queue.lost())
     }
 
-    /// How many completions there are to take over.
+    /// Number of completions in the queue.
     pub(super) fn completed(&mut self) -> usize {
         self.queue.completed()
     }
 
-    /// Takes over completions, a batch of them at most.
+    /// Takes completions, at most a batch of them.
     #[inline]
     pub(super) fn drain(&mut self, batch: &mut Vec<cqueue::Entry>) {
         self.queue.drain(batch, BATCH_MOST);
@@ -243,19 +246,20 @@ impl<K: Kernel> Ring<K> {
         }
     }
 
-    /// Appends to the submission queue; false when it is full.
+    /// Appends to the submission queue; false if it is full.
     #[inline]
     fn enqueue(&mut self, entry: &squeue::Entry) -> bool {
-        // SAFETY: an operation's memory outlives it: each caller of `push` keeps what its operation points to until the
-        // completion, and the backlog holds only operations that have not been submitted.
+        // SAFETY: an operation's memory outlives it. Each caller of `push` keeps what its operation
+        // points to until the completion, and the backlog holds only operations that have not been
+        // submitted.
         #[allow(unsafe_code)]
         unsafe {
             self.queue.push(entry)
         }
     }
 
-    /// The queue is full: submitting it makes room. If the kernel takes nothing, the backlog keeps the operation, and the
-    /// next wait submits it or returns the error.
+    /// Queues an operation that found the queue full: submitting makes room. If the kernel takes
+    /// nothing, the backlog keeps the operation, and the next wait submits it or returns the error.
     #[cold]
     fn push_later(&mut self, entry: &squeue::Entry) {
         self.backlog.push_back(entry.clone());
@@ -274,7 +278,7 @@ impl<K: Kernel> Ring<K> {
         self.backlog.len() < before
     }
 
-    /// Hears a socket until told otherwise.
+    /// Receives from a socket until cancelled.
     pub(super) fn recv(&mut self, handle: &Handle, index: u32) {
         let (fd, flags) = handle.target(index);
         let entry = opcode::RecvMulti::new(Fd(fd), GROUP).build();
@@ -282,8 +286,8 @@ impl<K: Kernel> Ring<K> {
         self.push(&entry.flags(flags | select).user_data(Op::Recv.about(index)));
     }
 
-    /// Hears a socket as [`Ring::recv`] does, and when the bytes arrived; `wanted` must stay where it is until the
-    /// completion.
+    /// Receives from a socket as [`Ring::recv`] does, with arrival times. `wanted` must stay where
+    /// it is until the completion.
     pub(super) fn recv_stamped(
         &mut self,
         handle: &Handle,
@@ -298,8 +302,9 @@ impl<K: Kernel> Ring<K> {
 
     /// Sends; the bytes must stay where they are until the completion.
     ///
-    /// Not by `MSG_WAITALL`: the kernel would send the rest of a short send by itself, and when the peer resets in the
-    /// middle, tell only how much had left. The error is spent then, and the next send and receive tell of a close.
+    /// `MSG_WAITALL` is not used. With it, the kernel would send the rest of a short send by
+    /// itself. If the peer reset in the middle, it would only report how much had left. The error
+    /// would be spent then, and the next send and receive would report a close.
     #[inline]
     pub(super) fn send(&mut self, handle: &Handle, index: u32, bytes: &[u8]) {
         let (fd, flags) = handle.target(index);
@@ -309,7 +314,8 @@ impl<K: Kernel> Ring<K> {
         self.push(&entry.flags(flags).user_data(Op::Send.about(index)));
     }
 
-    /// Hears a socket of datagrams until told otherwise; `wanted` must stay where it is until the completion.
+    /// Receives from a datagram socket until cancelled; `wanted` must stay where it is until the
+    /// completion.
     pub(super) fn recv_messages(&mut self, fd: &OwnedFd, index: u32, wanted: *const libc::msghdr) {
         let fd = Fd(fd.as_raw_fd());
         let entry = opcode::RecvMsgMulti::new(fd, wanted, blocks::DATAGRAMS.group).build();
@@ -323,7 +329,7 @@ impl<K: Kernel> Ring<K> {
         self.push(&entry.user_data(Op::SendDatagrams.about(place)));
     }
 
-    /// Completes at once.
+    /// Submits an operation that completes at once.
     pub(super) fn announce(&mut self, op: Op, index: u32) {
         self.push(&opcode::Nop::new().build().user_data(op.about(index)));
     }
@@ -337,7 +343,7 @@ impl<K: Kernel> Ring<K> {
         }
     }
 
-    /// Ends our side; the completion comes as that of a send.
+    /// Ends our side; its completion comes as that of a send.
     pub(super) fn end_sending(&mut self, handle: &Handle, index: u32) {
         const WRITE: i32 = 1; // SHUT_WR
         let (fd, flags) = handle.target(index);
@@ -352,14 +358,14 @@ impl<K: Kernel> Ring<K> {
         self.push(&entry.flags(flags).user_data(Op::Connect.about(index)));
     }
 
-    /// Accepts until told otherwise.
+    /// Accepts connections until cancelled.
     pub(super) fn accept(&mut self, listener: &OwnedFd) {
         let flags = rustix::net::SocketFlags::CLOEXEC.bits() as i32;
         let entry = opcode::AcceptMulti::new(Fd(listener.as_raw_fd())).flags(flags).build();
         self.push(&entry.user_data(Op::Accept.about(0)));
     }
 
-    /// Tells each time the descriptor becomes readable.
+    /// Completes each time the descriptor becomes readable.
     pub(super) fn watch(&mut self, fd: &OwnedFd, op: Op) {
         const READABLE: u32 = 1; // POLLIN
         let entry = opcode::PollAdd::new(Fd(fd.as_raw_fd()), READABLE).multi(true).build();
@@ -383,27 +389,27 @@ impl<K: Kernel> fmt::Debug for Ring<K> {
 
 impl<K: Kernel> Drop for Ring<K> {
     fn drop(&mut self) {
-        // Nothing may still fill buffers that are about to be freed. (To cancel every receive would do
-        // it, too, but looks at all of them for each: 20 s at 100,000 connections.)
+        // Nothing may fill buffers that are about to be freed. Cancelling every receive would do
+        // it, too, but each cancel looks at all of them: 20 s at 100,000 connections.
         self.queue.unregister_buf_ring(GROUP);
         self.queue.unregister_buf_ring(blocks::DATAGRAMS.group);
         self.queue.unregister_buf_ring(blocks::STAMPED.group);
     }
 }
 
-/// The descriptor in the result of an accept, for whoever takes over its completion.
+/// The descriptor in the result of an accept, for the code that handles its completion.
 pub(super) fn received_fd(result: i32) -> OwnedFd {
-    // SAFETY: the kernel opens one descriptor for each completion of an accept and names it nowhere else; each completion
-    // is taken over once, so that this is its only owner.
+    // SAFETY: the kernel opens one descriptor for each completion of an accept and names it nowhere
+    // else. Each completion is handled once, so this is its only owner.
     #[allow(unsafe_code)]
     unsafe {
         OwnedFd::from_raw_fd(result)
     }
 }
 
-/// The error for so many lost completions. A completion that finds the queue full waits in memory of the kernel
-/// (`IORING_FEAT_NODROP`); the kernel drops and counts only those for which it finds no memory. What was sent or received
-/// is unknown then, so the run has no result.
+/// The error for `count` lost completions. A completion that finds the queue full waits in the
+/// kernel's memory (`IORING_FEAT_NODROP`). The kernel drops and counts only those for which it has
+/// no memory. Then it is unknown what was sent or received, so the run has no result.
 fn losses(count: u32) -> io::Result<()> {
     match count {
         0 => Ok(()),
@@ -411,9 +417,10 @@ fn losses(count: u32) -> io::Result<()> {
     }
 }
 
-/// Being interrupted, late, or short of room for completions is no failure of the ring.
+/// Treats an interrupted wait, a timeout, or a lack of room for completions as success: the ring
+/// has not failed.
 fn settled(submitted: io::Result<usize>) -> io::Result<()> {
-    // A wait returns it once completions were lost (`IO_CHECK_CQ_DROPPED_BIT`).
+    // A wait returns this once completions were lost (`IO_CHECK_CQ_DROPPED_BIT`).
     const EBADR: i32 = 53;
     const ETIME: i32 = 62;
     const EBUSY: i32 = 16;

@@ -1,4 +1,4 @@
-//! How bytes leave: one send in flight per socket, what comes meanwhile queues behind it.
+//! Sending bytes: one send per socket is in flight, and later bytes queue behind it.
 
 use rustix::io::Errno;
 
@@ -8,13 +8,14 @@ use super::{Uring, outcome};
 use crate::net::{Net, PeerClose, Token};
 use crate::outbox::Segment;
 
-/// Buffers kept for sends to come.
+/// Buffers kept for later sends.
 const SPARE_MOST: usize = 4096;
 /// A spare buffer larger than this is given back.
 const SPARE_BYTES: usize = 16 * 1024;
 
 impl<K: Kernel> Uring<K> {
-    /// A send has ended; whose it was, if it was the last behind which something waited.
+    /// Handles the end of a send. Returns its socket if bytes had been queued behind it and the
+    /// last of them is with the kernel.
     pub(super) fn sent(&mut self, index: u32, result: i32) -> Option<(u32, Token)> {
         let mut segment = self.sockets.complete_send(index)?;
         let socket = self.sockets.at(index);
@@ -33,7 +34,7 @@ impl<K: Kernel> Uring<K> {
             }
         }
         if !segment.bytes().is_empty() {
-            // The peer keeps it from being done: what the others say does not wait for it.
+            // The peer keeps it from completing: other peers' events must not wait for it.
             self.awaits_send = true;
             self.submit_send(index, segment);
             return None;
@@ -55,7 +56,7 @@ impl<K: Kernel> Uring<K> {
         drained.then_some((key, token))
     }
 
-    /// Hands the first segment that waits to the kernel, if there is one; none is in flight.
+    /// Hands the first waiting segment to the kernel, if there is one; no send may be in flight.
     pub(super) fn send_next(&mut self, index: u32) {
         let socket = self.sockets.at(index);
         if let Some(next) = socket.outbox.as_mut().and_then(|outbox| outbox.pop()) {
@@ -63,8 +64,9 @@ impl<K: Kernel> Uring<K> {
         }
     }
 
-    /// Our side of a new connection ends if that was asked for before and nothing is to be sent. True if bytes have waited
-    /// for the connection and all of them are with the kernel; of others [`Uring::sent`] tells.
+    /// Ends our side of a new connection, if that was asked for before and nothing is to be sent.
+    /// True if bytes have waited for the connection and all of them are with the kernel; other
+    /// cases are reported by [`Uring::sent`].
     pub(super) fn sent_what_waited(&mut self, token: Token) -> bool {
         let Some(socket) = self.sockets.live(token) else { return false };
         let sent = socket.outbox.take_if(|outbox| outbox.is_empty()).is_some();
@@ -85,7 +87,8 @@ impl<K: Kernel> Uring<K> {
         }
     }
 
-    /// A send failed: what the peer said before is still to be read, so the end is left to the next read.
+    /// Handles a failed send. The peer's earlier bytes are still to be read, so the next read
+    /// reports the end.
     fn send_failed(&mut self, token: Token, errno: Errno) {
         let Some(socket) = self.sockets.live(token) else { return };
         socket.outbox = None;
@@ -110,12 +113,12 @@ impl<K: Kernel> Uring<K> {
         let Some(handle) = &socket.handle else { return };
         self.fresh_sends += 1;
         self.awaits_send |= socket.outbox.is_some() || socket.finishing || socket.ending;
-        // The bytes lie on the heap: they stay where they are when the segment moves.
+        // The bytes are on the heap, and stay there when the segment moves.
         self.rings[usize::from(socket.ring)].send(handle, index, segment.bytes());
         self.sockets.begin_send(index, segment);
     }
 
-    /// Everything is sent: ends our side.
+    /// Ends our side: everything is sent.
     pub(super) fn end_now(&mut self, index: u32) {
         let socket = self.sockets.at(index);
         socket.ending = false;
@@ -124,13 +127,13 @@ impl<K: Kernel> Uring<K> {
             self.kernel.end_sending(fd);
             return;
         }
-        // Its place must not be used again before: an empty send, so to speak, is in flight.
+        // Its place must not be used again before, so it counts as an empty send in flight.
         self.rings[usize::from(socket.ring)].end_sending(handle, index);
         self.awaits_send = true;
         self.sockets.begin_send(index, Segment::Copied(Vec::new(), 0));
     }
 
-    /// Whether a send has to queue; none when it is of no use.
+    /// Whether a send has to queue; none if sending is of no use any more.
     #[inline]
     pub(super) fn has_to_queue(&mut self, token: Token) -> Option<bool> {
         let socket = self.sockets.live(token)?;

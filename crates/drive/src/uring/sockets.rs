@@ -1,4 +1,4 @@
-//! The table of sockets: who uses which place, and what of each is in flight.
+//! The table of sockets: which socket uses which place, and which of its operations are in flight.
 
 use std::num::NonZeroU32;
 
@@ -10,12 +10,12 @@ use crate::outbox::{Outbox, Segment};
 
 use super::ring::{Handle, Op};
 
-/// Where the bytes of a send in flight are kept. A send mostly ends before the next batch: there are far fewer of
-/// them than sockets, and so they are not kept with the sockets.
+/// The place of the bytes of a send in flight. A send mostly ends before the next batch. So there
+/// are far fewer of them than sockets, and they are not kept with the sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InFlight(NonZeroU32);
 
-/// How a socket came about.
+/// The origin of a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Made {
     /// We connected it.
@@ -34,7 +34,7 @@ pub(super) struct Socket {
     pub(super) handle: Option<Handle>,
     pub(super) generation: u32,
     pub(super) key: u32,
-    /// Where the last of its receptions stands in the batch.
+    /// The position in the batch of the last news from its peer.
     pub(super) latest: u16,
     /// The ring that carries it.
     pub(super) ring: u8,
@@ -43,25 +43,25 @@ pub(super) struct Socket {
     pub(super) made: Made,
     /// A receive is in flight.
     pub(super) receiving: bool,
-    /// The send in flight: where it is among all of them.
+    /// The send in flight: its place among all sends.
     pub(super) in_flight_send: Option<InFlight>,
     /// What is to be sent after it.
     pub(super) outbox: Option<Box<Outbox>>,
-    /// Our side ends when everything is sent.
+    /// Our side is to be ended when everything is sent.
     pub(super) ending: bool,
     /// To be closed when everything is sent.
     pub(super) finishing: bool,
     /// The peer takes nothing, so nothing is read from it.
     pub(super) reading_paused: bool,
-    /// The peer's side is over.
+    /// The peer's side has ended.
     pub(super) ended: bool,
-    /// The program has closed it; the place waits for what is in flight.
+    /// The program has closed it; the place waits for the operations in flight.
     pub(super) closed: bool,
     pub(super) failed: Option<PeerClose>,
 }
 
 impl InFlight {
-    /// Places count from one, so that none takes no memory.
+    /// Places count from one, so that `None` takes no memory.
     #[inline]
     fn place(self) -> usize {
         self.0.get() as usize - 1
@@ -129,7 +129,7 @@ impl Sockets {
         (open && socket.generation == token.generation).then_some(socket)
     }
 
-    /// What the socket of a token has still to send, in flight or behind it.
+    /// Bytes that the socket of a token has still to send, in flight or behind it.
     pub(super) fn unsent_bytes(&self, token: Token) -> usize {
         let in_flight_send = self.of(token).and_then(|socket| socket.in_flight_send);
         let in_flight =
@@ -137,14 +137,14 @@ impl Sockets {
         in_flight.map_or(0, |segment| segment.bytes().len()) + self.queued_bytes(token)
     }
 
-    /// What the socket of a token has to send behind what is in flight.
+    /// Bytes that the socket of a token has to send behind those in flight.
     #[inline]
     pub(super) fn queued_bytes(&self, token: Token) -> usize {
         let outbox = self.of(token).and_then(|socket| socket.outbox.as_ref());
         outbox.map_or(0, |outbox| outbox.len())
     }
 
-    /// The socket of a token, unless its place is another's by now.
+    /// The socket of a token, unless another uses its place by now.
     #[inline]
     fn of(&self, token: Token) -> Option<&Socket> {
         let socket = self.sockets.get(token.index as usize);
@@ -156,14 +156,14 @@ impl Sockets {
     pub(super) fn begin_send(&mut self, index: u32, segment: Segment) {
         let in_flight_send = self.free_sends.pop().unwrap_or_else(|| {
             self.sends.push(None);
-            // As many sends as sockets at most, each of which has a 32-bit index.
+            // There are at most as many sends as sockets, each of which has a 32-bit index.
             InFlight(NonZeroU32::new(self.sends.len() as u32).unwrap_or(NonZeroU32::MAX))
         });
         self.sends[in_flight_send.place()] = Some(segment);
         self.sockets[index as usize].in_flight_send = Some(in_flight_send);
     }
 
-    /// The segment that was on its way; its socket has none in flight from now on.
+    /// Takes the segment that was on its way; its socket has none in flight from now on.
     #[inline]
     pub(super) fn complete_send(&mut self, index: u32) -> Option<Segment> {
         let in_flight_send = self.sockets[index as usize].in_flight_send.take()?;
@@ -171,7 +171,7 @@ impl Sockets {
         self.sends[in_flight_send.place()].take()
     }
 
-    /// How many sends are in flight.
+    /// The number of sends in flight.
     #[inline]
     pub(super) fn sends_in_flight(&self) -> usize {
         self.sends.len() - self.free_sends.len()
@@ -184,7 +184,8 @@ impl Sockets {
         busy.map(|(index, socket)| (index as u32, socket.ring))
     }
 
-    /// Frees the place of a closed socket, once nothing is in flight; its descriptor is to be closed.
+    /// Frees the place of a closed socket, once nothing is in flight; returns its descriptor to be
+    /// closed.
     pub(super) fn release(&mut self, index: u32) -> Option<(u8, Handle)> {
         let socket = &mut self.sockets[index as usize];
         let is_busy = socket.receiving || socket.is_connecting() || socket.in_flight_send.is_some();
@@ -199,7 +200,7 @@ impl Sockets {
         Some((ring, handle))
     }
 
-    /// Notes where in a batch the last news from each peer stands: bytes or its end.
+    /// Notes the position in a batch of the last news from each peer: bytes or its end.
     #[inline]
     pub(super) fn note_latest(&mut self, entry: &cqueue::Entry, at: u16) {
         let (op, index) = Op::of(entry.user_data());
@@ -214,7 +215,7 @@ impl Sockets {
 mod tests {
     use super::*;
 
-    // 100,000 connections are to take 50 MB (docs/performance.md).
+    // 100,000 connections must take at most 50 MB (docs/performance.md).
     #[test]
     fn a_socket_takes_little_memory() {
         assert!(size_of::<Socket>() <= 40, "a socket takes {} bytes", size_of::<Socket>());

@@ -1,7 +1,8 @@
-//! Which sockets are watched for the arrival of their bytes, and what their receives need.
+//! The sockets that are watched for the arrival of their bytes, and what their receives need.
 //!
-//! A socket that is watched receives by multishot `recvmsg`, whose buffers have room for the kernel's stamp beside the
-//! bytes. They are made for the first one: without any, all this takes a few words.
+//! A watched socket receives by multishot `recvmsg`, whose buffers have room for the kernel's stamp
+//! beside the bytes. The buffers are created for the first such socket: without any, all this takes
+//! a few words.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -14,15 +15,16 @@ use super::ring::Ring;
 use crate::Clock;
 use crate::arrivals::{CONTROL_BYTES, Stamps, watch};
 
-/// What is watched.
+/// The watched sockets.
 pub(super) struct Arrivals {
-    /// One bit for each place of a socket: the sockets themselves are to stay small.
+    /// One bit for each place of a socket, which keeps the sockets themselves small.
     watched: Vec<u64>,
     blocks: Option<Blocks>,
-    /// Which fields of a message the kernel writes, for all receives; its pointers are null.
+    /// The fields of a message that the kernel is to write, for all receives; its pointers are
+    /// null.
     wanted: Box<libc::msghdr>,
     stamps: Stamps,
-    /// When the bytes arrived that are being handled.
+    /// The arrival time of the bytes that are being handled.
     latest_ns: Option<u64>,
 }
 
@@ -39,7 +41,7 @@ impl fmt::Debug for Arrivals {
 
 impl Arrivals {
     pub(super) fn new() -> Self {
-        // SAFETY: `msghdr` is made of integers and pointers, so zeroes are a value of it.
+        // SAFETY: `msghdr` consists of integers and pointers, so all zeroes are a valid value.
         #[allow(unsafe_code)]
         let mut wanted: libc::msghdr = unsafe { std::mem::zeroed() };
         wanted.msg_controllen = CONTROL_BYTES as _;
@@ -59,7 +61,7 @@ impl Arrivals {
         self.watched.get(word).is_some_and(|bits| bits & bit != 0)
     }
 
-    /// Watches a socket of this ring; false where the kernel provides no buffers for it.
+    /// Watches a socket of this ring; false if the kernel provides no buffers for it.
     pub(super) fn watch<K: Kernel>(&mut self, ring: &Ring<K>, fd: &OwnedFd, index: u32) -> bool {
         if self.blocks.is_none() {
             self.blocks = Blocks::register(ring, STAMPED).ok();
@@ -76,7 +78,7 @@ impl Arrivals {
         true
     }
 
-    /// The place with this number has been left by its socket.
+    /// Ends the watch of the place with this number, which its socket has left.
     #[inline]
     pub(super) fn forget(&mut self, index: u32) {
         let (word, bit) = place(index);
@@ -90,7 +92,7 @@ impl Arrivals {
         &self.wanted
     }
 
-    /// What a completion has filled, if it has.
+    /// The buffer that a completion has filled, if any.
     pub(super) fn take(&self, entry: &cqueue::Entry) -> Option<Block> {
         self.blocks.as_ref()?.take(entry)
     }
@@ -102,17 +104,17 @@ impl Arrivals {
         }
     }
 
-    /// Notes when the bytes arrived that are handled next, by the kernel's stamp.
+    /// Notes the arrival time of the bytes that are handled next, from the kernel's stamp.
     pub(super) fn note(&mut self, clock: Clock, stamp_ns: Option<u64>) {
         self.latest_ns = stamp_ns.and_then(|stamp_ns| self.stamps.arrived_ns(clock, stamp_ns));
     }
 
-    /// They have been handled.
+    /// Forgets the arrival time of bytes that have been handled.
     pub(super) fn forget_latest(&mut self) {
         self.latest_ns = None;
     }
 
-    /// When the bytes arrived that are being handled, in ns of the driver's clock.
+    /// The arrival time of the bytes that are being handled, in ns of the driver's clock.
     pub(super) fn latest_ns(&self) -> Option<u64> {
         self.latest_ns
     }

@@ -1,7 +1,8 @@
-//! Which descriptors have a place in a ring's table.
+//! The descriptors that have a place in a ring's table.
 //!
-//! Those that come near the limit of open files move there, and each full table begins another ring. Sockets that send more
-//! than once are in the first table as well as open files: operations find them there without counting who uses the file.
+//! Descriptors that come near the limit of open files move there, and each full table starts
+//! another ring. Sockets that send more than once are both in the first table and open files:
+//! operations find them there without counting the users of the file.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -17,11 +18,11 @@ use super::sockets::{Made, Socket};
 const FDS_KEPT: u64 = 256;
 /// Places of a table, at most (the kernel's own limit is a million).
 const TABLE_MOST: u64 = 1 << 20;
-/// Of the first, which every run makes: more would take the kernel's memory for nothing.
+/// Places of the first table, at most. Every run makes it: more would waste the kernel's memory.
 const FIRST_TABLE_MOST: u64 = 1 << 16;
 
-/// How many sockets may be known by their numbers in the first table; the rest of it is for descriptors that come near the
-/// limit of open files.
+/// The number of sockets that may be known by their numbers in the first table. The rest of it is
+/// for descriptors that come near the limit of open files.
 fn known_most(fds_most: u64) -> u32 {
     const SHARE: u64 = 4;
     const MOST: u64 = 4096;
@@ -29,14 +30,16 @@ fn known_most(fds_most: u64) -> u32 {
 }
 
 impl<K: Kernel> Uring<K> {
-    /// Gives a descriptor its place; one that comes near the limit of open files moves into a table.
+    /// Gives a descriptor its place; one that comes near the limit of open files moves into a
+    /// table.
     pub(super) fn add(&mut self, fd: OwnedFd, key: u32, made: Made) -> u32 {
         let scarce = fd.as_raw_fd() as u64 + FDS_KEPT >= self.fds_most;
         let (ring, handle) = if scarce { self.adopt(fd) } else { (0, Handle::Plain(fd)) };
         self.sockets.add(Socket { handle: Some(handle), ring, key, made, ..Socket::default() })
     }
 
-    /// Without a table no socket is known, and scarce descriptors go to further rings.
+    /// Makes the first table. Without it no socket is known, and scarce descriptors go to further
+    /// rings.
     pub(super) fn make_first_table(&mut self) {
         let ring = &mut self.rings[0];
         let places = self.fds_most.min(FIRST_TABLE_MOST) as u32;
@@ -62,7 +65,8 @@ impl<K: Kernel> Uring<K> {
         }
     }
 
-    /// Moves a descriptor into the table of a ring with room, or of a new ring; else it stays.
+    /// Moves a descriptor into the table of a ring with room, or of a new ring; otherwise it stays
+    /// an open file.
     fn adopt(&mut self, mut fd: OwnedFd) -> (u8, Handle) {
         for (at, ring) in self.rings.iter_mut().enumerate() {
             match ring.adopt(fd) {
@@ -80,7 +84,7 @@ impl<K: Kernel> Uring<K> {
         }
     }
 
-    /// One more ring with a table.
+    /// Adds a ring with a table.
     fn add_ring(&mut self) -> io::Result<()> {
         if self.rings.len() > usize::from(u8::MAX) {
             return Err(Errno::MFILE.into());

@@ -1,4 +1,4 @@
-//! For what a ring is waited for, and how long.
+//! The events that a ring waits for, and for how long.
 
 use std::io;
 
@@ -9,14 +9,18 @@ use super::queue::Kernel;
 use super::ring::{Op, Ring, WaitPolicy};
 use crate::net::Coalescing;
 
-/// A program that does not hand over its sends ([`crate::Net::hand_over`]) has them handed over by the call that waits. One
-/// that its peer keeps from being done then holds up what the others say: no longer than this, in us, and once. In the
-/// next call it is no longer waited for. What is to be done sooner ends the wait sooner ([`WaitPolicy::until`]).
+/// The longest time for which a send may hold up other events, in us.
+///
+/// If a program does not hand over its sends ([`crate::Net::hand_over`]), the call that waits hands
+/// them over. A send that its peer keeps from completing then holds up the events of other peers,
+/// but no longer than this, and once. The next call does not wait for it any more. What is to be
+/// done sooner ends the wait sooner ([`WaitPolicy::until`]).
 const HELD_UP_US_MOST: u32 = 1_000;
 
 impl<K: Kernel> Uring<K> {
-    /// Takes over what the first ring has completed since the last batch. That a send is done is no event unless the program
-    /// waits to hear of it: it is seen to here, and not waited for. Whether `batch` holds events.
+    /// Takes what the first ring has completed since the last batch; true if `batch` holds events.
+    /// The completion of a send is no event unless the program waits for it: it is handled here,
+    /// and not waited for.
     pub(super) fn take_over_early(&mut self, batch: &mut Vec<cqueue::Entry>) -> bool {
         self.rings[0].drain(batch);
         let sockets = &mut self.sockets;
@@ -37,7 +41,7 @@ impl<K: Kernel> Uring<K> {
     }
 
     pub(super) fn wait(&mut self, wake_at_ns: Option<u64>) -> io::Result<()> {
-        // What the last batch left is taken over next, once the sends of that batch are handed over.
+        // The rest of the last batch is handled next, once the sends of that batch are handed over.
         if self.rings.iter_mut().any(|ring| ring.completed() > 0) {
             return self.rings.iter_mut().try_for_each(Ring::poll);
         }
@@ -56,7 +60,7 @@ impl<K: Kernel> Uring<K> {
     }
 
     fn wait_policy(&self) -> WaitPolicy {
-        // A send that the peer has kept from being done in a call before is not waited for.
+        // A send that the peer kept from completing in an earlier call is not waited for.
         let in_flight = self.sockets.sends_in_flight() + self.datagrams.sends_in_flight();
         let all_fresh = in_flight == self.fresh_sends;
         let only_events = all_fresh && !self.awaits_send && self.rings.len() == 1;
@@ -69,16 +73,18 @@ impl<K: Kernel> Uring<K> {
 }
 
 impl WaitPolicy {
-    /// The same of a wait that ends after this timeout. The kernel looks at it only when `within_us` have passed
-    /// (`io_cqring_min_timer_wakeup`), so that a sooner one takes their place.
+    /// The policy for a wait that ends after this timeout. The kernel looks at the timeout only
+    /// when `within_us` have passed (`io_cqring_min_timer_wakeup`), so a sooner timeout takes their
+    /// place.
     fn until(self, timeout_ns: Option<u64>) -> Self {
         let sooner = timeout_ns.is_some_and(|ns| ns <= u64::from(self.within_us) * 1_000);
         WaitPolicy { within_us: if sooner { 0 } else { self.within_us }, ..self }
     }
 }
 
-/// How many completions make an event, where so many sends are handed over by the same call. That a send is done is none:
-/// alone, it would end the wait at once, and where answers come one by one each would be waited for twice.
+/// The number of completions that make an event, if this many sends are handed over by the same
+/// call. The completion of a send is no event. Alone, it would end the wait at once, and where
+/// answers come one by one each would be waited for twice.
 fn wait_policy(fresh_sends: usize, coalescing: Coalescing) -> WaitPolicy {
     let Coalescing { events, within_us } = coalescing;
     match fresh_sends {

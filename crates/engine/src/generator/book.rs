@@ -1,4 +1,4 @@
-//! The book: every request of every phase, from its send to its one ending.
+//! The book of all requests of all phases, each from its send to its one ending.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,26 +14,27 @@ use super::phase::{Phase, PhaseShare, Stage};
 use super::requests::Requests;
 use super::slot::{Last, Numbered, State, Tag};
 
-/// A wait is long from here on (design §6, `starvation`).
+/// A wait counts as long from this time on (design §6, `starvation`) …
 const LONG_WAIT_NS: u64 = 1_000_000_000;
-/// … while at least so many other requests settle.
+/// … if at least this many other requests settle meanwhile.
 const LONG_WAIT_OTHERS: u64 = 100;
 
-/// A connection that the peer closes unasked was idle for too long from this time on. No server is known to wait for less
-/// than twenty times as long by default (gunicorn: 2 s), and one that drops what it has just taken does so at once.
+/// A connection that the peer closes unasked counts as idle for too long from this time on. By
+/// default, no known server waits for less than twenty times as long (gunicorn: 2 s). A server that
+/// drops a connection it has just accepted does so at once.
 const IDLE_LEAST_NS: u64 = 100_000_000;
-/// Where the peer is not to close what is idle: within this time it was dropped.
+/// If the peer is not to close idle connections, one that it ends this early was dropped.
 const DROPPED_WITHIN_NS: u64 = 1_000_000_000;
 
-/// Requests that ended alike, one behind the other: under pipelining most do, and are entered at once.
+/// Consecutive requests that ended alike: under pipelining most do, and they are entered together.
 #[derive(Debug, Default)]
 pub(super) struct Row {
-    /// The last ones.
+    /// The last requests that ended alike.
     last: Option<Outcome<Tag>>,
 }
 
 impl Row {
-    /// Adds some; gives back those before them when they are not alike.
+    /// Adds outcomes; returns the earlier ones if these are not alike.
     #[inline]
     pub(super) fn add(&mut self, heard: Outcome<Tag>) -> Option<Outcome<Tag>> {
         match &mut self.last {
@@ -45,24 +46,24 @@ impl Row {
         }
     }
 
-    /// Those that have not been given back.
+    /// The outcomes that have not been returned yet.
     #[inline]
     pub(super) fn end(self) -> Option<Outcome<Tag>> {
         self.last
     }
 }
 
-/// The part of the window that the present time lies in. An answer whose request was sent within it counts there whole.
+/// The part of the window that is now. An answer to a request sent within it counts there whole.
 #[derive(Debug, Default)]
 struct Part {
-    /// Its phase, and when it begins and ends on the engine's clock; empty after the window.
+    /// Its phase, and its span on the engine's clock; the span is empty after the window.
     phase: usize,
     span_ns: Range<u64>,
-    /// Answers of this batch that took longer than the part. [`Book::spread`] has counted them already.
+    /// Answers of this batch that took longer than the part; [`Book::spread`] has counted them.
     spread: u64,
 }
 
-/// The phases of one thread and what they have counted.
+/// The phases of one thread, and what has been counted in them.
 #[derive(Debug)]
 pub(super) struct Book {
     pub(super) phases: Vec<Phase>,
@@ -74,19 +75,19 @@ pub(super) struct Book {
     pub(super) early: Times,
     /// Connections dropped before a phase began.
     early_dropped: u64,
-    /// Settled in this batch; joined to `settled_all` once per batch.
+    /// Requests settled in this batch; added to `settled_all` once per batch.
     settled: u64,
     settled_seen: u64,
     settled_all: Arc<AtomicU64>,
-    /// Answered well in this batch, of whatever phase; joined to the flow of the present one once per batch.
+    /// Requests answered well in this batch; added to the present phase's flow once per batch.
     answered: u64,
     part: Part,
     pub(super) own_connection: bool,
     pub(super) wakings: Wakings,
     pub(super) crossings: Crossings,
-    /// Something may have ended a phase: look at the end of the batch.
+    /// Something may have ended a phase: check at the end of the batch.
     pub(super) look: bool,
-    /// Where requests differ: what they are, and how many numbers this thread knows to be drawn.
+    /// Where requests differ: their kinds, and how many numbers this thread knows to be drawn.
     requests: Option<Arc<Requests>>,
     pub(super) drawn: u64,
 }
@@ -117,7 +118,7 @@ impl Book {
         }
     }
 
-    /// One more phase of `threads` threads, not yet begun.
+    /// Adds a phase that `threads` threads run, not yet begun.
     pub(super) fn add(&mut self, share: PhaseShare, threads: u32, held: bool) {
         let mut phase = Phase::new(share, threads, held);
         let targets = self.requests.as_ref().map_or(0, |requests| requests.counted());
@@ -134,20 +135,20 @@ impl Book {
         sending.then_some((index, phase))
     }
 
-    /// The phase that has not been stopped, and up to when what happens now counts there: its end may have come in the
-    /// midst of a batch.
+    /// The phase that has not been stopped, and the time up to which events count there: its end
+    /// may have come in the middle of a batch.
     #[inline]
     pub(super) fn not_stopped(&mut self, now_ns: u64) -> Option<(u64, &mut Phase)> {
         let phase = self.current_mut().filter(|phase| phase.stage == Stage::Sending)?;
         Some((now_ns.min(phase.stop_ns()), phase))
     }
 
-    /// The number of the phase to start next, known yet or not.
+    /// The number of the phase to start next, whether it is known yet or not.
     pub(super) fn next(&self) -> usize {
         self.current.map_or(0, |current| current + 1)
     }
 
-    /// The phases that have begun and may not be over: a run of a thousand phases looks at one or two of them at a time.
+    /// The phases that have begun and may not be over: one or two of a thousand at a time.
     pub(super) fn unfinished(&mut self) -> Range<usize> {
         let begun = self.next().min(self.phases.len());
         while self.first_open < begun && self.phases[self.first_open].stage == Stage::Done {
@@ -156,7 +157,7 @@ impl Book {
         self.first_open..begun
     }
 
-    /// Whether a slot that is free has something to send in the phase started last, for all that the others have sent.
+    /// Whether a free slot has something to send in the last phase, given what others have sent.
     #[inline]
     pub(super) fn has_more(&self) -> bool {
         self.current.is_none_or(|current| self.phases[current].has_more())
@@ -181,7 +182,8 @@ impl Book {
         }
     }
 
-    /// `count` new requests that a tag says all about but their numbers: `ask` is given how many are alike.
+    /// Draws numbers for `count` new requests that otherwise share a tag. `ask` is called with a
+    /// tag and the number of requests that share it.
     #[inline]
     pub(super) fn draw(&mut self, tag: Tag, count: usize, mut ask: impl FnMut(Tag, usize)) {
         let Some(requests) = &self.requests else { return ask(tag, count) };
@@ -194,7 +196,7 @@ impl Book {
         }
     }
 
-    /// Where targets are counted by themselves: what is to be noted of the one that a request is for.
+    /// Notes something about the target of a request, if targets are counted separately.
     #[inline]
     fn of_target(&mut self, whose: Numbered, note: impl FnOnce(&mut TargetMeter)) {
         if let Some(requests) = &self.requests {
@@ -205,13 +207,13 @@ impl Book {
         }
     }
 
-    /// The same request, sent again now.
+    /// The tag of the same request, sent again now.
     pub(super) fn tag_again(&self, now_ns: u64, tag: Tag) -> Tag {
         let settled_before = self.settled_seen;
         Tag { sent_ns: now_ns, settled_before, handed_over: false, ..tag }
     }
 
-    /// `count` requests of a phase have been sent.
+    /// Notes that `count` requests of a phase have been sent.
     #[inline]
     pub(super) fn issue(&mut self, phase: usize, state: &mut State, count: u64) {
         let phase = &mut self.phases[phase];
@@ -227,7 +229,7 @@ impl Book {
         state.asked = true;
     }
 
-    /// A request that could not even be sent.
+    /// Enters a request that could not even be sent.
     pub(super) fn charge(&mut self, phase: usize, state: &mut State, now_ns: u64, class: Class) {
         self.issue(phase, state, 1);
         self.fail_next(phase, now_ns, class);
@@ -238,7 +240,7 @@ impl Book {
         self.look = true;
     }
 
-    /// A request that is not sent takes its turn all the same.
+    /// Draws the next number for a request that is not sent: it takes its turn all the same.
     pub(super) fn fail_next(&mut self, phase: usize, now_ns: u64, class: Class) {
         let mut drawn = None;
         self.draw(self.tag(now_ns, now_ns, phase), 1, |tag, _| drawn = Some(tag));
@@ -247,7 +249,7 @@ impl Book {
         }
     }
 
-    /// Requests have ended. What is stale goes to `state.again` instead.
+    /// Enters requests that have ended. A stale request goes to `state.again` instead.
     #[inline]
     pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, heard: Outcome<Tag>) {
         let Outcome { tag, count, ending, complete, status, first_byte_ns, content } = heard;
@@ -277,7 +279,7 @@ impl Book {
         (0..count).for_each(|_| self.fail(state, now_ns, tag, class));
     }
 
-    /// Answers with such a body have ended requests well.
+    /// Notes the body of answers that have ended requests well.
     #[inline]
     fn note_content(&mut self, tag: Tag, content: Content, count: u64) {
         let Content { bytes, sketch } = content;
@@ -289,8 +291,8 @@ impl Book {
         }
     }
 
-    /// Whether the request is sent once more: it was behind the last answer of its connection, or this went stale before the
-    /// answer, for the first time.
+    /// Whether the request is sent once more. It is if it was behind the last answer of its
+    /// connection, or if this is the first time that it went stale before an answer.
     fn goes_again(&mut self, state: &State, ending: Ending, tag: Tag, now_ns: u64) -> bool {
         use Ending::{Stale, StaleBehind, StaleReset, StaleTimeout, UnusedEnd, UnusedReset};
         use Ending::{StaleGoaway, StaleRefused};
@@ -344,8 +346,8 @@ impl Book {
         self.close_entries(state, now_ns, tag, count);
     }
 
-    /// When work on a request began: where each has its own connection, when that was attempted, unless it was there
-    /// before the load.
+    /// The time at which work on a request began. If each request has its own connection, that is
+    /// the attempt to connect, unless it was made before the load.
     #[inline]
     fn begun_ns(&self, state: &State, tag: Tag) -> u64 {
         let first_ns = self.phases.first().map_or(u64::MAX, |first| first.started_ns);
@@ -356,7 +358,7 @@ impl Book {
         }
     }
 
-    /// Enters answers that were not worked on within one part of a window: each phase has its share of them.
+    /// Enters answers that took longer than one part of a window: each phase gets its share.
     #[inline(never)]
     fn spread(&mut self, begun_ns: u64, now_ns: u64, tag: Tag, count: u64) {
         self.part.spread += count;
@@ -367,7 +369,7 @@ impl Book {
         }
     }
 
-    /// Requests of phases before this one that are still open.
+    /// Number of open requests of the phases before this one.
     pub(super) fn open_before(&self, index: usize) -> u64 {
         let before = self.phases.get(self.first_open..index).unwrap_or_default();
         before.iter().map(|phase| phase.open).sum()
@@ -380,7 +382,7 @@ impl Book {
         self.close_entries(state, now_ns, tag, 1);
     }
 
-    /// The engine was told to stop before this request had ended.
+    /// Enters a request that had not ended when the engine was told to stop.
     pub(super) fn cancel(&mut self, state: &mut State, now_ns: u64, tag: Tag) {
         self.phases[usize::from(tag.phase)].meter.cancelled += 1;
         self.of_target(tag.numbered(), |target| target.cancelled += 1);
@@ -413,7 +415,7 @@ impl Book {
         state.trouble().again.extend(again);
     }
 
-    /// Bytes came that settle no outstanding request: charges the request just settled, or the next one.
+    /// Charges bytes that settle no request to the one just settled, or to the next one.
     pub(super) fn violated(&mut self, state: &mut State, class: Class) {
         let last = state.last.take();
         let over = |last: &Last| self.phases[usize::from(last.whose().phase)].stage == Stage::Done;
@@ -438,7 +440,7 @@ impl Book {
         }
     }
 
-    /// A request that had ended well has failed, unless its phase is over.
+    /// Turns a request that had ended well into a failure, unless its phase is over.
     pub(super) fn take_back(&mut self, phase: u16, answered: &Answered, class: Class) {
         let phase = &mut self.phases[usize::from(phase)];
         if phase.stage != Stage::Done {
@@ -446,8 +448,8 @@ impl Book {
         }
     }
 
-    /// The peer ended a connection with nothing asked on it. One that it has just taken was dropped; later it was idle for too
-    /// long, where `may_idle`: then returns true.
+    /// Notes that the peer ended a connection with nothing asked on it. One just accepted was
+    /// dropped. A later one was idle for too long, if `may_idle`; then returns true.
     pub(super) fn note_unasked_end(
         &mut self,
         now_ns: u64,
@@ -470,7 +472,7 @@ impl Book {
         false
     }
 
-    /// The first phase answers for what happened before it.
+    /// Adds what happened before the first phase to the first phase.
     pub(super) fn take_over_early(&mut self) {
         let early = std::mem::take(&mut self.early);
         if let Some(first) = self.phases.first_mut() {
@@ -479,19 +481,19 @@ impl Book {
         }
     }
 
-    /// The thread has seen to what it was woken for; shares the number of settled requests with the others.
+    /// Ends a batch, and shares the number of settled requests with the other threads.
     #[inline]
     pub(super) fn end_batch(&mut self) {
         self.wakings.end_batch();
         let settled = std::mem::take(&mut self.settled);
-        // A thread whose requests all wait must still see that those of other threads are settled.
+        // A thread whose requests all wait must still see those of other threads settled.
         self.settled_seen = match settled {
             0 => self.settled_all.load(Ordering::Relaxed),
             _ => self.settled_all.fetch_add(settled, Ordering::Relaxed) + settled,
         };
     }
 
-    /// Enters what was answered in this batch into the flow of the phase that is sending.
+    /// Adds the answers of this batch to the flow of the phase that is sending.
     #[inline]
     pub(super) fn note_flow(&mut self, now_ns: u64) {
         let answered = std::mem::take(&mut self.answered);
@@ -511,7 +513,7 @@ impl Book {
         }
     }
 
-    /// Enters answers of the present part.
+    /// Enters answers that lie within the present part.
     #[inline]
     fn note_whole(&mut self, count: u64) {
         if count > 0 {
@@ -521,7 +523,7 @@ impl Book {
         }
     }
 
-    /// The part of a window that it is now.
+    /// The part of a window that the present time lies in.
     fn part_at(&mut self, now_ns: u64) -> Part {
         let Some((phase, it)) = self.sending(now_ns) else { return Part::default() };
         let from_ns = it.started_ns;
@@ -529,20 +531,20 @@ impl Book {
         Part { phase, span_ns: from_ns + span.start..from_ns + span.end, spread: 0 }
     }
 
-    /// The window that counts ends at this time, or has: what is answered from now on is told apart from what was before.
+    /// Ends the window that counts: answers from now on are kept apart from those before.
     pub(super) fn end_part(&mut self) {
         let (answered, spread) = (self.answered, self.part.spread);
         self.note_whole(answered - spread);
         self.part = Part { spread: answered, ..Part::default() };
     }
 
-    /// Whether something may have ended a phase since this was asked last.
+    /// Returns whether something may have ended a phase since the last call.
     #[inline]
     pub(super) fn take_look(&mut self) -> bool {
         std::mem::take(&mut self.look)
     }
 
-    /// Enters a slot's part into the phase that it has just been through.
+    /// Enters a slot's share into the phase that it has just been through.
     pub(super) fn enter_slot(&mut self, index: usize, state: &mut State) {
         let phase = &mut self.phases[index];
         if phase.stopped_ns > 0 || phase.partial {
@@ -565,7 +567,8 @@ impl Book {
     }
 }
 
-/// The failure class of an ending; none for what has not failed. A stale request that has been sent again has.
+/// The failure class of an ending; none if it is no failure. A stale request that was already sent
+/// again has failed.
 pub(super) fn class_of_ending(ending: Ending) -> Option<Class> {
     Some(match ending {
         Ending::Ok | Ending::StaleBehind => return None,

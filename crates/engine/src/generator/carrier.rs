@@ -1,7 +1,8 @@
-//! What carries the requests of a slot to its peer: the socket, with TLS in between if there is any.
+//! The path of a slot's requests to its peer: the socket, with TLS in between if there is any.
 //!
-//! What is a copy for one connection alone, as all is that TLS seals, is made only as far as the socket may soon take
-//! it; the rest waits as it is, shared by all connections, until what was copied before has left.
+//! Bytes copied for one connection alone, as all that TLS seals, are copied only as far as the
+//! socket may soon take them. The rest waits shared by all connections until the earlier copies
+//! have left.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,23 +11,23 @@ use trueload_drive::{Datagrams, Net, Token};
 
 use super::slot::Secure;
 
-/// What TLS seals at once, at most: whole records.
+/// Most bytes that TLS seals at once, in whole records.
 const SEALED_AT_ONCE_BYTES: usize = 64 * 1024;
-/// No more is sealed, or copied otherwise, while so much waits for the socket.
+/// Nothing more is sealed, or copied otherwise, while this many bytes wait for the socket.
 const COPIED_BYTES_MOST: usize = 128 * 1024;
 
-/// One slot's way out.
+/// The sending side of one slot.
 #[derive(Debug)]
 pub struct Carrier<'a, N> {
     pub(super) net: &'a mut N,
     pub(super) token: Token,
     pub(super) tls: Option<&'a mut Secure>,
-    /// Where TLS seals, for all slots of the thread.
+    /// The buffer that TLS seals into, for all slots of the thread.
     pub(super) sealed: &'a mut Vec<u8>,
 }
 
 impl<N: Net> Carrier<'_, N> {
-    /// Sends; what the kernel does not take now is kept.
+    /// Sends bytes; what the kernel does not take now is kept.
     #[inline]
     pub fn send(&mut self, bytes: &[u8]) {
         let Some(secure) = &mut self.tls else { return self.net.send(self.token, bytes) };
@@ -58,7 +59,8 @@ impl<N: Net> Carrier<'_, N> {
         self.net.send_datagrams(self.token, datagrams);
     }
 
-    /// Whether more may be copied for this connection alone; where not, [`super::protocol::Protocol::send_waiting`] comes.
+    /// Whether more may be copied for this connection alone; if not,
+    /// [`super::protocol::Protocol::send_waiting`] is called later.
     #[inline]
     pub fn has_room(&self) -> bool {
         let unsealed = self.tls.as_ref().map_or(0, |secure| secure.waiting.len());
@@ -72,7 +74,8 @@ impl<N: Net> Carrier<'_, N> {
         }
     }
 
-    /// Ends our side when everything has been sent, once nothing more is awaited: TLS stacks take it for the end of both.
+    /// Ends our side when everything has been sent, once nothing more is awaited: TLS stacks take
+    /// it as the end of both sides.
     pub(super) fn take_leave(&mut self) {
         if let Some(secure) = &mut self.tls {
             if !secure.waiting.is_empty() {
@@ -85,7 +88,7 @@ impl<N: Net> Carrier<'_, N> {
         self.net.end_sending(self.token);
     }
 
-    /// Seals what waits, as far as the socket has room: when that has left, there is more.
+    /// Seals waiting bytes, as far as the socket has room; it is called again when those have left.
     pub(super) fn seal_waiting(&mut self) {
         while let Some(secure) = &mut self.tls
             && let Some(front) = secure.waiting.front()
@@ -113,8 +116,8 @@ impl<N: Net> Carrier<'_, N> {
     }
 }
 
-/// How many bytes wait for the socket, if bytes that have just come are to be sealed now: they are few, none wait to be
-/// sealed before them, and the socket has room.
+/// Returns the number of bytes that wait for the socket, if new bytes are to be sealed now. That is
+/// so if they are few, no others wait to be sealed before them, and the socket has room.
 #[inline]
 fn room_to_seal(secure: &Secure, net: &impl Net, token: Token, len: usize) -> Option<usize> {
     if len > SEALED_AT_ONCE_BYTES || !secure.waiting.is_empty() {

@@ -1,32 +1,34 @@
-//! Who ends a connection on which nothing more is to be asked, as far as the peers have shown.
+//! Decides who ends a connection on which nothing more is to be asked, from what the peers have
+//! shown.
 //!
-//! RFC 9112 §9.6 has the server do it: it then keeps the ports of closed connections (TIME-WAIT, RFC 9293 §3.6), and
-//! whatever it may still say before its end is heard. So its end is waited for, behind an answer that is whole. A
-//! server that leaves the end to its client costs that wait once: from then on our side ends first. One that does
-//! not even heed our end costs it once more: from then on connections are reset, so that neither side keeps
-//! anything of them, and only now and then one is looked at again.
+//! RFC 9112 §9.6 has the server do it. The server then keeps the ports of closed connections
+//! (TIME-WAIT, RFC 9293 §3.6), and whatever it still sends before its end is received. So after a
+//! complete answer its end is waited for. A server that leaves the end to its client costs that
+//! wait once: from then on our side ends first. A server that does not even react to our end costs
+//! the wait once more. From then on connections are reset, so that neither side keeps state for
+//! them, and only now and then one is probed again.
 
 use super::CLOSING_NS;
 
-/// A peer that was taken for one that leaves the end to us, and then ended some together with its answers, is believed
-/// so often. More often there are several peers, which differ.
+/// A peer that seemed to leave the end to us, and then ended connections together with its answers,
+/// is believed this often. More often means that there are several peers, which differ.
 const RELAPSES_MOST: u32 = 3;
-/// Where connections are reset, one in this time is looked at: a twentieth of one slot's time.
+/// Where connections are reset, one in this time is probed: a twentieth of one slot's time.
 const LOOK_EVERY_NS: u64 = 20 * CLOSING_NS;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Closer {
     #[default]
     Unknown,
-    /// It did, as a server does that heeds `Connection: close`.
+    /// The peer did, as a server does that heeds `Connection: close`.
     Peer,
-    /// Nobody did as long as bytes were looked for.
+    /// Nobody did while we waited.
     Us,
     /// We did, and the peer did not follow.
     Nobody,
 }
 
-/// How a connection is closed.
+/// The way to close a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CloseBy {
     /// The peer's end is waited for.
@@ -37,15 +39,16 @@ pub(super) enum CloseBy {
     Reset,
 }
 
-/// What is known on one thread.
+/// The knowledge of one thread about its peers.
 #[derive(Debug)]
 pub(super) struct ClosePolicy {
     closer: Closer,
     relapses: u32,
     look_ns: u64,
-    /// One is being looked at: ends of others whose FIN was sent before the first was reset prove nothing.
+    /// A probe is under way. The ends of connections whose FIN was sent before the first reset
+    /// prove nothing.
     looking: bool,
-    /// How long it took to connect at the quickest: no less than a way there and back.
+    /// The shortest time it took to connect: no less than a round trip.
     round_trip_ns: u64,
 }
 
@@ -61,7 +64,7 @@ impl ClosePolicy {
         self.round_trip_ns = self.round_trip_ns.min(took_ns);
     }
 
-    /// Who closes the next connection, or whether it is reset.
+    /// Decides who closes the next connection, or that it is reset.
     pub(super) fn close_by(&mut self, now_ns: u64) -> CloseBy {
         match self.closer {
             Closer::Unknown | Closer::Peer => CloseBy::Peer,
@@ -74,7 +77,7 @@ impl ClosePolicy {
         }
     }
 
-    /// How long an end is waited for; one that answers ours needs its way there and back, too.
+    /// The time to wait for an end; an end that answers ours also needs a round trip.
     pub(super) fn wait_ns(&self, closed_by: CloseBy) -> u64 {
         match closed_by {
             CloseBy::Us if self.round_trip_ns != u64::MAX => CLOSING_NS + self.round_trip_ns,
@@ -82,14 +85,14 @@ impl ClosePolicy {
         }
     }
 
-    /// The peer's end came together with its answer.
+    /// Notes that the peer's end came together with its answer.
     pub(super) fn ended_with_answer(&mut self) {
         if self.relapses < RELAPSES_MOST {
             self.closer = Closer::Peer;
         }
     }
 
-    /// The peer's end came while it was waited for, behind ours or by itself.
+    /// Notes that the peer's end came while it was waited for, after ours or by itself.
     pub(super) fn ended(&mut self, fin_sent: bool) {
         match self.closer {
             Closer::Unknown if !fin_sent => self.closer = Closer::Peer,
@@ -98,7 +101,7 @@ impl ClosePolicy {
         }
     }
 
-    /// The peer's end was waited for in vain.
+    /// Notes that the peer's end was waited for in vain.
     pub(super) fn waited_in_vain(&mut self, fin_sent: bool, now_ns: u64) {
         match self.closer {
             Closer::Unknown | Closer::Peer => {

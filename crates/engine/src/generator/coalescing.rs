@@ -1,53 +1,59 @@
-//! How long answers may wait for each other before a busy thread is woken for them. Pure.
+//! Decides how long answers may wait for each other before a busy thread is woken for them. Pure.
 //!
-//! A thread that is woken for each answer costs itself and the server more than the answers do; one that has to be spared
-//! is better served by a few at once. What that adds to a service time is bounded by a share of it: under a closed loop
-//! against a server that is the limit the mean stays what Little's law says, and else the thread is hardly busy.
-//! A server that answers many at once spares the thread by itself: to wait for more would leave that server without work.
-//! Where connections carry several requests at once, answers come in small pieces one behind another (nginx sends each of
-//! HTTP/2 in two), and even a thread that is not busy sends for each: it waits, too, but for a smaller share.
+//! A thread that is woken for each answer costs itself and the server more than the answers do; a
+//! busy thread is better served by a few at once. The time that this adds to a service time is
+//! bounded by a share of it. If the server is the limit of a closed loop, the mean stays what
+//! Little's law says; otherwise the thread is hardly busy.
+//!
+//! A server that sends many answers at once spares the thread by itself; to wait for more would
+//! leave that server without work. Where connections carry several requests at once, answers come
+//! in small pieces one behind another (nginx sends each HTTP/2 answer in two). Then even a thread
+//! that is not busy sends for each piece, so it waits, too, but for a smaller share.
 
 use trueload_drive::Coalescing;
 
-/// A thread that is busy for more than this share of its time is to be spared, one below the other no longer. Ours: far
-/// enough apart that what is saved does not end the saving.
+/// A thread that is busy for more than `BUSY_PERCENT` of its time is spared, until it is busy for
+/// less than `IDLE_PERCENT`. Our choice: far enough apart that the saving does not end itself.
 const BUSY_PERCENT: u64 = 60;
 const IDLE_PERCENT: u64 = 40;
-/// A thread that gets so many answers each time it is woken, or input on so many connections, does not begin to wait: a waking
-/// costs a third of a request at most, and is shared by all of them. Measured: 1.3 to 2.1 connections with nginx, 5 to 43 with
-/// our reference server.
+/// A thread does not begin to wait if each waking already brings it this many answers, or input on
+/// this many connections. A waking costs a third of a request at most, and all of them share it.
+/// Measured: 1.3 to 2.1 connections with nginx, 5 to 43 with our reference server.
 const HEARD_AT_ONCE: u64 = 4;
-/// Answers wait for this share of the mean service time at most: half of it on average, 3 %.
+/// Answers wait for this share of the mean service time at most: half of that on average, 3 %.
 const SHARE_OF_SERVICE: u64 = 16;
-/// Not longer, however slow the service is.
+/// The longest wait of a busy thread, however slow the service is.
 const BUSY_MOST_NS: u64 = 50_000;
-/// The share of a thread that need not be busy: half of it on average, 0.8 %. Measured: under nginx with 6,400 requests
-/// outstanding, 40 ms each, one that waits for 400 us uses two thirds of the CPU of one that waits for 50.
+/// The share for a thread that need not be busy: half of that on average, 0.8 %. Measured under
+/// nginx with 6,400 requests outstanding, 40 ms each: a thread that waits for 400 us uses two
+/// thirds of the CPU of one that waits for 50.
 const SHARE_UNHURRIED: u64 = 64;
-/// So much of what is outstanding may have been answered meanwhile: the server still has the other half.
+/// This share of the outstanding requests may be answered meanwhile: the server still has the other
+/// half.
 const SHARE_OF_OPEN: u64 = 2;
-/// Of what so many answers cost, some us each, the few us of one waking are a hundredth: more at once would save no more.
+/// This many answers cost some us each, so the few us of one waking are a hundredth of that: more
+/// at once would save nothing more.
 const EVENTS_MOST: u64 = 256;
-/// A shorter wait spares nothing: to be woken takes that long.
+/// A shorter wait saves nothing: waking the thread takes that long.
 const LEAST_NS: u64 = 4_000;
 
-/// How often a thread was woken for answers, and what it then heard.
+/// Counts how often a thread was woken for answers, and what it then received.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wakings {
-    /// Connections on which something was heard, each time that something was.
+    /// Connections with input, summed over all batches that had any.
     heard: u64,
     batches: u64,
     in_batch: u64,
 }
 
 impl Wakings {
-    /// Something has come on a connection.
+    /// Notes input on a connection.
     #[inline]
     pub(super) fn note_input(&mut self) {
         self.in_batch += 1;
     }
 
-    /// The thread has seen to all that it was woken for.
+    /// Notes that the thread has handled all that it was woken for.
     #[inline]
     pub(super) fn end_batch(&mut self) {
         if self.in_batch > 0 {
@@ -56,7 +62,8 @@ impl Wakings {
         }
     }
 
-    /// Whether little was heard at a time since `before`, on few connections and of few of the answers that came meanwhile.
+    /// Whether each waking since `before` brought little: few connections, and few of the answers
+    /// that came meanwhile.
     fn were_for_few(&self, before: Wakings, answers: u64) -> bool {
         let many = (self.batches - before.batches) * HEARD_AT_ONCE;
         self.heard - before.heard < many && answers < many
@@ -84,31 +91,32 @@ pub(super) struct Under {
     pub(super) most_ns: u64,
 }
 
-/// How the answers of one phase are coalesced.
+/// The coalescing of answers in one phase.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pacing {
     done: Done,
     within_ns: u64,
-    /// The longest that was allowed in this phase.
+    /// The longest wait that was allowed in this phase.
     pub(super) longest_ns: u64,
 }
 
 impl Pacing {
-    /// At the start of a phase nothing is coalesced.
+    /// Starts a phase without coalescing.
     pub(super) fn from(done: Done) -> Self {
         Pacing { done, within_ns: 0, longest_ns: 0 }
     }
 
-    /// What is right until the next heartbeat, under such a load.
+    /// Returns the coalescing until the next heartbeat, under this load.
     pub(super) fn next(&mut self, done: Done, under: Under) -> Coalescing {
         let Under { open, several, most_ns } = under;
         let before = std::mem::replace(&mut self.done, done);
         let wall_ns = done.at_ns.saturating_sub(before.at_ns);
         let cpu_ns = done.cpu_ns.saturating_sub(before.cpu_ns);
         let settled = done.settled.saturating_sub(before.settled);
-        // By Little's law; where nothing was settled there is nothing to wait for.
+        // By Little's law; if nothing was settled, there is nothing to wait for.
         let service_ns = open.saturating_mul(wall_ns).checked_div(settled).unwrap_or(0);
-        // Once answers wait for each other, what is heard at a time says nothing of what would be.
+        // Once answers wait for each other, the size of a batch says nothing about batches without
+        // waiting.
         let worthwhile = self.within_ns > 0 || done.wakings.were_for_few(before.wakings, settled);
         let longer_ns = (self.within_ns * 2).max(LEAST_NS);
         let unhurried_ns = if several { service_ns / SHARE_UNHURRIED } else { 0 };
@@ -141,7 +149,8 @@ mod tests {
         Under { open, several: false, most_ns: MOST_NS }
     }
 
-    /// What a beat leads to: the CPU's share in percent, answers per beat, requests outstanding, the wait before and after.
+    /// The wait in ns after a beat, given: the CPU's share in percent, answers per beat, requests
+    /// outstanding, and the wait before.
     fn after(busy: u64, settled: u64, open: u64, before_ns: u64) -> u64 {
         after_waking(busy, settled, open, before_ns, one_by_one(settled))
     }
@@ -164,7 +173,7 @@ mod tests {
             (399, 100, 399, 0, LEAST_NS),
             (400, 100, 399, 0, 0),
             (3_000, 10, 3_000, 0, 0),
-            // Where answers wait for each other they come together.
+            // Answers that wait for each other come together.
             (3_000, 10, 3_000, 4_000, 8_000),
             // Few connections, with many answers each.
             (100, 100, 400, 0, 0),
@@ -188,7 +197,8 @@ mod tests {
     #[test]
     fn a_busy_thread_is_spared_within_bounds() {
         let cases = [
-            // 3,000 answers in 10 ms with 64 outstanding: a mean of 213 us, of which a sixteenth is 13 us.
+            // 3,000 answers in 10 ms with 64 outstanding: a mean of 213 us, of which a sixteenth is
+            // 13 us.
             (80, 3_000, 64, 0, 4_000),
             (80, 3_000, 64, 4_000, 8_000),
             (80, 3_000, 64, 8_000, 13_333),
@@ -197,7 +207,8 @@ mod tests {
             (30, 3_000, 64, 8_000, 4_000),
             (30, 3_000, 64, 4_000, 0),
             (0, 3_000, 64, 0, 0),
-            // Few connections: a sixteenth of 53 us is less than a waking takes; and one answer has no other to wait for.
+            // Few connections: a sixteenth of 53 us is less than a waking takes; and one answer has
+            // no other to wait for.
             (90, 3_000, 16, 0, 0),
             (90, 100, 3, 8_000, 0),
             // Many: never longer than what was allowed.
@@ -225,7 +236,8 @@ mod tests {
     #[test]
     fn where_a_connection_carries_several_a_thread_that_is_not_busy_waits_for_a_small_share() {
         let cases = [
-            // 1,000 answers in 10 ms with 64 outstanding: a mean of 640 us, of which a 64th is 10 us.
+            // 1,000 answers in 10 ms with 64 outstanding: a mean of 640 us, of which a 64th is 10
+            // us.
             (30, 1_000, 64, 0, LEAST_NS),
             (30, 1_000, 64, 8_000, 10_000),
             (50, 1_000, 64, 10_000, 10_000),
@@ -238,7 +250,7 @@ mod tests {
             (30, 1_000, 1_280, 180_000, 200_000),
             (90, 1_000, 1_280, 180_000, 200_000),
             (30, 1_000, 6_400, 300_000, 400_000),
-            // Of 80 us a 64th is less than a waking takes.
+            // The 64th part of 80 us is less than a waking takes.
             (30, 1_000, 8, 0, 0),
         ];
         for (busy, settled, open, before_ns, after_ns) in cases {

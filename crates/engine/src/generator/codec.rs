@@ -1,4 +1,4 @@
-//! The protocol of one thread, with the buffers that all its connections write in.
+//! The protocol of one thread, with the buffers shared by all its connections.
 
 use trueload_drive::{Net, Token};
 use trueload_wire::exchange::Exchange;
@@ -8,16 +8,16 @@ use super::carrier::Carrier;
 use super::protocol::Protocol;
 use super::slot::Slot;
 
-/// What is said in answer to a peer, as a pong is, waits for it up to here.
+/// Most bytes of answers to a peer, such as pongs, that may wait for it.
 const ANSWERS_BYTES_MOST: usize = 256 * 1024;
 
-/// The protocol, and room to write in.
+/// The protocol and its buffers.
 #[derive(Debug)]
 pub(super) struct Codec<P> {
     pub(super) protocol: P,
-    /// What the protocol says out of turn.
+    /// What the protocol sends out of turn.
     pub(super) output: Vec<u8>,
-    /// What TLS reads and writes in.
+    /// The buffers that TLS reads and writes in.
     pub(super) buffers: Buffers,
     sealed: Vec<u8>,
     /// Bytes of the longest request sent so far.
@@ -30,7 +30,7 @@ impl<P: Protocol> Codec<P> {
         Codec { protocol, output, buffers, sealed, longest: 0 }
     }
 
-    /// Send the `count` requests asked last; returns how many bytes they are.
+    /// Sends the `count` requests asked last; returns their number of bytes.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -49,7 +49,7 @@ impl<P: Protocol> Codec<P> {
         bytes
     }
 
-    /// What waited in the driver has left: send what waited behind it; returns how many bytes that are.
+    /// Sends waiting bytes once those in the driver have left; returns their number of bytes.
     pub(super) fn send_waiting(
         &mut self,
         net: &mut impl Net,
@@ -62,7 +62,7 @@ impl<P: Protocol> Codec<P> {
         self.protocol.send_waiting(&mut slot.client, &mut carrier)
     }
 
-    /// Send what the protocol has to say out of turn.
+    /// Sends what the protocol has to send out of turn.
     #[inline]
     pub(super) fn send_output(
         &mut self,
@@ -76,7 +76,7 @@ impl<P: Protocol> Codec<P> {
         }
     }
 
-    /// End our side of a connection.
+    /// Ends our side of a connection.
     pub(super) fn take_leave(
         &mut self,
         net: &mut impl Net,
@@ -87,8 +87,9 @@ impl<P: Protocol> Codec<P> {
         Carrier { net, token, tls, sealed: &mut self.sealed }.take_leave();
     }
 
-    /// Tell the slot's machine what cannot have been answered: it has not left yet. False: the peer takes nothing, and so
-    /// much waits for it that it cannot all be requests, of which there are up to `depth` more; it has to be closed.
+    /// Tells the slot's machine what cannot have been answered, because it has not left yet. False
+    /// if the connection must be closed: the peer takes nothing, and more bytes wait for it than
+    /// requests can explain, of which there are up to `depth` more.
     #[inline]
     pub(super) fn hold_back(
         &mut self,
@@ -106,7 +107,8 @@ impl<P: Protocol> Codec<P> {
         queued <= asked * self.longest + ANSWERS_BYTES_MOST
     }
 
-    /// Tell the slot's machine what waits of its bytes when so many are queued in the driver; returns it.
+    /// Tells the slot's machine how many of its bytes wait when `queued_bytes` are queued in the
+    /// driver; returns that number.
     #[cold]
     pub(super) fn note_queued(
         &mut self,
@@ -121,9 +123,10 @@ impl<P: Protocol> Codec<P> {
 }
 
 impl<C> Slot<C> {
-    /// What waits of the protocol's bytes when so many are queued in the driver.
+    /// The number of the protocol's bytes that wait when `queued_bytes` are queued in the driver.
     fn queued_plain(&self, queued_bytes: usize) -> usize {
-        // Sealed, they are more than they were; behind them are those that wait to be.
+        // Sealed bytes are more than they were before; behind them are those that wait to be
+        // sealed.
         self.tls.as_ref().map_or(queued_bytes, |secure| {
             secure.sealed.plain_in(queued_bytes) + secure.waiting.len()
         })

@@ -1,4 +1,5 @@
-//! What a generator is told once: where to connect, how, and which part of all slots is its own.
+//! The fixed settings of a generator: where and how to connect, and which part of all slots is its
+//! own.
 
 use std::net::IpAddr;
 
@@ -6,61 +7,61 @@ use trueload_drive::Address;
 use trueload_load::{Places, dealt_slot};
 use trueload_wire::tls;
 
-/// What does not change while a generator runs.
+/// The settings that do not change while a generator runs.
 #[derive(Debug)]
 pub struct Config {
-    /// Where to connect, in the order to try.
+    /// Addresses to connect to, in the order to try.
     pub addresses: Vec<Address>,
-    /// Where to connect from, in turn.
+    /// Addresses to connect from, used in turn.
     pub local_addresses: Vec<IpAddr>,
     /// Requests in flight per connection.
     pub depth: usize,
-    /// Free places from which on a connection is filled again.
+    /// Number of free places from which on a connection is filled again.
     pub refill: usize,
-    /// A connection per request.
+    /// Each request has its own connection.
     pub close: bool,
-    /// What TLS is set up with, for all connections of this thread; none without TLS.
+    /// The TLS setup for all connections of this thread; none without TLS.
     pub tls: Option<tls::client::Setup>,
-    /// Actual send to last byte.
+    /// From the actual send to the last byte, in ns.
     pub timeout_ns: u64,
-    /// Attempt to established connection.
+    /// From the attempt to the established connection, in ns.
     pub connect_timeout_ns: u64,
-    /// Between two attempts of this thread, while connections are set up.
+    /// Time between two attempts of this thread while connections are set up, in ns.
     pub connect_interval_ns: u64,
-    /// Under an open loop: not woken again for a send sooner than this after the last.
+    /// Under an open loop: shortest time between two wake-ups for sends, in ns.
     pub send_quantum_ns: u64,
-    /// Under a closed loop answers wait for each other no longer than this, in ns; 0 for not at all.
+    /// Under a closed loop: longest time that answers wait for each other, in ns; 0 for not at all.
     pub coalesce_ns: u64,
-    /// Draws the connections whose answers' arrivals are watched.
+    /// Seed that draws the connections whose answers' arrivals are watched.
     pub seed: u64,
     /// This thread's number.
     pub thread: u32,
-    /// Threads in all.
+    /// The number of threads.
     pub threads: u32,
-    /// Which of all turns are ours, where requests go to several origins.
+    /// Our places among all turns, if requests go to several origins.
     pub places: Option<Places>,
 }
 
 impl Config {
-    /// Requests in flight per connection, as they are sent: a connection of its own takes one.
+    /// Requests in flight per connection as they are sent: one, if each has its own connection.
     #[inline]
     pub(super) fn depth_used(&self) -> usize {
         if self.close { 1 } else { self.depth }
     }
 
-    /// When an attempt to connect is given up.
+    /// The time at which an attempt to connect is given up.
     pub(super) fn deadline_ns(&self, attempted_ns: u64) -> u64 {
         attempted_ns.saturating_add(self.connect_timeout_ns)
     }
 
-    /// A slot's number over all threads.
+    /// The number of a slot over all threads.
     #[inline]
     pub(super) fn global(&self, key: u32) -> u32 {
         dealt_slot(key, self.threads, self.thread)
     }
 
-    /// Where a slot's connection comes from: the local addresses take turns over all threads. None to let the
-    /// kernel choose.
+    /// The local address of a slot's connection: the addresses take turns over all threads. None
+    /// lets the kernel choose.
     pub(super) fn local_address(&self, key: u32) -> Option<IpAddr> {
         let turn = (self.global(key) as usize).checked_rem(self.local_addresses.len())?;
         Some(self.local_addresses[turn])

@@ -1,4 +1,4 @@
-//! How slots get their connections: the first set-up, spread over time, and every reconnect.
+//! Connects slots: the first set-up, spread over time, and every reconnect.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,23 +13,24 @@ use super::protocol::Protocol;
 use super::slot::{ConnectionState, NEVER, Slot, Trouble};
 use super::{CLOSING_NS, Connected, Generator, Report};
 
-/// Attempts made at one moment, at most, when the set-up has fallen behind its rate.
+/// Most attempts made at one moment, when the set-up has fallen behind its rate.
 const CATCH_UP: u32 = 32;
-/// How often the other slots look whether the first has found the address that answers.
+/// The interval at which the other slots check whether the first has found the address that
+/// answers.
 const PROBE_LOOK_NS: u64 = 1_000_000;
-/// A socket file whose queue is full is tried again after this time.
+/// A Unix socket whose queue is full is tried again after this time.
 const BUSY_PAUSE_NS: u64 = 1_000_000;
-/// Why a machine cannot connect that has no address of the server's family.
+/// The reason given if a machine has no address of the server's family to connect from.
 const NO_SOURCE: &str =
     "this machine has no address of the server's family; IPv6 may be switched off";
 
-/// The first set-up of slots, at a limited rate: an accept queue that overflows drops
-/// connections, and the retry a second later would be measured as the server's.
+/// The first set-up of slots, at a limited rate. An accept queue that overflows drops connections,
+/// and the retry a second later would be measured as the server's.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     waiting: VecDeque<u32>,
     undecided: u32,
-    /// The first slot has found out which address answers, if any.
+    /// The first slot has found out which address answers, if any does.
     probed: bool,
     asked: bool,
     began_ns: u64,
@@ -39,17 +40,17 @@ pub(super) struct Pace {
     address: Option<Address>,
     /// What the first handshake agreed on.
     pub(super) secured: Option<Secured>,
-    /// Why connections failed, the first of each class.
+    /// The first reason of each class why connections failed.
     reasons: BTreeMap<Class, String>,
 }
 
 impl Pace {
-    /// When the next slot may try.
+    /// The time at which the next slot may try.
     pub(super) fn next_ns(&self) -> u64 {
         if self.waiting.is_empty() { NEVER } else { self.next_ns }
     }
 
-    /// This address is the one that answers.
+    /// Notes the address that answers.
     pub(super) fn answered_by(&mut self, address: &Address) {
         self.address.get_or_insert_with(|| address.clone());
     }
@@ -58,7 +59,7 @@ impl Pace {
         self.reasons.entry(class).or_insert_with(|| why.to_owned());
     }
 
-    /// Why connections failed up to now.
+    /// The reasons why connections have failed up to now.
     pub(super) fn reasons(&self) -> Vec<(Class, String)> {
         self.reasons.iter().map(|(class, why)| (*class, why.clone())).collect()
     }
@@ -72,13 +73,13 @@ impl Pace {
 }
 
 impl<P: Protocol> Generator<P> {
-    /// Has this thread's part of `total` connections; reports when each has been tried.
+    /// Sets up this thread's part of `total` connections; reports once each has been tried.
     pub(super) fn resize(&mut self, net: &mut impl Net, total: u32) {
         let mine = dealt(total, self.config.threads, self.config.thread);
         while let Some(slot) = self.slots.pop_beyond(mine) {
             slot.state.connection.token().into_iter().for_each(|token| net.close(token));
         }
-        // Arrivals that are due behind the last phase must not find what is gone.
+        // Arrivals that are due after the last phase must not find slots that are gone.
         self.ready.truncate(mine);
         self.pace.waiting.extend(self.slots.len()..mine);
         self.slots.grow(mine);
@@ -91,7 +92,7 @@ impl<P: Protocol> Generator<P> {
         self.set_up(net);
     }
 
-    /// Connections that were lost, and stayed away, are asked for again.
+    /// Queues lost connections that do not reconnect by themselves for another set-up.
     fn call_back(&mut self) {
         if self.codec.protocol.reconnects() {
             return;
@@ -147,7 +148,7 @@ impl<P: Protocol> Generator<P> {
         }));
     }
 
-    /// One attempt to connect a slot.
+    /// Makes one attempt to connect a slot.
     pub(super) fn attempt(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
         let from = self.config.local_address(key);
@@ -184,12 +185,12 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// The slot has a connection, on which nothing has been asked yet.
+    /// Notes that the slot has a connection, on which nothing has been asked yet.
     pub(super) fn opened(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let now_ns = net.now_ns();
         self.slots.open += 1;
         let Slot { state, tls, .. } = &mut self.slots[key];
-        // TLS takes more than one way there and back.
+        // TLS takes more than one round trip.
         let there_ns = tls.as_ref().map_or(now_ns, |secure| secure.began_ns);
         (state.connection, state.until_ns) = (ConnectionState::Open { token }, NEVER);
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
@@ -216,7 +217,8 @@ impl<P: Protocol> Generator<P> {
         self.charge_violations(net, key);
     }
 
-    /// The attempt failed: the next address, or a failure for the request that needed it.
+    /// Handles a failed attempt: tries the next address, or fails the request that needed the
+    /// connection.
     pub(super) fn refused(&mut self, net: &mut impl Net, key: u32, why: ConnectError) {
         let state = &mut self.slots[key].state;
         state.down_until(NEVER);
@@ -233,13 +235,13 @@ impl<P: Protocol> Generator<P> {
         self.attempt_failed(net, key, class_of_connect_error(why));
     }
 
-    /// The attempt came to nothing, and there is no other address to try.
+    /// Handles an attempt that failed with no other address to try.
     pub(super) fn attempt_failed(&mut self, net: &mut impl Net, key: u32, class: Class) {
         let now_ns = net.now_ns();
         let Slot { state, tls, .. } = &mut self.slots[key];
         *tls = None;
         state.down_until(NEVER);
-        // However politely it closed: a server that then refuses was away.
+        // However orderly it closed: a server that then refuses was away.
         if state.ever_established {
             state.trouble().this_phase.outage = true;
         }
@@ -279,8 +281,9 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Nothing more is asked here: the peer's end is waited for, so that bytes before it are seen, unless the peers have
-    /// shown that it does not come. `ending`: it has come already.
+    /// Closes a connection on which nothing more is asked. The peer's end is waited for, so that
+    /// bytes before it are seen, unless the peers have shown that it does not come. `ending`: it
+    /// has come already.
     pub(super) fn closing(&mut self, net: &mut impl Net, key: u32, token: Token, ending: bool) {
         let now_ns = net.now_ns();
         self.end_open(key, now_ns);
@@ -304,7 +307,8 @@ impl<P: Protocol> Generator<P> {
         self.slots.arm(key);
     }
 
-    /// The peer has given an idle connection up, or what it says may come to that: what follows, and its end, are waited for.
+    /// Waits for what follows from a peer that gives up an idle connection, or may be about to, and
+    /// for its end.
     pub(super) fn heed(&mut self, net: &mut impl Net, key: u32, token: Token, farewell: Farewell) {
         let now_ns = net.now_ns();
         let wait_ns = match farewell {
@@ -322,7 +326,7 @@ impl<P: Protocol> Generator<P> {
         self.slots.arm(key);
     }
 
-    /// Bytes were looked for, and the peer's end has not come.
+    /// Handles a connection on which bytes were waited for, and the peer's end has not come.
     pub(super) fn ended_by_nobody(
         &mut self,
         net: &mut impl Net,
@@ -341,7 +345,8 @@ impl<P: Protocol> Generator<P> {
         self.lost(net, key, true, 0);
     }
 
-    /// The peer does not end this connection. Its answer is whole; a reset leaves no port waiting for the peer's end.
+    /// Resets a connection that the peer does not end. Its answer is complete, and a reset leaves
+    /// no port waiting for the peer's end.
     fn end_alone(&mut self, net: &mut impl Net, key: u32, token: Token) {
         if let Some(phase) = self.book.current_mut() {
             phase.meter.unended += 1;
@@ -350,7 +355,7 @@ impl<P: Protocol> Generator<P> {
         self.lost(net, key, true, 0);
     }
 
-    /// The connection is gone; opens the next one when there is something to send on it.
+    /// Handles the loss of a connection; opens the next one if there is something to send on it.
     pub(super) fn lost(&mut self, net: &mut impl Net, key: u32, orderly: bool, pause_ns: u64) {
         let now_ns = net.now_ns();
         self.slots.open -= 1;
@@ -364,7 +369,7 @@ impl<P: Protocol> Generator<P> {
         self.retry(net, key, now_ns + pause_ns);
     }
 
-    /// Plans the next attempt, if the slot has a use for a connection.
+    /// Plans the next attempt, if the slot needs a connection.
     fn retry(&mut self, net: &mut impl Net, key: u32, at_ns: u64) {
         if !self.codec.protocol.reconnects() {
             return;
@@ -376,7 +381,7 @@ impl<P: Protocol> Generator<P> {
             quota > 0 && self.book.sending(now_ns).is_some_and(|(_, phase)| phase.needs_another())
         };
         if !(again || needed()) {
-            // Nobody misses this connection, so it is not down.
+            // No request needs this connection, so it is not down.
             if let Some(Trouble { lost: Some((_, orderly)), .. }) = state.had_trouble() {
                 *orderly = true;
             }
@@ -398,7 +403,7 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Violations that no request could be charged with: the next ones pay.
+    /// Charges the next requests with violations that no request could be charged with before.
     pub(super) fn charge_violations(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
         let state = &mut self.slots[key].state;
@@ -416,7 +421,7 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// A slot is open no more: the load permits nothing on it until it is again.
+    /// Notes that a slot is no longer open: the load permits nothing on it until it is open again.
     pub(super) fn end_open(&mut self, key: u32, now_ns: u64) {
         let depth = self.config.depth_used() as u64;
         let state = &mut self.slots[key].state;

@@ -1,30 +1,34 @@
-//! Whether a reset under a request was the peer's own close of a kept connection, which the request has crossed.
+//! Decides whether a reset under a request was the peer's own close of a kept connection, which the
+//! request has crossed.
 //!
-//! A peer may end a kept connection at any time (RFC 9112 §9.5), and a client may repeat an idempotent request that it
-//! has lost by that (RFC 9110 §9.2.2, RFC 9112 §9.3.1). Mostly such a close comes as a FIN. It comes as a reset where
-//! the request arrived before the peer's `close` (RFC 1122 §4.2.2.13), or where the peer no longer knows the connection.
-//! A peer that resets under its requests for another reason must not pass as one that closes what is idle. So a reset
-//! has to be explained, in one of two ways:
+//! A peer may end a kept connection at any time (RFC 9112 §9.5), and a client may repeat an
+//! idempotent request that it has lost by that (RFC 9110 §9.2.2, RFC 9112 §9.3.1). Mostly such a
+//! close comes as a FIN. It comes as a reset if the request arrived before the peer's `close` (RFC
+//! 1122 §4.2.2.13), or if the peer no longer knows the connection. A peer that resets under its
+//! requests for another reason must not pass as one that closes idle connections. So a reset has to
+//! be explained, in one of two ways:
 //!
-//! - by the peer's idle time-out: the connection had been quiet for a second, and longer than any on which this peer
-//!   has answered;
-//! - by its other closes: it has ended more connections without a request's doing, kept ones by a FIN or others while
-//!   nothing was asked, than it has reset under one.
+//! - by the peer's idle time-out: the connection had been quiet for a second, and longer than any
+//!   on which this peer has answered;
+//! - by its other closes: it has ended more connections without a request's doing than it has reset
+//!   under one. These are kept connections ended by a FIN, and others ended while nothing was
+//!   asked.
 //!
-//! The same holds of a 408 that a request meets, and of the end of a connection that was idle before its first request, where
-//! they come soon enough to have been said before the request was there. They explain themselves where they come sooner
-//! than any answer can.
+//! The same holds for a 408 that a request meets, and for the end of a connection that was idle
+//! before its first request. They must come soon enough to have been sent before the request
+//! arrived. If they come sooner than any answer can, they need no other explanation.
 //!
-//! What it must not know: slots, requests and sockets.
+//! Must not know: slots, requests and sockets.
 
-/// No server is known to give up a connection sooner by an idle time-out (Node and Apache httpd wait for 5 s, gunicorn
-/// for 2 s).
+/// No known server gives up a connection sooner by an idle time-out (Node and Apache httpd wait for
+/// 5 s, gunicorn for 2 s).
 const TIME_OUT_LEAST_NS: u64 = 1_000_000_000;
 
-/// What was said before a request came is there a way there and back behind it at the latest, and may then wait to be read.
+/// A response sent before a request arrived comes at most a round trip after the request, and may
+/// then wait this long to be read.
 const READ_LATE_NS: u64 = 1_000_000;
 
-/// What one peer is known to have done with kept connections.
+/// What one peer has done with kept connections.
 #[derive(Debug, Default)]
 pub(super) struct Crossings {
     /// The longest quiet time after which it has answered.
@@ -33,37 +37,39 @@ pub(super) struct Crossings {
     closes: u64,
     /// Resets that these have explained.
     explained: u64,
-    /// How long it took to connect at the quickest: no less than a way there and back.
+    /// The shortest time it took to connect: no less than a round trip.
     round_trip_ns: Option<u64>,
 }
 
 impl Crossings {
-    /// A request was answered that had been sent after so long a quiet time.
+    /// Notes an answer to a request that was sent after this quiet time.
     #[inline]
     pub(super) fn note_answer(&mut self, quiet_ns: u64) {
         self.answered_after_ns = self.answered_after_ns.max(quiet_ns);
     }
 
-    /// A connection took so long to be there.
+    /// Notes the time it took to establish a connection.
     pub(super) fn note_connected(&mut self, took_ns: u64) {
         let quickest_ns = self.round_trip_ns.get_or_insert(took_ns);
         *quickest_ns = took_ns.min(*quickest_ns);
     }
 
-    /// Whether the peer gave an idle connection up before it had a request: what this met came so long after it was sent, on a
-    /// connection that had been kept quiet for so long before it.
+    /// Whether the peer gave up an idle connection before it had the request. `took_ns`: time from
+    /// the send to the end that it met. `quiet_ns`: how long the connection had been kept quiet
+    /// before the send.
     pub(super) fn crossed(&mut self, took_ns: u64, quiet_ns: u64) -> bool {
         let Some(round_trip_ns) = self.round_trip_ns else { return false };
         let in_time = took_ns <= 2 * round_trip_ns + READ_LATE_NS;
         in_time && (took_ns < round_trip_ns / 2 || self.explain(quiet_ns))
     }
 
-    /// The peer has ended a kept connection by a FIN, or while nothing was asked on it.
+    /// Notes that the peer has ended a kept connection by a FIN, or while nothing was asked on it.
     pub(super) fn note_close(&mut self) {
         self.closes += 1;
     }
 
-    /// Whether a reset is explained that came instead of an answer, to a request sent after so long a quiet time.
+    /// Whether a reset that came instead of an answer is explained, for a request sent after this
+    /// quiet time.
     pub(super) fn explain(&mut self, quiet_ns: u64) -> bool {
         if quiet_ns >= TIME_OUT_LEAST_NS && quiet_ns > self.answered_after_ns {
             return true;
@@ -80,10 +86,10 @@ mod tests {
 
     #[derive(Clone, Copy, Debug)]
     enum Event {
-        /// So many answers, each after this quiet time in ms.
+        /// This many answers, each after this quiet time in ms.
         Answers(u32, u64),
         Closes(u32),
-        /// So many resets after this quiet time in ms, and how many of them are stale.
+        /// This many resets after this quiet time in ms, and how many of them are stale.
         Resets(u32, u64, u32),
     }
 

@@ -1,4 +1,4 @@
-//! Datagrams that come on a slot's socket, and those of ours that never left.
+//! Handles datagrams that arrive on a slot's socket, and those of ours that never left.
 
 use trueload_drive::{Datagrams, Net, Token};
 
@@ -6,7 +6,8 @@ use super::Generator;
 use super::protocol::Protocol;
 use super::slot::{ConnectionState, Slot};
 
-/// What the driver has missed so far: datagrams of ours that it dropped, and those that found no room in its queues.
+/// The datagrams that the driver has missed so far: ours that it dropped, and those that found no
+/// room in its queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Missed {
     dropped: u64,
@@ -14,7 +15,7 @@ pub(super) struct Missed {
 }
 
 impl Missed {
-    /// Look again; returns how many more there are, if any.
+    /// Reads the counts again; returns the increase, if any.
     #[inline]
     fn look(&mut self, net: &impl Net) -> Option<Missed> {
         let (dropped, overflowed) = (net.dropped_datagrams(), net.overflowed_datagrams());
@@ -27,7 +28,7 @@ impl Missed {
 }
 
 impl<P: Protocol> Generator<P> {
-    /// Datagrams have come: each may end a request, and then the slot sends what it may.
+    /// Handles received datagrams: each may end a request, and then the slot sends what it may.
     pub(super) fn hear_datagrams(
         &mut self,
         net: &mut impl Net,
@@ -62,7 +63,8 @@ impl<P: Protocol> Generator<P> {
         self.fill(net, key);
     }
 
-    /// Charges the phase with datagrams that did not get out of, or into, this machine since this was last looked at.
+    /// Adds to the phase the datagrams that did not get out of, or into, this machine since the
+    /// last check.
     #[inline]
     pub(super) fn note_missed_datagrams(&mut self, net: &impl Net) {
         if let Some(missed) = self.missed.look(net)

@@ -1,4 +1,5 @@
-//! What is due on a slot: an attempt to connect, a deadline, the end of a wait for the peer's close.
+//! Handles what is due on a slot: an attempt to connect, a deadline, the end of a wait for the
+//! peer's close.
 
 use trueload_drive::{ConnectError, Net, Token};
 use trueload_meter::Class;
@@ -34,7 +35,7 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Requests of an open connection have not been answered by their deadlines.
+    /// Handles requests of an open connection that have passed their deadlines.
     pub(super) fn out_of_time(
         &mut self,
         net: &mut impl Net,
@@ -43,7 +44,7 @@ impl<P: Protocol> Generator<P> {
         deadline_ns: impl Fn(&Tag) -> u64,
     ) {
         let now_ns = net.now_ns();
-        // A part of a record is a part of the next answer that only its machine has not had.
+        // A partial record is a part of the next answer that the machine has not been given yet.
         let mut in_record = self.is_in_record(key);
         self.codec.protocol.gave_up(key);
         let Slot { client, state, .. } = &mut self.slots[key];

@@ -1,12 +1,14 @@
-//! Whether answers were sent before their requests had arrived: the word of the kernel, on the connections whose arrival times
-//! are sampled.
+//! Detects answers that were sent before their requests had arrived, from the kernel's data on the
+//! connections whose arrival times are sampled.
 //!
-//! An answer acknowledges what its sender's kernel had received: it is in every segment. So an answer that is made of its
-//! request leaves less than that request unacknowledged, whatever became of acknowledgements before. Where an answer is read
-//! while not one byte of its request is acknowledged, it was sent without it. Nor is anything answered sooner than the peer's
-//! kernel ever acknowledged anything.
+//! Every segment of an answer acknowledges what its sender's kernel had received. So an answer that
+//! is made from its request leaves less than that request unacknowledged, whatever became of
+//! earlier acknowledgements. If an answer is read while not one byte of its request is
+//! acknowledged, it was sent without the request. Nor can an answer come sooner than the shortest
+//! time in which the peer's kernel has acknowledged anything.
 //!
-//! What counts as too early is what ended a request well: an error may be told, and a connection ended, at any time.
+//! Only answers that ended a request well count as too early: an error may be sent, and a
+//! connection ended, at any time.
 
 use trueload_drive::{Net, Token};
 use trueload_wire::exchange::{Ending, Exchange, Outcome};
@@ -15,37 +17,39 @@ use super::Generator;
 use super::protocol::Protocol;
 use super::slot::Tag;
 
-/// How much sooner than the shortest round trip an answer must come at least: the clocks of the kernel and ours are compared
-/// only so well, and on a shorter way nobody gains by guessing.
+/// The least time by which an answer must undercut the shortest round trip. The clocks of the
+/// kernel and ours are compared only this well, and on a shorter path nobody gains by guessing.
 const SLACK_NS: u64 = 1_000_000;
 
-/// The shortest round trip worth asking for: below it no answer's time is too short.
+/// The shortest round trip, as far as it is worth asking for: below it no answer's time is too
+/// short.
 #[derive(Debug)]
 pub(super) struct Rtt {
     known_ns: u64,
 }
 
 impl Default for Rtt {
-    /// Not known yet: the first answer asks.
+    /// Not known yet: the first answer asks the kernel.
     fn default() -> Self {
         Rtt { known_ns: u64::MAX }
     }
 }
 
 impl Rtt {
-    /// Whether the way takes so long that guessing gains something, as far as is known.
+    /// Whether the round trip is so long that guessing gains something, as far as is known.
     #[inline]
     pub(super) fn is_long(&self) -> bool {
         self.known_ns > SLACK_NS && self.known_ns != u64::MAX
     }
 
-    /// Whether an answer took too short a time for the way; `ask` says what the kernel knows now.
+    /// Whether an answer took too short a time for the round trip; `ask` returns the kernel's
+    /// present minimum.
     #[inline]
     fn is_undercut(&mut self, took_ns: u64, ask: impl FnOnce() -> Option<u64>) -> bool {
         if took_ns >= self.known_ns.saturating_sub(SLACK_NS) {
             return false;
         }
-        // What this very answer has shown is among it.
+        // The kernel's minimum includes what this very answer has shown.
         let rtt_ns = ask().unwrap_or(0);
         self.known_ns = rtt_ns;
         took_ns < (rtt_ns - rtt_ns / 10).min(rtt_ns.saturating_sub(SLACK_NS))
@@ -53,8 +57,8 @@ impl Rtt {
 }
 
 impl<P: Protocol> Generator<P> {
-    /// An answer was read whose arrival the kernel told: asks it about the request, too. Nothing more must have been sent
-    /// on this connection yet.
+    /// Handles an answer whose arrival time the kernel reported: asks the kernel about the request,
+    /// too. Nothing more may have been sent on this connection yet.
     #[inline]
     pub(super) fn note_early(
         &mut self,
@@ -68,17 +72,19 @@ impl<P: Protocol> Generator<P> {
         };
         let slot = &self.slots[key];
         if slot.tls.is_some() && slot.client.outstanding() > 0 {
-            // Sealed, those behind it may be as long as they are with it when they are not.
+            // Sealing adds bytes: the later requests alone, sealed, may be as long as all of them
+            // unsealed.
             return;
         }
         let (drawn, tag) = (self.book.drawn, last.tag);
-        // If it is not acknowledged, those behind it are not, either.
+        // If the request is not acknowledged, those behind it are not, either.
         let bytes = self.codec.protocol.bytes_from(&slot.client, &tag, drawn);
         let Some((bytes, unacknowledged)) = bytes.zip(net.unacknowledged_bytes(token)) else {
             return;
         };
-        // From when the load asked for it: the thread may have been held up before it noted when it had sent. What arrived
-        // since the clock was read may have taken longer than is known.
+        // Counted from when the load asked for the request: the thread may have been held up before
+        // it noted the send. What arrived after the clock was read may have taken longer than is
+        // known.
         let took_ns = arrived_ns.saturating_sub(tag.scheduled_ns);
         let too_soon =
             arrived_ns < net.now_ns() && self.rtt.is_undercut(took_ns, || net.least_rtt_ns(token));
@@ -122,7 +128,7 @@ mod tests {
         let mut rtt = Rtt::default();
         assert!(!rtt.is_long(), "nobody has asked");
         let mut asked = 0;
-        // The first connection was slow to be set up: what the kernel knows falls with what it sees.
+        // The first connection was slow to be set up; the kernel's minimum falls with what it sees.
         for (service_ns, known_ns) in
             [(50 * MS, 60 * MS), (10 * MS, 10 * MS), (10 * MS, 0), (9 * MS, 0), (8 * MS, 8 * MS)]
         {

@@ -8,7 +8,7 @@ use super::carrier::Carrier;
 use super::protocol::{ConnectionEnd, Input, Protocol};
 use super::slot::Tag;
 
-/// TCP echo, as the connections of one thread speak it.
+/// The TCP echo protocol for the connections of one thread.
 #[derive(Clone, Debug)]
 pub struct TcpEcho {
     messages: Messages,
@@ -16,7 +16,7 @@ pub struct TcpEcho {
 }
 
 impl TcpEcho {
-    /// These messages in turn; with `half_close` our side ends behind each.
+    /// Sends these messages in turn; with `half_close` our side ends behind each.
     #[must_use]
     pub fn new(messages: Messages, half_close: bool) -> Self {
         TcpEcho { messages, half_close }

@@ -1,4 +1,5 @@
-//! What becomes of a connection, and of what is outstanding on it, when the peer's side has ended.
+//! Handles the end of the peer's side: what becomes of the connection and of the requests
+//! outstanding on it.
 
 use trueload_drive::{Net, PeerClose, Token};
 use trueload_wire::exchange::{Ending, Exchange, Farewell, Outcome, PeerEnd};
@@ -8,8 +9,8 @@ use super::protocol::{ConnectionEnd, Protocol};
 use super::slot::{ConnectionState, Slot};
 
 impl<P: Protocol> Generator<P> {
-    /// The peer's side has ended. `known`: how what was outstanding ends, the first so and those behind it so, where that
-    /// is not for the machine to say.
+    /// Handles the end of the peer's side. `known`: how the first outstanding request and those
+    /// behind it end, where the machine cannot tell.
     pub(super) fn ended(
         &mut self,
         net: &mut impl Net,
@@ -25,7 +26,7 @@ impl<P: Protocol> Generator<P> {
         }
         let farewell = client.farewell();
         if farewell == Farewell::Begun {
-            // What may have become one has not.
+            // The farewell that had begun was not completed.
             let class = self.codec.protocol.violation(client);
             return self.violated(net, key, token, class);
         }
@@ -44,7 +45,7 @@ impl<P: Protocol> Generator<P> {
         }
         let Slot { client, state, .. } = &mut self.slots[key];
         let answered = client.has_answered();
-        // What does not count as established was not dropped either.
+        // A connection that does not count as established was not dropped either.
         let unasked = idle && !announced && state.ever_established;
         let reconnects = self.codec.protocol.reconnects();
         let idled = unasked && self.book.note_unasked_end(now_ns, state, answered, reconnects);
@@ -54,14 +55,15 @@ impl<P: Protocol> Generator<P> {
             self.book.crossings.note_close();
         }
         let state = &mut self.slots[key].state;
-        // Who closes each connection, asked or not, is not stormed, whatever it has answered on others.
+        // No pause for a peer that closes each connection, asked or not: connecting again at once
+        // after such closes is no storm.
         let fruitful = idled || answered && (idle || stale || ended == PeerClose::Fin);
         let pause_ns = if fruitful { 0 } else { state.fruitless_pause_ns() };
         net.close(token);
         self.lost(net, key, stale || idled || (orderly && idle), pause_ns);
     }
 
-    /// The peer's side has ended, and with it every request outstanding.
+    /// Ends every outstanding request, because the peer's side has ended.
     pub(super) fn end_all(&mut self, now_ns: u64, key: u32, how: PeerEnd) {
         let Slot { client, state, .. } = &mut self.slots[key];
         let book = &mut self.book;
@@ -69,7 +71,7 @@ impl<P: Protocol> Generator<P> {
         self.codec.protocol.handle_end(client, end, &mut |heard| book.settle(state, now_ns, heard));
     }
 
-    /// The same, where it is known how they end: the first so, and those behind it so.
+    /// Ends them with known endings: the first with `first`, those behind it with `rest`.
     fn end_all_as(&mut self, now_ns: u64, key: u32, (first, rest): (Ending, Ending)) {
         let Slot { client, state, .. } = &mut self.slots[key];
         let book = &mut self.book;
@@ -82,7 +84,7 @@ impl<P: Protocol> Generator<P> {
     }
 }
 
-/// What the end of a socket is to a machine.
+/// Converts the end of a socket to the form a protocol machine takes.
 fn end_of(ended: PeerClose) -> PeerEnd {
     match ended {
         PeerClose::Fin => PeerEnd::Fin,

@@ -1,10 +1,14 @@
-//! Which requests of a closed loop are held back for a moment: an answer that comes meanwhile was not made of its request.
+//! Holds back some requests of a closed loop for a moment: an answer that comes meanwhile was not
+//! made from its request.
 //!
-//! A server that predicts requests may send each answer just after its request arrives, but too soon to have been made of it:
-//! no clock of ours tells it from a quick one. It cannot know which request does not come when it should. What it says then is
-//! unsolicited. Its load is less by the time that is held back: one request in 1,250 waits 1.25 times as long as the one before
-//! took, which is a thousandth. Only where the way takes so long that guessing gains something, so never on one machine, and
-//! where one request at a time is on a connection that is kept: otherwise an answer may be that of another request.
+//! A server that predicts requests may send each answer just after its request arrives, but too
+//! soon to have been made from it. No clock of ours tells it from a quick server. But it cannot
+//! know which request does not come when it should, and an answer to that one is unsolicited.
+//!
+//! The hold reduces the load a little: one request in 1,250 waits 1.25 times as long as the one
+//! before took, which is a thousandth. It is used only where the round trip is so long that
+//! guessing gains something, so never on one machine. It also needs kept connections with one
+//! request at a time: otherwise an answer may belong to another request.
 
 use trueload_load::random;
 
@@ -12,12 +16,12 @@ use super::Generator;
 use super::protocol::Protocol;
 use super::slot::NEVER;
 
-/// One request in so many is held back.
+/// One request in this many is held back.
 const ONE_IN: u32 = 1_250;
-/// No longer than so: longer ones wait for the server rather than for the way.
+/// Longest hold. Longer service times wait for the server rather than for the network.
 const HELD_MOST_NS: u64 = 20_000_000;
 
-/// How many requests go out before the next one that is held back.
+/// Counts the requests until the next one that is held back.
 #[derive(Debug)]
 pub(super) struct HoldBack {
     seed: u64,
@@ -33,14 +37,14 @@ impl HoldBack {
         new
     }
 
-    /// Nobody can tell which will be held back next.
+    /// Draws the next request to hold back, so that nobody can predict it.
     fn draw(&mut self) {
         let drawn = random(self.seed, self.held, self.thread) % u64::from(2 * ONE_IN - 1);
         self.before = drawn as u32;
         self.held += 1;
     }
 
-    /// Whether the next request is one.
+    /// Whether the next request is held back.
     #[inline]
     fn is_next(&mut self) -> bool {
         if self.before > 0 {
@@ -52,13 +56,14 @@ impl HoldBack {
     }
 }
 
-/// For how long, if the last answer took so long.
+/// The time to hold a request if the last answer took `service_ns`.
 fn held_ns(service_ns: u64) -> u64 {
     (service_ns + service_ns / 4).min(HELD_MOST_NS)
 }
 
 impl<P: Protocol> Generator<P> {
-    /// Whether the next request of a slot with nothing outstanding is held back, which then begins.
+    /// Whether the next request of a slot with nothing outstanding is held back; if so, the hold
+    /// begins.
     #[inline]
     pub(super) fn holds_back(&mut self, key: u32, now_ns: u64) -> bool {
         self.rtt.is_long()
@@ -77,7 +82,7 @@ impl<P: Protocol> Generator<P> {
         true
     }
 
-    /// What was held back on a slot may go.
+    /// Ends the hold of a slot, and sends what it held back.
     pub(super) fn end_hold(&mut self, net: &mut impl trueload_drive::Net, key: u32) {
         self.slots[key].state.until_ns = NEVER;
         self.fill(net, key);

@@ -1,4 +1,5 @@
-//! HTTP/1 as a generator's protocol: one request that is always the same, or several that take turns.
+//! HTTP/1 as a generator's protocol: one request that is always the same, or several that take
+//! turns.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use super::protocol::{ConnectionEnd, Input, Protocol};
 use super::requests::{ByTarget, HeadsByTarget, Requests};
 use super::slot::Tag;
 
-/// HTTP/1, as the connections of one thread speak it.
+/// The HTTP/1 protocol for the connections of one thread.
 #[derive(Debug)]
 pub enum Http {
     /// All requests are alike.
@@ -26,7 +27,7 @@ pub enum Http {
 /// One request, over and over.
 #[derive(Debug)]
 pub struct Plain {
-    /// The request in a row: what a connection takes at once is mostly a part of it.
+    /// Copies of the request in a row: what a connection takes at once is mostly a part of it.
     burst: Arc<[u8]>,
     request_len: usize,
     rules: Rules,
@@ -37,13 +38,13 @@ pub struct Plain {
 #[derive(Debug)]
 pub struct Several {
     requests: Arc<Requests>,
-    /// The answers remembered of each target, and room to write requests.
+    /// The remembered answers of each target, and a buffer to write requests in.
     heads: Vec<HeadMemory>,
     scratch: Vec<u8>,
 }
 
 impl Http {
-    /// The same request always: `burst` holds it so many times.
+    /// Always the same request: `burst` holds it `times` times.
     #[must_use]
     pub fn plain(burst: Arc<[u8]>, times: usize, rules: Rules) -> Self {
         let request_len = burst.len() / times;

@@ -1,7 +1,7 @@
 //! HTTP/2 as a generator's protocol: requests on streams, each of which ends on its own.
 //!
-//! However many are asked for, no more are written than the socket may soon take, the peer permits streams for, and the
-//! windows have room for; the others follow.
+//! A request is written only if the socket may soon take it, the peer permits a stream for it, and
+//! the windows have room. The others follow later.
 
 use std::sync::Arc;
 
@@ -18,26 +18,26 @@ use super::protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
 use super::requests::{ByTarget, Requests};
 use super::slot::Tag;
 
-/// Frames are written at once until they have so many bytes.
+/// Frames are collected into one write until they have this many bytes.
 const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
 
-/// HTTP/2, as the connections of one thread speak it.
+/// The HTTP/2 protocol for the connections of one thread.
 #[derive(Debug)]
 pub struct Http2 {
     sent: Http2Sent,
     terms: Terms,
-    /// What asks for HTTP/2 on a connection of HTTP/1.1; none where connections begin with HTTP/2.
+    /// The HTTP/1.1 request that asks for HTTP/2; none if connections begin with HTTP/2.
     upgrade: Option<UpgradeRequest>,
-    /// Room to write frames.
+    /// A buffer to write frames in.
     frames: Vec<u8>,
-    /// How many requests this thread knows to be drawn.
+    /// The number of requests that this thread knows to be drawn.
     drawn: u64,
-    /// Why the last connection was refused, or broken off with nothing outstanding.
+    /// The reason why the last connection was refused, or broken off with nothing outstanding.
     refusal: Option<OpenError>,
     violation: Class,
 }
 
-/// What is sent.
+/// The requests to send.
 #[derive(Clone, Debug)]
 pub enum Http2Sent {
     /// The same request always.
@@ -47,20 +47,20 @@ pub enum Http2Sent {
 }
 
 impl Http2 {
-    /// Connections that send this, and tell their peers such terms.
+    /// Creates connections that send `sent` and announce `terms` to their peers.
     #[must_use]
     pub fn new(sent: Http2Sent, terms: impl Into<Terms>) -> Self {
         let (terms, frames, violation) = (terms.into(), Vec::new(), Class::Unsolicited);
         Http2 { sent, terms, upgrade: None, frames, drawn: 0, refusal: None, violation }
     }
 
-    /// The same, but connections begin with HTTP/1.1 and this request.
+    /// Makes connections begin with HTTP/1.1 and this request.
     #[must_use]
     pub fn upgrading(self, request: UpgradeRequest) -> Self {
         Http2 { upgrade: Some(request), ..self }
     }
 
-    /// Keeps why a connection is of no use.
+    /// Keeps the reason why a connection is of no use.
     #[cold]
     fn note_fault(&mut self, client: &Client<Tag>) {
         let why = client.why_broken();

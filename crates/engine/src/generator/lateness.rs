@@ -1,10 +1,14 @@
-//! When a thread did not run although there was work for it: how often, for how long, and how many requests waited.
+//! Detects when a thread did not run although there was work for it: how often, for how long, and
+//! how many requests waited.
 //!
-//! Strategy: while requests are outstanding the thread is woken after a millisecond at the latest, so that between two
-//! batches there is never more time than that and the work of the first. What is beyond was a stall: the process was
-//! stopped, the machine stood still, a CPU limit was reached, or something else had the CPU. The kernel says how much of
-//! it the thread waited for a CPU; what it does not account for so, the thread was stopped. A busy thread is woken by
-//! answers anyway: it compares two times a batch, and reads its CPU clock once a millisecond, so that work is no stall.
+//! While requests are outstanding the thread wakes after a millisecond at the latest. So between
+//! two batches there is never more time than that plus the work of the first. Any more was a stall:
+//! the process was stopped, the machine stood still, a CPU limit was reached, or something else had
+//! the CPU. The kernel reports how much of it the thread waited for a CPU; for the rest, the thread
+//! was stopped.
+//!
+//! A busy thread is woken by answers anyway. It compares two times per batch and reads its CPU
+//! clock once a millisecond, so that work does not count as a stall.
 
 use trueload_drive::Net;
 use trueload_load::Load;
@@ -14,31 +18,34 @@ use super::phase::{Phase, Stage};
 use super::protocol::Protocol;
 use super::slot::NEVER;
 
-/// With requests outstanding the thread sleeps no longer than this, …
+/// With requests outstanding the thread sleeps no longer than this …
 const PULSE_NS: u64 = 1_000_000;
-/// … or than this part of the time in which nothing has come: by then all that is outstanding is so old that a stall of it
-/// changes little.
+/// … or than this part of the time in which nothing has come. By then all outstanding requests are
+/// so old that such a stall changes little.
 const PULSE_OF_QUIET: u64 = 16;
-/// A timer that is late by less is none of ours: it is what `trueload doctor` finds on virtual machines.
+/// A timer that is late by less does not count: `trueload doctor` finds such delays on virtual
+/// machines.
 const LATE_NS: u64 = PULSE_NS / 4;
-/// How long a thread waited is asked again after this time, as that opens a file. What it waits in so much time by itself,
-/// some microseconds each time that it is woken, is not to pass for a stall.
+/// The time that a thread waited for a CPU is read again after this time, because that opens a
+/// file. What it waits normally in this time, some microseconds per wake-up, must not pass for a
+/// stall.
 const ASK_AGAIN_NS: u64 = 10_000_000;
 
-/// What a request takes to send, at most, with what the kernel does for it on the way to a peer on this machine: some kernels
-/// count that as nobody's CPU time.
+/// The most time that sending a request takes, with the kernel's work on the way to a peer on this
+/// machine. Some kernels count that work as nobody's CPU time.
 const SEND_NS: u64 = 10_000;
 
-/// Lengths are told apart by powers of two, from half a millisecond on; the last one has all that are longer.
+/// Lengths are classed by powers of two, from half a millisecond on; the last class has all longer
+/// ones.
 const FIRST_NS: u64 = 500_000;
 const CLASSES: usize = 20;
 
 /// Stalls of about the same length.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stalls {
-    /// How many.
+    /// Number of stalls.
     pub count: u64,
-    /// Their time in all.
+    /// Their total time, in ns.
     pub ns: u64,
     /// Requests that were outstanding, or came due, meanwhile.
     pub requests: u64,
@@ -57,7 +64,7 @@ impl ByLength {
         stalls.requests += requests;
     }
 
-    /// Adds those of another thread.
+    /// Adds the stalls of another thread.
     pub fn merge(&mut self, other: &ByLength) {
         for (sum, more) in self.0.iter_mut().zip(&other.0) {
             sum.count += more.count;
@@ -66,7 +73,7 @@ impl ByLength {
         }
     }
 
-    /// Each length that was seen: the least of it, in ns, and its stalls.
+    /// Yields each length that was seen: its lower bound in ns, and its stalls.
     pub fn seen(&self) -> impl Iterator<Item = (u64, Stalls)> + '_ {
         let lengths = (0..).map(|class| FIRST_NS << class);
         lengths.zip(self.0).filter(|(_, stalls)| stalls.count > 0)
@@ -76,29 +83,29 @@ impl ByLength {
 /// The stalls of one thread in the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
-    /// The thread was stopped: nobody had its CPU instead.
+    /// The thread was stopped: no other thread had its CPU instead.
     pub stopped: ByLength,
     /// It waited for a CPU.
     pub queued: ByLength,
 }
 
-/// What is known of a thread at the end of its last batch.
+/// The state of a thread at the end of its last batch.
 #[derive(Debug)]
 pub(super) struct Watch {
     last_ns: u64,
-    /// When it is to run again, at the latest.
+    /// The latest time at which it is to run again.
     pub(super) due_ns: u64,
-    /// Issued in that batch.
+    /// Requests issued in that batch.
     sent: u64,
-    /// Issued, and outstanding, by then.
+    /// Requests issued, and outstanding, by then.
     issued: u64,
     open: u64,
-    /// When one of these changed.
+    /// The time at which one of these last changed.
     moved_ns: u64,
-    /// The CPU clock, and when it was read.
+    /// The CPU clock, and the time at which it was read.
     cpu_ns: u64,
     cpu_at_ns: u64,
-    /// How long the thread had waited for CPUs, and when that was asked.
+    /// The time that the thread had waited for CPUs, and when that was read.
     waited_ns: u64,
     waited_at_ns: u64,
     pub(super) lateness: Lateness,
@@ -123,7 +130,7 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// The phase begins now, when it was to or later.
+    /// Starts the watch of a phase that begins now, on time or late.
     pub(super) fn from(started_ns: u64, now_ns: u64, waited_ns: u64, cpu_ns: u64) -> Self {
         Watch {
             last_ns: started_ns,
@@ -137,20 +144,21 @@ impl Watch {
         }
     }
 
-    /// How much longer the thread was away up to now than it was to be, but for what it worked.
+    /// The time by which the thread was away longer than planned, without the time it worked.
     fn late_ns(&self, now_ns: u64, cpu_ns: u64) -> u64 {
         let worked_ns = cpu_ns.saturating_sub(self.cpu_ns).max(self.sent * SEND_NS);
         now_ns.saturating_sub(self.due_ns).saturating_sub(worked_ns)
     }
 
-    /// A thread that is stopped when it sleeps would have slept on for half of the time that it may, on average.
+    /// The length of a stall. A thread that is stopped in its sleep would have slept on for half of
+    /// its planned sleep, on average.
     fn length_ns(&self, late_ns: u64) -> u64 {
         late_ns + self.due_ns.saturating_sub(self.last_ns).min(PULSE_NS) / 2
     }
 }
 
 impl<P: Protocol> Generator<P> {
-    /// A batch is over: looks whether the thread was away.
+    /// Ends a batch, and checks whether the thread was away.
     #[inline]
     pub(super) fn watch(&mut self, net: &impl Net) {
         if let Some(phase) = self.book.current_mut() {
@@ -160,7 +168,7 @@ impl<P: Protocol> Generator<P> {
 }
 
 impl Phase {
-    /// A batch is over. Looks once a millisecond whether the thread was away.
+    /// Ends a batch. Checks once a millisecond whether the thread was away.
     #[inline]
     fn watch(&mut self, net: &impl Net) {
         if self.stage != Stage::Sending {
@@ -197,7 +205,7 @@ impl Phase {
             if requests > 0 {
                 kind.note(length_ns, requests);
             }
-            // That no answer was read meanwhile is no silence of the server's.
+            // That no answer was read meanwhile must not count as silence of the server.
             let since_ns = |at_ns: u64| at_ns.saturating_sub(self.started_ns);
             self.meter.flow.excuse(since_ns(self.watch.last_ns), since_ns(now_ns));
         } else if now_ns >= self.watch.waited_at_ns + ASK_AGAIN_NS {
@@ -205,8 +213,8 @@ impl Phase {
         }
     }
 
-    /// How long the thread has waited for CPUs since that was asked last. A reading that fails knows of none: then it may
-    /// have been all of the time.
+    /// The time that the thread has waited for CPUs since the last call. A failed reading shows
+    /// none: then all of the time may have been a wait.
     fn waited_ns(&mut self, net: &impl Net, now_ns: u64) -> u64 {
         let used = net.thread_use();
         let waited_ns = used.wanted_ns.saturating_sub(used.cpu_ns);
@@ -216,7 +224,7 @@ impl Phase {
         since_ns
     }
 
-    /// Requests that came due since the last batch, under an open loop: as many as in as much time before.
+    /// Requests of an open loop that came due since the last batch, estimated from the rate before.
     fn due_while(&self, now_ns: u64) -> u64 {
         let Load::Open { .. } = self.share.load else { return 0 };
         let before_ns = self.watch.last_ns.saturating_sub(self.started_ns);

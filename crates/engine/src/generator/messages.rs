@@ -1,4 +1,4 @@
-//! What the generator of one thread is told, and what it tells.
+//! The messages between the generator of one thread and the main thread.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -11,7 +11,7 @@ use trueload_wire::tls::Secured;
 use super::{Lateness, PhaseShare, Sent};
 use crate::outlet::Outlet;
 
-/// The two ends of a generator's talk with the main thread.
+/// The generator's two channels to the main thread.
 #[derive(Debug)]
 pub(super) struct Link {
     inbox: Receiver<Command>,
@@ -35,14 +35,15 @@ impl Link {
     }
 }
 
-/// What a generator is told while it runs.
+/// A command to a running generator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Have this many connections over all threads, and report.
     Connections(u32),
     /// Run one more phase.
     Phase(PhaseShare),
-    /// Of a broadcast that several engines share: settle a phase, in which all of them sent this, by this time.
+    /// For a broadcast that several engines share: settle this phase, in which all engines sent
+    /// these messages, by this time.
     Settle(usize, Arc<Sent>, Option<u64>),
     /// These messages of a phase failed at other engines.
     Charge(usize, Arc<[Failed]>),
@@ -50,7 +51,7 @@ pub enum Command {
     Stop,
 }
 
-/// What a generator tells. Phases are numbered in the order in which they were asked for.
+/// A report of a generator. Phases are numbered in the order in which they were asked for.
 #[derive(Debug)]
 pub enum Report {
     /// All connections have been tried.
@@ -59,11 +60,12 @@ pub enum Report {
     Started(usize, u64),
     /// A phase has sent its last request.
     Stopped(usize, u64),
-    /// Something to look at while a phase runs.
+    /// The state of a running phase.
     Tick(TickReport),
-    /// Of a broadcast that several engines share: our own messages of a phase are over; this was sent.
+    /// For a broadcast that several engines share: our own messages of this phase are over, and
+    /// these were sent.
     Sent(usize, Sent),
-    /// What was to be settled of a phase is; these messages of others failed here.
+    /// The settlement of a phase is complete; these messages of other engines failed here.
     Settled(usize, Vec<Failed>),
     /// Every request of the phase is settled.
     Done(Box<DoneReport>),
@@ -71,26 +73,27 @@ pub enum Report {
     Ended,
 }
 
-/// How the set-up of connections went.
+/// The result of setting up connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connected {
     /// Slots of this thread that were established at least once.
     pub established: u32,
     /// Attempts that failed, by class.
     pub failed: Vec<(Class, u64)>,
-    /// When the first attempt was made.
+    /// The time of the first attempt.
     pub began_ns: u64,
-    /// When the last connection was established, 0 when none was.
+    /// The time at which the last connection was established; 0 if none was.
     pub latest_ns: u64,
     /// The address that answered.
     pub address: Option<Address>,
-    /// Why attempts failed, the first of each class, where more is known than the class.
+    /// The first reason of each class why attempts failed, where more is known than the class.
     pub reasons: Vec<(Class, String)>,
     /// What the first handshake agreed on.
     pub secured: Option<Secured>,
 }
 
-/// Totals of a phase up to now, and what came since the last tick: raw, as the thread has better things to do.
+/// Totals of a phase up to now, and measurements since the last tick. They are raw, because the
+/// thread must not spend time on them.
 #[derive(Clone, Debug, Default)]
 pub struct TickReport {
     /// The phase.
@@ -103,7 +106,7 @@ pub struct TickReport {
     pub statuses: Vec<(u16, u64)>,
     /// What ended since the last tick.
     pub recorded: Recorded,
-    /// Service times since the last tick, of an open loop.
+    /// Service times of an open loop since the last tick.
     pub service: Counted,
     /// Connections open now.
     pub open: u32,
@@ -111,7 +114,7 @@ pub struct TickReport {
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
-    /// What the thread had used when the phase began.
+    /// The thread's use when the phase began.
     pub used_before: ThreadUse,
     /// CPU time of the thread, since it began.
     pub cpu_ns: u64,
@@ -122,36 +125,37 @@ pub struct TickReport {
 pub struct DoneReport {
     /// The phase.
     pub phase: usize,
-    /// What it counted.
+    /// The counts of the phase.
     pub meter: Meter,
     /// What ended since the last tick.
     pub last: Recorded,
-    /// Start of sending, as planned.
+    /// Planned start of sending.
     pub started_ns: u64,
-    /// When this thread did begin.
+    /// The time at which this thread did begin.
     pub began_ns: u64,
     /// End of sending.
     pub stopped_ns: u64,
-    /// The last request settled.
+    /// The time at which the last request settled.
     pub done_ns: u64,
     /// CPU and run-queue time of the thread over the window.
     pub used: ThreadUse,
-    /// Of that, what the driver spent in polls without an event, in ns.
+    /// The part of it that the driver spent in polls without an event, in ns.
     pub spun_ns: u64,
-    /// The longest that answers were allowed to wait for each other, in ns.
+    /// The longest time that answers were allowed to wait for each other, in ns.
     pub coalesced_ns: u64,
-    /// It was cut short.
+    /// The phase was cut short.
     pub partial: bool,
     /// Slots of this thread that were ever established.
     pub established: u32,
-    /// Idle ones that were open when the phase stopped.
+    /// Idle connections that were open when the phase stopped.
     pub idle_open: u32,
-    /// When the thread did not run although it had something to do.
+    /// The times when the thread did not run although it had something to do.
     pub lateness: Lateness,
-    /// What connections have counted for themselves.
+    /// The counts that connections keep for themselves.
     pub account: Option<Account>,
-    /// Of a broadcast: what became of its messages at their receivers.
+    /// For a broadcast: the fate of its messages at their receivers.
     pub deliveries: Option<Deliveries>,
-    /// Why connections failed up to now, the first of each class, where more is known than the class.
+    /// The first reason of each class why connections have failed up to now, where more is known
+    /// than the class.
     pub reasons: Vec<(Class, String)>,
 }

@@ -1,10 +1,9 @@
 //! The load generator of one thread, as a program without socket or clock.
 //!
-//! Its parts own their state: the slots have the machines and the timers, the book has the
-//! phases and settles each request once, the codec has the protocol and its buffers. The
-//! generator joins them. Everything comes in through [`Program`]
-//! and goes out through [`Net`] and `reports`, so that a test can play the kernel,
-//! the peer and the clock.
+//! Its parts own their state: the slots have the machines and the timers, the book has the phases
+//! and settles each request once, the codec has the protocol and its buffers. The generator joins
+//! them. Everything comes in through [`Program`] and goes out through [`Net`] and `reports`, so a
+//! test can simulate the kernel, the peer and the clock.
 
 mod book;
 mod broadcast;
@@ -82,7 +81,7 @@ use stamps::{Stamps, Written};
 pub use udp_echo::UdpEcho;
 pub use ws_echo::WsEcho;
 
-/// Bytes that come this long after an announced close are still looked at (design §7).
+/// Bytes that come this long after an announced close still count (design §7).
 const CLOSING_NS: u64 = phase::RESIDUAL_NS;
 
 /// The generator of one thread.
@@ -103,7 +102,7 @@ pub struct Generator<P: Protocol> {
 }
 
 impl<P: Protocol> Generator<P> {
-    /// A generator without connections; `settled_all` is shared by all threads.
+    /// Creates a generator without connections; `settled_all` is shared by all threads.
     #[must_use]
     pub fn new(
         config: Arc<Config>,
@@ -131,13 +130,14 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// The first step when time has come: connections to attempt, and timers of slots.
+    /// The first step when time has come: attempts connections that are due, and runs timers of
+    /// slots.
     fn run_due(&mut self, net: &mut impl Net) {
         self.set_up(net);
         self.run_timers(net);
     }
 
-    /// The second step: phases start, stop and end, and what is due in them is sent.
+    /// The second step: starts, stops and ends phases, and sends what is due in them.
     fn move_on(&mut self, net: &mut impl Net) {
         self.note_missed_datagrams(net);
         self.advance(net);
@@ -151,7 +151,7 @@ impl<P: Protocol> Generator<P> {
         self.tick(net);
     }
 
-    /// A batch of events is over: share its counts with the other threads.
+    /// Ends a batch of events: shares its counts with the other threads.
     #[inline]
     fn end_batch(&mut self, net: &mut impl Net) {
         self.book.note_flow(net.now_ns());
@@ -159,7 +159,8 @@ impl<P: Protocol> Generator<P> {
         self.note_missed_datagrams(net);
     }
 
-    /// Bytes that nobody asked for: the connection cannot be trusted, one request pays.
+    /// Handles bytes that nobody asked for: the connection cannot be trusted, and one request is
+    /// charged.
     fn violated(&mut self, net: &mut impl Net, key: u32, token: Token, class: Class) {
         let now_ns = net.now_ns();
         net.close(token);
@@ -170,11 +171,12 @@ impl<P: Protocol> Generator<P> {
         self.lost(net, key, false, pause_ns);
     }
 
-    /// The peer says ever more and takes none of the answers: the request that is outstanding pays, if there is one.
+    /// Handles a peer that keeps sending and takes none of the answers: the outstanding request is
+    /// charged, if there is one.
     fn takes_nothing(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let class = self.codec.protocol.violation(&self.slots[key].client);
         if let ConnectionState::Opening { .. } = self.slots[key].state.connection {
-            // It was never open: what fails is the attempt.
+            // The connection was never open: the attempt fails.
             let why = "the peer kept sending and read none of the answers".to_owned();
             return self.not_opened(net, key, token, &OpenError { class, why });
         }
@@ -187,7 +189,7 @@ impl<P: Protocol> Generator<P> {
         self.lost(net, key, false, pause_ns);
     }
 
-    /// Count a request as failed that had ended well.
+    /// Counts a request as failed that had ended well.
     fn take_back(&mut self, key: u32, whose: Numbered, answered: &Answered, class: Class) {
         self.book.take_back(whose.phase, answered, class);
         if let Some(slot) = self.slots.get_mut(key) {
@@ -195,7 +197,8 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Every request outstanding has failed: the oldest so, those behind it with their connection.
+    /// Fails every outstanding request: the oldest with this class, those behind it because of
+    /// their connection.
     fn fail_all(&mut self, now_ns: u64, key: u32, class: Class) {
         let Slot { client, state, .. } = &mut self.slots[key];
         let tags: Vec<_> = client.cancel().collect();
@@ -205,7 +208,7 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Keeps why the peer's bytes were refused, for the user.
+    /// Keeps the reason why the peer's bytes were refused, for the user.
     fn note_why(&mut self, key: u32) {
         let why = self.slots[key].client.why_broken();
         if let Some((ending, why)) = why
@@ -215,14 +218,14 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Nothing more can come of this connection, which was broken by the peer or given up by us.
+    /// Handles a connection that was broken by the peer or given up by us.
     fn broken(&mut self, net: &mut impl Net, key: u32, token: Token) {
         net.close(token);
         let pause_ns = self.slots[key].state.fruitless_pause_ns();
         self.lost(net, key, false, pause_ns);
     }
 
-    /// Bytes of the protocol have come.
+    /// Handles bytes of the protocol, unsealed.
     #[inline]
     fn handle_plain(
         &mut self,
@@ -279,8 +282,8 @@ impl<P: Protocol> Generator<P> {
         self.go_on(net, key, token, disposition, asked, ending);
     }
 
-    /// Does with a connection what may be done from here. `asked`: something was outstanding before; `ending`: more is known to
-    /// follow at once.
+    /// Continues with a connection as the disposition says. `asked`: something was outstanding
+    /// before; `ending`: more is known to follow at once.
     #[inline]
     fn go_on(
         &mut self,
@@ -329,7 +332,7 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// The one request of this connection is answered.
+    /// Handles the answer to the only request of a connection.
     fn answered_alone(&mut self, net: &mut impl Net, key: u32, token: Token, ending: bool) {
         if self.codec.protocol.peer_closes(&self.slots[key].client) {
             self.closing(net, key, token, ending);
@@ -349,7 +352,7 @@ impl<P: Protocol> Program for Generator<P> {
                     self.add_phase(share, false);
                     self.advance(net);
                 }
-                // For a wrapper; a generator alone has nothing to settle.
+                // These are for a wrapper; a generator alone has nothing to settle.
                 Command::Settle(..) | Command::Charge(..) => {}
                 Command::Stop => self.stop(net),
             }
@@ -405,7 +408,7 @@ impl<P: Protocol> Program for Generator<P> {
     fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
         if self.slots[key].state.connection.is_open_on(token) {
             self.send_waiting(net, key, token);
-            // What waited has left, or is about to.
+            // The waiting bytes have left, or are about to.
             self.stamps.note(Written::without_lag(key));
         }
     }
@@ -418,7 +421,7 @@ impl<P: Protocol> Program for Generator<P> {
     }
 
     fn handle_time(&mut self, net: &mut impl Net) {
-        // Told to end in this very batch: a phase that is due now does not begin any more.
+        // The stop came in this very batch: a phase that is due now does not begin any more.
         if self.link.finished {
             return;
         }

@@ -1,6 +1,7 @@
-//! HTTP/1.1 and HTTP/2 side by side: each connection speaks what its server has chosen by ALPN, and HTTP/1.1 where it has not.
+//! HTTP/1.1 and HTTP/2 side by side: each connection speaks what its server has chosen by ALPN, and
+//! HTTP/1.1 if it has not chosen.
 //!
-//! It is a protocol of its own so that runs of one version pay nothing for the choice.
+//! It is a separate protocol, so that runs of one version pay nothing for the choice.
 
 use std::sync::Arc;
 
@@ -18,10 +19,10 @@ use super::protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
 use super::requests::Requests;
 use super::slot::Tag;
 
-/// What ALPN calls HTTP/2.
+/// The name of HTTP/2 in ALPN.
 const H2: &[u8] = b"h2";
 
-/// Both versions, as the connections of one thread speak them.
+/// Both versions, for the connections of one thread.
 #[derive(Debug)]
 pub struct Negotiated {
     http1: Http,
@@ -38,15 +39,15 @@ pub struct InFlight {
     pub http2: usize,
 }
 
-/// The machine of one connection, and what those of its slot have counted.
+/// The machine of one connection, and the counts of all connections of its slot.
 #[derive(Debug, Default)]
 pub struct Either {
     machine: Machine,
-    /// Requests in flight at most.
+    /// Most requests in flight.
     most: usize,
-    /// The present connection of HTTP/1.1 is among those counted.
+    /// The present HTTP/1.1 connection is already counted.
     counted: bool,
-    /// What connections of HTTP/1.1 counted, and those of HTTP/2 before them.
+    /// The counts of HTTP/1.1 connections, and of HTTP/2 connections before them.
     account: Option<Box<Account>>,
 }
 
@@ -63,7 +64,7 @@ impl Default for Machine {
 }
 
 impl Either {
-    /// What connections have counted since this was asked last, up to this time.
+    /// Takes the counts since the last call, up to this time.
     fn take_account(&mut self, until_ns: u64) -> Account {
         let mut found = self.account.take().map_or_else(Account::default, |account| *account);
         match &mut self.machine {
@@ -78,7 +79,7 @@ impl Either {
         found
     }
 
-    /// Something is asked on a connection of HTTP/1.1.
+    /// Counts an HTTP/1.1 connection when something is asked on it.
     #[inline]
     fn count_http1(&mut self) {
         if !std::mem::replace(&mut self.counted, true) {
@@ -86,14 +87,14 @@ impl Either {
         }
     }
 
-    /// The next connection speaks this.
+    /// Replaces the machine for the next connection.
     fn become_of(&mut self, machine: Machine, most: usize) {
         let account = self.take_account(0);
         *self = Either { machine, most, counted: false, account: Some(Box::new(account)) };
     }
 }
 
-/// Does the same with either machine.
+/// Runs the same code with either machine.
 macro_rules! of_either {
     ($either:expr, $client:ident => $what:expr) => {
         match $either {
@@ -181,7 +182,7 @@ impl Exchange<Tag> for Either {
 }
 
 impl Negotiated {
-    /// Connections that speak the one or the other.
+    /// Creates connections that speak either version.
     #[must_use]
     pub fn new(http1: Http, http2: Http2, most: InFlight) -> Self {
         Negotiated { http1, http2, most }
@@ -209,7 +210,7 @@ impl Protocol for Negotiated {
     fn choose(&mut self, client: &mut Either, alpn: Option<&[u8]>) {
         debug_assert_eq!(client.outstanding(), 0);
         match (alpn == Some(H2), &client.machine) {
-            // Its buffers are of use to the next connection.
+            // The existing machine is kept: the next connection can use its buffers.
             (true, Machine::Http2(..)) => {}
             (true, Machine::Http1(..)) => {
                 client.become_of(Machine::Http2(Box::default()), self.most.http2);
@@ -225,7 +226,7 @@ impl Protocol for Negotiated {
         }
     }
 
-    // Only a connection of HTTP/2 has to be agreed on beyond TLS.
+    // Beyond TLS, only an HTTP/2 connection has to be agreed on.
 
     fn refusal(&mut self) -> OpenError {
         self.http2.refusal()
@@ -349,7 +350,7 @@ mod tests {
     #[test]
     fn a_connection_speaks_what_alpn_chose_with_as_many_requests_as_that_has() {
         let (mut protocol, mut client) = (negotiated(), Either::default());
-        // One slot's connections, one after the other.
+        // The connections of one slot, one after the other.
         for (alpn, over_http2) in [
             (None, false),
             (Some(&b"h2"[..]), true),

@@ -1,4 +1,4 @@
-//! From a connection to a usable one: what a protocol has to agree on before the first request.
+//! Opens a connection: what a protocol has to agree on before the first request.
 
 use trueload_drive::{Net, PeerClose, Token};
 use trueload_meter::Class;
@@ -9,7 +9,7 @@ use super::protocol::{OpenError, Protocol};
 use super::slot::{ConnectionState, Slot};
 
 impl<P: Protocol> Generator<P> {
-    /// The connection is there, secured if it is to be: the protocol says its first words.
+    /// Starts the protocol on a new connection, which is secured if TLS is used.
     pub(super) fn begin(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let Slot { client, state, .. } = &mut self.slots[key];
         client.reopen();
@@ -25,7 +25,8 @@ impl<P: Protocol> Generator<P> {
         self.slots.arm(key);
     }
 
-    /// Send what `write` has the protocol write, such as a heartbeat, if the slot's connection is open.
+    /// Sends what `write` has the protocol write, such as a heartbeat, if the slot's connection is
+    /// open.
     pub(super) fn say(
         &mut self,
         net: &mut impl Net,
@@ -39,7 +40,7 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// What was heard on a connection that is not usable yet: whether it is now.
+    /// Handles input on a connection that is not usable yet; true if it is usable now.
     pub(super) fn is_agreed(
         &mut self,
         net: &mut impl Net,
@@ -62,13 +63,13 @@ impl<P: Protocol> Generator<P> {
             }
             _ => {
                 self.opened(net, key, token);
-                // Who was charged with an earlier violation may have taken the connection with it.
+                // Charging an earlier violation may have closed the connection.
                 self.slots[key].state.connection.is_open_on(token)
             }
         }
     }
 
-    /// The peer did not agree.
+    /// Handles a peer that did not agree.
     pub(super) fn not_opened(
         &mut self,
         net: &mut impl Net,
@@ -81,7 +82,7 @@ impl<P: Protocol> Generator<P> {
         self.attempt_failed(net, key, refused.class);
     }
 
-    /// The peer went away before it agreed.
+    /// Handles a peer that went away before it agreed.
     pub(super) fn opening_ended(
         &mut self,
         net: &mut impl Net,
@@ -99,7 +100,7 @@ impl<P: Protocol> Generator<P> {
         self.not_opened(net, key, token, &OpenError { class, why });
     }
 
-    /// The peer did not agree in time.
+    /// Handles a peer that did not agree in time.
     pub(super) fn opening_late(&mut self, net: &mut impl Net, key: u32, token: Token, heard: bool) {
         let class = if heard { Class::TimeoutTotal } else { Class::TimeoutFirstByte };
         let why = self.codec.protocol.unusable().late.to_owned();

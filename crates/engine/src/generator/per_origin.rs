@@ -1,8 +1,8 @@
-//! Several origins on one thread: a generator for each of them, side by side over one driver.
+//! Several origins on one thread: one generator for each, side by side over one driver.
 //!
-//! Each has its own connections, requests and books, and its part of every phase, as each thread has; what they
-//! report is put together as what threads report is. Here is only who hears what: the key of a socket tells whose
-//! it is. A run with one origin knows nothing of this.
+//! Each has its own connections, requests and books, and its share of every phase, as each thread
+//! has. Their reports are summed up like those of threads. This module only routes: the key of a
+//! socket tells which origin it belongs to. A run with one origin does not use it.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -27,11 +27,11 @@ pub struct PerOrigin<P: Protocol> {
     wishes: Wishes,
 }
 
-/// How each origin's generator would have events coalesced.
+/// The coalescing that each origin's generator asks for.
 #[derive(Debug)]
 struct Wishes {
     of_each: Vec<Coalescing>,
-    /// One has changed since what all agree to was asked for.
+    /// A wish has changed since the last agreement was passed to the driver.
     changed: bool,
 }
 
@@ -41,7 +41,8 @@ impl Wishes {
         self.changed |= before != wish;
     }
 
-    /// What nobody waits longer by than it would alone; the first to have enough ends the wait.
+    /// The agreed coalescing: none waits longer than it would alone, and the first with enough
+    /// events ends the wait.
     fn agreed(&self) -> Coalescing {
         let least = |part: fn(&Coalescing) -> u32| self.of_each.iter().map(part).min().unwrap_or(0);
         Coalescing { events: least(|wish| wish.events), within_us: least(|wish| wish.within_us) }
@@ -49,7 +50,8 @@ impl Wishes {
 }
 
 impl<P: Protocol> PerOrigin<P> {
-    /// Generators in the order of the origins, each with the channel that it hears its commands by.
+    /// Takes generators in the order of the origins, each with the channel that carries its
+    /// commands.
     #[must_use]
     pub fn new(
         parts: Vec<(Sender<Command>, Generator<P>)>,
@@ -60,7 +62,8 @@ impl<P: Protocol> PerOrigin<P> {
         PerOrigin { parts, origins, inbox, wishes: Wishes { of_each, changed: false } }
     }
 
-    /// Whom the socket of this key belongs to, how it calls it, and how it sees the driver.
+    /// Returns the generator that owns the socket of this key, its own key for it, and its view of
+    /// the driver.
     fn part<'a, N: Net>(
         &'a mut self,
         net: &'a mut N,
@@ -72,7 +75,7 @@ impl<P: Protocol> PerOrigin<P> {
         (&mut self.parts[origin as usize].1, key, OfOrigin { net, origin, of, wishes })
     }
 
-    /// Every generator, and how it sees the driver.
+    /// Calls `look` with every generator and its view of the driver.
     fn each<N: Net>(
         &mut self,
         net: &mut N,
@@ -89,7 +92,7 @@ impl<P: Protocol> Program for PerOrigin<P> {
     fn handle_wake(&mut self, net: &mut impl Net) {
         while let Ok(command) = self.inbox.try_recv() {
             for (origin, (inbox, _)) in (0..).zip(&self.parts) {
-                // Who has ended no longer listens.
+                // A generator that has ended no longer listens.
                 let _ = inbox.send(of_origin(&self.origins, &command, origin));
             }
         }
@@ -176,17 +179,17 @@ impl<P: Protocol> Program for PerOrigin<P> {
     }
 }
 
-/// What one origin's generator is told, when all are told this.
+/// The command for one origin's generator that corresponds to a command for all.
 fn of_origin(origins: &Origins, command: &Command, origin: u32) -> Command {
     match command {
         Command::Connections(total) => Command::Connections(origins.connections(*total, origin)),
         Command::Phase(share) => Command::Phase(share_of(origins, share, origin)),
-        // What remains is the same for all.
+        // The other commands are the same for all.
         other => other.clone(),
     }
 }
 
-/// An origin's part of a phase.
+/// The share of one origin in a phase.
 fn share_of(origins: &Origins, share: &PhaseShare, origin: u32) -> PhaseShare {
     let connections = origins.connections(share.connections, origin);
     let senders = origins.connections(share.senders(), origin);
@@ -201,7 +204,7 @@ fn share_of(origins: &Origins, share: &PhaseShare, origin: u32) -> PhaseShare {
                 };
                 Load::Closed { active: active.iter().map(scaled).collect() }
             }
-            // Its arrivals are those of all that are at its places.
+            // Its arrivals are those at its places among all arrivals.
             other => other.clone(),
         },
         stop: match share.stop {
@@ -214,8 +217,8 @@ fn share_of(origins: &Origins, share: &PhaseShare, origin: u32) -> PhaseShare {
     }
 }
 
-/// The driver as one origin's generator sees it: what it connects is called so that its origin can be told, and how it
-/// would have events coalesced is heard together with the others.
+/// The driver as one origin's generator sees it. Keys of its connections encode the origin, and its
+/// coalescing wish is combined with those of the others.
 #[derive(Debug)]
 struct OfOrigin<'a, N> {
     net: &'a mut N,

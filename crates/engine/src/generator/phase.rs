@@ -1,4 +1,4 @@
-//! One phase on one thread: from its start over its window and drain to its report.
+//! One phase on one thread, from its start through its window and drain to its report.
 
 use trueload_drive::{Net, ThreadUse};
 use trueload_load::{Load, Schedule, Stop, share};
@@ -10,31 +10,34 @@ use super::coalescing::{Done, Pacing, Wakings};
 use super::lateness::Watch;
 use super::slot::NEVER;
 
-/// Residual bytes are looked for this long after the last answer (design §7).
+/// Residual bytes are awaited for this long after the last answer (design §7).
 pub(super) const RESIDUAL_NS: u64 = 50_000_000;
-/// Ticks come this often.
+/// The interval between ticks.
 pub(super) const TICK_NS: u64 = 250_000_000;
 
-/// Several threads are told of a phase so long before it starts: by then all of them know of it. From then on each sees to
-/// it that it runs at once: who waits for a busy CPU when the moment comes would begin milliseconds later.
+/// Several threads are told of a phase this long before it starts, so that all of them know of it
+/// by then. From then on each thread makes sure that it runs at once: one that waits for a busy CPU
+/// at that moment would begin milliseconds later.
 pub(crate) const START_LEAD_NS: u64 = 5_000_000;
 
-/// So long before it they stay awake: a sleeping CPU takes its time to wake a thread, now and then a millisecond.
+/// Threads stay awake this long before the start: a sleeping CPU takes time to wake a thread, now
+/// and then a millisecond.
 pub(super) const AWAKE_LEAD_NS: u64 = 300_000;
 
-/// So often answers are coalesced anew, and connections looked for that a stage has made active.
+/// The interval at which coalescing is adjusted, and connections are sought that a stage has made
+/// active.
 pub(super) const BEAT_NS: u64 = 10_000_000;
 
-/// A phase as a thread is told of it.
+/// A phase as it is passed to a thread.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PhaseShare {
     /// When to send.
     pub load: Load,
     /// When to stop; requests are those of all threads.
     pub stop: Stop,
-    /// Connections of all threads, to divide requests by.
+    /// Connections of all threads, which share the requests.
     pub connections: u32,
-    /// How many of them, the last ones, never send.
+    /// The number of connections that never send; they are the last ones.
     pub idle: u32,
     /// Start, on the engine's clock.
     pub start_ns: u64,
@@ -46,8 +49,8 @@ impl PhaseShare {
         self.connections.saturating_sub(self.idle)
     }
 
-    /// How many of `threads` have a part in what is sent when its time comes: under an open loop those that have
-    /// a slot for it.
+    /// The number of `threads` that take part in sending: under an open loop those that have a slot
+    /// for it.
     pub(super) fn threads_that_send(&self, threads: u32) -> u32 {
         match self.load {
             Load::Open { .. } => threads.min(self.senders().max(1)),
@@ -55,7 +58,8 @@ impl PhaseShare {
         }
     }
 
-    /// How long an open loop is scheduled to send: a number of requests, by the rate that it begins with.
+    /// The scheduled sending time of an open loop in ns; for a number of requests, from the rate
+    /// that it begins with.
     fn span_ns(&self, stages: &[trueload_load::Stage]) -> u64 {
         match self.stop {
             Stop::After(ns) => ns,
@@ -77,7 +81,7 @@ pub(super) enum Stage {
     Waiting,
     Sending,
     Draining,
-    /// Everything is settled; residual bytes are looked for.
+    /// Everything is settled; residual bytes are awaited.
     Lingering {
         until_ns: u64,
     },
@@ -89,37 +93,40 @@ pub(super) enum Stage {
 pub(super) struct Phase {
     pub(super) share: PhaseShare,
     pub(super) stage: Stage,
-    /// When the thread is to be made prompt for the start; never where it has been, or starts alone.
+    /// The time to make the thread prompt for the start; `NEVER` once that is done, or if it starts
+    /// alone.
     pub(super) prompt_ns: u64,
-    /// When it is to stay awake until the start; never likewise.
+    /// The time from which it stays awake until the start; `NEVER` likewise.
     pub(super) awake_ns: u64,
     pub(super) started_ns: u64,
-    /// When this thread did begin to send.
+    /// The time at which this thread did begin to send.
     pub(super) began_ns: u64,
     pub(super) stopped_ns: u64,
-    /// Issued and not yet ended.
+    /// Requests issued and not yet ended.
     pub(super) open: u64,
-    /// Requests that this thread's slots have still to send, whichever is free; without bound under a duration.
+    /// Requests that this thread's slots have still to send, whichever is free; without bound if a
+    /// duration is set.
     pub(super) quota: u64,
-    /// How many slots of this thread may still send a request. Kept only for a closed loop that ends by count.
+    /// The number of slots of this thread that may still send a request. Kept only for a closed
+    /// loop that ends by count.
     pub(super) sharers: u64,
-    /// When a request last ended well, or none was open or due.
+    /// The time at which a request last ended well, or none was open or due.
     pub(super) hopeful_ns: u64,
     pub(super) settled_ns: u64,
     pub(super) next_tick_ns: u64,
     pub(super) partial: bool,
-    /// Somebody outside the generator keeps it from ending, until this is false again.
+    /// Code outside the generator keeps the phase from ending, until this is false again.
     pub(super) held: bool,
     /// Idle connections that were open at the end.
     pub(super) idle_open: u32,
     pub(super) use_at_start: ThreadUse,
     pub(super) used: ThreadUse,
-    /// Of this time in use, what went into polls without an event.
+    /// The part of this use that went into polls without an event.
     pub(super) spun_ns: u64,
     spun_at_start_ns: u64,
     pub(super) pacing: Pacing,
     pub(super) meter: Meter,
-    /// What connections have counted for themselves.
+    /// The counts that connections keep for themselves.
     pub(super) account: Option<Account>,
     /// The arrivals of an open loop still to be drawn, and those not yet counted by a tick.
     pub(super) schedule: Option<Schedule>,
@@ -132,7 +139,7 @@ pub(super) struct Phase {
 }
 
 impl Phase {
-    /// A phase of `threads` threads that has not begun.
+    /// Creates a phase of `threads` threads that has not begun.
     pub(super) fn new(share: PhaseShare, threads: u32, held: bool) -> Self {
         let open = matches!(share.load, Load::Open { .. });
         let before = |lead_ns| {
@@ -172,7 +179,7 @@ impl Phase {
         }
     }
 
-    /// Sending begins, while so many requests of phases before are open.
+    /// Begins to send, while `open_before` requests of earlier phases are open.
     pub(super) fn start(
         &mut self,
         net: &impl Net,
@@ -187,15 +194,15 @@ impl Phase {
             let threads = self.share.threads_that_send(config.threads);
             let stages = if thread < threads { &stages[..] } else { &[] };
             let schedule = Schedule::of_origin(stages, *arrivals, thread, threads, places);
-            // A number of requests is what was asked for, and need not be counted.
+            // A number of requests was asked for explicitly, and need not be counted.
             let by_time = matches!(self.share.stop, Stop::After(_));
             self.uncounted = by_time.then(|| schedule.clone());
             self.schedule = Some(schedule);
             self.meter.backlog = Some(Backlog::of(self.share.span_ns(stages), open_before));
         }
         self.next_beat_ns = now_ns + BEAT_NS;
-        // The nominal start, so that windows of a chain of phases and of all threads meet.
-        // A closed loop by requests has no schedule, and lasts from its first send.
+        // The nominal start, so that the windows of chained phases and of all threads meet. A
+        // closed loop by requests has no schedule, and lasts from its first send.
         self.began_ns = now_ns;
         self.started_ns = match (self.share.stop, &self.share.load) {
             (Stop::Requests(_), Load::Closed { .. } | Load::Turns { .. }) => now_ns,
@@ -214,7 +221,7 @@ impl Phase {
         self.pacing = Pacing::from(self.done(net, wakings));
     }
 
-    /// How many requests may be in flight over all connections, under turns.
+    /// The number of requests that may be in flight over all connections, under turns.
     pub(super) fn concurrent(&self) -> Option<u32> {
         match self.share.load {
             Load::Turns { concurrent } => Some(concurrent),
@@ -222,14 +229,15 @@ impl Phase {
         }
     }
 
-    /// Whether a slot that is free has something to send: of a number of requests others may have sent the last.
+    /// Whether a free slot has something to send: other slots may have sent the last of a number of
+    /// requests.
     #[inline]
     pub(super) fn has_more(&self) -> bool {
         self.quota > 0 || !matches!(self.share.load, Load::Closed { .. })
     }
 
-    /// Whether a slot that lost its connection needs a new one. It does not if the other free slots can send all that is left;
-    /// then it sends nothing more in this phase.
+    /// Whether a slot that lost its connection needs a new one. It does not if the other free slots
+    /// can send everything that is left; then it sends nothing more in this phase.
     pub(super) fn needs_another(&mut self) -> bool {
         let counted = matches!(self.share.load, Load::Closed { .. })
             && matches!(self.share.stop, Stop::Requests(_));
@@ -241,14 +249,14 @@ impl Phase {
         false
     }
 
-    /// How many requests a slot may take at first: of a number of requests no more than its share, so that each slot has
-    /// some where several fit into one.
+    /// The number of requests that a slot may take at first. Of a number of requests it is no more
+    /// than its share, so that each slot gets some even if several fit into one.
     pub(super) fn first_most(&self, global: u32) -> u64 {
         let Stop::Requests(total) = self.share.stop else { return self.quota };
         self.quota.min(share(total, u64::from(self.share.senders()), u64::from(global)).max(1))
     }
 
-    /// Everything that was to be sent has been, and is settled.
+    /// Whether everything that was to be sent has been sent and is settled.
     pub(super) fn is_spent(&self) -> bool {
         self.quota == 0 && self.open == 0
     }
@@ -259,7 +267,7 @@ impl Phase {
         self.open == 0 && next_ns > now_ns && next_ns != NEVER
     }
 
-    /// When sending ends by time.
+    /// The time at which sending ends, if it ends by time.
     pub(super) fn stop_ns(&self) -> u64 {
         match self.share.stop {
             Stop::After(ns) => self.started_ns.saturating_add(ns),
@@ -267,12 +275,14 @@ impl Phase {
         }
     }
 
-    /// From now on there is not enough to send for all. Whether this is the first time.
+    /// Notes that from now on there is not enough to send for all slots. Returns whether this is
+    /// the first time.
     pub(super) fn end_flow(&mut self, now_ns: u64) -> bool {
         self.meter.flow.end(now_ns.saturating_sub(self.started_ns))
     }
 
-    /// Requests of an open loop that were due at this time were answered after so long.
+    /// Notes requests of an open loop that were due at this time and were answered after this
+    /// latency.
     #[inline]
     pub(super) fn note_scheduled(&mut self, scheduled_ns: u64, latency_ns: u64, count: u64) {
         if let Some(backlog) = &mut self.meter.backlog {
@@ -280,7 +290,7 @@ impl Phase {
         }
     }
 
-    /// The schedule ends now, while so many requests of phases before are open.
+    /// Ends the schedule now, while `open_before` requests of earlier phases are open.
     pub(super) fn end_backlog(&mut self, open_before: u64) {
         let settled = self.meter.issued.saturating_sub(self.open);
         let unanswered = self.meter.scheduled.saturating_sub(settled) + open_before;
@@ -289,7 +299,7 @@ impl Phase {
         }
     }
 
-    /// Counts what the schedule of an open loop has asked for by `now_ns`.
+    /// Counts the requests that the schedule of an open loop has asked for by `now_ns`.
     pub(super) fn count_scheduled(&mut self, now_ns: u64) {
         if let Some(uncounted) = &mut self.uncounted {
             self.counted += uncounted.skip_until(now_ns.saturating_sub(self.started_ns));
@@ -297,7 +307,7 @@ impl Phase {
         }
     }
 
-    /// Sending ends.
+    /// Ends sending.
     pub(super) fn stop(&mut self, net: &impl Net, at_ns: u64) {
         self.look(net, net.now_ns());
         self.count_scheduled(at_ns);

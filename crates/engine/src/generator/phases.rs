@@ -1,4 +1,4 @@
-//! How a generator goes from phase to phase: start, stop, drain, residual bytes, report.
+//! Moves a generator from phase to phase: start, stop, drain, residual bytes, report.
 
 use trueload_drive::{Coalescing, Net};
 use trueload_load::{Load, Stop, dealt, share};
@@ -9,19 +9,20 @@ use super::protocol::Protocol;
 use super::slot::{ConnectionState, NEVER, Tag};
 use super::{DoneReport, Generator, Report, TickReport};
 
-/// A run by requests gives up when nothing has ended well for three timeouts and this long, while
-/// there was something to send or to wait for: a peer that answers nothing must not be asked a
+/// A run by requests gives up if nothing has ended well for three timeouts plus this time, while
+/// there was something to send or to wait for. A peer that answers nothing must not be asked a
 /// million times, one timeout each.
 const GIVE_UP_NS: u64 = 2_000_000_000;
-/// What is still open this long after the last timeout of a drain will never end.
+/// A request that is open this long after the last timeout of a drain will never end.
 const DRAIN_MARGIN_NS: u64 = 200_000_000;
-/// Slots started on one reading of the clock: a start of 10,000 at once takes many milliseconds.
+/// Slots started on one reading of the clock: starting 10,000 at once takes many milliseconds.
 const SLOTS_PER_CLOCK: u32 = 32;
-/// Slots that a phase starts before others have their turn: some milliseconds, less than a beat.
+/// Slots that a phase starts before other work has its turn: some milliseconds, less than a beat.
 const SLOTS_PER_TURN: u32 = 1024;
 
 impl<P: Protocol> Generator<P> {
-    /// Add a phase; one that is `held` does not end before [`super::phase::Phase::held`] is false again.
+    /// Adds a phase; one that is `held` does not end before [`super::phase::Phase::held`] is false
+    /// again.
     pub(super) fn add_phase(&mut self, share: PhaseShare, held: bool) {
         self.book.add(share, self.config.threads, held);
     }
@@ -48,7 +49,7 @@ impl<P: Protocol> Generator<P> {
         let due_ns = match phase.share.stop {
             Stop::After(_) => phase.stop_ns(),
             Stop::Requests(_) if awaits => return,
-            // Under turns the last delivery counts, not that others were waited for in vain.
+            // Under turns the last delivery counts, not the time spent waiting for others in vain.
             Stop::Requests(_) if phase.is_spent() && phase.concurrent().is_some() => {
                 phase.settled_ns.max(phase.started_ns)
             }
@@ -79,7 +80,7 @@ impl<P: Protocol> Generator<P> {
         self.link.report(Report::Stopped(index, at_ns));
     }
 
-    /// Enters into a phase what connections have counted for themselves up to this time.
+    /// Adds to a phase the counts that connections have kept for themselves up to this time.
     fn enter_accounts(&mut self, index: usize, until_ns: u64) {
         let phase = &mut self.book.phases[index];
         for slot in self.slots.iter_mut() {
@@ -112,9 +113,9 @@ impl<P: Protocol> Generator<P> {
         let share = phase.share.clone();
         phase.start(net, self.book.wakings, &self.config, open_before);
         let started_ns = phase.started_ns;
-        // What is sent late is a latency of ours; a closed loop has nothing to be late for.
+        // A late send is our own latency; a closed loop has nothing to be late for.
         net.wake_promptly(phase.schedule.is_some());
-        // What the phase before was allowed is not in the books of this one.
+        // The coalescing of the phase before is not in the books of this one.
         net.coalesce(Coalescing::default());
         if next > 0 {
             self.enter_accounts(next - 1, now_ns);
@@ -131,8 +132,8 @@ impl<P: Protocol> Generator<P> {
         self.stop_if_due(net, next);
     }
 
-    /// Shortly before a start that other threads share: from now on this one runs as soon as it is woken, and then it
-    /// does not sleep any more.
+    /// Prepares for a start that other threads share. Shortly before it, this thread begins to run
+    /// as soon as it is woken, and then stops sleeping.
     fn prepare_next_if_due(&mut self, net: &mut impl Net) {
         let next = self.book.next();
         let now_ns = net.now_ns();
@@ -147,8 +148,8 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Starts some of the slots that a phase has not started yet: between them answers are heard,
-    /// and the heart beats.
+    /// Starts some of the slots that a phase has not started yet; between calls answers are handled
+    /// and the heartbeat runs.
     pub(super) fn start_slots(&mut self, net: &mut impl Net) {
         for _ in 0..SLOTS_PER_TURN {
             let Some(key) = self.slots.next_to_start() else { return };
@@ -167,7 +168,7 @@ impl<P: Protocol> Generator<P> {
         if let Stop::Requests(total) = phase_share.stop {
             let phase = &mut self.book.phases[index];
             let (thread, threads) = (self.config.thread, self.config.threads);
-            // Under an open loop, or turns, it is the arrivals that are divided, not the slots' work.
+            // Under an open loop, or turns, the arrivals are divided, not the slots' work.
             let those = phase_share.threads_that_send(threads);
             let mine = if thread < those { share(total, those.into(), thread.into()) } else { 0 };
             let closed_loop = matches!(phase_share.load, Load::Closed { .. });
@@ -176,7 +177,7 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// A run by requests against a peer that answers nothing well ends here.
+    /// Ends a run by requests against a peer that answers nothing well.
     fn give_up(&mut self, index: usize, now_ns: u64) {
         let phase = &mut self.book.phases[index];
         if phase.awaits_arrival(now_ns) {
@@ -191,10 +192,12 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Under `--requests` with an open loop, in turns, or with a connection each: ends the flow when the last request has been sent.
+    /// Ends the flow when the last request has been sent, under `--requests` with an open loop, in
+    /// turns, or with a connection per request.
     fn end_flow_if_spent(&mut self, index: usize, now_ns: u64) {
         let phase = &mut self.book.phases[index];
-        // A kept connection of a closed loop works on until its own answer: it tells when it has no more.
+        // A kept connection of a closed loop works until its own answer, and ends the flow itself
+        // when it has no more.
         if matches!(phase.share.load, Load::Closed { .. }) && !self.config.close {
             return;
         }
@@ -211,7 +214,7 @@ impl<P: Protocol> Generator<P> {
         let last = self.book.current == Some(index);
         let drain_most_ns = self.drain_most_ns();
         let awaits = self.codec.protocol.awaits(index as u16);
-        // The last phase to end is the last phase: what a warm-up has left open is waited for, too.
+        // The phases end in order: requests that a warm-up has left open are waited for, too.
         let alone = self.book.unfinished().start >= index;
         let phase = &mut self.book.phases[index];
         match phase.stage {
@@ -238,8 +241,8 @@ impl<P: Protocol> Generator<P> {
         self.config.timeout_ns.saturating_add(DRAIN_MARGIN_NS)
     }
 
-    /// A request that was sent again during the drain has no further timeout to itself: the
-    /// end of a run is promised.
+    /// Cuts off what is still open. A request that was sent again during the drain gets no further
+    /// timeout of its own: the end of a run is promised.
     fn cut_off(&mut self, net: &mut impl Net, index: usize) {
         let over_ns = |tag: &Tag| if usize::from(tag.phase) == index { 0 } else { NEVER };
         for key in 0..self.slots.len() {
@@ -286,7 +289,7 @@ impl<P: Protocol> Generator<P> {
         self.link.report(Report::Done(Box::new(report)));
     }
 
-    /// Ends everything now: what is open is cancelled.
+    /// Ends everything now: open requests are cancelled.
     pub(super) fn stop(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
         for index in 0..self.book.phases.len() {
@@ -307,7 +310,7 @@ impl<P: Protocol> Generator<P> {
         self.link.report(Report::Ended);
     }
 
-    /// Tells how the current phase goes.
+    /// Reports the state of the current phase.
     pub(super) fn tick(&mut self, net: &impl Net) {
         let now_ns = net.now_ns();
         let open = self.slots.open;
@@ -352,7 +355,7 @@ impl<P: Protocol> Generator<P> {
         self.link.report(Report::Tick(report));
     }
 
-    /// When a phase has to be looked at next.
+    /// The time of the next event of a phase.
     pub(super) fn next_phase_event_ns(&self) -> u64 {
         if self.slots.are_starting() {
             return 0;
@@ -366,7 +369,8 @@ impl<P: Protocol> Generator<P> {
         let own_ns = match phase.stage {
             Stage::Waiting => phase.share.start_ns,
             Stage::Sending => phase.stop_ns().min(phase.next_beat_ns).min(phase.watch.due_ns),
-            // Under turns only deliveries are awaited now, or other engines: they wake us themselves.
+            // Under turns only deliveries or other engines are awaited now: they wake us
+            // themselves.
             Stage::Draining if phase.open == 0 && phase.concurrent().is_some() => NEVER,
             Stage::Draining => phase.stopped_ns.saturating_add(self.drain_most_ns()),
             Stage::Lingering { until_ns } => until_ns,

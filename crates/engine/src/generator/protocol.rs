@@ -1,8 +1,8 @@
-//! What is exchanged over the connections of a generator: the seam between it and a protocol.
+//! The seam between a generator and the protocol that its connections speak.
 //!
-//! The generator decides when a slot asks, and keeps the books; a protocol knows what a request looks
-//! like and what is a good answer to it. It holds what all connections of a thread share; each slot
-//! holds a machine of its own. It must not know loads, phases or sockets.
+//! The generator decides when a slot asks, and keeps the books. A protocol knows what a request
+//! looks like, and what a good answer to it is. It holds what all connections of a thread share;
+//! each slot holds a machine of its own. Must not know: loads, phases or sockets.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use super::messages::DoneReport;
 use super::requests::Requests;
 use super::slot::Tag;
 
-/// What has come on a connection.
+/// Bytes that have come on a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// When.
+    /// The time at which they came.
     pub now_ns: u64,
-    /// Which slot it came to.
+    /// The slot that they came to.
     pub key: u32,
-    /// How many requests this thread knows to be drawn, where they are numbered.
+    /// The number of requests that this thread knows to be drawn, if they are numbered.
     pub drawn: u64,
     /// The bytes.
     pub bytes: &'a [u8],
@@ -33,29 +33,29 @@ pub struct Input<'a> {
 /// The end of the peer's side of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionEnd {
-    /// When.
+    /// The time of the end.
     pub now_ns: u64,
-    /// How many requests this thread knows to be drawn, where they are numbered.
+    /// The number of requests that this thread knows to be drawn, if they are numbered.
     pub drawn: u64,
-    /// How.
+    /// The kind of the end.
     pub how: PeerEnd,
 }
 
-/// Why a connection did not become usable.
+/// The reason why a connection did not become usable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenError {
     /// Its class.
     pub class: Class,
-    /// In words. May quote the peer.
+    /// The reason in words. May quote the peer.
     pub why: String,
 }
 
-/// How it is said that a peer did not agree to a connection ([`Disposition::Opening`]).
+/// The texts for a peer that did not agree to a connection ([`Disposition::Opening`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Unusable {
-    /// Behind "the peer closed the connection".
+    /// The text after "the peer closed the connection".
     pub ended: &'static str,
-    /// When it took too long.
+    /// The text if it took too long.
     pub late: &'static str,
 }
 
@@ -64,34 +64,35 @@ pub trait Protocol: Debug {
     /// The machine of one connection.
     type Client: Exchange<Tag> + Default + Debug;
 
-    /// The requests, where they differ and are counted apart.
+    /// The requests, if they differ and are counted separately.
     fn requests(&self) -> Option<Arc<Requests>> {
         None
     }
 
-    /// What carries it.
+    /// The transport that carries it.
     fn transport(&self) -> Transport {
         Transport::Stream
     }
 
-    /// Whether it is the peer who ends a connection that was for one request.
+    /// Whether the peer is the one to end a connection that was for one request.
     fn peer_closes(&self, client: &Self::Client) -> bool;
 
-    /// TLS is agreed on, and what the server chose by ALPN. A machine may be replaced here; nothing has been asked on it.
+    /// Called when TLS is agreed on, with the server's choice by ALPN. A machine may be replaced
+    /// here; nothing has been asked on it.
     fn choose(&mut self, _client: &mut Self::Client, _alpn: Option<&[u8]>) {}
 
-    /// A connection is there. Writes what is to be said before the first request; true if the peer has
-    /// to agree before the connection is usable ([`Disposition::Opening`]).
+    /// Called for a new connection. Writes what is to be sent before the first request; true if the
+    /// peer has to agree before the connection is usable ([`Disposition::Opening`]).
     fn open(&mut self, _client: &mut Self::Client, _key: u32, _output: &mut Vec<u8>) -> bool {
         false
     }
 
-    /// Why the last connection that was [`Disposition::Refused`] was.
+    /// The reason for the last [`Disposition::Refused`].
     fn refusal(&mut self) -> OpenError {
         OpenError { class: Class::Framing, why: "the connection did not become usable".into() }
     }
 
-    /// How it is said that the peer did not agree at all.
+    /// The texts for a peer that did not agree at all.
     fn unusable(&self) -> Unusable {
         Unusable {
             ended: "before it was upgraded",
@@ -99,21 +100,23 @@ pub trait Protocol: Debug {
         }
     }
 
-    /// What the request is charged with that pays for the last connection that was [`Disposition::Unsolicited`]; where that is
-    /// not its name, `websocket.rs` says why.
+    /// The class that the request is charged with that pays for the last
+    /// [`Disposition::Unsolicited`]; `websocket.rs` says why the names may differ.
     fn violation(&self, _client: &Self::Client) -> Class {
         Class::Unsolicited
     }
 
-    /// Whether a lost connection is made again. If not, its slot stays down until connections are asked for again.
+    /// Whether a lost connection is opened again. If not, its slot stays down until connections are
+    /// asked for again.
     fn reconnects(&self) -> bool {
         true
     }
 
-    /// The slot's connection is gone, whoever ended it.
+    /// Called when the slot's connection is gone, whoever ended it.
     fn closed(&mut self, _key: u32) {}
 
-    /// Requests of the slot have timed out; they end, and their connection may be closed, right after this.
+    /// Called when requests of the slot have timed out; right after this they end, and their
+    /// connection may be closed.
     fn gave_up(&mut self, _key: u32) {}
 
     /// Whether the phase cannot end yet, although all its requests may have.
@@ -121,18 +124,18 @@ pub trait Protocol: Debug {
         false
     }
 
-    /// What the connections of this slot have counted for themselves since this was asked last, up to this time; none where
-    /// they count nothing.
+    /// Takes the counts that the connections of this slot have kept for themselves since the last
+    /// call, up to this time; none if they count nothing.
     #[inline]
     fn take_account(&self, _client: &mut Self::Client, _until_ns: u64) -> Option<Account> {
         None
     }
 
-    /// A phase is over: add to its report what only the protocol has counted.
+    /// Called when a phase is over: adds to its report what only the protocol has counted.
     fn complete(&mut self, _report: &mut DoneReport) {}
 
-    /// Bytes have come. Every request that they end is given to `on_outcome`, in order; what is to be
-    /// answered to them at once is added to `said`.
+    /// Handles received bytes. Every request that they end is given to `on_outcome`, in order. What
+    /// is to be answered at once is added to `output`.
     fn handle_input(
         &mut self,
         client: &mut Self::Client,
@@ -141,8 +144,9 @@ pub trait Protocol: Debug {
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition;
 
-    /// Datagrams have come, over [`Transport::Datagram`]. Every request that they end is given to `on_outcome`; those that settle
-    /// nothing, or not in their turn, are counted in `found`.
+    /// Handles received datagrams, over [`Transport::Datagram`]. Every request that they end is
+    /// given to the last argument. Datagrams that settle nothing, or not in their turn, are counted
+    /// in `found`.
     fn handle_datagrams(
         &mut self,
         _client: &mut Self::Client,
@@ -153,7 +157,7 @@ pub trait Protocol: Debug {
     ) {
     }
 
-    /// The peer's side has ended; every outstanding request ends with it.
+    /// Handles the end of the peer's side; every outstanding request ends with it.
     fn handle_end(
         &mut self,
         client: &mut Self::Client,
@@ -161,18 +165,19 @@ pub trait Protocol: Debug {
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     );
 
-    /// So many bytes of what was sent have not left: what comes is no answer to requests that lie wholly within them.
+    /// Notes that `bytes` of what was sent have not left: no input can be an answer to requests
+    /// that lie wholly within them.
     #[inline]
     fn note_queued(&self, _client: &mut Self::Client, _drawn: u64, _bytes: usize) {}
 
-    /// How many bytes the request of a tag has that was just answered, and those have that are outstanding behind it; none
-    /// where that is not known.
+    /// The length in bytes of the request that was just answered, whose tag this is, plus those
+    /// outstanding behind it; none if that is not known.
     fn bytes_from(&self, _client: &Self::Client, _tag: &Tag, _drawn: u64) -> Option<usize> {
         None
     }
 
-    /// Sends the `count` requests asked last; returns how many bytes that are. What has no room yet may be left for
-    /// [`Protocol::send_waiting`], and is no part of them.
+    /// Sends the `count` requests asked last; returns the number of bytes. Requests without room
+    /// may be left for [`Protocol::send_waiting`], and then do not count.
     fn send(
         &mut self,
         client: &mut Self::Client,
@@ -181,14 +186,14 @@ pub trait Protocol: Debug {
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize;
 
-    /// Whether what came, or what ended, lets something be sent that [`Protocol::send`] had to leave.
+    /// Whether input or an ending lets something be sent that [`Protocol::send`] had to leave.
     #[inline]
     fn waits_to_write(&self, _client: &Self::Client) -> bool {
         false
     }
 
-    /// What waited on this connection has left, or [`Protocol::waits_to_write`] is true: sends what was left for then; returns
-    /// how many bytes that are.
+    /// Called when waiting bytes of this connection have left, or [`Protocol::waits_to_write`] is
+    /// true: sends what was left for then. Returns the number of bytes.
     fn send_waiting(
         &mut self,
         _client: &mut Self::Client,

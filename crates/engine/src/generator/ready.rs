@@ -1,7 +1,7 @@
-//! Under an open loop: the slots that can take a request, and when the next one is due.
+//! The slots that can take a request under an open loop, and when the next request is due.
 //!
-//! The slot that has been idle longest is the first. What the queue says of a slot may be stale: the slot itself knows
-//! whether it is in the queue, and since when it could have sent.
+//! The slot that has been idle longest is the first. Queue entries may be stale: the slot itself
+//! knows whether it is in the queue, and since when it could have sent.
 
 use std::collections::VecDeque;
 
@@ -11,36 +11,36 @@ use super::book::Book;
 use super::slot::{ConnectionState, NEVER, Slot, State, Tag};
 use super::slots::Slots;
 
-/// The queue.
+/// The queue of slots that can take a request.
 #[derive(Debug, Default)]
 pub(super) struct Ready {
     queue: VecDeque<u32>,
-    /// When requests were last sent because their time had come.
+    /// The time at which requests were last sent because they were due.
     pub(super) sent_due_ns: u64,
 }
 
 impl Ready {
-    /// Take the slot that has been idle longest.
+    /// Takes the slot that has been idle longest.
     pub(super) fn pop(&mut self) -> Option<u32> {
         self.queue.pop_front()
     }
 
-    /// Slots from `count` on are removed.
+    /// Removes the slots from `count` on.
     pub(super) fn truncate(&mut self, count: u32) {
         self.queue.retain(|key| *key < count);
     }
 
-    /// A phase that is over has no queue any more.
+    /// Empties the queue after a phase.
     pub(super) fn forget<C>(&mut self, slots: &mut Slots<C>) {
         self.queue.clear();
         slots.iter_mut().for_each(|Slot { state, .. }| state.ready = false);
     }
 
-    /// A slot with so many free places queues for requests, or does not if it has none.
+    /// Queues a slot with `free` free places for requests, or unqueues it if it has none.
     #[inline]
     pub(super) fn wait_for_more(&mut self, key: u32, state: &mut State, now_ns: u64, free: usize) {
         if free == 0 {
-            // What the queue may still have of it is stale.
+            // Its entry in the queue, if any, is stale.
             state.ready_since_ns = NEVER;
         } else if state.ready {
             state.ready_since_ns = state.ready_since_ns.min(now_ns);
@@ -49,7 +49,8 @@ impl Ready {
         }
     }
 
-    /// What is idle at the start of a phase has been free since then, however late this is.
+    /// Queues a slot that is idle at the start of a phase: it has been free since then, however
+    /// late this is.
     pub(super) fn free_since_start<C: Exchange<Tag>>(
         &mut self,
         key: u32,
@@ -69,7 +70,8 @@ impl Ready {
         self.queue.push_back(key);
     }
 
-    /// Since when the slot that has been idle longest could have taken a request; never without one.
+    /// The time since when the slot that has been idle longest could have taken a request; `NEVER`
+    /// without one.
     pub(super) fn idle_since_ns<C: Exchange<Tag>>(
         &mut self,
         slots: &mut Slots<C>,
@@ -87,15 +89,15 @@ impl Ready {
         NEVER
     }
 
-    /// When the next request can be sent.
+    /// The time at which the next request can be sent.
     #[inline]
     pub(super) fn next_send_ns(&self, book: &Book) -> u64 {
         let Some(index) = book.current else { return NEVER };
         if self.queue.is_empty() { NEVER } else { book.phases[index].next_arrival_ns() }
     }
 
-    /// When to be woken for the next send. Being woken for each of 100,000 requests a second costs
-    /// more than sending them, so what falls due within the quantum goes out together.
+    /// The time at which to wake for the next send. Waking for each of 100,000 requests a second
+    /// costs more than sending them, so requests that fall due within the quantum go out together.
     #[inline]
     pub(super) fn wake_ns(&self, book: &Book, quantum_ns: u64) -> u64 {
         match self.next_send_ns(book) {

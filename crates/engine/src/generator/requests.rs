@@ -1,8 +1,8 @@
 //! Requests that differ: several targets by weight, or one whose text depends on its number.
 //!
-//! Every request of a run has a number, drawn when it is sent, from a count that all threads share.
-//! The number says which target it is for and what its places are filled with, so that nothing else
-//! has to be kept about it. A run whose requests are all alike knows nothing of this.
+//! Every request of a run has a number, drawn when it is sent from a counter that all threads
+//! share. The number determines the target and the values of the request's placeholders, so nothing
+//! else has to be kept about it. A run whose requests are all alike does not use this.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use trueload_wire::http2::request::{Filling, Template as Http2Template};
 use super::carrier::Carrier;
 use super::slot::Tag;
 
-/// From this length on bytes that all requests share are not copied to be sent. All threads share them, too: beside the
-/// copy that the kernel makes of so many bytes, the count of their users costs nothing.
+/// Bytes shared by all requests are not copied for sending from this length on. All threads share
+/// them, too: beside the kernel's copy of so many bytes, their reference count costs nothing.
 const SHARED_FROM_BYTES: usize = 16 * 1024;
 
-/// One of the requests that are sent, and what is a good answer to it.
+/// One of the requests that are sent, and the rules for a good answer to it.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// What is sent.
+    /// The text of the request.
     pub text: Text,
-    /// What counts as a good answer.
+    /// The rules for a good answer.
     pub rules: Rules,
 }
 
@@ -44,7 +44,7 @@ pub enum Text {
 }
 
 impl Text {
-    /// The request in HTTP/1.1; none where only HTTP/2 is spoken.
+    /// The request in HTTP/1.1; none if only HTTP/2 is spoken.
     #[inline]
     pub(crate) fn http1(&self) -> Option<&Template> {
         match self {
@@ -53,7 +53,7 @@ impl Text {
         }
     }
 
-    /// The request in HTTP/2; none where only HTTP/1.1 is spoken.
+    /// The request in HTTP/2; none if only HTTP/1.1 is spoken.
     #[inline]
     pub(crate) fn http2(&self) -> Option<&Http2Template> {
         match self {
@@ -63,56 +63,58 @@ impl Text {
     }
 }
 
-/// All that a run sends.
+/// All requests that a run sends.
 #[derive(Debug)]
 pub struct Requests {
     targets: Vec<Target>,
     order: Mix,
     seed: u64,
-    /// Whether counts are kept by target.
+    /// Whether counts are kept for each target.
     apart: bool,
-    /// Which of several engines counts here: no two send the same number.
+    /// The index of this engine and the number of engines: no two send the same number.
     part: (u64, u64),
-    /// Of one of several origins: which of all turns are its own.
+    /// For one of several origins: its own places among all turns.
     places: Option<Places>,
     drawn: AtomicU64,
 }
 
 impl Requests {
-    /// Targets in the order of their turns; with `apart` each is counted by itself. `part` is an
-    /// index, from 0, and a number of engines.
+    /// Takes targets in the order of their turns; with `apart` each is counted separately. `part`
+    /// is an index, from 0, and a number of engines.
     #[must_use]
     pub fn new(targets: Vec<Target>, order: Mix, seed: u64, apart: bool, part: (u64, u64)) -> Self {
         Requests { targets, order, seed, apart, part, places: None, drawn: AtomicU64::new(0) }
     }
 
-    /// The same as those of one of several origins: each is numbered by its turn among those of all.
+    /// Makes these the requests of one of several origins: each is numbered by its turn among those
+    /// of all.
     #[must_use]
     pub fn at(self, places: Option<Places>) -> Self {
         Requests { places, ..self }
     }
 
-    /// Targets to count by themselves.
+    /// The number of targets that are counted separately.
     pub(super) fn counted(&self) -> usize {
         if self.apart { self.targets.len() } else { 0 }
     }
 
-    /// Answers whose heads are remembered.
+    /// Empty memories of answer heads, one for each target.
     pub(super) fn heads(&self) -> Vec<HeadMemory> {
         self.targets.iter().map(|_| HeadMemory::default()).collect()
     }
 
-    /// The first of so many new numbers.
+    /// Draws `count` new numbers; returns the first.
     pub(super) fn draw(&self, count: u64) -> u64 {
         self.drawn.fetch_add(count, Ordering::Relaxed)
     }
 
-    /// Which target the request of a tag is for, when `drawn` numbers have been.
+    /// The target of the request whose number has this lower half, when `drawn` numbers have been
+    /// drawn.
     pub(super) fn index(&self, drawn: u64, low: u32) -> usize {
         self.order.pick(number(drawn, low))
     }
 
-    /// Sends these requests in this order, in as few pieces as can be; returns their length.
+    /// Sends these requests in this order, in as few pieces as possible; returns their length.
     pub(super) fn send<'a>(
         &self,
         carrier: &mut Carrier<'_, impl Net>,
@@ -138,14 +140,14 @@ impl Requests {
         sent
     }
 
-    /// Writes the request of a number over HTTP/1.
+    /// Writes the request with this number for HTTP/1.
     fn write(&self, number: u64, put: &mut impl FnMut(Part<'_>)) {
         let Some(template) = self.targets[self.order.pick(number)].text.http1() else { return };
         let filled = self.filled(number);
         template.write(filled.written, |nth| filled.random(nth), put);
     }
 
-    /// What the places of a request are filled with.
+    /// The values of a request's placeholders.
     fn filled(&self, number: u64) -> Filled {
         let (index, of) = self.part;
         let turn = self.places.as_ref().map_or(number, |places| places.place(number));
@@ -159,7 +161,7 @@ impl Requests {
         len
     }
 
-    /// How many of these requests, in this order, so many bytes hold in whole.
+    /// The number of these requests, in this order, that fit wholly into `bytes`.
     pub(super) fn within<'a>(
         &self,
         drawn: u64,
@@ -183,14 +185,14 @@ fn flush(carrier: &mut Carrier<'_, impl Net>, scratch: &mut Vec<u8>) {
     }
 }
 
-/// The number whose lower half is `low`: the last such one before `drawn`. No request waits while
-/// four thousand million others are sent.
+/// The full number whose lower half is `low`: the last such number before `drawn`. No request waits
+/// while four thousand million others are sent.
 fn number(drawn: u64, low: u32) -> u64 {
     let last = drawn.wrapping_sub(1);
     last.wrapping_sub(u64::from((last as u32).wrapping_sub(low)))
 }
 
-/// The rules of requests that differ, when `drawn` numbers have been.
+/// The rules of requests that differ, when `drawn` numbers have been drawn.
 #[derive(Debug)]
 pub(super) struct ByTarget<'a> {
     pub(super) requests: &'a Arc<Requests>,
@@ -203,11 +205,11 @@ impl Rulebook<Tag> for ByTarget<'_> {
     }
 }
 
-/// What fills the places of one request.
+/// The values of one request's placeholders.
 #[derive(Clone, Copy, Debug)]
 struct Filled {
     seed: u64,
-    /// The number that all engines together give it.
+    /// Its number over all engines together.
     written: u64,
 }
 
@@ -222,7 +224,7 @@ impl Filling for Filled {
 }
 
 impl ByTarget<'_> {
-    /// The request of a tag over HTTP/2, and what fills its places.
+    /// The HTTP/2 request of a tag, and the values of its placeholders.
     fn http2_of(&self, tag: &Tag) -> Option<(&Http2Template, Filled)> {
         let number = number(self.drawn, tag.number);
         let target = &self.requests.targets[self.requests.order.pick(number)];
@@ -243,7 +245,7 @@ impl Http2Requests<Tag> for ByTarget<'_> {
     }
 }
 
-/// What is remembered of the answers of each target.
+/// The remembered answer heads of each target.
 #[derive(Debug)]
 pub(super) struct HeadsByTarget<'a> {
     pub(super) heads: &'a mut [HeadMemory],

@@ -1,4 +1,4 @@
-//! TLS on a slot: its handshake, what comes through it, and how it fails. Nothing here is reached without TLS.
+//! TLS on a slot: its handshake, its input, and its failures. Nothing here runs without TLS.
 
 use trueload_drive::{Net, Outbox, PeerClose, Token};
 use trueload_meter::Class;
@@ -10,7 +10,7 @@ use super::protocol::{OpenError, Protocol};
 use super::slot::{ConnectionState, Sealed, Secure, Slot};
 
 impl<P: Protocol> Generator<P> {
-    /// The connection is there: what is to carry TLS says its first words.
+    /// Starts the TLS handshake on a new connection.
     pub(super) fn begin_handshake(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let Some(setup) = &self.config.tls else { return };
         let Slot { tls, state, .. } = &mut self.slots[key];
@@ -36,7 +36,7 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Bytes have come on a connection that carries TLS.
+    /// Handles bytes on a connection that carries TLS.
     pub(super) fn handle_sealed(
         &mut self,
         net: &mut impl Net,
@@ -68,7 +68,7 @@ impl<P: Protocol> Generator<P> {
         let over = ending || !matches!(outcome, Ok(Stage::Handshaking | Stage::Open));
         self.hear_plain(net, key, token, &buffers, over);
         self.codec.buffers = buffers;
-        // What was heard may have ended the connection.
+        // Handling the input may have ended the connection.
         if !self.slots[key].state.connection.is_open_on(token) {
             return;
         }
@@ -79,7 +79,7 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// What came before a request is looked at before it is sent.
+    /// Handles unsealed bytes before the slot sends: input is looked at before the next request.
     fn hear_plain(
         &mut self,
         net: &mut impl Net,
@@ -92,13 +92,13 @@ impl<P: Protocol> Generator<P> {
             self.slots[key].state.proven = true;
             self.handle_plain(net, key, token, &buffers.plain, over);
         } else if !over {
-            // The handshake may just be done. Or an answer came before, with more known to follow that was waited for, and
-            // there is nothing to hear in it: a ticket, a new key, a part of a record.
+            // The handshake may just be done. Or an answer came before, when more was known to
+            // follow, and this input has no plain bytes: a ticket, a new key, a part of a record.
             self.fill(net, key);
         }
     }
 
-    /// The handshake is done: from here on the slot has a connection.
+    /// Handles the end of the handshake: from here on the slot has a connection.
     fn secured(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let now_ns = net.now_ns();
         let Slot { client, tls, .. } = &mut self.slots[key];
@@ -118,7 +118,7 @@ impl<P: Protocol> Generator<P> {
         self.begin(net, key, token);
     }
 
-    /// The handshake came to nothing.
+    /// Handles a failed handshake.
     pub(super) fn not_secured(
         &mut self,
         net: &mut impl Net,
@@ -132,7 +132,7 @@ impl<P: Protocol> Generator<P> {
         self.attempt_failed(net, key, class);
     }
 
-    /// The peer's side of a connection that carries TLS has ended.
+    /// Handles the end of the peer's side of a connection that carries TLS.
     pub(super) fn sealed_ended(
         &mut self,
         net: &mut impl Net,
@@ -156,10 +156,12 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// How requests end with a connection whose end TLS does not vouch for, where their machine cannot know: anybody on
-    /// the way can send a FIN, or a reset, without a `close_notify` before it.
+    /// The endings of requests on a connection whose end TLS does not vouch for, where their
+    /// machine cannot know. Anybody on the path can send a FIN, or a reset, without a
+    /// `close_notify` before it.
     fn known_from_tls(&self, key: u32, ended: PeerClose) -> Option<(Ending, Ending)> {
-        // Of a part of a record the machine has had nothing: a part of the next answer has come all the same.
+        // The machine has not been given a partial record, but a part of the next answer has come
+        // all the same.
         let in_record = self.is_in_record(key);
         match ended {
             PeerClose::Fin if in_record || self.slots[key].client.lasts_until_end() => {
@@ -175,14 +177,15 @@ impl<P: Protocol> Generator<P> {
         self.slots[key].tls.as_deref().is_some_and(|tls| tls.session.is_in_record())
     }
 
-    /// TLS has failed on an open connection.
+    /// Handles a TLS failure on an open connection.
     fn session_failed(&mut self, net: &mut impl Net, key: u32, token: Token, failure: &Failure) {
         let now_ns = net.now_ns();
         let class = class_of_failure(failure.kind);
         self.pace.note_reason(class, &failure.why);
         let Slot { client, state, .. } = &mut self.slots[key];
         if failure.kind == Kind::Alert && !state.proven {
-            // TLS 1.3 tells a client that its certificate is refused, or missing, after the handshake.
+            // TLS 1.3 tells a client only after the handshake that its certificate is refused or
+            // missing.
             state.ever_established = false;
         }
         if let ConnectionState::Opening { .. } = state.connection {

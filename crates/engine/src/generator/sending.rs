@@ -1,8 +1,8 @@
-//! What a slot sends and when: at once in a closed loop, when it is due in an open one.
+//! Decides what a slot sends and when: at once in a closed loop, when it is due in an open one.
 //!
-//! Under an open loop nothing is queued. The schedule's next arrival is the next request,
-//! however late it is: it goes out as soon as its time has come and a slot can take it,
-//! and its clock runs from the time that the schedule gave it.
+//! Under an open loop nothing is queued. The schedule's next arrival is the next request, however
+//! late it is. It is sent as soon as its time has come and a slot can take it, and its latency
+//! counts from its scheduled time.
 
 use trueload_drive::{Coalescing, Net};
 use trueload_load::{Load, value_at};
@@ -44,7 +44,8 @@ impl<P: Protocol> Generator<P> {
             _ if self.slots[key].state.is_held_back() => 0,
             Some((index, phase)) if phase.schedule.is_some() => {
                 {
-                    // A slot that waits for work has been free since then; one that was just answered, from now.
+                    // A waiting slot has been free since it began to wait; one that was just
+                    // answered, from now.
                     let state = &self.slots[key].state;
                     let free_ns =
                         if state.ready { state.ready_since_ns.min(now_ns) } else { now_ns };
@@ -52,7 +53,7 @@ impl<P: Protocol> Generator<P> {
                 }
             }
             Some((_, phase)) if phase.concurrent().is_some() => 0,
-            // A connection is filled again when enough of it is free.
+            // A connection is filled again only when enough of it is free.
             Some(_) if free < self.config.refill && outstanding > 0 => 0,
             Some((index, _)) => self.take_fresh(key, index, free - again, now_ns),
             None => 0,
@@ -66,7 +67,7 @@ impl<P: Protocol> Generator<P> {
         let done = outstanding == 0 && (quota == 0 || !self.book.has_more());
         self.note_gap(key, now_ns, unused);
         if done {
-            // Its share is done: what it does not use is no longer permitted.
+            // Its share is done: capacity that it does not use is no longer permitted.
             self.end_open(key, now_ns);
             if asked
                 && let Some((until_ns, phase)) = self.book.not_stopped(now_ns)
@@ -77,13 +78,13 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// A closed loop: whatever is free is sent.
+    /// In a closed loop, sends as much as is free.
     #[inline]
     fn take_fresh(&mut self, key: u32, index: usize, free: usize, now_ns: u64) -> usize {
         let slot = &mut self.slots[key];
         let (phase, global) = (&mut self.book.phases[index], self.config.global(key));
         if !phase.active(global, now_ns) {
-            // However short its pause, the next heartbeat looks at it again.
+            // However short its pause, the next heartbeat considers it again.
             phase.active_before = phase.active_before.min(global);
             return 0;
         }
@@ -103,7 +104,7 @@ impl<P: Protocol> Generator<P> {
         fresh
     }
 
-    /// An open loop: what is due is sent, and the slot waits for more if it can take it.
+    /// In an open loop, sends what is due.
     fn take_due(
         &mut self,
         key: u32,
@@ -115,7 +116,8 @@ impl<P: Protocol> Generator<P> {
         let mut sent = 0;
         while sent < free {
             let Some(scheduled_ns) = self.book.phases[index].due(now_ns) else { break };
-            // A slot that was answered just now takes what is due before those that could have had it in time.
+            // A slot that was just answered takes what is due before slots that could have had it
+            // in time.
             let depth = self.config.depth_used();
             let free_ns = free_ns.min(self.ready.idle_since_ns(&mut self.slots, depth));
             let slot = &mut self.slots[key];
@@ -135,7 +137,8 @@ impl<P: Protocol> Generator<P> {
         matches!(state.connection, ConnectionState::Open { .. }) && state.quota > 0
     }
 
-    /// Send one request on a slot that can ([`Generator::can_send`]). The caller decides on the slot, the load does not.
+    /// Sends one request on a slot that can ([`Generator::can_send`]). The caller chooses the slot,
+    /// not the load.
     pub(super) fn send_one(&mut self, net: &mut impl Net, index: usize, key: u32, number: u32) {
         let now_ns = net.now_ns();
         let tag = Tag { number, ..self.book.tag(now_ns, now_ns, index) };
@@ -190,7 +193,7 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Under an open loop, a slot that can take more queues for it.
+    /// Under an open loop, queues a slot that can take more.
     #[inline]
     fn wait_for_more(&mut self, key: u32, now_ns: u64, free: usize) {
         let sending = self.book.sending(now_ns);
@@ -201,14 +204,15 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Under an open loop, what is idle at the start of a phase has been free since then, however late this is.
+    /// Under an open loop, notes that a slot idle at the start of a phase has been free since then,
+    /// however late this is.
     pub(super) fn free_since_start(&mut self, key: u32) {
         if let Some(Phase { schedule: Some(_), started_ns, .. }) = self.book.current_mut() {
             self.ready.free_since_start(key, &mut self.slots[key], *started_ns);
         }
     }
 
-    /// At each heartbeat: how answers are coalesced, and slots that a stage has made active.
+    /// Runs the heartbeat: adjusts coalescing, and fills slots that a stage has made active.
     pub(super) fn beat(&mut self, net: &mut impl Net) {
         let (now_ns, wakings) = (net.now_ns(), self.book.wakings);
         let Some((index, phase)) = self.book.sending(now_ns) else {
@@ -235,8 +239,8 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// With more than one request in flight, keeps the books on places that stand empty: they wait for their refill, or the
-    /// peer does not permit them.
+    /// With more than one request in flight, accounts for places that stand empty: they wait for
+    /// their refill, or the peer does not permit them.
     #[inline]
     fn note_gap(&mut self, key: u32, now_ns: u64, unused: usize) {
         let state = &mut self.slots[key].state;
@@ -256,13 +260,14 @@ impl<P: Protocol> Generator<P> {
 }
 
 impl Phase {
-    /// Whether slot `global` may send at `now_ns`: under stages of connections only the first ones may.
+    /// Whether slot `global` may send at `now_ns`: under stages of connections only the first ones
+    /// may.
     #[inline]
     fn active(&self, global: u32, now_ns: u64) -> bool {
         self.active_slots(now_ns).is_none_or(|active| global < active)
     }
 
-    /// How many slots of all threads may send at `now_ns`; none for all of them.
+    /// The number of slots of all threads that may send at `now_ns`; `None` means all of them.
     #[inline]
     fn active_slots(&self, now_ns: u64) -> Option<u32> {
         match &self.share.load {
@@ -273,7 +278,7 @@ impl Phase {
         }
     }
 
-    /// Draws the next arrival if it is due: the time that the schedule gave it.
+    /// Draws the next arrival if it is due, and returns its scheduled time.
     fn due(&mut self, now_ns: u64) -> Option<u64> {
         let at_ns = self.next_arrival_ns();
         if at_ns > now_ns || at_ns >= self.stop_ns() {
@@ -283,7 +288,8 @@ impl Phase {
         Some(at_ns)
     }
 
-    /// When the next arrival is; never when there is no more, or when all that were asked for are sent.
+    /// The time of the next arrival; `NEVER` if there is no more, or all requests that were asked
+    /// for are sent.
     #[inline]
     pub(super) fn next_arrival_ns(&self) -> u64 {
         if self.quota == 0 {
@@ -295,11 +301,11 @@ impl Phase {
 
     /// Draws the next arrival for a request that cannot even be sent.
     pub(super) fn draw_due(&mut self, now_ns: u64) -> bool {
-        // Under turns no slot knows that all has been sent.
+        // Under turns no slot knows that everything has been sent.
         self.quota > 0 && (self.schedule.is_none() || self.due(now_ns).is_some())
     }
 
-    /// How answers are coalesced until the next heartbeat: under an open loop, and in turns, not at all.
+    /// The coalescing until the next heartbeat: none under an open loop and in turns.
     fn coalescing(&mut self, net: &impl Net, wakings: Wakings, under: Under) -> Coalescing {
         match self.share.load {
             Load::Closed { .. } => self.pacing.next(self.done(net, wakings), under),

@@ -19,11 +19,12 @@ const FRUITLESS_PAUSE_NS: u64 = 10_000_000;
 /// What is known about a request while it is outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// When the load asked for it.
+    /// The time at which the load asked for it.
     pub scheduled_ns: u64,
-    /// When it was last sent: handed to the kernel, once `handed_over`; before, when it was queued.
+    /// The time of its last send: when it was handed to the kernel, once `handed_over`; before,
+    /// when it was queued.
     pub sent_ns: u64,
-    /// How many requests had been settled by then, over all threads.
+    /// The number of requests that had been settled by then, over all threads.
     pub settled_before: u64,
     /// The phase that it belongs to.
     pub phase: u16,
@@ -31,11 +32,11 @@ pub struct Tag {
     pub again: bool,
     /// Whether the kernel has it.
     pub handed_over: bool,
-    /// Where requests differ: the lower half of its number.
+    /// If requests differ: the lower half of its number.
     pub number: u32,
 }
 
-/// Which request a tag is of.
+/// The request that a tag belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Numbered {
     pub(super) number: u32,
@@ -43,7 +44,7 @@ pub(super) struct Numbered {
 }
 
 impl Tag {
-    /// When it is out of time.
+    /// The time at which it is out of time.
     #[inline]
     pub(super) fn deadline_ns(&self, timeout_ns: u64) -> u64 {
         self.sent_ns.saturating_add(timeout_ns)
@@ -55,23 +56,24 @@ impl Tag {
     }
 }
 
-/// Where a slot's connection stands. What comes of it by itself comes at the slot's `until_ns`.
+/// The state of a slot's connection. A change that comes by itself comes at the slot's `until_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionState {
     /// None; the next attempt is not made before `until_ns`.
     Down,
     /// An attempt is under way, at most until then.
     Connecting { token: Token },
-    /// The peer's queue was full; the same attempt goes on then.
+    /// The peer's queue was full; the same attempt is made again at `until_ns`.
     Busy,
-    /// There is a connection, and TLS is set up on it, at most until then.
+    /// There is a connection, and TLS is being set up on it, at most until then.
     Handshaking { token: Token },
-    /// There is a connection, and the protocol agrees with the peer on it, at most until then; whether that was heard of.
+    /// There is a connection, and the protocol agrees with the peer on it, at most until then.
+    /// `heard`: the peer has sent something.
     Opening { token: Token, heard: bool },
     /// Established.
     Open { token: Token },
-    /// Nothing more is asked, and the peer's end is waited for until then; bytes that come before it are unsolicited.
-    /// `fin_sent`: our side has ended.
+    /// Nothing more is asked, and the peer's end is waited for until `until_ns`; bytes before it
+    /// are unsolicited. `fin_sent`: our side has ended.
     Closing { token: Token, fin_sent: bool },
 }
 
@@ -94,17 +96,17 @@ impl ConnectionState {
     }
 }
 
-/// How the request settled last on a slot ended, as long as it may have to be charged.
+/// The ending of the request settled last on a slot, as long as it may have to be charged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
     latency_ns: u64,
     service_ns: u64,
     first_byte_ns: u64,
-    /// `NEVER` without a connection of its own.
+    /// `NEVER` if it had no connection of its own.
     total_ns: u64,
     number: u32,
     phase: u16,
-    /// None when it ended well.
+    /// None if it ended well.
     pub(super) failed: Option<Class>,
 }
 
@@ -127,12 +129,12 @@ impl Last {
         Last { latency_ns, service_ns, first_byte_ns, total_ns, number, phase, failed }
     }
 
-    /// Which request it was.
+    /// The request that it was.
     pub(super) fn whose(&self) -> Numbered {
         Numbered { number: self.number, phase: self.phase }
     }
 
-    /// What was recorded of it when it ended well.
+    /// The times that were recorded when it ended well.
     pub(super) fn answered(&self) -> Answered {
         Answered {
             latency_ns: self.latency_ns,
@@ -143,12 +145,12 @@ impl Last {
     }
 }
 
-/// One slot: the machine, and what the generator keeps about it.
+/// One slot: the protocol machine, and the generator's state about it.
 #[derive(Debug)]
 pub(super) struct Slot<C> {
     pub(super) client: C,
     pub(super) state: State,
-    /// What lies between the machine and the socket, if anything.
+    /// TLS between the machine and the socket, if any.
     pub(super) tls: Option<Box<Secure>>,
 }
 
@@ -156,24 +158,25 @@ pub(super) struct Slot<C> {
 #[derive(Debug)]
 pub(super) struct Secure {
     pub(super) session: tls::client::Client,
-    /// When the connection was there, and the handshake began.
+    /// The time at which the connection was there and the handshake began.
     pub(super) began_ns: u64,
-    /// What is to be sealed when the socket has room for it.
+    /// Bytes to be sealed when the socket has room for them.
     pub(super) waiting: Outbox,
     pub(super) sealed: Sealed,
 }
 
-/// What TLS has sealed and the driver may still have, piece by piece: how much of the queue is the protocol's.
+/// The pieces that TLS has sealed and the driver may still have: they tell how much of its queue is
+/// the protocol's.
 #[derive(Debug, Default)]
 pub(super) struct Sealed {
-    /// Bytes of the protocol, and those that became of them.
+    /// For each piece: bytes of the protocol, and their sealed length.
     pieces: VecDeque<(u32, u32)>,
-    /// The sum of the latter.
+    /// The sum of the sealed lengths.
     bytes: usize,
 }
 
 impl Sealed {
-    /// One more piece goes to the driver, which has so many bytes queued before it.
+    /// Adds a piece that goes to the driver, which has `queued_bytes` queued before it.
     pub(super) fn push(&mut self, queued_bytes: usize, plain: usize, sealed: usize) {
         while let Some((_, first)) = self.pieces.front()
             && self.bytes - *first as usize >= queued_bytes
@@ -185,7 +188,7 @@ impl Sealed {
         self.bytes += sealed;
     }
 
-    /// How many bytes of the protocol are among so many that the driver has queued, at least.
+    /// The least number of the protocol's bytes among `queued_bytes` that the driver has queued.
     pub(super) fn plain_in(&self, queued_bytes: usize) -> usize {
         let (mut left, mut plain) = (queued_bytes, 0);
         for (of_protocol, sealed) in self.pieces.iter().rev() {
@@ -199,49 +202,50 @@ impl Sealed {
     }
 }
 
-/// Everything about a slot but its machine.
+/// The state of a slot except its machine.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) connection: ConnectionState,
-    /// What `connection` says about it.
+    /// The time that `connection` refers to.
     pub(super) until_ns: u64,
     /// The earliest entry of this slot in the timer heap.
     pub(super) armed_ns: u64,
-    /// When the last answer on the present connection came; before the first, when it was opened.
+    /// The time of the last answer on the present connection; before the first, when it was opened.
     pub(super) quiet_since_ns: u64,
-    /// When the present connection was attempted.
+    /// The time at which the present connection was attempted.
     pub(super) attempted_ns: u64,
-    /// Requests that it may still send in this phase, if there are any: the phase has a bound, or none.
+    /// Requests that it may still send in this phase, if the phase has any left: either 0 or
+    /// without bound.
     pub(super) quota: u64,
     pub(super) last: Option<Last>,
-    /// What only few slots have to remember: 10,000 connections should not take memory for it.
+    /// State that only a few slots need: 10,000 connections should not take memory for it.
     trouble: Option<Box<Trouble>>,
     /// Complete answers in this phase.
     pub(super) answers: u64,
-    /// The service times of those that were good, added up.
+    /// The sum of the service times of the good ones.
     pub(super) service_ns: u64,
-    /// An attempt has been decided at least once, either way.
+    /// An attempt has succeeded or failed at least once.
     pub(super) tried: bool,
     pub(super) ever_established: bool,
     /// An answer came on the present connection: it has been kept.
     pub(super) kept: bool,
-    /// Bytes of the protocol came on one of its connections.
+    /// Bytes of the protocol have come on one of its connections.
     pub(super) proven: bool,
-    /// Asked in this phase.
+    /// It has asked in this phase.
     pub(super) asked: bool,
-    /// Which of the addresses is tried.
+    /// The index of the address that is tried.
     pub(super) address: u16,
-    /// Permitted requests that were not outstanding, since when (pipelining only).
+    /// Permitted requests that were not outstanding, and since when (pipelining only).
     pub(super) gap: u32,
     pub(super) gap_since_ns: u64,
-    /// In the queue of slots that can take a request (open loop only), since when.
+    /// It is in the queue of slots that can take a request (open loop only), and since when.
     pub(super) ready: bool,
     pub(super) ready_since_ns: u64,
-    /// Open for requests since, within the window.
+    /// Since when it is open for requests, within the window.
     pub(super) open_since_ns: u64,
 }
 
-/// What went wrong on a slot.
+/// The record of what went wrong on a slot.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
     /// Stale requests to be sent again before any other.
@@ -251,14 +255,14 @@ pub(super) struct Trouble {
     pub(super) violation_class: Option<Class>,
     pub(super) backoff: Backoff,
     fruitless: u32,
-    /// When the connection was lost, and whether by an orderly close.
+    /// The time at which the connection was lost, and whether by an orderly close.
     pub(super) lost: Option<(u64, bool)>,
     /// The longest of the long waits on the present connection.
     pub(super) waited_ns: u64,
     pub(super) this_phase: PhaseTrouble,
 }
 
-/// What went wrong on a slot in the current phase.
+/// The record of what went wrong on a slot in the current phase.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PhaseTrouble {
     pub(super) waits: LongWaits,
@@ -267,13 +271,13 @@ pub(super) struct PhaseTrouble {
     /// Requests that were answered, but not as expected.
     pub(super) bad: u64,
     pub(super) down_ns: u64,
-    /// Lost its connection, and an attempt at a new one failed.
+    /// The slot lost its connection, and an attempt at a new one failed.
     pub(super) outage: bool,
     pub(super) outage_ns: u64,
 }
 
 impl<C> Slot<C> {
-    /// Whether it has a connection on which requests can be sent, or were.
+    /// Whether it has a connection on which requests can be sent, or were sent.
     pub(super) fn is_open(&self) -> bool {
         use ConnectionState::{Closing, Open};
         matches!(self.state.connection, Open { .. } | Closing { .. })
@@ -308,7 +312,7 @@ impl<C: Exchange<Tag> + Default> Slot<C> {
         Slot { client: C::default(), state, tls: None }
     }
 
-    /// When something is due: an attempt, a timeout, the end of a wait for FIN.
+    /// The time at which something is due: an attempt, a timeout, the end of a wait for FIN.
     pub(super) fn due_ns(&self, timeout_ns: u64) -> u64 {
         match self.state.connection {
             ConnectionState::Open { .. } => {
@@ -322,13 +326,13 @@ impl<C: Exchange<Tag> + Default> Slot<C> {
 }
 
 impl State {
-    /// There is no connection; the next attempt is not made before this time.
+    /// Marks the slot as without a connection; the next attempt is not made before this time.
     pub(super) fn down_until(&mut self, until_ns: u64) {
         (self.connection, self.until_ns) = (ConnectionState::Down, until_ns);
     }
 
-    /// The time from one moment to the other in which it was open, once for each of `depth` places, less those that
-    /// waited for their refill. Wraps: what a gap takes off may have been added elsewhere.
+    /// The time between two moments in which it was open, times `depth` places, less the places
+    /// that waited for their refill. Wraps: what a gap takes off may have been added elsewhere.
     pub(super) fn permitted_ns(&self, depth: u64, from_ns: u64, to_ns: u64) -> u64 {
         if self.open_since_ns == NEVER {
             return 0;
@@ -338,22 +342,23 @@ impl State {
         (within(self.open_since_ns) * depth).wrapping_sub(unused_ns)
     }
 
-    /// For how long the connection had been quiet at a time.
+    /// The time for which the connection had been quiet at a moment.
     pub(super) fn quiet_ns(&self, at_ns: u64) -> u64 {
         at_ns.saturating_sub(self.quiet_since_ns)
     }
 
-    /// The same, of a connection that was kept after an answer: peers give a first request more time.
+    /// The same, but 0 for a connection without an answer yet: peers give a first request more
+    /// time.
     pub(super) fn kept_quiet_ns(&self, at_ns: u64) -> u64 {
         if self.kept { self.quiet_ns(at_ns) } else { 0 }
     }
 
-    /// What went wrong here, to be added to.
+    /// The record of trouble here, to be added to.
     pub(super) fn trouble(&mut self) -> &mut Trouble {
         self.trouble.get_or_insert_default()
     }
 
-    /// What went wrong here, if anything did.
+    /// The record of trouble here, if there is any.
     #[inline]
     pub(super) fn had_trouble(&mut self) -> Option<&mut Trouble> {
         self.trouble.as_deref_mut()
@@ -371,7 +376,7 @@ impl State {
         self.trouble.as_ref().map_or(0, |trouble| trouble.again.len())
     }
 
-    /// Violations wait for a request to be charged with.
+    /// Whether violations wait for a request to be charged with.
     pub(super) fn has_uncharged(&self) -> bool {
         self.trouble.as_ref().is_some_and(|trouble| trouble.uncharged > 0)
     }
@@ -383,12 +388,12 @@ impl State {
         if trouble.fruitless > FRUITLESS_MOST { FRUITLESS_PAUSE_NS } else { 0 }
     }
 
-    /// The request settled last has been charged: it is not to be charged again.
+    /// Forgets the request settled last if it has been charged, so that it is not charged again.
     pub(super) fn forget_last(&mut self, charged: Numbered) {
         self.last = self.last.take().filter(|last| last.whose() != charged);
     }
 
-    /// Complete answers came.
+    /// Notes complete answers.
     #[inline]
     pub(super) fn answered(&mut self, count: u64) {
         self.answers += count;
@@ -397,7 +402,8 @@ impl State {
         }
     }
 
-    /// Requests ended well, each so long after its send: the next pause is the first again.
+    /// Notes requests that ended well, each with this service time: the next pause is the first
+    /// again.
     #[inline]
     pub(super) fn ended_well(&mut self, count: u64, service_ns: u64) {
         self.service_ns = self.service_ns.saturating_add(service_ns.saturating_mul(count));
@@ -406,14 +412,14 @@ impl State {
         }
     }
 
-    /// A connection is there: the one before is no longer missed.
+    /// Notes that there is a connection: the earlier one is no longer missed.
     pub(super) fn found_again(&mut self) {
         if let Some(trouble) = self.had_trouble() {
             (trouble.lost, trouble.waited_ns) = (None, 0);
         }
     }
 
-    /// The connection is gone: one that was never answered may have been waited on for long.
+    /// Notes the loss of the connection. One without any answer may have been waited on for long.
     pub(super) fn note_lost(&mut self, now_ns: u64, orderly: bool) {
         let kept = self.kept;
         let trouble = self.trouble();
@@ -423,14 +429,14 @@ impl State {
         }
     }
 
-    /// Starts to count anew for a phase; what went wrong in the one before.
+    /// Takes the trouble of the phase before, and starts to count anew.
     pub(super) fn take_phase_trouble(&mut self) -> PhaseTrouble {
         self.had_trouble()
             .map(|trouble| std::mem::take(&mut trouble.this_phase))
             .unwrap_or_default()
     }
 
-    /// Notes for how long the slot has been down when that ends, or when the phase does.
+    /// Notes how long the slot has been down, when that ends or when the phase does.
     pub(super) fn note_down(&mut self, now_ns: u64, since_ns: u64) {
         let Some(trouble) = self.had_trouble() else { return };
         let Some((lost_ns, orderly)) = trouble.lost else { return };
@@ -449,7 +455,7 @@ impl State {
 mod tests {
     use super::*;
 
-    // 100,000 connections are to take 50 MB (docs/performance.md).
+    // 100,000 connections must take at most 50 MB (docs/performance.md).
     #[test]
     fn a_slot_takes_little_memory() {
         let bytes = size_of::<Slot<trueload_wire::http1::client::Client<Tag>>>();
@@ -459,23 +465,23 @@ mod tests {
     #[test]
     fn what_is_queued_is_told_by_the_pieces_that_it_was_sealed_in() {
         let mut sealed = Sealed::default();
-        // Four requests of 27 bytes, one by one; 49 each as they leave. Behind them two together.
+        // Four requests of 27 bytes, one by one, sealed to 49 bytes each. Behind them two together.
         let queued = [0, 49, 98, 147, 196];
         for (queued_bytes, (plain, bytes)) in
             queued.into_iter().zip([(27, 49), (27, 49), (27, 49), (27, 49), (54, 76)])
         {
             sealed.push(queued_bytes, plain, bytes);
         }
-        // Of one that has left in part no more is counted than is surely there.
+        // If a piece has left in part, no more is counted than is surely there.
         let rows =
             [(272, 162), (271, 161), (224, 135), (223, 135), (76, 54), (30, 8), (22, 0), (0, 0)];
         for (queued_bytes, plain) in rows {
             assert_eq!(sealed.plain_in(queued_bytes), plain, "{queued_bytes} bytes are queued");
         }
-        // What has left is forgotten.
+        // Pieces that have left are forgotten.
         sealed.push(0, 27, 49);
         assert_eq!((sealed.pieces.len(), sealed.bytes), (1, 49));
-        // What was said for TLS alone before them is none of the protocol's.
+        // Bytes that TLS sent for itself before them are not the protocol's.
         assert_eq!(sealed.plain_in(1_000), 27);
     }
 }

@@ -1,6 +1,7 @@
-//! The slots of one thread, with the timers that say when to look at each of them again.
+//! The slots of one thread, with the timers that tell when to look at each of them again.
 //!
-//! What is done to every slot when a phase starts, stops or ends is here, too. It must not know sockets or protocols.
+//! The work on every slot when a phase starts, stops or ends is here, too. Must not know: sockets
+//! or protocols.
 
 use std::ops::{Index, IndexMut, Range};
 use std::slice::{Iter, IterMut};
@@ -15,16 +16,16 @@ use super::phase::{Phase, PhaseShare, Stage};
 use super::slot::{ConnectionState, NEVER, Slot, Tag};
 use super::timers::Timers;
 
-/// All slots, by their keys.
+/// All slots, indexed by their keys.
 #[derive(Debug)]
 pub(super) struct Slots<C> {
     slots: Vec<Slot<C>>,
     timers: Timers,
-    /// Actual send to last byte.
+    /// From the actual send to the last byte, in ns.
     timeout_ns: u64,
-    /// How many are open.
+    /// The number of open slots.
     pub(super) open: u32,
-    /// Those that the phase has not started yet.
+    /// Slots that the phase has not started yet.
     starting: Range<u32>,
 }
 
@@ -58,7 +59,7 @@ impl<C> Slots<C> {
         self.slots.iter()
     }
 
-    /// A slot that may have been removed meanwhile.
+    /// Returns a slot that may have been removed meanwhile.
     #[inline]
     pub(super) fn get_mut(&mut self, key: u32) -> Option<&mut Slot<C>> {
         self.slots.get_mut(key as usize)
@@ -69,12 +70,12 @@ impl<C> Slots<C> {
         self.iter().filter(|slot| slot.state.ever_established).count() as u32
     }
 
-    /// When a timer goes off next.
+    /// The time of the next timer.
     pub(super) fn next_timer_ns(&self) -> u64 {
         self.timers.next_ns().unwrap_or(NEVER)
     }
 
-    /// All slots have to be started by a phase.
+    /// Marks all slots as still to be started by a phase.
     pub(super) fn start_all(&mut self) {
         self.starting = 0..self.len();
     }
@@ -84,24 +85,24 @@ impl<C> Slots<C> {
         self.starting.next()
     }
 
-    /// Whether some have not been started yet.
+    /// Whether some slots have not been started yet.
     pub(super) fn are_starting(&self) -> bool {
         !self.starting.is_empty()
     }
 
-    /// Nothing more is sent in this phase.
+    /// Ends all quotas: nothing more is sent in this phase.
     pub(super) fn end_quotas(&mut self) {
         self.iter_mut().for_each(|slot| slot.state.quota = 0);
     }
 
-    /// Enter what each slot went through into the phase that ends for it.
+    /// Enters what each slot went through into the phase that ends for it.
     pub(super) fn enter(&mut self, book: &mut Book, index: usize) {
         if book.phases[index].stage != Stage::Done {
             self.iter_mut().for_each(|slot| book.enter_slot(index, &mut slot.state));
         }
     }
 
-    /// Cancel what still waits for a connection at the end of a drain.
+    /// Cancels requests that still wait for a connection at the end of a drain.
     pub(super) fn cancel_waiting(&mut self, book: &mut Book, index: usize, now_ns: u64) {
         for slot in self.iter_mut() {
             let Some(trouble) = slot.state.had_trouble() else { continue };
@@ -111,7 +112,7 @@ impl<C> Slots<C> {
         }
     }
 
-    /// Violations that no request came to pay for are failures of their own: they must show.
+    /// Counts violations that no request was charged with as failures of their own: they must show.
     pub(super) fn charge_debts(&mut self, book: &mut Book, index: usize) {
         for slot in self.iter_mut() {
             let Some(trouble) = slot.state.had_trouble() else { continue };
@@ -128,25 +129,25 @@ impl<C> Slots<C> {
 }
 
 impl<C: Exchange<Tag> + Default> Slots<C> {
-    /// No slots yet; requests are out of time `timeout_ns` after they were sent.
+    /// Starts without slots; requests are out of time `timeout_ns` after they were sent.
     pub(super) fn new(timeout_ns: u64) -> Self {
         let (slots, timers, starting) = (Vec::new(), Timers::default(), 0..0);
         Slots { slots, timers, timeout_ns, open: 0, starting }
     }
 
-    /// Remove the last slot if there are more than `count`.
+    /// Removes the last slot if there are more than `count`.
     pub(super) fn pop_beyond(&mut self, count: u32) -> Option<Slot<C>> {
         if self.len() > count { self.slots.pop() } else { None }
     }
 
-    /// Add slots up to `count`, and count anew how many are open.
+    /// Adds slots up to `count`, and counts anew how many are open.
     pub(super) fn grow(&mut self, count: u32) {
         self.slots.reserve_exact((count as usize).saturating_sub(self.slots.len()));
         self.slots.resize_with(count as usize, Slot::new);
         self.open = self.iter().filter(|slot| slot.is_open()).count() as u32;
     }
 
-    /// Look at the slot again when something is due on it.
+    /// Sets the slot's timer to the time at which something is due on it.
     #[inline]
     pub(super) fn arm(&mut self, key: u32) {
         let slot = &mut self.slots[key as usize];
@@ -154,7 +155,7 @@ impl<C: Exchange<Tag> + Default> Slots<C> {
         self.timers.arm(&mut slot.state.armed_ns, due_ns, key);
     }
 
-    /// The next slot whose timer has gone off. It has to be armed again.
+    /// The next slot whose timer has gone off. It must be armed again.
     pub(super) fn pop_timer(&mut self, now_ns: u64) -> Option<u32> {
         while let Some((at_ns, key)) = self.timers.pop(now_ns) {
             // The slot may have been removed, or armed for an earlier time.
@@ -166,13 +167,14 @@ impl<C: Exchange<Tag> + Default> Slots<C> {
         None
     }
 
-    /// Whether what the timer was set for is due: most requests have been answered by then.
+    /// Whether the reason for the timer still holds: most requests have been answered by then.
     pub(super) fn is_due(&self, key: u32, now_ns: u64) -> bool {
         self[key].due_ns(self.timeout_ns) <= now_ns
     }
 
-    /// Say which slots may send in a phase that starts; returns how many requests are for these to share, and how many slots
-    /// they are: whichever is free takes the next one, so that a slow answer holds up no others.
+    /// Sets which slots may send in a phase that starts. Returns the number of requests that these
+    /// share, and the number of these slots. Whichever is free takes the next request, so a slow
+    /// answer holds up no others.
     pub(super) fn give_quotas(&mut self, config: &Config, phase_share: &PhaseShare) -> (u64, u64) {
         let closed_loop = matches!(phase_share.load, Load::Closed { .. });
         let (mut sum, mut sharers) = (0, 0);
@@ -194,7 +196,8 @@ impl<C: Exchange<Tag> + Default> Slots<C> {
         (sum, sharers)
     }
 
-    /// A phase stops at `at_ns`: enter into it how long each slot could have sent, and who was idle.
+    /// Stops a phase at `at_ns`: enters into it how long each slot could have sent, and which slots
+    /// were idle.
     pub(super) fn stop(&mut self, config: &Config, phase: &mut Phase, at_ns: u64) {
         let (started_ns, depth) = (phase.started_ns, config.depth_used() as u64);
         for (key, slot) in (0..).zip(&mut self.slots) {
@@ -210,7 +213,7 @@ impl<C: Exchange<Tag> + Default> Slots<C> {
         }
     }
 
-    /// Cancel every request, outstanding or waiting for a connection.
+    /// Cancels every request, outstanding or waiting for a connection.
     pub(super) fn cancel_all(&mut self, book: &mut Book, now_ns: u64) {
         for slot in self.iter_mut() {
             let open: Vec<_> = slot.client.cancel().collect();

@@ -1,8 +1,10 @@
-//! When requests were sent, and how much of their time was spent in this generator.
+//! Stamps requests with their send times, and measures how much of their time was spent in this
+//! generator.
 //!
-//! A request counts as sent when the driver hands it to the kernel, never when it was queued: the clock is read before
-//! and after a small group of sends, and each is stamped with its part of the time between. On a sample of the connections the kernel tells when answers arrived; with that, both ends of the
-//! generator's own share are known.
+//! A request counts as sent when the driver hands it to the kernel, never when it was queued. The
+//! clock is read before and after a small group of sends, and each send is stamped with its part of
+//! the time between. On a sample of the connections the kernel reports when answers arrived. With
+//! that, both ends of the generator's own share are known.
 
 use trueload_drive::{Net, Token};
 use trueload_load::random;
@@ -13,33 +15,34 @@ use super::book::Book;
 use super::protocol::Protocol;
 use super::slot::{ConnectionState, Tag};
 
-/// Sends handed over together, at most: as many as the submission queue of io_uring has room for, beside some others. Smaller
-/// groups cost more and tell no better when each send left. Against whole batches, groups of 8 cost 8 % of a request's CPU time
-/// (64 connections over loopback), of 16 5 %, and 100,000 connections take 81 MB with groups of 256, 47 MB with these; the p50 of
-/// round trips was within 16 us of packet timestamps with all of them.
+/// Most sends that are handed over together: as many as io_uring's submission queue has room for,
+/// beside some others. Smaller groups cost more, and tell no better when each send left. Measured
+/// with 64 connections over loopback, against whole batches: groups of 8 cost 8 % of a request's
+/// CPU time, groups of 16 cost 5 %. 100,000 connections take 81 MB with groups of 256, and 47 MB
+/// with these. The p50 of round trips was within 16 us of packet timestamps with all of them.
 const TOGETHER: usize = 1_000;
-/// One connection in so many is asked when its answers arrived: to be told costs a larger receive each.
+/// The arrival times of one connection in this many are asked for: each costs a larger receive.
 const WATCHED_OF: u32 = 16;
 
-/// Requests of one slot that were written, and are to be stamped.
+/// Requests of one slot that were written, and are still to be stamped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     pub(super) key: u32,
     pub(super) phase: u16,
-    /// How many of them count in the send lag.
+    /// The number of them that count in the send lag.
     pub(super) count: u32,
-    /// When they could have been sent: their time had come, and a connection was free.
+    /// The time at which they could have been sent: they were due, and a connection was free.
     pub(super) could_ns: u64,
 }
 
 impl Written {
-    /// What has waited for more than this generator, and has no lag of ours.
+    /// A request that has waited for other reasons than this generator, and has no lag of ours.
     pub(super) fn without_lag(key: u32) -> Self {
         Written { key, phase: 0, count: 0, could_ns: 0 }
     }
 }
 
-/// What was written since the last stamps.
+/// The requests written since the last stamps.
 #[derive(Debug, Default)]
 pub(super) struct Stamps {
     written: Vec<Written>,
@@ -54,7 +57,7 @@ impl Stamps {
 }
 
 impl<P: Protocol> Generator<P> {
-    /// Stamps what has been written once it is enough for a group.
+    /// Stamps what has been written, once it is enough for a group.
     #[inline]
     pub(super) fn stamp_group(&mut self, net: &mut impl Net) {
         if self.stamps.written.len() >= TOGETHER {
@@ -83,8 +86,8 @@ impl<P: Protocol> Generator<P> {
         self.stamps.written = written;
     }
 
-    /// Whether a request that was written to this slot has not begun to leave: its peer takes nothing. It is stamped when
-    /// it has left.
+    /// Whether a request written to this slot has not begun to leave, because its peer takes
+    /// nothing. It is stamped when it has left.
     #[inline]
     fn is_held_up(&mut self, net: &impl Net, key: u32) -> bool {
         let Some(slot) = self.slots.get_mut(key) else { return false };
@@ -108,7 +111,7 @@ impl<P: Protocol> Generator<P> {
 }
 
 impl Tag {
-    /// Notes when it was handed to the kernel; false if that was known.
+    /// Notes the time at which it was handed to the kernel; false if that was known.
     #[inline]
     fn stamp(&mut self, at_ns: u64) -> bool {
         let fresh = !std::mem::replace(&mut self.handed_over, true);
@@ -120,7 +123,7 @@ impl Tag {
 }
 
 impl Book {
-    /// Requests have been handed over: notes how long after they could have been.
+    /// Notes how long after they could have been sent requests were handed over.
     #[inline]
     fn note_send_lag(&mut self, at_ns: u64, written: Written) {
         let Written { phase, count, could_ns, .. } = written;
@@ -130,7 +133,7 @@ impl Book {
         }
     }
 
-    /// An answer has been read: notes when it arrived, where the kernel told.
+    /// Notes the arrival time of an answer that has been read, if the kernel reported it.
     #[inline]
     pub(super) fn note_arrival(
         &mut self,
@@ -140,7 +143,8 @@ impl Book {
     ) {
         if let (Some(arrived_ns), Some(Outcome { tag, complete: true, .. })) = (arrived_ns, last) {
             let phase = &mut self.phases[usize::from(tag.phase)];
-            // A quick answer may arrive before its request's group was stamped: it took next to no time.
+            // A quick answer may arrive before its request's group was stamped: it took almost no
+            // time.
             let round_trip_ns = arrived_ns.saturating_sub(tag.sent_ns);
             let lag_ns = now_ns.saturating_sub(arrived_ns);
             phase.meter.times.record_arrival(round_trip_ns, lag_ns);
@@ -148,8 +152,8 @@ impl Book {
     }
 }
 
-/// Whether the slot `key` of a thread with so many is in the sample: one of each sixteen, drawn by the seed, and one of
-/// fewer.
+/// Whether the slot `key` of a thread with `slots` slots is in the sample: one of each sixteen,
+/// drawn by the seed, and one if there are fewer.
 fn is_watched(seed: u64, thread: u32, key: u32, slots: u32) -> bool {
     let block = key / WATCHED_OF;
     let most = if block == 0 { WATCHED_OF.min(slots.max(1)) } else { WATCHED_OF };

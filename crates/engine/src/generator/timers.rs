@@ -1,17 +1,17 @@
-//! Timers, one entry per slot: most requests are answered long before they are out of
-//! time, so an entry that comes up early is put back instead of being moved on each send.
+//! Timers with one entry per slot. Most requests are answered long before they are out of time, so
+//! an entry that comes up early is put back instead of being moved on each send.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Entries by time.
+/// Entries, ordered by time.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     heap: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
 impl Timers {
-    /// Looks at `slot` at `at_ns`, unless an earlier look is armed already.
+    /// Sets a timer for `slot` at `at_ns`, unless an earlier one is set already.
     #[inline]
     pub(super) fn arm(&mut self, armed_ns: &mut u64, at_ns: u64, slot: u32) {
         if at_ns < *armed_ns {
@@ -20,7 +20,7 @@ impl Timers {
         }
     }
 
-    /// The next entry.
+    /// The time of the next entry.
     pub(super) fn next_ns(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((at_ns, _))| *at_ns)
     }

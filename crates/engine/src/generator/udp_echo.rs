@@ -1,4 +1,4 @@
-//! UDP echo as a generator's protocol: datagrams that must come back, in any order, each for itself.
+//! UDP echo as a generator's protocol: each datagram must come back, in any order.
 
 use trueload_drive::{Datagrams, Net, Transport};
 use trueload_wire::chance::Chance;
@@ -10,18 +10,18 @@ use super::carrier::Carrier;
 use super::protocol::{ConnectionEnd, Input, Protocol};
 use super::slot::Tag;
 
-/// UDP echo, as the sockets of one thread speak it.
+/// The UDP echo protocol for the sockets of one thread.
 #[derive(Clone, Debug)]
 pub struct UdpEcho {
     messages: Messages,
-    /// What the numbers of connections are drawn from.
+    /// The source of the connections' random numbers.
     chance: Chance,
-    /// Where datagrams are written that leave together.
+    /// The buffer for datagrams that leave together.
     out: Vec<u8>,
 }
 
 impl UdpEcho {
-    /// These messages in turn, behind the numbers of each datagram.
+    /// Sends these messages in turn, behind the numbers of each datagram.
     #[must_use]
     pub fn new(messages: Messages, seed: u64) -> Self {
         UdpEcho { messages, chance: Chance::new(seed), out: Vec::new() }

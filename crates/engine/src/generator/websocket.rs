@@ -1,10 +1,11 @@
-//! What goes wrong on a WebSocket, by its failure class: one rule for echoes and broadcasts.
+//! The failure classes of faults on a WebSocket: one rule for echoes and broadcasts.
 //!
-//! A fault ends the request that is outstanding on its connection, by the fault's own class. With none outstanding
-//! what came was waited for by nobody: it is `unsolicited`, whatever it is, and charged to the request just settled or
-//! the next one (design §7). So it is for an echo ([`super::protocol::Protocol::violation`], as it is by default). A
-//! listener of a broadcast waits for deliveries as long as it listens, so that what is wrong there came instead of one:
-//! it keeps its class, with or without a request outstanding.
+//! A fault ends the request that is outstanding on its connection, with the fault's own class. With
+//! none outstanding, nobody waited for the input: it is `unsolicited`, whatever it is, and charged
+//! to the request just settled or the next one (design §7). That is the rule for an echo (the
+//! default of [`super::protocol::Protocol::violation`]). A listener of a broadcast always waits for
+//! deliveries, so a wrong message came instead of one: it keeps its class, with or without a
+//! request outstanding.
 
 use trueload_meter::Class;
 use trueload_wire::http1::ParseError;
@@ -14,24 +15,24 @@ use trueload_wire::websocket::{self, Fault, OpeningError};
 use super::book;
 use super::protocol::OpenError;
 
-/// The class of a fault where something is waited for.
+/// The class of a fault if something is waited for.
 pub(super) fn class_of_fault(fault: Fault) -> Class {
     fault.ending().and_then(book::class_of_ending).unwrap_or(Class::Unsolicited)
 }
 
-/// How it is called that a connection did not become usable.
+/// The error of a connection that did not become usable.
 pub(super) fn refused(why: websocket::HandshakeError) -> OpenError {
     let class = match why {
         websocket::HandshakeError::Opening(OpeningError::Http(ParseError::Limit(_))) => {
             Class::Limit
         }
         websocket::HandshakeError::Opening(_) => Class::WsHandshake,
-        // To refuse a join is to refuse the connection.
+        // Refusing a join means refusing the connection.
         websocket::HandshakeError::Join(Fault::Dialect(Wrong::Refused)) => Class::WsHandshake,
         websocket::HandshakeError::Join(fault) => class_of_fault(fault),
     };
     let why = why.to_string();
-    // The class is told before it, and some of them say it themselves.
+    // The class is printed before the reason, and some reasons begin with it.
     let said = why.strip_prefix(class.name()).and_then(|why| why.strip_prefix(": "));
     OpenError { class, why: said.unwrap_or(&why).to_owned() }
 }

@@ -1,7 +1,8 @@
 //! Echo over WebSocket as a generator's protocol.
 //!
-//! Every frame is masked by a key of its own, so that it is a copy for one connection and one request. However many are
-//! asked for, no more are written than the socket may soon take; the others are when what waited has left.
+//! Every frame is masked with a key of its own, so it is a copy for one connection and one request.
+//! Of the messages asked for, only as many are written as the socket may soon take; the others
+//! follow when the waiting bytes have left.
 
 use trueload_drive::Net;
 use trueload_wire::chance::Chance;
@@ -16,19 +17,20 @@ use super::protocol::{ConnectionEnd, Input, OpenError, Protocol};
 use super::slot::Tag;
 use super::websocket::refused;
 
-/// Frames are written at once until they have so many bytes.
+/// Frames are collected into one write until they have this many bytes.
 const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
 
-/// Echo over WebSocket, as the connections of one thread speak it.
+/// The WebSocket echo protocol for the connections of one thread.
 #[derive(Debug)]
 pub struct WsEcho {
     shared: Shared,
-    /// Room to write messages.
+    /// A buffer to write messages in.
     frames: Vec<u8>,
 }
 
 impl WsEcho {
-    /// Connections that open with `opening` and say these words; `seed` decides keys and masks.
+    /// Creates connections that open with `opening` and send these words; `seed` determines keys
+    /// and masks.
     #[must_use]
     pub fn new(opening: Opening, words: Words, seed: u64) -> Self {
         let shared = Shared::new(opening, words, Limits::default(), Chance::new(seed));
@@ -49,7 +51,7 @@ impl Protocol for WsEcho {
     }
 
     fn refusal(&mut self) -> OpenError {
-        // It is asked for only behind a refusal, which leaves its reason.
+        // This is called only after a refusal, which leaves its reason.
         refused(self.shared.refusal().unwrap_or(websocket::HandshakeError::Join(Fault::Closed)))
     }
 

@@ -1,4 +1,4 @@
-//! An address as a plan has it.
+//! The address in a plan.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What an engine says of the connections of a phase, and how the work was spread over them.
+//! The engine's report about the connections of a phase, and how the work was spread over them.
 
 use std::collections::BTreeMap;
 

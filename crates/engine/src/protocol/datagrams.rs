@@ -1,4 +1,4 @@
-//! What became of datagrams beside the requests that they settled, as the protocol has it.
+//! The protocol's counts of datagrams beside the requests that they settled.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! What a broadcast leaves beside its receipts, as the protocol has it.
+//! The protocol's results of a broadcast beside its receipts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Answers that came before their requests can have been read, as the protocol has it.
+//! The protocol's counts of answers that came before their requests can have been read.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

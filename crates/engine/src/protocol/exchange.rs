@@ -1,4 +1,4 @@
-//! What is exchanged over the connections, where that is not HTTP, as the protocol has it.
+//! The protocol's exchanges over connections other than HTTP/1.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -161,7 +161,7 @@ impl Default for ServicePlan {
 }
 
 impl ServicePlan {
-    /// The service that needs no naming.
+    /// Whether it is the default service, which need not be named.
     #[must_use]
     pub fn is_plain_http(&self) -> bool {
         *self == ServicePlan::default()

@@ -1,4 +1,4 @@
-//! What a reference server of HTTP does wrong on purpose, as the protocol has it.
+//! The protocol's faults that a reference server of HTTP produces on purpose.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! How answers flowed through a phase, as the protocol has it.
+//! The protocol's account of how answers flowed through a phase.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -54,7 +54,7 @@ pub struct Backlog {
 }
 
 impl Flow {
-    /// That of all threads.
+    /// The flow of all threads.
     #[must_use]
     pub fn of(meter: &trueload_meter::Meter, window_ns: u64) -> Self {
         let flow = &meter.flow;

@@ -1,4 +1,4 @@
-//! What a generator says of itself.
+//! A generator's report about itself.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,15 +75,15 @@ pub struct Stalls {
 }
 
 impl GeneratePlan {
-    /// Requests in flight on a connection, at most, whatever it speaks.
+    /// Most requests in flight on a connection, whatever it speaks.
     #[must_use]
     pub fn depth(&self) -> usize {
         let http1 = self.http2.and_then(|http2| http2.http1_pipeline).unwrap_or(1);
         self.pipeline.max(http1) as usize
     }
 
-    /// Free places from which on a connection is filled again: as the plan says, else half the depth. Streams of HTTP/2 end one
-    /// by one, and each is replaced at once.
+    /// The number of free places from which on a connection is filled again: the plan's value, or
+    /// half the depth. Streams of HTTP/2 end one by one, and each is replaced at once.
     #[must_use]
     pub fn refill_places(&self) -> usize {
         let half = || if self.http2.is_some() { 1 } else { refill(self.pipeline as usize) };

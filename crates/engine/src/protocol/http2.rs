@@ -1,4 +1,4 @@
-//! What connections of HTTP/2 counted beside the endings of requests, as the protocol has it.
+//! The protocol's counts of HTTP/2 connections beside the endings of requests.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

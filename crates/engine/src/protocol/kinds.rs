@@ -1,4 +1,4 @@
-//! Which kinds of answer ended requests well, as the protocol has it.
+//! The protocol's counts of the kinds of answer that ended requests well.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Several origins that share one load, as the protocol has them.
+//! The protocol's messages about several origins that share one load.
 
 use std::collections::BTreeMap;
 

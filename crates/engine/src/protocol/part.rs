@@ -1,4 +1,4 @@
-//! One engine of several that share a load: which part is its own, and where it runs.
+//! One of several engines that share a load: its part, and the machine it runs on.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl PartPlan {
         self.index + self.of * thread
     }
 
-    /// How many of `total` slots fall to its `threads`.
+    /// The number of slots, out of `total`, that fall to its `threads`.
     #[must_use]
     pub fn slots(&self, total: u32, threads: u32) -> u32 {
         (0..threads).map(|thread| dealt(total, threads * self.of, self.thread(thread))).sum()

@@ -1,4 +1,4 @@
-//! What an engine says when it can begin.
+//! The engine's message when it is ready to begin.
 
 use std::collections::BTreeMap;
 

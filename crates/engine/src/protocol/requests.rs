@@ -1,4 +1,4 @@
-//! What is asked of the server, and what became of each target, as the protocol has it.
+//! The protocol's requests to the server, and the counts of each target.
 
 use std::collections::BTreeMap;
 

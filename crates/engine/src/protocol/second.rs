@@ -1,4 +1,4 @@
-//! A phase over time, as the protocol has it.
+//! The protocol's series of a phase over time.
 
 use base64::Engine as _;
 use base64::display::Base64Display;
@@ -32,7 +32,7 @@ fn one() -> u32 {
     1
 }
 
-/// An hour of seconds as JSON maps would take 100 MB in whoever reads them.
+/// Written as base64: an hour of seconds as JSON maps would take 100 MB in the reader.
 fn write_base64<S: Serializer>(latency: &Packed, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&Base64Display::new(latency.as_bytes(), &STANDARD))
 }

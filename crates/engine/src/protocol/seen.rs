@@ -1,4 +1,4 @@
-//! What a reference server of HTTP saw from one mark to the next, as the protocol has it.
+//! The protocol's report of what a reference server of HTTP saw from one mark to the next.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a reference server has seen, as the protocol has it.
+//! The protocol's report of what a reference server has seen.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

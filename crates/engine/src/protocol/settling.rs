@@ -1,4 +1,5 @@
-//! What is said to settle a broadcast that several engines share, see [`super::ToEngine::Settle`].
+//! The messages that settle a broadcast that several engines share, see
+//! [`super::ToEngine::Settle`].
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use trueload_meter::{Class, Failed};
 /// Senders are numbered over all engines, messages of each from 1 over all phases.
 pub type SentPlan = BTreeMap<u32, u32>;
 
-/// JSON's keys are texts, and inside a tagged message nothing turns them back into numbers.
+/// Parses the map: JSON's keys are strings, and serde does not convert them to numbers inside a
+/// tagged message.
 pub(super) fn sent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SentPlan, D::Error> {
     let texts = BTreeMap::<String, u32>::deserialize(deserializer)?;
     let number = |(key, last): (String, u32)| key.parse().map(|key| (key, last));

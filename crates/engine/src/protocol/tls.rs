@@ -1,5 +1,5 @@
-//! What is said of TLS: in plans, and of a handshake. Certificates and keys are blobs, named by their SHA-256; a key is
-//! in no plan and in no line from the engine.
+//! The protocol's TLS settings in plans, and the result of a handshake. Certificates and keys are
+//! blobs, named by their SHA-256. A key is in no plan and in no line from the engine.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

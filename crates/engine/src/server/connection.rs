@@ -1,4 +1,5 @@
-//! What the reference server of HTTP knows of one connection, and of an answer that waits.
+//! The state that the reference server of HTTP keeps for one connection, and for an answer that
+//! waits.
 
 use std::collections::VecDeque;
 
@@ -17,11 +18,11 @@ pub(super) struct Connection {
     pub(super) parser: RequestParser,
     /// Answers not yet sent because one before them waits.
     pub(super) pending: VecDeque<Pending>,
-    /// What lies between the parser and the socket, if anything.
+    /// TLS between the parser and the socket, if any.
     pub(super) tls: Option<Box<tls::server::Server>>,
-    /// The rest of the first answer pending, while it is sent in pieces.
+    /// The rest of the first pending answer, while it is sent in pieces.
     pub(super) slow: Option<Box<Slow>>,
-    /// Requests up to now, counted only where faults may close the connection.
+    /// Number of requests up to now, counted only if faults may close the connection.
     pub(super) asked: u32,
     pub(super) speaks: Speaks,
 }
@@ -33,9 +34,9 @@ pub(super) enum Speaks {
     Http1,
     /// HTTP/2.
     Http2(Box<Talk>),
-    /// None any more: our side has ended, and what still comes is passed over.
+    /// None any more: our side has ended, and further input is ignored.
     Lingering,
-    /// What comes first decides; so many bytes of the preface of HTTP/2 have come.
+    /// The first bytes decide; this many bytes of the HTTP/2 preface have come.
     Undecided(usize),
 }
 
@@ -45,7 +46,7 @@ impl Connection {
         Connection { token, parser, pending, tls, slow: None, asked: 0, speaks }
     }
 
-    /// Answers that wait.
+    /// Number of answers that wait.
     pub(super) fn waiting(&self) -> usize {
         match &self.speaks {
             Speaks::Http2(talk) => talk.waiting(),
@@ -53,7 +54,7 @@ impl Connection {
         }
     }
 
-    /// Whether a part of a request has come whose end has not.
+    /// Whether a request has come in part.
     pub(super) fn is_within_request(&self) -> bool {
         match &self.speaks {
             Speaks::Http1 => self.parser.started(),
@@ -67,23 +68,23 @@ impl Connection {
 /// A time that never comes.
 pub(super) const NEVER_NS: u64 = u64::MAX;
 
-/// An answer that waits for its time, or for those before it.
+/// An answer that waits for its time, or for earlier answers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
     pub(super) due_ns: u64,
     pub(super) answer: Answer,
 }
 
-/// What a request is to be answered with.
+/// The answer to a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
     pub(super) route: Route,
     pub(super) head_only: bool,
     pub(super) keep_alive: bool,
     pub(super) http10: bool,
-    /// What is wrong with it on purpose.
+    /// The deliberate fault of the answer.
     pub(super) fault: Fault,
-    /// The connection is closed behind it on purpose, whatever it says.
+    /// The connection is deliberately closed after it, whatever it says.
     pub(super) closes: bool,
 }
 
@@ -105,7 +106,7 @@ impl Answer {
         !self.keep_alive || self.closes
     }
 
-    /// Its status, as it is told.
+    /// Its status, as it is sent.
     pub(super) fn status(&self) -> u16 {
         if self.fault == Fault::Error { 500 } else { self.route.status() }
     }

@@ -1,8 +1,9 @@
 //! Answers that had to wait: sent when their time has come, and timed until the kernel has them.
 //!
-//! What is due is looked for between the requests of a batch, not only behind it, and does not wait for the batch's
-//! other answers to be handed over: at ten thousand open requests a batch lasts longer than a millisecond. Nor do
-//! requests wait until all that is due has left: they would be read in one go, and fall due in one go again.
+//! The server checks for due answers between the requests of a batch, not only after it, and does
+//! not wait until the batch's other answers are handed over. At ten thousand open requests a batch
+//! lasts longer than a millisecond. Nor do requests wait until all due answers have left: then they
+//! would be read all at once, and fall due all at once again.
 
 use trueload_drive::{Net, Token};
 
@@ -11,25 +12,25 @@ use super::faults::{Fault, Slow};
 use super::waits::Wait;
 use super::{Closed, Server};
 
-/// So many answers are handed to the kernel at once: a small part of what they cost themselves.
+/// Answers handed to the kernel at once: a hand-over is a small part of their own cost.
 const TOGETHER: usize = 16;
-/// So many are sent before those who ask have their turn.
+/// Answers sent before waiting requests have their turn.
 const IN_A_TURN: usize = 64;
-/// So many are sent between two requests that have come together.
+/// Answers sent between two requests that have come together.
 const BETWEEN: usize = 4;
-/// An answer is handed over after so long at the latest.
+/// The longest time until an answer is handed over.
 const HELD_NS: u64 = 50_000;
 
-/// Answers that the driver has, and the kernel perhaps not.
+/// Answers that the driver has, and the kernel may not have yet.
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
-    /// When each of them was to leave.
+    /// The time at which each of them was due.
     dues_ns: Vec<u64>,
-    /// When the first of them was given to the driver.
+    /// The time at which the first of them was given to the driver.
     since_ns: u64,
 }
 
-/// What becomes of a connection once what was due has been written.
+/// The state of a connection once its due answers have been written.
 enum Outcome {
     GoesOn,
     Ends,
@@ -37,7 +38,7 @@ enum Outcome {
 }
 
 impl Server {
-    /// Sends what is due by now; the clock is read for it.
+    /// Reads the clock, and sends answers that are due by now.
     pub(super) fn look_for_due(&mut self, net: &mut impl Net) {
         net.read_clock();
         self.send_some_due(net, BETWEEN);
@@ -46,7 +47,7 @@ impl Server {
         }
     }
 
-    /// Sends a turn of answers whose time has come.
+    /// Sends one turn's worth of due answers.
     pub(super) fn send_turn(&mut self, net: &mut impl Net) {
         self.send_some_due(net, IN_A_TURN);
     }
@@ -74,7 +75,7 @@ impl Server {
         }
     }
 
-    /// Sends the answers of a connection whose time has come.
+    /// Sends the due answers of a connection.
     fn send_due(&mut self, net: &mut impl Net, wait: Wait) {
         let now_ns = net.now_ns();
         let place = self.connections.get_mut(wait.index as usize);
@@ -105,7 +106,7 @@ impl Server {
         }
     }
 
-    /// Writes what is due of a connection.
+    /// Writes the due answers of a connection.
     fn write_due(
         &mut self,
         net: &mut impl Net,
@@ -120,7 +121,7 @@ impl Server {
                 return Outcome::GoesOn;
             }
             let again_ns = match answer.fault {
-                // The answers before it are to arrive.
+                // The earlier answers must arrive first.
                 Fault::Reset if !self.out.is_empty() || net.unsent_bytes(token) > 0 => {
                     Some(now_ns + HELD_NS)
                 }
@@ -138,7 +139,7 @@ impl Server {
             connection.pending.pop_front();
             self.watch.seen.waiting -= 1;
             self.answered(now_ns, wait.index, answer);
-            // Those behind it were held up by it, and not by us.
+            // Answers behind it were held up by it, not by us.
             let waited = answer.route.wait_ns() > 0 && answer.fault != Fault::Slow;
             if first.due_ns == wait.due_ns && waited {
                 self.leaves(now_ns, first.due_ns);
@@ -150,7 +151,7 @@ impl Server {
         Outcome::GoesOn
     }
 
-    /// Writes the next piece of a slow answer; when the one behind it is due.
+    /// Writes the next piece of a slow answer; returns the time of the piece after it.
     fn write_piece(
         &mut self,
         now_ns: u64,
@@ -173,7 +174,7 @@ impl Server {
         next_ns
     }
 
-    /// The first answer of a connection, or the answer of a stream, is due then.
+    /// Sets the time at which the first answer of a connection, or the answer of a stream, is due.
     pub(super) fn wait_for(&mut self, token: Token, stream: u32, due_ns: u64) {
         if due_ns < NEVER_NS {
             self.waits.push(Wait::of(token, stream, due_ns));

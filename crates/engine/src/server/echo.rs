@@ -1,4 +1,5 @@
-//! The reference server of TCP echo: every byte comes back, in order; a half-close is answered with one.
+//! The reference server of TCP echo: every byte comes back, in order; a half-close is answered with
+//! one.
 //!
 //! A peer that takes nothing back is not read from any more once the driver's outbox is full.
 
@@ -13,7 +14,7 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// A server without connections.
+    /// Creates a server without connections.
     #[must_use]
     pub fn new(watch: Watch) -> Self {
         Echo { watch }

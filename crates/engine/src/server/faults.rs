@@ -1,15 +1,17 @@
-//! What the reference server does wrong on purpose: which fault a request meets. Pure, and the same for the same seed.
+//! The deliberate faults of the reference server: which fault a request gets. Pure, and the same
+//! for the same seed.
 
 use trueload_wire::chance::Chance;
 
 use crate::protocol::FaultsPlan;
 
-/// Streams of threads lie this far apart: an odd number, so that none meets another soon.
+/// The random streams of threads are this far apart: an odd number, so that they do not soon
+/// overlap.
 const THREADS_APART: u64 = 0xd1b5_4a32_d192_ed03;
-/// The body of a slow answer comes in so many pieces, if it has so many bytes.
+/// Number of pieces of a slow answer's body, if it has that many bytes.
 pub(super) const PIECES: usize = 4;
 
-/// What is wrong with one answer.
+/// The fault of one answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
     /// Nothing.
@@ -17,22 +19,22 @@ pub enum Fault {
     None,
     /// It has status 500.
     Error,
-    /// There is a reset instead: of its connection, or with HTTP/2 of its stream.
+    /// A reset is sent instead: of its connection, or with HTTP/2 of its stream.
     Reset,
     /// It comes late, or never.
     Stall,
     /// Its body comes in pieces.
     Slow,
-    /// The connection is closed behind it.
+    /// The connection is closed after it.
     Close,
     /// Its stream is refused (HTTP/2).
     Refuse,
-    /// The connection takes no more streams behind it (HTTP/2).
+    /// The connection takes no more streams after it (HTTP/2).
     GoAway,
 }
 
 impl Fault {
-    /// How it is called in a record.
+    /// Its name in a record.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -56,18 +58,18 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// As the plan has them, for this thread.
+    /// Creates the plan's faults for this thread.
     #[must_use]
     pub fn new(plan: FaultsPlan, thread: usize) -> Self {
         let seed = plan.seed.wrapping_add((thread as u64).wrapping_mul(THREADS_APART));
         Faults { plan, chance: Chance::new(seed) }
     }
 
-    /// What the next request meets.
+    /// Draws the fault of the next request.
     pub(super) fn draw(&mut self) -> Fault {
         let FaultsPlan { error_share, reset_share, stall_share, slow_share, refuse_share, .. } =
             self.plan;
-        // 53 bits are what a float holds: from 0 to just below 1.
+        // A float holds 53 bits: this gives 0 to just below 1.
         let drawn = (u64::from_le_bytes(self.chance.draw()) >> 11) as f64 / (1_u64 << 53) as f64;
         let mut below = 0.0;
         let shares = [
@@ -84,27 +86,28 @@ impl Faults {
         met.map_or(Fault::None, |(_, fault)| fault)
     }
 
-    /// How long a stall is; none for one that never ends.
+    /// The length of a stall; none if it never ends.
     pub(super) fn stall_ns(&self) -> Option<u64> {
         self.plan.stall_ns
     }
 
-    /// From the head of a slow answer to its last byte.
+    /// The time from the head of a slow answer to its last byte.
     pub(super) fn slow_ns(&self) -> u64 {
         self.plan.slow_ns
     }
 
-    /// Whether a connection is to be closed behind the answer to its request of this number, from one.
+    /// Whether a connection is to be closed after the answer to its request with this number, from
+    /// one.
     pub(super) fn closes(&self, number: u32) -> bool {
         self.plan.close_after.is_some_and(|most| number >= most)
     }
 
-    /// Whether a connection takes no more streams behind its request of this number, from one.
+    /// Whether a connection takes no more streams after its request with this number, from one.
     pub(super) fn goes_away(&self, number: u32) -> bool {
         self.plan.goaway_after == Some(number)
     }
 
-    /// Whether it is closed without a word.
+    /// Whether it is closed without an announcement.
     pub(super) fn closes_silently(&self) -> bool {
         self.plan.close_silently
     }
@@ -114,7 +117,7 @@ impl Faults {
 #[derive(Debug)]
 pub(super) struct Slow {
     bytes: Vec<u8>,
-    /// Where the head ends, and what of it all has been sent.
+    /// The end of the head, and the number of bytes sent, head included.
     head: usize,
     sent: usize,
     piece: usize,
@@ -123,20 +126,21 @@ pub(super) struct Slow {
 }
 
 impl Slow {
-    /// A whole answer, of which nothing has been sent yet.
+    /// Takes a whole answer, of which nothing has been sent yet.
     pub(super) fn new(bytes: Vec<u8>, now_ns: u64, over_ns: u64) -> Self {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
         let head = end.map_or(bytes.len(), |at| at + 4);
         Slow { bytes, head, sent: 0, piece: 0, began_ns: now_ns, over_ns }
     }
 
-    /// The body of an answer whose head is sent by other means, with its first piece.
+    /// Takes the body of an answer whose head is sent separately, with the first piece.
     pub(super) fn of_body(body: &[u8], now_ns: u64, over_ns: u64) -> Self {
         let bytes = body.to_vec();
         Slow { bytes, head: 0, sent: 0, piece: 0, began_ns: now_ns, over_ns }
     }
 
-    /// The next piece: the head first, then parts of the body. When the one behind it is due; none after the last.
+    /// Appends the next piece: first the head, then parts of the body. Returns the time of the
+    /// piece after it; none after the last.
     pub(super) fn next(&mut self, out: &mut Vec<u8>) -> Option<u64> {
         let body = self.bytes.len() - self.head;
         let pieces = PIECES.min(body);

@@ -1,7 +1,9 @@
-//! The reference server over HTTP/2: which version a connection speaks, and its requests answered on their streams.
+//! The reference server over HTTP/2: it decides which version a connection speaks, and answers
+//! requests on their streams.
 //!
-//! A request that waits holds up no other. A fault meets a stream where HTTP/1 has it meet a connection; those of HTTP/2
-//! alone are refused streams, GOAWAY, windows that stay as they are, and SETTINGS that come late.
+//! A waiting request holds up no other. A fault that affects a connection in HTTP/1 affects a
+//! stream here. Faults of HTTP/2 alone are refused streams, GOAWAY, windows that are never
+//! enlarged, and late SETTINGS.
 
 use std::collections::HashMap;
 
@@ -17,12 +19,12 @@ use super::waits::Wait;
 use super::{Closed, Server};
 use crate::protocol::{FaultsPlan, Http2Plan};
 
-/// So many bytes of the preface tell HTTP/2 from HTTP/1: no request of that begins with them.
+/// This many bytes of the preface distinguish HTTP/2: no HTTP/1 request begins with them.
 const DECIDED: usize = 4;
-/// How long a client whose connection has ended on our side is heard out.
+/// The time for which a client may still send after our side of the connection has ended.
 const LINGER_NS: u64 = 1_000_000_000;
 
-/// What all connections of HTTP/2 have in common.
+/// The settings of all HTTP/2 connections.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Habits {
     config: Config,
@@ -33,7 +35,7 @@ pub(super) struct Habits {
 #[derive(Debug)]
 pub(super) struct Talk {
     machine: Machine<Answer>,
-    /// Answers that wait for their time, by their streams.
+    /// Answers that wait for their time, by stream.
     pending: HashMap<u32, Waiting>,
     /// SETTINGS have been sent; until then, everything else is held back.
     opened: bool,
@@ -47,7 +49,7 @@ struct Waiting {
     slow: Option<Box<Slow>>,
 }
 
-/// The client has given a stream up in the middle of its answer.
+/// The client has cancelled a stream in the middle of its answer.
 struct Gone;
 
 impl Talk {
@@ -59,7 +61,7 @@ impl Talk {
         self.machine.is_within_request()
     }
 
-    /// Keeps what was written as long as SETTINGS have not been sent.
+    /// Holds back what was written until SETTINGS have been sent.
     #[inline]
     pub(super) fn hold_back(&mut self, out: &mut Vec<u8>) {
         if !self.opened {
@@ -82,21 +84,22 @@ impl Answer {
 }
 
 impl Server {
-    /// The same, with HTTP/2 beside HTTP/1, and what the faults have of it.
+    /// Adds HTTP/2 beside HTTP/1, with the faults that concern it.
     #[must_use]
     pub fn with_http2(self, plan: Http2Plan, faults: Option<FaultsPlan>) -> Self {
         let faults = faults.unwrap_or_default();
         let config = Config {
             streams: plan.max_streams,
             enlarges: !faults.stall_window,
-            // A window that is never enlarged is the one that everybody knows.
+            // A window that is never enlarged has the protocol's initial size.
             window: if faults.stall_window { 65_535 } else { Config::default().window },
         };
         let settings_delay_ns = faults.settings_delay_ns;
         Server { http2: Some(Habits { config, settings_delay_ns }), ..self }
     }
 
-    /// The first bytes of a connection say which version it speaks. Returns whether it goes on.
+    /// Decides from the first bytes of a connection which version it speaks. Returns whether the
+    /// connection goes on.
     pub(super) fn decide(
         &mut self,
         net: &mut impl Net,
@@ -119,7 +122,7 @@ impl Server {
         self.take(net, connection, before) && self.take(net, connection, bytes)
     }
 
-    /// Over TLS the handshake has decided.
+    /// Sets the version by ALPN: over TLS the handshake has decided.
     pub(super) fn decide_by_alpn(&mut self, net: &mut impl Net, connection: &mut Connection) {
         let session = connection.tls.as_ref().filter(|session| session.stage() == Stage::Open);
         match session.map(|session| session.alpn()) {
@@ -142,14 +145,15 @@ impl Server {
         connection.speaks = Speaks::Http2(Box::new(Talk { machine, pending, opened, held }));
     }
 
-    /// Reads requests out of `bytes`, and answers those that need not wait. Returns whether the connection goes on.
+    /// Reads requests from `bytes`, and answers those that need not wait. Returns whether the
+    /// connection goes on.
     pub(super) fn take_http2(
         &mut self,
         net: &mut impl Net,
         connection: &mut Connection,
         bytes: &[u8],
     ) -> bool {
-        // Taken out, so that both can be changed; a pointer moves there and back.
+        // Taken out, so that both can be changed; only a pointer moves.
         let Speaks::Http2(mut talk) = std::mem::replace(&mut connection.speaks, Speaks::Http1)
         else {
             return false;
@@ -182,8 +186,8 @@ impl Server {
         goes_on
     }
 
-    /// Ends our side, and hears the client out: to close with something unread would be a reset, which takes the last
-    /// answers with it.
+    /// Ends our side, and reads until the client ends. A close with unread input would be a reset,
+    /// and the client would lose the last answers.
     pub(super) fn linger(&mut self, net: &mut impl Net, mut connection: Connection) {
         let token = connection.token;
         self.forget(net.now_ns(), &connection, Closed::ByServer);
@@ -230,7 +234,7 @@ impl Server {
         true
     }
 
-    /// Writes an answer; behind one that closes the connection, GOAWAY, unless it closes without a word.
+    /// Writes an answer. If it closes the connection, GOAWAY follows, unless the close is silent.
     #[inline]
     fn write_on_stream(
         &mut self,
@@ -254,7 +258,7 @@ impl Server {
         self.answered(now_ns, key, answer);
     }
 
-    /// A request that was told is gone before its answer.
+    /// Handles a request whose stream is gone before its answer.
     fn gone(&mut self, now_ns: u64, token: Token, talk: &mut Talk, stream: u32) {
         if talk.pending.remove(&stream).is_some() {
             self.watch.seen.waiting -= 1;
@@ -265,7 +269,8 @@ impl Server {
         }
     }
 
-    /// Writes what is due on a stream, or SETTINGS that were to come late. Returns whether the connection goes on.
+    /// Writes the due answer of a stream, or SETTINGS that were delayed. Returns whether the
+    /// connection goes on.
     pub(super) fn write_due_on_stream(
         &mut self,
         net: &mut impl Net,
@@ -305,7 +310,7 @@ impl Server {
         !answer.closes && !talk.machine.is_drained()
     }
 
-    /// Writes the next piece of a slow answer; when the one behind it is due.
+    /// Writes the next piece of a slow answer; returns the time of the piece after it.
     fn write_piece_on_stream(
         &mut self,
         now_ns: u64,

@@ -1,8 +1,10 @@
-//! The reference server of one thread: HTTP on the same machines and drivers as the generator.
+//! The reference server of one thread: HTTP on the same protocol machines and drivers as the
+//! generator.
 //!
-//! It answers `/`, `/perf`, `/bytes/1024`, `/bytes/65536`, `/wait/MS` and `/item/…`, and counts what it sees, so that the
-//! generator's claims can be held against it. With HTTP/1 answers leave in the order in which
-//! their requests came, those that wait included; with HTTP/2 each leaves when its time has come.
+//! It answers `/`, `/perf`, `/bytes/1024`, `/bytes/65536`, `/wait/MS` and `/item/…`, and counts
+//! what it sees, so that the generator's results can be checked against it. With HTTP/1, answers
+//! leave in the order of their requests, including those that wait. With HTTP/2, each leaves when
+//! its time has come.
 
 pub mod websocket;
 
@@ -33,7 +35,7 @@ pub use udp_echo::UdpEcho;
 use waits::Waits;
 pub use watch::Watch;
 
-/// Counts are told this often.
+/// The interval at which counts are reported.
 const TELL_NS: u64 = 250_000_000;
 /// Answers of one connection that may wait for their time; one more ends the connection.
 const WAITING_MOST: usize = 4096;
@@ -74,7 +76,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Gives sealed bytes to a session, and counts what became of them.
+    /// Opens sealed bytes with a session, and counts the result.
     fn open_sealed(
         &mut self,
         session: &mut tls::server::Server,
@@ -95,32 +97,32 @@ impl Seen {
     }
 }
 
-/// What a server is told while it runs.
+/// A command to a running server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// End now.
     Stop,
-    /// Tell what the record holds since the mark before. Only for a server that keeps one.
+    /// Report what the record holds since the previous mark. Only for a server that keeps one.
     Mark,
 }
 
-/// What a thread of a server tells.
+/// A report of a server's thread.
 #[derive(Clone, Debug)]
 pub enum Report {
-    /// What it has seen since it began.
+    /// The counts since it began.
     Counts {
         /// The thread.
         thread: usize,
-        /// What it has seen.
+        /// Its counts.
         seen: Seen,
-        /// It is about to end.
+        /// The thread is about to end.
         ended: bool,
     },
-    /// What its record holds, once for every [`Command::Mark`].
+    /// The contents of its record, once for every [`Command::Mark`].
     Marked {
         /// The thread.
         thread: usize,
-        /// Since the mark before.
+        /// The interval since the previous mark.
         interval: Box<Interval>,
     },
 }
@@ -129,21 +131,21 @@ pub enum Report {
 #[derive(Debug)]
 pub struct Server {
     watch: Watch,
-    /// Kept only if it was asked for.
+    /// The record, if one was asked for.
     record: Option<Box<Record>>,
-    /// What it does wrong on purpose, if anything.
+    /// Its deliberate faults, if any.
     faults: Option<Box<Faults>>,
     connections: Vec<Option<Connection>>,
     waits: Waits,
-    /// Answers that waited, on their way to the kernel.
+    /// Answers that had to wait, on their way to the kernel.
     leaving: Leaving,
     responses: Responses,
     /// The last request of any connection, and its answer.
     known: RequestMemory<Answer>,
     out: Vec<u8>,
-    /// What is permitted over HTTP/2; none where only HTTP/1 is spoken.
+    /// The HTTP/2 settings; none if only HTTP/1 is spoken.
     http2: Option<http2::Habits>,
-    /// What TLS is set up with; none without it.
+    /// The TLS setup; none without TLS.
     tls: Option<tls::server::Setup>,
     buffers: Buffers,
     sealed: Vec<u8>,
@@ -151,7 +153,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server without connections.
+    /// Creates a server without connections.
     #[must_use]
     pub fn new(tls: Option<tls::server::Setup>, watch: Watch) -> Self {
         Server {
@@ -172,20 +174,20 @@ impl Server {
         }
     }
 
-    /// The same, with a record that begins now.
+    /// Adds a record that begins now.
     #[must_use]
     pub fn with_record(self, now_ns: u64) -> Self {
         Server { record: Some(Box::new(Record::begin(now_ns))), ..self }
     }
 
-    /// The same, with faults.
+    /// Adds faults.
     #[must_use]
     pub fn with_faults(self, faults: Faults) -> Self {
         Server { faults: Some(Box::new(faults)), ..self }
     }
 
-    /// Reads requests out of `bytes` and answers, until one has to wait or the connection is to end.
-    /// Returns whether the connection goes on.
+    /// Reads requests from `bytes` and answers them, until one has to wait or the connection is to
+    /// end. Returns whether the connection goes on.
     fn take(&mut self, net: &mut impl Net, connection: &mut Connection, bytes: &[u8]) -> bool {
         match connection.speaks {
             Speaks::Http1 => self.take_http1(net, connection, bytes),
@@ -221,7 +223,8 @@ impl Server {
                 Ok((consumed, FedRequest::Complete(request))) => (consumed, Answer::to(&request)),
                 Err(_) => {
                     self.malformed();
-                    // Of a connection that may be meant to speak HTTP/2, nobody knows who would read an answer.
+                    // If the connection may be meant for HTTP/2, it is unknown whether the peer
+                    // could read an answer.
                     let is_known = self.http2.is_none() || connection.tls.is_some();
                     if connection.pending.is_empty() && is_known {
                         self.responses.malformed(&mut self.out);
@@ -240,7 +243,7 @@ impl Server {
         true
     }
 
-    /// Answers now, or puts the answer into the queue behind one that waits.
+    /// Answers now, or queues the answer behind one that waits.
     #[inline]
     fn answer(&mut self, net: &mut impl Net, connection: &mut Connection, answer: Answer) -> bool {
         let (answer, wait_ns) = self.note_request(net, connection, answer);
@@ -260,7 +263,7 @@ impl Server {
         connection.pending.len() <= WAITING_MOST
     }
 
-    /// Counts a request. Returns its answer with the fault that it meets, and how long it has to wait.
+    /// Counts a request. Returns its answer with any fault, and how long it has to wait.
     #[inline]
     fn note_request(
         &mut self,
@@ -271,7 +274,8 @@ impl Server {
         let answer = self.spoilt(connection, answer);
         let wait_ns = answer.route.wait_ns();
         if wait_ns > 0 {
-            // The batch may have begun before the client asked: its answer would leave too early.
+            // The batch may have begun before the client sent the request: its answer would leave
+            // too early.
             net.read_clock();
         }
         self.watch.seen.requests += 1;
@@ -281,7 +285,7 @@ impl Server {
         (answer, wait_ns)
     }
 
-    /// The answer with the fault that it meets.
+    /// The answer with the fault drawn for it.
     #[inline]
     fn spoilt(&mut self, connection: &mut Connection, answer: Answer) -> Answer {
         let Some(faults) = &mut self.faults else { return answer };
@@ -299,7 +303,7 @@ impl Server {
         faults.map_or(0, |faults| faults.stall_ns().unwrap_or(NEVER_NS))
     }
 
-    /// What came was not HTTP.
+    /// Counts input that was not HTTP.
     fn malformed(&mut self) {
         self.watch.seen.malformed += 1;
         if let Some(record) = &mut self.record {
@@ -313,7 +317,7 @@ impl Server {
         }
     }
 
-    /// An answer has been written.
+    /// Counts an answer that has been written.
     fn answered(&mut self, now_ns: u64, key: u32, answer: Answer) {
         self.watch.seen.responses += 1;
         if let Some(record) = &mut self.record {
@@ -327,8 +331,8 @@ impl Server {
         }
     }
 
-    /// Answers what is nothing but the request known, many times or once, out of bytes that are shared. Returns
-    /// whether that was all.
+    /// Answers input that consists only of the known request, once or many times, from shared
+    /// bytes. Returns whether it did.
     #[inline]
     fn answer_known(&mut self, net: &mut impl Net, key: u32, bytes: &[u8]) -> bool {
         let Some(connection) = &self.connections[key as usize] else { return false };
@@ -356,7 +360,7 @@ impl Server {
         true
     }
 
-    /// Hands over what was written, and keeps or ends the connection.
+    /// Sends what was written, and keeps or ends the connection.
     #[inline]
     fn flush(&mut self, net: &mut impl Net, mut connection: Connection, goes_on: bool) {
         let token = connection.token;
@@ -382,7 +386,7 @@ impl Server {
         }
     }
 
-    /// Bytes have come on a connection that carries TLS. Returns whether it goes on.
+    /// Handles bytes on a connection that carries TLS. Returns whether it goes on.
     fn take_sealed(
         &mut self,
         net: &mut impl Net,
@@ -407,7 +411,7 @@ impl Server {
         goes_on && matches!(outcome, Ok(Stage::Handshaking | Stage::Open))
     }
 
-    /// Bytes have come on a connection that are more than the request known.
+    /// Handles bytes that are not just the known request.
     fn handle_bytes(&mut self, net: &mut impl Net, key: u32, bytes: &[u8]) {
         let place = &mut self.connections[key as usize];
         let Some(mut connection) =
@@ -440,7 +444,7 @@ impl Server {
     }
 }
 
-/// Sends plaintext over TLS; with a farewell if it is the last.
+/// Sends plaintext over TLS; with `close_notify` if it is the last.
 fn seal(
     net: &mut impl Net,
     token: Token,
@@ -506,7 +510,7 @@ impl Program for Server {
         if !self.answer_known(net, key, bytes) {
             self.handle_bytes(net, key, bytes);
         }
-        // A burst of requests must not hold up what is due.
+        // A burst of requests must not hold up due answers.
         if self.waits.next_ns().is_some() {
             self.look_for_due(net);
         }

@@ -1,4 +1,4 @@
-//! What the reference server answers, ready to be copied.
+//! The answers of the reference server, ready to be copied.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(super) const PERF_BODY: &str = "{\"path\":\"/perf\",\"status\":\"ok\",\"mess
 /// The body of `GET /bytes/65536`; that of `/bytes/1024` is its beginning.
 const BYTES: &[u8] = &[b'x'; 65_536];
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Route {
     Hello,
@@ -30,7 +30,7 @@ pub(super) enum Route {
     Wait {
         ns: u64,
     },
-    /// What the documents' example of several targets asks for, and what it creates.
+    /// The documents' example of several targets: its item, and the answer that one was created.
     Item,
     Created,
     Unknown,
@@ -58,7 +58,7 @@ impl Route {
         }
     }
 
-    /// How long the answer waits.
+    /// The time that the answer waits, in ns.
     #[inline]
     pub(super) fn wait_ns(self) -> u64 {
         if let Route::Wait { ns } = self { ns } else { 0 }
@@ -74,7 +74,7 @@ impl Route {
         }
     }
 
-    /// Its place among [`PARTS`].
+    /// Its index in [`PARTS`].
     #[inline]
     fn place(self) -> usize {
         match self {
@@ -90,7 +90,7 @@ impl Route {
     }
 }
 
-/// Status, content type and body of each route's answer, and of an error on purpose.
+/// Status, content type and body of each route's answer, and of a deliberate error.
 const PARTS: [(&str, &str, &[u8]); 9] = [
     ("200 OK", "text/plain", b"Hello, World!"),
     ("200 OK", "application/json", PERF_BODY.as_bytes()),
@@ -104,7 +104,7 @@ const PARTS: [(&str, &str, &[u8]); 9] = [
 ];
 const ERROR: usize = 8;
 
-/// The place of an answer among [`PARTS`].
+/// The index of an answer in [`PARTS`].
 #[inline]
 fn place_of(answer: Answer) -> usize {
     if answer.fault == Fault::Error { ERROR } else { answer.route.place() }
@@ -120,10 +120,12 @@ const HELLO: Answer = Answer {
     closes: false,
 };
 
-/// So many of the most frequent answer are kept in a row: more than that are rarely asked for in one read.
+/// Number of copies of the most frequent answer that are kept in a row: more are rarely asked for
+/// in one read.
 const ROW: usize = 64;
 
-/// Responses with the Date of the driver's clock; the most frequent one is kept whole, many times in a row.
+/// Responses with the Date of the driver's clock. Many copies of the most frequent one are kept in
+/// a row.
 #[derive(Debug, Default)]
 pub(super) struct Responses {
     date: String,
@@ -134,16 +136,16 @@ pub(super) struct Responses {
 }
 
 impl Responses {
-    /// Takes over the second that it is, before the first answer; later [`Responses::refresh`] does.
+    /// Sets the Date before the first answer; later [`Responses::refresh`] does.
     pub(super) fn begin(&mut self, net: &impl Net) {
         if self.date.is_empty() {
             self.refresh(net);
         }
     }
 
-    /// Takes over the second that it is.
+    /// Sets the Date to the present second.
     pub(super) fn refresh(&mut self, net: &impl Net) {
-        // The clock's 250 ms ahead or behind are within what RFC 9110 §6.6.1 asks of a Date.
+        // RFC 9110 §6.6.1 tolerates a Date that is 250 ms ahead or behind.
         let unix_time = net.unix_time() + Duration::from_millis(1);
         let date = httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + unix_time);
         if date != self.date {
@@ -165,7 +167,7 @@ impl Responses {
         }
     }
 
-    /// Where `count` of this answer stand in a row, if they do.
+    /// The range of `count` copies of this answer in a row, if they are kept.
     #[inline]
     pub(super) fn shared(
         &self,
@@ -178,12 +180,12 @@ impl Responses {
         hello.then_some((&self.hellos, 0..count * self.hello_len))
     }
 
-    /// Appends the answer to what is not HTTP.
+    /// Appends the answer to input that is not HTTP.
     pub(super) fn malformed(&self, out: &mut Vec<u8>) {
         self.plain(out, "400 Bad Request", "Connection: close\r\n", "bad request\n", false);
     }
 
-    /// Appends an answer in plain text; of one to HEAD only the head.
+    /// Appends an answer in plain text; for HEAD only its head.
     pub(super) fn plain(
         &self,
         out: &mut Vec<u8>,
@@ -211,7 +213,7 @@ impl Responses {
         }
     }
 
-    /// The answer on a stream of HTTP/2: the block of its fields, and its body.
+    /// The answer on an HTTP/2 stream: the block of its fields, and its body.
     #[inline]
     pub(super) fn of_stream(&self, answer: Answer) -> (&[u8], &'static [u8]) {
         let place = place_of(answer);

@@ -1,7 +1,7 @@
-//! The reference server of UDP echo: every datagram comes back to where it came from, with its boundaries.
+//! The reference server of UDP echo: every datagram comes back to its sender, with its boundaries.
 //!
-//! What comes together leaves together. What finds no room in the kernel is lost, as it may be anywhere on its way; it is
-//! counted as received and not as answered.
+//! Datagrams that come together leave together. One that finds no room in the kernel is lost, as
+//! any may be on its way. It is counted as received and not as answered.
 
 use trueload_drive::{Datagrams, Net, PeerClose, Program, Token};
 
@@ -15,13 +15,13 @@ pub struct UdpEcho {
 }
 
 impl UdpEcho {
-    /// A server that has heard nothing yet.
+    /// Creates a server that has received nothing yet.
     #[must_use]
     pub fn new(watch: Watch) -> Self {
         UdpEcho { watch, received: 0 }
     }
 
-    /// Brings the counts up to date: the driver knows what it dropped.
+    /// Updates the counts: the driver knows what it dropped.
     fn count(&mut self, net: &impl Net) {
         self.watch.seen.requests = self.received;
         self.watch.seen.responses = self.received.saturating_sub(net.dropped_datagrams());

@@ -1,20 +1,20 @@
-//! Which answers are due next. To the nanosecond, in the order of their times.
+//! The order in which answers are due, to the nanosecond.
 //!
-//! Most clients ask for one and the same delay, so that times come in the order in which they fall due: those stand in
-//! a row, at whose ends everything happens. Only the others pay for a heap.
+//! Most clients ask for the same delay, so that waits come in the order in which they fall due.
+//! These are kept in a queue that is used only at its ends. Only the others pay for a heap.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use trueload_drive::Token;
 
-/// The first answer of a connection, or an answer of a stream, and when it is due.
+/// The first answer of a connection, or an answer of a stream, and the time at which it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Wait {
     pub(super) due_ns: u64,
     pub(super) index: u32,
     pub(super) generation: u32,
-    /// The stream of HTTP/2 that it is for; 0 for the connection.
+    /// The HTTP/2 stream that it is for; 0 for the connection.
     pub(super) stream: u32,
 }
 
@@ -24,7 +24,7 @@ impl Wait {
     }
 }
 
-/// All of them. One whose connection has gone stays until its time comes.
+/// All waits. A wait whose connection is gone stays until its time comes.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     row: VecDeque<Wait>,
@@ -41,7 +41,7 @@ impl Waits {
         }
     }
 
-    /// When the next one is due.
+    /// The time at which the next one is due.
     #[inline]
     pub(super) fn next_ns(&self) -> Option<u64> {
         let other_ns = self.others.peek().map(|Reverse(wait)| wait.due_ns);
@@ -49,7 +49,7 @@ impl Waits {
         other_ns.into_iter().chain(row_ns).min()
     }
 
-    /// The next one that is due by now.
+    /// Takes the next one that is due by now.
     #[inline]
     pub(super) fn pop_due(&mut self, now_ns: u64) -> Option<Wait> {
         let next_ns = self.next_ns().filter(|next_ns| *next_ns <= now_ns)?;

@@ -1,11 +1,11 @@
-//! What every service of a reference server has in common: its counts, and who is told of them.
+//! Shared by all services of a reference server: the counts, and their reports.
 
 use std::sync::mpsc::Receiver;
 
 use super::{Command, Interval, Report, Seen, TELL_NS};
 use crate::outlet::Outlet;
 
-/// The counts of one thread, and its line to whoever started it.
+/// The counts of one thread, and its channels to the thread that started it.
 #[derive(Debug)]
 pub struct Watch {
     /// What the thread has seen.
@@ -18,14 +18,15 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Nothing seen yet.
+    /// Starts with nothing seen.
     #[must_use]
     pub fn new(thread: usize, inbox: Receiver<Command>, reports: Outlet<Report>) -> Self {
         let seen = Seen::default();
         Watch { seen, thread, next_tell_ns: TELL_NS, inbox, reports, finished: false }
     }
 
-    /// Somebody rang: takes commands, with `mark` for what the record holds; tells a last time when it is over.
+    /// Takes commands after a wake-up; `mark` returns what the record holds. Reports a last time at
+    /// the end.
     pub(super) fn wake(&mut self, mut mark: impl FnMut() -> Option<Interval>) {
         while let Ok(command) = self.inbox.try_recv() {
             match command {
@@ -42,7 +43,7 @@ impl Watch {
         }
     }
 
-    /// Tells the counts if it is time.
+    /// Reports the counts if it is time.
     pub(super) fn look(&mut self, now_ns: u64) {
         if now_ns >= self.next_tell_ns {
             self.next_tell_ns = now_ns + TELL_NS;
@@ -50,7 +51,7 @@ impl Watch {
         }
     }
 
-    /// When to look next.
+    /// The time of the next report.
     pub(super) fn next_ns(&self) -> u64 {
         self.next_tell_ns
     }
@@ -59,7 +60,7 @@ impl Watch {
         self.finished
     }
 
-    /// A connection was accepted.
+    /// Notes an accepted connection.
     pub(super) fn accepted(&mut self) {
         self.seen.accepted += 1;
         self.seen.open += 1;

@@ -1,6 +1,6 @@
-//! A set of small numbers, a bit for each.
+//! A bit set of small numbers.
 
-/// Which receivers, by their numbers.
+/// A set of receivers, by number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bits {
     words: Vec<u64>,
@@ -12,7 +12,7 @@ impl Bits {
         ((number >> 6) as usize, 1 << (number & 63))
     }
 
-    /// Enters a number; false if it was there.
+    /// Adds a number; false if it was already in the set.
     pub(super) fn insert(&mut self, number: u32) -> bool {
         let (word, bit) = Bits::place(number);
         if self.words.len() <= word {
@@ -23,7 +23,7 @@ impl Bits {
         new
     }
 
-    /// Takes a number out; false if it was not there.
+    /// Removes a number; false if it was not in the set.
     #[inline]
     pub(super) fn remove(&mut self, number: u32) -> bool {
         let (word, bit) = Bits::place(number);
@@ -39,7 +39,7 @@ impl Bits {
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// Becomes `these` without `those`.
+    /// Assigns `these` minus `those`.
     pub(super) fn assign_difference(&mut self, these: &Bits, those: &Bits) {
         self.words.clone_from(&these.words);
         self.words.iter_mut().zip(&those.words).for_each(|(mine, theirs)| *mine &= !theirs);

@@ -1,18 +1,20 @@
-//! Messages of the other engines that share a broadcast, at the receivers of this one.
+//! Messages of the other engines that share a broadcast, as seen by the receivers of this engine.
 //!
-//! How it works: the first delivery of such a message enters it, for all who listen then: nobody joins while anybody
-//! sends, so that is who listened when it was sent, less those whom we closed since. What came of it is kept by its
-//! sender and number, in rows of those that came alike, until the front says which messages were sent in a phase
-//! ([`Ledger::ask`]): numbers follow each other from phase to phase, so each belongs to one phase, also where a phase
-//! follows on another that is not over. When all are over, or the time is up, they are settled
-//! ([`Ledger::conclude`]): one that was sent and never seen has been lost by all, and one that was seen and that
-//! nobody sent is unsolicited.
+//! How it works: the first delivery of such a message enters it, with all current listeners as its
+//! receivers. Nobody joins while anybody sends, so these are the listeners at the time of the send,
+//! less those that we have closed since. The outcome is kept by sender and number, in rows of
+//! consecutive messages with the same outcome. Later the front says which messages were sent in a
+//! phase ([`Ledger::ask`]). Numbers run on from phase to phase, so each belongs to one phase, even
+//! if the next phase begins before the previous one is over. When all messages are over, or the
+//! time is up, they are settled ([`Ledger::conclude`]). A message that was sent and never seen is
+//! lost for all receivers. A message that was seen and never sent is unsolicited.
 //!
-//! When a message was sent is known on its engine's clock alone: what is out of time is told from when it was first
-//! seen here, and by the time that the front names; and of a client that we close, nothing is expected any more that
-//! nobody here had seen by then.
+//! The send time of a message is known only on its engine's clock. A message therefore times out
+//! relative to when it was first seen here, or at the time that the front names. When we close a
+//! client, it is no longer expected to have messages that had not been seen here by then.
 //!
-//! Memory: a row of 32 bytes for each sender if nothing goes wrong, else up to one a message, at most [`ROWS_MOST`].
+//! Memory: one row of 32 bytes per sender if nothing goes wrong, else up to one per message, at
+//! most [`ROWS_MOST`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,14 +23,15 @@ use super::{Entry, FOREIGN, Handle, Ledger, PAST_MOST, Past};
 use crate::class::Class;
 use crate::lazy::Lazy;
 
-/// Rows of messages that wait to be settled; a server that makes up messages is not believed beyond that.
+/// The maximum number of rows that wait to be settled. It bounds what a server that makes up
+/// messages can cost.
 const ROWS_MOST: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
-/// Messages of other engines that are open; one more gives up the oldest.
+/// The maximum number of open messages of other engines. One more gives up the oldest.
 const OPEN_MOST: usize = 65_536;
-/// Failed messages that are named one by one.
+/// The maximum number of failed messages that are listed individually.
 const FAILED_MOST: usize = 65_536;
 
-/// Which senders are ours: numbers are dealt out in turn over the engines.
+/// Which senders are ours: sender numbers are dealt out to the engines round-robin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Numbers {
     index: u32,
@@ -46,33 +49,33 @@ impl Numbers {
         Numbers { index, of: of.max(1) }
     }
 
-    /// Which one of ours it is.
+    /// The index of the sender among our own, or none if it is another engine's.
     pub(super) fn own(self, sender: u32) -> Option<usize> {
         (sender % self.of == self.index).then_some((sender / self.of) as usize)
     }
 }
 
-/// A message that did not reach everybody once.
+/// A message that did not reach every receiver exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// Who sent it.
+    /// The sender's number.
     pub sender: u32,
-    /// Which of the sender's messages.
+    /// The number of the message among the sender's own.
     pub sequence: u32,
     /// [`Class::Lost`] or [`Class::Duplicate`].
     pub class: Class,
 }
 
-/// What the settling of a phase found beside its sums.
+/// The findings of settling a phase, in addition to its sums.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// Messages that failed here; of very many the first ones.
+    /// Messages that failed here; only the first ones if there are very many.
     pub failed: Vec<Failed>,
-    /// Deliveries of messages that nobody sent.
+    /// The number of deliveries of messages that nobody sent.
     pub unsolicited: u64,
 }
 
-/// What came of a message.
+/// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Came {
     expected: u32,
@@ -89,7 +92,7 @@ impl Came {
     }
 }
 
-/// Messages of one sender, one behind the other, that came alike.
+/// Consecutive messages of one sender with the same outcome.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     last: u32,
@@ -99,25 +102,25 @@ struct Row {
 /// The phase that is being settled.
 #[derive(Debug)]
 struct Asked {
-    /// The last message of each sender.
+    /// The number of each sender's last message.
     sent: Arc<BTreeMap<u32, u32>>,
     until_ns: u64,
-    /// Of these messages, how many are not over.
+    /// How many of these messages are not over.
     missing: u64,
 }
 
-/// The account of other engines' messages that are over.
+/// The record of other engines' messages that are over.
 #[derive(Debug, Default)]
 pub(super) struct Foreign {
-    /// Numbers that senders have.
+    /// The number of senders over all engines.
     senders: u32,
-    /// Messages that are open.
+    /// The number of open messages.
     open: usize,
-    /// By sender and number of the first message of each row.
+    /// The rows, by sender and number of their first message.
     over: BTreeMap<(u32, u32), Row>,
-    /// The last message of each sender that has been settled.
+    /// The last settled message of each sender.
     settled: BTreeMap<u32, u32>,
-    /// Copies of messages that had been settled: they are told with the next ones.
+    /// Copies of messages that were already settled. They are counted with the next phase settled.
     strays: u64,
     spread: Lazy,
     asked: Option<Asked>,
@@ -128,7 +131,7 @@ impl Foreign {
         self.settled.get(&sender).copied().unwrap_or(0)
     }
 
-    /// The row that a message is in: its key, and it.
+    /// The row that a message is in, with its key.
     fn row(&self, sender: u32, sequence: u32) -> Option<((u32, u32), Row)> {
         let (key, row) = self.over.range(..=(sender, sequence)).next_back()?;
         (key.0 == sender && row.last >= sequence).then_some((*key, *row))
@@ -139,14 +142,14 @@ impl Foreign {
         (1..=self.settled(sender)).contains(&sequence) || self.row(sender, sequence).is_some()
     }
 
-    /// Whether a later one of the sender is over.
+    /// Whether a later message of the sender is over.
     pub(super) fn has_later(&self, sender: u32, sequence: u32) -> bool {
         let last = self.over.range(..=(sender, u32::MAX)).next_back();
         let last = last.filter(|(key, _)| key.0 == sender).map_or(0, |(_, row)| row.last);
         last.max(self.settled(sender)) > sequence
     }
 
-    /// A message is over.
+    /// Enters a message that is over.
     pub(super) fn enter(&mut self, entry: &Entry) {
         let Entry { sender, sequence, expected, delivered, lost, duplicate, out_of_order, .. } =
             *entry;
@@ -169,7 +172,7 @@ impl Foreign {
         }
     }
 
-    /// A message that was over has come again.
+    /// Counts another copy of a message that was over.
     pub(super) fn come_again(&mut self, sender: u32, sequence: u32) {
         let Some((key, row)) = self.row(sender, sequence) else {
             self.strays += 1;
@@ -181,7 +184,7 @@ impl Foreign {
         self.over.insert((sender, sequence), Row { last: sequence, came });
     }
 
-    /// Cuts a row in two, so that one begins with this message.
+    /// Cuts a row in two so that one part begins with this message.
     fn cut(&mut self, key: (u32, u32), first: u32) {
         let Some(row) = self.over.get_mut(&key) else { return };
         if key.1 < first && first <= row.last {
@@ -191,7 +194,7 @@ impl Foreign {
         }
     }
 
-    /// Takes out the rows of a sender up to this message.
+    /// Removes and returns the rows of a sender up to this message.
     fn take_until(&mut self, sender: u32, last: u32) -> Vec<(u32, Row)> {
         if let Some((key, _)) = self.row(sender, last) {
             self.cut(key, last.saturating_add(1));
@@ -201,7 +204,7 @@ impl Foreign {
         keys.into_iter().filter_map(|key| Some((key.1, self.over.remove(&key)?))).collect()
     }
 
-    /// How many messages of a sender up to this one are over, and not settled.
+    /// The number of a sender's messages up to this one that are over and not settled.
     fn count_over(&self, sender: u32, last: u32) -> u64 {
         let rows = self.over.range((sender, 0)..=(sender, last));
         rows.map(|(key, row)| u64::from(row.last.min(last) - key.1) + 1).sum()
@@ -209,12 +212,14 @@ impl Foreign {
 }
 
 impl Ledger {
-    /// Senders have the numbers from 0 to below `total`, over all engines; there may once have been more.
+    /// Sets the number of senders over all engines: their numbers are 0 to `total` - 1. A smaller
+    /// number than before has no effect.
     pub fn expect_senders(&mut self, total: u32) {
         self.foreign.senders = self.foreign.senders.max(total);
     }
 
-    /// A message that is not open is seen: enters it if it is another engine's, and its first delivery here.
+    /// Enters a message of another engine at its first delivery here. Returns none if the message
+    /// is not another engine's, is over, has an implausible number, or if there are too many rows.
     pub fn discover(&mut self, sender: u32, sequence: u32, now_ns: u64) -> Option<Handle> {
         let foreign = &self.foreign;
         let plausible = sender < foreign.senders && sequence > 0 && sequence < u32::MAX;
@@ -230,8 +235,8 @@ impl Ledger {
         Some(self.enter(FOREIGN, sender, sequence, now_ns))
     }
 
-    /// The other engines' messages of a phase, by the number of each sender's last one, are to be over by `until_ns`.
-    /// One phase at a time, in their order.
+    /// Asks for the other engines' messages of a phase, given the number of each sender's last one,
+    /// to be over by `until_ns`. Phases are asked for one at a time, in order.
     pub fn ask(&mut self, sent: Arc<BTreeMap<u32, u32>>, until_ns: u64) {
         let missing = |(sender, last): (&u32, &u32)| {
             let sent = u64::from(last.saturating_sub(self.foreign.settled(*sender)));
@@ -242,21 +247,21 @@ impl Ledger {
         self.foreign.asked = Some(Asked { sent, until_ns, missing });
     }
 
-    /// Whether what was asked for can be settled.
+    /// Whether the phase asked for can be settled.
     #[must_use]
     pub fn can_conclude(&self, now_ns: u64) -> bool {
         let asked = self.foreign.asked.as_ref();
         asked.is_some_and(|asked| asked.missing == 0 || asked.until_ns <= now_ns)
     }
 
-    /// When what was asked for is out of time.
+    /// The time at which the phase asked for times out.
     #[must_use]
     pub fn asked_until_ns(&self) -> Option<u64> {
         self.foreign.asked.as_ref().map(|asked| asked.until_ns)
     }
 
-    /// Settles what was asked for, as messages of `phase`. What is not over is lost. If it is the `last` phase that was
-    /// begun, nobody has sent what is seen beyond it.
+    /// Settles the messages asked for as those of `phase`; what is not over is lost. If `phase` is
+    /// the `last` one that was begun, messages seen beyond it were sent by nobody.
     pub fn conclude(&mut self, phase: u16, last: bool) -> Settled {
         let Some(Asked { sent, .. }) = self.foreign.asked.take() else { return Settled::default() };
         let late = self.foreign_places(|entry| {
@@ -288,7 +293,7 @@ impl Ledger {
         found
     }
 
-    /// Settles the messages of one sender up to this one.
+    /// Settles the messages of one sender up to `last`.
     fn settle_sender(&mut self, phase: u16, sender: u32, last: u32, failed: &mut Vec<Failed>) {
         let mut next = self.foreign.settled(sender) + 1;
         for (first, row) in self.foreign.take_until(sender, last) {
@@ -311,7 +316,7 @@ impl Ledger {
         *settled = last.max(*settled);
     }
 
-    /// Messages that were sent, and of which nobody here has had a copy.
+    /// Counts messages as lost that were sent and that no receiver here has had.
     fn lose_unseen(
         &mut self,
         phase: u16,
@@ -333,7 +338,7 @@ impl Ledger {
         name(failed, sender, unseen, Class::Lost);
     }
 
-    /// Places of open messages of other engines, the oldest first.
+    /// The places of the selected open messages of other engines, oldest first.
     fn foreign_places(&self, which: impl Fn(&Entry) -> bool) -> Vec<u32> {
         let of = |place: &&u32| {
             let entry = self.entries[**place as usize].as_ref();
@@ -342,7 +347,7 @@ impl Ledger {
         self.open.iter().filter(of).copied().collect()
     }
 
-    /// Who has not had an open message has lost it.
+    /// Gives up an open message: it is lost for every receiver that has not had it.
     pub(super) fn lose(&mut self, place: u32) {
         if let Some(entry) = &mut self.entries[place as usize] {
             entry.lost = entry.expected - entry.delivered;
@@ -351,7 +356,7 @@ impl Ledger {
     }
 }
 
-/// Names messages as failed.
+/// Lists messages as failed, as far as there is room.
 fn name(failed: &mut Vec<Failed>, sender: u32, these: std::ops::Range<u32>, class: Class) {
     let room = FAILED_MOST.saturating_sub(failed.len());
     failed.extend(these.take(room).map(|sequence| Failed { sender, sequence, class }));

@@ -1,9 +1,10 @@
-//! At which delivery a message's first, median, 95th and last receiver is reached, and what is recorded then.
+//! The delivery at which a message reaches its first, median, 95 % and last receiver, and what is
+//! recorded then.
 
 use super::{Deliveries, Entry};
 
-/// What is recorded of a message, as parts of all expected: nearest rank (NIST/SEMATECH e-Handbook §7.2.6.2), so the
-/// 95th of 10 receivers is the tenth.
+/// The recorded ranks, as percentages of all expected receivers. They are nearest ranks
+/// (NIST/SEMATECH e-Handbook §7.2.6.2), so the 95th percentile of 10 receivers is the tenth.
 const PARTS_PERCENT: [u32; 4] = [0, 50, 95, 100];
 
 /// The rank, from 1, of the receiver at `percent` of `expected`.
@@ -13,13 +14,13 @@ fn rank(expected: u32, percent: u32) -> u32 {
 }
 
 impl Entry {
-    /// No receiver is awaited.
+    /// Whether no receiver is awaited any more.
     #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.delivered + self.lost == self.expected
     }
 
-    /// Sets the count of deliveries at which the next rank is reached, or the message is over.
+    /// Sets the number of deliveries at which the next rank is reached or the message is over.
     pub(super) fn aim(&mut self) {
         let percent = PARTS_PERCENT.get(usize::from(self.mark));
         let next = percent.map_or(u32::MAX, |percent| rank(self.expected, *percent));

@@ -1,18 +1,20 @@
-//! The ledger of a broadcast: each (message, receiver) exactly once.
+//! The ledger of a broadcast: counts each pair of message and receiver exactly once.
 //!
-//! How it works: a message that is sent gets an open entry, with a bit for every receiver that is to have it; a
-//! delivery clears the receiver's bit. An entry is finished when no bit is left, or when it is given up: then
-//! what is left is lost. Deliveries are heard in the order of time, so the receiver at any rank is known by counting,
-//! and no list of times is kept. A receiver that the peer dropped loses what it has not had, and what is sent
-//! from then on; one that we closed is not expected to have anything.
+//! How it works: a sent message gets an open entry with one bit for every expected receiver; a
+//! delivery clears the receiver's bit. An entry is finished when no bit is left or when it is given
+//! up; the remaining receivers have then lost it. Deliveries are seen in order of time, so the
+//! receiver at any rank is found by counting, without a list of times. A receiver that the peer
+//! dropped loses what it has not had and all that is sent from then on. A receiver that we closed
+//! is not expected to have anything.
 //!
-//! Of several engines each has a ledger of its own receivers. Senders are numbered over all of them, dealt out in
-//! turn; a message of another engine is entered when it is first seen here, see [`foreign`].
+//! Each of several engines has a ledger of its own receivers. Senders are numbered over all
+//! engines, dealt out round-robin. A message of another engine is entered when it is first seen
+//! here, see [`foreign`].
 //!
-//! Memory per receiver: a bit for each open message and each of [`PAST_MOST`] given up, two bits for what it is, and
-//! 4 bytes for its own messages' count.
+//! Memory per receiver: one bit for each open message and for each of [`PAST_MOST`] given up, two
+//! bits for its state, and 4 bytes for the count of its own messages.
 //!
-//! What it must not know: bytes, sockets, the clock.
+//! Must not know: bytes, sockets, the clock.
 
 mod bits;
 mod foreign;
@@ -27,44 +29,45 @@ pub use sums::Deliveries;
 use bits::Bits;
 use foreign::{Foreign, Numbers};
 
-/// Messages given up of which it is still known who had them, to tell a late delivery from a second one.
+/// The number of given-up messages whose missing receivers are remembered, to distinguish a late
+/// delivery from a duplicate.
 const PAST_MOST: usize = 64;
-/// In place of a phase: the message is another engine's, and its phase not known yet.
+/// Placeholder for the phase of a message of another engine, which is not known yet.
 const FOREIGN: u16 = u16::MAX;
 
-/// An open message.
+/// Identifies an open message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle {
     place: u32,
-    /// Which of the messages that had this place one after the other.
+    /// Distinguishes the messages that have used this place one after the other.
     serial: u32,
 }
 
-/// What a delivery was.
+/// The outcome of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivered {
-    /// The first of this message to this receiver.
+    /// The first delivery of this message to this receiver.
     Once,
-    /// Another one.
+    /// A further delivery of the same message to this receiver.
     Again,
-    /// After the message was given up: it stays lost.
+    /// A delivery after the message was given up: it stays lost.
     Late,
-    /// Of a message that was never sent.
+    /// A delivery of a message that was never sent.
     Unknown,
 }
 
 /// A message that every receiver has had, or that was given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// The phase that it was sent in; none of another engine's.
+    /// The phase that it was sent in; none for a message of another engine.
     pub phase: Option<u16>,
-    /// Who sent it.
+    /// The sender's number.
     pub sender: u32,
-    /// Which of the sender's messages.
+    /// The number of the message among the sender's own.
     pub sequence: u32,
-    /// Receivers that did not have it.
+    /// The number of receivers that did not have it.
     pub lost: u32,
-    /// When it reached a receiver last, or when it was sent if it reached none.
+    /// The time of its last delivery, or of its send if there was none.
     pub latest_ns: u64,
 }
 
@@ -83,12 +86,13 @@ struct Entry {
     lost: u32,
     duplicate: u32,
     out_of_order: u32,
-    /// The rank that is recorded next, and the count of deliveries at which it is.
+    /// The index of the rank that is recorded next, and the number of deliveries at which it is
+    /// reached.
     mark: u8,
     next_mark: u32,
-    /// The sender's next message, sent meanwhile; …
+    /// The next later message of the same sender that was open together with this one.
     follower: Option<Handle>,
-    /// … one of its later ones has reached everybody.
+    /// Whether a later message of the same sender is already finished.
     overtaken: bool,
 }
 
@@ -98,7 +102,7 @@ impl Entry {
     }
 }
 
-/// A given-up message.
+/// A message that was given up.
 #[derive(Debug)]
 struct Past {
     phase: u16,
@@ -110,16 +114,16 @@ struct Past {
 /// The ledger of one thread.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// Who is to have what is sent now, and who of them was dropped.
+    /// The receivers expected for a message sent now, and those of them that the peer dropped.
     receivers: Bits,
     receiver_count: u32,
     gone: Bits,
     gone_count: u32,
-    /// Whose senders are ours, and messages sent by each of them.
+    /// Which senders are ours, and the number of messages that each of them has sent.
     numbers: Numbers,
     sent: Vec<u32>,
     entries: Vec<Option<Entry>>,
-    /// Places of open messages in the order in which they were sent.
+    /// The places of open messages, in the order in which they were sent.
     open: VecDeque<u32>,
     own_open: usize,
     free: Vec<u32>,
@@ -138,7 +142,7 @@ impl Ledger {
         Ledger { numbers: Numbers::new(index, of), ..Ledger::default() }
     }
 
-    /// The receiver is to have what is sent from now on.
+    /// Adds a receiver, which is expected to have what is sent from now on.
     pub fn join(&mut self, receiver: u32) {
         if self.gone.remove(receiver) {
             self.gone_count -= 1;
@@ -146,7 +150,7 @@ impl Ledger {
         self.receiver_count += u32::from(self.receivers.insert(receiver));
     }
 
-    /// We closed the receiver's connection: nothing is expected of it any more.
+    /// Removes a receiver whose connection we closed: nothing is expected of it any more.
     pub fn leave(&mut self, receiver: u32) {
         if !self.receivers.remove(receiver) {
             return;
@@ -162,7 +166,8 @@ impl Ledger {
         });
     }
 
-    /// The peer closed the receiver's connection: what it has not had, and what will be sent, is lost.
+    /// Drops a receiver whose connection the peer closed. What it has not had, and what will be
+    /// sent, is lost.
     pub fn drop_out(&mut self, receiver: u32) {
         if self.receivers.contains(receiver) && self.gone.insert(receiver) {
             self.gone_count += 1;
@@ -173,7 +178,8 @@ impl Ledger {
         }
     }
 
-    /// Takes a receiver out of every open message that it has not had; those that this finishes are.
+    /// Removes a receiver from every open message that it has not had, and finishes those that are
+    /// over with that.
     fn of_open(&mut self, receiver: u32, note: impl Fn(&mut Entry, &mut [Deliveries])) {
         for at in (0..self.open.len()).rev() {
             let place = self.open[at];
@@ -187,7 +193,7 @@ impl Ledger {
         }
     }
 
-    /// How many receivers there are, without those that were dropped.
+    /// The number of receivers, without those that were dropped.
     #[must_use]
     pub fn listening(&self) -> u32 {
         self.receiver_count - self.gone_count
@@ -199,19 +205,19 @@ impl Ledger {
         self.numbers.own(sender).is_some()
     }
 
-    /// Messages that one of our senders has sent.
+    /// The number of messages that one of our senders has sent.
     fn sent(&self, sender: u32) -> u32 {
         let own = self.numbers.own(sender);
         own.and_then(|at| self.sent.get(at).copied()).unwrap_or(0)
     }
 
-    /// The number of the next message of one of our senders; its first is 1.
+    /// The number of the next message of one of our senders; the first is 1.
     #[must_use]
     pub fn next_sequence(&self, sender: u32) -> u32 {
         self.sent(sender).wrapping_add(1)
     }
 
-    /// The next message of one of our senders is sent.
+    /// Enters the next message of one of our senders as sent.
     pub fn send(&mut self, phase: u16, sender: u32, now_ns: u64) -> Handle {
         let sequence = self.next_sequence(sender);
         let at = self.numbers.own(sender).unwrap_or_default();
@@ -224,7 +230,7 @@ impl Ledger {
         self.enter(phase, sender, sequence, now_ns)
     }
 
-    /// What a phase comes to.
+    /// The sums of a phase.
     fn sums(&mut self, phase: u16) -> &mut Deliveries {
         let at = usize::from(phase);
         if self.phases.len() <= at {
@@ -233,7 +239,7 @@ impl Ledger {
         &mut self.phases[at]
     }
 
-    /// A message that all who listen now are to have.
+    /// Enters a message that all current listeners are to have.
     fn enter(&mut self, phase: u16, sender: u32, sequence: u32, now_ns: u64) -> Handle {
         let mut awaited = self.spare.pop().unwrap_or_default();
         awaited.assign_difference(&self.receivers, &self.gone);
@@ -271,8 +277,8 @@ impl Ledger {
         handle
     }
 
-    /// Makes a message the follower of the one before it, of those of its sender that are open; the one behind it is
-    /// its own.
+    /// Links a message into the open messages of its sender. It becomes the follower of the one
+    /// before it; the one behind it is returned as its own follower.
     fn line_up(&mut self, sender: u32, sequence: u32, handle: Handle) -> Option<Handle> {
         let (mut before, mut behind) = (None, None);
         for place in &self.open {
@@ -295,7 +301,7 @@ impl Ledger {
         behind.map(|(_, behind)| behind)
     }
 
-    /// The open message of this key.
+    /// Finds the open message of this sender and number.
     #[must_use]
     pub fn find(&self, sender: u32, sequence: u32) -> Option<Handle> {
         let known = |entry: &Entry| entry.sequence == sequence && entry.sender == sender;
@@ -305,7 +311,8 @@ impl Ledger {
         })
     }
 
-    /// An open message has reached a receiver. Times must not go back from one call to the next.
+    /// Records that an open message has reached a receiver. `now_ns` must not decrease from call to
+    /// call.
     #[inline]
     pub fn deliver(&mut self, handle: Handle, receiver: u32, now_ns: u64) -> Delivered {
         let entry = self.entries.get_mut(handle.place as usize).and_then(Option::as_mut);
@@ -318,7 +325,7 @@ impl Ledger {
         }
         entry.delivered += 1;
         entry.latest_ns = now_ns;
-        // When another engine's message was sent is known on its clock alone.
+        // A message of another engine has no delivery time, as its send time is on another clock.
         if let Some(sums) = self.phases.get_mut(usize::from(entry.phase)) {
             sums.delivery.record(now_ns.saturating_sub(entry.sent_ns));
         }
@@ -337,7 +344,8 @@ impl Ledger {
         Delivered::Once
     }
 
-    /// A message that is not open has reached a receiver: it is over, or was never sent.
+    /// Records that a message that is not open has reached a receiver: it is over, or was never
+    /// sent.
     pub fn deliver_over(&mut self, sender: u32, sequence: u32, receiver: u32) -> Delivered {
         let own = self.is_own(sender);
         let over = if own {
@@ -364,7 +372,8 @@ impl Ledger {
         Delivered::Again
     }
 
-    /// Counts a delivery of a followed message that came behind a later one of the same sender.
+    /// Counts a delivery as out of order if the receiver has already had a later message of the
+    /// same sender.
     fn note_order(&mut self, place: u32, receiver: u32) {
         let Some(entry) = self.entries[place as usize].as_ref() else { return };
         let (mut overtaken, mut next) = (entry.overtaken, entry.follower);
@@ -377,20 +386,20 @@ impl Ledger {
         }
     }
 
-    /// The message of a handle, as long as it is open.
+    /// The message of a handle, if it is still open.
     fn entry(&self, handle: Handle) -> Option<&Entry> {
         let entry = self.entries.get(handle.place as usize)?.as_ref();
         entry.filter(|entry| entry.serial == handle.serial)
     }
 
-    /// When the open message was sent that has been open longest.
+    /// The send time of the open message that has been open longest.
     #[must_use]
     pub fn oldest_ns(&self) -> Option<u64> {
         let place = self.open.front()?;
         self.entries[*place as usize].as_ref().map(|entry| entry.sent_ns)
     }
 
-    /// Messages of our senders that are open.
+    /// The number of open messages of our own senders.
     #[must_use]
     pub fn open(&self) -> usize {
         self.own_open
@@ -404,7 +413,8 @@ impl Ledger {
         })
     }
 
-    /// Messages that were sent until `until_ns` are given up: who has not had them has lost them.
+    /// Gives up messages that were sent until `until_ns`: receivers that have not had them lost
+    /// them.
     pub fn give_up(&mut self, until_ns: u64) {
         while self.oldest_ns().is_some_and(|sent_ns| sent_ns <= until_ns) {
             let Some(place) = self.open.front().copied() else { return };
@@ -412,7 +422,7 @@ impl Ledger {
         }
     }
 
-    /// The run is cut short: of what is open, only what was delivered counts.
+    /// Cuts the run short: of an open message, only what was delivered or lost by now counts.
     pub fn cancel(&mut self) {
         while let Some(place) = self.open.front().copied() {
             if let Some(entry) = &mut self.entries[place as usize] {
@@ -422,19 +432,19 @@ impl Ledger {
         }
     }
 
-    /// Messages that were finished since this was asked last.
+    /// Returns the messages that were finished since the last call.
     pub fn take_finished(&mut self) -> std::vec::Drain<'_, Finished> {
         self.finished.drain(..)
     }
 
-    /// Whether any were.
+    /// Whether any message was finished since the last [`Ledger::take_finished`].
     #[inline]
     #[must_use]
     pub fn has_finished(&self) -> bool {
         !self.finished.is_empty()
     }
 
-    /// What a phase came to that has no open messages any more.
+    /// Returns the sums of a phase that has no open messages any more.
     pub fn take(&mut self, phase: u16) -> Deliveries {
         self.phases.get_mut(usize::from(phase)).map(std::mem::take).unwrap_or_default()
     }
@@ -462,7 +472,7 @@ impl Ledger {
         self.finished.push(Finished { phase, sender, sequence, lost, latest_ns });
     }
 
-    /// A message was given up.
+    /// Remembers the missing receivers of a message that was given up.
     fn remember(&mut self, past: Past) {
         if self.past.len() == PAST_MOST {
             self.spare.extend(self.past.pop_front().map(|past| past.missing));

@@ -1,33 +1,36 @@
-//! What the deliveries of one phase came to.
+//! The sums of the deliveries of one phase.
 
 use super::Entry;
 use crate::lazy::Lazy;
 
-/// Deliveries of one phase: `expected = delivered + lost`.
+/// The deliveries of one phase: `expected = delivered + lost`.
 #[derive(Debug, Default)]
 pub struct Deliveries {
-    /// Messages times the receivers that were to have them.
+    /// The number of messages times their expected receivers.
     pub expected: u64,
-    /// Had, each counted once.
+    /// Deliveries that arrived, each counted once.
     pub delivered: u64,
-    /// Not had in time.
+    /// Deliveries that did not arrive in time.
     pub lost: u64,
-    /// Had again.
+    /// Deliveries that arrived again.
     pub duplicate: u64,
-    /// Had after a later message of the same sender.
+    /// Deliveries that arrived after a later message of the same sender.
     pub out_of_order: u64,
-    /// Of those delivered: messages of other engines, whose sends are on other clocks.
+    /// The part of `delivered` that belongs to messages of other engines, whose send times are on
+    /// other clocks.
     pub untimed: u64,
-    /// Every other delivery, from the send of its message, in ns.
+    /// The time from the send of a message to every other delivery, in ns.
     pub(super) delivery: Lazy,
-    /// One value a message, in ns: its receivers at these ranks, see [`super::marks`].
+    /// One value per message and rank, in ns: from its send to the receiver of that rank, see
+    /// [`super::marks`].
     pub(super) ranked: [Lazy; 4],
-    /// One value a message of another engine that all receivers had, in ns: from the first of them to the last.
+    /// One value per message of another engine that reached all receivers, in ns: from the first
+    /// delivery to the last.
     pub(super) spread: Lazy,
 }
 
 impl Deliveries {
-    /// Adds a message of ours that is over.
+    /// Adds a finished message of ours.
     pub(super) fn add_message(&mut self, entry: &Entry) {
         self.expected += u64::from(entry.expected);
         self.delivered += u64::from(entry.delivered);
@@ -36,43 +39,46 @@ impl Deliveries {
         self.out_of_order += u64::from(entry.out_of_order);
     }
 
-    /// From the send to each receiver: HdrHistogram V2 compressed, base64; none when empty.
+    /// Times from the send to each receiver: HdrHistogram V2 compressed, base64; none when empty.
     #[must_use]
     pub fn delivery(&self) -> Option<String> {
         self.delivery.encoded()
     }
 
-    /// From the send to the first receiver, in the same form.
+    /// Times from the send to the first receiver, in the same form.
     #[must_use]
     pub fn first(&self) -> Option<String> {
         self.ranked[0].encoded()
     }
 
-    /// To the median receiver of all expected, in the same form; messages that did not get so far have no value.
+    /// Times from the send to the median of all expected receivers, in the same form. A message
+    /// that did not reach that many receivers has no value.
     #[must_use]
     pub fn median(&self) -> Option<String> {
         self.ranked[1].encoded()
     }
 
-    /// To the receiver at 95 % of all expected, in the same form and with the same gaps.
+    /// Times from the send to the receiver at 95 % of all expected, in the same form; again without
+    /// messages that did not reach that many.
     #[must_use]
     pub fn p95(&self) -> Option<String> {
         self.ranked[2].encoded()
     }
 
-    /// To the last receiver, in the same form and with the same gaps.
+    /// Times from the send to the last receiver, in the same form; again without messages that did
+    /// not reach all.
     #[must_use]
     pub fn last(&self) -> Option<String> {
         self.ranked[3].encoded()
     }
 
-    /// From the first receiver of a message of another engine to the last, in the same form.
+    /// Times from the first to the last receiver of messages of other engines, in the same form.
     #[must_use]
     pub fn spread(&self) -> Option<String> {
         self.spread.encoded()
     }
 
-    /// Adds another thread's or host's deliveries.
+    /// Adds the deliveries of another thread or host.
     pub fn merge(&mut self, other: &Deliveries) {
         self.expected += other.expected;
         self.delivered += other.delivered;

@@ -1,4 +1,4 @@
-//! Peers of HTTP/2 from a seed.
+//! Draws HTTP/2 requests and peers from a seed.
 
 use crate::chance::Chance;
 use crate::scenario::{
@@ -6,7 +6,7 @@ use crate::scenario::{
     US,
 };
 
-/// What requests look like.
+/// Draws the requests and the generator's windows.
 pub(super) fn plan(chance: &mut Chance) -> Http2Plan {
     let http = HttpPlan {
         method: chance.pick(&["GET", "GET", "GET", "HEAD", "POST", "POST"]),
@@ -25,7 +25,7 @@ pub(super) fn plan(chance: &mut Chance) -> Http2Plan {
     }
 }
 
-/// Adds to a peer what it does if HTTP/2 is spoken.
+/// Adds to a peer its behaviour over HTTP/2, if that is the protocol.
 pub(super) fn add(
     chance: &mut Chance,
     common: Manner,
@@ -35,7 +35,7 @@ pub(super) fn add(
 ) -> Manner {
     let Protocol::Http2(plan) = protocol else { return common };
     let style = match chance.below(6) {
-        // A small window would be enlarged too often.
+        // A small window would have to be enlarged too often for a large body.
         0 if !plan.http.expect_body && plan.window >= 300 => {
             Style::Large(chance.scaled(10, u64::from(plan.window).min(4_000)) as usize)
         }
@@ -67,7 +67,7 @@ pub(super) fn add(
     Manner { style, http2, tricks: Vec::new(), greeting: None, ..common }
 }
 
-/// One that answers everything rightly, sooner or later.
+/// Draws a peer that answers everything rightly, sooner or later.
 fn right_manner(chance: &mut Chance, plan: &Http2Plan, depth: usize) -> Http2Manner {
     let mut settings = Vec::new();
     let least = plan.body_bytes as u64 / 8 + 1;
@@ -94,14 +94,14 @@ fn right_manner(chance: &mut Chance, plan: &Http2Plan, depth: usize) -> Http2Man
         at_ns += chance.scaled(US, 5 * MS);
         let change = match chance.below(4) {
             0 => vec![(3, streams(chance))],
-            // A window of 0 makes those of open streams negative.
+            // An initial window of 0 can make the windows of open streams negative.
             1 => vec![(4, 0)],
             2 => vec![(4, window(chance)), (3, streams(chance))],
             _ => vec![(1, chance.pick(&[0, 1000])), (6, 1000)],
         };
         changes.push((at_ns, change));
     }
-    // In the end something is permitted.
+    // The last SETTINGS permit at least one stream and some window.
     at_ns += chance.scaled(US, 5 * MS);
     let last = vec![(3, chance.between(1, 50) as u32), (4, window(chance))];
     let (mut leaves, mut tricks) = (None, Vec::new());
@@ -146,38 +146,41 @@ fn end(chance: &mut Chance) -> End {
 const HTTP1: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
 const JUNK: &[u8] = b"\x17\x99 whatever this is, it is none of the protocol's \xff\xff\xff\xff";
 
-/// Frames that break the connection, or mean nothing.
+/// Frames that break the connection or mean nothing.
 const RAW: [&[u8]; 20] = [
     HTTP1,
     JUNK,
-    // ENABLE_PUSH = 1, MAX_FRAME_SIZE = 1, INITIAL_WINDOW_SIZE = 2^31, five bytes, on a stream.
+    // Bad SETTINGS: ENABLE_PUSH = 1, MAX_FRAME_SIZE = 1, INITIAL_WINDOW_SIZE = 2^31, a length of
+    // five bytes, on a stream.
     b"\0\0\x06\x04\0\0\0\0\0\0\x02\0\0\0\x01",
     b"\0\0\x06\x04\0\0\0\0\0\0\x05\0\0\0\x01",
     b"\0\0\x06\x04\0\0\0\0\0\0\x04\x80\0\0\0",
     b"\0\0\x05\x04\0\0\0\0\0\0\x04\x80\0\0",
     b"\0\0\0\x04\0\0\0\0\x01",
-    // A PING of seven bytes, and one on a stream.
+    // A PING of seven bytes, and a PING on a stream.
     b"\0\0\x07\x06\0\0\0\0\x001234567",
     b"\0\0\x08\x06\0\0\0\0\x0112345678",
-    // No room more for the connection, too much, and for an idle stream.
+    // WINDOW_UPDATE by 0 for the connection, by too much for it, and for an idle stream.
     b"\0\0\x04\x08\0\0\0\0\0\0\0\0\0",
     b"\0\0\x04\x08\0\0\0\0\0\x7f\xff\xff\xff",
     b"\0\0\x04\x08\0\0\x7f\xff\xff\0\0\0\x05",
-    // RST_STREAM of the connection, and of an idle stream.
+    // RST_STREAM on stream 0, and on an idle stream.
     b"\0\0\x04\x03\0\0\0\0\0\0\0\0\0",
     b"\0\0\x04\x03\0\0\x7f\xff\xff\0\0\0\0",
-    // GOAWAY that is too short, CONTINUATION of nothing, a frame of 16,385 bytes, and HEADERS and DATA on stream 0.
+    // A GOAWAY that is too short, a CONTINUATION without a header block, a frame of 16,385 bytes,
+    // and HEADERS and DATA on stream 0.
     b"\0\0\x04\x07\0\0\0\0\0\0\0\0\0",
     b"\0\0\x01\x09\x04\0\0\0\x01\x88",
     b"\0\x40\x01\0\0\0\0\0\x01",
     b"\0\0\x01\x01\x05\0\0\0\0\x88",
     b"\0\0\x01\0\x01\0\0\0\0x",
-    // A frame that RFC 9113 does not have.
+    // A frame type that RFC 9113 does not define.
     b"\0\0\x02\x63\xff\0\0\0\x05ab",
 ];
 
-/// Blocks that cannot be decoded: index 0, one beyond the tables, a table that is too large, a size that is not at the
-/// beginning, an endless integer, bad padding of a Huffman string, EOS in one, a string that is cut.
+/// Header blocks that cannot be decoded. In order: index 0, an index beyond the tables, a table
+/// that is too large, and a table size that is not at the beginning. Then an endless integer, bad
+/// padding of a Huffman string, EOS in a Huffman string, and a truncated string.
 const BLOCKS: [&[u8]; 8] = [
     b"\x80",
     b"\x88\xff\x80\x01",
@@ -202,17 +205,17 @@ const FIELDS: [&[(&str, &str)]; 10] = [
     &[(":status", "200"), ("x", "a\nb")],
 ];
 
-/// What is wrong on a stream: type, flags, payload of each frame.
+/// Faulty frame sequences on a stream: the type, flags and payload of each frame.
 const FRAMES: [&[(u8, u8, Bytes)]; 9] = [
     // DATA before HEADERS.
     &[(0, 1, Bytes(b"hello"))],
-    // Trailers that do not end the stream, and with a status.
+    // Trailers that do not end the stream, and trailers with a status.
     &[(1, 4, Bytes(b"\x88")), (1, 4, Bytes(b"\0\x01x\x01y"))],
     &[(1, 4, Bytes(b"\x88")), (1, 5, Bytes(b"\x88"))],
-    // A block that is interrupted.
+    // A header block that is interrupted.
     &[(1, 0, Bytes(b"\x88")), (0, 1, Bytes(b"hello"))],
     &[(1, 0, Bytes(b"\x88")), (6, 0, Bytes(b"12345678"))],
-    // Padding longer than the frame.
+    // Padding that is longer than the frame.
     &[(1, 4, Bytes(b"\x88")), (0, 9, Bytes(b"\x09hello"))],
     &[(1, 13, Bytes(b"\x05\x88"))],
     // PUSH_PROMISE.

@@ -1,17 +1,17 @@
-//! Datagrams: each finds its own way to the peer and back, or does not.
+//! Simulated datagrams. Each one travels to the peer and back by itself, or gets lost.
 //!
-//! The peer echoes whatever comes. What is lost, comes twice or overtakes another is the network's doing.
+//! The peer echoes every datagram. Losses, duplicates and reordering are made by the network.
 
 use trueload_drive::{Datagrams, Program};
 
 use super::{Happening, Kernel, token};
 use crate::history::readable;
 
-/// A datagram, and when the generator handed it over.
+/// A datagram, and the time at which the generator handed it over, in ns.
 pub(super) type Datagram = (Vec<u8>, u64);
 
 impl Kernel {
-    /// What was sent over a socket of datagrams leaves.
+    /// Sends the datagrams that wait on a socket.
     pub(super) fn flush_datagrams(&mut self, index: u32) {
         let handed_ns = self.clock_ns;
         for bytes in std::mem::take(&mut self.sockets[index as usize].datagrams_out) {
@@ -22,7 +22,7 @@ impl Kernel {
         }
     }
 
-    /// The peer has a datagram, and sends it back.
+    /// Delivers a datagram to the peer, which echoes it.
     pub(super) fn datagram_at_peer(&mut self, at_ns: u64, index: u32, datagram: Datagram) {
         self.seen.datagrams_at_peers += 1;
         let peers = &self.scenario.peers;
@@ -42,7 +42,8 @@ impl Kernel {
         self.plan.lost_one_in > 0 && self.chance.one_in(self.plan.lost_one_in)
     }
 
-    /// Tells the program of datagrams that have come: of one size, as many as the kernel gives at once.
+    /// Delivers waiting datagrams to the program in one call, as many as the kernel returns at
+    /// once. Returns false if none waits.
     pub(super) fn read_datagrams(&mut self, program: &mut impl Program, index: u32) -> bool {
         let most = if self.plan.read_random { self.chance.between(1, 8) } else { 64 };
         let read_ns = self.read_ns;

@@ -1,8 +1,9 @@
-//! The kernel, the network and the clock of one thread, played.
+//! The simulated kernel, network and clock of one thread.
 //!
-//! Whatever crosses the wire is an event with a time. A thread runs in batches, as drivers do: it is told of all that has
-//! come by then, reads the clock once, and its clock goes on while it works. What comes meanwhile waits for the next
-//! batch. It must not know what the generator makes of what it hears.
+//! Everything that crosses the wire is an event with a time. A thread runs in batches, as real
+//! drivers do. At the start of a batch it reads the clock once and is told of all events up to
+//! then. Its clock advances while it works, and later events wait for the next batch. Must not
+//! know: what the generator does with its input.
 
 mod datagrams;
 mod net;
@@ -25,11 +26,12 @@ use crate::scenario::{KernelPlan, Scenario, US};
 pub use secure::Setups;
 use socket::Socket;
 
-/// Batches at one moment, at most: a generator that asks to be woken again and again never comes to rest.
+/// Maximum number of batches at the same clock reading. A generator that exceeds it asks to be
+/// woken again and again, and would never come to rest.
 const BATCHES_AT_ONCE_MOST: u32 = 10_000;
-/// How long a reading of the clock takes.
+/// The time that one clock reading takes.
 const CLOCK_COST_NS: u64 = 30;
-/// A socket that took only a part of a send can take more after this time.
+/// A socket that accepted only a part of a send can accept more after this time.
 const WRITABLE_NS: u64 = 5_000;
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,54 +50,55 @@ enum Happening {
     Reset,
 }
 
-/// When, in which order, where, what.
+/// A scheduled event: time, sequence number, connection, event. The heap yields the earliest first.
 type Due = Reverse<(u64, u64, u32, Happening)>;
 
-/// What a kernel has seen.
+/// Observations of a kernel during a run.
 #[derive(Debug, Default)]
 pub struct Seen {
-    /// Service times as they were, at least: from the hand-over of a request to the batch that read its right answer.
+    /// The least that each service time can have been, in ns: from the hand-over of a request to
+    /// the batch that read its right answer.
     pub service_ns: Vec<u64>,
-    /// For each answer on a watched connection: the time from the hand-over of its request to its arrival, and the time
-    /// that it then waited to be read.
+    /// For each answer on a watched connection, in ns: the time from the hand-over of its request
+    /// to its arrival, and the time that it then waited to be read.
     pub watched_ns: Vec<(u64, u64)>,
-    /// The longest that a batch took.
+    /// The duration of the longest batch.
     pub batch_most_ns: u64,
-    /// The longest time that it took to hand sends over.
+    /// The longest time that handing over sends took.
     pub hand_over_most_ns: u64,
-    /// The longest from the arrival of bytes to the batch that read them.
+    /// The longest time from the arrival of bytes to the batch that read them.
     pub receive_most_ns: u64,
-    /// The most that was ever copied to wait on one connection.
+    /// Most bytes ever copied into the send queue of one connection.
     pub copied_most: usize,
-    /// The most requests on one connection whose right answer its peer had not sent.
+    /// Most requests on one connection that its peer had received but not yet answered rightly.
     pub requests_open_most: u64,
     /// Connections that the program has reset.
     pub resets: u64,
     /// Bytes that the program has read.
     pub bytes_read: u64,
-    /// Bytes that it has sent, or that wait to be.
+    /// Bytes that it has sent or queued.
     pub bytes_sent: u64,
-    /// Each send: when the program asked for it, for which slot, and how many bytes.
+    /// Each send: the time at which the program asked for it, its slot, and its length in bytes.
     pub sends: Vec<(u64, u32, usize)>,
-    /// When the thread was made prompt or no longer.
+    /// The times at which prompt waking was switched on or off.
     pub prompt: Vec<(u64, bool)>,
-    /// When it was asked to stay awake, and until when.
+    /// The times at which the program asked the thread to stay awake, and until when.
     pub awake: Vec<(u64, u64)>,
-    /// Datagrams that came to the peers.
+    /// Datagrams that the peers received.
     pub datagrams_at_peers: u64,
     /// Datagrams that came back twice.
     pub datagrams_twice: u64,
     /// Attempts to connect.
     pub attempts: u64,
-    /// Connections that were open at once, at most.
+    /// Maximum number of connections open at once.
     pub open_most: u32,
-    /// Why the run was given up, if it was.
+    /// The reason why the run was given up, if it was.
     pub stuck: Option<String>,
-    /// The first thing that the program did and its protocol forbids, as the peers saw it.
+    /// The first protocol violation by the program that the peers saw.
     pub mistake: Option<String>,
-    /// Answers that the peers sent whole, where that is known.
+    /// Answers that the peers sent whole. Known only for some peers.
     pub whole: Option<u64>,
-    /// How often one request came to the peers of all threads, at most.
+    /// The most times that any one request reached the peers of all threads.
     pub repeats_most: u32,
 }
 
@@ -106,42 +109,44 @@ pub struct Kernel {
     scenario: Arc<Scenario>,
     thread: u32,
     chance: Chance,
-    /// The time, and what the thread read when it last looked.
+    /// The current time, and the thread's last clock reading.
     clock_ns: u64,
     read_ns: u64,
     order: u64,
     due: BinaryHeap<Due>,
     sockets: Vec<Socket>,
-    /// Sockets of which something is to be told, and since when one is.
+    /// Sockets with events for the program, and the time since when there is one.
     ready: Vec<u32>,
     ready_since_ns: u64,
-    /// When somebody rings.
+    /// The time of the next wake-up from another thread.
     rung_ns: Option<u64>,
-    /// Sockets with sends that are not handed over yet.
+    /// Sockets with sends that have not been handed over.
     unhanded: Vec<u32>,
-    /// Before the first send of this batch that was handed over by itself since the program last asked.
+    /// The time before the first send of this batch that left at once, since the program last
+    /// called [`Net::hand_over`].
     sending_since_ns: Option<u64>,
     dead_address: Address,
     peers: Box<dyn Peers>,
-    /// Peers speak TLS, set up like this.
+    /// The TLS setup of the peers, if they speak TLS.
     tls: Option<server::Setup>,
     open: u32,
     batches_at_once: u32,
-    /// How long the thread has been at work, and how long it waited for that.
+    /// The time that the thread has worked, and the time that it waited for a CPU.
     busy_ns: u64,
     waited_ns: u64,
-    /// How long events may wait for each other, as the program asked.
+    /// The limits on event coalescing that the program asked for.
     coalescing: Coalescing,
-    /// When the bytes that are being told arrived, where the program asked for it.
+    /// The arrival time of the bytes being delivered, if the program asked for it.
     arrived_ns: Option<u64>,
-    /// What happened.
+    /// The events of the run.
     pub history: History,
-    /// What was seen.
+    /// The observations of the run.
     pub seen: Seen,
 }
 
 impl Kernel {
-    /// The kernel of a thread, whose clock shows [`BEGIN_NS`]; it is with these peers at every address but the dead one.
+    /// Creates the kernel of a thread. Its clock starts at [`BEGIN_NS`]. `peers` answer at every
+    /// address except `dead_address`.
     #[must_use]
     pub fn new(
         scenario: &Arc<Scenario>,
@@ -180,23 +185,23 @@ impl Kernel {
         }
     }
 
-    /// The time of this thread.
+    /// The current time of this thread.
     #[must_use]
     pub fn clock_ns(&self) -> u64 {
         self.clock_ns
     }
 
-    /// Requests of which at least a part has come to the peers.
+    /// Requests of which the peers have received at least a part.
     pub fn requests_at_peers(&self) -> u64 {
         self.peers.requests() + self.seen.datagrams_at_peers
     }
 
-    /// Wakes the thread at this time, or when it is free.
+    /// Wakes the thread at this time, or as soon as it is free.
     pub fn ring(&mut self, at_ns: u64) {
         self.rung_ns = Some(self.rung_ns.map_or(at_ns, |rung_ns| rung_ns.min(at_ns)));
     }
 
-    /// When something is to be done next; none for never.
+    /// The time of the next event or batch; none if there is none.
     #[must_use]
     pub fn next_ns(&self, program: &impl Program) -> Option<u64> {
         let event_ns = self.due.peek().map(|Reverse((at_ns, ..))| *at_ns);
@@ -204,14 +209,15 @@ impl Kernel {
         [event_ns, ready_ns, self.rung_ns, program.wake_at_ns()].into_iter().flatten().min()
     }
 
-    /// When the program is told of what is ready: the events wait for others, if it asked for that.
+    /// The time at which the program is told of ready sockets. With coalescing, events wait for
+    /// others.
     fn ready_ns(&self) -> u64 {
         let enough = self.ready.len() >= self.coalescing.events as usize;
         let asked_us = if enough { 0 } else { self.coalescing.within_us };
         self.ready_since_ns + self.plan.coalesce_ns.max(u64::from(asked_us) * US)
     }
 
-    /// Does what is to be done next: something happens in the network, or the thread runs for a batch.
+    /// Does the next thing: an event in the network happens, or the thread runs a batch.
     pub fn step(&mut self, program: &mut impl Program) {
         let Some(next_ns) = self.next_ns(program) else { return };
         let at_ns = next_ns.max(self.clock_ns);
@@ -227,7 +233,7 @@ impl Kernel {
         }
         let late_ns = self.chance.below(self.plan.late_ns + 1);
         self.clock_ns = self.unless_stalled(at_ns + late_ns);
-        // A thread that is stopped does not wait for a CPU.
+        // A stopped thread does not wait for a CPU, so a stall does not count as waiting.
         self.waited_ns += late_ns;
         self.happen(self.clock_ns);
         self.read_ns = self.clock_ns;
@@ -245,7 +251,7 @@ impl Kernel {
         }
     }
 
-    /// What is still under way when the programs have ended reaches the peers.
+    /// Delivers to the peers what is still in flight after the programs have ended.
     pub fn settle(&mut self) {
         while let Some(Reverse((at_ns, _, index, happening))) = self.due.pop() {
             match happening {
@@ -300,7 +306,7 @@ impl Kernel {
         }
     }
 
-    /// Everything in the network that is due by `until_ns` happens.
+    /// Processes all network events that are due by `until_ns`.
     fn happen(&mut self, until_ns: u64) {
         while self.due.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= until_ns) {
             if let Some(Reverse((at_ns, _, index, happening))) = self.due.pop() {
@@ -354,7 +360,7 @@ impl Kernel {
         }
     }
 
-    /// Tells the program what there is to tell of a connection.
+    /// Tells the program everything that has happened on a connection.
     fn deliver(&mut self, program: &mut impl Program, index: u32) {
         let (key, token) = (self.sockets[index as usize].key, token(index));
         let socket = &mut self.sockets[index as usize];
@@ -383,7 +389,7 @@ impl Kernel {
         }
     }
 
-    /// One read, as the kernel would have it; true if there was anything.
+    /// Does one read, limited as the kernel limits it. Returns false if there was nothing to read.
     fn read(&mut self, program: &mut impl Program, index: u32) -> bool {
         let most = match self.plan.read_random {
             true => self.chance.between(1, self.plan.read_most as u64) as usize,
@@ -427,7 +433,7 @@ impl Kernel {
         true
     }
 
-    /// Sends what waited, as far as there is room, and tells the program when nothing waits any more.
+    /// Sends queued bytes as far as there is room. Tells the program when the queue is empty.
     fn drain(&mut self, program: &mut impl Program, index: u32) {
         let socket = &mut self.sockets[index as usize];
         if !std::mem::take(&mut socket.writable) || socket.outbox.is_empty() || !socket.open {
@@ -442,7 +448,7 @@ impl Kernel {
         }
     }
 
-    /// The kernel takes what it has room for.
+    /// Moves queued bytes to the network, as far as the kernel has room.
     fn flush(&mut self, index: u32) {
         let clock_ns = self.clock_ns;
         let socket = &mut self.sockets[index as usize];
@@ -468,7 +474,7 @@ impl Kernel {
             socket.outbox.advance(taken.len());
             socket.copied = socket.copied.saturating_sub(taken.len());
             socket.in_flight = match socket.in_flight.saturating_sub(taken.len()) {
-                // The next one begins, with all that has been queued behind the last.
+                // The next send begins, with everything queued behind the last one.
                 0 => socket.outbox.front().map_or(0, <[u8]>::len),
                 left => left,
             };
@@ -493,7 +499,7 @@ impl Kernel {
         }
     }
 
-    /// The socket is gone for the program.
+    /// Closes the socket for the program. Returns whether it was open.
     fn shut(&mut self, index: u32) -> bool {
         let socket = &mut self.sockets[index as usize];
         let was_open = std::mem::replace(&mut socket.open, false);
@@ -537,7 +543,7 @@ impl Kernel {
         bytes: &[u8],
         line: impl FnOnce() -> L,
     ) {
-        // Which bytes TLS makes of it is random, how many is not.
+        // The content of TLS bytes is random but their number is not, so only the number is hashed.
         let mut event = Event::of(kind, about, bytes);
         if self.tls.is_some() {
             self.history.mix(bytes.len() as u64);

@@ -1,4 +1,4 @@
-//! What a generator may ask of the kernel.
+//! The calls that a generator makes to the kernel: the implementation of [`Net`].
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -15,11 +15,12 @@ use super::{CLOCK_COST_NS, Happening, Kernel};
 use crate::history::readable;
 use crate::scenario::Accept;
 
-/// When the clock of a run began, in the time since 1970: 2035, so that nobody takes it for today.
+/// The wall-clock time at which a run's clock was 0, in ns since 1970: in 2035, so that nobody
+/// takes it for today.
 pub(super) const UNIX_NS: u64 = 2_051_222_400_000_000_000;
 
 impl Kernel {
-    /// Something was added to what a socket has to send.
+    /// Accounts for bytes added to a socket's send queue, and sends them if sends leave at once.
     fn sent(&mut self, index: u32, len: usize) {
         let socket = &mut self.sockets[index as usize];
         socket.sent += len as u64;
@@ -61,7 +62,8 @@ impl Net for Kernel {
     }
 
     fn thread_use(&self) -> ThreadUse {
-        // A reading that fails knows only of the time on a CPU, as where the process has no descriptor left.
+        // A reading that fails reports only the time on a CPU. This happens in a process without a
+        // free file descriptor.
         let hidden = self.plan.hides_waits && self.busy_ns & 1 == 0;
         let waited_ns = if hidden { 0 } else { self.waited_ns };
         ThreadUse { cpu_ns: self.busy_ns, wanted_ns: self.busy_ns + waited_ns }
@@ -101,7 +103,7 @@ impl Net for Kernel {
         self.live(token).map(|socket| socket.on_wire as u64)
     }
 
-    /// The shortest way there and back, which no scenario goes below.
+    /// The shortest round trip, which no packet of the scenario beats.
     fn least_rtt_ns(&mut self, _: Token) -> Option<u64> {
         Some(2 * self.plan.latency_ns)
     }
@@ -202,7 +204,7 @@ impl Net for Kernel {
 
     fn queued_bytes(&self, token: Token) -> usize {
         let socket = &self.sockets[token.index as usize];
-        // Over io_uring a send that is under way counts as sent.
+        // Over io_uring, a send in progress counts as sent.
         let in_flight = if self.plan.together { socket.in_flight } else { 0 };
         socket.outbox.len().saturating_sub(in_flight)
     }

@@ -1,15 +1,16 @@
-//! What the peers hear, and what they do: their bytes cross the network as the generator's do.
+//! Connects the kernel to the peers: delivers input to them and sends their output. Their bytes
+//! cross the network as the generator's do.
 
 use super::{Happening, Kernel};
 use crate::peers::{Act, What};
 
 impl Kernel {
-    /// What its peers do on connections of other threads.
+    /// Takes what the peers of this thread do on connections of other threads.
     pub fn mail(&mut self) -> Vec<(u32, Act)> {
         self.peers.mail()
     }
 
-    /// A peer of another thread does something on a connection of this one.
+    /// Schedules what a peer of another thread does on a connection of this one.
     pub fn deliver_mail(&mut self, act: Act) {
         self.plan_acts(vec![act]);
     }
@@ -30,7 +31,7 @@ impl Kernel {
         self.plan_acts(acts);
     }
 
-    /// Bytes have come to a peer: what it does then.
+    /// Delivers bytes to a peer and returns what it does in reply.
     pub(super) fn heard_by_peer(&mut self, at_ns: u64, index: u32, bytes: &[u8]) -> Vec<Act> {
         let mut acts = Vec::new();
         let Some(secured) = &mut self.sockets[index as usize].secured else {
@@ -53,7 +54,7 @@ impl Kernel {
         }
     }
 
-    /// The peer does what it had planned, unless it has heard that the connection is gone.
+    /// Carries out what the peer had planned, unless the peer knows that the connection is gone.
     pub(super) fn act(&mut self, at_ns: u64, index: u32, what: What) {
         if !self.sockets[index as usize].peer_alive {
             return;

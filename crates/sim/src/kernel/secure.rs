@@ -1,5 +1,5 @@
-//! TLS at the peer's end of a connection. Its bytes are random, but how many there are is not: keys are of Ed25519, whose
-//! signatures all have one length, and every run has tickets of its own.
+//! TLS at the peer's end of a connection. Its bytes are random but their number is not. Keys are
+//! Ed25519, whose signatures all have one length, and every run has its own session tickets.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -13,17 +13,18 @@ use super::net::UNIX_NS;
 
 const NAME: &str = "localhost";
 
-/// The set-ups of TLS of one run.
+/// The TLS setups of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Setups {
-    /// What the generators are told; none for no TLS.
+    /// The setup of the generators; none without TLS.
     pub client: Option<client::Setup>,
-    /// What the kernels do for the peers; none where these speak for themselves.
+    /// The setup that the kernels use on behalf of the peers; none where the peers speak TLS
+    /// themselves.
     pub server: Option<server::Setup>,
 }
 
 impl Setups {
-    /// A server whose certificate the client trusts.
+    /// Creates the setups of a server and of a client that trusts its certificate.
     #[must_use]
     pub fn both() -> Self {
         let (certificate, key) = pems();
@@ -45,12 +46,13 @@ impl Setups {
     }
 }
 
-/// A certificate and its key. Made once: that takes longer than a run.
+/// Returns a certificate and its key, in PEM. They are made once, because that takes longer than a
+/// run.
 fn pems() -> &'static (String, String) {
     static PEMS: OnceLock<(String, String)> = OnceLock::new();
     PEMS.get_or_init(|| {
         let mut params = CertificateParams::new([NAME.to_owned()]).expect("a name");
-        // A random one would have a random length.
+        // A random serial number would have a random length.
         params.serial_number = Some(SerialNumber::from(1));
         (params.not_before, params.not_after) =
             (date_time_ymd(2000, 1, 1), date_time_ymd(2100, 1, 1));
@@ -60,7 +62,7 @@ fn pems() -> &'static (String, String) {
     })
 }
 
-/// The time that certificates are held against stands still.
+/// A clock that stands still, for checking the validity of certificates.
 #[derive(Debug)]
 struct Present;
 
@@ -87,15 +89,17 @@ impl Secured {
         Secured { session, buffers: Buffers::default() }
     }
 
-    /// What was in these bytes, and what is to be said to them.
+    /// Feeds bytes from the wire into the session. Returns the decrypted bytes and the bytes to
+    /// reply with.
     pub(super) fn take_in(&mut self, bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
         self.buffers.clear();
-        // What breaks the protocol is answered by an alert.
+        // A protocol error is answered with an alert, which is in `sealed`.
         let _ = self.session.handle_input(bytes, &mut self.buffers);
         (std::mem::take(&mut self.buffers.plain), std::mem::take(&mut self.buffers.sealed))
     }
 
-    /// The bytes on the wire: before the handshake is over, these themselves, as of a peer that does not speak TLS.
+    /// Encrypts bytes for the wire. Before the handshake is over it returns them unchanged, as a
+    /// peer that does not speak TLS would send them.
     pub(super) fn seal(&mut self, plain: Vec<u8>) -> Vec<u8> {
         if self.session.stage() == Stage::Handshaking {
             return plain;
@@ -105,7 +109,7 @@ impl Secured {
         sealed
     }
 
-    /// The end of its side, as TLS tells it.
+    /// Returns the bytes with which TLS announces the end of this side.
     pub(super) fn close(&mut self) -> Vec<u8> {
         let mut sealed = Vec::new();
         self.session.close(&mut sealed);

@@ -1,4 +1,4 @@
-//! One connection: what the kernel holds of it.
+//! The kernel's state of one connection.
 
 use std::collections::VecDeque;
 
@@ -11,43 +11,45 @@ use super::secure::Secured;
 pub(super) struct Socket {
     pub(super) key: u32,
     pub(super) open: bool,
-    /// The attempt is under way.
+    /// The connection attempt is in progress.
     pub(super) connecting: bool,
     pub(super) connected: bool,
     pub(super) refused: Option<ConnectError>,
-    /// What has come and is not read, and how the peer's side ends behind it.
+    /// Bytes received but not read, and the way in which the peer's side ends after them.
     pub(super) inbox: VecDeque<u8>,
     pub(super) end: Option<PeerClose>,
-    /// What the kernel has not taken.
+    /// Bytes that the kernel has not accepted.
     pub(super) outbox: Outbox,
     /// Bytes of `outbox` that were copied for this connection; the others are shared by all.
     pub(super) copied: usize,
-    /// The part that a driver would have handed over as one send that is not done yet.
+    /// Bytes of `outbox` that a driver would have handed over as one send that is not complete.
     pub(super) in_flight: usize,
-    /// Bytes that the kernel has taken and the peer does not have.
+    /// Bytes that the kernel has accepted and the peer has not received.
     pub(super) on_wire: usize,
-    /// Datagrams that are not handed over yet, and that have come.
+    /// Outgoing datagrams that are not handed over, and incoming ones that are not read.
     pub(super) datagrams_out: Vec<Vec<u8>>,
     pub(super) datagrams_in: VecDeque<super::datagrams::Datagram>,
-    /// Our side ends when everything is sent.
+    /// The generator's side ends when everything is sent.
     pub(super) ending: bool,
     /// The kernel may have room again.
     pub(super) writable: bool,
-    /// It is among those that are ready.
+    /// The socket is in the kernel's `ready` list.
     pub(super) is_ready: bool,
-    /// Whether the program asked when its bytes arrive, and when the last did.
+    /// Whether the program asked for arrival times, and the time of the last arrival.
     pub(super) watched: bool,
     pub(super) arrived_ns: u64,
     /// The peer's end of TLS.
     pub(super) secured: Option<Secured>,
     pub(super) peer_alive: bool,
-    /// Bytes on the wire keep their order: nothing arrives before these times.
+    /// No bytes arrive before these times, so that bytes on the wire keep their order.
     pub(super) last_out_ns: u64,
     pub(super) last_in_ns: u64,
-    /// Bytes that the generator has sent, and up to where they were handed over, when.
+    /// Bytes that the generator has sent, and pairs of an offset and the time at which the bytes up
+    /// to it were handed over.
     pub(super) sent: u64,
     pub(super) handed: VecDeque<(u64, u64)>,
-    /// Bytes that have come, and been read; where answers end, and where their requests began.
+    /// Bytes that have arrived, and bytes that have been read. For each answer, the offset at which
+    /// it ends and the offset at which its request began.
     pub(super) came: u64,
     pub(super) read: u64,
     pub(super) answers: VecDeque<(u64, u64)>,
@@ -89,7 +91,7 @@ impl Socket {
         }
     }
 
-    /// Whether something is to be told of it.
+    /// Whether there is anything to tell the program about this socket.
     pub(super) fn has_news(&self) -> bool {
         let bytes = !self.inbox.is_empty() || !self.datagrams_in.is_empty();
         let read = bytes || self.end.is_some();
@@ -100,25 +102,28 @@ impl Socket {
         self.writable && !self.outbox.is_empty()
     }
 
-    /// Whether the kernel takes anything: after a reset that has been read up to it does not.
+    /// Whether the kernel accepts bytes. It does not once the program has read everything up to a
+    /// reset.
     pub(super) fn takes(&self) -> bool {
         self.open && !(self.end == Some(PeerClose::Reset) && self.inbox.is_empty())
     }
 
-    /// All that was sent up to now has been handed over at this time.
+    /// Records that everything sent so far has been handed over at this time.
     pub(super) fn hand_over(&mut self, at_ns: u64) {
         if self.handed.back().is_none_or(|(end, _)| *end < self.sent) {
             self.handed.push_back((self.sent, at_ns));
         }
     }
 
-    /// When the request that began at this offset was handed over. Answers may come in any order.
+    /// The time at which the request that began at this offset was handed over. Answers may come in
+    /// any order.
     fn handed_ns(&self, start: u64) -> Option<u64> {
         let nth = self.handed.partition_point(|(end, _)| *end <= start);
         self.handed.get(nth).map(|(_, at_ns)| *at_ns)
     }
 
-    /// So many bytes were read: when the requests were handed over whose answers are whole now.
+    /// Accounts for `count` bytes read. Calls `answered` with the hand-over time of each request
+    /// whose answer is now complete.
     pub(super) fn read_on(&mut self, count: usize, mut answered: impl FnMut(u64)) {
         self.read += count as u64;
         while let Some((end, start)) = self.answers.front().copied()

@@ -1,13 +1,13 @@
-//! An HTTP/1.1 server: where requests end, and how answers look.
+//! An HTTP/1.1 server. It finds where requests end, and writes answers in several forms.
 
 use super::{Request, Speech};
 use crate::scenario::{BODY, Style};
 
 #[derive(Debug)]
 pub(crate) struct Http {
-    /// Requests are HEAD: answers have no body.
+    /// Requests are HEAD, so answers have no body.
     head: bool,
-    /// What has come of the next request, and where it began.
+    /// The received part of the next request, and the offset at which it began.
     kept: Vec<u8>,
     start: u64,
     whole: u64,
@@ -19,7 +19,7 @@ impl Http {
         Http { head, kept: Vec::new(), start: 0, whole: 0, answers: 0 }
     }
 
-    /// Bytes of the request that the kept ones begin with; none while it is not whole.
+    /// Length of the first request in `kept`; none while it is incomplete.
     fn first_len(&self) -> Option<usize> {
         let head = self.kept.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
         let text = String::from_utf8_lossy(&self.kept[..head]);

@@ -1,8 +1,10 @@
-//! A peer on one connection, as a pure state machine: bytes and a time in, what it does and when out.
+//! A peer on one connection, as a pure state machine. It takes bytes and a time, and returns
+//! actions, each with its time.
 //!
-//! How it works: what the protocol is only decides where a request ends and how its answer looks ([`Speech`]); whether
-//! the answer is right, late, torn or doubled is the manner's business and the same in all protocols. A peer must not
-//! know the generator, nor what the kernel does with its bytes.
+//! How it works: the protocol decides only where a request ends and what its answer looks like
+//! ([`Speech`]). Whether the answer is right, late, torn or doubled depends on the [`Manner`], in
+//! the same way for all protocols. Must not know: the generator, nor what the kernel does with the
+//! peer's bytes.
 
 mod echo;
 mod http;
@@ -18,10 +20,11 @@ use crate::chance::Chance;
 use crate::peers::{Act, Peers, What};
 use crate::scenario::{Accept, End, Manner, Protocol, Scenario, Style, Trick};
 
-/// In place of a connection's number: what is done is done on all that listen.
+/// Stands for a connection number in an action that applies to all listeners.
 const ALL: u32 = u32::MAX;
 
-/// A flood has so many pieces of so many bytes, one each so many ns: more than the generator may keep.
+/// The number, size in bytes and spacing in ns of the pieces of a flood. Together they are more
+/// than the generator may keep.
 const FLOOD_PIECES: u64 = 48;
 const FLOOD_PIECE_BYTES: usize = 8 * 1024;
 const FLOOD_EVERY_NS: u64 = 20_000;
@@ -29,26 +32,27 @@ const FLOOD_EVERY_NS: u64 = 20_000;
 /// A request that has come whole.
 #[derive(Debug)]
 pub(crate) struct Request {
-    /// Where it began in what was heard, in bytes.
+    /// The offset in the peer's input at which it began.
     start: u64,
-    /// What is to come back, of an echo.
+    /// For an echo, the bytes to send back.
     payload: Vec<u8>,
-    /// What is due to every listener first, of a broadcast.
+    /// For a broadcast, the bytes to send first to every listener.
     to_all: Option<Vec<u8>>,
 }
 
-/// What differs between protocols.
+/// The differences between protocols.
 pub(crate) trait Speech {
-    /// Takes in bytes: adds the requests that are whole, and what is to be answered to anything else.
+    /// Takes input. Adds the complete requests to `requests`, and replies to anything else to
+    /// `said`.
     fn hear(&mut self, bytes: &[u8], requests: &mut Vec<Request>, said: &mut Vec<u8>);
 
-    /// Writes the right answer; with `last` it says that the connection ends behind it.
+    /// Writes the right answer. With `last` it announces the end of the connection.
     fn answer(&mut self, request: &Request, style: Style, last: bool, out: &mut Vec<u8>);
 
     /// Requests of which at least a part has come.
     fn begun(&self) -> u64;
 
-    /// Whether it is to have what is said to all.
+    /// Whether this connection receives broadcasts.
     fn listens(&self) -> bool {
         false
     }
@@ -95,7 +99,8 @@ impl Language {
 
 pub(crate) use http2::{DrawnHttp2, Numbers};
 
-/// Which manner each attempt of a thread meets: number `n`, over and over.
+/// Assigns a manner to each connection attempt of a thread: attempt `n` gets manner `n`, modulo
+/// their number.
 #[derive(Debug)]
 pub(crate) struct Turns {
     scenario: Arc<Scenario>,
@@ -108,7 +113,8 @@ impl Turns {
         Turns { scenario: Arc::clone(scenario), thread, attempts: 0 }
     }
 
-    /// The manner of the next, which may become the connection of this number, and its chance.
+    /// Returns the manner of the next attempt, and its random numbers. If a connection results, it
+    /// has the number `index`.
     fn next(&mut self, index: u32) -> (Manner, Chance) {
         let manners = &self.scenario.peers;
         let manner = manners[self.attempts % manners.len()].clone();
@@ -119,7 +125,7 @@ impl Turns {
 }
 
 impl End {
-    /// What a peer does then.
+    /// The action by which a peer ends the connection, if any.
     fn act(self) -> Option<What> {
         match self {
             End::Fin => Some(What::Fin),
@@ -129,17 +135,18 @@ impl End {
     }
 }
 
-/// The thread and the number of every connection that receives broadcasts, over all threads.
+/// The thread and number of every connection that receives broadcasts, over all threads.
 pub(crate) type Listeners = Rc<RefCell<BTreeSet<(u32, u32)>>>;
 
-/// The peers that a scenario describes: attempt `n` of a thread meets number `n`, over and over.
+/// The peers that a scenario describes. Attempt `n` of a thread meets peer `n`, modulo their
+/// number.
 #[derive(Debug)]
 pub(crate) struct Drawn {
     turns: Turns,
-    /// By the connection's number.
+    /// The peers by connection number.
     peers: BTreeMap<u32, Peer>,
     listeners: Listeners,
-    /// What was said to those of other threads.
+    /// Actions on connections of other threads.
     mail: Vec<(u32, Act)>,
 }
 
@@ -153,7 +160,8 @@ impl Drawn {
         }
     }
 
-    /// A peer has heard something: what it does on all is done on each that listens now.
+    /// Updates the listeners after a peer had input, and spreads its actions on `ALL` over the
+    /// current listeners.
     fn heard(&mut self, index: u32, acts: &mut Vec<Act>) {
         let listens = self.peers.get(&index).is_some_and(Peer::listens);
         let key = (self.turns.thread, index);
@@ -239,13 +247,13 @@ struct Peer {
     language: Language,
     /// Connections are for one request.
     close: bool,
-    /// Requests heard whole.
+    /// Number of requests that have come whole.
     heard: u32,
-    /// When all that it has to say so far is said.
+    /// The time at which everything said so far has been sent.
     busy_until_ns: u64,
-    /// It has answered at least once.
+    /// The peer has answered at least once.
     answered: bool,
-    /// It says nothing any more.
+    /// The peer sends nothing more.
     over: bool,
     reading_paused: bool,
 }
@@ -271,7 +279,7 @@ impl Peer {
         self.language.speech().begun()
     }
 
-    /// Whether it is to have what is said to all.
+    /// Whether this connection receives broadcasts.
     fn listens(&self) -> bool {
         !self.over && self.language.speech().listens()
     }
@@ -280,7 +288,7 @@ impl Peer {
         Act { on: self.index, at_ns: self.busy_until_ns + after_ns, what }
     }
 
-    /// The connection is there.
+    /// Plays the greeting, if there is one, when the connection is established.
     fn connected(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         if let Some(trick) = self.manner.greeting.clone() {
             let request = Request { start: u64::MAX, payload: b"hello".to_vec(), to_all: None };
@@ -289,7 +297,7 @@ impl Peer {
         }
     }
 
-    /// Bytes have come.
+    /// Takes input and plans the answers.
     fn hear(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
         if self.has_forgotten(at_ns) {
             self.busy_until_ns = at_ns;
@@ -322,7 +330,7 @@ impl Peer {
         self.answered && self.manner.forgets_ns.is_some_and(|most_ns| quiet_ns >= most_ns)
     }
 
-    /// The other side has ended: so does this one, behind its answers.
+    /// Ends this side after its answers, because the other side has ended.
     fn ended(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         self.busy_until_ns = self.busy_until_ns.max(at_ns);
         if !self.manner.keeps_open {

@@ -1,4 +1,5 @@
-//! A WebSocket server: it echoes, or broadcasts what a dialect of the contract asks for. Its frames are read by code of its own, not by the one that is tested.
+//! A WebSocket server that echoes, or broadcasts as a dialect of the contract asks. It reads frames
+//! with its own code, not with the code under test.
 
 use trueload_wire::http1;
 use trueload_wire::shootout::{Asked, Dialect, Due};
@@ -7,7 +8,7 @@ use trueload_wire::websocket::server::Opening;
 use super::{Request, Speech};
 use crate::scenario::Style;
 
-/// Assigned in receipts; it decides nothing.
+/// The number of listeners written into receipts; it decides nothing.
 const LISTENERS: u64 = 3;
 const TEXT: u8 = 0x1;
 const BINARY: u8 = 0x2;
@@ -17,14 +18,14 @@ const PONG: u8 = 0xa;
 
 #[derive(Debug)]
 pub(crate) struct WebSocket {
-    /// How broadcasts are put; none for an echo of whatever comes.
+    /// The format of broadcasts; none to echo every message.
     dialect: Option<Dialect>,
     listens: bool,
     /// The opening handshake is over.
     opened: bool,
     opening: Opening,
     kept: Vec<u8>,
-    /// Where the kept bytes began.
+    /// The offset at which `kept` begins.
     start: u64,
     whole: u64,
 }
@@ -42,7 +43,7 @@ impl WebSocket {
         }
     }
 
-    /// A message has come: what it asks for.
+    /// Handles a message: adds a request, or a reply to a heartbeat.
     fn take(&mut self, payload: Vec<u8>, requests: &mut Vec<Request>, said: &mut Vec<u8>) {
         let start = self.start;
         let Some(dialect) = self.dialect else {
@@ -93,7 +94,7 @@ impl WebSocket {
         }
     }
 
-    /// The first frame that is whole: its opcode, its payload unmasked, and its length on the wire.
+    /// The first complete frame: its opcode, its unmasked payload, and its length on the wire.
     fn frame(&self) -> Option<(u8, Vec<u8>, usize)> {
         let [first, second, ..] = self.kept[..] else { return None };
         let (len, at) = match second & 0x7f {
@@ -110,7 +111,7 @@ impl WebSocket {
     }
 }
 
-/// Writes a frame as a server does, unmasked.
+/// Writes an unmasked frame, as a server does.
 fn write(opcode: u8, payload: &[u8], out: &mut Vec<u8>) {
     out.push(0x80 | opcode);
     match payload.len() {
@@ -149,7 +150,7 @@ impl Speech for WebSocket {
     }
 
     fn begun(&self) -> u64 {
-        // What has come of a frame of a dialect may as well be a join.
+        // In a dialect, the beginning of a frame may belong to a join, which is no request.
         let data =
             self.dialect.is_none() && self.kept.first().is_some_and(|first| first & 0xf < CLOSE);
         self.whole + u64::from(self.opened && data)

@@ -1,41 +1,44 @@
-//! What a run over HTTP/2 asks for, and what its peers do beyond what peers of every protocol do.
+//! The parts of a scenario that only HTTP/2 has: requests, and the behaviour of peers beyond that
+//! of all protocols.
 
 use super::{Bytes, End, HttpPlan, Scenario};
 
-/// Bytes that an answer may have beside its body: its fields, padding, frames that mean nothing.
+/// Maximum bytes of an answer besides its body: fields, padding, and frames that mean nothing.
 const BESIDE_BYTES: u64 = 3_000;
 
-/// Requests over HTTP/2.
+/// Requests over HTTP/2, and the generator's windows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Http2Plan {
-    /// What they are, and what is a good answer.
+    /// The requests, and the criteria of a good answer.
     pub http: HttpPlan,
     /// Bytes of a request's body, if it is a POST.
     pub body_bytes: usize,
-    /// The window that the generator gives each stream.
+    /// Window that the generator gives each stream.
     pub window: u32,
-    /// The window that it gives the connection: 65,535 at least.
+    /// Window that the generator gives the connection: at least 65,535.
     pub connection_window: u32,
 }
 
-/// How a peer behaves on one connection of HTTP/2, beside its [`Manner`](super::Manner).
+/// The behaviour of a peer on one HTTP/2 connection, in addition to its [`Manner`](super::Manner).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Http2Manner {
-    /// When its SETTINGS come, from when the connection is there.
+    /// Delay of the peer's SETTINGS, from when the connection is established. Over TLS, from the
+    /// first bytes that the client sends.
     pub settings_ns: u64,
-    /// What they say: parameters and values.
+    /// The parameters and values of these SETTINGS.
     pub settings: Vec<(u16, u32)>,
-    /// Further SETTINGS, each so long after the connection was there.
+    /// Further SETTINGS, each with its delay after the first ones were due.
     pub changes: Vec<(u64, Vec<(u16, u32)>)>,
-    /// How long it takes to enlarge its windows again; none for never.
+    /// The time that the peer takes to enlarge its windows again; none for never.
     pub opens_windows_ns: Option<u64>,
-    /// Answers differ in everything that RFC 9113 leaves open, and other frames come between.
+    /// Whether answers vary in everything that RFC 9113 leaves open, with other frames in between.
     pub varied: bool,
-    /// It announces its end without an error.
+    /// The peer announces its end without an error.
     pub leaves: Option<Leave>,
-    /// What it does at, or behind, a request; those of a connection are numbered from 0.
+    /// Tricks that the peer plays at a request or after it. Requests of a connection are numbered
+    /// from 0.
     pub tricks: Vec<(u32, Http2Trick)>,
-    /// Says these bytes instead of its SETTINGS, and ends.
+    /// The peer sends these bytes instead of its SETTINGS, and ends the connection.
     pub greeting: Option<(Bytes, End)>,
 }
 
@@ -54,74 +57,80 @@ impl Default for Http2Manner {
     }
 }
 
-/// GOAWAY with `NO_ERROR`, and the end of the connection when everything is answered that it permits.
+/// A GOAWAY with `NO_ERROR`, and the end of the connection once all permitted requests are
+/// answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leave {
-    /// When so many requests have come.
+    /// Number of requests after which the GOAWAY is sent.
     pub after: u32,
-    /// First it permits all streams, and names the last one so much later (RFC 9113 section 6.8).
+    /// If set, the peer first permits all streams, and names the last one this much later (RFC 9113
+    /// section 6.8). With `u64::MAX` it never names one.
     pub warns_ns: Option<u64>,
-    /// From the last answer to the end of the connection; none where that is left to the client.
+    /// Time from the last answer to the end of the connection; none if the client is to end it.
     pub ends_ns: Option<u64>,
 }
 
-/// What a peer does at a request.
+/// An unusual reaction of a peer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Http2Trick {
-    /// Resets the stream with this code, behind so much of the answer, in percent; at 100 the stream has not ended.
+    /// Resets the stream with this code after this percentage of the answer's pieces. Even at 100
+    /// the answer does not end the stream.
     Reset(u32, u64),
-    /// The same with `REFUSED_STREAM`, before the answer.
+    /// Resets the stream with `REFUSED_STREAM`, before the answer.
     Refuse,
-    /// GOAWAY with the stream so many streams behind this one as the last, this code, and this end.
+    /// Sends GOAWAY with this code. The last stream it names is this many streams after this one; a
+    /// negative number names an earlier one. Then ends the connection in this way, or answers.
     GoAway(i32, u32, Option<End>),
-    /// Two of them.
+    /// Sends two such GOAWAYs without an error, and answers.
     GoAways(i32, i32),
-    /// Ends the connection behind so much of the answer, in percent.
+    /// Ends the connection after this percentage of the answer's bytes.
     Truncate(u64, End),
-    /// Ends it behind the whole answer.
+    /// Ends the connection after the whole answer.
     EndBehind(End),
-    /// Announces another length than the body has.
+    /// Announces a length that differs from the body's by this much.
     Length(i64),
-    /// Says so much of the answer, in percent, and never ends the stream.
+    /// Sends this percentage of the answer's pieces, and never ends the stream.
     Stall(u64),
     /// Answers twice.
     Twice,
-    /// Answers with this block.
+    /// Answers with this header block.
     Block(Bytes),
     /// Answers with these fields, and a body.
     Fields(&'static [(&'static str, &'static str)]),
-    /// Sends these frames, on the stream of the request, in this order: type, flags, payload.
+    /// Sends these frames on the stream of the request, in this order: type, flags, payload.
     Frames(&'static [(u8, u8, Bytes)]),
-    /// Says these bytes instead of an answer.
+    /// Sends these bytes instead of an answer.
     Instead(Bytes),
-    /// Says them, and then answers.
+    /// Sends these bytes, and then answers.
     Before(Bytes),
-    /// Answers on the stream so many streams behind this one.
+    /// Answers on another stream. The number is added to the stream's own number.
     Elsewhere(i32),
-    /// Sends more than the window of the stream has room for.
+    /// Sends more than the stream's window has room for.
     BeyondWindow,
-    /// A flood of frames of this type, with these flags, on this stream or on the request's own (`None`).
+    /// Sends a flood of frames of this type, flags and payload, on this stream or on the request's
+    /// own (`None`).
     Flood(u8, u8, Option<u32>, Bytes),
-    /// The same, and reads nothing from here on.
+    /// Sends a flood, and reads nothing from here on.
     FloodUnread(u8, u8, Option<u32>, Bytes),
-    /// Answers byte by byte, one each so many ns.
+    /// Answers byte by byte, with this many ns between bytes.
     Dribble(u64),
-    /// Answers this much later.
+    /// Answers this many ns later.
     Late(u64),
     /// Reads nothing from here on.
     Deaf,
 }
 
 impl Http2Trick {
-    /// Whether a generator that does everything right counts no failure because of it: a request that is refused goes again,
-    /// if that is permitted, and once only.
+    /// Whether a correct generator counts no failure because of this trick. A refused request is
+    /// sent again, if that is permitted, but only once.
     fn is_right(&self, at: u32, plan: &HttpPlan, depth: usize) -> bool {
         *self == Http2Trick::Refuse && plan.method != "POST" && at as usize >= depth
     }
 }
 
 impl Leave {
-    /// The same of the end of a connection. What is asked again comes first on the next one: it must not be in vain there.
+    /// Whether a correct generator counts no failure because of the connection's end. Requests sent
+    /// again come first on the next connection, which must not refuse them a second time.
     fn is_right(&self, plan: &HttpPlan, depth: usize) -> bool {
         let all_permitted = self.warns_ns == Some(u64::MAX);
         all_permitted || (plan.method != "POST" && self.after as usize >= depth)
@@ -129,13 +138,14 @@ impl Leave {
 }
 
 impl Http2Manner {
-    /// Whether it answers everything rightly, sooner or later.
+    /// Whether the peer answers everything rightly, sooner or later.
     pub(super) fn is_right(&self, plan: &Http2Plan, depth: usize) -> bool {
         let Http2Manner { tricks, leaves, greeting, .. } = self;
         let http = &plan.http;
         let refusals = tricks.iter().all(|(at, trick)| trick.is_right(*at, http, depth));
         let leaves_well = leaves.is_none_or(|leave| leave.is_right(http, depth));
-        // What is refused, and then behind the last stream, cannot go again.
+        // A request that is refused, and then lies after the last permitted stream, cannot be sent
+        // again.
         let either = leaves.is_none() || tricks.is_empty();
         let uploads = http.method == "POST";
         let takes = !uploads || (self.opens_windows_ns.is_some() && self.window_last() > 0);
@@ -149,19 +159,19 @@ impl Http2Manner {
             && tricks.len() < 2
     }
 
-    /// What a parameter comes to.
+    /// The final value of a parameter; none if it is never set.
     fn last(&self, parameter: u16) -> Option<u32> {
         let all = self.changes.iter().map(|(_, change)| change);
         let all = [&self.settings].into_iter().chain(all).flatten();
         all.filter(|(number, _)| *number == parameter).map(|(_, value)| *value).next_back()
     }
 
-    /// The window of a stream in the end.
+    /// The final window of a stream.
     fn window_last(&self) -> u32 {
         self.last(4).unwrap_or(65_535)
     }
 
-    /// Whether so many streams are permitted all the time.
+    /// Whether this many streams are permitted at all times.
     #[must_use]
     pub fn permits(&self, streams: usize) -> bool {
         let all = self.changes.iter().map(|(_, change)| change);
@@ -171,8 +181,8 @@ impl Http2Manner {
 }
 
 impl Http2Plan {
-    /// The longest that an exchange takes when every peer answers rightly, with much to spare. `turn_ns`: what a batch takes;
-    /// `way_ns`: there and back.
+    /// A generous upper bound on the time of an exchange when every peer answers rightly, in ns.
+    /// `turn_ns` is the time of a batch, `way_ns` that of a round trip.
     pub(super) fn slowest_ns(&self, scenario: &Scenario, turn_ns: u64, way_ns: u64) -> u64 {
         let kernel = &scenario.kernel;
         let depth = scenario.depth as u64;
@@ -182,7 +192,7 @@ impl Http2Plan {
             let windows = body / (u64::from(self.window) / 2 + 1) + 2;
             let uploads = self.body_bytes as u64 / u64::from(http2.window_last().max(1)) + 2;
             let answer = body + BESIDE_BYTES;
-            // Beside the request its windows and acknowledgements.
+            // Besides the request, the client sends WINDOW_UPDATE frames and acknowledgements.
             let request = self.body_bytes as u64 + 300 + 13 * 2 * windows;
             let piece = kernel.room.min(kernel.send_most).min(4096) as u64;
             let reads = answer / (kernel.read_most as u64 / 2 + 1) + 2;

@@ -1,9 +1,9 @@
 //! Bodies: counted, chunked (RFC 9112 §7.1) or until the peer closes.
 //!
-//! How it works: an automaton; content is handed out as slices of the bytes that were fed. A chunk-size line has to
+//! How it works: an automaton that hands out content as slices of the input. A chunk-size line must
 //! match the grammar without its "bad whitespace", which a sender must not generate.
 //!
-//! What it must not know: the head that came before, beyond how it frames the body.
+//! Must not know: the head that came before, beyond how it frames the body.
 
 use super::fields::{Fields, expect_lf, not_text};
 use super::head::Framed;
@@ -27,7 +27,8 @@ enum Step {
     Trailers,
 }
 
-/// Where a chunk-size line stands: `1*HEXDIG *( ";" token [ "=" ( token / quoted-string ) ] ) CRLF`.
+/// A position in `1*HEXDIG *( ";" token [ "=" ( token / quoted-string ) ] ) CRLF`, the chunk-size
+/// line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     SizeStart,
@@ -46,11 +47,12 @@ enum Line {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Body {
     step: Step,
-    /// Bytes of the chunk-size line, or of the trailers, so far.
+    /// The bytes so far of the chunk-size line or of the trailers.
     used: u32,
-    /// Content bytes that are still to come, of the body or of the chunk; the chunk size while it is being read.
+    /// The remaining content bytes of the body or of the chunk; the chunk size while it is being
+    /// read.
     left: u64,
-    /// Content bytes so far.
+    /// The content bytes so far.
     pub(crate) total: u64,
 }
 
@@ -73,7 +75,7 @@ impl Body {
         self.step == Step::UntilClose
     }
 
-    /// Reads the body; `fields` is the automaton for its trailers.
+    /// Reads the body. `fields` is the automaton for its trailers.
     pub(crate) fn scan(
         &mut self,
         bytes: &[u8],
@@ -104,7 +106,7 @@ impl Body {
         }
     }
 
-    /// Takes one byte and moves on.
+    /// Sets the step and takes one byte.
     fn go(&mut self, step: Step) -> usize {
         self.step = step;
         1
@@ -157,7 +159,7 @@ impl Body {
         Ok(taken)
     }
 
-    /// Whether `byte` ends the line.
+    /// Processes a byte of the line and returns whether it ends the line.
     fn line_byte(&mut self, byte: u8) -> Result<bool, ParseError> {
         let Step::ChunkLine(line) = self.step else {
             return Ok(true);

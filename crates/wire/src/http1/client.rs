@@ -1,9 +1,10 @@
-//! One client connection: requests asked, in order, and what became of each.
+//! A client connection: the requests asked, in order, and the outcome of each.
 //!
-//! Strategy: the queue of outstanding requests meets the response parser; every
-//! request that is asked comes back exactly once, with its ending, through `on_outcome`.
-//! The machine owns no socket: the bytes of a request are written by whoever asks.
-//! It must not know phases, loads or histograms; a request is a tag to it.
+//! How it works: the queue of outstanding requests is matched with the responses from the parser.
+//! Every request that is asked is returned exactly once, with its ending, through `on_outcome`. The
+//! machine owns no socket: the caller writes the bytes of a request.
+//!
+//! Must not know: phases, loads or histograms; a request is only a tag.
 
 use super::limits::{Limits, ParseError};
 use super::repeat::repeats;
@@ -11,22 +12,22 @@ use super::response::{Fed, HeadMemory, Response, ResponseParser};
 use crate::content::BodyCheck;
 use crate::exchange::{Asked, Content, Disposition, Ending, Farewell, InOrder, Outcome, PeerEnd};
 
-/// Request Timeout: the peer has not had a whole request in the time that it waits for one, and ends the connection
-/// (RFC 9110 §15.5.9).
+/// Request Timeout: the peer waited too long for a complete request and ends the connection (RFC
+/// 9110 §15.5.9).
 const REQUEST_TIMEOUT: u16 = 408;
 
-/// What counts as a good answer to a request, and what the request is.
+/// The criteria for a good answer to a request, and properties of the request itself.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Accepted status codes; none for any 2xx.
+    /// The accepted status codes; none accepts any 2xx.
     pub statuses: Option<Vec<u16>>,
-    /// The exact body expected; none for any.
+    /// The exact body expected; none accepts any.
     pub body: Option<Vec<u8>>,
     /// The requests are HEAD: answers have no body.
     pub head_request: bool,
-    /// A request may be sent again when its connection went stale (RFC 9110 §9.2.2).
+    /// A request may be sent again if its connection went stale (RFC 9110 §9.2.2).
     pub idempotent: bool,
-    /// Caps on what the peer decides.
+    /// Caps on the sizes that the peer decides.
     pub limits: Limits,
 }
 
@@ -39,13 +40,13 @@ impl Rules {
     }
 }
 
-/// Which rules the answer to a request is held against.
+/// Selects the rules for the answer to a request.
 pub trait Rulebook<T> {
-    /// The rules of a request that was asked with this tag.
+    /// The rules for a request that was asked with this tag.
     fn rules_of(&self, tag: &T) -> &Rules;
 }
 
-/// All requests are alike.
+/// The same rules for all requests.
 impl<T> Rulebook<T> for Rules {
     #[inline]
     fn rules_of(&self, _: &T) -> &Rules {
@@ -53,13 +54,13 @@ impl<T> Rulebook<T> for Rules {
     }
 }
 
-/// Which remembered head the answer to a request is compared with.
+/// Selects the remembered head that the answer to a request is compared with.
 pub trait Memories<T> {
-    /// What is remembered for a request that was asked with this tag.
+    /// The memory for a request that was asked with this tag.
     fn memory_of(&mut self, tag: &T) -> &mut HeadMemory;
 }
 
-/// All requests are alike.
+/// The same memory for all requests.
 impl<T> Memories<T> for HeadMemory {
     #[inline]
     fn memory_of(&mut self, _: &T) -> &mut HeadMemory {
@@ -71,11 +72,11 @@ impl<T> Memories<T> for HeadMemory {
 #[derive(Debug)]
 pub struct Client<T> {
     asked: Asked<T>,
-    /// The answer of which a part has come: between answers a connection takes no memory for one.
+    /// The answer that has partly arrived. Between answers a connection takes no memory for it.
     partial: Option<Box<Answer>>,
 }
 
-/// An answer as far as it has come.
+/// The part of an answer that has arrived so far.
 #[derive(Debug, Default)]
 struct Answer {
     parser: ResponseParser,
@@ -90,12 +91,12 @@ impl<T> Default for Client<T> {
 }
 
 impl<T: Copy + PartialEq> Client<T> {
-    /// The requests asked last, `count` of them, in the order in which they were.
+    /// The newest `count` requests, in the order in which they were asked.
     pub fn newest(&self, count: usize) -> impl Iterator<Item = &T> {
         self.asked.newest(count)
     }
 
-    /// Bytes have come. Every request that they end is given to `on_outcome`, in order. `memories` are
+    /// Handles input. Each request that it ends is passed to `on_outcome`, in order. `memories` are
     /// shared by all connections to the same server.
     #[inline]
     pub fn handle_input(
@@ -142,7 +143,7 @@ impl<T: Copy + PartialEq> Client<T> {
                         Ending::ClosedPipelined,
                         on_outcome,
                     );
-                    // It knows why.
+                    // Kept because its parser knows the reason.
                     self.partial = Some(Box::new(answer));
                     return Disposition::Broken;
                 }
@@ -151,7 +152,7 @@ impl<T: Copy + PartialEq> Client<T> {
         if self.asked.closing { Disposition::Closing } else { Disposition::Open }
     }
 
-    /// The peer's side has ended; every outstanding request ends with it.
+    /// Handles the end of the peer's side: every outstanding request ends with it.
     pub fn handle_end(
         &mut self,
         now_ns: u64,
@@ -192,8 +193,9 @@ impl<T: Copy + PartialEq> Client<T> {
         self.asked.end_all(now_ns, first, Ending::ClosedPipelined, on_outcome);
     }
 
-    /// Bytes came that no request awaits: a 408 says that the peer has given the connection up, which may be before it is
-    /// closed (RFC 9110 §15.5.9). Everything else is unsolicited, and so is what comes behind that.
+    /// Handles bytes that no request awaits. A 408 says that the peer has given the connection up,
+    /// perhaps before it closes it (RFC 9110 §15.5.9). Everything else, and anything that follows a
+    /// 408, is unsolicited.
     #[cold]
     fn unasked(
         &mut self,
@@ -219,7 +221,7 @@ impl<T: Copy + PartialEq> Client<T> {
             return self.asked.end_unsent(now_ns, on_outcome);
         }
         (self.asked.closing, self.asked.farewell) = (true, farewell);
-        // None of these has begun to leave.
+        // None of these requests has been sent, even in part.
         for tag in self.asked.drain() {
             on_outcome(Outcome::unanswered(tag, Ending::StaleBehind, now_ns));
         }
@@ -262,8 +264,9 @@ impl<T: Copy + PartialEq> Client<T> {
         Some((ending, content))
     }
 
-    /// Settles the requests whose answers are the bytes of the answer before, `most` of them: under the same rules they
-    /// end the same way, and need no parser. Returns how many are settled.
+    /// Settles up to `most` requests whose answers are byte-identical to the answer before. Under
+    /// the same rules they end the same way, without a parser. Returns the number of requests
+    /// settled.
     #[inline]
     fn settle_alike(
         &mut self,
@@ -327,13 +330,13 @@ impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
 }
 
 impl ResponseParser {
-    /// Whether what is coming is a 408, its head being there.
+    /// Whether the response in progress has a complete head with status 408.
     fn is_timeout(&self) -> bool {
         self.has_head() && self.may_have(REQUEST_TIMEOUT)
     }
 }
 
-/// How the request ends whose answer is refused, and why.
+/// The ending of the request whose answer is refused, and the reason.
 fn ending_of(error: ParseError) -> (Ending, &'static str) {
     match error {
         ParseError::Framing(why) => (Ending::Framing, why),
@@ -341,7 +344,8 @@ fn ending_of(error: ParseError) -> (Ending, &'static str) {
     }
 }
 
-/// An answer that came whole and leaves the connection open: how its request ended, under which rules, and with what.
+/// An answer that came whole and leaves the connection open: the rules, ending, status and content
+/// of its request.
 struct Alike<'a> {
     rules: &'a Rules,
     ending: Ending,

@@ -1,13 +1,14 @@
 //! Header and trailer lines, `name ":" OWS value OWS CRLF`, up to the empty line (RFC 9112 §5).
 //!
-//! How it works: an automaton over lines. It skips over names and values in one stride and keeps what frames the body
-//! or the connection: Content-Length, Transfer-Encoding, Connection, Expect and the number of Host lines. Only a name
-//! or a list element that is cut by the end of a read is copied, and of it no more than the longest word looked for.
-//! A value ends where the next line begins: a line that begins with whitespace goes on with the value before it
-//! (obs-fold, RFC 9112 §5.2). Lines that are whole and plain are taken by a shortcut; whatever it does not take is left
-//! to the automaton, which alone says what is refused and why.
+//! How it works: an automaton over lines. It skips names and values in large steps and stores what
+//! frames the body or the connection: Content-Length, Transfer-Encoding, Connection, Expect and the
+//! number of Host lines. Only a name or a list element that a read cuts in two is copied, and no
+//! more of it than the longest word looked for. A value ends where the next line begins: a line
+//! that begins with whitespace continues the value before it (obs-fold, RFC 9112 §5.2). A shortcut
+//! takes complete, plain lines. The automaton handles everything else, and it alone decides what is
+//! refused and why.
 //!
-//! What it must not know: which start line came before, and what the facts mean together (`head` decides).
+//! Must not know: which start line came before, and what the facts mean together (`head` decides).
 
 use super::limits::ParseError::{Framing, Limit};
 use super::limits::{ParseError, Scan};
@@ -25,7 +26,7 @@ const BAD_CODING: ParseError = Framing("the Transfer-Encoding is not exactly chu
 const CONTENT_LENGTH: &[u8] = b"content-length";
 const TRANSFER_ENCODING: &[u8] = b"transfer-encoding";
 
-/// What the header lines of one message say about its framing and its connection.
+/// The facts about framing and connection that the header lines of one message state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) length: Option<u64>,
@@ -34,11 +35,12 @@ pub(crate) struct Facts {
     pub(crate) close: bool,
     pub(crate) keep_alive: bool,
     pub(crate) expect_continue: bool,
-    /// Host lines, counted to two.
+    /// The number of Host lines, counted up to two.
     pub(crate) hosts: u8,
 }
 
-/// The sender of the lines. What a server may leave to be repaired by its client is refused from a client (docs/method.md).
+/// The sender of the lines. Some errors that a client should tolerate from a server are refused
+/// from a client (docs/method.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Writer {
     #[default]
@@ -48,28 +50,28 @@ pub(crate) enum Writer {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Step {
-    /// No value is open: the first line of a section.
+    /// The first line of a section: no value is open.
     #[default]
     LineStart,
     Name,
     In(Value),
-    /// Behind the CR of a line.
+    /// After the CR of a line.
     LineLf(Value),
-    /// Behind the whole line: the next one may go on with its value.
+    /// After the whole line: the next one may continue its value.
     NextLine(Value),
     LastLf,
 }
 
-/// A value, and where in it the automaton stands.
+/// A value, and the position of the automaton in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
-    /// Nothing of it is kept.
+    /// A value of which nothing is stored.
     Text,
     Length(Length),
     List(List),
 }
 
-/// Where in an element of a Content-Length.
+/// The position in an element of a Content-Length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Length {
     Before,
@@ -87,11 +89,11 @@ enum List {
 /// The longest words looked for are `transfer-encoding` and `100-continue`.
 const WORD_BYTES: usize = 17;
 
-/// The beginning of a word, enough to tell whether it is one of those looked for.
+/// The beginning of a word, long enough to compare it with the words looked for.
 #[derive(Clone, Copy, Debug, Default)]
 struct Word {
     bytes: [u8; WORD_BYTES],
-    /// `WORD_BYTES + 1`: longer than any word looked for, or no word.
+    /// `WORD_BYTES + 1` if it is longer than any word looked for, or not a word.
     len: u8,
 }
 
@@ -119,7 +121,7 @@ impl Word {
 pub(crate) struct Fields {
     step: Step,
     writer: Writer,
-    /// In a list: whitespace came after the element's first bytes.
+    /// In a list: whitespace followed the element's first bytes.
     gap: bool,
     word: Word,
     lines: u32,
@@ -133,13 +135,13 @@ impl Fields {
         Self { writer, ..Self::default() }
     }
 
-    /// Starts over for another section of the same message; what the head said stays.
+    /// Starts over for the trailer section of the same message. The facts from the head stay.
     pub(crate) fn begin_trailers(&mut self) {
         *self = Self { facts: self.facts, ..Self::of(self.writer) };
     }
 
-    /// Reads lines up to and with the empty one. Trailers are checked for form only, and none is heard; those that
-    /// would frame a message are refused (RFC 9110 §6.5.1).
+    /// Reads lines up to and including the empty one. Trailers are only checked for form; none is
+    /// stored. Trailers that would frame a message are refused (RFC 9110 §6.5.1).
     pub(crate) fn scan(&mut self, bytes: &[u8], line_cap: usize, trailers: bool) -> Scan {
         let mut at = 0;
         if self.step == Step::LineStart {
@@ -154,7 +156,7 @@ impl Fields {
             match self.step {
                 Step::LineStart => at = self.line_start(bytes, at, line_cap)?,
                 Step::NextLine(value) => {
-                    // The byte is looked at, and left for what it begins.
+                    // The byte is only inspected here; the next step consumes it.
                     self.step = if matches!(bytes[at], b' ' | b'\t') {
                         self.fold(line_cap)?;
                         Step::In(value)
@@ -191,8 +193,8 @@ impl Fields {
         Ok(None)
     }
 
-    /// Takes a line that is whole, legal and of the most usual form, and returns where it ends; else nothing changes. The
-    /// first byte of the next line has to be there.
+    /// Takes a complete, legal line of the most usual form and returns its end. Otherwise nothing
+    /// changes. The first byte of the next line must be available.
     #[inline]
     fn plain_line(
         &mut self,
@@ -208,7 +210,7 @@ impl Fields {
         let &[b'\r', b'\n', next] = bytes.get(cr..cr + 3)? else {
             return None;
         };
-        // What begins with whitespace goes on with this line's value.
+        // A next line that begins with whitespace continues this line's value.
         let plain = bytes[colon] == b':' && !matches!(next, b' ' | b'\t');
         if !plain || name.is_empty() || self.lines as usize >= cap {
             return None;
@@ -223,12 +225,13 @@ impl Fields {
         Some(cr + 2)
     }
 
-    /// Keeps what a plain field says; `None`: it is none of the forms known here, and nothing changed.
+    /// Stores the facts of a plain field. `None`: it has another form than those known here, and
+    /// nothing changed.
     fn plain_field(&mut self, name: &[u8], value: &[u8]) -> Option<()> {
         let facts = &mut self.facts;
         match name.len() {
             14 if is_named(name, b"Content-Length") => {
-                // Nineteen digits cannot overflow.
+                // 19 digits cannot overflow.
                 let plain = matches!(value.len(), 1..=19) && value.iter().all(u8::is_ascii_digit);
                 if !plain || facts.length.is_some() {
                     return None;
@@ -266,7 +269,7 @@ impl Fields {
                 self.step = Step::Name;
                 Ok(at)
             }
-            // RFC 9112 §2.2: to be refused, or passed over unread.
+            // RFC 9112 §2.2: either refuse it or skip the line unread.
             b' ' | b'\t' => Err(Framing("the first header line begins with whitespace")),
             b':' => Err(Framing("a header name is empty")),
             b'\n' => Err(BARE_LF),
@@ -282,7 +285,8 @@ impl Fields {
         Ok(())
     }
 
-    /// A line begins with whitespace behind another one. It counts as a line, or folds had no cap but the bytes'.
+    /// Handles a continuation line, which begins with whitespace. It counts as a line; otherwise
+    /// only the cap on bytes would limit folds.
     fn fold(&mut self, cap: usize) -> Result<(), ParseError> {
         if self.writer == Writer::Client {
             return Err(Framing("a folded header line in a request"));
@@ -352,7 +356,7 @@ impl Fields {
         self.gap = false;
     }
 
-    /// Takes a byte of a value that is not the CR behind it, and returns where in the value it leads.
+    /// Takes a byte of a value other than the final CR and returns the next position in the value.
     fn value_byte(&mut self, value: Value, byte: u8) -> Result<Value, ParseError> {
         match value {
             Value::Text => return Err(not_text(byte)),
@@ -380,8 +384,8 @@ impl Fields {
         })
     }
 
-    /// The end of a Content-Length, or of an element of its list: all of a message have to be the same number (RFC 9110
-    /// §8.6, RFC 9112 §6.3 item 5).
+    /// Ends a Content-Length or an element of its list. All of a message must be the same number
+    /// (RFC 9110 §8.6, RFC 9112 §6.3 item 5).
     fn end_length(&mut self, length: Length) -> Result<(), ParseError> {
         if length == Length::Before {
             return Err(BAD_LENGTH);
@@ -438,7 +442,7 @@ impl Fields {
     }
 }
 
-/// Whether a field of this name says where a body ends.
+/// Whether a field of this name defines where a body ends.
 fn frames_a_message(name: &[u8]) -> bool {
     match name.len() {
         14 => name.eq_ignore_ascii_case(CONTENT_LENGTH),
@@ -447,12 +451,12 @@ fn frames_a_message(name: &[u8]) -> bool {
     }
 }
 
-/// The error for a byte that cannot stand in a value, a reason or a quoted text.
+/// The error for a byte that is not allowed in a value, a reason or a quoted text.
 pub(crate) fn not_text(byte: u8) -> ParseError {
     if byte == b'\n' { BARE_LF } else { CONTROL }
 }
 
-/// The LF that is due after a CR.
+/// Checks that a CR is followed by LF.
 pub(crate) fn expect_lf(byte: u8) -> Result<(), ParseError> {
     if byte == b'\n' { Ok(()) } else { Err(BARE_CR) }
 }

@@ -1,11 +1,12 @@
-//! What a head means: how the body is framed, and whether the connection goes on. Pure decisions.
+//! The meaning of a head: how the body is framed, and whether the connection stays open. Pure
+//! decisions.
 //!
-//! What it must not know: bytes.
+//! Must not know: bytes.
 
 use super::fields::Facts;
 use super::limits::ParseError::{self, Framing};
 
-/// How the end of a body is told (RFC 9112 §6.3).
+/// The way in which the end of a body is marked (RFC 9112 §6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Framed {
     Empty,
@@ -14,10 +15,10 @@ pub(crate) enum Framed {
     UntilClose,
 }
 
-/// How the body of a response is framed.
+/// Decides how the body of a response is framed.
 ///
-/// A malformed or contradictory head is refused even where no body can follow; a well-formed Content-Length or
-/// Transfer-Encoding is ignored there, as RFC 9112 §6.3 item 1 says.
+/// A malformed or contradictory head is refused even if no body can follow. A well-formed
+/// Content-Length or Transfer-Encoding is ignored in that case (RFC 9112 §6.3 item 1).
 pub(crate) fn response_body(
     facts: &Facts,
     http10: bool,
@@ -33,7 +34,7 @@ pub(crate) fn response_body(
     })
 }
 
-/// How the body of a request is framed; the Host rule of RFC 9112 §3.2 is checked too.
+/// Decides how the body of a request is framed. Also checks the Host rule of RFC 9112 §3.2.
 pub(crate) fn request_body(facts: &Facts, http10: bool) -> Result<Framed, ParseError> {
     check(facts, http10)?;
     match facts.hosts {
@@ -52,14 +53,14 @@ fn check(facts: &Facts, http10: bool) -> Result<(), ParseError> {
     if facts.chunked && facts.length.is_some() {
         return Err(Framing("Content-Length with Transfer-Encoding"));
     }
-    // RFC 9112 §6.1: such a message has faulty framing, even if a Content-Length is there.
+    // RFC 9112 §6.1: such a message has faulty framing, even with a Content-Length.
     if facts.chunked && http10 {
         return Err(Framing("Transfer-Encoding in an HTTP/1.0 message"));
     }
     Ok(())
 }
 
-/// Whether the connection goes on after this message (RFC 9112 §9.3).
+/// Whether the connection stays open after this message (RFC 9112 §9.3).
 pub(crate) fn keeps_alive(facts: &Facts, http10: bool) -> bool {
     !facts.close && (!http10 || facts.keep_alive)
 }

@@ -1,9 +1,10 @@
-//! A head that is kept: for who has to look into its fields, as an upgrade to another protocol does.
+//! A head that is kept for reading its fields, as an upgrade to another protocol requires.
 //!
-//! How it works: the automata of `http1` refuse what they always refuse, at the byte at which they always do; the
-//! bytes that they took are kept until the head is whole, capped like every head. Then lines are looked for in it.
+//! How it works: the automata of `http1` refuse the same input at the same byte as always. The
+//! bytes that they accept are kept until the head is complete, capped like every head. Then lines
+//! are looked up in it.
 //!
-//! What it must not know: which protocol comes next.
+//! Must not know: which protocol follows.
 
 use super::fields::{Fields, Writer};
 pub(crate) use super::head::Framed;
@@ -12,7 +13,7 @@ use super::limits::{Limits, ParseError, Scan, scan_within};
 use super::request::RequestLine;
 use super::response::StatusLine;
 
-/// What a head begins with.
+/// The start line of a head.
 #[derive(Debug)]
 enum Start {
     Status(StatusLine),
@@ -30,7 +31,7 @@ pub(crate) struct KeptHead {
 }
 
 impl KeptHead {
-    /// The head of a response to a request that asked for an upgrade: 101 is one of its answers.
+    /// The head of a response to a request for an upgrade, where 101 is a possible answer.
     pub(crate) fn of_upgrade() -> Self {
         Self::new(Start::Status(StatusLine::after_upgrade()), Writer::Server)
     }
@@ -45,7 +46,7 @@ impl KeptHead {
         KeptHead { start, in_fields: false, used: 0, fields, bytes: Vec::new() }
     }
 
-    /// Feeds bytes; `Some`: the head is whole, and so many belong to it.
+    /// Feeds bytes. `Some(n)`: the head is complete, and `n` of the bytes belong to it.
     pub(crate) fn feed(&mut self, bytes: &[u8], limits: &Limits) -> Scan {
         let Self { start, in_fields, used, fields, .. } = self;
         let taken =
@@ -77,7 +78,7 @@ impl KeptHead {
         !self.bytes.is_empty()
     }
 
-    /// The status of a whole response head.
+    /// The status of a complete response head.
     pub(crate) fn status(&self) -> u16 {
         if let Start::Status(line) = &self.start { line.status } else { 0 }
     }
@@ -89,29 +90,30 @@ impl KeptHead {
         }
     }
 
-    /// Method and target of a whole request head.
+    /// The method and target of a complete request head.
     pub(crate) fn request_line(&self) -> (&str, &str) {
-        // One empty line may stand before it; tokens and visible ASCII are always UTF-8.
+        // One empty line may precede it. Tokens and visible ASCII are always UTF-8.
         let line = self.lines().find(|line| !line.is_empty()).unwrap_or_default();
         let line = str::from_utf8(line).unwrap_or_default();
         let (method, rest) = line.split_once(' ').unwrap_or_default();
         (method, rest.split_once(' ').map_or(rest, |(target, _)| target))
     }
 
-    /// How the body of a request is framed.
+    /// The framing of the body of a request.
     pub(crate) fn request_body(&self) -> Result<Framed, ParseError> {
         request_body(&self.fields.facts, self.is_http10())
     }
 
-    /// Whether it says that content follows, whatever its status makes of that.
+    /// Whether the head announces content, regardless of what its status makes of that.
     pub(crate) fn has_content(&self) -> bool {
         let facts = &self.fields.facts;
         facts.chunked || facts.length.is_some_and(|length| length > 0)
     }
 
-    /// The values under one name, in order, without the whitespace around them.
+    /// The values of all fields with this name, in order, without surrounding whitespace.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-        // No start line has a name and a colon: a method, or `HTTP/1.1`, is followed by a space.
+        // A start line never matches: it has a space before any colon, after the method or
+        // `HTTP/1.1`.
         self.lines().filter_map(move |line| {
             let at = line.iter().position(|&byte| byte == b':')?;
             let named = line[..at].eq_ignore_ascii_case(name.as_bytes());
@@ -119,13 +121,13 @@ impl KeptHead {
         })
     }
 
-    /// The elements of the lists under one name (RFC 9110 §5.6.1), in order; empty ones are none.
+    /// The non-empty elements of all lists with this name (RFC 9110 §5.6.1), in order.
     pub(crate) fn elements<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let elements = self.values(name).flat_map(|value| value.split(|&byte| byte == b','));
         elements.map(|element| element.trim_ascii()).filter(|element| !element.is_empty())
     }
 
-    /// Whether a list under that name has an element, whatever its case.
+    /// Whether a list with this name has this element, ignoring case.
     pub(crate) fn has_element(&self, name: &str, element: &str) -> bool {
         self.elements(name).any(|one| one.eq_ignore_ascii_case(element.as_bytes()))
     }
@@ -135,7 +137,8 @@ impl KeptHead {
     }
 }
 
-/// Replaces each obs-fold of a whole head by spaces, so that a field is one line (RFC 9112 §5.2).
+/// Replaces each obs-fold in a complete head by spaces, so that each field is one line (RFC 9112
+/// §5.2).
 fn unfold(head: &mut [u8]) {
     for at in 2..head.len() {
         if matches!(head[at], b' ' | b'\t') && head[at - 2..at] == *b"\r\n" {

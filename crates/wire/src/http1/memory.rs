@@ -1,11 +1,12 @@
-//! The last final head that came whole, with what was understood of it. Most servers send the same bytes
-//! again and again but for a Date or a request's id, and comparing them costs a fraction of parsing them.
+//! The last complete final head, with its interpretation. Most servers repeat the same bytes except
+//! for a Date or a request id, and comparing them costs a fraction of parsing them.
 //!
-//! How it works: where two heads in a row differ only in values that frame nothing, those values vary.
-//! From then on a head is the one remembered if it has the same bytes outside of them, and any text
-//! within them: the parser would find the same lines, and the same facts. Every other head is parsed.
+//! How it works: if two consecutive heads differ only in values that frame nothing, those values
+//! are varying. From then on, a head matches if it has the same bytes outside the varying values
+//! and any text within them. The parser would find the same lines and the same facts. Every other
+//! head is parsed.
 //!
-//! What it must not know: the body, and which connection a head came on.
+//! Must not know: the body, and which connection a head came on.
 
 use std::ops::Range;
 
@@ -14,27 +15,28 @@ use super::limits::Limits;
 use super::response::StatusLine;
 use super::text::text_end;
 
-/// A longer head is rare, and changes more often.
+/// A longer head is rare and changes more often.
 const HEAD_BYTES_MAX: usize = 1024;
-/// Values that may vary; a head with more is parsed.
+/// The maximum number of varying values; a head with more is parsed.
 const VARYING_MAX: usize = 8;
 /// Fields whose values frame the body or the connection, or that the parser looks into.
 const FRAMING: [&[u8]; 4] = [b"content-length", b"transfer-encoding", b"connection", b"expect"];
 
-/// One serves all connections of a thread to one kind of answer.
+/// The memory for one kind of answer on all connections of a thread.
 #[derive(Debug, Default)]
 pub struct HeadMemory {
     head: Vec<u8>,
-    /// Values that may be any text of their length, in order.
+    /// The values that may be any text of the same length, in order.
     varying: Vec<Range<usize>>,
     line: StatusLine,
     facts: Facts,
-    /// Under which the head was accepted.
+    /// The caps under which the head was accepted.
     caps: (usize, usize),
 }
 
 impl HeadMemory {
-    /// Where the head remembered leads, if it is that of a redirect (RFC 9110 §15.4) whose Location is visible ASCII.
+    /// The Location of the remembered head, if that is a redirect (RFC 9110 §15.4) and the Location
+    /// is visible ASCII.
     #[must_use]
     pub fn redirect(&self) -> Option<&str> {
         if !matches!(self.line.status, 300..=399) {
@@ -50,7 +52,8 @@ impl HeadMemory {
         locations.next().and_then(|value| std::str::from_utf8(value).ok())
     }
 
-    /// What was understood of the head that `bytes` begin with, and its length, if it is the one remembered.
+    /// The length and interpretation of the head at the start of `bytes`, if it matches the
+    /// remembered one.
     #[inline]
     pub(super) fn recognise(
         &self,
@@ -62,7 +65,8 @@ impl HeadMemory {
         (same_caps && self.is_like(start)).then_some((start.len(), self.line, self.facts))
     }
 
-    /// Whether a head of the same length is the one remembered, but for text in varying values.
+    /// Whether a head of the same length matches the remembered one, except for text in varying
+    /// values.
     #[inline]
     fn is_like(&self, head: &[u8]) -> bool {
         let mut from = 0;
@@ -76,7 +80,7 @@ impl HeadMemory {
         head[from..] == self.head[from..]
     }
 
-    /// Remembers a whole head that was parsed.
+    /// Remembers a complete head that was parsed.
     pub(super) fn remember(
         &mut self,
         head: &[u8],
@@ -98,7 +102,7 @@ impl HeadMemory {
 }
 
 impl HeadMemory {
-    /// Adds the values in which `head` differs from the one remembered to those that vary.
+    /// Adds the values in which `head` differs from the remembered head to the varying values.
     fn learn(&mut self, head: &[u8]) {
         match differing_values(&self.head, head) {
             Some(differing) => self.varying.extend(differing),
@@ -112,7 +116,7 @@ impl HeadMemory {
     }
 }
 
-/// Where the values of two legal heads differ; none unless that is all in which they differ.
+/// The values in which two legal heads differ. None if they differ in anything else.
 fn differing_values(one: &[u8], two: &[u8]) -> Option<Vec<Range<usize>>> {
     if one.len() != two.len() {
         return None;
@@ -132,20 +136,21 @@ fn differing_values(one: &[u8], two: &[u8]) -> Option<Vec<Range<usize>>> {
     Some(varying)
 }
 
-/// The value of a line, if two heads have it under the same name and it frames nothing. Of a folded line (obs-fold) the
-/// name stands in a line before: its value never varies.
+/// The value of a line, if both heads have it under the same name and it frames nothing. A folded
+/// line (obs-fold) has its name on an earlier line; its value never varies.
 fn varying_value(one: &[u8], two: &[u8], line: Range<usize>) -> Option<Range<usize>> {
     let name_len = one[line.clone()].iter().position(|&byte| byte == b':')?;
     let value = line.start + name_len + 1..line.end;
     let name = &one[line.start..line.start + name_len];
-    // A status line has a space before its first colon, if it has one; a folded line begins with a space or a tab.
+    // A status line has a space before its first colon, if it has a colon; a folded line begins
+    // with a space or a tab.
     let nameless = name.iter().any(|byte| matches!(byte, b' ' | b'\t'));
     let framing = nameless || FRAMING.iter().any(|known| name.eq_ignore_ascii_case(known));
     let same_name = one[line.start..value.start] == two[line.start..value.start];
     (same_name && !framing).then_some(value)
 }
 
-/// Where the CR of the line that begins at `from` stands, in a legal head.
+/// The position of the CR of the line that begins at `from`, in a legal head.
 fn line_end(head: &[u8], from: usize) -> Option<usize> {
     let len = head[from..].windows(2).position(|pair| pair == b"\r\n")?;
     Some(from + len)

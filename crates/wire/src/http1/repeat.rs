@@ -1,24 +1,27 @@
-//! Messages that repeat: under load the same request comes again and again, under pipelining many times in one read.
+//! Repeated messages: under load the same request comes again and again, with pipelining many times
+//! in one read.
 //!
-//! How it works: a parser that awaits a message afresh, and is given all of it, says the same whenever the same bytes
-//! come, whatever stands behind them. So bytes that are those of a message which was parsed need no parser: comparing
-//! them costs a fraction of it. Only equal bytes are taken for equal; everything else is parsed.
+//! How it works: a parser that awaits a new message and gets all of it always gives the same result
+//! for the same bytes, whatever follows them. Bytes equal to a parsed message therefore need no
+//! parser; comparing costs a fraction of parsing. Only equal bytes are treated as equal; everything
+//! else is parsed.
 //!
-//! What it must not know: what a message says.
+//! Must not know: what a message says.
 
 use super::request::RequestParser;
 
 /// A longer request is rare, and mostly has a body that differs.
 const REQUEST_BYTES_MAX: usize = 1024;
 
-/// How many times in a row `bytes` begin with `message`.
+/// The number of times in a row that `message` occurs at the start of `bytes`.
 #[inline]
 pub(super) fn repeats(bytes: &[u8], message: &[u8]) -> usize {
     let len = message.len();
     if len == 0 || !bytes.starts_with(message) {
         return 0;
     }
-    // Mostly all that came are the same: bytes that equal those one message further on say so at once.
+    // Mostly all bytes are repetitions. Comparing them with themselves, shifted by one message,
+    // shows that in a single comparison.
     let most = bytes.len() / len;
     if bytes[len..most * len] == bytes[..(most - 1) * len] {
         return most;
@@ -28,21 +31,21 @@ pub(super) fn repeats(bytes: &[u8], message: &[u8]) -> usize {
 
 /// The last request that came whole in one read, and what its reader made of it.
 ///
-/// One serves all connections that are read under the same [`Limits`](super::Limits).
+/// One memory serves all connections that are read under the same [`Limits`](super::Limits).
 #[derive(Debug)]
 pub struct RequestMemory<T> {
     request: Vec<u8>,
     made: Option<T>,
 }
 
-/// Requests that stand at the beginning of some bytes, each the one remembered.
+/// Requests at the start of an input that all equal the remembered one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeated<T> {
-    /// How many; one at least.
+    /// The number of requests; at least one.
     pub count: usize,
-    /// Bytes of all of them.
+    /// The total length of these requests in bytes.
     pub len: usize,
-    /// What was made of the one remembered.
+    /// The value made of the remembered request.
     pub made: T,
 }
 
@@ -53,8 +56,8 @@ impl<T> Default for RequestMemory<T> {
 }
 
 impl<T: Clone> RequestMemory<T> {
-    /// The requests that `bytes` begin with, if they are the one remembered. `parser` is who would have to read them:
-    /// one that is in the middle of a request has to.
+    /// The requests at the start of `bytes`, if they equal the remembered one. `parser` is the one
+    /// that would read them; none if it is in the middle of a request.
     #[inline]
     pub fn recognise(&self, parser: &RequestParser, bytes: &[u8]) -> Option<Repeated<T>> {
         let made = self.made.as_ref().filter(|_| !parser.started())?;
@@ -63,7 +66,7 @@ impl<T: Clone> RequestMemory<T> {
         (count > 0).then(|| Repeated { count, len, made: made.clone() })
     }
 
-    /// Remembers a request that a parser awaited and took whole, and what is `made` of it.
+    /// Remembers a request that a fresh parser took whole, and what was `made` of it.
     #[inline]
     pub fn remember(&mut self, request: &[u8], made: T) {
         self.request.clear();

@@ -1,9 +1,10 @@
-//! The request parser, for the reference server: a request line, header lines, a body that is skipped.
+//! The request parser of the reference server: a request line, header lines, and a body that is
+//! skipped.
 //!
-//! How it works: see `http1`. Method and target are borrowed from the bytes fed; only when a read ends before the
-//! request does are they copied aside, capped like the head they stand in.
+//! How it works: see `http1`. Method and target are borrowed from the input. They are copied only
+//! if a read ends before the request does, and are then capped like the head they belong to.
 //!
-//! What it must not know: which targets exist, and what is answered.
+//! Must not know: which targets exist, and what is answered.
 
 use super::body::Body;
 use super::fields::{Fields, Writer, expect_lf};
@@ -17,24 +18,26 @@ const BAD_METHOD: ParseError = Framing("the request line does not begin with a m
 const BAD_TARGET: ParseError = Framing("an invalid character in the request target");
 const BAD_VERSION: ParseError = Framing("the request line does not end with HTTP/1. and a digit");
 
-/// A whole request; its texts are borrowed from the bytes last fed or from the parser.
+/// A complete request. Its texts are borrowed from the last input or from the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// `GET`, `HEAD`, …; a token, case as sent.
+    /// `GET`, `HEAD`, …; a token, in the case sent.
     pub method: &'a str,
     /// The request target as sent: visible ASCII, not empty.
     pub target: &'a str,
     /// Whether the client may send another request on this connection.
     pub keep_alive: bool,
-    /// HTTP/1.0 rather than HTTP/1.1, or a later minor version, which is read as HTTP/1.1 (RFC 9110 §2.5).
+    /// Whether the version is HTTP/1.0. Otherwise it is HTTP/1.1, or a later minor version, which
+    /// is read as HTTP/1.1 (RFC 9110 §2.5).
     pub http10: bool,
-    /// Length of the decoded body, which was skipped.
+    /// The length of the decoded body, which was skipped.
     pub body_bytes: u64,
 }
 
 impl<'a> Request<'a> {
-    /// The path of the target, without scheme, authority and query (RFC 9112 §3.2): `/a` for `/a?b` and for
-    /// `http://host/a`, `/` for `http://host`; `*` and the authority of CONNECT stay as they are.
+    /// The path of the target, without scheme, authority and query (RFC 9112 §3.2): `/a` for `/a?b`
+    /// and for `http://host/a`, `/` for `http://host`. `*` and the authority of CONNECT are
+    /// returned unchanged.
     pub fn path(&self) -> &'a str {
         path_of(self.target)
     }
@@ -53,15 +56,15 @@ pub(crate) fn path_of(target: &str) -> &str {
     }
 }
 
-/// What feeding led to.
+/// The result of feeding bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FedRequest<'a> {
-    /// More bytes are needed; all that were given are consumed.
+    /// More bytes are needed; all given bytes were consumed.
     Partial,
-    /// The head is whole, a body follows, and the client waits for `100 Continue` before it sends it. Told once, at
-    /// the end of the head: feed the bytes beyond afterwards.
+    /// The head is complete, a body follows, and the client waits for `100 Continue` before it
+    /// sends it. Returned once, at the end of the head; feed the remaining bytes afterwards.
     ExpectsContinue,
-    /// The request is whole, its body skipped.
+    /// The request is complete; its body was skipped.
     Complete(Request<'a>),
 }
 
@@ -74,7 +77,7 @@ enum Part {
     Refused,
 }
 
-/// Reads one request after the other.
+/// Reads one request after another.
 #[derive(Debug)]
 pub struct RequestParser {
     part: Part,
@@ -82,7 +85,8 @@ pub struct RequestParser {
     head_bytes: u32,
     fields: Fields,
     body: Body,
-    /// Method and target, one after the other, of a request that was split; kept until the next feed.
+    /// Method and target of a request that was split, one after the other; kept until the next
+    /// feed.
     aside: Vec<u8>,
     refused: Option<Box<ParseError>>,
 }
@@ -107,12 +111,13 @@ impl RequestParser {
         Self::default()
     }
 
-    /// Feeds bytes; returns how many of them belong to this request, and what they led to. After
-    /// [`FedRequest::Complete`] the parser awaits the next request, to which the bytes beyond belong.
+    /// Feeds bytes. Returns how many of them belong to this request, and the result. After
+    /// [`FedRequest::Complete`] the parser awaits the next request, to which the remaining bytes
+    /// belong.
     ///
     /// # Errors
-    /// Where the bytes cannot be a legal request, at the same byte however they were split; from then on always the
-    /// same error, until [`reset`](Self::reset).
+    /// If the bytes cannot be a legal request. The error occurs at the same byte however the input
+    /// was split. After it, every call returns the same error until [`reset`](Self::reset).
     pub fn feed<'a>(
         &'a mut self,
         bytes: &'a [u8],
@@ -149,7 +154,8 @@ impl RequestParser {
             at = taken;
             self.body = Body::new(request_body(&self.fields.facts, self.line.http10)?);
             self.part = Part::Body;
-            // RFC 9110 §10.1.1: of no effect without a body, and ignored from an HTTP/1.0 client.
+            // RFC 9110 §10.1.1: it has no effect without a body, and is ignored from an HTTP/1.0
+            // client.
             let expects = self.fields.facts.expect_continue && !self.line.http10;
             if expects && !self.body.is_whole() {
                 return Ok((at, Told::ExpectsContinue));
@@ -182,7 +188,7 @@ impl RequestParser {
         })
     }
 
-    /// Keeps what the bytes just read hold of method and target.
+    /// Copies the part of method and target that the bytes just read contain.
     fn put_aside(&mut self, bytes: &[u8]) {
         self.aside.extend_from_slice(self.line.text_in(bytes));
         self.line.text_at = 0;
@@ -203,17 +209,17 @@ impl RequestParser {
         Request { method, target, keep_alive: keeps_alive(&facts, http10), http10, body_bytes }
     }
 
-    /// Whether any byte of the request now awaited has come.
+    /// Whether any byte of the awaited request has come.
     pub fn started(&self) -> bool {
         self.part != Part::RequestLine || self.head_bytes > 0
     }
 
-    /// Forgets everything, a refusal too.
+    /// Resets everything, including a refusal.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
 
-    /// Bytes held on the heap: method and target of a request that was split, or a refusal.
+    /// The bytes held on the heap: method and target of a request that was split, or a refusal.
     pub fn buffered_bytes(&self) -> usize {
         self.aside.capacity() + self.refused.as_deref().map_or(0, size_of_val)
     }
@@ -230,7 +236,7 @@ const PREFIX: &[u8] = b"HTTP/1.";
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Step {
-    /// An empty line before the request is passed over once (RFC 9112 §2.2).
+    /// One empty line before the request is skipped (RFC 9112 §2.2).
     #[default]
     EmptyLine,
     EmptyLineLf,
@@ -238,7 +244,7 @@ enum Step {
     Method,
     TargetStart,
     Target,
-    /// How many bytes of the prefix were taken.
+    /// The number of bytes of the prefix that were taken.
     Version(u8),
     Minor,
     Cr,
@@ -250,7 +256,7 @@ enum Step {
 pub(super) struct RequestLine {
     step: Step,
     pub(super) http10: bool,
-    /// Where in the bytes fed the method and the target stand, with the space between.
+    /// The position in the input of method and target, with the space between them.
     text_at: usize,
     text_len: usize,
 }
@@ -260,7 +266,8 @@ impl RequestLine {
         bytes.get(self.text_at..self.text_at + self.text_len).unwrap_or_default()
     }
 
-    /// Takes a line that is whole and legal and has no empty line before it; else nothing changes.
+    /// Takes a complete, legal line without an empty line before it. Otherwise only `http10` may
+    /// change.
     fn plain_line(&mut self, bytes: &[u8]) -> Option<usize> {
         let method_end = token_end(bytes, 0);
         let target = bytes.get(method_end + 1..)?;

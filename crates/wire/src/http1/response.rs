@@ -1,9 +1,10 @@
-//! The response parser: a status line, header lines, a body; 1xx responses before the final one are passed over.
+//! The response parser: a status line, header lines and a body. 1xx responses before the final one
+//! are skipped.
 //!
-//! How it works: see `http1`. A byte that no status line can have there is refused at once, so that a peer that talks
-//! something else fails as what it is and not by a timeout.
+//! How it works: see `http1`. A byte that cannot occur at its place in a status line is refused at
+//! once. A peer that speaks another protocol therefore fails as such, not by a timeout.
 //!
-//! What it must not know: which requests are outstanding, and whether a status is welcome.
+//! Must not know: which requests are outstanding, and whether a status is expected.
 
 use super::body::Body;
 use super::fields::{Fields, expect_lf, not_text};
@@ -17,26 +18,26 @@ use super::text::text_end;
 const BAD_VERSION: ParseError =
     Framing("the status line does not begin with HTTP/1., a digit and a space");
 const BAD_STATUS: ParseError = Framing("the status code is not a number from 100 to 999");
-// RFC 9112 §4: the space is sent even when the reason is absent.
+// RFC 9112 §4: the space is sent even if the reason is absent.
 const NO_SPACE: ParseError = Framing("no space after the three digits of the status code");
 
-/// A whole final response.
+/// A complete final response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// 200 to 999; those above 599 mean the same as 500 (RFC 9110 §15).
+    /// The status, 200 to 999; values above 599 mean the same as 500 (RFC 9110 §15).
     pub status: u16,
     /// Whether another request may be sent on this connection.
     pub keep_alive: bool,
-    /// Length of the decoded body.
+    /// The length of the decoded body.
     pub body_bytes: u64,
 }
 
-/// What feeding led to.
+/// The result of feeding bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fed {
-    /// More bytes are needed; all that were given are consumed.
+    /// More bytes are needed; all given bytes were consumed.
     Partial,
-    /// The response is whole.
+    /// The response is complete.
     Complete(Response),
 }
 
@@ -49,7 +50,7 @@ enum Part {
     Refused,
 }
 
-/// Reads one response after the other.
+/// Reads one response after another.
 #[derive(Debug, Default)]
 pub struct ResponseParser {
     part: Part,
@@ -67,15 +68,16 @@ impl ResponseParser {
         Self::default()
     }
 
-    /// Feeds bytes of one response and hands its decoded body to `body` as slices of `bytes`. `head_request`: the
-    /// request was HEAD; it must not change before the response is whole.
+    /// Feeds bytes of one response and passes its decoded body to `body` as slices of `bytes`.
+    /// `head_request` says that the request was HEAD; it must not change before the response is
+    /// complete.
     ///
-    /// Returns how many of `bytes` belong to this response, and whether it is whole. Then the parser awaits the next
-    /// response, to which the bytes beyond belong.
+    /// Returns how many of `bytes` belong to this response, and whether it is complete. If it is,
+    /// the parser awaits the next response, to which the remaining bytes belong.
     ///
     /// # Errors
-    /// Where the bytes cannot be a legal response, at the same byte however they were split; from then on always the
-    /// same error, until [`reset`](Self::reset).
+    /// If the bytes cannot be a legal response. The error occurs at the same byte however the input
+    /// was split. After it, every call returns the same error until [`reset`](Self::reset).
     pub fn feed(
         &mut self,
         bytes: &[u8],
@@ -86,10 +88,11 @@ impl ResponseParser {
         self.feed_remembering(bytes, head_request, limits, None, body)
     }
 
-    /// As [`feed`](Self::feed); a final head that is the one in `memory` is not parsed again.
+    /// Like [`feed`](Self::feed), but a final head that equals the one in `memory` is not parsed
+    /// again.
     ///
     /// # Errors
-    /// As [`feed`](Self::feed).
+    /// The same as for [`feed`](Self::feed).
     #[inline]
     pub fn feed_remembering(
         &mut self,
@@ -196,8 +199,9 @@ impl ResponseParser {
         }
     }
 
-    /// The peer's FIN: the response that it completes, if the body is delimited by it. `None`: the answer was cut off
-    /// if [`started`](Self::started), and otherwise there was none; ask before, for the parser is reset.
+    /// Handles the peer's FIN: returns the response that it completes, if the body is delimited by
+    /// it. With `None` the answer was cut off if [`started`](Self::started), and otherwise there
+    /// was none. Call [`started`](Self::started) before, because this may reset the parser.
     pub fn end(&mut self) -> Option<Response> {
         let response = self.lasts_until_end().then(|| self.response(false));
         if response.is_some() {
@@ -206,43 +210,44 @@ impl ResponseParser {
         response
     }
 
-    /// Whether the body of the response now awaited is delimited by the peer's FIN.
+    /// Whether the body of the response in progress is delimited by the peer's FIN.
     pub fn lasts_until_end(&self) -> bool {
         self.part == Part::Body && self.body.is_until_close()
     }
 
-    /// Whether any byte of the response now awaited has come (a 1xx counts).
+    /// Whether any byte of the awaited response has come; a 1xx response counts.
     pub fn started(&self) -> bool {
         self.part != Part::StatusLine || self.head_bytes > 0 || self.informational > 0
     }
 
-    /// Whether the response whose beginning has come may have this status, and is no 1xx before another.
+    /// Whether the response that has begun may have this status and does not follow a 1xx response.
     pub fn may_have(&self, status: u16) -> bool {
         self.informational == 0 && self.line.may_have(status)
     }
 
-    /// Whether its head is whole, and only its body is to come.
+    /// Whether the head is complete, so that only the body is missing.
     pub fn has_head(&self) -> bool {
         self.part == Part::Body
     }
 
-    /// Why the response was refused, if it was.
+    /// The reason why the response was refused, if it was.
     pub fn refused(&self) -> Option<ParseError> {
         self.refused.as_deref().copied()
     }
 
-    /// Forgets everything, a refusal too.
+    /// Resets everything, including a refusal.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
 
-    /// Bytes held on the heap: none but a refusal.
+    /// The bytes held on the heap: only for a refusal.
     pub fn buffered_bytes(&self) -> usize {
         self.refused.as_deref().map_or(0, size_of_val)
     }
 }
 
-/// `HTTP/1.` is followed by the minor version (one digit; a higher one than 1 is read as 1), a space, three digits, a space, the reason and CRLF.
+/// After `HTTP/1.` come the minor version, a space, three digits, a space, the reason and CRLF. The
+/// minor version is one digit; a digit above 1 is read as 1.
 const PREFIX: &[u8] = b"HTTP/1.";
 const MINOR_AT: u8 = PREFIX.len() as u8;
 const STATUS_AT: u8 = MINOR_AT + 2;
@@ -253,16 +258,16 @@ const LF_AT: u8 = REASON_AT + 1;
 /// The automaton over a status line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct StatusLine {
-    /// How many bytes were taken, the whole reason counting as none.
+    /// The number of bytes taken; the reason does not count.
     at: u8,
     pub(super) http10: bool,
     pub(super) status: u16,
-    /// The request asked to upgrade.
+    /// Whether the request asked for an upgrade.
     upgrade: bool,
 }
 
 impl StatusLine {
-    /// The answer to a request that asked to upgrade.
+    /// The status line of the answer to a request for an upgrade.
     pub(super) fn after_upgrade() -> Self {
         StatusLine { upgrade: true, ..StatusLine::default() }
     }
@@ -291,13 +296,13 @@ impl StatusLine {
         Ok(None)
     }
 
-    /// Whether what was taken may be the beginning of a line with this status, of three digits.
+    /// Whether the bytes taken may begin a status line with this status, which has three digits.
     fn may_have(&self, status: u16) -> bool {
         let missing = SPACE_AT.saturating_sub(self.at.max(STATUS_AT));
         self.status == status / 10u16.pow(u32::from(missing))
     }
 
-    /// Takes what stands before the reason of a final response at once, if it is all there; else nothing.
+    /// Takes everything before the reason of a final response at once, if it is all available.
     fn plain_start(&mut self, bytes: &[u8]) -> usize {
         let Some(start) = bytes.first_chunk::<13>().filter(|_| self.at == 0) else {
             return 0;

@@ -1,10 +1,11 @@
-//! A request as it is written, with places that each sending fills in: `{counter}` and `{random}`.
+//! A template for requests, with placeholders that are filled at each sending: `{counter}` and
+//! `{random}`.
 //!
-//! How it works: the texts of a request are cut into pieces once; writing it is going through the pieces. In a text
-//! that has a place to fill in, `{{` stands for `{`; a text that has none is sent as it stands, so that nobody has to
-//! write JSON differently. Content-Length is what the filled body has.
+//! How it works: the texts of a request are cut into pieces once; writing it means going through
+//! the pieces. In a text that has a placeholder, `{{` stands for `{`. A text without one is sent as
+//! it stands, so that JSON needs no escaping. Content-Length is the length of the filled body.
 //!
-//! What it must not know: who counts, where randomness comes from, and what is sent when.
+//! Must not know: who counts, where randomness comes from, and what is sent when.
 
 use std::sync::Arc;
 
@@ -12,11 +13,11 @@ const COUNTER: &[u8] = b"{counter}";
 const RANDOM: &[u8] = b"{random}";
 const ESCAPED: &[u8] = b"{{";
 
-/// A request that can be written over and over.
+/// A request that can be written repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     pieces: Box<[Piece]>,
-    /// Where the body begins among the pieces.
+    /// The index of the first piece of the body.
     body_at: usize,
 }
 
@@ -25,27 +26,27 @@ pub(crate) enum Piece {
     Fixed(Arc<[u8]>),
     Counter,
     Random,
-    /// How long the body is.
+    /// The length of the body.
     Length,
 }
 
-/// The texts of a request, as they are to stand on the wire.
+/// The texts of a request, in their form on the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Texts<'a> {
     /// The method.
     pub method: &'a str,
     /// The request target.
     pub path: &'a str,
-    /// Names and values.
+    /// The names and values of the headers.
     pub headers: &'a [(String, String)],
     /// The body, if any.
     pub body: Option<&'a [u8]>,
 }
 
-/// A part of a request that is being written.
+/// A part of a request while it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part<'a> {
-    /// The same in every request.
+    /// Bytes that are the same in every request.
     Fixed(&'a Arc<[u8]>),
     /// A number in decimal digits.
     Digits(&'a [u8]),
@@ -63,7 +64,7 @@ impl Part<'_> {
 }
 
 impl Template {
-    /// A request without places to fill in; its headers say how long the body is.
+    /// Creates a request without placeholders; its headers must state the length of the body.
     #[must_use]
     pub fn plain(texts: &Texts<'_>) -> Self {
         let mut pieces = Pieces::default();
@@ -74,7 +75,8 @@ impl Template {
         Template { pieces: pieces.done.into_boxed_slice(), body_at: 1 }
     }
 
-    /// A request whose path, header values and body may have places to fill in. The Content-Length of a body is added.
+    /// Creates a request whose path, header values and body may have placeholders. The
+    /// Content-Length of a body is added.
     #[must_use]
     pub fn filled(texts: &Texts<'_>) -> Self {
         let mut body = Pieces::default();
@@ -102,7 +104,7 @@ impl Template {
         Template { pieces: pieces.done.into_boxed_slice(), body_at }
     }
 
-    /// The request, if it is always the same.
+    /// The whole request, if it is always the same.
     #[must_use]
     pub fn fixed(&self) -> Option<&Arc<[u8]>> {
         match &*self.pieces {
@@ -111,7 +113,8 @@ impl Template {
         }
     }
 
-    /// Writes the request: its parts, in order. `random` gives the number for the first, second, … such place.
+    /// Writes the parts of the request in order. `random` returns the number for the first, second,
+    /// … random placeholder.
     pub fn write(&self, counter: u64, random: impl Fn(u32) -> u64, put: &mut impl FnMut(Part<'_>)) {
         let mut digits = [0; DIGITS_MOST];
         let mut drawn = 0;
@@ -151,7 +154,7 @@ impl Template {
         len as u64
     }
 
-    /// Bytes of the longest request that this can become.
+    /// The length of the longest request that this can become, in bytes.
     #[must_use]
     pub fn len_most(&self) -> usize {
         let len = |piece: &Piece| match piece {
@@ -162,7 +165,7 @@ impl Template {
     }
 }
 
-/// A text cut at its places; a text that has none is one piece, and an empty one is none.
+/// Cuts a text at its placeholders. A text without placeholders is one piece, an empty one none.
 pub(crate) fn pieces(text: &[u8]) -> Vec<Piece> {
     let mut pieces = Pieces::default();
     pieces.text(text);
@@ -170,7 +173,7 @@ pub(crate) fn pieces(text: &[u8]) -> Vec<Piece> {
     pieces.done
 }
 
-/// Pieces in the making.
+/// Pieces under construction.
 #[derive(Default)]
 struct Pieces {
     done: Vec<Piece>,
@@ -178,7 +181,8 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Request line and headers, without the line that ends them; `text` takes what may have places.
+    /// Adds the request line and headers, without the empty line after them. `text` adds texts that
+    /// may have placeholders.
     fn head(&mut self, texts: &Texts<'_>, text: fn(&mut Self, &[u8])) {
         self.fixed(texts.method.as_bytes());
         self.fixed(b" ");
@@ -207,7 +211,7 @@ impl Pieces {
         }
     }
 
-    /// A text in which places are filled in, if it has any.
+    /// Adds a text, cut at its placeholders if it has any.
     fn text(&mut self, text: &[u8]) {
         if !has_place(text) {
             return self.fixed(text);
@@ -232,13 +236,13 @@ impl Pieces {
     }
 }
 
-/// Whether a text has a place to fill in, or the name of one behind `{{`.
+/// Whether a text has a placeholder, or the name of one after `{{`.
 fn has_place(text: &[u8]) -> bool {
     let holds = |place: &[u8]| text.windows(place.len()).any(|window| window == place);
     holds(COUNTER) || holds(RANDOM)
 }
 
-/// Digits of the largest u64.
+/// The number of decimal digits of the largest u64.
 pub(crate) const DIGITS_MOST: usize = 20;
 
 pub(crate) fn decimal(mut number: u64, digits: &mut [u8; DIGITS_MOST]) -> &[u8] {

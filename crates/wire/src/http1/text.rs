@@ -1,8 +1,9 @@
-//! Kinds of bytes, and strides over runs of one kind, eight bytes a step.
+//! Classes of bytes, and scans over runs of one class, eight bytes per step.
 //!
-//! What it must not know: what the run belongs to.
+//! Must not know: what the run belongs to.
 
-/// HTAB, SP, VCHAR or obs-text: what may stand in a value or a reason (RFC 9110 §5.5, RFC 9112 §4).
+/// HTAB, SP, VCHAR or obs-text: the bytes allowed in a value or a reason (RFC 9110 §5.5, RFC 9112
+/// §4).
 pub(crate) fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
@@ -25,7 +26,7 @@ static TOKEN: [bool; 256] = {
     table
 };
 
-/// Whether `name` is `known`, whatever its case; the case in which it is usually written is quickest.
+/// Whether `name` equals `known`, ignoring case. The usual spelling is fastest.
 #[inline]
 pub(crate) fn is_named(name: &[u8], known: &[u8]) -> bool {
     name == known || name.eq_ignore_ascii_case(known)
@@ -34,7 +35,8 @@ pub(crate) fn is_named(name: &[u8], known: &[u8]) -> bool {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = ONES * 0x80;
 
-/// Where the run of token characters that begins at `from` ends; the long stride is over letters and `-`.
+/// The end of the run of token characters that begins at `from`. The fast path is for letters and
+/// `-`.
 #[inline]
 pub(crate) fn token_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
@@ -50,7 +52,7 @@ pub(crate) fn token_end(bytes: &[u8], from: usize) -> usize {
     at + rest.iter().position(|&byte| !is_token(byte)).unwrap_or(rest.len())
 }
 
-/// The high bit of each byte that is neither a letter nor `-`.
+/// Sets the high bit of each byte that is neither a letter nor `-`.
 #[inline]
 fn not_letters(eight: u64) -> u64 {
     let low = eight & !HIGHS;
@@ -61,13 +63,14 @@ fn not_letters(eight: u64) -> u64 {
     (((!from_a | beyond_z) & not_dash) | eight) & HIGHS
 }
 
-/// Where the run of text that begins at `from` ends.
+/// The end of the run of text that begins at `from`.
 #[inline]
 pub(crate) fn text_end(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(eight) = bytes[at..].first_chunk::<8>() {
         let odd = controls(u64::from_le_bytes(*eight));
-        // A branch, not arithmetic: the next eight bytes are loaded before these are judged.
+        // A branch, not arithmetic, so that the next eight bytes are loaded before these are
+        // judged.
         if odd == 0 {
             at += 8;
             continue;
@@ -82,7 +85,8 @@ pub(crate) fn text_end(bytes: &[u8], from: usize) -> usize {
     at + rest.iter().position(|&byte| !is_text(byte)).unwrap_or(rest.len())
 }
 
-/// The high bit of the lowest byte that is below SP or DEL; those above it may be marked wrongly.
+/// Sets the high bit of the lowest byte that is below SP or is DEL. Higher bytes may be marked
+/// wrongly.
 #[inline]
 fn controls(eight: u64) -> u64 {
     let below_space = eight.wrapping_sub(ONES * 0x20) & !eight;

@@ -1,13 +1,14 @@
-//! The answer to a request that asks for another protocol on its connection (RFC 9110 §7.8), up to the head of the final one.
+//! The answer to a request for another protocol on the same connection (RFC 9110 §7.8), up to the
+//! head of the final answer.
 //!
-//! How it works: interim answers are passed over as HTTP has it; a 101 is kept to be looked into.
+//! How it works: interim answers are skipped as in HTTP; the head of a 101 is kept for inspection.
 //!
-//! What it must not know: which protocol comes next, and what else its 101 has to say.
+//! Must not know: which protocol follows, and what else its 101 must say.
 
 use super::kept::KeptHead;
 use super::limits::{Limits, ParseError};
 
-/// Why a connection was not opened. The text names the reason and never quotes the peer.
+/// The reason why a connection was not opened. The text names the reason and never quotes the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpeningError {
     /// The answer is not HTTP.
@@ -16,15 +17,15 @@ pub enum OpeningError {
     /// The answer has another status than 101.
     #[error("the server answered {0} instead of 101")]
     Status(u16),
-    /// The answer is a 101 that its RFC has the client refuse.
+    /// The answer is a 101 that the client must refuse according to its RFC.
     #[error("the server's 101 {0}")]
     HandshakeError(&'static str),
 }
 
-/// An answer as far as it has come.
+/// The part of an answer that has come so far.
 #[derive(Debug)]
 pub(crate) struct Upgrade {
-    /// 1xx answers that came before.
+    /// The number of 1xx answers before this one.
     interim: u32,
     head: KeptHead,
 }
@@ -36,8 +37,9 @@ impl Default for Upgrade {
 }
 
 impl Upgrade {
-    /// Feeds bytes of the answer. `Some`: the head of a 101 is whole, and so many bytes belonged to it; those behind are of
-    /// the other protocol. `None`: more are needed, and all were taken.
+    /// Feeds bytes of the answer. `Some(n)`: the head of a 101 is complete, and `n` of the bytes
+    /// belong to it; the bytes after it are in the other protocol. `None`: all bytes were taken and
+    /// more are needed.
     pub(crate) fn feed(
         &mut self,
         bytes: &[u8],
@@ -61,7 +63,7 @@ impl Upgrade {
         }
     }
 
-    /// The head of a 101 that is whole.
+    /// The complete head of a 101.
     pub(crate) fn head(&self) -> &KeptHead {
         &self.head
     }
@@ -71,8 +73,8 @@ impl Upgrade {
         self.interim > 0 || self.head.started()
     }
 
-    /// Whether the 101 says what that of every protocol has to, and upgrades to this one alone; `otherwise` is what it does
-    /// if not.
+    /// Checks what the 101 of every protocol must say, and that it upgrades to `protocol` alone.
+    /// `otherwise` is the error text if it does not.
     pub(crate) fn leads_to(
         &self,
         protocol: &str,
@@ -87,9 +89,9 @@ impl Upgrade {
         say(upgrade && upgrades.next().is_none(), otherwise)?;
         let connection = head.has_element("Connection", "upgrade");
         say(connection, "does not say Connection: Upgrade")?;
-        // A server must not send Content-Length in a 101 (RFC 9110 §8.6), nor Transfer-Encoding (RFC 9112 §6.1): who
-        // goes by them takes the first frames for content. 0 says nothing else than its absence, and many servers
-        // have sent it.
+        // A server must not send Content-Length in a 101 (RFC 9110 §8.6), nor Transfer-Encoding
+        // (RFC 9112 §6.1). A recipient that obeys them takes the first frames for content. A
+        // Content-Length of 0 means the same as none, and many servers have sent it.
         say(!head.has_content(), "says that it has content")
     }
 }

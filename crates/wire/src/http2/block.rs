@@ -1,19 +1,19 @@
-//! Blocks of fields that come in several frames (RFC 9113 §6.10): put together, with caps.
+//! Reassembly of header blocks that span several frames (RFC 9113 §6.10), with caps.
 //!
-//! A block that comes in one frame is handed on where it lies.
+//! A block that comes in one frame is passed on in place, without a copy.
 
 use super::frame::ErrorCode;
 use super::violation::Violation;
 
-/// Frames that add to a block; more would hold a connection up for nothing.
+/// The maximum number of frames of a block. More frames would only delay the connection.
 const FRAMES_MOST: u32 = 64;
-/// Bytes of one block before it is decoded.
+/// The maximum size of one block before it is decoded, in bytes.
 const BYTES_MOST: usize = 256 * 1024;
 
-/// The block that is being put together.
+/// The block under construction.
 #[derive(Debug, Default)]
 pub struct Block {
-    /// Its stream, and whether the stream ends with it; none between blocks.
+    /// The block's stream, and whether the stream ends with it; none between blocks.
     of: Option<(u32, bool)>,
     frames: u32,
     bytes: Vec<u8>,
@@ -23,27 +23,28 @@ const TOO_LONG: Violation =
     Violation::of_connection(ErrorCode::EnhanceYourCalm, "a block of fields goes on without end");
 
 impl Block {
-    /// Whether nothing but CONTINUATION may come.
+    /// Whether only CONTINUATION may come next.
     #[inline]
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.of.is_some()
     }
 
-    /// Begins a block that goes on in the next frame.
+    /// Begins a block that continues in the next frame.
     ///
     /// # Errors
-    /// Where it is too long.
+    /// If the block is too long.
     pub fn begin(&mut self, stream: u32, end_stream: bool, part: &[u8]) -> Result<(), Violation> {
         (self.of, self.frames) = (Some((stream, end_stream)), 0);
         self.bytes.clear();
         self.add(part)
     }
 
-    /// Goes on with it; with `last` it is whole: whether the stream ends, and the block.
+    /// Adds the next part to the block. With `last` the block is complete: returns whether the
+    /// stream ends with it, and the block.
     ///
     /// # Errors
-    /// Where it is too long, or where no block of this stream is open.
+    /// If the block is too long, or if no block of this stream is open.
     pub fn go_on(
         &mut self,
         stream: u32,
@@ -61,7 +62,7 @@ impl Block {
         Ok(Some((end_stream, &self.bytes)))
     }
 
-    /// Bytes held on the heap.
+    /// The bytes held on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.bytes.capacity()

@@ -1,29 +1,29 @@
-//! Frames (RFC 9113 §4 and §6): their headers, their error codes, and how each type is written.
+//! Frames (RFC 9113 §4 and §6): their headers, error codes and encoding.
 //!
-//! What it must not know: which frames came before, and what a stream is used for.
+//! Must not know: which frames came before, and what a stream is used for.
 
-/// What a client's connection begins with (RFC 9113 §3.4).
+/// The first bytes that a client sends on a connection (RFC 9113 §3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Every frame begins with a header of so many bytes.
+/// The size of a frame's header in bytes.
 pub const HEADER_BYTES: usize = 9;
-/// What a payload may have until SETTINGS say otherwise; no SETTINGS may say less.
+/// The maximum payload before SETTINGS; SETTINGS may not announce less.
 pub const FRAME_BYTES_LEAST: u32 = 1 << 14;
 /// The largest payload that SETTINGS may allow.
 pub const FRAME_BYTES_MOST: u32 = (1 << 24) - 1;
-/// Streams have 31 bits; the highest bit is reserved, and ignored.
+/// The largest stream number: 31 bits. The highest bit is reserved and ignored.
 pub const STREAM_MOST: u32 = (1 << 31) - 1;
 
 /// The flags of frames.
 pub mod flags {
-    /// The frame is the last of its stream: DATA, HEADERS.
+    /// The frame is the last of its stream (DATA, HEADERS).
     pub const END_STREAM: u8 = 0x1;
-    /// It acknowledges: SETTINGS, PING.
+    /// The frame is an acknowledgement (SETTINGS, PING).
     pub const ACK: u8 = 0x1;
-    /// The block ends with the frame: HEADERS, PUSH_PROMISE, CONTINUATION.
+    /// The block ends with the frame (HEADERS, PUSH_PROMISE, CONTINUATION).
     pub const END_HEADERS: u8 = 0x4;
-    /// The first byte says how many at the end are padding: DATA, HEADERS, PUSH_PROMISE.
+    /// The first byte is the number of padding bytes at the end (DATA, HEADERS, PUSH_PROMISE).
     pub const PADDED: u8 = 0x8;
-    /// Five bytes of priority come first: HEADERS.
+    /// Five bytes of priority come first (HEADERS).
     pub const PRIORITY: u8 = 0x20;
 }
 
@@ -36,26 +36,26 @@ pub enum Kind {
     Headers,
     /// Deprecated, and ignored.
     Priority,
-    /// The end of a stream at once.
+    /// Ends a stream immediately.
     RstStream,
-    /// What the sender's peer may do.
+    /// Announces what the other side may do.
     Settings,
-    /// A stream that the server is about to begin.
+    /// Announces a stream that the server is about to begin.
     PushPromise,
-    /// To be answered with the same bytes.
+    /// Must be answered with the same bytes.
     Ping,
-    /// The sender takes no streams above a number.
+    /// Announces that the sender accepts no streams above a number.
     GoAway,
-    /// More room for DATA.
+    /// Grants more room for DATA.
     WindowUpdate,
-    /// More of a block of fields.
+    /// Continues a block of fields.
     Continuation,
-    /// One of a type that RFC 9113 has not: to be ignored.
+    /// A type that RFC 9113 does not define; to be ignored.
     Unknown(u8),
 }
 
 impl Kind {
-    /// The type as sent.
+    /// The type as encoded in the frame.
     #[inline]
     #[must_use]
     pub fn bits(self) -> u8 {
@@ -92,15 +92,15 @@ impl Kind {
     }
 }
 
-/// Why a stream or a connection ends (RFC 9113 §7).
+/// The reason why a stream or a connection ends (RFC 9113 §7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ErrorCode {
-    /// It is no error.
+    /// No error.
     NoError = 0,
-    /// Something else was not as RFC 9113 has it.
+    /// A violation of RFC 9113 without a more specific code.
     ProtocolError = 1,
-    /// The sender failed.
+    /// The sender had an internal failure.
     InternalError = 2,
     /// DATA beyond a window, or a window beyond its bounds.
     FlowControlError = 3,
@@ -110,17 +110,17 @@ pub enum ErrorCode {
     StreamClosed = 5,
     /// A frame that is too long, or not as long as its type has to be.
     FrameSizeError = 6,
-    /// Nothing was done with the request: it may be sent again.
+    /// The request was not processed and may be sent again.
     RefusedStream = 7,
-    /// The sender does not want the answer any more.
+    /// The sender no longer wants the answer.
     Cancel = 8,
     /// A block of fields could not be decoded.
     CompressionError = 9,
     /// The connection of a CONNECT failed.
     ConnectError = 10,
-    /// The peer does too much.
+    /// The peer causes too much load.
     EnhanceYourCalm = 11,
-    /// TLS is not good enough.
+    /// The TLS connection is not secure enough.
     InadequateSecurity = 12,
     /// HTTP/1.1 is to be used.
     Http11Required = 13,
@@ -144,7 +144,8 @@ impl ErrorCode {
         ErrorCode::Http11Required,
     ];
 
-    /// The code as it was sent; one that is not known is taken for an internal error (RFC 9113 §7).
+    /// The error code for these bits; an unknown code is treated as an internal error (RFC 9113
+    /// §7).
     #[must_use]
     pub fn of(bits: u32) -> Self {
         Self::ALL.get(bits as usize).copied().unwrap_or(ErrorCode::InternalError)
@@ -154,13 +155,13 @@ impl ErrorCode {
 /// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of payload, padding included: up to 2^24 - 1.
+    /// The payload length in bytes, including padding: up to 2^24 - 1.
     pub len: u32,
-    /// Its type.
+    /// The type of the frame.
     pub kind: Kind,
-    /// Its [`flags`].
+    /// The [`flags`] of the frame.
     pub flags: u8,
-    /// Its stream; 0 for the connection.
+    /// The stream number; 0 for the connection.
     pub stream: u32,
 }
 
@@ -178,7 +179,7 @@ impl Header {
         }
     }
 
-    /// The header as it is sent.
+    /// The header in its encoded form.
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> [u8; HEADER_BYTES] {
@@ -208,7 +209,8 @@ pub fn write_data(out: &mut Vec<u8>, stream: u32, bytes: &[u8], end_stream: bool
     out.extend_from_slice(bytes);
 }
 
-/// Appends a block of fields: HEADERS, and as many CONTINUATION frames as it takes with so many bytes in each.
+/// Appends a block of fields: HEADERS and as many CONTINUATION frames as needed, with at most
+/// `frame_bytes` of payload each.
 pub fn write_block(
     out: &mut Vec<u8>,
     stream: u32,
@@ -237,19 +239,19 @@ pub fn write_reset(out: &mut Vec<u8>, stream: u32, code: ErrorCode) {
     out.extend_from_slice(&(code as u32).to_be_bytes());
 }
 
-/// Appends the acknowledgement of SETTINGS.
+/// Appends an acknowledgement of SETTINGS.
 pub fn write_settings_ack(out: &mut Vec<u8>) {
     Header { len: 0, kind: Kind::Settings, flags: flags::ACK, stream: 0 }.write(out);
 }
 
-/// Appends PING, or the answer to it.
+/// Appends a PING or the answer to one.
 pub fn write_ping(out: &mut Vec<u8>, payload: [u8; 8], ack: bool) {
     let flags = if ack { flags::ACK } else { 0 };
     Header { len: 8, kind: Kind::Ping, flags, stream: 0 }.write(out);
     out.extend_from_slice(&payload);
 }
 
-/// Appends GOAWAY: streams above `last` are not taken. The text is for whoever debugs the peer.
+/// Appends GOAWAY: streams above `last` are not accepted. The text helps to debug the peer.
 pub fn write_goaway(out: &mut Vec<u8>, last: u32, code: ErrorCode, text: &str) {
     let len = 8 + text.len() as u32;
     Header { len, kind: Kind::GoAway, flags: 0, stream: 0 }.write(out);
@@ -258,7 +260,7 @@ pub fn write_goaway(out: &mut Vec<u8>, last: u32, code: ErrorCode, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Appends WINDOW_UPDATE: of a stream, or with 0 of the connection.
+/// Appends WINDOW_UPDATE for a stream, or for the connection if `stream` is 0.
 #[inline]
 pub fn write_window_update(out: &mut Vec<u8>, stream: u32, by: u32) {
     Header { len: 4, kind: Kind::WindowUpdate, flags: 0, stream }.write(out);

@@ -1,4 +1,4 @@
-//! HTTP/2 (RFC 9113): frames, header compression, and what the two ends of a connection have in common.
+//! HTTP/2 (RFC 9113): frames, header compression, and the machines of both ends of a connection.
 
 pub mod block;
 pub mod client;

@@ -1,42 +1,43 @@
-//! Bytes in, frames out, wherever the bytes were cut.
+//! Splits a byte stream into frames, regardless of how the bytes were cut.
 //!
-//! How it works: a frame that lies whole in one input is handed out where it lies; one that is cut is copied aside until it is
-//! whole. DATA is never copied: its parts are handed out as they come. Everything that can be said of one frame alone is
-//! checked here: lengths, padding, and whether its type belongs to a stream.
+//! How it works: a frame that lies whole in one input is returned in place. A frame that is cut is
+//! copied aside until it is complete. DATA is never copied: its parts are returned as they come.
+//! All checks on a single frame are made here: lengths, padding, and whether its type belongs to a
+//! stream.
 //!
-//! What it must not know: which frames came before, and the states of streams.
+//! Must not know: which frames came before, and the states of streams.
 
 use super::frame::{ErrorCode, FRAME_BYTES_LEAST, HEADER_BYTES, Header, Kind, STREAM_MOST, flags};
 use super::violation::Violation;
 
-/// A frame that is whole, without its padding.
+/// A complete frame, without its padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
     /// HEADERS.
     Headers {
-        /// Its stream.
+        /// The stream number.
         stream: u32,
-        /// The stream ends with the block.
+        /// Whether the stream ends with the block.
         end_stream: bool,
-        /// The block ends with the frame.
+        /// Whether the block ends with the frame.
         end_block: bool,
-        /// The stream that it depends on, where it says so.
+        /// The stream that it depends on, if it has a priority.
         depends_on: Option<u32>,
         /// The first part of the block.
         part: &'a [u8],
     },
     /// PRIORITY.
     Priority {
-        /// Its stream.
+        /// The stream number.
         stream: u32,
         /// The stream that it depends on.
         depends_on: u32,
     },
     /// RST_STREAM.
     Reset {
-        /// Its stream.
+        /// The stream number.
         stream: u32,
-        /// Why.
+        /// The error code.
         code: ErrorCode,
     },
     /// SETTINGS; [`parameters`](super::settings::parameters) reads them.
@@ -45,50 +46,50 @@ pub enum Frame<'a> {
     SettingsAck,
     /// PUSH_PROMISE.
     Push {
-        /// Its stream.
+        /// The stream number.
         stream: u32,
-        /// The stream that is promised.
+        /// The promised stream.
         promised: u32,
-        /// The block ends with the frame.
+        /// Whether the block ends with the frame.
         end_block: bool,
         /// The first part of the block.
         part: &'a [u8],
     },
     /// PING.
     Ping {
-        /// It is an answer.
+        /// Whether it is an answer.
         ack: bool,
-        /// What is to be sent back.
+        /// The bytes to be sent back.
         payload: [u8; 8],
     },
     /// GOAWAY.
     GoAway {
-        /// The last stream that the peer takes.
+        /// The last stream that the peer accepts.
         last: u32,
-        /// Why.
+        /// The error code.
         code: ErrorCode,
     },
     /// WINDOW_UPDATE.
     WindowUpdate {
-        /// Its stream; 0 for the connection.
+        /// The stream number; 0 for the connection.
         stream: u32,
-        /// 1 to 2^31 - 1.
+        /// The increment, 1 to 2^31 - 1.
         by: u32,
     },
     /// CONTINUATION.
     Continuation {
-        /// Its stream.
+        /// The stream number.
         stream: u32,
-        /// The block ends with the frame.
+        /// Whether the block ends with the frame.
         end_block: bool,
-        /// More of the block.
+        /// The next part of the block.
         part: &'a [u8],
     },
-    /// A type that RFC 9113 has not.
+    /// A frame of a type that RFC 9113 does not define.
     Unknown,
 }
 
-/// What some bytes led to.
+/// The result of reading some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// A frame.
@@ -100,13 +101,14 @@ pub enum Piece<'a> {
 /// A part of a DATA frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data<'a> {
-    /// Its stream.
+    /// The stream number.
     pub stream: u32,
-    /// With the first part of a frame, what the whole frame takes from the windows (RFC 9113 §6.9.1).
+    /// In the first part of a frame, the amount that the whole frame takes from the windows (RFC
+    /// 9113 §6.9.1).
     pub begins: Option<u32>,
-    /// The next bytes of the body; there may be none.
+    /// The next bytes of the body; may be empty.
     pub bytes: &'a [u8],
-    /// The frame and its stream end with this part.
+    /// Whether the frame and its stream end with this part.
     pub end_stream: bool,
 }
 
@@ -114,7 +116,7 @@ pub struct Data<'a> {
 #[derive(Clone, Copy, Debug)]
 struct Open {
     header: Header,
-    /// Bytes of the body, and of the padding behind it, that are still to come.
+    /// The remaining bytes of the body, and of the padding after it.
     body: u32,
     padding: u32,
 }
@@ -122,12 +124,12 @@ struct Open {
 /// Reads the frames of one connection.
 #[derive(Debug)]
 pub struct Reader {
-    /// The largest payload that is taken.
+    /// The largest payload that is accepted.
     frame_bytes: u32,
     open: Option<Open>,
     /// The beginning of a frame that was cut.
     aside: Vec<u8>,
-    /// `aside` was handed out, and is to be emptied.
+    /// Whether `aside` was returned to the caller and must be emptied.
     handed_out: bool,
 }
 
@@ -138,18 +140,18 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// From now on the peer may send payloads of so many bytes: it was told so.
+    /// Raises the limit on payloads that the peer may send, after it was told so.
     pub fn set_frame_bytes(&mut self, most: u32) {
         self.frame_bytes = most;
     }
 
-    /// Whether a frame has begun and is not whole.
+    /// Whether a frame has begun and is not complete.
     #[must_use]
     pub fn is_within_frame(&self) -> bool {
         self.open.is_some() || !(self.aside.is_empty() || self.handed_out)
     }
 
-    /// Bytes held on the heap.
+    /// The bytes held on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.aside.capacity()
@@ -158,7 +160,7 @@ impl Reader {
     /// Takes the next piece off `input`. `None`: all of it was taken, and more is needed.
     ///
     /// # Errors
-    /// A [`Violation`]. If it is one of a stream, the frame was taken, and reading goes on behind it.
+    /// A [`Violation`]. If it concerns a stream, its frame was consumed and reading may continue.
     #[inline]
     pub fn next<'a, 'b: 'a>(
         &'a mut self,
@@ -166,7 +168,7 @@ impl Reader {
     ) -> Result<Option<Piece<'a>>, Violation> {
         if self.open.is_some() {
             let piece = self.more_data(input, None);
-            // Padding that ends a frame is no piece; what is behind it may be.
+            // Padding that ends a frame is not a piece, but more input may follow it.
             if piece.is_some() || input.is_empty() {
                 return Ok(piece);
             }
@@ -194,7 +196,7 @@ impl Reader {
         read_frame(&header, payload).map(|frame| Some(Piece::Frame(frame)))
     }
 
-    /// A frame of which some bytes came before.
+    /// Reads a frame whose first bytes came in an earlier input.
     #[cold]
     fn next_aside<'a, 'b: 'a>(
         &'a mut self,
@@ -207,7 +209,7 @@ impl Reader {
         let header = Header::read(bytes);
         self.check(&header)?;
         if header.kind == Kind::Data {
-            // Of its payload no more was put aside than says how long the padding is.
+            // Only the byte with the padding length is put aside, none of the payload.
             if header.has(flags::PADDED) && header.len > 0 {
                 self.put_aside(input, (HEADER_BYTES + 1).saturating_sub(self.aside.len()));
                 let Some(padding) = self.aside.get(HEADER_BYTES).copied() else { return Ok(None) };
@@ -248,7 +250,7 @@ impl Reader {
         Ok(self.more_data(input, Some(header.len)))
     }
 
-    /// The next part of the DATA frame that is open.
+    /// Reads the next part of the open DATA frame.
     #[inline]
     fn more_data<'a>(&mut self, input: &mut &'a [u8], begins: Option<u32>) -> Option<Piece<'a>> {
         let open = self.open.as_mut()?;
@@ -272,7 +274,7 @@ impl Reader {
         *input = rest;
     }
 
-    /// What the header alone says.
+    /// Checks the header alone.
     #[inline]
     fn check(&self, header: &Header) -> Result<(), Violation> {
         if header.len > self.frame_bytes {

@@ -1,10 +1,12 @@
-//! A request as it is written over HTTP/2, with places that each sending fills in: `{counter}` and `{random}`.
+//! A template for requests over HTTP/2, with placeholders that are filled at each sending:
+//! `{counter}` and `{random}`.
 //!
-//! How it works: the header block is encoded once, without a dynamic table, so that it is the same bytes on every
-//! connection. Only texts with places are encoded each time, as plain strings. The texts are those of a request of
-//! HTTP/1: what is about its connection is left out, and `Host` becomes `:authority` (RFC 9113 §8.2.2, §8.3.1).
+//! How it works: the header block is encoded once, without a dynamic table, so that its bytes are
+//! valid on every connection. Only texts with placeholders are encoded each time, as plain strings.
+//! The texts are those of an HTTP/1 request: fields about the connection are left out, and `Host`
+//! becomes `:authority` (RFC 9113 §8.2.2, §8.3.1).
 //!
-//! What it must not know: streams, and who counts.
+//! Must not know: streams, and who counts.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,14 +16,14 @@ use super::hpack::Indexing;
 use super::hpack::literal::{begin, field, plain_string};
 use crate::http1::template::{DIGITS_MOST, Piece, Texts, decimal, pieces};
 
-/// A request that can be written over and over.
+/// A request that can be written repeatedly.
 #[derive(Clone, Debug)]
 pub struct Template {
     block: Box<[Part]>,
     body: Box<[Piece]>,
-    /// Bytes of names and values without places.
+    /// The bytes of names and values without placeholders.
     plain_bytes: u64,
-    /// Random numbers in the block.
+    /// The number of random placeholders in the block.
     drawn: u32,
 }
 
@@ -29,21 +31,22 @@ pub struct Template {
 #[derive(Clone, Debug)]
 enum Part {
     Fixed(Arc<[u8]>),
-    /// A value with places.
+    /// A value with placeholders.
     Text(Box<[Piece]>),
-    /// How long the body is.
+    /// The length of the body.
     Length,
 }
 
-/// What fills the places of one request: its number, and the random number for the first, second, … such place.
+/// The values for the placeholders of one request: its number, and the random number for the first,
+/// second, … random placeholder.
 pub trait Filling {
     /// The request's number.
     fn counter(&self) -> u64;
-    /// A random number.
+    /// The random number for the `nth` random placeholder.
     fn random(&self, nth: u32) -> u64;
 }
 
-/// Requests without places.
+/// Values for requests without placeholders.
 impl Filling for () {
     fn counter(&self) -> u64 {
         0
@@ -55,7 +58,7 @@ impl Filling for () {
 }
 
 impl Template {
-    /// A request without places to fill in; its headers say how long the body is.
+    /// Creates a request without placeholders; its headers must state the length of the body.
     #[must_use]
     pub fn plain(scheme: &str, texts: &Texts<'_>) -> Self {
         let fixed = |text: &[u8]| vec![Piece::Fixed(text.into())];
@@ -63,7 +66,8 @@ impl Template {
         Self::new(scheme, texts, fixed, body)
     }
 
-    /// A request whose path, header values and body may have places. The length of a body is added.
+    /// Creates a request whose path, header values and body may have placeholders. The length of a
+    /// body is added.
     #[must_use]
     pub fn filled(scheme: &str, texts: &Texts<'_>) -> Self {
         let body = texts.body.map(pieces).unwrap_or_default();
@@ -140,7 +144,7 @@ impl Template {
         Head { plain_bytes, body_bytes }
     }
 
-    /// Appends a part of the body.
+    /// Appends a part of the body, given as a range of bytes.
     pub fn write_body(&self, filling: &impl Filling, part: Range<u64>, out: &mut Vec<u8>) {
         let part = part.start as usize..part.end as usize;
         if let [Piece::Fixed(bytes)] = &*self.body {
@@ -167,7 +171,7 @@ impl Template {
     }
 }
 
-/// Requests that are all alike, without places.
+/// Requests that are all equal and have no placeholders.
 impl<T> Requests<T> for Template {
     #[inline]
     fn write_block(&self, _tag: &T, out: &mut Vec<u8>) -> Head {
@@ -179,7 +183,7 @@ impl<T> Requests<T> for Template {
     }
 }
 
-/// A header block in the making.
+/// A header block under construction.
 #[derive(Default)]
 struct Parts {
     done: Vec<Part>,
@@ -189,13 +193,13 @@ struct Parts {
 }
 
 impl Parts {
-    /// A field without places.
+    /// Adds a field without placeholders.
     fn plain_field(&mut self, name: &[u8], value: &[u8], secret: bool) {
         self.plain_bytes += (name.len() + value.len()) as u64;
         field(&mut self.pending, name, value, secret);
     }
 
-    /// The name of a field whose value follows each time.
+    /// Adds the name of a field whose value is written each time.
     fn begin(&mut self, name: &[u8], indexing: Indexing) {
         self.plain_bytes += name.len() as u64;
         begin(&mut self.pending, name, indexing);
@@ -239,7 +243,7 @@ fn fill(text: &[Piece], filling: &impl Filling, drawn: &mut u32, out: &mut Vec<u
     }
 }
 
-/// Whether HTTP/2 has no such field, or has it otherwise.
+/// Whether HTTP/2 has no such field or expresses it otherwise.
 pub(super) fn is_left_out(name: &str, value: &str) -> bool {
     match name {
         "host" | "connection" | "proxy-connection" | "keep-alive" | "transfer-encoding"

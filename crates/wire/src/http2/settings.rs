@@ -1,4 +1,4 @@
-//! SETTINGS (RFC 9113 §6.5): what a peer permits.
+//! SETTINGS (RFC 9113 §6.5): the limits that a peer announces.
 
 use super::frame::{ErrorCode, FRAME_BYTES_LEAST, FRAME_BYTES_MOST, Header, Kind};
 use super::hpack;
@@ -7,39 +7,39 @@ use super::window::{WINDOW_FIRST, WINDOW_MOST};
 
 /// The parameters of SETTINGS.
 pub mod parameter {
-    /// Bytes of the decoder's table.
+    /// The size of the decoder's table in bytes.
     pub const HEADER_TABLE_SIZE: u16 = 1;
     /// Whether the server may push: 0 or 1.
     pub const ENABLE_PUSH: u16 = 2;
-    /// Streams that the peer may have open at once.
+    /// The number of streams that the peer may have open at once.
     pub const MAX_CONCURRENT_STREAMS: u16 = 3;
     /// The window of every new stream.
     pub const INITIAL_WINDOW_SIZE: u16 = 4;
-    /// Bytes of a frame's payload.
+    /// The maximum size of a frame's payload in bytes.
     pub const MAX_FRAME_SIZE: u16 = 5;
-    /// Bytes of a header list, with 32 for each field; for information.
+    /// The maximum size of a header list in bytes, with 32 added for each field; advisory.
     pub const MAX_HEADER_LIST_SIZE: u16 = 6;
 }
 
-/// What one side has announced.
+/// The settings that one side has announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Bytes of the table that its decoder has.
+    /// The size of its decoder's table in bytes.
     pub table_bytes: u32,
-    /// The other side may push.
+    /// Whether the other side may push.
     pub push: bool,
-    /// Streams that the other side may have open at once; none where nothing was said.
+    /// The number of streams that the other side may have open at once; none if not announced.
     pub streams: Option<u32>,
     /// The window of every stream that the other side sends on.
     pub window: u32,
-    /// Bytes of a frame's payload.
+    /// The maximum size of a frame's payload in bytes.
     pub frame_bytes: u32,
-    /// Bytes of a header list, with 32 for each field.
+    /// The maximum size of a header list in bytes, with 32 added for each field.
     pub list_bytes: Option<u32>,
 }
 
 impl Default for Settings {
-    /// What is in force until SETTINGS come.
+    /// The values in force until SETTINGS arrive.
     fn default() -> Self {
         Settings {
             table_bytes: hpack::TABLE_BYTES,
@@ -53,10 +53,10 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Takes over one parameter; one that is not known is ignored.
+    /// Applies one parameter. Unknown parameters are ignored.
     ///
     /// # Errors
-    /// Where the value is not allowed: the connection ends.
+    /// If the value is not allowed; the connection ends.
     pub fn apply(&mut self, parameter: u16, value: u32) -> Result<(), Violation> {
         match parameter {
             parameter::HEADER_TABLE_SIZE => self.table_bytes = value,
@@ -82,16 +82,16 @@ impl Settings {
         Ok(())
     }
 
-    /// Takes over the payload of a SETTINGS frame, in its order.
+    /// Applies the payload of a SETTINGS frame, in order.
     ///
     /// # Errors
-    /// As [`Settings::apply`].
+    /// The same as for [`Settings::apply`].
     pub fn apply_all(&mut self, payload: &[u8]) -> Result<(), Violation> {
         parameters(payload).try_for_each(|(parameter, value)| self.apply(parameter, value))
     }
 }
 
-/// The parameters in the payload of a SETTINGS frame, in their order.
+/// The parameters in the payload of a SETTINGS frame, in order.
 pub fn parameters(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> + '_ {
     payload.chunks_exact(6).map(|six| {
         let parameter = u16::from_be_bytes([six[0], six[1]]);
@@ -99,7 +99,7 @@ pub fn parameters(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> + '_ {
     })
 }
 
-/// Appends SETTINGS with these parameters.
+/// Appends a SETTINGS frame with these parameters.
 pub fn write(out: &mut Vec<u8>, parameters: &[(u16, u32)]) {
     let payload = payload(parameters);
     let len = payload.len() as u32;
@@ -107,7 +107,7 @@ pub fn write(out: &mut Vec<u8>, parameters: &[(u16, u32)]) {
     out.extend_from_slice(&payload);
 }
 
-/// The payload of SETTINGS with these parameters.
+/// The payload of a SETTINGS frame with these parameters.
 #[must_use]
 pub fn payload(parameters: &[(u16, u32)]) -> Vec<u8> {
     let mut out = Vec::with_capacity(6 * parameters.len());

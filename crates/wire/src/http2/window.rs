@@ -2,49 +2,49 @@
 
 use super::frame::ErrorCode;
 
-/// What every window has at first.
+/// The initial size of every window.
 pub const WINDOW_FIRST: u32 = 65_535;
-/// The largest window.
+/// The maximum size of a window.
 pub const WINDOW_MOST: u32 = (1 << 31) - 1;
 
-/// What may be sent to a peer. SETTINGS can make it negative (RFC 9113 §6.9.2).
+/// The amount that we may send to a peer. SETTINGS can make it negative (RFC 9113 §6.9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendWindow(i64);
 
-/// A window beyond 2^31 - 1.
+/// The error for a window beyond 2^31 - 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overflow;
 
 impl Overflow {
-    /// What the peer is told.
+    /// The error code that the peer is told.
     pub const CODE: ErrorCode = ErrorCode::FlowControlError;
 }
 
 impl SendWindow {
-    /// A window of so many bytes.
+    /// A window of `bytes`.
     #[must_use]
     pub fn new(bytes: u32) -> Self {
         SendWindow(i64::from(bytes))
     }
 
-    /// How much may be sent.
+    /// The number of bytes that may be sent.
     #[inline]
     #[must_use]
     pub fn room(self) -> usize {
         usize::try_from(self.0).unwrap_or(0)
     }
 
-    /// So much is sent: not more than there is room for.
+    /// Takes up the window for `bytes` sent, which must not exceed the room.
     #[inline]
     pub fn spend(&mut self, bytes: usize) {
         debug_assert!(bytes <= self.room());
         self.0 -= bytes as i64;
     }
 
-    /// The peer has more room, or by SETTINGS less.
+    /// Changes the window: the peer granted more room, or SETTINGS changed it.
     ///
     /// # Errors
-    /// Where the window is too large then.
+    /// If the window becomes too large.
     #[inline]
     pub fn change(&mut self, by: i64) -> Result<(), Overflow> {
         let changed = self.0 + by;
@@ -56,36 +56,37 @@ impl SendWindow {
     }
 }
 
-/// What a peer may send to us: it is told of more room when half of it is used.
+/// The amount that a peer may send to us. It is granted more when half of the window is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiveWindow {
     size: u32,
-    /// What the peer may still send.
+    /// The amount that the peer may still send.
     left: u32,
-    /// What was taken since we told it last.
+    /// The bytes consumed since the last grant.
     taken: u32,
-    /// What we told it last: it may not know yet.
+    /// The last grant, which the peer may not know of yet.
     told: u32,
 }
 
 impl ReceiveWindow {
-    /// A window that the peer knows of.
+    /// A window of a size that the peer knows.
     #[must_use]
     pub fn new(size: u32) -> Self {
         ReceiveWindow { size, left: size, taken: 0, told: 0 }
     }
 
-    /// The peer has sent so much.
+    /// Notes that the peer has sent `bytes`.
     ///
     /// # Errors
-    /// Where it is more than it may.
+    /// If the peer sent more than it may.
     #[inline]
     pub fn receive(&mut self, bytes: u32) -> Result<(), Overflow> {
         self.left = self.left.checked_sub(bytes).ok_or(Overflow)?;
         Ok(())
     }
 
-    /// So much of it has been taken, and is no longer in memory. What to tell the peer, if it is time.
+    /// Notes that `bytes` were consumed and are no longer in memory. Returns the grant to send to
+    /// the peer, if it is time for one.
     #[inline]
     #[must_use]
     pub fn release(&mut self, bytes: u32) -> Option<u32> {
@@ -99,7 +100,8 @@ impl ReceiveWindow {
         Some(by)
     }
 
-    /// Whether the peer has sent all that it could before we told it of more room: it may have had to wait for that.
+    /// Whether the peer has used all that it had before our last grant. It may then have waited for
+    /// the grant.
     #[inline]
     #[must_use]
     pub fn is_used_up(&self) -> bool {

@@ -1,5 +1,6 @@
-//! Rails' Action Cable (subprotocol `actioncable-v1-json`): the server says welcome, the client subscribes to a channel,
-//! and everything to and from the channel names it. What a client asks is JSON in a string, in JSON.
+//! Rails' Action Cable (subprotocol `actioncable-v1-json`). The server sends a welcome, the client
+//! subscribes to a channel, and every message to and from the channel names it. A client's request
+//! is JSON within a JSON string.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -10,10 +11,10 @@ use serde_json::value::RawValue;
 use super::{Asked, Due, Key, Parsed, Wrong, payload};
 
 const CHANNEL: &str = "BenchmarkChannel";
-/// The channel, as every message names it: JSON in a string.
+/// The identifier of the channel in every message: JSON within a string.
 const IDENTIFIER: &str = r#"{"channel":"BenchmarkChannel"}"#;
 
-/// From the server.
+/// A message from the server.
 #[derive(Deserialize)]
 struct FromServer<'a> {
     #[serde(borrow)]
@@ -24,7 +25,7 @@ struct FromServer<'a> {
     message: Option<&'a RawValue>,
 }
 
-/// What is broadcast on the channel: the hash that the action was called with.
+/// A message broadcast on the channel: the hash that the action was called with.
 #[derive(Deserialize)]
 struct Data<'a> {
     #[serde(borrow)]
@@ -35,7 +36,7 @@ struct Data<'a> {
     listener_count: Option<u64>,
 }
 
-/// From the client.
+/// A message from the client.
 #[derive(Deserialize)]
 struct Command<'a> {
     #[serde(borrow)]
@@ -77,7 +78,7 @@ pub(super) fn parse(message: &[u8], padding: &[u8]) -> Result<Parsed, Wrong> {
         (Some("ping"), _) => Ok(Parsed::Ping),
         (Some("disconnect"), _) => Err(Wrong::Closing),
         (None, None) => Err(Wrong::Malformed),
-        // Another channel is none of ours.
+        // Messages of other channels do not concern us.
         _ if !identifier.is_some_and(|identifier| is_ours(&identifier)) => Ok(Parsed::Other),
         (Some("confirm_subscription"), _) => Ok(Parsed::Joined),
         (Some("reject_subscription"), _) => Err(Wrong::Refused),
@@ -130,7 +131,7 @@ pub(super) fn answer(message: &[u8], due: &mut Due) -> Result<Asked, Wrong> {
     }
 }
 
-/// Calls the channel's action that `data` names.
+/// Calls the action of the channel that `data` names.
 fn act(identifier: &str, data: &str, due: &mut Due) -> Result<Asked, Wrong> {
     let Data { action, payload, .. } = payload::parse(data.as_bytes())?;
     let payload = payload::raw(payload);

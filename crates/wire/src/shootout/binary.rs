@@ -1,5 +1,6 @@
-//! The binary dialect: a type byte (`e`, `b`, `r`), the payload's length (4 bytes, big-endian), and the payload: 8 bytes
-//! that the published method fills with its send time, and padding. Ours carry sender and sequence there, 4 bytes each.
+//! The binary dialect: a type byte (`e`, `b`, `r`), the payload's length (4 bytes, big-endian), and
+//! the payload. The payload is 8 bytes, which the published method fills with its send time, and
+//! padding. We put sender and sequence there, 4 bytes each.
 
 use super::{Asked, Due, Key, Parsed, Wrong};
 
@@ -7,13 +8,13 @@ pub(super) const ECHO: u8 = b'e';
 pub(super) const BROADCAST: u8 = b'b';
 const RESULT: u8 = b'r';
 
-/// The type byte and the length.
+/// The size of the type byte and the length.
 const HEAD_BYTES: usize = 5;
-/// What the padding comes after.
+/// The size of the key, which comes before the padding.
 const KEY_BYTES: usize = 8;
 
 pub(super) fn write(kind: u8, key: Key, padding: &[u8], out: &mut Vec<u8>) {
-    // A WebSocket message of 4 GiB passes every cap long before.
+    // Cannot overflow in practice: a WebSocket message of 4 GiB exceeds every cap.
     let payload_bytes = u32::try_from(KEY_BYTES + padding.len()).unwrap_or(u32::MAX);
     out.push(kind);
     out.extend_from_slice(&payload_bytes.to_be_bytes());
@@ -54,7 +55,7 @@ pub(super) fn answer(message: &[u8], due: &mut Due) -> Result<Asked, Wrong> {
     }
 }
 
-/// The type of a message that is as long as it says.
+/// The type of a message whose length field is correct.
 fn kind(message: &[u8]) -> Result<u8, Wrong> {
     let (kind, rest) = message.split_first().ok_or(Wrong::Malformed)?;
     let (payload_bytes, payload) = rest.split_first_chunk().ok_or(Wrong::Malformed)?;

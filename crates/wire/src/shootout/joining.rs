@@ -1,11 +1,11 @@
-//! How a client becomes a listener: what it waits for, and what it says next.
+//! The steps in which a client becomes a listener: what it waits for and what it sends next.
 //!
-//! Where a server confirms a join it may do so before the listener is on its list. So the last step in every dialect is
-//! an echo: whoever has it back has been heard and is connected both ways.
+//! A server that confirms a join may do so before the listener is on its list. The last step in
+//! every dialect is therefore an echo: a client that gets it back is connected in both directions.
 
 use super::{Dialect, Key, Parsed, Wrong};
 
-/// What a client waits for.
+/// The message that a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joining {
     /// The server's welcome.
@@ -14,13 +14,13 @@ pub enum Joining {
     Confirmation,
     /// The echo.
     Echo,
-    /// Nothing: it is a listener.
+    /// Nothing: the client is a listener.
     Done,
 }
 
 impl Joining {
-    /// The upgrade is done: what is to be said now is written to `out`, as one message or none.
-    /// `echo` is the key of the echo that is to come back.
+    /// Starts after the upgrade. Appends what is to be sent now to `out`: one message or none.
+    /// `echo` is the key of the echo that must come back.
     pub fn start(dialect: Dialect, echo: Key, padding: &[u8], out: &mut Vec<u8>) -> Self {
         match dialect {
             Dialect::Json | Dialect::Binary => {
@@ -35,11 +35,11 @@ impl Joining {
         }
     }
 
-    /// Something was heard: what is waited for next, and what is to be said, as in [`Joining::start`].
-    /// What others broadcast meanwhile is nothing to wait for.
+    /// Handles a server message. Returns what is waited for next and appends what is to be sent, as
+    /// in [`Joining::start`]. Broadcasts of other clients are ignored.
     ///
     /// # Errors
-    /// When the server refuses, or says what is not in the dialect.
+    /// If the server refuses, or sends a message that is not in the dialect.
     pub fn heard(
         self,
         dialect: Dialect,

@@ -1,4 +1,4 @@
-//! The plain dialect: one JSON object a message, with `type` and `payload`.
+//! The plain dialect: one JSON object per message, with `type` and `payload`.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -56,7 +56,7 @@ pub(super) fn answer(message: &[u8], listeners: u64, due: &mut Due) -> Result<As
     })
 }
 
-/// A message up to what may follow its payload.
+/// Writes a message up to the end of its payload; other members may follow.
 fn write_raw(kind: &str, payload: &[u8], out: &mut Vec<u8>) {
     let _ = write!(out, r#"{{"type":"{kind}","payload":"#);
     out.extend_from_slice(payload);

@@ -1,26 +1,28 @@
-//! The bytes of broadcasts under way: most servers send the same bytes to every listener, and comparing them costs a
-//! fraction of parsing them.
+//! The bytes of broadcasts in flight. Most servers send the same bytes to every listener, and
+//! comparing bytes costs a fraction of parsing them.
 //!
-//! How it works: what was parsed once is remembered with what it meant; a message with the same bytes means the same.
-//! Listeners mostly get the messages under way in one order, so the one after the last is tried first. A server that
-//! sends other bytes to each is parsed each time, and loses nothing but the comparison.
+//! How it works: a parsed message is remembered with its meaning; a message with the same bytes
+//! means the same. Listeners mostly receive the messages in flight in the same order, so the one
+//! after the last match is tried first. If a server sends different bytes to each listener, every
+//! message is parsed, and only the comparison is wasted.
 //!
-//! What it must not know: the dialect.
+//! Must not know: the dialect.
 
 use super::Key;
 
-/// Broadcasts that are remembered, the latest.
+/// The maximum number of broadcasts remembered; the latest are kept.
 const REMEMBERED_MOST: usize = 1024;
-/// So many are compared with a message: looking at more would cost as much as parsing it.
+/// The maximum number of broadcasts compared with a message. Comparing more would cost as much as
+/// parsing.
 const COMPARED_MOST: usize = 64;
 
-/// Broadcasts under way, by their bytes. `T` is what the caller knows them by.
+/// The broadcasts in flight, by their bytes. `T` is the caller's value for a broadcast.
 #[derive(Debug)]
 pub struct Memory<T> {
     entries: Vec<Entry<T>>,
-    /// Where the next message is looked for first.
+    /// The index at which the next message is looked for first.
     likely: usize,
-    /// Rooms of entries that are over, to be used again.
+    /// Buffers of forgotten entries, for reuse.
     spare: Vec<Vec<u8>>,
 }
 
@@ -38,7 +40,7 @@ impl<T> Default for Memory<T> {
 }
 
 impl<T: Copy> Memory<T> {
-    /// What a broadcast with these bytes was remembered with.
+    /// The value that was remembered for a broadcast with these bytes.
     #[inline]
     pub fn recognise(&mut self, message: &[u8]) -> Option<T> {
         let entry = self.entries.get(self.likely).filter(|entry| entry.bytes == message);
@@ -60,14 +62,15 @@ impl<T: Copy> Memory<T> {
         self.likely = if next < self.entries.len() { next } else { 0 };
     }
 
-    /// These bytes mean the broadcast `key`. Only what was heard first of it is remembered.
+    /// Remembers that these bytes mean the broadcast `key`. Only the first bytes seen for it are
+    /// kept.
     pub fn remember(&mut self, key: Key, value: T, message: &[u8]) {
         let known = self.entries.iter().any(|entry| entry.key == key);
         if known {
             return;
         }
         if self.entries.len() == REMEMBERED_MOST {
-            // The oldest waits for the fewest listeners.
+            // The oldest has the fewest listeners left to reach.
             self.forget(self.entries[0].key);
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
@@ -75,7 +78,7 @@ impl<T: Copy> Memory<T> {
         self.entries.push(Entry { key, value, bytes });
     }
 
-    /// The broadcast is no longer under way.
+    /// Forgets a broadcast that is no longer in flight.
     pub fn forget(&mut self, key: Key) {
         let Some(at) = self.entries.iter().position(|entry| entry.key == key) else { return };
         let mut bytes = self.entries.remove(at).bytes;

@@ -1,19 +1,21 @@
-//! The messages of the contract `ws-shootout`, in its four dialects, for both sides: bytes of whole WebSocket messages
-//! in, meanings out, and the other way round.
+//! The messages of the contract `ws-shootout`, in its four dialects, for client and server. Bytes
+//! of whole WebSocket messages are turned into meanings, and the other way round.
 //!
-//! How it works: each dialect has a file; [`Dialect`] is the one door to them. What clients send carries a [`Key`]
-//! (sender, sequence) and padding, and so does everything that a server makes of it: whoever keeps times keeps them by
-//! the key, and believes no time that comes back.
+//! How it works: each dialect has a file; [`Dialect`] is the only interface to them. Client
+//! messages carry a [`Key`] (sender, sequence) and padding, and so does everything that a server
+//! makes of them. Times are recorded by key; no time that a server returns is trusted.
 //!
-//! A client opens with [`Joining::start`] and goes on with [`Joining::heard`] until it is [`Joining::Done`]; from then on
-//! it writes with [`Dialect::write_broadcast`] and reads with [`Dialect::hear`]. [`Memory`] knows a broadcast again by
-//! its bytes, without parsing. A server says [`Dialect::write_welcome`], and gives what it hears to
-//! [`Dialect::answer`], which writes what is due to the sender and to all.
+//! A client begins with [`Joining::start`] and continues with [`Joining::heard`] until it is
+//! [`Joining::Done`]. From then on it writes with [`Dialect::write_broadcast`] and reads with
+//! [`Dialect::parse`]. [`Memory`] recognises a broadcast by its bytes, without parsing. A server
+//! sends [`Dialect::write_welcome`] and passes each client message to [`Dialect::answer`], which
+//! writes what is due to the sender and to all.
 //!
-//! What is forgiven: the order of members and white space in JSON, members that nobody knows (as a server may add),
-//! text in a binary frame. What is not: a message of a known kind that does not carry what that kind must.
+//! Tolerated: any order of members and any white space in JSON, unknown members (which a server may
+//! add), and text in a binary frame. Not tolerated: a message of a known kind without what that
+//! kind must carry.
 //!
-//! What it must not know: frames, sockets, clocks, and which messages are under way.
+//! Must not know: frames, sockets, clocks, and which messages are in flight.
 
 mod actioncable;
 mod binary;
@@ -26,50 +28,50 @@ mod phoenix;
 pub use joining::Joining;
 pub use memory::Memory;
 
-/// How a server puts the contract's messages into words.
+/// The encodings in which servers express the contract's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// `{"type":"echo","payload":…}`.
     Json,
     /// A type byte, a length, eight bytes for the key, padding.
     Binary,
-    /// Rails' Action Cable: a channel `BenchmarkChannel`, subprotocol `actioncable-v1-json`.
+    /// Rails' Action Cable: the channel `BenchmarkChannel`, subprotocol `actioncable-v1-json`.
     ActionCable,
-    /// Phoenix' channels, their first serializer (objects): a topic `room:lobby`.
+    /// Phoenix channels with the first serializer (objects): the topic `room:lobby`.
     Phoenix,
 }
 
-/// Which message it is: unique within a run.
+/// Identifies a message within a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// The client that sent it.
+    /// The client that sent the message.
     pub sender: u32,
-    /// Counts that client's messages.
+    /// The number of the message among that client's messages.
     pub sequence: u32,
 }
 
-/// A message of a server, parsed.
+/// A parsed server message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed {
     /// The server is ready to be joined.
     Welcome,
     /// The join is confirmed.
     Joined,
-    /// An echo of our own.
+    /// An echo of one of our messages.
     Echo(Key),
-    /// Somebody's broadcast, perhaps our own.
+    /// A broadcast, perhaps one of ours.
     Broadcast(Key),
-    /// The receipt for our broadcast, with the number of listeners where the dialect tells it.
+    /// The receipt for our broadcast, with the number of listeners if the dialect reports it.
     Result(Key, Option<u64>),
-    /// A sign of life that wants no answer.
+    /// A keep-alive that needs no answer.
     Ping,
-    /// Something of the dialect that is of no concern here.
+    /// A message of the dialect that does not matter here.
     Other,
-    /// The server does not keep to the contract, or will not go on.
+    /// The server violates the contract or will not continue.
     Error(Wrong),
 }
 
-/// Why a message cannot be taken.
+/// Why a message is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
     /// It is not in the dialect.
@@ -78,10 +80,10 @@ pub enum Wrong {
     /// It is in the dialect, but its payload is not one of ours.
     #[error("a payload that is none of ours")]
     Foreign,
-    /// It carries one of our keys, and other padding than was sent.
+    /// It carries one of our keys, but not the padding that was sent.
     #[error("a payload that has been altered")]
     Altered,
-    /// The server refuses the join, or what was asked.
+    /// The server refuses the join or the request.
     #[error("the server refused")]
     Refused,
     /// The server announces that it ends the connection.
@@ -89,43 +91,44 @@ pub enum Wrong {
     Closing,
 }
 
-/// What a server was asked by a client.
+/// A parsed client message, as the server sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// To be a listener from now on.
+    /// The client wants to be a listener from now on.
     Join,
-    /// To be a listener no longer.
+    /// The client no longer wants to be a listener.
     Leave,
-    /// An echo: due to the sender.
+    /// An echo, due to the sender.
     Echo,
-    /// A broadcast: due to all listeners, and then a receipt to the sender.
+    /// A broadcast, due to all listeners, followed by a receipt to the sender.
     Broadcast,
-    /// A sign of life.
+    /// A keep-alive.
     Heartbeat,
-    /// Something that this server does not offer, and refuses where the dialect has words for that.
+    /// Something that this server does not offer, and refuses if the dialect has a message for
+    /// that.
     Other,
-    /// Something that is not in the dialect: the connection is to be closed.
+    /// A message that is not in the dialect: the connection is to be closed.
     Error(Wrong),
 }
 
-/// What is due after a client's message: whole messages, empty for none.
+/// The messages due after a client's message: whole messages, empty for none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Due {
-    /// To every listener, first.
+    /// Sent first, to every listener.
     pub to_all: Vec<u8>,
-    /// To the one who asked, after that.
+    /// Sent afterwards, to the client that asked.
     pub to_sender: Vec<u8>,
 }
 
-/// Phoenix gives up on a client that is silent for 60 s; its own clients speak every 30 s.
+/// Phoenix drops a client that is silent for 60 s; its own clients send a heartbeat every 30 s.
 const PHOENIX_HEARTBEAT_NS: u64 = 30_000_000_000;
 
 impl Dialect {
-    /// All of them.
+    /// All dialects.
     pub const ALL: [Dialect; 4] =
         [Dialect::Json, Dialect::Binary, Dialect::ActionCable, Dialect::Phoenix];
 
-    /// As it is called in plans and on the command line.
+    /// The name of the dialect in plans and on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -136,31 +139,33 @@ impl Dialect {
         }
     }
 
-    /// What `Sec-WebSocket-Protocol` has to say.
+    /// The value for `Sec-WebSocket-Protocol`, if the dialect has one.
     #[must_use]
     pub fn subprotocol(self) -> Option<&'static str> {
         (self == Dialect::ActionCable).then_some("actioncable-v1-json")
     }
 
-    /// Whether messages are text, or else binary.
+    /// Whether messages are text; otherwise they are binary.
     #[must_use]
     pub fn is_text(self) -> bool {
         self != Dialect::Binary
     }
 
-    /// Whether a client has to ask before it is a listener; else it is one from the upgrade on.
+    /// Whether a client has to join before it is a listener; otherwise it is one from the upgrade
+    /// on.
     #[must_use]
     pub fn is_joined(self) -> bool {
         matches!(self, Dialect::ActionCable | Dialect::Phoenix)
     }
 
-    /// After how much silence a client has to say [`Dialect::write_heartbeat`], in ns.
+    /// The silence after which a client has to send [`Dialect::write_heartbeat`], in ns.
     #[must_use]
     pub fn heartbeat_ns(self) -> Option<u64> {
         (self == Dialect::Phoenix).then_some(PHOENIX_HEARTBEAT_NS)
     }
 
-    /// Client: asks for the message to come back. `padding` must be UTF-8 but for [`Dialect::Binary`]: what is not is replaced.
+    /// Writes a client's request for an echo. `padding` must be UTF-8 except for
+    /// [`Dialect::Binary`]; what is not UTF-8 is replaced.
     pub fn write_echo(self, key: Key, padding: &[u8], out: &mut Vec<u8>) {
         match self {
             Dialect::Json => json::write("echo", key, padding, out),
@@ -170,7 +175,7 @@ impl Dialect {
         }
     }
 
-    /// Client: asks for the message to go to all. `padding` as in [`Dialect::write_echo`].
+    /// Writes a client's request for a broadcast. `padding` as in [`Dialect::write_echo`].
     pub fn write_broadcast(self, key: Key, padding: &[u8], out: &mut Vec<u8>) {
         match self {
             Dialect::Json => json::write("broadcast", key, padding, out),
@@ -180,7 +185,7 @@ impl Dialect {
         }
     }
 
-    /// Client: asks to be a listener, where that is asked for.
+    /// Writes a client's request to become a listener, if the dialect has one.
     pub fn write_join(self, out: &mut Vec<u8>) {
         match self {
             Dialect::Json | Dialect::Binary => {}
@@ -189,14 +194,15 @@ impl Dialect {
         }
     }
 
-    /// Client: a sign of life, where one is asked for.
+    /// Writes a client's heartbeat, if the dialect has one.
     pub fn write_heartbeat(self, out: &mut Vec<u8>) {
         if self == Dialect::Phoenix {
             phoenix::write_heartbeat(out);
         }
     }
 
-    /// Client: what a server's message means. `padding` is what all our messages are padded with.
+    /// Parses a server's message, for the client. `padding` is what all our messages are padded
+    /// with.
     #[must_use]
     pub fn parse(self, message: &[u8], padding: &[u8]) -> Parsed {
         let heard = match self {
@@ -208,22 +214,23 @@ impl Dialect {
         heard.unwrap_or_else(Parsed::Error)
     }
 
-    /// Server: what a client hears first after the upgrade, where the dialect has a word for that.
+    /// Writes the first message of a server after the upgrade, if the dialect has one.
     pub fn write_welcome(self, out: &mut Vec<u8>) {
         if self == Dialect::ActionCable {
             actioncable::write_welcome(out);
         }
     }
 
-    /// Server: a sign of life, every 3 s, where the dialect has one.
+    /// Writes a server's keep-alive, due every 3 s, if the dialect has one.
     pub fn write_ping(self, unix_s: u64, out: &mut Vec<u8>) {
         if self == Dialect::ActionCable {
             actioncable::write_ping(unix_s, out);
         }
     }
 
-    /// Server: what a client's message asks for; what is due is written to `due`, which is cleared before.
-    /// `listeners` is how many there are. A payload may be any JSON, and goes out as it came.
+    /// Parses a client's message, for the server, and writes what is due to `due`, which is cleared
+    /// first. `listeners` is the number of listeners. A payload may be any JSON and is forwarded
+    /// unchanged.
     pub fn answer(self, message: &[u8], listeners: u64, due: &mut Due) -> Asked {
         due.to_all.clear();
         due.to_sender.clear();

@@ -1,6 +1,6 @@
-//! What our messages carry where the dialect is JSON: `{"sender":7,"sequence":3,"padding":"xx"}`.
+//! The payload of our messages in the JSON dialects: `{"sender":7,"sequence":3,"padding":"xx"}`.
 //!
-//! The key comes first, so that two messages that differ do so early.
+//! The key comes first, so that different messages differ early.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -18,9 +18,9 @@ struct Payload<'a> {
     padding: Cow<'a, str>,
 }
 
-/// Reads a JSON object; what is not of this form is not in the dialect.
+/// Parses a JSON object. Anything of another form is not in the dialect.
 pub(super) fn parse<'a, T: Deserialize<'a>>(message: &'a [u8]) -> Result<T, Wrong> {
-    // serde takes an array of the members for a struct as well, which no dialect has.
+    // serde would also accept an array of the members for a struct; no dialect has one.
     if message.trim_ascii_start().first() != Some(&b'{') {
         return Err(Wrong::Malformed);
     }
@@ -29,7 +29,7 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(message: &'a [u8]) -> Result<T, Wron
 
 /// Writes `text` as a JSON string.
 pub(super) fn write_text(text: &str, out: &mut Vec<u8>) {
-    // Nothing can fail: a Vec takes all, and every text has a form in JSON.
+    // Cannot fail: a Vec takes any amount, and every text can be written as JSON.
     let _ = serde_json::to_writer(out, text);
 }
 
@@ -41,7 +41,7 @@ pub(super) fn write(key: Key, padding: &[u8], out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// The key of a payload that must be one of ours, with this padding.
+/// The key of a payload, which must be one of ours with this padding.
 pub(super) fn key(payload: Option<&RawValue>, padding: &[u8]) -> Result<Key, Wrong> {
     let payload = payload.ok_or(Wrong::Foreign)?;
     let Payload { sender, sequence, padding: found } =
@@ -50,7 +50,7 @@ pub(super) fn key(payload: Option<&RawValue>, padding: &[u8]) -> Result<Key, Wro
     if as_sent { Ok(Key { sender, sequence }) } else { Err(Wrong::Altered) }
 }
 
-/// A payload as it came; `null` for none.
+/// The payload as received; `null` for none.
 pub(super) fn raw(payload: Option<&RawValue>) -> &[u8] {
     payload.map_or("null", RawValue::get).as_bytes()
 }

@@ -1,5 +1,6 @@
-//! Phoenix' channels in their first serializer (`vsn=1.0.0`, what a client gets that asks for none): every message is
-//! an object with topic, event, payload and ref; a reply is a `phx_reply` that names the ref of what it answers.
+//! Phoenix channels with the first serializer (`vsn=1.0.0`, the default for a client that asks for
+//! none). Every message is an object with topic, event, payload and ref. A reply is a `phx_reply`
+//! with the ref of the message that it answers.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -34,7 +35,7 @@ struct Reply<'a> {
     response: Option<&'a RawValue>,
 }
 
-/// What the contract puts into payloads and responses.
+/// The contents that the contract puts into payloads and responses.
 #[derive(Default, Deserialize)]
 struct Content<'a> {
     #[serde(rename = "type", borrow)]
@@ -45,7 +46,7 @@ struct Content<'a> {
     listener_count: Option<u64>,
 }
 
-/// What cannot be read as content has none: a join may be answered with anything.
+/// The contents of a payload, or empty ones if it cannot be read: any reply to a join is legal.
 fn content(raw: Option<&RawValue>) -> Content<'_> {
     raw.and_then(|raw| payload::parse(raw.get().as_bytes()).ok()).unwrap_or_default()
 }

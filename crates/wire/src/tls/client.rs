@@ -1,4 +1,4 @@
-//! The client's end: what a connection to one server is set up with.
+//! The client's end: the setup of connections to one server.
 
 use std::sync::Arc;
 
@@ -18,33 +18,33 @@ use super::trust::{Anybody, Given};
 /// The client's end of one connection.
 pub type Client = Session<UnbufferedClientConnection>;
 
-/// Whose certificates are accepted.
+/// Selects the certificates that are accepted.
 #[derive(Clone, Debug)]
 pub enum Trust {
-    /// Those of these issuers, and these themselves.
+    /// The certificates of these issuers, and these certificates themselves.
     Given(Vec<CertificateDer<'static>>),
-    /// Anybody's: verification is off.
+    /// Any certificate: verification is off.
     Anybody,
 }
 
-/// What is to be set up.
+/// The options for the connections to one server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The server's name or IP address: what is asked for (SNI, names only), and what its certificate must be for.
+    /// The server's name or IP address. A name is sent as SNI, and the certificate must match.
     pub server_name: String,
-    /// Application protocols to offer, the best first.
+    /// The application protocols to offer, in order of preference.
     pub alpn: Vec<String>,
-    /// The server must choose one of them; else it may leave the choice out.
+    /// Whether the server must choose one of them. Otherwise it may choose none.
     pub alpn_required: bool,
-    /// Whose certificates are accepted.
+    /// The certificates that are accepted.
     pub trust: Trust,
     /// A certificate to show when the server asks for one.
     pub identity: Option<Identity>,
-    /// Sessions are resumed where the server allows it.
+    /// Whether sessions are resumed if the server allows it.
     pub resumption: bool,
 }
 
-/// All connections to one server are set up with one of these, and share its tickets.
+/// The setup shared by all connections to one server, including their tickets.
 #[derive(Clone, Debug)]
 pub struct Setup {
     config: Arc<ClientConfig>,
@@ -53,10 +53,10 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Checks the options. `time` is the wall clock that certificates are held against.
+    /// Checks the options. `time` is the wall clock that certificates are checked against.
     ///
     /// # Errors
-    /// When the name is none, or the identity's key is not its certificate's.
+    /// If the name is invalid, or if the identity's key does not match its certificate.
     pub fn new(options: &Options, time: Arc<dyn TimeProvider>) -> Result<Self, SetupError> {
         let server_name = ServerName::try_from(options.server_name.as_str())
             .map_err(|_| SetupError::BadName)?
@@ -86,10 +86,10 @@ impl Setup {
         Ok(Setup { config: Arc::new(config), server_name, alpn_required })
     }
 
-    /// One more connection. Its first words come out of [`Session::start`].
+    /// Creates a connection. [`Session::start`] returns its first bytes.
     ///
     /// # Errors
-    /// When the system gives no random bytes.
+    /// If the system provides no random bytes.
     pub fn connect(&self) -> Result<Client, Failure> {
         let (config, name) = (Arc::clone(&self.config), self.server_name.clone());
         let connection = UnbufferedClientConnection::new(config, name)?;

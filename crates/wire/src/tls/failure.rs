@@ -1,18 +1,18 @@
-//! What went wrong with TLS, in the six ways that are counted apart.
+//! TLS failures, in six categories that are counted separately.
 
 use std::net::IpAddr;
 
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible, PeerMisbehaved};
 
-/// So many of a certificate's names are told.
+/// The maximum number of a certificate's names that are reported.
 const NAMES_MOST: usize = 8;
-/// The longest name that DNS has (RFC 1035 §2.3.4).
+/// The maximum length of a DNS name (RFC 1035 §2.3.4).
 const NAME_CHARS_MOST: usize = 253;
 
-/// In which way TLS failed.
+/// The category of a TLS failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The peer's bytes are not TLS, or not as the protocol has it.
+    /// The peer's bytes are not TLS, or violate the TLS protocol.
     Protocol,
     /// The peer's certificate is not accepted.
     Certificate,
@@ -20,17 +20,18 @@ pub enum Kind {
     Eof,
     /// No application protocol in common.
     Alpn,
-    /// The peer gave up and said so.
+    /// The peer ended TLS with an alert.
     Alert,
-    /// No version in common.
+    /// No TLS version in common.
     Version,
 }
 
-/// Why a session failed: one line, of our own words or rustls's; names out of a certificate are the peer's.
+/// The reason why a session failed: one line in our words or those of rustls. Names from a
+/// certificate are the peer's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct Failure {
-    /// In which way.
+    /// The category.
     pub kind: Kind,
     /// One line for people.
     pub why: String,
@@ -118,7 +119,7 @@ fn certificate_text(error: &CertificateError) -> String {
     }
 }
 
-/// The names of a certificate: it is the peer who decides how many there are.
+/// The names in a certificate, capped because the peer decides how many there are.
 fn names_text(presented: &[String]) -> String {
     if presented.is_empty() {
         return "no name at all (as subjectAltName)".to_owned();
@@ -131,7 +132,8 @@ fn names_text(presented: &[String]) -> String {
     }
 }
 
-/// `DnsName("a.b")` and `IpAddress(::1)`, as rustls writes them, without what they are, unless one looks like the other.
+/// Strips rustls's notation from `DnsName("a.b")` and `IpAddress(::1)`. A DNS name that looks like
+/// an address is reported as such.
 fn bare_name(shown: &str) -> String {
     let within = |start, end| shown.strip_prefix(start)?.strip_suffix(end);
     let dns = within("DnsName(\"", "\")");

@@ -1,11 +1,13 @@
-//! TLS 1.2 and 1.3 as a machine between a socket and a protocol: the protocol itself is rustls's.
+//! TLS 1.2 and 1.3 as a machine between a socket and a protocol. The TLS protocol itself is
+//! implemented by rustls.
 //!
-//! How it works: a [`Session`] is one end of one connection. Bytes from the socket go in, plaintext and bytes for the
-//! socket come out; plaintext goes in, bytes for the socket come out. `client` and `server` say how an end is set up,
-//! `trust` whose certificates are accepted, `tickets` how sessions are resumed, `failure` what a mistake is called.
+//! How it works: a [`Session`] is one end of one connection. Bytes from the socket go in; plaintext
+//! and bytes for the socket come out. Plaintext goes in; bytes for the socket come out. `client`
+//! and `server` set up an end, `trust` decides whose certificates are accepted, `tickets` resumes
+//! sessions, and `failure` classifies errors.
 //!
-//! What it must not know: sockets and files, HTTP, and what is counted. The wall clock, which certificates are held
-//! against, is passed in; nothing here reads it.
+//! Must not know: sockets and files, HTTP, and what is counted. The wall clock that certificates
+//! are checked against is passed in; nothing here reads it.
 
 pub mod client;
 pub mod server;

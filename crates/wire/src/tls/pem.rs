@@ -1,30 +1,30 @@
-//! Certificates and keys out of PEM, and what can be wrong with them.
+//! Certificates and keys from PEM, and the errors in them.
 
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Why an end of TLS cannot be set up. Never quotes a key.
+/// The reason why an end of TLS cannot be set up. Never quotes a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// A list of certificates that is none.
+    /// A list of certificates without any certificate.
     #[error("holds no certificate in PEM form")]
     NoCertificate,
     /// A certificate that cannot be read.
     #[error("holds a certificate that cannot be read")]
     BadCertificate,
-    /// No private key.
+    /// No private key found.
     #[error("holds no private key in PEM form")]
     NoKey,
-    /// A private key under a password.
+    /// A private key that is encrypted with a password.
     #[error("holds an encrypted private key; decrypt it first")]
     EncryptedKey,
-    /// A private key that does not belong to its certificate, or of a kind that is not known.
+    /// A private key that does not match its certificate, or of an unknown kind.
     #[error("holds a private key that is not the certificate's, or of an unknown kind")]
     OtherKey,
-    /// The server's name.
+    /// An invalid server name.
     #[error("is neither a DNS name nor an IP address")]
     BadName,
-    /// Anything else.
+    /// Any other error.
     #[error("{0}")]
     Other(String),
 }
@@ -37,7 +37,7 @@ pub struct Identity {
 
 impl std::fmt::Debug for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Without the key.
+        // The key is left out.
         f.debug_struct("Identity").field("certificates", &self.chain.len()).finish()
     }
 }
@@ -49,19 +49,19 @@ impl Clone for Identity {
 }
 
 impl Identity {
-    /// Reads both out of PEM, which may hold other things as well.
+    /// Reads both from PEM texts, which may contain other items.
     ///
     /// # Errors
-    /// When one of them is missing or cannot be read.
+    /// If one of them is missing or cannot be read.
     pub fn from_pem(certificate_pem: &[u8], key_pem: &[u8]) -> Result<Self, SetupError> {
         Ok(Identity { chain: certificates(certificate_pem)?, key: key(key_pem)? })
     }
 }
 
-/// All certificates of a PEM text, at least one.
+/// Returns all certificates of a PEM text, at least one.
 ///
 /// # Errors
-/// When there is none, or one that is not PEM.
+/// If there is none, or one that is not PEM.
 pub fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, SetupError> {
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(pem).collect();
     match found {

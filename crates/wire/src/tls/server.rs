@@ -1,4 +1,4 @@
-//! The server's end, of the reference server and of peers in tests.
+//! The server's end, used by the reference server and by peers in tests.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use super::session::{Session, Stage};
 /// The server's end of one connection.
 pub type Server = Session<UnbufferedServerConnection>;
 
-/// All connections of a server are set up with one of these.
+/// The setup shared by all connections of a server.
 #[derive(Clone, Debug)]
 pub struct Setup {
     config: Arc<ServerConfig>,
 }
 
 impl Setup {
-    /// A server that shows `identity` and chooses among `alpn`. Sessions can be resumed by tickets, which need no
-    /// memory here.
+    /// A server that presents `identity` and chooses among `alpn`. Sessions can be resumed by
+    /// tickets, which need no memory here.
     ///
     /// # Errors
-    /// When the identity's key is not its certificate's.
+    /// If the identity's key does not match its certificate.
     pub fn new(
         identity: Identity,
         alpn: &[&str],
@@ -45,10 +45,10 @@ impl Setup {
         Ok(Setup::from(config))
     }
 
-    /// One more connection.
+    /// Creates a connection.
     ///
     /// # Errors
-    /// When the system gives no random bytes.
+    /// If the system provides no random bytes.
     pub fn accept(&self) -> Result<Server, Failure> {
         let connection = UnbufferedServerConnection::new(Arc::clone(&self.config))?;
         Ok(Session::new(connection, Stage::Handshaking, false))

@@ -1,8 +1,8 @@
-//! One end of one TLS connection: what is heard from the socket and said to it.
+//! One end of one TLS connection.
 //!
-//! How it works: rustls's unbuffered interface is pumped until it has nothing more to say. Bytes that end in the middle
-//! of a record are kept here; everything else lies in [`Buffers`] that all connections of a thread share, so that an
-//! idle connection holds no buffer.
+//! How it works: the unbuffered interface of rustls is called until it has no more output. Bytes
+//! that end in the middle of a record are stored here. Everything else is in [`Buffers`], which all
+//! connections of a thread share, so an idle connection holds no buffer.
 
 use std::fmt;
 
@@ -16,31 +16,33 @@ use rustls::{CommonState, Error, HandshakeKind, ProtocolVersion};
 
 use super::failure::{Failure, Kind};
 
-/// Bytes of a connection that cannot be read on yet: one message of the handshake (64 KiB at most) and the records
-/// that carry it. More than this is no TLS.
+/// The maximum number of bytes that a connection stores until they can be read: one handshake
+/// message (64 KiB at most) and the records that carry it. More than this is not TLS.
 const REST_BYTES_MOST: usize = 128 * 1024;
-/// What records add to the plaintext of one: a header, an explicit nonce, a content type, a tag.
+/// The maximum that a record adds to its plaintext: a header, an explicit nonce, a content type, a
+/// tag.
 const RECORD_OVERHEAD_BYTES: usize = 64;
-/// Plaintext of one record.
+/// The maximum plaintext of one record.
 const RECORD_BYTES: usize = 16 * 1024;
 
-/// Where a session stands.
+/// The state of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Nothing can be said yet.
+    /// Plaintext cannot be sent yet.
     Handshaking,
-    /// Plaintext can be said and heard.
+    /// Plaintext can be sent and received.
     Open,
-    /// The peer has said that nothing more will come.
+    /// The peer has announced that nothing more will come.
     Closed,
 }
 
-/// What the sessions of a thread share. What is in them is for the caller to take before the next call.
+/// The buffers shared by the sessions of a thread. The caller must take their contents before the
+/// next call.
 #[derive(Debug, Default)]
 pub struct Buffers {
-    /// Plaintext that was heard.
+    /// The plaintext that was received.
     pub plain: Vec<u8>,
-    /// Bytes for the socket.
+    /// The bytes for the socket.
     pub sealed: Vec<u8>,
     incoming: Vec<u8>,
 }
@@ -54,22 +56,22 @@ impl Buffers {
     }
 }
 
-/// What a handshake agreed on.
+/// The result of a handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secured {
-    /// `TLSv1.3` or `TLSv1.2`.
+    /// The protocol version, `TLSv1.3` or `TLSv1.2`.
     pub version: &'static str,
     /// The cipher suite by its registered name.
     pub cipher: String,
     /// The application protocol, if the server chose one.
     pub alpn: Option<String>,
-    /// An earlier session was taken up again.
+    /// Whether an earlier session was resumed.
     pub resumed: bool,
 }
 
-/// One end of rustls, either.
+/// Either end of a rustls connection.
 pub trait Endpoint {
-    /// What distinguishes the two ends.
+    /// The data type that distinguishes the two ends.
     type Data;
 
     /// Reads records; see [`UnbufferedStatus`].
@@ -78,7 +80,7 @@ pub trait Endpoint {
         incoming: &'i mut [u8],
     ) -> UnbufferedStatus<'c, 'i, Self::Data>;
 
-    /// What both ends have.
+    /// The state that both ends have in common.
     fn common(&self) -> &CommonState;
 }
 
@@ -119,15 +121,15 @@ pub struct Session<E> {
     endpoint: E,
     stage: Stage,
     alpn_required: bool,
-    /// It has broken: nothing more is heard or said.
+    /// Whether it has failed: nothing more is received or sent.
     failed: bool,
-    /// What came and cannot be read on yet.
+    /// The bytes that came and cannot be read yet.
     rest: Vec<u8>,
 }
 
 impl<E> fmt::Debug for Session<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Without its keys.
+        // The keys are left out.
         f.debug_struct("Session").field("stage", &self.stage).finish_non_exhaustive()
     }
 }
@@ -137,21 +139,21 @@ impl<E: Endpoint> Session<E> {
         Session { endpoint, stage, alpn_required, failed: false, rest: Vec::new() }
     }
 
-    /// Where it stands.
+    /// The state of the session.
     #[inline]
     #[must_use]
     pub fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// Whether a part of a record has come: something is begun that cannot be read yet.
+    /// Whether part of a record has come that cannot be read yet.
     #[inline]
     #[must_use]
     pub fn is_in_record(&self) -> bool {
         !self.rest.is_empty()
     }
 
-    /// What was agreed on; none before the handshake is done.
+    /// The result of the handshake; none before it is done.
     #[must_use]
     pub fn secured(&self) -> Option<Secured> {
         let common = self.endpoint.common();
@@ -162,7 +164,7 @@ impl<E: Endpoint> Session<E> {
                 ProtocolVersion::TLSv1_3 => "TLSv1.3",
                 _ => "TLSv1.2",
             },
-            // rustls's own names of the suites of TLS 1.3 are not the registered ones.
+            // The names that rustls uses for the suites of TLS 1.3 are not the registered ones.
             cipher: name.replacen("TLS13_", "TLS_", 1),
             alpn: common.alpn_protocol().map(|name| String::from_utf8_lossy(name).into_owned()),
             resumed: self.is_resumed(),
@@ -175,30 +177,30 @@ impl<E: Endpoint> Session<E> {
         self.endpoint.common().alpn_protocol()
     }
 
-    /// Whether an earlier session was taken up again.
+    /// Whether an earlier session was resumed.
     #[must_use]
     pub fn is_resumed(&self) -> bool {
         self.endpoint.common().handshake_kind() == Some(HandshakeKind::Resumed)
     }
 
-    /// What this end says first.
+    /// Appends the first bytes that this end sends.
     ///
     /// # Errors
-    /// When it cannot say anything.
+    /// If there is nothing that it can send.
     pub fn start(&mut self, buffers: &mut Buffers) -> Result<(), Failure> {
         let (_, outcome) = pump(&mut self.endpoint, &mut [], buffers);
         outcome.map(|_| ()).map_err(Failure::from)
     }
 
-    /// Bytes have come. Plaintext and answers are appended to `buffers`, also what came before a failure; then there is
-    /// an alert for the peer among the answers.
+    /// Handles input. Plaintext and answers are appended to `buffers`, even those before a failure.
+    /// After a failure the answers include an alert for the peer.
     ///
     /// # Errors
-    /// When the peer broke the protocol, was not accepted, or gave up.
+    /// If the peer violated the protocol, was not accepted, or gave up.
     #[inline]
     pub fn handle_input(&mut self, bytes: &[u8], buffers: &mut Buffers) -> Result<Stage, Failure> {
         if self.failed || self.stage == Stage::Closed {
-            // RFC 8446 §6.1: what comes behind a close_notify is ignored.
+            // RFC 8446 §6.1: data after a close_notify is ignored.
             return Ok(Stage::Closed);
         }
         let outcome = match self.rest.is_empty() {
@@ -214,7 +216,7 @@ impl<E: Endpoint> Session<E> {
         outcome
     }
 
-    /// Nothing of this connection is waiting: the bytes are read in the shared buffer.
+    /// Handles input when no earlier bytes are stored: the bytes are read in the shared buffer.
     #[inline]
     fn handle_fresh(&mut self, bytes: &[u8], buffers: &mut Buffers) -> Result<bool, Error> {
         let mut incoming = std::mem::take(&mut buffers.incoming);
@@ -228,7 +230,7 @@ impl<E: Endpoint> Session<E> {
         outcome
     }
 
-    /// The bytes go on where others ended.
+    /// Handles input that continues stored bytes.
     fn handle_behind(&mut self, bytes: &[u8], buffers: &mut Buffers) -> Result<bool, Error> {
         self.rest.extend_from_slice(bytes);
         let (used, outcome) = pump(&mut self.endpoint, &mut self.rest, buffers);
@@ -266,8 +268,8 @@ impl<E: Endpoint> Session<E> {
         Ok(())
     }
 
-    /// Says plaintext: its records are appended to `sealed`. Before the handshake is done, and after this end was
-    /// closed or has failed, nothing is said.
+    /// Encrypts plaintext and appends its records to `sealed`. Nothing is sent before the handshake
+    /// is done, or after this end was closed or has failed.
     #[inline]
     pub fn seal(&mut self, plain: &[u8], sealed: &mut Vec<u8>) {
         if self.failed {
@@ -284,7 +286,7 @@ impl<E: Endpoint> Session<E> {
         });
     }
 
-    /// Says that nothing more will be said.
+    /// Appends the announcement that nothing more will be sent (close_notify).
     pub fn close(&mut self, sealed: &mut Vec<u8>) {
         if self.failed {
             return;
@@ -299,7 +301,7 @@ impl<E: Endpoint> Session<E> {
     }
 }
 
-/// Lets `write` append to `sealed`, with more room when it asks for it.
+/// Lets `write` append to `sealed`, with more room if it asks for it.
 #[inline]
 fn grow(
     sealed: &mut Vec<u8>,
@@ -317,7 +319,7 @@ fn grow(
 }
 
 fn encode<D>(mut data: EncodeTlsData<'_, D>, sealed: &mut Vec<u8>) {
-    // The size is not known before the first try.
+    // The size is unknown before the first attempt.
     grow(sealed, 0, |room| match data.encode(room) {
         Ok(written) => Ok(written),
         Err(EncodeError::InsufficientSize(needed)) => Err(Some(needed)),
@@ -325,7 +327,8 @@ fn encode<D>(mut data: EncodeTlsData<'_, D>, sealed: &mut Vec<u8>) {
     });
 }
 
-/// Reads what is in `incoming` as far as it goes. Returns how much of it is done with, and whether the peer has closed.
+/// Reads `incoming` as far as possible. Returns the number of bytes consumed, and whether the peer
+/// has closed.
 #[inline]
 fn pump<E: Endpoint>(
     endpoint: &mut E,
@@ -355,7 +358,7 @@ fn pump<E: Endpoint>(
                 None
             }
             Ok(ConnectionState::PeerClosed | ConnectionState::Closed) => Some(Ok(true)),
-            // Nothing more to read, or early data, which no server of ours allows.
+            // There is nothing more to read, or early data, which our servers never allow.
             Ok(_) => Some(Ok(false)),
             Err(error) => Some(Err(error)),
         };
@@ -366,8 +369,8 @@ fn pump<E: Endpoint>(
     }
 }
 
-/// Says what is queued, and then lets `say` speak if this end may. rustls remembers how far it has read `rest`, and must
-/// be shown it again.
+/// Sends what is queued and then calls `say` if this end may send. rustls remembers how far it has
+/// read `rest`, and must be given it again.
 #[inline]
 fn with_traffic<E: Endpoint>(
     endpoint: &mut E,
@@ -388,10 +391,10 @@ fn with_traffic<E: Endpoint>(
     }
 }
 
-/// After a failure: the alert for the peer.
+/// Sends the alert for the peer after a failure.
 fn say_alert<E: Endpoint>(endpoint: &mut E, sealed: &mut Vec<u8>) {
     while endpoint.common().wants_write() {
-        // What is queued comes before anything is read.
+        // Queued output comes before anything is read.
         let Ok(ConnectionState::EncodeTlsData(data)) = endpoint.process(&mut []).state else {
             return;
         };

@@ -1,6 +1,7 @@
-//! What a client keeps to resume sessions: the tickets of one server, shared by the connections of a thread.
+//! The client's store for resuming sessions: the tickets of one server, shared by the connections
+//! of a thread.
 //!
-//! rustls's own cache keeps eight tickets of a server, too few for hundreds of connections that come and go.
+//! The cache of rustls keeps eight tickets per server, too few for hundreds of short connections.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,7 +11,8 @@ use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 
-/// Tickets kept, each for one use. The server decides how large they are (64 KiB at most) and how many it gives.
+/// The maximum number of tickets, each for one use. The server decides their size (64 KiB at most)
+/// and number.
 const TICKETS_MOST: usize = 256;
 
 #[derive(Default)]
@@ -20,13 +22,13 @@ struct Kept {
     tickets: VecDeque<Tls13ClientSessionValue>,
 }
 
-/// The sessions of one server that can be resumed.
+/// The resumable sessions of one server.
 #[derive(Default)]
 pub(super) struct Tickets(Mutex<Kept>);
 
 impl Tickets {
     fn kept(&self) -> MutexGuard<'_, Kept> {
-        // It is used by one thread; the lock is what the trait asks for.
+        // Only one thread uses it; the trait requires the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -68,7 +70,7 @@ impl ClientSessionStore for Tickets {
     }
 
     fn take_tls13_ticket(&self, _server: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        // The freshest one is the least likely to have been forgotten by the server.
+        // The server is least likely to have forgotten the newest one.
         self.kept().tickets.pop_back()
     }
 }

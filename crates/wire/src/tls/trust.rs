@@ -1,4 +1,4 @@
-//! Whose certificates a client accepts: those of given issuers, or anybody's.
+//! The certificates that a client accepts: those of given issuers, or any.
 
 use std::sync::Arc;
 
@@ -12,13 +12,14 @@ use rustls::{
     client::verify_server_name,
 };
 
-/// Accepts certificates of given issuers, and given certificates themselves.
+/// Accepts certificates of the given issuers, and the given certificates themselves.
 ///
-/// What `openssl req -x509` makes is a certificate that says of itself that it is an issuer's, which strict
-/// verification does not accept from a server. Whoever names it as trusted means just that certificate.
+/// `openssl req -x509` makes a certificate that is marked as an issuer's own. Strict verification
+/// does not accept such a certificate from a server. A user who names it as trusted means just that
+/// certificate.
 #[derive(Debug)]
 pub(super) struct Given {
-    /// None when no issuer is trusted.
+    /// None if no issuer is trusted.
     issuers: Option<Arc<WebPkiServerVerifier>>,
     given: Vec<CertificateDer<'static>>,
     algorithms: WebPkiSupportedAlgorithms,
@@ -34,7 +35,8 @@ impl Given {
         Given { issuers: builder.build().ok(), given, algorithms }
     }
 
-    /// A given certificate needs no issuer; its time has been looked at before `error` came up.
+    /// Whether this is a given certificate, which needs no issuer. Its validity period has already
+    /// been checked when `error` arises.
     fn is_given(&self, certificate: &CertificateDer<'_>, error: &Error) -> bool {
         let Error::InvalidCertificate(CertificateError::Other(other)) = error else {
             return false;
@@ -90,7 +92,8 @@ impl ServerCertVerifier for Given {
     }
 }
 
-/// Accepts every certificate; only the handshake must be signed with its key, where it can be read at all.
+/// Accepts every certificate. The handshake must still be signed with its key, if the certificate
+/// can be read at all.
 #[derive(Debug)]
 pub(super) struct Anybody {
     algorithms: WebPkiSupportedAlgorithms,
@@ -141,7 +144,8 @@ impl ServerCertVerifier for Anybody {
     }
 }
 
-/// Old forms of certificates (X.509 version 1) cannot be read, so nothing can be said of a signature by one.
+/// Verifies a signature if the certificate can be read. Old certificates (X.509 version 1) cannot,
+/// so their signatures are accepted.
 fn or_unreadable(
     certificate: &CertificateDer<'_>,
     verify: impl FnOnce() -> Result<HandshakeSignatureValid, Error>,

@@ -1,6 +1,7 @@
-//! The key of an opening handshake and its answer (RFC 6455 §4.1, §4.2.2), and fields that both ends speak of.
+//! The key of an opening handshake and its answer (RFC 6455 §4.1, §4.2.2), and field names that
+//! both ends use.
 //!
-//! What it must not know: heads.
+//! Must not know: heads.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,28 +13,28 @@ pub(super) const VERSION: &str = "Sec-WebSocket-Version";
 pub(super) const PROTOCOL: &str = "Sec-WebSocket-Protocol";
 pub(super) const EXTENSIONS: &str = "Sec-WebSocket-Extensions";
 
-/// RFC 6455 §1.3.
+/// The constant of RFC 6455 §1.3.
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// 16 bytes in base64.
 pub(super) type Key = [u8; 24];
-/// A SHA-1 in base64.
+/// A SHA-1 hash in base64.
 pub(super) type Accept = [u8; 28];
 
-/// The key that 16 random bytes make.
+/// Makes a key from 16 random bytes.
 pub(super) fn key(random: [u8; 16]) -> Key {
     let mut key = [0; 24];
-    // Four thirds of 16 bytes, padded, fill it.
+    // 16 bytes in base64, with padding, fill the buffer exactly.
     let _ = STANDARD.encode_slice(random, &mut key);
     key
 }
 
-/// Whether it is 16 bytes in base64.
+/// Whether the text is 16 bytes in base64.
 pub(super) fn is_key(text: &[u8]) -> bool {
     STANDARD.decode(text).is_ok_and(|random| random.len() == 16)
 }
 
-/// What a server answers to a key.
+/// The server's answer to a key.
 pub(super) fn accept(key: &[u8]) -> Accept {
     let hash = Sha1::new().chain_update(key).chain_update(GUID).finalize();
     let mut accept = [0; 28];

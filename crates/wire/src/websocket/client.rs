@@ -1,19 +1,21 @@
-//! The opening handshake of a client (RFC 6455 §4.1): the request, and whether the answer opens the connection.
+//! The opening handshake of a client (RFC 6455 §4.1): the request, and whether the answer opens the
+//! connection.
 //!
-//! How it works: an [`Opening`] is the request but for its key, the same for all connections; an [`Awaited`] is
-//! what one connection waits for. The final answer is judged when its head is whole.
+//! How it works: an [`Opening`] is the request without its key, shared by all connections. An
+//! [`Awaited`] is what one connection waits for. The final answer is judged when its head is
+//! complete.
 //!
-//! What it must not know: sockets, and where the 16 bytes come from.
+//! Must not know: sockets, and where the 16 bytes come from.
 
 use super::accept::{self, ACCEPT, Accept, EXTENSIONS, KEY, PROTOCOL, VERSION};
 use crate::http1::Limits;
 pub use crate::http1::upgrade::OpeningError;
 use crate::http1::upgrade::Upgrade;
 
-/// Fields that the machine writes itself, and those of extensions, which it does not have.
+/// The fields that the handshake writes itself, and those of extensions, which it does not support.
 const OWN: [&str; 6] = ["Upgrade", "Connection", KEY, VERSION, ACCEPT, EXTENSIONS];
 
-/// A header that cannot be asked for.
+/// The error for a header that may not be set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is set by the opening handshake itself")]
 pub struct OwnHeader(pub String);
@@ -28,10 +30,11 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// A request for `path` with these headers, Host among them, and those of the handshake behind them.
+    /// Creates a request for `path` with these headers, which include Host, followed by those of
+    /// the handshake.
     ///
     /// # Errors
-    /// When a header is one of the handshake's own.
+    /// If a header is one of the handshake's own.
     pub fn new(path: &str, headers: &[(String, String)]) -> Result<Self, OwnHeader> {
         let own = |name: &str| OWN.iter().any(|own| own.eq_ignore_ascii_case(name));
         if let Some((name, _)) = headers.iter().find(|(name, _)| own(name)) {
@@ -50,7 +53,7 @@ impl Opening {
         Ok(Opening { prefix: prefix.into_bytes().into(), protocols })
     }
 
-    /// Appends the request; 16 random bytes make its key.
+    /// Appends the request; its key is made from 16 random bytes.
     pub fn write(&self, random: [u8; 16], out: &mut Vec<u8>) -> Awaited {
         let key = accept::key(random);
         out.extend_from_slice(&self.prefix);
@@ -59,7 +62,7 @@ impl Opening {
         Awaited { accept: accept::accept(&key), upgrade: Upgrade::default() }
     }
 
-    /// Whether a 101 opens the connection (RFC 6455 §4.1, the list at its end).
+    /// Decides whether a 101 opens the connection (RFC 6455 §4.1, the list at its end).
     fn judge(&self, upgrade: &Upgrade, accept: &Accept) -> Result<(), OpeningError> {
         let say = |is: bool, why| if is { Ok(()) } else { Err(OpeningError::HandshakeError(why)) };
         upgrade.leads_to("websocket", "does not upgrade to websocket")?;
@@ -80,7 +83,7 @@ impl Opening {
     }
 }
 
-/// What one connection waits for.
+/// The answer that one connection waits for.
 #[derive(Debug)]
 pub struct Awaited {
     accept: Accept,
@@ -88,11 +91,12 @@ pub struct Awaited {
 }
 
 impl Awaited {
-    /// Feeds bytes of the answer to `opening`. `Some`: the connection is open, and so many bytes belonged to the
-    /// answer; those behind are frames. `None`: more are needed, and all were taken.
+    /// Feeds bytes of the answer to `opening`. `Some(n)`: the connection is open, and `n` of the
+    /// bytes belonged to the answer; the bytes after it are frames. `None`: all bytes were taken
+    /// and more are needed.
     ///
     /// # Errors
-    /// When the connection is not opened; it is of no use then, and neither is this.
+    /// If the connection is not opened. Neither it nor this value can be used afterwards.
     pub fn feed(
         &mut self,
         opening: &Opening,

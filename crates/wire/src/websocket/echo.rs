@@ -1,12 +1,13 @@
-//! The client of an echo over WebSocket: every message that is sent must come back as one.
+//! The client of an echo over WebSocket: every message that is sent must come back as one message.
 //!
-//! How it works: a connection is opened, joined where the dialect asks for that, and from then on what comes back
-//! is held against the oldest message that is out. Without a dialect messages are compared byte by byte where they
-//! lie; with one they are known by their keys. A message that comes back wrong ends that request alone: frames
-//! tell where the next one begins. Pings are answered. A frame is masked by a key of its own, which makes it a copy: it
-//! is written when the caller has room for it, and until then no answer settles its request.
+//! How it works: a connection is opened and, if the dialect requires it, joined. From then on each
+//! message received is compared with the oldest outstanding one. Without a dialect, messages are
+//! compared byte by byte in place; with one, they are identified by their keys. A wrong message
+//! ends only its own request, because frames show where the next one begins. Pings are answered.
+//! Masking each frame with its own key requires a copy, so a frame is written only when the caller
+//! has room. Until then no answer can settle its request.
 //!
-//! What it must not know: sockets, clocks, where randomness comes from, and when a message is sent.
+//! Must not know: sockets, clocks, where randomness comes from, and when a message is sent.
 
 use super::client::{Awaited, Opening};
 use super::{Event, Fault, HandshakeError, Kind, Limits, Receiver, Role, Scratch, send};
@@ -16,50 +17,50 @@ use crate::exchange::{Asked, Disposition, Ending, InOrder, Outcome, PeerEnd};
 use crate::http1;
 use crate::shootout::{self, Dialect, Joining, Key};
 
-/// The number of the echo that ends a join; requests begin with 1.
+/// The sequence of the echo that ends a join; requests begin with 1.
 const JOIN: u32 = 0;
 
-/// What is sent.
+/// The messages to send.
 #[derive(Clone, Debug)]
 pub enum Words {
-    /// These messages in turn, as they are.
+    /// These messages in turn, unchanged.
     Plain(Messages, Kind),
-    /// The echo of a dialect, padded so.
+    /// The echo of a dialect, with this padding.
     Dialect(Dialect, Box<[u8]>),
 }
 
-/// What all connections of a thread share.
+/// The state shared by all connections of a thread.
 #[derive(Debug)]
 pub struct Shared {
-    /// How connections are opened.
+    /// The opening handshake.
     pub opening: Opening,
-    /// What is sent on them.
+    /// The messages to send.
     pub words: Words,
-    /// Caps on what the peer decides.
+    /// Caps on the sizes that the peer decides.
     pub limits: Limits,
-    /// Handshakes and masks have to vary.
+    /// The random source for handshakes and masks.
     pub chance: Chance,
     scratch: Scratch,
-    /// A message before it is framed.
+    /// A buffer for a message before it is framed.
     message: Vec<u8>,
-    /// Why a connection was not opened.
+    /// The reason why a connection was not opened.
     refused: Option<HandshakeError>,
 }
 
 impl Shared {
-    /// Nothing has been said yet.
+    /// The state before anything was sent.
     #[must_use]
     pub fn new(opening: Opening, words: Words, limits: Limits, chance: Chance) -> Self {
         let (scratch, message) = (Scratch::default(), Vec::new());
         Shared { opening, words, limits, chance, scratch, message, refused: None }
     }
 
-    /// Why the last connection that was [`Disposition::Refused`] was.
+    /// The reason why the last [`Disposition::Refused`] connection was refused.
     pub fn refusal(&mut self) -> Option<HandshakeError> {
         self.refused.take()
     }
 
-    /// Frames `self.message`, if there is anything in it.
+    /// Frames `self.message`, if it is not empty.
     fn frame(&mut self, kind: Kind, out: &mut Vec<u8>) {
         if !self.message.is_empty() {
             let mask = self.chance.mask();
@@ -82,7 +83,7 @@ enum Stage {
     Joining(Dialect, Joining),
     Open,
     Closed,
-    /// Its frames were refused: how the request ended, and why.
+    /// Its frames were refused: the ending of the request, and the reason.
     Broken(Box<(Ending, &'static str)>),
 }
 
@@ -92,12 +93,12 @@ pub struct Client<T> {
     stage: Stage,
     receiver: Receiver,
     asked: Asked<T>,
-    /// Which connection it is: the sender in a dialect's keys.
+    /// The number of the connection, which is the sender in a dialect's keys.
     number: u32,
-    /// The message to be sent next, and the one that is to come back next: an offset, or a key's sequence.
+    /// The message to be sent next and the one expected back next: an offset, or a key's sequence.
     to_send: usize,
     to_come: usize,
-    /// How many of those that were asked, the last ones, are not written.
+    /// The number of the newest requests that are not written yet.
     unwritten: u32,
     first_byte_ns: Option<u64>,
 }
@@ -118,27 +119,27 @@ impl<T> Default for Client<T> {
 }
 
 impl<T: Copy + PartialEq> Client<T> {
-    /// The connection is there: writes the request for its upgrade.
+    /// Begins a connection: writes the request for its upgrade.
     pub fn open(&mut self, shared: &mut Shared, number: u32, output: &mut Vec<u8>) {
         let random = shared.chance.handshake();
         self.number = number;
         self.stage = Stage::Upgrading(Box::new(shared.opening.write(random, output)));
     }
 
-    /// The `count` requests asked last are to be written.
+    /// Marks the newest `count` requests as still to be written.
     #[inline]
     pub fn wait_to_write(&mut self, count: usize) {
         self.unwritten += count as u32;
     }
 
-    /// Whether there is something to be written: what has been given up is not.
+    /// Whether there is something to write. Requests that have been given up are not written.
     #[inline]
     #[must_use]
     pub fn waits_to_write(&self) -> bool {
         self.unwritten > 0 && !self.asked.is_empty()
     }
 
-    /// Writes what is to be written, whole messages, until there are `enough` bytes.
+    /// Writes pending messages, each whole, until there are `enough` bytes.
     pub fn write(&mut self, shared: &mut Shared, enough: usize, out: &mut Vec<u8>) {
         while self.waits_to_write() && out.len() < enough {
             self.unwritten -= 1;
@@ -162,8 +163,8 @@ impl<T: Copy + PartialEq> Client<T> {
         Key { sender: self.number, sequence: sequence as u32 }
     }
 
-    /// Bytes have come. Every request that they end is given to `on_outcome`, in order; what has to be answered at once is
-    /// added to `output`.
+    /// Handles input. Each request that it ends is passed to `on_outcome`, in order. What must be
+    /// answered at once is appended to `output`.
     pub fn handle_input(
         &mut self,
         now_ns: u64,
@@ -189,7 +190,7 @@ impl<T: Copy + PartialEq> Client<T> {
         }
     }
 
-    /// The connection is upgraded: joins, if that has to be.
+    /// Handles the completed upgrade: joins, if the dialect requires it.
     fn upgraded(&mut self, shared: &mut Shared, output: &mut Vec<u8>) {
         let Words::Dialect(dialect, padding) = &shared.words else {
             self.stage = Stage::Open;
@@ -235,13 +236,13 @@ impl<T: Copy + PartialEq> Client<T> {
         }
     }
 
-    /// Whether a message may be an answer: a request is out that has been written.
+    /// Whether a message may be an answer: an outstanding request has been written.
     fn is_awaited(&self) -> bool {
         self.asked.len() > self.unwritten as usize
     }
 
-    /// A message has begun, and is not whole. Without a dialect only what was asked for may: its end would settle a
-    /// request that is sent meanwhile.
+    /// Handles a message that has begun and is not complete. Without a dialect it must be awaited.
+    /// Otherwise its end would settle a request that is sent in the meantime.
     fn begun(&mut self, now_ns: u64, shared: &Shared) -> Result<(), Fault> {
         if self.is_awaited() {
             self.first_byte_ns.get_or_insert(now_ns);
@@ -308,7 +309,7 @@ impl<T: Copy + PartialEq> Client<T> {
         Ok(())
     }
 
-    /// Holds a message against the one that is to come back next.
+    /// Compares a message with the one that is expected back next.
     fn compare(
         &mut self,
         now_ns: u64,
@@ -347,7 +348,7 @@ impl<T: Copy + PartialEq> Client<T> {
         Ok(())
     }
 
-    /// The connection is to end: who pays for that.
+    /// Ends the connection and decides which requests the fault ends.
     fn give_way(
         &mut self,
         now_ns: u64,
@@ -375,7 +376,7 @@ impl<T: Copy + PartialEq> Client<T> {
         }
     }
 
-    /// The peer's side has ended; every outstanding request ends with it.
+    /// Handles the end of the peer's side: every outstanding request ends with it.
     pub fn handle_end(
         &mut self,
         now_ns: u64,

@@ -1,43 +1,47 @@
-//! What ends the connection of a client that knows which messages are to come, be they echoes or broadcasts; and why one
-//! did not become usable. What it must not know: what is outstanding.
+//! Faults that end the connection of a client that knows which messages to expect, echoes or
+//! broadcasts. Also the reasons why a connection did not become usable.
+//!
+//! Must not know: what is outstanding.
 
 use super::{Error, Kind, OpeningError};
 use crate::exchange::Ending;
 use crate::shootout::{Dialect, Wrong};
 
-/// What ends a connection.
+/// The cause for the end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// Bytes that are no WebSocket.
+    /// The bytes are not WebSocket frames.
     #[error(transparent)]
     Frames(#[from] Error),
-    /// A message that is not as the dialect has it.
+    /// A message violates the dialect.
     #[error(transparent)]
     Dialect(#[from] Wrong),
     /// A message that settles nothing.
     #[error("a message that nobody asked for")]
     Unsolicited,
-    /// The peer said that it closes.
+    /// The peer announced that it closes.
     #[error("the server closed the WebSocket")]
     Closed,
 }
 
 impl Fault {
-    /// What is wrong with a message of this kind in a dialect: text is taken from binary frames, but what is binary must
-    /// not come as text, which most of it is not.
+    /// The fault of a message of this kind in a dialect, if any. Text is accepted in binary frames.
+    /// Binary content must not come in text frames, because most of it is not valid text.
     #[must_use]
     pub fn of_kind(kind: Kind, dialect: Dialect) -> Option<Self> {
         let wrong = kind == Kind::Text && !dialect.is_text();
         wrong.then_some(Fault::Dialect(Wrong::Malformed))
     }
 
-    /// Whether it is the peer that ends the connection, in its own words: no fault to pay for with nothing outstanding.
+    /// Whether the peer announced the end of the connection. With nothing outstanding, this is not
+    /// counted as a fault.
     #[must_use]
     pub fn is_farewell(self) -> bool {
         matches!(self, Fault::Closed | Fault::Dialect(Wrong::Closing))
     }
 
-    /// How the request ends that waits for what came instead; none for what settles nothing.
+    /// The ending of the request that waits for what came instead; none if what came settles
+    /// nothing.
     #[must_use]
     pub fn ending(self) -> Option<Ending> {
         match self {
@@ -54,13 +58,13 @@ impl Fault {
     }
 }
 
-/// Why a connection did not become usable.
+/// The reason why a connection did not become usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HandshakeError {
     /// It was not upgraded.
     #[error(transparent)]
     Opening(#[from] OpeningError),
-    /// What came behind the upgrade was no join.
+    /// After the upgrade, the join failed.
     #[error("the server did not let a client join: {0}")]
     Join(Fault),
 }

@@ -1,27 +1,27 @@
-//! The head of a frame (RFC 6455 §5.2), and the ways in which frames are refused.
+//! The head of a frame (RFC 6455 §5.2), and the reasons for which frames are refused.
 //!
-//! How it works: a head is read from a slice that begins with it; what is wrong with its first two bytes is told
-//! before the others are there.
+//! How it works: a head is read from a slice that begins with it. An error in its first two bytes
+//! is reported before the others have come.
 //!
-//! What it must not know: which frames came before, and payloads.
+//! Must not know: which frames came before, and payloads.
 
-// Autobahn's longest messages have 16 MiB; ours have up to 1 MiB.
+// Autobahn's longest messages are 16 MiB; ours are up to 1 MiB.
 const MESSAGE_BYTES: usize = 16 * 1024 * 1024;
-/// RFC 6455 §5.5.
+/// The limit of RFC 6455 §5.5.
 pub(super) const CONTROL_BYTES: usize = 125;
-/// Two bytes, the longest length and a key.
+/// The maximum: two bytes, the longest length and a key.
 pub(super) const HEADER_BYTES: usize = 14;
 
-/// Which end of the connection: a client masks what it sends, a server must not.
+/// One end of a connection. A client masks what it sends, a server must not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It opened the connection.
+    /// The end that opened the connection.
     Client,
-    /// It accepted the connection.
+    /// The end that accepted the connection.
     Server,
 }
 
-/// What a message is.
+/// The type of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// UTF-8.
@@ -30,10 +30,10 @@ pub enum Kind {
     Binary,
 }
 
-/// Caps on what one message may hold. A message that is exactly as large as a cap is accepted.
+/// Caps on the size of one message. A message exactly as large as a cap is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The payload of one message, all its fragments together, in bytes.
+    /// The payload of one message in bytes, all fragments together.
     pub message_bytes: usize,
 }
 
@@ -43,13 +43,13 @@ impl Default for Limits {
     }
 }
 
-/// Why frames were refused. The text names the mistake and never quotes the peer.
+/// The reason why frames were refused. The text names the mistake and never quotes the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The bytes cannot be frames as RFC 6455 has them.
+    /// The bytes cannot be frames as defined by RFC 6455.
     #[error("websocket: {0}")]
     Protocol(&'static str),
-    /// A text, or the reason of a close, is not UTF-8.
+    /// A text or the reason of a close frame is not UTF-8.
     #[error("websocket payload: {0}")]
     Payload(&'static str),
     /// A message is longer than the [`Limits`] allow.
@@ -58,7 +58,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What to close the connection with (RFC 6455 §7.4.1).
+    /// The code to close the connection with (RFC 6455 §7.4.1).
     #[must_use]
     pub fn close_code(&self) -> u16 {
         match self {
@@ -68,7 +68,7 @@ impl Error {
         }
     }
 
-    /// The mistake, without its kind.
+    /// The mistake, without its category.
     #[must_use]
     pub fn why(&self) -> &'static str {
         let (Error::Protocol(why) | Error::Payload(why) | Error::Limit(why)) = self;
@@ -76,7 +76,7 @@ impl Error {
     }
 }
 
-/// What a frame is.
+/// The type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opcode {
     Continuation,
@@ -118,9 +118,9 @@ impl From<Kind> for Opcode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) opcode: Opcode,
-    /// The last frame of its message.
+    /// Whether it is the last frame of its message.
     pub(super) last: bool,
-    /// Payload bytes; within the cap.
+    /// The payload length in bytes, within the cap.
     pub(super) len: usize,
     pub(super) key: Option<[u8; 4]>,
 }
@@ -132,8 +132,9 @@ const MASKED: u8 = 0x80;
 const LEN: u8 = 0x7f;
 
 impl Header {
-    /// Reads the head that `bytes` begin with, sent to an end of this role; also how long the head is. `None`: more
-    /// bytes are needed. At most `room` bytes of payload are accepted in a data frame.
+    /// Reads the head at the start of `bytes`, as received by an end with this role; also returns
+    /// its length. `None`: more bytes are needed. A data frame may have at most `room` bytes of
+    /// payload.
     #[inline]
     pub(super) fn read(
         bytes: &[u8],
@@ -195,7 +196,8 @@ impl Header {
     }
 }
 
-/// What the first two bytes say: the opcode, whether the frame is its message's last, and the seven bits of its length.
+/// Checks the first two bytes. Returns the opcode, whether the frame is the last of its message,
+/// and the seven bits of its length.
 #[inline]
 fn check_start(first: u8, second: u8, role: Role) -> Result<(Opcode, bool, u8), Error> {
     if first & RSV != 0 {
@@ -225,8 +227,8 @@ fn check_start(first: u8, second: u8, role: Role) -> Result<(Opcode, bool, u8), 
     Ok((opcode, last, short))
 }
 
-/// A length that could not have been written shorter (RFC 6455 §5.2), whose highest bit decides nothing here: the cap
-/// is far below.
+/// Checks that a length could not have been encoded in fewer bytes (RFC 6455 §5.2). Its highest bit
+/// needs no check, because the cap is far below.
 fn minimal(len: u64, least: u64) -> Result<u64, Error> {
     if len < least {
         return Err(Error::Protocol("a length is not in its shortest form"));

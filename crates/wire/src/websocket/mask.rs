@@ -1,10 +1,11 @@
-//! Masking (RFC 6455 §5.3): every byte of a client's payload is combined with one of four.
+//! Masking (RFC 6455 §5.3): every byte of a client's payload is combined with one of four key
+//! bytes.
 //!
 //! How it works: eight bytes at a time, in a loop that the compiler turns into vector instructions.
 //!
-//! What it must not know: frames.
+//! Must not know: frames.
 
-/// Masks, or unmasks, `bytes`, of which the first is number `offset` of its payload.
+/// Masks or unmasks `bytes`; their first byte has the index `offset` in its payload.
 #[inline]
 pub fn apply(bytes: &mut [u8], key: [u8; 4], offset: usize) {
     let [a, b, c, d] = turned(key, offset);
@@ -18,7 +19,7 @@ pub fn apply(bytes: &mut [u8], key: [u8; 4], offset: usize) {
     }
 }
 
-/// The key as it stands at a place of the payload.
+/// The key, rotated for this offset in the payload.
 #[inline]
 fn turned(mut key: [u8; 4], offset: usize) -> [u8; 4] {
     key.rotate_left(offset % 4);

@@ -1,30 +1,32 @@
-//! What of a message has come so far: a part of a frame's head, of its payload, or of the frames of one message.
+//! The incomplete part of a message: a part of a frame's head, of its payload, or of the frames of
+//! one message.
 //!
-//! How it works: one buffer holds the message and one the control frame that may come in its middle; each grows by
-//! what has come, not by what was announced. Of a text every byte is checked once, when it comes.
+//! How it works: one buffer holds the message, another the control frame that may come in its
+//! middle. Both grow with the bytes received, not with the announced length. Every byte of a text
+//! is checked once, when it arrives.
 //!
-//! What it must not know: anything before this message.
+//! Must not know: anything before this message.
 
 use super::frame::{Error, HEADER_BYTES, Header, Kind, Limits, Opcode, Role};
 use super::receive::{Event, NOTHING_TO_CONTINUE, control};
 use super::{mask, utf8};
 
-/// The bit of an opcode that says "control frame" (RFC 6455 §5.5).
+/// The bit of an opcode that marks a control frame (RFC 6455 §5.5).
 const CONTROL: u8 = 0x08;
-/// So much room is made at once for a payload that was announced.
+/// The maximum memory that is reserved at once for an announced payload.
 const RESERVED_BYTES: usize = 4096;
 
 #[derive(Debug, Default)]
 pub(super) struct Partial {
     head: [u8; HEADER_BYTES],
     head_len: usize,
-    /// The frame whose payload is coming, and how much of it has.
+    /// The frame whose payload is arriving, and the number of its bytes received.
     frame: Option<Header>,
     taken: usize,
     /// The message that has begun, and its payload so far.
     message: Option<Kind>,
     payload: Vec<u8>,
-    /// So much of a text's payload is whole characters.
+    /// The length of the part of a text's payload that is complete, valid characters.
     checked: usize,
     control: Vec<u8>,
     refused: Option<Error>,
@@ -35,7 +37,7 @@ impl Partial {
         Self { refused: Some(error), ..Self::default() }
     }
 
-    /// Nothing is partial.
+    /// Whether nothing is incomplete.
     pub(super) fn is_empty(&self) -> bool {
         self.head_len == 0
             && self.frame.is_none()
@@ -43,7 +45,8 @@ impl Partial {
             && self.refused.is_none()
     }
 
-    /// A part of a message has come, and not only of a control frame, which may come at any time.
+    /// Whether part of a message has come. A part of a control frame does not count, as one may
+    /// come at any time.
     pub(super) fn is_of_message(&self) -> bool {
         let head = self.head_len > 0 && self.head[0] & CONTROL == 0;
         self.message.is_some() || head
@@ -53,7 +56,8 @@ impl Partial {
         size_of::<Self>() + self.payload.capacity() + self.control.capacity()
     }
 
-    /// Takes bytes up to the end of a frame at most; returns how many, at least one, and whether a close was heard.
+    /// Takes bytes up to the end of a frame at most. Returns their number, at least one, and
+    /// whether a close frame was received.
     pub(super) fn take(
         &mut self,
         bytes: &[u8],
@@ -125,7 +129,7 @@ impl Partial {
         Ok(piece.len())
     }
 
-    /// A frame is whole. Returns whether it was a close.
+    /// Handles the end of a frame. Returns whether it was a close frame.
     fn end_frame(
         &mut self,
         frame: Header,

@@ -1,44 +1,45 @@
-//! The receiving half: frames in, whole messages and control frames out.
+//! The receiving half: frames in, complete messages and control frames out.
 //!
-//! How it works: frames that lie whole in what is fed, and are whole messages, are heard where they lie; a client's
-//! payloads are unmasked in a [`Scratch`] that all connections of a thread share. Everything else goes through
-//! `partial`, which exists only as long as something is partial.
+//! How it works: frames that are complete in the input and are whole messages are reported in
+//! place. The payloads of a client are unmasked in a [`Scratch`] that all connections of a thread
+//! share. Everything else goes through `partial`, which exists only while something is incomplete.
 //!
-//! What it must not know: what is answered, and when.
+//! Must not know: what is answered, and when.
 
 use super::frame::{Error, Header, Kind, Limits, Opcode, Role};
 use super::mask;
 use super::partial::Partial;
 use super::utf8;
 
-/// What was heard.
+/// A received message or control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// A whole message; a text is UTF-8.
+    /// A complete message; a text is valid UTF-8.
     Message {
         /// Text or binary.
         kind: Kind,
-        /// All of it, unmasked.
+        /// The whole payload, unmasked.
         payload: &'a [u8],
     },
-    /// To be answered by a pong with the same payload, at most 125 bytes.
+    /// A ping, to be answered by a pong with the same payload, at most 125 bytes.
     Ping(&'a [u8]),
-    /// The answer to a ping, or none was asked.
+    /// An answer to a ping, or an unsolicited pong.
     Pong(&'a [u8]),
-    /// The peer sends nothing more, and awaits a close unless it has had one. What comes behind is not heard.
+    /// The peer sends nothing more, and expects a close unless it has had one. Later input is
+    /// ignored.
     Close {
-        /// Why; a code that may be sent, if any was.
+        /// The close code, if any; it is one that may be sent.
         code: Option<u16>,
-        /// In words, at most 123 bytes.
+        /// The reason as text, at most 123 bytes.
         reason: &'a str,
     },
 }
 
-/// Where masked payloads are unmasked: one serves all connections of a thread.
+/// A buffer for unmasking payloads, shared by all connections of a thread.
 #[derive(Debug, Default)]
 pub struct Scratch(Vec<u8>);
 
-/// A larger one is given back after use.
+/// A larger buffer is released after use.
 const SCRATCH_BYTES: usize = 256 * 1024;
 
 impl Scratch {
@@ -54,7 +55,7 @@ impl Scratch {
     }
 }
 
-/// Reads what one end of a connection is sent.
+/// Reads the frames that one end of a connection receives.
 #[derive(Debug)]
 pub struct Receiver {
     role: Role,
@@ -63,17 +64,17 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// For the end that has this role, behind the opening handshake.
+    /// A receiver for the end with this role, to be used after the opening handshake.
     #[must_use]
     pub fn new(role: Role) -> Self {
         Receiver { role, closed: false, partial: None }
     }
 
-    /// Feeds bytes; `on_outcome` is told what they complete, in order. All are taken.
+    /// Feeds bytes, all of which are taken. What they complete is passed to `on_outcome`, in order.
     ///
     /// # Errors
-    /// At the first frame that must not be, after what came before it was heard, however the bytes were split; from
-    /// then on always the same.
+    /// At the first illegal frame, after what came before it was reported, however the bytes were
+    /// split. After it, every call returns the same error.
     #[inline]
     pub fn feed(
         &mut self,
@@ -114,7 +115,8 @@ impl Receiver {
         }
     }
 
-    /// Hears the frames that `bytes` begin with, as long as each is whole and a whole message; returns what is left.
+    /// Reports the frames at the start of `bytes`, as long as each is complete and a whole message.
+    /// Returns the rest.
     #[inline]
     fn whole<'a>(
         &mut self,
@@ -145,25 +147,25 @@ impl Receiver {
         Ok(bytes)
     }
 
-    /// Whether a message, or a frame, has begun and is not whole; a refusal counts.
+    /// Whether a message or a frame has begun and is not complete; also true after a refusal.
     #[must_use]
     pub fn started(&self) -> bool {
         self.partial.is_some()
     }
 
-    /// Whether a message has begun and is not whole; of a control frame any part may have come.
+    /// Whether a message has begun and is not complete. Parts of control frames do not count.
     #[must_use]
     pub fn in_message(&self) -> bool {
         self.partial.as_ref().is_some_and(|partial| partial.is_of_message())
     }
 
-    /// Whether a close was heard.
+    /// Whether a close frame was received.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Bytes held on the heap.
+    /// The bytes held on the heap.
     #[must_use]
     pub fn buffered_bytes(&self) -> usize {
         self.partial.as_ref().map_or(0, |partial| partial.held_bytes())
@@ -173,7 +175,7 @@ impl Receiver {
 pub(super) const NOTHING_TO_CONTINUE: Error =
     Error::Protocol("a continuation where no message has begun");
 
-/// What a frame that is a whole message, or a control frame, says.
+/// The event for a frame that is a whole message or a control frame.
 #[inline]
 fn event(opcode: Opcode, payload: &[u8]) -> Result<Event<'_>, Error> {
     match opcode {
@@ -186,7 +188,7 @@ fn event(opcode: Opcode, payload: &[u8]) -> Result<Event<'_>, Error> {
     }
 }
 
-/// What a control frame says.
+/// The event for a control frame.
 pub(super) fn control(opcode: Opcode, payload: &[u8]) -> Result<Event<'_>, Error> {
     Ok(match opcode {
         Opcode::Ping => Event::Ping(payload),
@@ -214,7 +216,8 @@ fn close(payload: &[u8]) -> Result<(Option<u16>, &str), Error> {
     Ok((Some(code), reason))
 }
 
-/// RFC 6455 §7.4 and IANA's "WebSocket Close Code Number Registry", which adds 1012 to 1014.
+/// Whether the code may be sent: RFC 6455 §7.4 and IANA's "WebSocket Close Code Number Registry",
+/// which adds 1012 to 1014.
 fn may_be_sent(code: u16) -> bool {
     matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999)
 }

@@ -1,27 +1,27 @@
-//! Writing frames: each function appends to what is there already.
+//! Writing frames: each function appends to the output.
 //!
-//! How it works: with a `key` the payload is masked by it, as a client has to; a server passes none. A key should be
-//! new for each frame (RFC 6455 §5.3); where it comes from is the caller's.
+//! How it works: with a `key` the payload is masked by it, as a client must do; a server passes
+//! none. A key should be new for each frame (RFC 6455 §5.3); the caller provides it.
 //!
-//! What it must not know: what was sent before.
+//! Must not know: what was sent before.
 
 use super::frame::{CONTROL_BYTES, Header, Kind, Opcode};
 use super::mask;
 
-/// One message as one frame.
+/// Appends one message as one frame.
 #[inline]
 pub fn message(out: &mut Vec<u8>, kind: Kind, payload: &[u8], key: Option<[u8; 4]>) {
     frame(out, kind.into(), true, payload, key);
 }
 
-/// The head of a message as one frame, of which `len` bytes of payload are to follow. With a key they have to be
-/// masked: [`mask::apply`].
+/// Appends the head of a message as one frame, whose payload of `len` bytes must follow. With a key
+/// the payload must be masked with [`mask::apply`].
 #[inline]
 pub fn header(out: &mut Vec<u8>, kind: Kind, len: usize, key: Option<[u8; 4]>) {
     Header { opcode: kind.into(), last: true, len, key }.write(out);
 }
 
-/// A part of a message; `kind` for its first part, none for the others.
+/// Appends a part of a message. `kind` is given for its first part, none for the others.
 pub fn fragment(
     out: &mut Vec<u8>,
     kind: Option<Kind>,
@@ -32,17 +32,18 @@ pub fn fragment(
     frame(out, kind.map_or(Opcode::Continuation, Opcode::from), last, payload, key);
 }
 
-/// A ping; of a payload beyond 125 bytes nothing more is sent.
+/// Appends a ping; a payload is cut after 125 bytes.
 pub fn ping(out: &mut Vec<u8>, payload: &[u8], key: Option<[u8; 4]>) {
     frame(out, Opcode::Ping, true, short(payload), key);
 }
 
-/// The answer to a ping, with its payload.
+/// Appends the answer to a ping, with its payload.
 pub fn pong(out: &mut Vec<u8>, payload: &[u8], key: Option<[u8; 4]>) {
     frame(out, Opcode::Pong, true, short(payload), key);
 }
 
-/// A close, with a reason only if there is a code; a reason beyond 123 bytes is cut at a character.
+/// Appends a close frame. The reason is sent only with a code, and is cut at a character boundary
+/// after at most 123 bytes.
 pub fn close(out: &mut Vec<u8>, code: Option<u16>, reason: &str, key: Option<[u8; 4]>) {
     let mut payload = Vec::with_capacity(CONTROL_BYTES);
     if let Some(code) = code {

@@ -1,9 +1,11 @@
-//! The opening handshake of a server (RFC 6455 §4.2): what a request must have, and the answer.
+//! The opening handshake of a server (RFC 6455 §4.2): the requirements for a request, and the
+//! answer.
 //!
-//! How it works: the head is kept until it is whole; then it says what it asks for, and whether it may have it. What
-//! is not an opening handshake is still a request, and the caller may answer it as one.
+//! How it works: the head is kept until it is complete. It then shows what is requested and whether
+//! that is granted. A request that is not an opening handshake is still a request, which the caller
+//! may answer.
 //!
-//! What it must not know: sockets, and which paths exist.
+//! Must not know: sockets, and which paths exist.
 
 use super::accept::{self, ACCEPT, Accept, KEY, PROTOCOL, VERSION};
 use crate::http1::kept::{Framed, KeptHead};
@@ -22,19 +24,20 @@ impl Default for Opening {
     }
 }
 
-/// Why a request does not open a connection, and the status that says so.
+/// The reason why a request does not open a connection, with the matching status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    /// 400: it is no handshake as RFC 6455 has it.
+    /// 400: not a handshake as defined by RFC 6455.
     #[error("{0}")]
     Bad(&'static str),
-    /// 426: it asks for no upgrade, or for another version than 13.
+    /// 426: no upgrade was requested, or a version other than 13.
     #[error("{0}")]
     Upgrade(&'static str),
 }
 
 impl Rejection {
-    /// The status line's end, and the header lines that belong to it (RFC 9110 §15.5.22, RFC 6455 §4.4).
+    /// The end of the status line, and the header lines that belong to it (RFC 9110 §15.5.22, RFC
+    /// 6455 §4.4).
     #[must_use]
     pub fn status(&self) -> (&'static str, &'static str) {
         match self {
@@ -47,15 +50,15 @@ impl Rejection {
     }
 }
 
-/// A request that may have its connection.
+/// A request whose connection may be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acceptance {
     accept: Accept,
 }
 
 impl Opening {
-    /// Feeds bytes. `Some`: the head is whole, and so many bytes belonged to it; those behind are frames, if the
-    /// connection is opened.
+    /// Feeds bytes. `Some(n)`: the head is complete, and `n` of the bytes belonged to it. The bytes
+    /// after it are frames, if the connection is opened.
     ///
     /// # Errors
     /// At the first byte that cannot belong to a legal request, or beyond the cap.
@@ -63,19 +66,19 @@ impl Opening {
         self.head.feed(bytes, limits)
     }
 
-    /// The method of a whole head.
+    /// The method of a complete head.
     #[must_use]
     pub fn method(&self) -> &str {
         self.head.request_line().0
     }
 
-    /// The request target of a whole head, as sent.
+    /// The request target of a complete head, as sent.
     #[must_use]
     pub fn target(&self) -> &str {
         self.head.request_line().1
     }
 
-    /// The path of the target, as [`crate::http1::request::Request::path`] has it.
+    /// The path of the target, as defined by [`crate::http1::request::Request::path`].
     #[must_use]
     pub fn path(&self) -> &str {
         path_of(self.target())
@@ -86,10 +89,10 @@ impl Opening {
         self.head.elements(PROTOCOL)
     }
 
-    /// Whether a whole head asks for a WebSocket connection as RFC 6455 §4.2.1 has it.
+    /// Decides whether a complete head is a valid request for a WebSocket (RFC 6455 §4.2.1).
     ///
     /// # Errors
-    /// What is missing or wrong.
+    /// Names what is missing or wrong.
     pub fn judge(&self) -> Result<Acceptance, Rejection> {
         let bad = |is: bool, why| if is { Ok(()) } else { Err(Rejection::Bad(why)) };
         let head = &self.head;
@@ -118,7 +121,8 @@ impl Opening {
 }
 
 impl Acceptance {
-    /// Appends the answer that opens the connection; `protocol` is one that the client offers, or none.
+    /// Appends the answer that opens the connection. `protocol` is one that the client offers, or
+    /// none.
     pub fn write(&self, protocol: Option<&str>, out: &mut Vec<u8>) {
         let start =
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n";

@@ -1,6 +1,6 @@
-//! UTF-8 that comes in pieces, refused at the first byte that cannot belong to it.
+//! Checks UTF-8 that arrives in pieces, and refuses it at the first illegal byte.
 //!
-//! What it must not know: frames.
+//! Must not know: frames.
 
 use super::frame::Error;
 
@@ -9,12 +9,12 @@ pub(super) const BAD_TEXT: Error = Error::Payload("a text is not UTF-8");
 /// Checks a whole text.
 #[inline]
 pub(super) fn whole(bytes: &[u8]) -> Result<(), Error> {
-    // Most texts are ASCII, which is told faster than UTF-8.
+    // Most texts are ASCII, which is checked faster than UTF-8.
     if bytes.is_ascii() || str::from_utf8(bytes).is_ok() { Ok(()) } else { Err(BAD_TEXT) }
 }
 
-/// Checks the beginning of a text, of which the first `checked` bytes are known to be whole characters. Returns how
-/// many are now; behind them stands at most the beginning of one character.
+/// Checks the beginning of a text whose first `checked` bytes are known to be complete characters.
+/// Returns the new number of such bytes; after them comes at most the beginning of one character.
 pub(super) fn beginning(bytes: &[u8], checked: usize) -> Result<usize, Error> {
     match str::from_utf8(&bytes[checked..]) {
         Ok(_) => Ok(bytes.len()),

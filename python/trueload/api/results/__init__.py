@@ -1,6 +1,6 @@
-"""What a measurement left, for programs: typed views of records and of stored runs.
+"""The results of measurements, for programs: typed views of records and of stored runs.
 
-`quantities` values that compare with text · `result` a command's result · `suite` a suite's ·
-`ab` that of two servers in turn · `frames` tables for pandas and polars · `notebook` the display
-in notebooks · `stored` results of the store.
+`quantities` has values that compare with text. `result` is a command's result, `suite` a suite's,
+and `ab` that of two servers measured in turn. `frames` makes tables for pandas and polars,
+`notebook` is the display in notebooks, and `stored` reads results from the store.
 """

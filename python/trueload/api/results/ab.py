@@ -1,7 +1,7 @@
-"""The result of two servers measured in turn: the ratio B to A of each figure, and where it lies.
+"""The result of two servers measured in turn: the ratio B to A of each figure, and its interval.
 
-How: a thin view of the trials; ratios are those that the command and the report show. There is at
-least one whole pair. Must not know how anything was measured or stored.
+How: a thin view of the trials. The ratios are those that the command and the report show. There is
+at least one whole pair. Must not know: how anything was measured or stored.
 """
 
 from __future__ import annotations
@@ -36,26 +36,28 @@ AB_COLUMNS = ("run", "number", "pair", "side", "subject", *COLUMNS[2:])
 
 @dataclass(frozen=True, repr=False)
 class AbResult:
-    """Side B against side A. ``paired`` holds everything; ``run_id`` names the run in the store,
-    None if it was not saved."""
+    """Side B against side A.
+
+    ``paired`` holds all trials and ratios. ``run_id`` names the run in the store, None if it was
+    not saved.
+    """
 
     paired: Paired
     run_id: str | None = None
 
     @property
     def names(self) -> tuple[str, str]:
-        """Both sides: a URL or a subject each."""
+        """The names of both sides: a URL or a subject each."""
         return self.paired.names
 
     @property
     def ratio(self) -> float | None:
-        """B's throughput to A's: the median of the pairs; None where there is none."""
+        """B's throughput to A's, as the median of the pairs; None if it is undefined."""
         return self.of("throughput").ratio
 
     @property
     def interval(self) -> Interval | None:
-        """Where ``ratio`` lies: a 95 % interval from six pairs on, else the range; None of one
-        pair."""
+        """The interval of ``ratio``: 95 % from six pairs on, else the range; None with one pair."""
         return self.of("throughput").within
 
     @property
@@ -65,11 +67,11 @@ class AbResult:
 
     @property
     def ratios(self) -> dict[str, Ratio]:
-        """Each figure that is compared, by its name."""
+        """Each figure that is compared, by name."""
         return {each.metric: each for each in self.paired.ratios}
 
     def of(self, metric: str) -> Ratio:
-        """One figure: ``"throughput"``, ``"mean"`` or any percentile. Raises ``UserError``."""
+        """Return one figure: ``"throughput"``, ``"mean"`` or a percentile. Raises ``UserError``."""
         if not is_metric(metric, RATIO):
             raise UserError(
                 f"'{metric}' is nothing to compare", f"it is one of {', '.join(METRICS)}"
@@ -110,38 +112,38 @@ class AbResult:
 
     @property
     def lower_bound(self) -> bool:
-        """Whether a trial of either side is a lower bound: ``word`` heeds it."""
+        """Whether a trial of either side is a lower bound; ``word`` takes that into account."""
         return self.paired.lower_bound
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """Each check as it came out worst."""
+        """Each check, with its worst outcome over all trials."""
         return self.paired.checks
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What stands against the figures: the checks that warn or fail."""
+        """The doubts about the figures: the checks that warn or fail."""
         return tuple(line.strip() for line in verdict_lines(self.paired.records))
 
     @property
     def crossed(self) -> tuple[str, ...]:
-        """The conditions of ``fail_on`` that hold of the ratios, in words."""
+        """The conditions of ``fail_on`` that the ratios make true, in words."""
         return tuple(crossed_sentence(each) for each in self.paired.crossed)
 
     def cells(self) -> list[tuple[str, ...]]:
-        """Metric, A, B, ratio, where it lies and what B is, for people."""
+        """The rows to show: metric, A, B, ratio, its interval and what B is."""
         return [ratio_cells(each) for each in self.paired.ratios]
 
     def summary(self) -> str:
-        """What the command line would print."""
+        """The text that the command line would print."""
         return "\n".join(paired_lines(self.paired))
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``--json`` writes."""
+        """The value that ``--json`` writes."""
         return paired_json(self.paired, self.run_id)
 
     def rows(self) -> list[dict[str, object]]:
-        """A row for each trial, with its pair and side: the columns of the CSV export."""
+        """The trials as rows, with pair and side: the columns of the CSV export."""
         names = dict(zip("ab", self.names, strict=True))
         return [
             {
@@ -164,8 +166,11 @@ class AbResult:
         return frames.to_polars(self.rows(), AB_COLUMNS)
 
     def plot(self, what: str = "ratios") -> Plot:
-        """A chart of the report: the ``ratios``; or ``percentiles``, ``latency`` or ``throughput``
-        over time, of a trial in the middle of each side. Raises ``UserError``."""
+        """A chart of the report: the ``ratios``, or a trial in the middle of each side.
+
+        The latter is drawn as ``percentiles``, or as ``latency`` or ``throughput`` over time.
+        Raises ``UserError``.
+        """
         from trueload.api.results.plots import plot_pairs
 
         return plot_pairs(self.paired, what)

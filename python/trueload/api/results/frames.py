@@ -1,6 +1,6 @@
 """Rows as tables of pandas and polars, which are optional extras: imported when asked for.
 
-Must not know what the rows are.
+Must not know: what the rows are.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-# Columns of stored rows that say nothing of a result at hand.
+# Columns of stored rows that say nothing about a result in memory.
 OF_STORED_ROWS = frozenset({"run", "number", "key", "labels", "outcome", "reason"})
 
 
@@ -31,14 +31,16 @@ def to_polars(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> p
     require("polars", "to_polars()", "polars")
     import polars
 
-    # Of all rows: the first of them may have no value where others have one.
+    # Every column in all rows: the first row may lack a value that others have.
     whole = [{name: row.get(name) for name in columns} for row in rows]
     return polars.DataFrame(whole, schema=list(columns), infer_schema_length=None)
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, object]:
-    """Nested objects as columns of their own: ``figures.p99_ms`` is ``figures_p99_ms``; lists as
-    text."""
+    """Return nested objects as flat columns: ``figures.p99_ms`` becomes ``figures_p99_ms``.
+
+    Lists become text.
+    """
     found: dict[str, object] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):

@@ -1,7 +1,6 @@
-"""Results as they are shown in notebooks: a table of figures, the verdict and what stands against
-it, in HTML that is inert whatever a peer said. Pure.
+"""The display of results in notebooks: a table of figures, the verdict and the doubts about it.
 
-Must not know how results are made.
+The HTML is inert, whatever text a peer sent. Pure. Must not know: how results are made.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ MARKS = {"valid": "✓", "suspect": "?", "invalid": "✗"}
 
 
 def figures_html(caption: str, rows: Iterable[tuple[str, str]], notes: Iterable[str]) -> str:
-    """One command's result: a line for each figure, and what stands against them."""
+    """Return one command's result: a line for each figure, and the doubts about them."""
     return html_table(Grid((), tuple(rows)), caption) + _list(notes)
 
 
@@ -25,14 +24,14 @@ def table_html(
     verdict: str | None = None,
     notes: Iterable[str] = (),
 ) -> str:
-    """A table with a header, and perhaps a verdict below it."""
+    """Return a table with a header, and below it the verdict, if there is one, and notes."""
     said = [tuple(row) for row in rows]
     said += [] if verdict is None else [("verdict", verdict_text(verdict))]
     return html_table(Grid(tuple(header), tuple(said)), caption) + _list(notes)
 
 
 def verdict_text(verdict: str) -> str:
-    """A verdict with its mark: ``✓ valid (lower bound)``."""
+    """Return a verdict with its mark: ``✓ valid (lower bound)``."""
     return f"{MARKS[verdict.partition(' ')[0]]} {verdict}"
 
 

@@ -1,7 +1,7 @@
 """Charts of results: those of the report, one at a time, for a notebook or a file.
 
-How: the functions that draw a report's charts are given the records at hand; the renderer is the
-report's, too, so that a chart needs neither a browser nor the network. Must not know how charts are
+How: the functions that draw a report's charts get the records in memory. The renderer is the
+report's, too, so a chart needs neither a browser nor the network. Must not know: how charts are
 drawn.
 """
 
@@ -51,7 +51,7 @@ CHARTS: dict[str, Callable[[Records], Drawn | None]] = {
 
 @dataclass(frozen=True, repr=False)
 class Plot:
-    """A chart: notebooks show it, ``save`` writes it, ``chart`` is Altair's, to be changed."""
+    """A chart. Notebooks show it, ``save`` writes it, and ``chart`` is Altair's, for changes."""
 
     drawn: Drawn
 
@@ -62,7 +62,7 @@ class Plot:
 
     @property
     def svg(self) -> str:
-        """The drawing, with nothing in it but shapes and text."""
+        """The SVG of the chart; it holds only shapes and text."""
         return draw.alone(draw.to_svg(self.drawn.chart))
 
     def save(self, path: str | Path) -> None:
@@ -83,7 +83,7 @@ class Plot:
 
 
 def plot_records(records: Iterable[Record], what: str) -> Plot:
-    """A chart of trials, each a line. Raises ``UserError``."""
+    """Return a chart of trials, with a line for each. Raises ``UserError``."""
     if what not in CHARTS:
         raise UserError(f"there is no plot '{what}'", f"it is one of {', '.join(CHARTS)}")
     named = {f"trial {number}": record for number, record in enumerate(records, 1)}
@@ -91,8 +91,10 @@ def plot_records(records: Iterable[Record], what: str) -> Plot:
 
 
 def plot_pairs(paired: Paired, what: str) -> Plot:
-    """The ratios of B to A, or a chart of a trial in the middle of each side. Raises
-    ``UserError``."""
+    """Return the ratios of B to A, or a chart of a trial in the middle of each side.
+
+    Raises ``UserError``.
+    """
     if what == "ratios":
         drawn = ratios("", paired.ratios, "B / A")
         return _made(drawn, "no ratio is known")
@@ -107,13 +109,13 @@ def plot_pairs(paired: Paired, what: str) -> Plot:
 
 
 def _middle(records: Sequence[Record]) -> Record:
-    """The one in the middle by throughput; the lower of two."""
+    """The record with the median throughput; the lower one of the two in the middle."""
     in_order = sorted(records, key=lambda record: record.throughput.ok_per_s or 0.0)
     return in_order[(len(in_order) - 1) // 2]
 
 
 def plot_ranking(run: Run, rows: Iterable[Row | Damaged], number: int) -> Plot:
-    """The ranking of one load of a suite. Raises ``UserError``."""
+    """Return the ranking of one load of a suite. Raises ``UserError``."""
     sections = gather(run, rows).sections
     if not 0 <= number < len(sections):
         raise UserError(

@@ -1,9 +1,9 @@
 """Figures as floats that know their unit: ``r.p99 < 0.020``, ``r.p99 < "20ms"``, ``r.p99.ms``.
 
-How: a figure is a ``float`` (seconds, a share, requests per second), so arithmetic, sorting, numpy
-and data frames take it. A text is read by the parsers of the command line before it is compared.
-``==`` with a text is refused: equal values must have equal hashes, and a text has its own. Must not
-know records.
+How: a figure is a ``float`` (seconds, a share, requests per second), so it works in arithmetic,
+sorting, numpy and data frames. A text is parsed by the command line's parsers before it is
+compared. ``==`` with a text is refused: equal values must have equal hashes, and a text has its
+own. Must not know: records.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Comparable = float | str | timedelta
 
 
 class IncomparableError(UserError, TypeError):
-    """A figure was compared with something that is no such figure."""
+    """A figure was compared with something of another kind."""
 
 
 class Quantity(float):
@@ -38,17 +38,17 @@ class Quantity(float):
     example: str
 
     def __new__(cls, value: Comparable) -> Self:
-        """A number in the unit, or a text. Raises ``IncomparableError``."""
+        """Take a number in the unit, or a text. Raises ``IncomparableError``."""
         return float.__new__(cls, cls._number(value))
 
     @classmethod
     def _parse(cls, text: str) -> float:
-        """A text as a number in the unit. Raises ``ValueError``."""
+        """Return the number in the unit that a text states. Raises ``ValueError``."""
         raise NotImplementedError
 
     @classmethod
     def _number(cls, value: Comparable) -> float:
-        """A value in the unit; what is no number at all is left for ``float`` to refuse."""
+        """Return a value in the unit; ``float`` itself refuses what is no number at all."""
         if isinstance(value, str):
             try:
                 return cls._parse(value)
@@ -94,11 +94,13 @@ class Quantity(float):
 
 
 class Time(Quantity):
-    """A time in seconds, as a float; ``.ms`` for people, ``"10ms"`` and a ``timedelta`` compare.
+    """A time in seconds, as a float; ``.ms`` to show it, ``"10ms"`` and a ``timedelta`` compare.
 
-    A time beyond everything that was answered is infinite; ``at_least`` is then what is known.
-    ``too_few``: a percentile of which so few requests say nothing. ``largest_of``: how few answers
-    a maximum is the largest of; None of many. Both are said by ``str``, the number stays."""
+    A time beyond everything that was answered is infinite; ``at_least`` is then its lower bound.
+    ``too_few`` marks a percentile for which there were too few requests. ``largest_of`` is the
+    number of answers that a maximum is the largest of, if there are few; None if there are many.
+    ``str`` mentions both; the number itself stays.
+    """
 
     example = "0.010, '10ms' or a timedelta"
     at_least: Time | None
@@ -113,7 +115,7 @@ class Time(Quantity):
         too_few: bool = False,
         largest_of: int | None = None,
     ) -> Self:
-        """Seconds, a text or a ``timedelta``. Raises ``IncomparableError``."""
+        """Take seconds, a text or a ``timedelta``. Raises ``IncomparableError``."""
         made = super().__new__(cls, value)
         made.at_least = None if at_least is None else Time(at_least)
         made.too_few, made.largest_of = too_few, largest_of
@@ -129,22 +131,22 @@ class Time(Quantity):
 
     @property
     def ns(self) -> float:
-        """In nanoseconds."""
+        """The time in nanoseconds."""
         return round(self * NS_PER_S, 3)
 
     @property
     def us(self) -> float:
-        """In microseconds."""
+        """The time in microseconds."""
         return self.ns / 1e3
 
     @property
     def ms(self) -> float:
-        """In milliseconds."""
+        """The time in milliseconds."""
         return self.ns / 1e6
 
     @property
     def is_known(self) -> bool:
-        """Whether it was measured; else it is only known to be more than ``at_least``."""
+        """Whether the time was measured; else it is only known to exceed ``at_least``."""
         return math.isfinite(self)
 
     def __str__(self) -> str:
@@ -171,7 +173,8 @@ class Share(Quantity):
 class Throughput(Quantity):
     """Requests that ended well, per second of the window, as a float; ``"50k/s"`` compares.
 
-    ``ok_per_s`` is the same number, None where nothing was measured: the float is 0 then."""
+    ``ok_per_s`` is the same number, or None if nothing was measured: the float is 0 then.
+    """
 
     example = "50_000 or '50k/s'"
     ok_per_s: float | None
@@ -184,7 +187,7 @@ class Throughput(Quantity):
         bytes_in_per_s: float | None = None,
         bytes_out_per_s: float | None = None,
     ) -> Self:
-        """Requests per second, or a text. Raises ``IncomparableError``."""
+        """Take requests per second, or a text. Raises ``IncomparableError``."""
         made = super().__new__(cls, 0.0 if value is None else value)
         made.ok_per_s = None if value is None else float(made)
         made.bytes_in_per_s, made.bytes_out_per_s = bytes_in_per_s, bytes_out_per_s

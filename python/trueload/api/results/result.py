@@ -1,8 +1,9 @@
-"""The result of one command: its trials as one, with the figures and the verdict.
+"""The result of one command: its trials combined, with the figures and the verdict.
 
-How: a thin view of records. Figures are computed by the functions that `--fail-on` and reports use:
-of several trials the median counts, of a search the step that decides; a request that failed, or
-never ended, is slower than any that did. Must not know how anything was measured or stored.
+How: a thin view of records. The functions that `--fail-on` and reports use compute the figures.
+With several trials the median counts, and in a search the deciding step. A request that failed, or
+never ended, counts as slower than any that ended well. Must not know: how anything was measured or
+stored.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ COLUMNS = ("run", "number", *(name for name in CSV_COLUMNS if name not in frames
 
 @dataclass(frozen=True)
 class SearchStep:
-    """A step of a search: a load, what came of it, and why if our side was the limit."""
+    """A step of a search: a load, its outcome, and the reason if our side was the limit."""
 
     load: float
     stage: str
@@ -53,25 +54,25 @@ class SearchStep:
 
 @dataclass(frozen=True, repr=False)
 class Search:
-    """What a search (``limit=…``) came to."""
+    """The result of a search (``limit=…``)."""
 
     plan: SearchPlan
     taken: tuple[Taken, ...]
 
     @property
     def load(self) -> float | None:
-        """The largest load that was confirmed to keep to the limit; None if there is none."""
+        """The largest load that was confirmed to keep to the limit; None if no load was."""
         done = search_outcome(self.plan, self.taken)
         return done.load if isinstance(done, Found) else None
 
     @property
     def unit(self) -> str:
-        """What the load is of: ``requests/s``, ``connections`` or ``clients``."""
+        """The unit of the load: ``requests/s``, ``connections`` or ``clients``."""
         return UNITS[self.plan.axis]
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether more may be carried: our side was the limit, or no more was tried."""
+        """Whether the server may carry more: our side was the limit, or no more was tried."""
         done = search_outcome(self.plan, self.taken)
         if not isinstance(done, Found):
             return False
@@ -84,7 +85,7 @@ class Search:
 
     @property
     def steps(self) -> tuple[SearchStep, ...]:
-        """Each step, in the order of taking."""
+        """The steps, in the order in which they ran."""
         return tuple(
             SearchStep(
                 load=each.next.load,
@@ -102,10 +103,13 @@ class Search:
 
 @dataclass(frozen=True, repr=False)
 class Result(Percentiles):
-    """What was measured. ``p50`` to ``p999`` are those of ``latency``; ``records`` hold everything
-    (docs/reading-a-report.md); ``run_id`` names the run in the store, None if it was not saved;
-    ``crossed`` says which conditions of ``fail_on`` held; ``search`` is there with a ``limit``;
-    ``notes`` are what was said beforehand."""
+    """What was measured.
+
+    ``p50`` to ``p999`` are those of ``latency``. ``records`` hold everything
+    (docs/reading-a-report.md). ``run_id`` names the run in the store, None if it was not saved.
+    ``crossed`` has the conditions of ``fail_on`` that were true. ``search`` is set if there was a
+    ``limit``. ``notes`` are the remarks made before the measurement.
+    """
 
     records: tuple[Record, ...]
     run_id: str | None = None
@@ -115,12 +119,12 @@ class Result(Percentiles):
 
     @property
     def url(self) -> str:
-        """What was loaded."""
+        """The URL that was loaded."""
         return self.records[0].plan.url
 
     @property
     def started_at(self) -> str:
-        """When it began, in UTC."""
+        """The start of the measurement, in UTC."""
         return self.records[0].started_at
 
     @property
@@ -135,28 +139,27 @@ class Result(Percentiles):
 
     @property
     def lower_bound(self) -> bool:
-        """Whether the server carries at least ``throughput``, and perhaps more; of a search whether
-        its load is a lower bound."""
+        """Whether the server may carry more than ``throughput``; for a search, than its load."""
         return is_lower_bound(self.checks) or bool(self.search and self.search.is_lower_bound)
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """Each check; of several trials as it came out worst."""
+        """Each check, with its worst outcome if there are several trials."""
         return worst_checks(self.records)
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What stands against the figures: the checks that warn or fail."""
+        """The doubts about the figures: the checks that warn or fail."""
         return tuple(line.strip() for line in verdict_lines(self.records))
 
     @property
     def trials(self) -> tuple[Result, ...]:
-        """Each trial by itself."""
+        """Each trial as a result of its own."""
         return tuple(Result(records=(record,)) for record in self.records)
 
     @property
     def throughput(self) -> Throughput:
-        """Requests and bytes per second; of several trials the medians."""
+        """Requests and bytes per second; the medians of several trials."""
         found = [record.throughput for record in self.records]
         return Throughput(
             _median([each.ok_per_s for each in found]),
@@ -166,24 +169,24 @@ class Result(Percentiles):
 
     @cached_property
     def latency(self) -> Times:
-        """From when a request was due to its last byte, as ``fail_on`` counts it."""
+        """Times from when a request was due to its last byte, as ``fail_on`` counts them."""
         return Times(self._latency)
 
     @cached_property
     def service(self) -> Times:
-        """From when a request was sent, of those that ended well."""
+        """Times from when a request was sent, for requests that ended well."""
         return Times(self._service)
 
     @property
     def errors(self) -> Share:
-        """Failed of issued; of several trials the median."""
+        """The share of issued requests that failed; the median of several trials."""
         return Share(
             median([figures.metric_value("errors", record) for record in self.records]) or 0.0
         )
 
     @property
     def failed(self) -> dict[str, int]:
-        """Requests that failed, by class; of several trials the sums."""
+        """Failed requests by class, summed over the trials."""
         found: Counter[str] = Counter()
         for record in self.records:
             found.update(record.counts.failed)
@@ -191,16 +194,16 @@ class Result(Percentiles):
 
     @property
     def ok(self) -> int:
-        """Requests that ended well; of several trials the sum."""
+        """The number of requests that ended well, summed over the trials."""
         return sum(record.counts.ok for record in self.records)
 
     @property
     def issued(self) -> int:
-        """Requests that were sent; of several trials the sum."""
+        """The number of requests that were sent, summed over the trials."""
         return sum(record.counts.issued for record in self.records)
 
     def summary(self) -> str:
-        """What the command line would print."""
+        """The text that the command line would print."""
         if self.search is not None:
             lines = search_lines(self.search.plan, self.search.taken)
         elif len(self.records) == 1:
@@ -210,14 +213,14 @@ class Result(Percentiles):
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``--json`` writes."""
+        """The value that ``--json`` writes."""
         if self.search is not None:
             found = self.search
             return search_json(found.plan, found.taken, self.run_id, interrupted=self.partial)
         return result_json(self.records, self.run_id)
 
     def rows(self) -> list[dict[str, object]]:
-        """A row for each trial, of a search for each step: the columns of the CSV export."""
+        """The trials, or the steps of a search, as rows: the columns of the CSV export."""
         records = self.records
         if self.search is not None:
             records = tuple(each.record for each in self.search.taken)
@@ -235,8 +238,10 @@ class Result(Percentiles):
         return frames.to_polars(self.rows(), COLUMNS)
 
     def plot(self, what: str = "percentiles") -> Plot:
-        """A chart of the report: ``percentiles``, ``latency`` or ``throughput`` over time. Raises
-        ``UserError``."""
+        """A chart of the report: ``percentiles``, or ``latency`` or ``throughput`` over time.
+
+        Raises ``UserError``.
+        """
         from trueload.api.results.plots import plot_records
 
         return plot_records(self.records, what)
@@ -260,7 +265,7 @@ class Result(Percentiles):
         return figures_html(f"{self.url}{times}", rows, self.reasons)
 
     def _shown(self) -> Iterator[tuple[str, str]]:
-        """What a notebook shows of it."""
+        """Yield the figures that a notebook shows, by label."""
         found, times = self.throughput, self.latency
         yield "throughput", self._throughput
         if found.bytes_in_per_s is not None and found.bytes_out_per_s is not None:

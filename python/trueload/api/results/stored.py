@@ -1,6 +1,6 @@
-"""Results of the store: what was measured before, as it would be returned now.
+"""Results from the store, as if they had been measured now.
 
-Must not know how anything was measured.
+Must not know: how anything was measured.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trueload.store.runs import Damaged, Row, Run, Store
 
 
 def load_run(store: Store, selector: str) -> Result | SuiteResult | AbResult:
-    """A run by its id, the beginning of its id, or ``last``. Raises ``UserError``."""
+    """Return a run by its id, the start of its id, or ``last``. Raises ``UserError``."""
     run = store.find_run(selector)
     if run.kind == "suite":
         return SuiteResult.read(store, run)
@@ -52,7 +52,10 @@ def load_run(store: Store, selector: str) -> Result | SuiteResult | AbResult:
 
 
 def _pairs(run: Run, rows: Iterable[Row]) -> AbResult:
-    """A run of `trueload ab`. Of the conditions of ``fail_on`` only the primary metric is kept."""
+    """Return a run of `trueload ab`.
+
+    Of the conditions of ``fail_on`` only the primary metric is stored.
+    """
     taken: list[tuple[Turn, Record]] = []
     names = {"a": "A", "b": "B"}
     for row in rows:

@@ -1,6 +1,6 @@
-"""The result of a suite: its tables, made from the rows of the store by the functions of reports.
+"""The result of a suite: its tables, made from the stored rows by the functions of reports.
 
-Must not know how a suite is run.
+Must not know: how a suite is run.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class SuiteResult:
-    """What a suite came to: a table for each load, ranked, with the invalid and the unmeasured
-    apart; ``damaged`` says which rows of the store could not be read."""
+    """The result of a suite: a ranked table for each load.
+
+    Invalid and unmeasured rows are kept apart. ``damaged`` lists the stored rows that could not be
+    read.
+    """
 
     run: Run
     plan: SuitePlan
@@ -42,29 +45,29 @@ class SuiteResult:
 
     @classmethod
     def read(cls, store: Store, run: Run) -> SuiteResult:
-        """That of a stored run. Raises ``UserError``."""
+        """Return the result of a stored run. Raises ``UserError``."""
         plan = read_plan(run)
         found = collect(plan, store.rows(run))
         return cls(run, plan, tuple(tabulate(found, plan)), found.checks, found.damaged, store.path)
 
     @property
     def run_id(self) -> str:
-        """The run in the store."""
+        """The id of the run in the store."""
         return self.run.id
 
     @property
     def verdict(self) -> Verdict | None:
-        """That of the whole; None if nothing was measured."""
+        """The verdict of the whole suite; None if nothing was measured."""
         return run_verdict(self.tables)
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """What stands against rows, or why they were not measured."""
+        """The doubts about rows, and why rows were not measured."""
         return tuple(f"{row.cell.subject.name}: {row.why}" for row in self.rows if row.why)
 
     @property
     def rows(self) -> tuple[Summary, ...]:
-        """Every row: those that are ranked by rank, then the others, load by load."""
+        """All rows, load by load: ranked rows by rank, then the others."""
         return tuple(row for table in self.tables for row in table.everything)
 
     @property
@@ -73,12 +76,12 @@ class SuiteResult:
         return tuple(row for table in self.tables for row in table.ranked)
 
     def of(self, subject: str) -> tuple[Summary, ...]:
-        """The rows of a subject, ``rust/hyper``."""
+        """Return the rows of a subject such as ``rust/hyper``."""
         return tuple(row for row in self.rows if row.cell.subject.name == subject)
 
     @staticmethod
     def cells(table: LoadTable) -> list[tuple[str, ...]]:
-        """Rank, subject, requests/s, p99, verdict and its reason, for people."""
+        """The rows to show: rank, subject, requests/s, p99, and verdict with its reason."""
         found: list[tuple[str, ...]] = []
         for row in table.everything:
             figures = row.figures
@@ -96,11 +99,11 @@ class SuiteResult:
         return found
 
     def summary(self) -> str:
-        """What the command line would print."""
+        """The text that the command line would print."""
         return tables_text.text(list(self.tables), width=None, published=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """What ``--json`` writes, with every record."""
+        """The value that ``--json`` writes, with every record."""
         with Store.open(self.store) as store:
             pieces = suite_json(
                 self.run, self.plan, self.tables, self.checks, self.damaged, store.rows(self.run)
@@ -109,7 +112,7 @@ class SuiteResult:
         return found
 
     def flat_rows(self) -> list[dict[str, object]]:
-        """The rows with their figures, a column each."""
+        """The rows with a column for each figure."""
         return [frames.flat(row) for row in rows_json(self.tables)]
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -123,7 +126,7 @@ class SuiteResult:
         return frames.to_polars(rows, _columns(rows))
 
     def plot(self, load: int = 0) -> Plot:
-        """The ranking of a load, counted from 0. Raises ``UserError``."""
+        """Return a chart of the ranking of a load, counted from 0. Raises ``UserError``."""
         from trueload.api.results.plots import plot_ranking
 
         with Store.open(self.store) as store:
@@ -150,5 +153,5 @@ class SuiteResult:
 
 
 def _columns(rows: list[dict[str, object]]) -> list[str]:
-    """Every column that a row has, in the order of their coming."""
+    """The columns that occur in any row, in the order of first occurrence."""
     return list(dict.fromkeys(name for row in rows for name in row))

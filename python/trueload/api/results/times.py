@@ -1,6 +1,6 @@
-"""Times by their names: ``p99``, ``min``, ``percentile("p99.95")``, each a ``Time``.
+"""Times by name: ``p99``, ``min``, ``percentile("p99.95")``, each a ``Time``.
 
-Must not know records, or how a time is found.
+Must not know: records, or how a time is found.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from trueload.stats import parse_percentile
 
 
 class Percentiles:
-    """What has percentiles; a subclass finds a time by its name."""
+    """A class with percentiles; a subclass finds a time by its name."""
 
     @abstractmethod
     def _time(self, name: str) -> Time: ...
 
     def percentile(self, name: str) -> Time:
-        """Any percentile: ``"p99.95"``. Raises ``UserError`` for what is none."""
+        """Return any percentile, such as ``"p99.95"``. Raises ``UserError`` for any other text."""
         if parse_percentile(name) is None:
             raise UserError(f"'{name}' is no percentile", "write for example 'p99.9'")
         return self._time(name)
@@ -62,7 +62,7 @@ class Percentiles:
 
 
 class Times(Percentiles):
-    """One time of all requests: its percentiles, least, mean and most."""
+    """One kind of time over all requests: percentiles, minimum, mean and maximum."""
 
     def __init__(self, of: Callable[[str], Time]) -> None:
         self._of = of
@@ -75,15 +75,15 @@ class Times(Percentiles):
 
     @property
     def min(self) -> Time:
-        """The shortest, of answers."""
+        """The shortest time of an answer."""
         return self._time("min")
 
     @property
     def mean(self) -> Time:
-        """The mean, of answers alone: what failed or never ended has no time."""
+        """The mean over answers only: a request that failed or never ended has no time."""
         return self._time("mean")
 
     @property
     def max(self) -> Time:
-        """The longest, of answers alone: what failed or never ended has no time."""
+        """The longest time of an answer: a request that failed or never ended has no time."""
         return self._time("max")

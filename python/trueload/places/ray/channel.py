@@ -1,10 +1,10 @@
-"""A program on a host of a Ray cluster, as a channel; and the host as a place.
+"""A program on a host of a Ray cluster as a channel, and that host as a place.
 
-How: a thread always has one ``read`` under way at the actor, which answers when the program has
-said something, or after a quarter of a second with nothing: so a line takes one message, and a host
-that does not answer is noticed. Pieces are small enough never to touch Ray's object store. Whatever
-Ray raises (dead actor, dead node, lost connection) means the same here: the host is lost, for good.
-Must not know what the lines mean, nor how the cluster was found.
+How: a thread always has one ``read`` pending at the actor. The actor answers as soon as the program
+has written something, or after a quarter of a second with nothing. So a line takes one message, and
+a host that does not answer is noticed. Pieces are small enough never to use Ray's object store.
+Whatever Ray raises (dead actor, dead node, lost connection) means the same here: the host is lost,
+for good. Must not know what the lines mean, nor how the cluster was found.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from trueload.places.lines import Lines
 from trueload.places.program import Program, read_program
 from trueload.places.ray.host import CHUNK_BYTES, NODE_DIED
 
-HOLD_S = 0.25  # how long the actor holds a read that has nothing to say
+HOLD_S = 0.25  # how long the actor holds a read while there is no output
 SILENT_S = 1.5  # without an answer for so long, hold included, a host is lost
-SHIP_S = 30.0  # for the program to reach a host: 20 MB over a slow link
+SHIP_S = 30.0  # to send the program to a host: 20 MB over a slow link
 KILL_S = 1.0
-END_S = 0.5  # for a message that ends an actor to get away
+END_S = 0.5  # to send the message that ends an actor
 NOT_READ = "it has not read its input"
 
 
@@ -50,26 +50,26 @@ class Actor:
         return self._lost
 
     def call(self, method: str, *arguments: Any, timeout_s: float) -> Any:
-        """What the method returns. Raises ``HostLostError`` when nothing comes in time."""
+        """Call a method and return its result. Raises ``HostLostError`` if none comes in time."""
         if self._lost is not None:
             raise HostLostError(self._lost)
         try:
-            # Ray keeps no time limit of its own where the head of the cluster does not answer.
+            # Ray enforces no time limit of its own if the head of the cluster does not answer.
             return within(timeout_s, self._ask, method, arguments)
         except Exception as error:  # Ray raises its own kinds, and those of its transport
-            # The first one knows; what fails after it says less.
+            # The first error names the cause; what fails after it says less.
             self._lost = self._lost or f"host {self.name} is lost: {self._how(error, timeout_s)}"
             raise HostLostError(self._lost) from error
 
     def end(self) -> None:
-        """End the actor, and so whatever it has started. Does not wait for that."""
+        """End the actor, and thereby whatever it has started. Does not wait for that."""
         self._lost = self._lost or f"the actor on {self.name} has been ended"
         with contextlib.suppress(Exception):
             within(END_S, self._end)
 
     def _end(self) -> None:
-        # The first needs the actor to answer, the second the head of the cluster. Nothing is
-        # returned: through ray:// even to forget an answer can take a minute.
+        # The first call needs the actor to answer, the second the head of the cluster. Nothing is
+        # returned: through ray:// even discarding an answer can take a minute.
         self._handle.leave.remote()
         self._ray.kill(self._handle, no_restart=True)
 
@@ -83,7 +83,7 @@ class Actor:
 
 
 def telling(text: str) -> str:
-    """The sentence of a long text of Ray's that says why an actor died; else its first line."""
+    """The cause of an actor's death in a long text of Ray's; if none is known, its first line."""
     for words, meaning in (
         (NODE_DIED, NODE_DIED),
         ("node has died", NODE_DIED),
@@ -142,7 +142,7 @@ class RayChannel(Channel):
                 self._actor.call("close_input", self._number, timeout_s=SILENT_S)
 
     def wait(self, timeout_s: float) -> int | None:
-        """None also when nobody can tell."""
+        """The exit code; None also if nobody can tell."""
         with contextlib.suppress(HostLostError):
             code = self._actor.call("wait", self._number, timeout_s, timeout_s=timeout_s + SILENT_S)
             return None if code is None else int(code)
@@ -154,7 +154,7 @@ class RayChannel(Channel):
         try:
             self._actor.call("kill", self._number, timeout_s=KILL_S)
         except HostLostError:
-            self._actor.end()  # with its actor the program's input ends, and it does
+            self._actor.end()  # the program's input ends with its actor, and so does it
 
     def log_tail(self) -> str:
         with contextlib.suppress(HostLostError):
@@ -174,7 +174,7 @@ class RayChannel(Channel):
 
 
 class RayPlace:
-    """A host of a Ray cluster. ``address`` is that of its node, for others to reach it."""
+    """A host of a Ray cluster. ``address`` is its node's, for others to reach it."""
 
     def __init__(self, actor: Actor, address: str, shipped: Shipped) -> None:
         self.name = actor.name
@@ -193,7 +193,7 @@ class RayPlace:
         self._machine = about["machine"]
 
     def prepare(self, program: Path) -> None:
-        """See that the host has a program, and can run it. Raises ``UserError``."""
+        """Make sure that the host has a program, and can run it. Raises ``UserError``."""
         try:
             self._send(program)
         except HostLostError as error:
@@ -202,12 +202,12 @@ class RayPlace:
             raise UserError(str(error.strerror), f"look at {program}, and at that host") from error
 
     def end(self) -> None:
-        """End the actor; what still runs there ends with it."""
+        """End the actor, and with it what still runs there."""
         self._actor.end()
 
     def open(self, argv: Sequence[str]) -> RayChannel:
-        """Start a program of this machine there: it is sent first, unless it was before. Raises
-        ``OSError`` when it cannot be started, ``UserError`` when it never could be there."""
+        """Start a program of this machine on the host; it is sent first if it is not there. Raises
+        ``OSError`` if it cannot be started, ``UserError`` if it could not be brought there."""
         try:
             sha256 = self._send(Path(argv[0]))
             started = self._actor.call("start", sha256, list(argv), timeout_s=SHIP_S)
@@ -238,19 +238,19 @@ class RayPlace:
 
 
 def lost(error: HostLostError) -> UserError:
-    """The same, before anything was measured."""
+    """The same as a ``UserError``, for a host lost before anything was measured."""
     return UserError(str(error), "`ray status` on the head says which hosts the cluster has")
 
 
 class Shipped:
-    """Programs in Ray's object store, each put there once."""
+    """Programs in Ray's object store, each stored once."""
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
         self._programs: dict[Path, tuple[int, Program, Any]] = {}
 
     def program(self, path: Path) -> tuple[Program, Any]:
-        """A program and the reference of its bytes. Raises ``OSError``."""
+        """A program, and the reference to its bytes. Raises ``OSError``."""
         changed_ns = path.stat().st_mtime_ns
         known = self._programs.get(path)
         if known is None or known[0] != changed_ns:

@@ -1,9 +1,9 @@
-"""The cluster: found, joined, hosts reserved in it and given back.
+"""A Ray cluster: finding it, joining it, reserving hosts in it and giving them back.
 
-How: an address is tried with a plain connection first, because Ray itself takes half a minute or
-more to give up; then Ray joins it, hosts are reserved as a placement group, and an actor is put on
-each. What Ray does to this process on the way (signal handlers, limits, its own words on stderr) is
-undone or kept quiet. Every mistake is a ``UserError``. Must not know what is run on the hosts.
+How: a plain connection to the address is tried first, because Ray itself takes half a minute or
+more to give up. Then Ray joins the cluster, hosts are reserved as a placement group, and an actor
+is put on each. Ray's side effects on this process (signal handlers, limits, output on stderr) are
+undone or silenced. Every mistake is a ``UserError``. Must not know what is run on the hosts.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ from trueload.places.ray.channel import Actor, RayPlace, Shipped
 PLACE_S = 30.0  # for a placement that cannot be met, and for actors to start
 CONNECT_S = 5.0
 LEAVE_S = 3.0
-# What comes of joining a head that is there, and whose first node is not yet, or that could not
-# start what it starts for each client: that it says so, that it found its child dead when it looked
-# at it, or, where the end of the connection is quicker than its words, that there is none. Nothing
-# has been asked of it then.
+# Errors of joining a head whose first node is not there yet, or that could not start its server
+# process for this client. The head may say so, or find that process dead, or end the connection
+# before its message arrives. Nothing has been asked of the head then, so joining again is safe.
 NOT_YET = (
     "Starting Ray client server failed",
     "psutil.ZombieProcess",
@@ -51,15 +50,15 @@ CLIENT_PORT = 10001  # Ray's own for ray://
 HELP = "docs/clusters.md"
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    # A benchmark is never silently joined again after its connection was lost.
+    # Never reconnect a benchmark silently after its connection was lost.
     "RAY_CLIENT_RECONNECT_GRACE_PERIOD": "0",
-    # Nor is another one joined, or started, when something is asked after its end.
+    # Never join or start another cluster if something is asked after the end.
     "RAY_ENABLE_AUTO_CONNECT": "0",
 }
 
 
 class Reservation(Closing):
-    """Hosts of a cluster, until ``close``."""
+    """Hosts reserved in a cluster, until ``close``."""
 
     def __init__(self, ray: Any, group: Any, places: list[RayPlace]) -> None:
         self.places = places
@@ -78,9 +77,9 @@ def reserve(
     labels: Mapping[str, str] | None = None,
     wait_s: float = PLACE_S,
 ) -> Reservation:
-    """Reserve so many different hosts of the cluster at ``address`` (``ray://HOST:PORT``; None: the
-    one that this machine is part of, or ``RAY_ADDRESS``), of those with the ``labels``, a CPU of
-    each. Raises ``UserError``."""
+    """Reserve ``hosts`` different hosts of a cluster, and one CPU on each. ``address`` is
+    ``ray://HOST:PORT``; None means the cluster that this machine is part of, or ``RAY_ADDRESS``.
+    With ``labels`` only hosts that have them are taken. Raises ``UserError``."""
     asked = Asked(hosts, dict(labels or {}), wait_s)
     ray = join(address)
     group = None
@@ -95,7 +94,7 @@ def reserve(
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be reserved."""
+    """What to reserve."""
 
     hosts: int
     labels: dict[str, str]
@@ -120,14 +119,14 @@ def join(address: str | None) -> Any:
             with undisturbed():
                 ray.init(where or "auto", log_to_driver=False, logging_level="CRITICAL")
             break
-        except (Exception, SystemExit) as error:  # its client's errors have no kind in common
+        except (Exception, SystemExit) as error:  # its client's errors have no common class
             if not left or not any(words in str(error) for words in NOT_YET):
                 raise refusal(where, error) from error
             with contextlib.suppress(Exception):
                 ray.shutdown()
             time.sleep(JOIN_PAUSE_S)
     logging.getLogger("ray").setLevel(logging.CRITICAL + 1)
-    # What happens in the cluster would be printed in the midst of our output (of `--json`, say).
+    # Otherwise Ray prints events of the cluster in the midst of our output (of `--json`, say).
     with contextlib.suppress(ImportError):
         rays: Any = importlib.import_module("ray._private.worker")
         rays.print_to_stdstream = say_nothing
@@ -136,29 +135,32 @@ def join(address: str | None) -> Any:
 
 
 def say_nothing(data: object, *, ignore_prefix: bool = False) -> None:
-    """Stands in for Ray's own printing of events."""
+    """Replaces Ray's own printing of events."""
 
 
 def part_at_once() -> None:
-    """Have Ray's client not wait for its stream of logs when it parts from a head, be it after the
-    last call or after a failed try to join: a head that could not start what was to send the logs
-    (it forks beside threads of gRPC, which now and then kills the child at once) says so within a
-    tenth of a second, and holds the stream for 40 s. The stream ends with the connection."""
+    """Make Ray's client leave a head without waiting for its stream of logs. This applies after the
+    last call and after a failed try to join.
+
+    A head that could not start the process that sends the logs reports that within a tenth of a
+    second, but holds the stream for 40 s. (It forks beside threads of gRPC, which now and then
+    kills the child at once.) The stream ends with the connection.
+    """
     with contextlib.suppress(ImportError):
         logs: Any = importlib.import_module("ray.util.client.logsclient")
         logs.LogstreamClient.close = end_requests
 
 
 def end_requests(stream: Any) -> None:
-    """Stands in for Ray's own, which then joins the stream's thread."""
+    """Replaces Ray's own method, which would also join the stream's thread."""
     stream.request_queue.put(None)
 
 
-_joined: list[bool] = []  # whether it was us who connected this process
+_joined: list[bool] = []  # not empty if it was us who connected this process
 
 
 def imported(*, client: bool) -> Any:
-    """Ray, with its settings in place. Raises ``UserError`` when it is not installed."""
+    """Import Ray with our settings in place. Raises ``UserError`` if it is not installed."""
     os.environ.update(SETTINGS)
     require("ray", "a place on a cluster", "ray", *(["grpc"] if client else []))
     ray = importlib.import_module("ray")
@@ -168,7 +170,7 @@ def imported(*, client: bool) -> Any:
 
 
 def started_here() -> str | None:
-    """The address that ``ray start`` leaves on a machine of a cluster."""
+    """The address that ``ray start`` leaves on a machine of a cluster; None if there is none."""
     folder = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"
     path = Path(folder, "ray", "ray_current_cluster")
     with contextlib.suppress(OSError):
@@ -177,7 +179,7 @@ def started_here() -> str | None:
 
 
 def try_connection(address: str) -> None:
-    """Raises ``UserError`` unless something listens there: Ray would try for a minute or more."""
+    """Raise ``UserError`` unless something listens there. Ray itself tries a minute or more."""
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         target = parts.hostname, parts.port or CLIENT_PORT
@@ -194,7 +196,7 @@ def try_connection(address: str) -> None:
 
 
 def refusal(address: str | None, error: BaseException) -> UserError:
-    """Why a cluster cannot be joined, from what Ray says."""
+    """The error for a cluster that cannot be joined, from Ray's message."""
     text = " ".join(str(error).split())
     if "ersion" in text and "Python" in text:
         found = re.findall(r"Ray: (\S+) Python: (\S+)", text)
@@ -210,7 +212,7 @@ def refusal(address: str | None, error: BaseException) -> UserError:
             f"`ray start --head`, or name one with --place ray://HOST:{CLIENT_PORT} ({HELP})",
         )
     why = error.strerror if isinstance(error, OSError) else None
-    # Of a traceback of the cluster's, the last line tells.
+    # In a traceback from the cluster, the last line is the cause.
     last = (str(error).strip().splitlines() or ["no answer"])[-1][:200]
     return UserError(
         f"the Ray cluster at {address} cannot be reached: {why or last}",
@@ -220,8 +222,8 @@ def refusal(address: str | None, error: BaseException) -> UserError:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Undo what joining does to this process: its SIGTERM would end it without its record, and the
-    programs that it starts would inherit another limit of open files."""
+    """Undo what joining does to this process. Ray's SIGTERM handler would end it without its
+    record, and programs that it starts would inherit another limit of open files."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     main = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
@@ -237,7 +239,7 @@ def undisturbed() -> Iterator[None]:
 
 
 def place(ray: Any, asked: Asked) -> Any:
-    """The placement group, once every host is there. Raises ``UserError``."""
+    """Reserve a placement group, and wait until every host is there. Raises ``UserError``."""
     groups = importlib.import_module("ray.util.placement_group")
     selector = [asked.labels] * asked.hosts if asked.labels else None
     group = groups.placement_group(
@@ -266,9 +268,9 @@ def what_it_has(ray: Any) -> str:
 
 
 def start_actors(ray: Any, group: Any, asked: Asked) -> list[RayPlace]:
-    """An actor on every host of the group. Raises ``UserError``."""
+    """Start an actor on every host of the group. Raises ``UserError``."""
     strategies = importlib.import_module("ray.util.scheduling_strategies")
-    # By value: where a host has nothing of ours, it cannot import it.
+    # By value: a host that has nothing of ours cannot import the module.
     ray.cloudpickle.register_pickle_by_value(host)
     nodes = {node["NodeID"]: node for node in ray.nodes()}
     table = importlib.import_module("ray.util").placement_group_table(group)
@@ -293,7 +295,7 @@ def start_actors(ray: Any, group: Any, asked: Asked) -> list[RayPlace]:
 
 
 def names(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What to call each host: as ``ray status`` does, and more where that is not enough."""
+    """A name for each host: as in ``ray status``, with part of its id if not unique."""
     plain = [name_of(node) for node in nodes]
     return [
         name if plain.count(name) == 1 else f"{name}-{node['NodeID'][:6]}"
@@ -302,12 +304,12 @@ def names(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def name_of(node: Mapping[str, Any]) -> str:
-    """The name given with ``ray start --node-name``, which is the address when none was."""
+    """The name given with ``ray start --node-name``; the address if none was given."""
     return str(node.get("NodeName") or node["NodeManagerAddress"])
 
 
 def cpus_of(node: Mapping[str, Any]) -> float:
-    """The CPUs that a host lends to the cluster."""
+    """Number of CPUs that a host lends to the cluster."""
     return float(node["Resources"].get("CPU", 0.0))
 
 
@@ -317,7 +319,7 @@ def plural(count: float, noun: str) -> str:
 
 
 def leave(ray: Any, group: Any, places: Sequence[RayPlace] = ()) -> None:
-    """Give hosts back and disconnect, whatever state the cluster is in."""
+    """Give the hosts back and disconnect, whatever state the cluster is in."""
 
     def attempt() -> None:
         for place in places:
@@ -335,6 +337,6 @@ def leave(ray: Any, group: Any, places: Sequence[RayPlace] = ()) -> None:
 
 
 def give_back(group: Any) -> None:
-    """Others may have the hosts."""
-    with contextlib.suppress(Exception):  # then the end of the connection does it
+    """Release the hosts for others."""
+    with contextlib.suppress(Exception):  # otherwise the end of the connection does it
         importlib.import_module("ray.util.placement_group").remove_placement_group(group)

@@ -1,8 +1,8 @@
-"""What runs on a host of a Ray cluster: an actor that starts programs and moves their bytes.
+"""The actor on a host of a Ray cluster: it starts programs and moves their bytes.
 
-How: Ray gets this module by value, so a host needs Ray and nothing of ours. A program is kept in
-memory alone (``memfd``), which leaves no file behind, and is a child of the actor: when the actor
-goes, whichever way, the child's input ends, and an engine ends with it. Every wait has an end.
+How: Ray ships this module by value, so a host needs Ray and nothing of ours. A program is kept in
+memory alone (``memfd``), which leaves no file behind, and runs as a child of the actor. When the
+actor goes in any way, the child's input ends, and an engine ends with it. Every wait has a limit.
 Must not import anything but the standard library, nor know what the bytes mean.
 """
 
@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 CHUNK_BYTES = 64 * 2**10  # an answer of up to 100 KB travels without Ray's object store
-PIPE_BYTES = 2**20  # what a program can say before it has to wait for the front
+PIPE_BYTES = 2**20  # what a program can write before it has to wait for the front
 LOG_BYTES_MAX = 64 * 2**10
 NODE_DIED = "its Ray node (raylet) has died"
-LAST_WORDS_S = 1.0  # for an answer to get away before the actor ends itself
+LAST_WORDS_S = 1.0  # to send an answer before the actor ends itself
 REMEMBERED = 16  # processes whose output can still be read
 
 Started = tuple[int, int, None] | tuple[None, None, str]
-"""The number that the actor calls a program by and its process id; or why it was not started."""
+"""The number by which the actor knows a program, and its process id; or why it was not started."""
 
 
 class Host:
@@ -37,7 +37,7 @@ class Host:
 
     def __init__(self) -> None:
         lift_niceness()
-        # Ray's workers block it; what they start would never hear it.
+        # Ray's workers block SIGINT, and a program that inherits that would never receive it.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         self._programs: dict[str, Program] = {}
         self._processes: dict[int, Process] = {}
@@ -45,11 +45,11 @@ class Host:
         self._parent = os.getppid()
 
     async def about(self) -> dict[str, Any]:
-        """What the front must know before it sends a program."""
+        """Facts that the front needs before it sends a program."""
         return {"machine": platform.machine(), "niceness": os.nice(0)}
 
     async def keep(self, sha256: str, program: bytes, loader: str | None) -> str | None:
-        """Take a program that needs a loader. Returns why it could not be, if so."""
+        """Keep a program that needs a loader. Return why that failed, or None."""
         if loader is not None and not Path(loader).exists():
             return f"the C library of the program is missing: {loader}"
         if hashlib.sha256(program).hexdigest() != sha256:
@@ -72,16 +72,15 @@ class Host:
         return self._started, process.pid, None
 
     async def write(self, number: int, data: bytes, wait_s: float) -> str | None:
-        """Write to its input. Returns why it could not be, if so; empty words when it does not read
-        in time."""
+        """Write to its input. Return why that failed, or None; an empty text after a time-out."""
         refused = await self._processes[number].write(data, wait_s)
         if refused is not None:
-            await self._stay()  # a process that ended with the node is not the reason
+            await self._stay()  # if the node has died, that is the reason, not the process
         return refused
 
     async def read(self, number: int, wait_s: float) -> bytes | None:
-        """What it has said: at once when there is something; empty when nothing came in time; None
-        at the end. Raises ``RuntimeError`` when the host is no longer part of the cluster."""
+        """Read its output: at once if there is some, empty if none came in time, None at the end.
+        Raises ``RuntimeError`` if the host is no longer part of the cluster."""
         await self._stay()
         data = await self._processes[number].read(wait_s)
         if data is None:
@@ -93,7 +92,7 @@ class Host:
         self._processes[number].close_input()
 
     async def wait(self, number: int, wait_s: float) -> int | None:
-        """The exit code, None when it still runs."""
+        """The exit code; None if it still runs."""
         return await asyncio.to_thread(self._processes[number].wait, wait_s)
 
     async def kill(self, number: int) -> None:
@@ -101,31 +100,31 @@ class Host:
         await asyncio.to_thread(self._processes[number].kill)
 
     async def log(self, number: int) -> bytes:
-        """The last of what it wrote to stderr."""
+        """The last part of what it wrote to stderr."""
         return self._processes[number].log()
 
     async def leave(self) -> None:
-        """End everything, and soon the actor itself: that needs nobody else in the cluster."""
+        """End all processes, and soon the actor itself, without help from others in the cluster."""
         for process in self._processes.values():
             process.kill()
         asyncio.get_running_loop().call_later(LAST_WORDS_S, os._exit, 1)
 
     async def _stay(self) -> None:
-        """Leave when the Ray node has died: Ray itself leaves an actor running for ten seconds or
-        more. Raises ``RuntimeError`` then."""
+        """Leave if the Ray node has died; Ray itself lets an actor run for ten seconds or more
+        then. Raises ``RuntimeError`` in that case."""
         if os.getppid() != self._parent:
             await self.leave()
             raise RuntimeError(NODE_DIED)
 
     def _forget(self) -> None:
-        """Close what ended long ago: nobody asks for its last words any more."""
+        """Close processes that ended long ago: nobody asks for their output any more."""
         for number, process in list(self._processes.items())[:-REMEMBERED]:
             if process.wait(0.0) is not None:
                 self._processes.pop(number).close()
 
 
 class Program(NamedTuple):
-    """What can be started: a descriptor of this process."""
+    """A program that can be started: a descriptor of this process, and whether it is a script."""
 
     descriptor: int
     is_script: bool
@@ -136,8 +135,8 @@ class Process:
 
     def __init__(self, program: Program, argv: Sequence[str]) -> None:
         executable = Path(f"/proc/{os.getpid()}/fd/{program.descriptor}")
-        # By a link, as the kernel calls a process by the name of what was started; but a script is
-        # read by its interpreter, when the link has gone.
+        # Start it by a link, because the kernel names a process after the file that was started. A
+        # script cannot: its interpreter opens it when the link has gone.
         with tempfile.TemporaryDirectory(prefix="trueload-") as folder:
             link = Path(folder, Path(argv[0]).name)
             link.symlink_to(executable)
@@ -160,7 +159,7 @@ class Process:
         self._errors = self._process.stderr.fileno()
         for descriptor in (self._input.fileno(), self._output, self._errors):
             os.set_blocking(descriptor, False)
-            # A host may allow less; then the program waits sooner.
+            # A host may allow less; then the program has to wait sooner.
             with contextlib.suppress(OSError):
                 fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         self._log = bytearray()
@@ -210,14 +209,14 @@ class Process:
             return None
 
     def kill(self) -> None:
-        # Not once it has been reaped: the number of its group could be another's by then.
+        # Not after it was reaped: its group's number could be another's by then.
         if self._process.poll() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
 
     def close(self) -> None:
-        """Once it has ended: give its descriptors back."""
+        """Close the descriptors of a process that has ended."""
         self.close_input()
         self._loop.remove_reader(self._errors)
         for stream in (self._process.stdout, self._process.stderr):
@@ -241,7 +240,7 @@ class Process:
 async def until_ready(
     descriptor: int, add: Callable[..., Any], remove: Callable[[int], Any], wait_s: float
 ) -> bool:
-    """Wait until a descriptor can be read or written; False when it could not in time."""
+    """Wait until a descriptor can be read or written; return False if it could not in time."""
     ready = asyncio.Event()
     add(descriptor, ready.set)
     try:
@@ -254,7 +253,7 @@ async def until_ready(
 
 
 def in_memory(program: bytes) -> int:
-    """A descriptor of an executable file that is only in memory, and cannot be changed."""
+    """Store a program in a sealed executable file in memory; return its descriptor."""
     descriptor = os.memfd_create("trueload", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         rest = memoryview(program)
@@ -270,14 +269,14 @@ def in_memory(program: bytes) -> int:
 
 
 def lift_niceness() -> None:
-    """Ray makes its workers nicer than everything else on the host (15, ``RAY_worker_niceness``),
-    which a generator must not be. Only a privileged user may take it back."""
+    """Take back the niceness that Ray gives its workers (15, ``RAY_worker_niceness``), which a
+    generator must not have. Only a privileged user may do so."""
     for task in os.listdir("/proc/self/task"):
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, int(task), 0)
 
 
 def user_environment(ours: os._Environ[str] | dict[str, str]) -> dict[str, str]:
-    """The environment without what Ray has put there for its workers."""
+    """The environment without the variables that Ray has set for its workers."""
     rays = ("RAY_", "PYTHON", "LD_", "OMP_")
     return {name: value for name, value in ours.items() if not name.startswith(rays)}

@@ -1,8 +1,8 @@
-"""A host reached by ssh, as a place: the user's own ``ssh``, and nothing that listens there.
+"""A host reached by ssh, as a place. It uses the user's own ``ssh``; nothing of ours listens there.
 
-How: one connection a host; the program is copied there once, by its SHA-256, and started through
-that connection, whose input and output are the channel. When the front goes, whichever way, the
-program's input ends, and an engine ends with it. Must not know what the lines mean.
+How: there is one connection per host. The program is copied there once, identified by its SHA-256,
+and started through that connection; its input and output are the channel. If the front ends in any
+way, the program's input ends, and an engine ends with it. Must not know what the lines mean.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from trueload.places.ssh.channel import SshChannel
 from trueload.places.ssh.connection import Connection, Ended
 from trueload.places.ssh.packing import Packing
 
-COPY_S = 300.0  # 20 MB over a slow line
-# Of a build what only its compiler needs.
+COPY_S = 300.0  # for 20 MB over a slow link
+# Parts of a build that only its compiler needs.
 NOT_COPIED = tuple(f"--exclude=target/*/{each}" for each in ("deps", "build", "incremental"))
 __all__ = ["SshChannel", "SshPlace"]
 
 
 class SshPlace(Closing):
-    """A host as in the user's ssh config: ``host``, or ``user@host``. A context manager."""
+    """A host as named in the user's ssh config: ``host``, or ``user@host``. A context manager."""
 
     def __init__(self, destination: str) -> None:
         self._destination = destination
@@ -39,11 +39,11 @@ class SshPlace(Closing):
 
     @property
     def name(self) -> str:
-        """As in the record."""
+        """The place's name in the record."""
         return f"ssh:{self._destination}"
 
     def prepare(self, program: Path) -> None:
-        """Log in and see that the program is there. Raises ``UserError``."""
+        """Log in, and make sure that the program is there. Raises ``UserError``."""
         self._ready(read_program(program))
 
     def open(self, argv: Sequence[str]) -> SshChannel:
@@ -53,8 +53,8 @@ class SshPlace(Closing):
         return SshChannel(connection, program.kept_name, argv[1:])
 
     def put_folder(self, folder: Path, key: str) -> Path:
-        """Copy a folder there once, by its key (hex, of its content); where it is there. Raises
-        ``UserError``. The place must have been prepared."""
+        """Copy a folder to the host once, identified by its key (hex, of its content). Return its
+        path there. Raises ``UserError``. The place must have been prepared."""
         connection = self._connection
         assert connection is not None, "it has not been prepared"
         copy = uuid.uuid4().hex
@@ -75,14 +75,14 @@ class SshPlace(Closing):
         return Path(kept)
 
     def _where(self, folder: Path, ended: Ended) -> str:
-        """Where a script says that the folder is; nothing when it is not kept yet."""
+        """The folder's path as a script printed it; empty if the folder is not kept yet."""
         found = re.search(rf"^{scripts.MARK} (.*)$", ended.out, re.MULTILINE)
         if ended.code == 0 and found is not None:
             return found[1]
         raise self._refusal(str(folder), ended)
 
     def close(self) -> None:
-        """Log out. What still runs there ends."""
+        """Log out; what still runs there ends."""
         connection, self._connection = self._connection, None
         self._there.clear()
         if connection is not None:
@@ -90,7 +90,7 @@ class SshPlace(Closing):
 
     def _ready(self, program: Program) -> Connection:
         with self._lock:
-            # A host that was lost may be there again: what was under way has ended by then.
+            # A lost host may be back: what was under way there has ended by then.
             if self._connection is not None and self._connection.lost() is not None:
                 self.close()
             if self._connection is None:
@@ -104,7 +104,7 @@ class SshPlace(Closing):
             return self._connection
 
     def _check(self, connection: Connection, program: Program) -> None:
-        """Whether it can run there at all, before it is sent."""
+        """Refuse a host that cannot run the program, before it is sent. Raises ``UserError``."""
         host, where = connection.host, self._destination
         if host.system != "Linux":
             raise UserError(f"{where} is {host.system}, and the engine runs on Linux", "use Linux")

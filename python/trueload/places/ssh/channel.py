@@ -1,9 +1,9 @@
-"""A program on a host that ssh has started, as a channel.
+"""A program that ssh has started on a host, as a channel.
 
-How: the ssh here is a child process like any engine, so its channel does the work; what differs is
-how the end is told: of the program, of ssh, or of the connection. A program that is killed is
-killed on its host, too, in case it does not hear that its input has ended. Must not know what the
-lines mean.
+How: the local ssh is a child process like any engine, so ``LocalChannel`` does the work. Only the
+end is reported differently, because the program, ssh or the connection may have ended. A program
+that is killed is also killed on its host, in case it does not notice that its input has ended. Must
+not know what the lines mean.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from trueload.places.ssh.connection import Connection
 
 START_S = 10.0
 KILL_S = 1.0
-SSH_FAILED = 255  # what ssh ends with when it is ssh that has failed
-SIGNALLED = 128  # what a shell adds to the signal that ended a program
+SSH_FAILED = 255  # exit code of ssh if ssh itself has failed
+SIGNALLED = 128  # what a shell adds to the number of the signal that ended a program
 
 
 class SshChannel(LocalChannel):
-    """A program that runs on the host, heard through an ssh that runs here."""
+    """A program on the host, connected through a local ssh."""
 
     def __init__(self, connection: Connection, kept_name: str, arguments: Sequence[str]) -> None:
-        """Start it. Raises ``UserError``."""
+        """Start the program. Raises ``UserError``."""
         self._connection = connection
         self._kept_name = kept_name
         super().__init__(connection.argv(scripts.RUN, kept_name, *arguments))
@@ -58,14 +58,14 @@ class SshChannel(LocalChannel):
         )
 
     def wait(self, timeout_s: float) -> int | None:
-        """None also when nobody can know, because the connection is lost."""
+        """The exit code if it has ended; None also if the connection is lost."""
         code = super().wait(timeout_s)
         if code is None or code == SSH_FAILED or code < 0:
             return None
         return code if code <= SIGNALLED else SIGNALLED - code
 
     def kill(self) -> None:
-        """End it, there and here."""
+        """Kill the program, there and here."""
         running = super().wait(0) is None
         super().kill()
         if running and self._connection.lost() is None:
@@ -75,7 +75,7 @@ class SshChannel(LocalChannel):
     def _closed(self, error: ChannelClosedError) -> ChannelClosedError:
         if super().wait(KILL_S) != SSH_FAILED:
             return error
-        # What shares the connection may end a moment before it.
+        # Commands that share the connection may end a moment before the connection does.
         why = self._connection.lost(KILL_S) or refusals.last_line(self.log_tail())
         host = self._connection.destination
         return ChannelClosedError(f"ssh has lost {host}{f': {why}' if why else ''}")

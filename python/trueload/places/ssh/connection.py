@@ -1,9 +1,9 @@
 """One connection to a host by the user's own ssh, which every command there shares.
 
-How: a first ssh, told to be the master, logs in, asks the host what it is, and stays; its socket is
-in a folder that nobody else can enter. Further commands go through that socket. The master ends
-with its input, so with the front, however that ends. A command never connects by itself when the
-master has gone: a connection that was lost is lost. Must not know what is run.
+How: the first ssh is the master: it logs in, asks the host what it is, and stays. Its socket is in
+a folder that nobody else can enter, and further commands go through that socket. The master ends
+when its input ends, so it never outlives the front. If the master has gone, no command connects by
+itself: a lost connection stays lost. Must not know what is run.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ OPTIONS = (
     *("-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=3"),
 )
 NO_SSH_HINT = "install it: Debian's package is openssh-client"
-LOG_IN_S = 20.0  # 5 s to connect; the rest is keys, and what the host's shell does first
+LOG_IN_S = 20.0  # 5 s to connect; the rest is for keys and the host's shell
 END_S = 1.0
 FOLDER_PREFIX = "trueload-ssh-"
 LEFT_BEHIND_S = 60.0
-SOCKET_BYTES_MAX = 107 - 18  # sun_path of unix(7), less what ssh adds while it makes one
+SOCKET_BYTES_MAX = 107 - 18  # sun_path of unix(7), less what ssh appends while creating it
 
 
 @dataclass(frozen=True)
 class Host:
-    """What a host says of itself."""
+    """What a host reports about itself."""
 
     system: str
     machine: str
@@ -48,7 +48,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a script ended: its exit code, None for one that took too long, and what it said."""
+    """How a script ended: its exit code (None if it took too long), and its stdout and stderr."""
 
     code: int | None
     out: str
@@ -56,7 +56,7 @@ class Ended:
 
 
 class Connection:
-    """A master and its socket; ``close`` ends both."""
+    """An ssh master and its socket; ``close`` ends both."""
 
     def __init__(self, destination: str, kept_name: str, loader: str | None) -> None:
         """Log in. Raises ``UserError``."""
@@ -82,8 +82,8 @@ class Connection:
             raise
 
     def argv(self, script: str, *arguments: str) -> list[str]:
-        """The command here that runs a script there."""
-        # Without a proxy that fails, ssh would connect anew where the master has gone.
+        """The local command line that runs a script on the host."""
+        # Without a proxy command that fails, ssh would connect anew if the master has gone.
         shared = ["-o", "ControlMaster=no", "-o", "ProxyCommand=false"]
         command = scripts.command(script, *arguments)
         return ["ssh", *self._options, *shared, "--", self.destination, command]
@@ -107,7 +107,7 @@ class Connection:
         return Ended(done.returncode, *said)
 
     def lost(self, wait_s: float = 0.0) -> str | None:
-        """How the connection was lost, in one line; None while it is there, after so long."""
+        """Why the connection was lost, in one line; None if it still exists after ``wait_s``."""
         if self._master.wait(wait_s) is None:
             return None
         return refusals.last_line(self._master.log_tail()) or "the connection has ended"
@@ -120,7 +120,7 @@ class Connection:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _hear_of_host(self) -> Host:
-        """Its first line that is ours; a shell's greetings before it are of no interest."""
+        """Wait for our first line; a shell's greetings before it are ignored."""
         noise: list[str] = []
         try:
             said = scripts.hear_mark(self._master.read_line, LOG_IN_S, noise)
@@ -162,7 +162,7 @@ def _parse_host(destination: str, line: str) -> Host:
 
 
 def private_folder() -> Path:
-    """A folder that is ours alone, its path short enough, and plain enough, for ssh's socket."""
+    """Create a private folder, with a path short and plain enough for ssh's socket."""
     for home in (tempfile.gettempdir(), "/tmp"):
         with contextlib.suppress(OSError):
             sweep(Path(home))
@@ -175,8 +175,8 @@ def private_folder() -> Path:
 
 
 def sweep(home: Path) -> None:
-    """Remove what fronts that were killed have left: ssh takes its socket along when it ends, and
-    a folder that had none for so long will never get one."""
+    """Remove folders that killed fronts have left behind. ssh removes its socket when it ends, and
+    a folder that has had none for ``LEFT_BEHIND_S`` will never get one."""
     for folder in home.glob(f"{FOLDER_PREFIX}*"):
         with contextlib.suppress(OSError):
             about = folder.stat()
@@ -186,8 +186,7 @@ def sweep(home: Path) -> None:
 
 
 def host_name(destination: str) -> str:
-    """What the user's ssh config has for a host: its name or address in the network. Raises
-    ``UserError``."""
+    """A host's name or network address according to the user's ssh config. Raises ``UserError``."""
     try:
         done = subprocess.run(
             ["ssh", "-G", "--", destination],

@@ -1,7 +1,7 @@
-"""A folder as a stream of bytes, and whether it was whole: a tar that runs here.
+"""Packs a folder into a stream of bytes with a local tar, and tells whether the stream was whole.
 
-How: a tar that fails goes on with what it can read, so that its stream looks like a good one; only
-how it ended tells. Must not know where the bytes go.
+How: a tar that fails goes on with what it can read, so its stream looks like a good one. Only its
+exit code tells. Must not know where the bytes go.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from trueload.closing import Closing
 from trueload.errors import UserError
 from trueload.places.ssh import refusals
 
-END_S = 5.0  # all that it said was read by then: only its end is waited for
+END_S = 5.0  # its output has been read by then: only its exit is awaited
 SAID_BYTES_MAX = 4096
 
 
 class Packing(Closing):
-    """A context manager; ``stdout`` is the stream."""
+    """A running tar; a context manager. ``stdout`` is the stream."""
 
     def __init__(self, folder: Path, options: Sequence[str]) -> None:
-        """Start it. Raises ``UserError``."""
+        """Start tar. Raises ``UserError``."""
         with contextlib.ExitStack() as stack:
-            # A file: nobody reads while it runs, and a pipe that is full would stop it.
+            # A file, not a pipe: nobody reads while tar runs, and a full pipe would block it.
             self._said = stack.enter_context(tempfile.TemporaryFile())
             try:
                 self._tar = subprocess.Popen(
@@ -46,12 +46,12 @@ class Packing(Closing):
 
     @property
     def stdout(self) -> IO[bytes]:
-        """To be read to its end."""
+        """The tar stream, to be read to its end."""
         assert self._tar.stdout is not None
         return self._tar.stdout
 
     def fault(self) -> str | None:
-        """Why the stream, which was read to its end, is not the whole folder; None if it is."""
+        """Why the stream, once read to its end, is not the whole folder; None if it is."""
         try:
             code = self._tar.wait(END_S)
         except subprocess.TimeoutExpired:
@@ -60,10 +60,10 @@ class Packing(Closing):
             return None
         self._said.seek(0)
         said = self._said.read(SAID_BYTES_MAX).decode(errors="replace")
-        # The first line is the cause; the last one says only that there was one.
+        # The first line is the cause; the last one only says that there was an error.
         return refusals.last_line(said.strip().partition("\n")[0]) or f"tar ended with {code}"
 
     def close(self) -> None:
-        """End it, whether the stream was read or not."""
+        """Kill tar, whether the stream was read or not."""
         with self._open, self._tar:
             self._tar.kill()

@@ -1,14 +1,15 @@
-"""What ssh and a host's shell say when something is wrong, in words that help: one table.
+"""Translates errors of ssh and of a host's shell into causes and hints, by one table.
 
-How: ssh says it on stderr, in English, and has said it so for decades; the first row whose words
-are in it decides. What no row knows is told in ssh's own last words. Pure.
+How: ssh prints its errors on stderr in English, and has not changed their wording for decades. The
+first row with a phrase that occurs in the output decides. If none matches, the user is told the
+last line of ssh's own output. Pure.
 """
 
 from __future__ import annotations
 
 from trueload.errors import UserError
 
-# What ssh says; what that means; what to do. `{host}` is as the user wrote it.
+# Phrases that ssh prints; what they mean; what to do. `{host}` is as the user wrote it.
 ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("REMOTE HOST IDENTIFICATION HAS CHANGED", "host key for", "has changed and you have"),
@@ -57,7 +58,7 @@ ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     ),
 )
 
-# What the host's own tools say while a program is copied there.
+# Phrases that the host's own tools print while a program is copied there.
 KEEP_ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
         ("sha256sum: not found", "sha256sum: command not found"),
@@ -89,7 +90,7 @@ def explain(
     rows: tuple[tuple[tuple[str, ...], str, str], ...] = ROWS,
     hint: str = "`ssh {host} true` must work without a question",
 ) -> UserError:
-    """Why ssh did not come through. ``otherwise`` is for when it said nothing."""
+    """The error for a failed ssh. ``otherwise`` is its text if ssh has printed nothing."""
     last = last_line(said)
     for words, message, its_hint in rows:
         if any(each in said for each in words):
@@ -98,12 +99,12 @@ def explain(
 
 
 def explain_keep(host: str, said: str, otherwise: str) -> UserError:
-    """Why a program could not be copied to the host."""
+    """The error for a program that could not be copied to the host."""
     return explain(host, said, otherwise, (*KEEP_ROWS, *ROWS), "look at the host's disk")
 
 
 def last_line(said: str) -> str:
-    """The last line that says something, as plain text."""
+    """The last line of a text that is not blank, printable and at most 300 characters long."""
     lines = [" ".join(line.split()) for line in said.splitlines()]
     found = next((line for line in reversed(lines) if line), "")
     return "".join(c if c.isprintable() else "?" for c in found)[:300]

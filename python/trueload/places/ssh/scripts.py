@@ -1,9 +1,9 @@
-"""What is run on a host before the program: small scripts for any POSIX shell.
+"""Small scripts for any POSIX shell, which run on a host before the program.
 
-How: each is one fixed line, handed to ``sh -c`` of the host through whatever shell the user has
-there; what differs from call to call are arguments, quoted. So nothing that a user wrote is ever a
-part of a script. Programs are kept in the cache folder of whoever logs in, by a name that ends with
-their SHA-256, and get it only when they are whole.
+How: each script is one fixed line, handed to ``sh -c`` on the host by the user's login shell there.
+What differs from call to call is passed as quoted arguments. So nothing that a user wrote is ever
+part of a script. Programs are kept in the login user's cache folder. Their names end with their
+SHA-256, and a program gets its name only once it is complete.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from collections.abc import Callable, Sequence
 from trueload.deadline import seconds_left
 
 MARK = "trueload-host"
-"""What the first line of ours begins with; a shell may have said other things before."""
+"""What our first line begins with; a shell may have printed other lines before it."""
 NOISE_LINES_MAX = 200
 
 _CACHE = 'LC_ALL=C; export LC_ALL; c="${TRUELOAD_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/trueload}";'
 _FOLDER = f'{_CACHE} d="$c/programs";'
-UNUSED_DAYS = 30  # what was not used for so long is removed when something new is kept
+UNUSED_DAYS = 30  # unused files older than this are removed when a new one is kept
 _IS_THERE = '{ [ -x "$d/$1" ] && [ "$(sha256sum <"$d/$1" | cut -c 1-64)" = "${1##*-}" ]; }'
 
-# Arguments: the kept name, the loader or nothing. Says what the host is, and stays as long as its
-# input: the connection that the others share.
+# Arguments: the kept name, and the loader or nothing. Prints what the host is, then runs until its
+# input ends: it is the connection that the other commands share.
 PROBE = (
     f"{_FOLDER} have=no; loader=yes;"
     f' {_IS_THERE} && have=yes && touch "$d/$1";'
@@ -42,9 +42,10 @@ KEEP = (
     ' [ -x "$d/$1" ] || { echo "noexec: $d" >&2; exit 75; }'
 )
 KEEP_DAMAGED = 73
-# Arguments of the next three: a key, and a name of this copy. A tar comes on stdin, a folder is
-# made of it, which is kept under the key only when the other end has said that it was whole: a tar
-# may end early and look like a shorter one. Says where the folder is if it was kept before.
+# Arguments of the next three: a key, and a unique name for this copy. A tar stream on stdin is
+# unpacked into a folder. The folder gets the key as its name only after the sender has said that
+# the stream was whole, because a truncated tar looks like a shorter one. Prints the folder's path
+# if it was kept before.
 _KEPT = f'{_CACHE} b="$c/builds/there/$1"; t="$b.$2";'
 COPY_FOLDER = (
     f'{_KEPT} touch -c "$b"; [ -e "$b" ] || {{ umask 077;'
@@ -59,32 +60,32 @@ KEEP_FOLDER = (
     f' mv -T "$t" "$b" 2>/dev/null || [ -e "$b" ] || exit 74; printf "{MARK} %s\\n" "$b"'
 )
 DROP_FOLDER = f'{_KEPT} rm -rf "$t"'
-# Arguments: the kept name, and those of the program. Says its process id, then is it; behind it how
-# it ended, which ssh alone would not tell of a signal.
+# Arguments: the kept name, and those of the program. Prints the process id that the program will
+# have, then runs it. The shell around it exits with its code, since ssh alone reports no signal.
 RUN = (
     f'{_FOLDER} f="$d/$1"; shift;'
     f' sh -c "printf \\"\\n{MARK} %s\\n\\" \\$\\$; exec \\"\\$0\\" \\"\\$@\\"" "$f" "$@";'
     " c=$?; exit $c"
 )
-# Arguments: the kept name, a process id. Ends the process if it is still that program.
+# Arguments: the kept name, and a process id. Kills the process if it still runs that program.
 KILL = f'{_FOLDER} [ "/proc/$2/exe" -ef "$d/$1" ] && kill -9 "$2"'
 
 
 def command(script: str, *arguments: str) -> str:
-    """What ssh is given to run, whatever shell the user has there."""
+    """The command line for ssh to run, whatever login shell the user has there."""
     return shlex.join(["exec", "sh", "-c", script, "sh", *arguments])
 
 
 def plain(lines: Sequence[str]) -> str:
-    """What somebody's shell said, on one line."""
+    """Lines of a shell's output as one line, at most 200 characters."""
     return " ".join(" ".join(lines).split())[:200]
 
 
 def hear_mark(
     read_line: Callable[[float], bytes | None], within_s: float, noise: list[str]
 ) -> str | None:
-    """What the first line of ours says behind its mark, None when it does not come; what a shell
-    says before it is added to ``noise``. Raises what ``read_line`` does."""
+    """Return the rest of our first line behind its mark; None if it does not come. Lines that a
+    shell prints before it are added to ``noise``. Raises what ``read_line`` raises."""
     deadline_s = time.monotonic() + within_s
     while len(noise) < NOISE_LINES_MAX:
         line = read_line(seconds_left(deadline_s))

@@ -1,9 +1,9 @@
 """A report as one HTML page, and its charts as files.
 
-The way of a report: the rows of a run become plain tables (``gather``, ``entries``, ``curves``),
-tables become sentences (``words``) and charts (``charts``), charts become SVG without anything that
-acts (``draw``), and all of it one page (``page``). Nothing here measures or judges: each figure is
-taken from where the command line takes it.
+How a report is made: the rows of a run become plain tables (``gather``, ``entries``, ``curves``).
+Tables become sentences (``words``) and charts (``charts``). Charts become SVG without active
+content (``draw``), and all of it one page (``page``). Nothing here measures or judges: each figure
+comes from the function that the command line uses.
 """
 
 from trueload.extras import require

@@ -1,7 +1,8 @@
 """Ratios: side B against side A of `trueload ab`, and each further run against the first.
 
-How: both are what the commands `ab` and `runs compare` compute, of the same records. They need
-whole records, so that runs with very many rows are not compared. Must not know charts or HTML.
+How: the ratios are those that the commands `ab` and `runs compare` compute from the same records.
+They need whole records, so runs with very many rows are not compared. Must not know: charts or
+HTML.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SHOWN_MAX = 12
 
 @dataclass(frozen=True)
 class Against:
-    """One comparison: ``new`` to ``base``, metric by metric; ``primary`` was named beforehand."""
+    """One comparison of ``new`` with ``base`` by metric; ``primary`` was named beforehand."""
 
     title: str
     base: str
@@ -39,14 +40,14 @@ class Against:
 
 @dataclass(frozen=True)
 class Compared:
-    """All comparisons of a report, and what could not be compared, with the reason."""
+    """All comparisons of a report, and why others are impossible."""
 
     found: tuple[Against, ...]
     notes: tuple[str, ...] = ()
 
 
 def of_pairs(run: Run, rows: Iterable[Row | Damaged]) -> Against | None:
-    """Of a run of `trueload ab`; None without a whole pair."""
+    """Return the comparison of a run of `trueload ab`; None without a whole pair."""
     taken: list[tuple[Turn, Record]] = []
     names = {"a": "A", "b": "B"}
     for row in rows:
@@ -73,7 +74,7 @@ def _sentence(text: str) -> str:
 
 
 def of_runs(store: Store, runs: Sequence[Run]) -> Compared:
-    """Each run against the first, row by row."""
+    """Compare each run with the first, row by row."""
     found: list[Against] = []
     notes: list[str] = []
     first, *others = runs

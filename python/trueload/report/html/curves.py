@@ -1,8 +1,8 @@
-"""From one record to the points of a curve: latency by percentile, and what each second had.
+"""The points of a record's curves: latency by percentile, and the figures of each second.
 
-How: percentiles are those of ``figures``, so that a curve ends where the requests without a time
-begin; seconds come from the series, the last of them only where it is whole. Both are thinned out
-to what can be seen. Pure. Must not know charts.
+How: percentiles are those of ``figures``, so a curve ends where the requests without a time begin.
+Seconds come from the series, the last one only if it is whole. Both are thinned out to what can be
+seen. Pure. Must not know: charts.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from trueload.units import NS_PER_S
 
 HIGHEST_SHARE = 0.9999
 POINTS_A_DECADE = 16
-SECONDS_MIN = 3  # of fewer there is no course to see
+SECONDS_MIN = 3  # fewer show no course
 SECONDS_SHOWN_MAX = 180
-# So much less than what was offered is the limit of the check `rate-reached`: it was not reached.
+# A larger shortfall from the offered rate fails the check `rate-reached`: the rate was not reached.
 SHORT_OF_OFFERED = 0.05
 
 
 @dataclass(frozen=True)
 class PercentilePoint:
-    """A share of all requests, from 0, and the time in which so many had ended well."""
+    """A share of all requests, from 0, and the time by which that share had ended well."""
 
     share: float
     ns: int
@@ -34,9 +34,12 @@ class PercentilePoint:
 
 @dataclass(frozen=True)
 class SecondPoint:
-    """One second, or several where the window is long: ``ok`` and ``failed`` per second, latency
-    of what ended in it (None: the rank lies among what failed, or nothing ended), and the rate that
-    was offered, of an open loop."""
+    """One second, or several in a long window.
+
+    ``ok`` and ``failed`` are per second, and the latencies are of what ended in it. They are None
+    if the rank falls among failed requests, or nothing ended. ``offered_per_s`` is the offered rate
+    of an open loop.
+    """
 
     t_s: float
     ok_per_s: float
@@ -48,7 +51,7 @@ class SecondPoint:
 
 @dataclass(frozen=True)
 class Offered:
-    """Latency at one offered rate of a run by stages; ``kept``: so much was also answered."""
+    """Latency at one offered rate of a run by stages; ``kept``: the rate was also answered."""
 
     rate_per_s: float
     p50_ns: int | None
@@ -57,10 +60,10 @@ class Offered:
 
 
 def percentile_points(record: Record) -> tuple[PercentilePoint, ...]:
-    """From the quickest to 99.99 %, or to where nothing more is known."""
+    """Return the points from the quickest to 99.99 %, or to the last known one."""
     latency = figures.latency(record)
     count = latency.count
-    # Above this share too few are slower to know it.
+    # Above this share too few requests are slower to know it.
     highest = min(HIGHEST_SHARE, highest_bounded(count))
     points = []
     for share in (*(each for each in _shares() if each < highest), highest):
@@ -72,13 +75,13 @@ def percentile_points(record: Record) -> tuple[PercentilePoint, ...]:
 
 
 def _shares() -> list[float]:
-    """Evenly on an axis on which each nine is as wide as the one before, and the named ones."""
+    """Return shares that are even on an axis of equally wide nines, and the named percentiles."""
     steps = range(4 * POINTS_A_DECADE + 1)
     return sorted({0.5, 0.75, 0.95, *(1 - 10 ** (-step / POINTS_A_DECADE) for step in steps)})
 
 
 def second_points(record: Record) -> tuple[SecondPoint, ...]:
-    """The whole seconds of the window; nothing of a short one."""
+    """Return the whole seconds of the window; none for a short window."""
     series = record.whole_seconds()
     if len(series) < SECONDS_MIN:
         return ()
@@ -104,7 +107,7 @@ def _together(group: Sequence[Second], stages: Sequence[Stage]) -> SecondPoint:
 
 
 def _rate_at(stages: Sequence[Stage], at_ns: float) -> float | None:
-    """The offered rate at a time of the window; None outside of its stages."""
+    """Return the offered rate at a time of the window; None outside its stages."""
     for stage in stages:
         if at_ns <= stage.ns:
             return stage.from_ + (stage.to - stage.from_) * at_ns / max(stage.ns, 1)
@@ -113,7 +116,7 @@ def _rate_at(stages: Sequence[Stage], at_ns: float) -> float | None:
 
 
 def is_staged(record: Record) -> bool:
-    """Whether its rate was another at other times."""
+    """Whether the offered rate changed."""
     load = record.plan.window.load
     if not isinstance(load, Open):
         return False
@@ -121,7 +124,7 @@ def is_staged(record: Record) -> bool:
 
 
 def offered_points(record: Record) -> tuple[Offered, ...]:
-    """Latency against the offered rate, of a run by stages: each second is a point, by rate."""
+    """Return latency against offered rate for a run by stages: a point per second, by rate."""
     if not is_staged(record):
         return ()
     found = []
@@ -134,7 +137,7 @@ def offered_points(record: Record) -> tuple[Offered, ...]:
 
 
 def largest_kept(points: Sequence[Offered]) -> float | None:
-    """The highest rate up to which every one was answered; None if the lowest was not."""
+    """Return the highest rate up to which every rate was kept; None if the lowest was not."""
     largest = None
     for point in points:
         if not point.kept:

@@ -1,10 +1,10 @@
-"""From an Altair chart to SVG in which nothing acts, and to PNG.
+"""Turns an Altair chart into SVG without active content, and into PNG.
 
-How: vl-convert renders the chart in its own process's JavaScript, without a browser or the network.
-Its SVG is then read as XML and written anew with the elements and attributes that a drawing needs,
-and no others: no script, no link, no style, no event, nothing that is loaded. Names of clips get a
-prefix, because several drawings share a page. Starting the renderer takes a while, so it is begun
-in a thread while Altair is imported. Must not know what is drawn.
+How: vl-convert renders the chart with JavaScript in our own process, without a browser or the
+network. Its SVG is then read as XML and written again with only the elements and attributes that a
+drawing needs. No script, link, style or event remains, and nothing is loaded. Names of clips get a
+prefix, because several drawings share a page. Starting the renderer takes a while, so a thread
+starts it while Altair is imported. Must not know: what is drawn.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ ATTRIBUTES = frozenset(
         *("gradientUnits", "display"),
     }
 )
-# Whose value names another element of the same drawing.
+# Attributes whose value may name another element of the same drawing.
 NAMING = ("clip-path", "fill", "stroke")
 PNG_SCALE = 2.0
-# Characters that XML 1.0 has no place for, whatever they came from.
+# Characters that XML 1.0 does not allow, or that have no use in a text.
 _FORBIDDEN = frozenset({"Cc", "Cs", "Cn"})
 
 _COLOUR = re.compile(r"rgba?\([0-9., ]+\)")
@@ -44,7 +44,7 @@ _warm: threading.Thread | None = None
 
 
 def warm_up() -> None:
-    """Begin to start the renderer, beside whatever comes next."""
+    """Start the renderer in the background."""
     global _warm
     if _warm is None:
         _warm = threading.Thread(target=_start_renderer, daemon=True)
@@ -59,7 +59,7 @@ def _start_renderer() -> None:
 
 
 def to_svg(chart: Any) -> str:
-    """The chart as the renderer draws it. Text in it is harmless as XML, no more is promised."""
+    """Return the renderer's SVG of a chart. Its text is valid XML; no more is promised."""
     import altair
     import vl_convert
 
@@ -71,14 +71,14 @@ def to_svg(chart: Any) -> str:
 
 
 def to_png(svg: str) -> bytes:
-    """A drawing as pixels, twice as many as it says."""
+    """Return a drawing as PNG, at twice its size."""
     import vl_convert
 
     return bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))
 
 
 def _harmless(value: Any) -> Any:
-    """A specification whose texts can stand in XML."""
+    """Return a specification whose texts are allowed in XML."""
     if isinstance(value, str):
         return "".join(c for c in value if unicodedata.category(c) not in _FORBIDDEN)
     if isinstance(value, dict):
@@ -89,7 +89,7 @@ def _harmless(value: Any) -> Any:
 
 
 def inert(svg: str, prefix: str) -> ElementTree.Element:
-    """The drawing with nothing in it but shapes and text; names begin with ``prefix``."""
+    """Return the drawing with only shapes and text; its names get ``prefix``."""
     return _kept(ElementTree.fromstring(svg), prefix)
 
 
@@ -100,7 +100,7 @@ def _kept(element: ElementTree.Element, prefix: str) -> ElementTree.Element:
         if name == "id":
             kept.set(name, prefix + value)
         elif name in NAMING and "(" in value:
-            # A colour, or a part of this drawing and of nothing else: never an address.
+            # A colour, or a part of this drawing: never an address.
             if value.startswith("url(#") and value.endswith(")"):
                 kept.set(name, f"url(#{prefix}{value[5:-1]})")
             elif _COLOUR.fullmatch(value):
@@ -118,8 +118,10 @@ def _local(tag: Any) -> str:
 
 
 def inline(svg: str, prefix: str, says: str) -> str:
-    """The drawing as part of a page: it takes the width that it is given, and says what it shows
-    to those who cannot see it."""
+    """Return the drawing as part of a page.
+
+    It takes the width that it is given, and has a description for readers who cannot see it.
+    """
     drawing = inert(svg, prefix)
     for name in ("width", "height"):
         drawing.attrib.pop(name, None)
@@ -130,7 +132,7 @@ def inline(svg: str, prefix: str, says: str) -> str:
 
 
 def alone(svg: str) -> str:
-    """The drawing as a file."""
+    """Return the drawing as a file."""
     drawing = inert(svg, "")
     drawing.set("xmlns", SVG)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + _text(drawing) + "\n"

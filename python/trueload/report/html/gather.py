@@ -1,9 +1,9 @@
-"""From the rows of a run to what a report says of it, in one pass that keeps little of each row.
+"""Collects what a report says about a run, in one pass that keeps little of each row.
 
-How: rows stream by; checks are tallied, environments told apart, and of each record a dozen
-figures are kept, with the number under which its row can be fetched again for a curve. A suite is
-tabulated by its plan, as the command line does it; a search is judged anew from its steps; anything
-else is grouped by what its rows say they are of. Pure. Must not know charts or HTML.
+How: rows stream by. Checks are counted, and environments are told apart. A dozen figures of each
+record are kept, with the number by which its row can be fetched again for a curve. A suite is
+tabulated by its plan, as on the command line. A search is judged again from its steps. Anything
+else is grouped by the rows' labels. Pure. Must not know: charts or HTML.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from trueload.units import format_cpu_list
 from trueload.verdict import CHECKS, SEVERITY
 
 NAME_LENGTH_MAX = 120
-# Of a search all steps are judged again; no search takes as many.
+# All steps of a search are judged again; no search takes this many.
 SEARCH_STEPS_MAX = 500
 STORED = "its plan cannot be read by this version: its rows are shown one by one"
 
 
 @dataclass
 class _Steps:
-    """The steps of one search of a suite; what came of it stands beside the last one."""
+    """The steps of one search in a suite; the labels of the last one have the result."""
 
     taken: list[Step] = field(default_factory=list)
     last: Mapping[str, str] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class _Steps:
 
 @dataclass
 class Tally:
-    """What is counted over all rows of a run while they pass."""
+    """What is counted over all rows of a run as they pass."""
 
     run: Run
     checks: dict[str, CheckTally] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Tally:
     steps: dict[tuple[str, str], dict[str, _Steps]] = field(default_factory=dict)
 
     def passing(self, rows: Iterable[Row | Damaged]) -> Iterator[Row | Damaged]:
-        """The same rows, counted; what ``judge`` makes a step of is kept as one."""
+        """Yield the same rows, and count them; keep those that ``judge`` turns into a step."""
         for row in rows:
             if isinstance(row, Damaged):
                 number = "a row" if row.number is None else f"row {row.number}"
@@ -91,11 +91,11 @@ class Tally:
             steps.taken.append(step)
             steps.last = row.labels
         if "step" in row.labels or self.is_of_search:
-            return  # what is said of a search is said of the step that decided
+            return  # only the deciding step of a search counts
         self.check(record, _name_of(row, record))
 
     def check(self, record: Record, where: str) -> None:
-        """Count what came of the checks of a record."""
+        """Count the outcomes of a record's checks."""
         for check in record.checks:
             tally = self.checks.setdefault(check.name, CheckTally(check.name))
             tally.counts[check.status] = tally.counts.get(check.status, 0) + 1
@@ -106,7 +106,7 @@ class Tally:
 
 
 def gather(run: Run, rows: Iterable[Row | Damaged]) -> Told:
-    """Everything that a report says of a run."""
+    """Return everything that a report says about a run."""
     tally = Tally(run)
     notes: tuple[str, ...] = ()
     if run.kind == "suite" and (plan := _suite_plan(run)) is not None:
@@ -157,7 +157,7 @@ def _of_suite(
 
 
 def _of_table(plan: SuitePlan, table: LoadTable, tally: Tally) -> LoadTable:
-    """Ranks are the suite's own."""
+    """Return the table for the report; ranks are the suite's own."""
     entries = [
         replace(each, name=_short(each.name), run=tally.run.id, why=plain(each.why))
         for each in table.everything
@@ -170,13 +170,13 @@ def _of_table(plan: SuitePlan, table: LoadTable, tally: Tally) -> LoadTable:
 
 
 def _suite_step(plan: SearchPlan, row: Row, record: Record) -> Step | None:
-    """None of a row that is no step that can be read."""
+    """Return the step of a row; None if the row is no readable step."""
     taken = _taken(plan, [(row.labels, record)])
     return _step(taken[0], _decisive(plan).metric) if taken else None
 
 
 def _suite_searches(plan: SuitePlan, table: LoadTable, tally: Tally) -> tuple[Search, ...]:
-    """The last search of each subject; what came of it is kept with the step that decided."""
+    """Return each subject's last search; the labels of its last step have the result."""
     if plan.broadcast is None:
         return ()
     wanted = search_plan(plan, table.load.connections)
@@ -250,7 +250,7 @@ def _of_search(
 
 
 def _taken(plan: SearchPlan, stored: Sequence[tuple[Mapping[str, str], Record]]) -> list[Taken]:
-    """Nothing where what is stored cannot be read."""
+    """Return the steps; none if what is stored cannot be read."""
     try:
         return read_steps(plan, stored)
     except (ValueError, KeyError, TypeError):
@@ -258,7 +258,7 @@ def _taken(plan: SearchPlan, stored: Sequence[tuple[Mapping[str, str], Record]])
 
 
 def _decisive(plan: SearchPlan) -> Threshold:
-    """The part of the limit that a curve shows: its highest percentile."""
+    """Return the part of the limit that a curve shows: the one with the highest percentile."""
     return max(plan.limit.parts, key=lambda each: percentile_share(each.metric) or 0.0)
 
 
@@ -302,8 +302,10 @@ def _step(taken: Taken, metric: str) -> Step:
 
 
 def _of_rows(tally: Tally, rows: Iterable[Row | Damaged]) -> tuple[LoadTable, ...]:
-    """Rows of a single command, or of a plan that cannot be read: those of the same program under
-    the same load belong together."""
+    """Group the rows of a single command, or of a plan that cannot be read.
+
+    Rows of the same program under the same load belong together.
+    """
     measured: dict[tuple[str, Unit, str], list[Figures]] = {}
     apart: list[Summary] = []
     for row in tally.passing(rows):
@@ -326,7 +328,7 @@ def _of_rows(tally: Tally, rows: Iterable[Row | Damaged]) -> tuple[LoadTable, ..
 
 
 def _repeated(name: str, run: str, found: Sequence[Figures]) -> Summary:
-    """Trials of the same by one command."""
+    """Return a summary of one command's trials of the same load."""
     entry = repeated(name, run, found)
     return replace(entry, why=plain(entry.why))
 
@@ -357,7 +359,7 @@ def _number(text: str | float) -> float:
 
 
 def _generator_text(record: Record) -> str:
-    """How it was sent: ``epoll, 1 thread on CPU 1``."""
+    """Return a text on the generator: ``epoll, 1 thread on CPU 1``."""
     found = record.generator
     threads = f"{found.threads} thread{'' if found.threads == 1 else 's'}"
     cpus = f" on CPU {format_cpu_list(found.cpus)}" if found.cpus else ""

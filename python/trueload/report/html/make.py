@@ -1,6 +1,6 @@
-"""From runs in the store to a report: gathers, draws, and gives the page and the files of charts.
+"""Makes a report from runs in the store: gathers, draws, and returns the page and the charts.
 
-Must not know how any of it is done, nor where it is written to.
+Must not know: how any of it is done, nor where it is written to.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from trueload.store.runs import Row, Run, Store
 
 @dataclass(frozen=True)
 class Made:
-    """A report that is ready to be written; its charts are drawn when they are asked for, once."""
+    """A report that is ready to write; each chart is drawn once, when it is asked for."""
 
     view: View
     plots: Plots
 
 
 def make(store: Store, runs: Sequence[Run]) -> Made:
-    """The report of these runs, of which the first is the base of comparisons."""
+    """Return the report of these runs; the first is the base of comparisons."""
     told = [gather(run, store.rows(run)) for run in runs]
     by_id = {run.id: run for run in runs}
 
@@ -40,10 +40,10 @@ def make(store: Store, runs: Sequence[Run]) -> Made:
 
 
 def page(made: Made) -> str:
-    """The HTML."""
+    """Return the HTML page."""
     return render(made.view, made.plots)
 
 
 def plots(made: Made) -> list[Plot]:
-    """The charts, each with a name for its file."""
+    """Return the charts, each with a name for its file."""
     return made.plots.files(made.view)

@@ -1,8 +1,8 @@
-"""From a view to one file: HTML that needs nothing else, runs no script and asks nobody.
+"""Turns a view into one file: HTML that is self-contained, runs no script and contacts nobody.
 
-How: jinja2 with everything escaped; the one style sheet and the drawings are the only parts that go
-in as they are, and both are made here and in ``draw``. A content security policy allows that style
-sheet by its hash, and nothing else, so that even what slipped through could not act. Must not know
+How: jinja2 with everything escaped. The one style sheet and the drawings are the only parts that
+are not, and both are made here and in ``draw``. A content security policy allows that style sheet
+by its hash and nothing else. So even content that slipped through could not act. Must not know:
 records.
 """
 
@@ -27,33 +27,33 @@ from trueload.report.html.view import View
 
 @dataclass(frozen=True)
 class Plot:
-    """A chart as it was drawn: the name of its file, and its SVG."""
+    """A drawn chart: the name of its file, and its SVG."""
 
     name: str
     svg: str
 
 
 class Plots:
-    """Draws each chart once: for the page, and for whoever wants files."""
+    """Draws each chart once, for the page and for files."""
 
     def __init__(self) -> None:
         self._svg: dict[int, str] = {}
         self._numbers = itertools.count(1)
 
     def svg(self, drawn: Drawn) -> str:
-        """The chart, drawn."""
+        """Return the SVG of a chart."""
         if id(drawn) not in self._svg:
             self._svg[id(drawn)] = to_svg(drawn.chart)
         return self._svg[id(drawn)]
 
     def inline(self, drawn: Drawn) -> Markup:
-        """The chart as a part of the page."""
+        """Return the chart as part of the page."""
         prefix = f"d{next(self._numbers)}-"
-        # Not escaped: `inline` leaves nothing in it but shapes and text.
+        # Not escaped: `inline` leaves only shapes and text in it.
         return Markup(inline(self.svg(drawn), prefix, f"{drawn.title}. {drawn.says}"))
 
     def files(self, view: View) -> list[Plot]:
-        """Every chart of the report with a name for its file, in their order."""
+        """Return every chart of the report with a name for its file, in order."""
         found = [(part, drawn) for part in view.parts for drawn in part.drawn]
         return [
             Plot(f"{number:02}-{part.anchor}-{drawn.slug}", self.svg(drawn))
@@ -62,20 +62,20 @@ class Plots:
 
 
 def render(view: View, plots: Plots) -> str:
-    """The page."""
+    """Return the page."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["drawing"] = plots.inline
     environment.filters["mark"] = lambda text: text if text in MARKS else ""
-    # Not escaped: `html_table` does that with each cell.
+    # Not escaped: `html_table` escapes each cell.
     environment.filters["table"] = lambda grid: Markup(html_table(grid))
     style = stylesheet()
     page = environment.from_string(_read("page.html"))
-    # Not escaped: it is ours, and its hash is of the text as it is.
+    # Not escaped: it is our own, and its hash is of the unescaped text.
     return page.render(view=view, style=Markup(style), policy=policy(style), version=__version__)
 
 
 def stylesheet() -> str:
-    """The style sheet with the colours of the charts, without its comments."""
+    """Return the style sheet with the colours of the charts, without its comments."""
     series = [COLOURS.index(pair) for pair in SERIES]
     colours = [{"light": light, "dark": dark} for light, dark in COLOURS]
     text = re.sub(r"/\*.*?\*/", "", _read("page.css"), flags=re.DOTALL)
@@ -84,7 +84,7 @@ def stylesheet() -> str:
 
 
 def policy(style: str) -> str:
-    """What the page may do: use this style sheet."""
+    """Return the content security policy, which allows only this style sheet."""
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none';"

@@ -1,8 +1,8 @@
-"""The figures at the top: the best, the worst, how far apart they are, and what they are worth.
+"""The figures at the top: the best, the worst, their distance, and the verdict.
 
-How: of one program the figures of its trial, of repetitions the best and the worst of them; of
-several under one load who leads and who is last; of several loads who leads each; of one comparison
-its ratio. The last tile says how many came out how. Pure. Must not know HTML.
+How: one program has the figures of its trial, and the best and worst of its repetitions. Several
+programs under one load have their first and their last. Several loads have the best of each, and
+one comparison has its ratio. The last tile counts the verdicts. Pure. Must not know: HTML.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VERDICTS = ("valid", "suspect", "invalid")
 
 @dataclass(frozen=True)
 class Tile:
-    """One figure, large. ``mark`` is a word that has a colour; ``void``: it stands for nothing."""
+    """One large figure. ``mark`` is a word with a colour; ``void``: the figure means nothing."""
 
     value: str
     label: str
@@ -36,7 +36,10 @@ class Tile:
 def tiles(
     sections: Sequence[LoadTable], compared: Sequence[Against], connection_bytes: float | None
 ) -> Iterator[Tile]:
-    """All of a page. ``connection_bytes`` is what each connection cost the server of one entry."""
+    """Yield all tiles of a page.
+
+    ``connection_bytes`` is the memory per connection of the server of a single entry.
+    """
     measured = [entry for section in sections for entry in section.measured]
     everything = [entry for section in sections for entry in section.everything]
     if len(compared) == 1 and compared[0].ratios:
@@ -54,7 +57,7 @@ def tiles(
 
 
 def _of_ratio(found: Against, *, void: bool) -> Iterator[Tile]:
-    """The metric that was named beforehand."""
+    """Yield the tiles of the metric that was named beforehand."""
     first: Ratio = next((r for r in found.ratios if r.metric == found.primary), found.ratios[0])
     *_, ratio, within, _ = ratio_cells(first)
     name = label(first.metric)
@@ -126,7 +129,7 @@ def _score(entry: Summary, said: str) -> Tile:
 
 
 def _verdict(entries: Sequence[Summary]) -> Tile:
-    """How many came out how; of one alone its verdict."""
+    """Return the number of entries by verdict, or the verdict of a single one."""
     if len(entries) == 1 and (verdict := entries[0].verdict) is not None:
         return Tile(verdict_text(verdict, entries[0].lower_bound), "verdict", verdict)
     counted = [entry for entry in entries if entry.verdict is not None and not entry.trap]

@@ -1,8 +1,8 @@
-"""What stands where: the sections of a report, each with its sentences, charts and tables.
+"""The layout of a report: its sections, each with sentences, charts and tables.
 
-How: what was gathered is merged over the runs; for the entries that are drawn, the record in the
-middle is fetched again, one at a time. A chart that has nothing to show is left out; so is what
-nobody could read, such as the thirtieth curve, and the page says what was left out. Must not know
+How: the gathered data is merged over the runs. For the entries that are drawn, the record with the
+median score is fetched again, one at a time. A chart without data is left out, and so is what
+nobody could read, such as the thirtieth curve; the page says what was left out. Must not know:
 HTML.
 """
 
@@ -61,7 +61,7 @@ from trueload.text import plain
 from trueload.units import format_count
 
 Fetch = Callable[[str, int], Record | None]
-"""The record of a run's stored row."""
+"""Returns the record of a run's stored row."""
 
 SECTIONS_DRAWN_MAX = 10
 SECTIONS_MAX = 60
@@ -75,7 +75,7 @@ ENVIRONMENTS_MAX = 6
 
 @dataclass(frozen=True)
 class Text:
-    """What the command line printed, behind a line to click at."""
+    """Text that the command line prints, hidden behind a line to click."""
 
     title: str
     body: str
@@ -83,8 +83,10 @@ class Text:
 
 @dataclass(frozen=True)
 class Part:
-    """One section of the page: what came of it, tables and charts, and what is to know about it.
-    ``void``: nothing in it stands for anything."""
+    """One section of the page: its result, tables, charts and remarks.
+
+    ``void``: nothing in it is a valid figure.
+    """
 
     anchor: str
     title: str
@@ -98,7 +100,7 @@ class Part:
 
 @dataclass(frozen=True)
 class RunView:
-    """What is said of a run itself."""
+    """What the page says about a run itself."""
 
     id: str
     kind: str
@@ -130,7 +132,7 @@ class View:
 def make_view(
     told: Sequence[Told], fetch: Fetch, pairs: Sequence[Against] = (), runs: Compared | None = None
 ) -> View:
-    """Everything that the page shows, in its order."""
+    """Return everything that the page shows, in order."""
     sections = merged(told)
     left_out = []
     if len(sections) > SECTIONS_MAX:
@@ -149,7 +151,7 @@ def make_view(
         _part(number, section, fetch, curves, palette, draw=number <= SECTIONS_DRAWN_MAX)
         for number, section in enumerate(sections, 1)
     ]
-    if len(sections) == 1:  # its first sentences stand at the top
+    if len(sections) == 1:  # the section's first sentences stand at the top
         rest = (parts[0].words[LEAD_SENTENCES:], parts[0].remarks[LEAD_SENTENCES:])
         parts[0] = replace(parts[0], words=rest[0], remarks=rest[1])
     compared = [*pairs, *(runs.found if runs else ())]
@@ -173,7 +175,7 @@ def make_view(
 
 
 def _lead(sections: Sequence[LoadTable]) -> Iterator[str]:
-    """The sentences at the top: the first ones of one load, or the first one of each."""
+    """Yield the sentences at the top: the first few of a single load, or the first of each."""
     if len(sections) == 1:
         yield from words.results(sections[0])[:LEAD_SENTENCES]
         return
@@ -182,7 +184,7 @@ def _lead(sections: Sequence[LoadTable]) -> Iterator[str]:
 
 
 def _remarks(told: Sequence[Told], sections: Sequence[LoadTable]) -> Iterator[str]:
-    """What is to know of all of it, and of one load what is to know of that."""
+    """Yield the remarks on the whole report and, with a single load, on that load."""
     if len(sections) == 1:
         yield from words.remarks(sections[0])[:LEAD_SENTENCES]
     if len(told) > 1:
@@ -192,7 +194,7 @@ def _remarks(told: Sequence[Told], sections: Sequence[LoadTable]) -> Iterator[st
 
 
 def _connection_bytes(sections: Sequence[LoadTable], fetch: Fetch) -> float | None:
-    """What each connection cost the server of the only entry."""
+    """Return the memory per connection of the server, if there is only one entry."""
     measured = [entry for section in sections for entry in section.measured]
     if len(measured) != 1 or measured[0].middle is None:
         return None
@@ -201,8 +203,10 @@ def _connection_bytes(sections: Sequence[LoadTable], fetch: Fetch) -> float | No
 
 
 def palette_of(sections: Sequence[LoadTable]) -> dict[str, int]:
-    """The colours of the page: those that lead a load first, as there are only a few. A client has
-    one in all its rows; subjects are there by their own names, too."""
+    """Return the colours of the page, in the order of the entries' ranks, as there are only a few.
+
+    A client has one colour in all its rows; subjects also appear under their own names.
+    """
     by_place: list[tuple[int, Summary]] = [
         (place, entry)
         for section in sections[:SECTIONS_DRAWN_MAX]
@@ -222,7 +226,7 @@ def palette_of(sections: Sequence[LoadTable]) -> dict[str, int]:
 
 
 def _client_of(entry: Summary) -> str | None:
-    """The name of a client without its pools; None of anything else."""
+    """Return the name of a client without its pools; None for anything else."""
     if entry.planned is None or entry.planned.load.pools is None:
         return None
     return plain(entry.cell.subject.name)
@@ -261,7 +265,10 @@ def _part(
 
 
 def _records(section: LoadTable, fetch: Fetch) -> Iterator[tuple[Summary, Record]]:
-    """The record in the middle of each entry that is drawn: the ranked, or, if none is, others."""
+    """Yield the record with the median score of each entry that is drawn.
+
+    These are the ranked entries or, if there are none, the measured ones.
+    """
     for entry in (section.ranked or section.measured)[:RESOURCES_MAX]:
         record = None if entry.middle is None else fetch(entry.run, entry.middle)
         if record is not None:
@@ -304,7 +311,7 @@ def _is_of_clients(section: LoadTable) -> bool:
 
 
 def heat_fields(section: LoadTable) -> dict[str, list[Field]]:
-    """The cells of each client's heat map; what is not ranked has no figure."""
+    """Return the cells of each client's heat map; a cell that is not ranked has no figure."""
     found: dict[str, list[Field]] = {}
     for entry in section.measured:
         pools = entry.planned.load.pools if entry.planned is not None else None
@@ -329,7 +336,7 @@ def _flow(section: LoadTable) -> str:
 def _capped(
     drawn: Drawn | None, section: LoadTable, few: Sequence[tuple[Summary, Record]]
 ) -> Drawn | None:
-    """With a word about whose curves these are, where they are not all there is."""
+    """Add a note on which entries the curves show, if these are not all."""
     if drawn is None:
         return None
     said = [drawn.note]
@@ -364,7 +371,7 @@ def _held(entry: Summary, record: Record) -> list[Held]:
 
 
 def _texts(records: Sequence[tuple[Summary, Record]]) -> Iterator[Text]:
-    """What the command line says of each in full: ApacheBench's lines, or those of one trial."""
+    """Yield the command line's text for each entry: ApacheBench's lines, or those of one trial."""
     for entry, record in records[:TEXTS_MAX]:
         if entry.planned is None:
             yield Text(f"In full: {entry.name}", "\n".join(result_lines(record)))
@@ -388,7 +395,7 @@ def _comparison(found: Sequence[Against], runs: Compared | None) -> Part | None:
 
 
 def _verdict(sections: Iterable[LoadTable]) -> Verdict | None:
-    """As of a suite: invalid if nothing is ranked, suspect if anything measured is not valid."""
+    """Return the verdict: invalid if nothing is ranked, suspect unless all measured are valid."""
     measured = [e for s in sections for e in (*s.ranked, *s.invalid)]
     if not measured:
         return None
@@ -409,7 +416,7 @@ def _tallies(told: Sequence[Told]) -> list[Checked]:
 
 
 def _environments(told: Sequence[Told]) -> Iterator[tuple[tuple[str, str], ...]]:
-    """Each machine, and each version of the programs, once."""
+    """Yield each machine, and each set of versions, once."""
     seen: dict[str, tuple[tuple[str, str], ...]] = {}
     for each in told:
         for environment in each.environments:
@@ -439,7 +446,7 @@ def _run_view(told: Told) -> RunView:
         title=plain(run.title),
         started_at=run.started_at,
         state=run.state,
-        # Redacted when it was stored; a store of another version may not have been.
+        # Redacted when it was stored, but another version's store may not have been.
         command=command_text(run.command),
         fill_in=FILL_IN if has_placeholders(run.command) else "",
         notes=(*((f"rows: {counts}",) if counts else ()), *map(plain, told.notes)),

@@ -1,4 +1,4 @@
-//! What the book counts: waits, retries, violations, and which phases are still open.
+//! Tests of what the book counts: waits, retries, violations, and the phases that are still open.
 
 use trueload_load::Load;
 use trueload_meter::LongWaits;
@@ -26,7 +26,7 @@ fn only_phases_that_have_begun_and_are_not_over_are_looked_at() {
     assert_eq!(book.unfinished(), 0..0, "none has begun");
     for current in 1..1000 {
         book.current = Some(current);
-        // The one before is still drained when the next begins; the ones before that are over.
+        // The phase before is still draining when the next begins; earlier ones are over.
         assert_eq!(book.unfinished(), current - 1..current + 1);
         book.phases[current - 1].stage = Stage::Done;
     }
@@ -47,12 +47,12 @@ fn a_phase_that_is_over_before_an_earlier_one_does_not_hide_it() {
 const S: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 
-/// A slot of which nothing is known yet.
+/// A slot without any history.
 fn state() -> State {
     Slot::<trueload_wire::http1::client::Client<Tag>>::new().state
 }
 
-/// Send `count` requests of the first phase at `now_ns`.
+/// Sends `count` requests of the first phase at `now_ns`.
 fn issue(book: &mut Book, state: &mut State, now_ns: u64, count: u64) -> Tag {
     book.issue(0, state, count);
     book.tag(now_ns, now_ns, 0)
@@ -137,7 +137,7 @@ fn a_connection_that_is_lost_without_an_answer_was_waited_on_in_vain() {
             let before = issue(&mut book, &mut slow, S, 1);
             book.settle(&mut slow, S, ok(before, 1));
         }
-        // Both requests of the connection are out of time, and it is counted once.
+        // Both requests of the connection time out, and it is counted once.
         let waits = issue(&mut book, &mut slow, S, 2);
         let others = issue(&mut book, &mut quick, S, 200);
         book.settle(&mut quick, S, ok(others, 200));
@@ -202,7 +202,7 @@ fn a_stale_request_goes_again_once_and_then_fails() {
     assert_eq!(book.phases[0].meter.failed_sum(), 0);
     let again = state.trouble().again.remove(0);
     assert!(again.again);
-    // It was handed over once, while more had been settled than this book has seen.
+    // It had been handed over once, and more had been settled than this book has seen.
     let again = book.tag_again(2 * S, Tag { handed_over: true, settled_before: 7, ..again });
     assert_eq!(again.settled_before, 0);
     assert_eq!((again.scheduled_ns, again.sent_ns, again.handed_over), (S, 2 * S, false));
@@ -370,7 +370,7 @@ fn answers_that_ended_requests_well_are_counted_by_their_kind_in_the_phase_of_th
     let content = |bytes| Some(Content { bytes, sketch: bytes });
     let tag = issue(&mut book, &mut state, S, 5);
     book.settle(&mut state, S, Outcome { content: content(13), ..ok(tag, 3) });
-    // The next phase has begun: an answer to a request of the one before still belongs there.
+    // The next phase has begun: an answer to a request of the phase before still belongs there.
     book.current = Some(1);
     book.settle(&mut state, S, Outcome { content: content(0), ..ok(tag, 1) });
     let failed = Outcome { content: content(7), ending: Ending::Status, ..ok(tag, 1) };

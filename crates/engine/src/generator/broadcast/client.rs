@@ -1,4 +1,5 @@
-//! One client of a broadcast, as a machine: where it stands, and its own messages that have no receipt yet.
+//! One client of a broadcast, as a protocol machine: its stage, and its own messages that have no
+//! receipt yet.
 
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome};
 use trueload_wire::shootout::Joining;
@@ -7,14 +8,14 @@ use trueload_wire::websocket::{Receiver, Role};
 
 use super::super::slot::Tag;
 
-/// Where a client stands.
+/// The stage of a client.
 #[derive(Debug)]
 pub(super) enum Stage {
     /// It has not asked for anything.
     Fresh,
     /// The upgrade is asked for.
     Upgrading(Box<Awaited>),
-    /// It is no listener yet.
+    /// The joining handshake is under way: it is no listener yet.
     Joining(Joining),
     /// The peer has closed the WebSocket.
     Closed,
@@ -25,9 +26,9 @@ pub(super) enum Stage {
 pub struct Client {
     pub(super) stage: Stage,
     pub(super) receiver: Receiver,
-    /// Which slot it is.
+    /// The number of its slot.
     pub(super) slot: u32,
-    /// What it sends by: its number over all engines.
+    /// Its number as a sender, over all engines.
     pub(super) number: u32,
     /// Its messages without a receipt, in the order in which they were sent.
     outstanding: Vec<Tag>,
@@ -48,7 +49,8 @@ impl Default for Client {
 }
 
 impl Client {
-    /// The receipt of a message has come: what it was asked with, unless it waits for none.
+    /// Handles the receipt of a message: returns the tag it was asked with, unless no message waits
+    /// for this receipt.
     pub(super) fn settle(&mut self, sequence: u32) -> Option<Tag> {
         let at = self.outstanding.iter().position(|tag| tag.number == sequence)?;
         self.answered = true;
@@ -60,7 +62,8 @@ impl Client {
         &self.outstanding[self.outstanding.len() - count..]
     }
 
-    /// Every message without a receipt has failed: the first of them by this, the others behind it.
+    /// Fails every message without a receipt: the first with `first`, the later ones as pipelined
+    /// behind it, or all as reset.
     pub(super) fn end(
         &mut self,
         now_ns: u64,

@@ -1,11 +1,13 @@
-//! A broadcast as a generator's protocol: what one client sends goes to all, and every delivery is settled.
+//! Broadcast as a generator's protocol: a message from one client goes to all, and every delivery
+//! is settled.
 //!
-//! A connection is usable when it is upgraded, joined as the dialect has it, and an echo has come back. A request is
-//! one message, answered by the sender's receipt; the deliveries are kept apart, in [`UnderWay`]. A client on which
-//! the peer errs is closed by us, and nothing more is expected of it; one that the peer closes loses what comes.
+//! A connection is usable once it is upgraded, joined in the dialect's way, and an echo has come
+//! back. A request is one message, answered by the sender's receipt; deliveries are tracked
+//! separately, in [`UnderWay`]. If the peer errs on a client, we close the client and expect
+//! nothing more for it. A client that the peer closes loses its outstanding deliveries.
 //!
-//! Of several engines each settles what arrives at its own clients; those are slots here, and as senders they have
-//! the numbers that they have over all engines.
+//! With several engines, each settles what arrives at its own clients. Clients are slots here; as
+//! senders, they have numbers over all engines.
 
 mod client;
 mod program;
@@ -35,7 +37,7 @@ use under_way::UnderWay;
 /// The number of the echo that ends a join; a client's broadcasts begin with 1.
 const ECHO: u32 = 0;
 
-/// A broadcast, as the connections of one thread speak it.
+/// The broadcast protocol for the connections of one thread.
 #[derive(Debug)]
 pub struct Broadcast {
     opening: Opening,
@@ -45,7 +47,7 @@ pub struct Broadcast {
     chance: Chance,
     limits: Limits,
     scratch: Scratch,
-    /// A message, and what is to be sent, before it is masked.
+    /// A message, and the frames to be sent, before masking.
     message: Vec<u8>,
     frames: Vec<u8>,
     refused: Option<OpenError>,
@@ -53,8 +55,8 @@ pub struct Broadcast {
 }
 
 impl Broadcast {
-    /// Clients of `dialect` that open with `opening` and wait for deliveries as long as `timeout_ns`. Messages
-    /// carry `padding` bytes beside their keys.
+    /// Creates clients of `dialect` that open with `opening` and wait for deliveries as long as
+    /// `timeout_ns`. Messages carry `padding` bytes beside their keys.
     #[must_use]
     pub fn new(
         opening: Opening,
@@ -78,18 +80,18 @@ impl Broadcast {
         }
     }
 
-    /// The same, as engine `index` of `of` that share the broadcast.
+    /// Makes this engine `index` of the `of` engines that share the broadcast.
     #[must_use]
     pub fn of_part(self, index: u32, of: u32) -> Self {
         Broadcast { under_way: self.under_way.of_part(index, of), ..self }
     }
 
-    /// How often each client has to give a sign of life, in ns.
+    /// The interval at which each client must send a heartbeat, in ns.
     fn heartbeat_ns(&self) -> Option<u64> {
         self.dialect.heartbeat_ns()
     }
 
-    /// Writes that sign of life.
+    /// Writes a heartbeat.
     fn write_heartbeat(&mut self, output: &mut Vec<u8>) {
         self.message.clear();
         self.dialect.write_heartbeat(&mut self.message);
@@ -101,7 +103,7 @@ impl Broadcast {
         Disposition::Refused
     }
 
-    /// Bytes of the answer to the upgrade; what is behind them is heard at once.
+    /// Handles bytes of the answer to the upgrade; bytes behind the answer are handled at once.
     fn upgrade(
         &mut self,
         client: &mut Client,
@@ -129,7 +131,7 @@ impl Broadcast {
         }
     }
 
-    /// Frames have come.
+    /// Handles incoming frames.
     #[inline]
     fn listen(
         &mut self,
@@ -181,7 +183,7 @@ impl Broadcast {
         }
     }
 
-    /// A message that is not known by its bytes.
+    /// Handles a message that is not recognised by its bytes.
     fn parse(
         &mut self,
         client: &mut Client,
@@ -212,7 +214,7 @@ impl Broadcast {
         }
     }
 
-    /// What a listener has heard.
+    /// Handles a parsed message of a listener.
     fn take_in(
         &mut self,
         client: &mut Client,
@@ -248,7 +250,8 @@ impl Broadcast {
         }
     }
 
-    /// The connection is to end: who pays for that, and what becomes of the deliveries.
+    /// Ends the connection, and decides which request is charged and what becomes of the
+    /// deliveries.
     fn give_way(
         &mut self,
         client: &mut Client,
@@ -282,7 +285,7 @@ impl Broadcast {
     }
 }
 
-/// Frames what is to be said, if anything is.
+/// Frames a message, if there is one.
 fn say(dialect: Dialect, message: &[u8], chance: &mut Chance, out: &mut Vec<u8>) {
     if !message.is_empty() {
         send::message(out, kind(dialect), message, Some(chance.mask()));
@@ -318,7 +321,7 @@ impl Protocol for Broadcast {
     }
 
     fn reconnects(&self) -> bool {
-        // It would miss what is sent meanwhile.
+        // A client that reconnects would miss what is sent meanwhile.
         false
     }
 
@@ -327,7 +330,7 @@ impl Protocol for Broadcast {
     }
 
     fn gave_up(&mut self, key: u32) {
-        // What it has not had is lost, and nothing is expected of it any more.
+        // Deliveries that it has not received are lost, and no more are expected.
         self.under_way.drop_out(key);
         self.under_way.leave(key);
     }

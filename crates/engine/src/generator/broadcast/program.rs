@@ -1,9 +1,9 @@
 //! The program of a broadcast: a generator, wrapped in what only a broadcast does.
 //!
-//! The generator keeps connections, phases and books. The wrapper passes every event on to it, and acts between its
-//! steps: clients send in turn, messages that are over are settled, and phases are settled with other engines. The
-//! generator itself only tells [`Broadcast`] which connections are gone, and asks it whether a phase still awaits
-//! deliveries.
+//! The generator keeps connections, phases and books. The wrapper passes every event on to it, and
+//! acts between its steps: clients send in turn, finished messages are settled, and phases are
+//! settled with other engines. The generator itself only tells [`Broadcast`] which connections are
+//! gone, and asks it whether a phase still awaits deliveries.
 
 use trueload_drive::{ConnectError, Net, PeerClose, Program, Token};
 use trueload_load::dealt;
@@ -21,7 +21,7 @@ pub struct Broadcasting {
 }
 
 impl Broadcasting {
-    /// Wrap a generator; commands reach it through the wrapper from now on.
+    /// Wraps a generator; commands reach it through the wrapper from now on.
     #[must_use]
     pub fn new(generator: Generator<Broadcast>) -> Self {
         Broadcasting { generator, turns: Turns::default() }
@@ -59,7 +59,8 @@ impl Broadcasting {
         }
     }
 
-    /// Prepare for `total` clients over all engines: nothing more is expected of those about to be removed.
+    /// Prepares for `total` clients over all engines: nothing more is expected for those about to
+    /// be removed.
     fn expect_clients(&mut self, total: u32) {
         let Generator { config, slots, codec, .. } = &mut self.generator;
         let under_way = &mut codec.protocol.under_way;

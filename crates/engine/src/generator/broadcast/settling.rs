@@ -1,5 +1,7 @@
-//! Settling a phase of a broadcast with the other engines that share it: what was sent is told, what is asked for is
-//! settled, and what failed elsewhere is charged here. Only then the phase is over, and until then it is held.
+//! Settles a phase of a broadcast with the other engines that share it.
+//!
+//! Each engine reports what it sent, settles what it is asked about, and charges its messages that
+//! failed elsewhere. Only then is the phase over; until then it is held.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -14,12 +16,12 @@ use super::{Broadcasting, UnderWay};
 /// The number of each sender's last message.
 pub type Sent = BTreeMap<u32, u32>;
 
-/// The phases that are settled with others.
+/// The phases that are settled with other engines.
 #[derive(Debug, Default)]
 pub(super) struct Settling {
-    /// What was sent in each phase; none once that has been told.
+    /// The messages sent in each phase; none once they have been reported.
     sent: Vec<Option<Sent>>,
-    /// Asked for, and not begun: phase, what was sent, until when it is waited for.
+    /// Settlements asked for and not begun: phase, messages sent, and until when to wait for them.
     waiting: VecDeque<(u16, Arc<Sent>, u64)>,
     current: Option<u16>,
 }
@@ -33,7 +35,7 @@ impl Settling {
         &mut self.sent[at]
     }
 
-    /// One of ours sends a message.
+    /// Notes that one of our clients sends a message.
     pub(super) fn send(&mut self, phase: u16, sender: u32, sequence: u32) {
         if let Some(sent) = self.sent(phase) {
             sent.insert(sender, sequence);
@@ -42,18 +44,19 @@ impl Settling {
 }
 
 impl UnderWay {
-    /// Whether other engines have a part in this broadcast.
+    /// Whether other engines take part in this broadcast.
     pub(super) fn is_shared(&self) -> bool {
         self.settling.is_some()
     }
 
-    /// Our own messages of a phase are over: what was sent, when that has not been told.
+    /// Returns the messages sent in a phase whose own messages are over, unless they have been
+    /// reported.
     fn take_sent(&mut self, phase: u16) -> Option<Sent> {
         self.settling.as_mut()?.sent(phase).take()
     }
 
-    /// The messages of all engines in a phase. Those of others are waited for until `until_ns`, by default as long as
-    /// deliveries are.
+    /// Asks to settle the messages of all engines in a phase. Messages of other engines are waited
+    /// for until `until_ns`, by default as long as deliveries are.
     pub(super) fn ask(&mut self, phase: u16, sent: Arc<Sent>, until_ns: Option<u64>, now_ns: u64) {
         let until_ns = until_ns.unwrap_or_else(|| now_ns.saturating_add(self.timeout_ns));
         if let Some(settling) = &mut self.settling {
@@ -72,7 +75,7 @@ impl UnderWay {
         }
     }
 
-    /// Settles the phase that is next, if it is this one and can be; `last` if none was begun after it.
+    /// Settles this phase, if it is next and can be settled; `last` if no phase was begun after it.
     fn conclude(&mut self, phase: u16, last: bool, now_ns: u64) -> Option<Settled> {
         let settling = self.settling.as_mut().filter(|it| it.current == Some(phase))?;
         if !self.ledger.can_conclude(now_ns) {
@@ -86,8 +89,8 @@ impl UnderWay {
 }
 
 impl Broadcasting {
-    /// Settle the held phases whose own messages are over, in their order: the ledger forgets what came before a phase
-    /// that it has concluded.
+    /// Settles the held phases whose own messages are over, in their order: the ledger forgets what
+    /// came before a phase that it has concluded.
     pub(super) fn settle_phases(&mut self, now_ns: u64) {
         for index in self.generator.book.unfinished() {
             let phase = &self.generator.book.phases[index];
@@ -102,7 +105,8 @@ impl Broadcasting {
         }
     }
 
-    /// First report what was sent; then, once it is known, what became of the others' messages.
+    /// Reports first what was sent, and then, once it is known, the fate of the other engines'
+    /// messages.
     fn settle_phase(&mut self, index: usize, now_ns: u64) {
         if let Some(sent) = self.under_way().take_sent(index as u16) {
             return self.generator.link.report(Report::Sent(index, sent));
@@ -118,7 +122,7 @@ impl Broadcasting {
         self.generator.link.report(Report::Settled(index, settled.failed));
     }
 
-    /// Charge those of our messages that failed at other engines, and let the phase end.
+    /// Charges our messages that failed at other engines, and lets the phase end.
     pub(super) fn charge(&mut self, index: usize, failed: &[Failed]) {
         for Failed { sender, sequence, class } in failed {
             self.under_way().fail(Key { sender: *sender, sequence: *sequence }, *class);

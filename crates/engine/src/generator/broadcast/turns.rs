@@ -1,5 +1,5 @@
-//! The load of a broadcast: so many messages in flight over all connections, which send them in turn; and what has
-//! to be seen to when a message is over.
+//! The load of a broadcast: a number of messages in flight over all connections, which send in
+//! turn. It also handles messages that are over.
 
 use trueload_drive::Net;
 use trueload_load::dealt;
@@ -7,19 +7,19 @@ use trueload_load::dealt;
 use super::super::slot::{NEVER, Numbered};
 use super::{Broadcast, Broadcasting};
 
-/// So many inputs are heard on one reading of the clock: deliveries to thousands come in one batch, and what is read
-/// last in it would seem as early as the first.
+/// Inputs handled on one reading of the clock. Deliveries to thousands of clients come in one
+/// batch, and the last read in it would seem as early as the first.
 const INPUTS_PER_CLOCK: u32 = 16;
-/// Clients say their heartbeats in so many groups, spread over the time between two.
+/// Clients send their heartbeats in this many groups, spread over the interval.
 const HEARTBEAT_GROUPS: u32 = 64;
 
-/// Whose turn it is.
+/// The state of the turns: which client sends next.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     /// The next sender.
     next: u32,
     inputs: u32,
-    /// The next group to say its heartbeat, and when.
+    /// The next group to send its heartbeat, and when.
     group: u32,
     heartbeat_ns: u64,
 }
@@ -32,12 +32,12 @@ impl Turns {
         self.inputs.is_multiple_of(INPUTS_PER_CLOCK)
     }
 
-    /// When the next group says its heartbeat.
+    /// The time at which the next group sends its heartbeat.
     pub(super) fn heartbeat_ns(&self, every_ns: Option<u64>) -> u64 {
         if every_ns.is_some() { self.heartbeat_ns } else { NEVER }
     }
 
-    /// The next of `count` clients that can send.
+    /// Returns the next of `count` clients that can send.
     fn next_sender(&mut self, count: u32, can_send: impl Fn(u32) -> bool) -> Option<u32> {
         for _ in 0..count {
             let key = self.next % count;
@@ -51,14 +51,14 @@ impl Turns {
 }
 
 impl Broadcasting {
-    /// Send while one more message may be in flight.
+    /// Sends while one more message may be in flight.
     pub(super) fn take_turns(&mut self, net: &mut impl Net) {
         let mut read = false;
         while let Some(index) = self.phase_with_room(net.now_ns()) {
             let generator = &self.generator;
             let count = generator.slots.len();
             let Some(key) = self.turns.next_sender(count, |key| generator.can_send(key)) else {
-                // Nobody is left to send, and nobody comes back in this phase.
+                // No client is left to send, and none comes back in this phase.
                 let book = &mut self.generator.book;
                 book.phases[index].quota = 0;
                 book.look = true;
@@ -84,7 +84,7 @@ impl Broadcasting {
         room.then_some(index)
     }
 
-    /// Enter messages that are over, and charge those that failed by a delivery.
+    /// Enters messages that are over, and charges those that failed by a delivery.
     #[inline]
     pub(super) fn settle_messages(&mut self) {
         let (book, protocol) = (&mut self.generator.book, &mut self.generator.codec.protocol);
@@ -95,14 +95,14 @@ impl Broadcasting {
         });
         book.look |= settled;
         for charge in protocol.under_way.take_charges() {
-            // Numbers are dealt out in turn: a part has every `threads`-th.
+            // Sender numbers are dealt out in turn, so a thread has every `threads`-th.
             let key = charge.key.sender / self.generator.config.threads;
             let whose = Numbered { number: charge.key.sequence, phase: charge.phase };
             self.generator.take_back(key, whose, &charge.answered, charge.class);
         }
     }
 
-    /// Give up deliveries that are out of time, and send the heartbeats that are due.
+    /// Gives up deliveries that are out of time, and sends the heartbeats that are due.
     pub(super) fn run_turns(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
         self.under_way().give_up(now_ns);

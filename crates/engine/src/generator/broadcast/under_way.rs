@@ -1,8 +1,8 @@
-//! The messages of a broadcast that are under way: who has had them, by which bytes they are known again, and what
-//! of their receipts has to be taken back.
+//! The messages of a broadcast that are under way: who has received them, the bytes by which they
+//! are recognised, and receipts that must be taken back.
 //!
-//! A message whose receipt came well has still failed if a receiver lost it, or had it twice. The receipt is known
-//! first, so it is taken back then: [`Charge`].
+//! A message whose receipt came well has still failed if a receiver lost it, or got it twice. The
+//! receipt is known first, so it is taken back later: [`Charge`].
 
 use std::collections::VecDeque;
 
@@ -13,23 +13,24 @@ use trueload_wire::shootout::{Key, Memory};
 use super::super::slot::NEVER;
 use super::settling::Settling;
 
-/// Messages may be waiting for deliveries, their receipts long there, only so many more than are in flight.
+/// Messages whose receipts have come may still wait for deliveries: at most this many beyond those
+/// in flight.
 const OPEN_MOST: usize = 1024;
 /// Receipts that can still be taken back.
 const RECEIPTS_MOST: usize = 2 * OPEN_MOST;
-/// … and of several engines, which tell what failed at their receivers when a phase is settled.
+/// The same with several engines, which report failures at their receivers when a phase is settled.
 const RECEIPTS_MOST_SHARED: usize = 65_536;
 
-/// A message that was counted as settled well, and was not.
+/// A message that was counted as settled well, and has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Charge {
-    /// Which phase it belongs to.
+    /// The phase it belongs to.
     pub phase: u16,
-    /// Which message.
+    /// The message.
     pub key: Key,
-    /// What was recorded of it.
+    /// The times that were recorded for it.
     pub answered: Answered,
-    /// What it failed by.
+    /// The class of the failure.
     pub class: Class,
 }
 
@@ -42,32 +43,32 @@ struct Receipt {
     charged: bool,
 }
 
-/// A message by its bytes.
+/// A message that is recognised by its bytes.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     key: Key,
     handle: Handle,
 }
 
-/// What is under way on all connections of a thread.
+/// The messages under way on all connections of a thread.
 #[derive(Debug)]
 pub(super) struct UnderWay {
     pub(super) ledger: Ledger,
-    /// What is to be settled with the other engines, where there are any.
+    /// The state of settling with the other engines, if there are any.
     pub(super) settling: Option<Settling>,
-    /// Which of several engines this is.
+    /// The index of this engine among several.
     index: u32,
     of: u32,
     memory: Memory<Known>,
     receipts: VecDeque<Receipt>,
-    /// Failed before their receipts came.
+    /// Messages that failed before their receipts came.
     failed_early: VecDeque<(Key, Class)>,
     charges: Vec<Charge>,
     pub(super) timeout_ns: u64,
 }
 
 impl UnderWay {
-    /// Nothing; deliveries are waited for as long as `timeout_ns`.
+    /// Starts with no messages; deliveries are waited for as long as `timeout_ns`.
     pub(super) fn new(timeout_ns: u64) -> Self {
         UnderWay {
             ledger: Ledger::default(),
@@ -82,7 +83,7 @@ impl UnderWay {
         }
     }
 
-    /// The same, for engine `index` of `of`.
+    /// Makes this engine `index` of `of`.
     pub(super) fn of_part(self, index: u32, of: u32) -> Self {
         let settling = (of > 1).then(Settling::default);
         UnderWay { ledger: Ledger::of_part(index, of), settling, index, of, ..self }
@@ -93,32 +94,33 @@ impl UnderWay {
         dealt_slot(slot, self.of, self.index)
     }
 
-    /// Over all engines there are so many connections.
+    /// Sets the number of connections over all engines.
     pub(super) fn expect_senders(&mut self, total: u32) {
         self.ledger.expect_senders(total);
     }
 
-    /// The slot is a listener.
+    /// Notes that the slot is a listener now.
     pub(super) fn join(&mut self, slot: u32) {
         self.ledger.join(slot);
     }
 
-    /// We end the slot's connection: nothing is expected of it any more.
+    /// Notes that we end the slot's connection: nothing is expected for it any more.
     pub(super) fn leave(&mut self, slot: u32) {
         self.ledger.leave(slot);
     }
 
-    /// The slot's connection is gone: unless we ended it, what it was to have is lost.
+    /// Notes that the slot's connection is gone: unless we ended it, its outstanding deliveries are
+    /// lost.
     pub(super) fn drop_out(&mut self, slot: u32) {
         self.ledger.drop_out(slot);
     }
 
-    /// Whether one more may be sent when `concurrent` may be in flight.
+    /// Whether one more message may be sent if `concurrent` may be in flight.
     pub(super) fn has_room(&self, concurrent: u32) -> bool {
         self.ledger.open() < concurrent as usize + OPEN_MOST
     }
 
-    /// A slot sends its next message: its number.
+    /// Notes that a slot sends its next message, and returns the message's number.
     pub(super) fn send(&mut self, phase: u16, slot: u32, now_ns: u64) -> u32 {
         let sender = self.number(slot);
         let sequence = self.ledger.next_sequence(sender);
@@ -129,7 +131,7 @@ impl UnderWay {
         sequence
     }
 
-    /// A message that is known by its bytes has come to a slot; false if it is not known.
+    /// Delivers a message that is recognised by its bytes to a slot; false if it is not recognised.
     #[inline]
     pub(super) fn recognise(&mut self, message: &[u8], slot: u32, now_ns: u64) -> bool {
         let Some(Known { key, handle }) = self.memory.recognise(message) else { return false };
@@ -141,7 +143,7 @@ impl UnderWay {
         true
     }
 
-    /// A broadcast that has been parsed has come to a slot; false if it was never sent.
+    /// Delivers a parsed broadcast to a slot; false if it was never sent.
     pub(super) fn deliver(&mut self, key: Key, message: &[u8], slot: u32, now_ns: u64) -> bool {
         let handle = self.ledger.find(key.sender, key.sequence);
         let handle = handle.or_else(|| self.ledger.discover(key.sender, key.sequence, now_ns));
@@ -164,7 +166,7 @@ impl UnderWay {
         true
     }
 
-    /// The receipt of a message has come.
+    /// Notes the receipt of a message.
     pub(super) fn receive(&mut self, key: Key, phase: u16, answered: Answered) {
         let most = if self.of > 1 { RECEIPTS_MOST_SHARED } else { RECEIPTS_MOST };
         if self.receipts.len() == most {
@@ -178,7 +180,8 @@ impl UnderWay {
         }
     }
 
-    /// A message has failed, once, whatever else becomes of it. Another engine's is told when its phase is settled.
+    /// Fails a message, once, whatever else becomes of it. A failure of another engine's message is
+    /// reported when its phase is settled.
     pub(super) fn fail(&mut self, key: Key, class: Class) {
         if !self.ledger.is_own(key.sender) {
             return;
@@ -199,31 +202,31 @@ impl UnderWay {
         }
     }
 
-    /// The sender's last message has been charged otherwise.
+    /// Marks the sender's last message as charged, because it was charged in another way.
     pub(super) fn charged_otherwise(&mut self, sender: u32) {
         let last = self.receipts.iter_mut().rev().find(|receipt| receipt.key.sender == sender);
         last.into_iter().for_each(|receipt| receipt.charged = true);
     }
 
-    /// Gives up what is out of time.
+    /// Gives up messages that are out of time.
     pub(super) fn give_up(&mut self, now_ns: u64) {
         if self.oldest_due_ns() <= now_ns {
             self.ledger.give_up(now_ns.saturating_sub(self.timeout_ns));
         }
     }
 
-    /// When it has to be looked at.
+    /// The next time at which something is due.
     pub(super) fn next_ns(&self) -> u64 {
         self.oldest_due_ns().min(self.ledger.asked_until_ns().unwrap_or(NEVER))
     }
 
-    /// When the next message is out of time.
+    /// The time at which the next message is out of time.
     fn oldest_due_ns(&self) -> u64 {
         self.ledger.oldest_ns().map_or(NEVER, |sent_ns| sent_ns.saturating_add(self.timeout_ns))
     }
 
-    /// Sees to the messages that are over. `over` is told of each its phase, and when it had its last delivery; true
-    /// if there were any.
+    /// Handles the messages that are over. `over` is called for each with its phase and the time of
+    /// its last delivery. Returns true if there were any.
     pub(super) fn settle(&mut self, mut over: impl FnMut(u16, u64)) -> bool {
         if !self.ledger.has_finished() {
             return false;
@@ -243,7 +246,7 @@ impl UnderWay {
         true
     }
 
-    /// Messages whose receipts have to be taken back.
+    /// Takes the messages whose receipts have to be taken back.
     pub(super) fn take_charges(&mut self) -> Vec<Charge> {
         std::mem::take(&mut self.charges)
     }
@@ -253,12 +256,12 @@ impl UnderWay {
         self.ledger.is_open(phase)
     }
 
-    /// The run is cut short.
+    /// Cancels all messages: the run is cut short.
     pub(super) fn cancel(&mut self) {
         self.ledger.cancel();
     }
 
-    /// What a phase that is over came to.
+    /// Takes the deliveries of a phase that is over.
     pub(super) fn take(&mut self, phase: u16) -> Deliveries {
         self.ledger.take(phase)
     }

@@ -1,9 +1,11 @@
-//! How many there were at once, over time: peaks and means of an interval, and of each span in it.
+//! The numbers of open connections and requests over time: peaks and means of an interval, and of
+//! each span in it.
 //!
-//! Pure: whoever counts says what the time is. Between two changes the numbers stay as they are; their
-//! product with the time between is added up, so that a mean is exact whatever the times of the changes.
+//! Pure: the caller gives the time. Between two changes the numbers stay the same. Their product
+//! with the time between is summed up, so that a mean is exact whenever the changes happen.
 
-/// A span of the series: a quarter of a second of the engine's clock, so that those of several threads are the same.
+/// A span of the series: a quarter of a second of the engine's clock, so that the spans of several
+/// threads coincide.
 pub(crate) const SPAN_NS: u64 = 250_000_000;
 /// Spans kept of one interval: an hour of them.
 const SPANS_MOST: usize = 14_400;
@@ -11,16 +13,16 @@ const SPANS_MOST: usize = 14_400;
 /// A number that goes up and down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Level {
-    /// What it is now.
+    /// The present value.
     pub(crate) now: u32,
-    /// The most that it was.
+    /// The highest value.
     pub(crate) peak: u32,
     /// Its integral over time.
     pub(crate) area_ns: u128,
 }
 
 impl Level {
-    /// The same number in a new stretch of time.
+    /// The same number, at the start of a new stretch of time.
     fn afresh(self) -> Self {
         Level { now: self.now, peak: self.now, area_ns: 0 }
     }
@@ -39,7 +41,7 @@ impl Level {
         self.peak = self.peak.max(value);
     }
 
-    /// Adds another thread's: the sum of two peaks is at least the peak of the sum.
+    /// Adds another thread's level: the sum of two peaks is at least the peak of the sum.
     pub(crate) fn add(&mut self, other: &Level) {
         self.now += other.now;
         self.peak += other.peak;
@@ -47,7 +49,7 @@ impl Level {
     }
 }
 
-/// A stretch of time: what was open in it, and what was done.
+/// A stretch of time: the numbers that were open, and the counts of what was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub(crate) began_ns: u64,
@@ -91,13 +93,13 @@ pub(crate) struct Course {
 }
 
 impl Course {
-    /// From this time on, with nothing open.
+    /// Starts at this time, with nothing open.
     pub(crate) fn from(now_ns: u64) -> Self {
         let stretch = Stretch { began_ns: now_ns, ..Stretch::default() };
         Course { whole: stretch, span: stretch, spans: Vec::new(), now_ns }
     }
 
-    /// Time has come this far; a time that is past changes nothing.
+    /// Advances the time; a time in the past changes nothing.
     #[inline]
     pub(crate) fn pass(&mut self, now_ns: u64) {
         if now_ns > self.now_ns {
@@ -128,18 +130,18 @@ impl Course {
         }
     }
 
-    /// Connections open from now on.
+    /// Sets the number of open connections from now on.
     pub(crate) fn set_connections(&mut self, value: u32) {
         self.whole.connections.set(value);
         self.span.connections.set(value);
     }
 
-    /// Connections open now.
+    /// Number of connections open now.
     pub(crate) fn connections(&self) -> u32 {
         self.whole.connections.now
     }
 
-    /// So many requests have been read.
+    /// Notes that `count` requests have been read.
     #[inline]
     pub(crate) fn requested(&mut self, count: u32) {
         self.set_open_requests(self.whole.open_requests.now + count);
@@ -147,7 +149,7 @@ impl Course {
         self.span.requests += u64::from(count);
     }
 
-    /// So many of them have been answered.
+    /// Notes that `count` of them have been answered.
     #[inline]
     pub(crate) fn answered(&mut self, count: u32) {
         self.given_up(count);
@@ -155,7 +157,7 @@ impl Course {
         self.span.answered += u64::from(count);
     }
 
-    /// So many of them will never be answered.
+    /// Notes that `count` of them will never be answered.
     #[inline]
     pub(crate) fn given_up(&mut self, count: u32) {
         self.set_open_requests(self.whole.open_requests.now.saturating_sub(count));
@@ -166,7 +168,8 @@ impl Course {
         self.span.open_requests.set(value);
     }
 
-    /// Ends the interval: the whole of it, and its spans. What is open stays open in the next one.
+    /// Ends the interval; returns the whole of it, and its spans. What is open stays open in the
+    /// next one.
     pub(crate) fn take(&mut self, now_ns: u64) -> (Stretch, Vec<Stretch>) {
         self.pass(now_ns);
         if self.span.ns > 0 {

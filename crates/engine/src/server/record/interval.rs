@@ -1,4 +1,5 @@
-//! What one interval of a record holds: added up over threads, then put as the protocol has it.
+//! The contents of one interval of a record: added up over threads, then converted to the
+//! protocol's form.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::protocol::{self, Concurrent, Quantiles, Span};
 /// The status of a good answer.
 const OK: u16 = 200;
 
-/// What was seen from one mark to the next. See [`protocol::Interval`] for what each number is.
+/// The data from one mark to the next. See [`protocol::Interval`] for the meaning of each number.
 #[derive(Clone, Debug, Default)]
 pub struct Interval {
     pub(super) accepted: u64,
@@ -41,7 +42,7 @@ impl Interval {
         Interval { whole, threads: 1, ..Interval::default() }
     }
 
-    /// So many answers of this status were handed over.
+    /// Notes that `count` answers of this status were handed over.
     #[inline]
     pub(super) fn answered_with(&mut self, status: u16, count: u64) {
         match self.statuses.iter_mut().find(|(known, _)| *known == status) {
@@ -50,12 +51,12 @@ impl Interval {
         }
     }
 
-    /// So many faults of this name.
+    /// Notes `count` faults of this name.
     pub(super) fn met(&mut self, fault: &'static str, count: u64) {
         *self.faults.entry(fault).or_default() += count;
     }
 
-    /// A connection carried so many requests.
+    /// Notes that a connection carried this many requests.
     pub(super) fn used(&mut self, requests: u64) {
         match requests {
             0 => self.unused += 1,
@@ -65,12 +66,12 @@ impl Interval {
         self.requests_per_connection.record(requests, u64::from(requests > 0));
     }
 
-    /// The course of the interval is known.
+    /// Sets the course of the interval, at its end.
     pub(super) fn settle(&mut self, whole: Stretch, spans: Vec<Stretch>) {
         (self.whole, self.spans) = (whole, spans);
     }
 
-    /// Adds what another thread saw in the same interval.
+    /// Adds the data of another thread for the same interval.
     pub fn merge(&mut self, other: &Interval) {
         self.accepted += other.accepted;
         self.closed += other.closed;
@@ -95,7 +96,7 @@ impl Interval {
         self.merge_spans(&other.spans);
     }
 
-    /// Spans of the same quarter of a second are one.
+    /// Merges spans: those of the same quarter of a second become one.
     fn merge_spans(&mut self, others: &[Stretch]) {
         let place = |span: &Stretch| span.began_ns / SPAN_NS;
         let mut merged: BTreeMap<u64, Stretch> =
@@ -106,7 +107,7 @@ impl Interval {
         self.spans = merged.into_values().collect();
     }
 
-    /// As the protocol has it.
+    /// The interval in the protocol's form.
     #[must_use]
     pub fn report(&self, id: String) -> protocol::Interval {
         let whole = &self.whole;

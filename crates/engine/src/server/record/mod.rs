@@ -1,10 +1,10 @@
 //! What the reference server of HTTP saw of its clients, kept only if the plan asks for a record.
 //!
-//! Pure: it is told what happens on each connection, and when; a mark takes what was seen since the mark before and
-//! begins anew, with what is open staying open. A mark in the middle of anything loses nothing and doubles nothing:
-//! intervals add up to what one interval over all of it would have held.
+//! Pure: it is told what happens on each connection, and when. A mark takes the data since the
+//! previous mark and starts a new interval; what is open stays open. A mark at any moment loses
+//! nothing and counts nothing twice: intervals add up to what a single interval would have held.
 //!
-//! What it must not know: sockets, routes, how answers are written.
+//! Must not know: sockets, routes, how answers are written.
 
 mod course;
 mod interval;
@@ -13,7 +13,7 @@ use super::Fault;
 use course::Course;
 pub use interval::Interval;
 
-/// What is known of one open connection.
+/// The state of one open connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Trace {
     open: bool,
@@ -21,11 +21,11 @@ struct Trace {
     requests: u64,
     /// Requests read and not yet answered.
     unanswered: u32,
-    /// When the last answer left, if nothing has come since.
+    /// The time at which the last answer left, if nothing has come since.
     answered_ns: Option<u64>,
 }
 
-/// How a connection ended.
+/// The way a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closed {
     /// By the client: in the middle of a request, or between two.
@@ -46,20 +46,20 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record that begins now, without connections.
+    /// Starts a record now, without connections.
     #[must_use]
     pub fn begin(now_ns: u64) -> Self {
         let interval = Interval::begin(now_ns);
         Record { interval, course: Course::from(now_ns), traces: Vec::new() }
     }
 
-    /// Time has come this far.
+    /// Advances the time.
     #[inline]
     pub fn pass(&mut self, now_ns: u64) {
         self.course.pass(now_ns);
     }
 
-    /// A connection was accepted; `key` is its place until it is closed.
+    /// Notes an accepted connection; `key` is its place until it is closed.
     pub fn opened(&mut self, now_ns: u64, key: u32) {
         self.pass(now_ns);
         let at = key as usize;
@@ -71,7 +71,7 @@ impl Record {
         self.course.set_connections(self.course.connections() + 1);
     }
 
-    /// A connection has ended; what was still to be answered on it never will be.
+    /// Notes the end of a connection; its open requests will never be answered.
     pub fn closed(&mut self, now_ns: u64, key: u32, how: Closed) {
         self.pass(now_ns);
         let Some(trace) = self.traces.get_mut(key as usize).filter(|trace| trace.open) else {
@@ -92,7 +92,7 @@ impl Record {
         }
     }
 
-    /// So many requests were read to their end.
+    /// Notes that `count` requests were read to their end.
     #[inline]
     pub fn requested(&mut self, now_ns: u64, key: u32, count: u32) {
         self.pass(now_ns);
@@ -106,7 +106,7 @@ impl Record {
         }
     }
 
-    /// So many answers were handed over.
+    /// Notes that `count` answers were handed over.
     #[inline]
     pub fn answered(&mut self, now_ns: u64, key: u32, status: u16, count: u32) {
         self.pass(now_ns);
@@ -118,7 +118,8 @@ impl Record {
         trace.answered_ns = (trace.unanswered == 0).then_some(now_ns);
     }
 
-    /// A request will not be answered, and its connection goes on: its client has given it up, or the server.
+    /// Notes a request that will not be answered although its connection goes on: the client has
+    /// given it up, or the server.
     pub fn unanswered(&mut self, now_ns: u64, key: u32, by_client: bool) {
         self.pass(now_ns);
         self.course.given_up(1);
@@ -131,29 +132,29 @@ impl Record {
         trace.answered_ns = (trace.unanswered == 0).then_some(now_ns);
     }
 
-    /// An answer left so much later than it was to.
+    /// Notes that an answer left this much later than it was due.
     #[inline]
     pub fn delayed(&mut self, error_ns: u64) {
         self.interval.delay_error_ns.record(error_ns, 1);
     }
 
-    /// The server did something wrong on purpose.
+    /// Notes a deliberate fault.
     pub fn fault(&mut self, fault: Fault) {
         self.interval.met(fault.name(), 1);
     }
 
-    /// What came was not HTTP.
+    /// Notes input that was not HTTP.
     pub fn malformed(&mut self) {
         self.interval.malformed += 1;
     }
 
-    /// Bytes came.
+    /// Notes received bytes.
     #[inline]
     pub fn heard(&mut self, bytes: usize) {
         self.interval.bytes_in += bytes as u64;
     }
 
-    /// Bytes were handed over.
+    /// Notes bytes that were handed over.
     #[inline]
     pub fn note_sent(&mut self, bytes: usize) {
         self.interval.bytes_out += bytes as u64;

@@ -1,4 +1,4 @@
-//! The record in virtual time.
+//! Tests of the record in virtual time.
 
 use proptest::prelude::*;
 
@@ -148,7 +148,7 @@ fn threads_are_put_together_span_by_span() {
     assert_eq!(series, [(1, 250 * MS), (1, 250 * MS)]);
 }
 
-/// Something that can happen to one of four connections.
+/// An event on one of four connections, or a mark.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     Open(u32),
@@ -174,7 +174,7 @@ fn happenings() -> impl Strategy<Value = Vec<(u64, Happening)>> {
     prop::collection::vec((0..200 * MS, happening), 0..120)
 }
 
-/// What the intervals hold if `marks` are set, in their order.
+/// The intervals of a record that is given these events, with or without their marks.
 fn played(events: &[(u64, Happening)], marks: bool) -> Vec<protocol::Interval> {
     let mut record = Record::begin(0);
     let (mut now_ns, mut open, mut waiting) = (0, [false; 4], [0; 4]);

@@ -1,24 +1,26 @@
-//! Between the threads of a server: what one broadcasts the others have to deliver, too.
+//! The hub between the threads of a server: a broadcast of one thread must be delivered by the
+//! others, too.
 //!
-//! How it works: each thread has a box; who broadcasts puts the bytes, shared by all, into the boxes of the others and
-//! rings their bells. A box has a cap: while one is full, no broadcast is begun, so that none is ever lost.
+//! Each thread has a mailbox. A thread that broadcasts puts the bytes, shared by all, into the
+//! mailboxes of the others and rings their wakers. A mailbox has a cap: while one is full, no
+//! broadcast is begun, so that none is ever lost.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use trueload_drive::Waker;
 
-/// A thread that is so far behind gets nothing more.
+/// The cap of a mailbox: a thread that is this far behind gets nothing more.
 const BOX_BYTES: usize = 32 * 1024 * 1024;
 
-/// Frames that go to every listener, and how many messages they are.
+/// Frames that go to every listener, and the number of their messages.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
     pub(super) frames: Arc<[u8]>,
     pub(super) messages: u64,
 }
 
-/// What the threads of one server share.
+/// The state that the threads of one server share.
 #[derive(Debug)]
 pub struct Hub {
     listeners: AtomicU64,
@@ -33,7 +35,7 @@ struct Mailbox {
 }
 
 impl Hub {
-    /// For threads with these bells, in their order. One thread alone needs none.
+    /// Creates a hub for the threads with these wakers, in their order. A single thread needs none.
     #[must_use]
     pub fn new(wakers: Vec<Waker>) -> Self {
         let boxes = wakers.into_iter().map(|waker| Mailbox {
@@ -44,17 +46,17 @@ impl Hub {
         Hub { listeners: AtomicU64::new(0), boxes: boxes.collect() }
     }
 
-    /// How many clients every broadcast goes to.
+    /// The number of clients that every broadcast goes to.
     pub(super) fn listeners(&self) -> u64 {
         self.listeners.load(Ordering::Relaxed)
     }
 
-    /// One listener more.
+    /// Adds a listener.
     pub(super) fn join(&self) {
         self.listeners.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One listener less.
+    /// Removes a listener.
     pub(super) fn leave(&self) {
         self.listeners.fetch_sub(1, Ordering::Relaxed);
     }
@@ -75,14 +77,14 @@ impl Hub {
             let mut segments = mailbox.segments.lock().unwrap_or_else(PoisonError::into_inner);
             segments.push(segment.clone());
             mailbox.bytes.fetch_add(segment.frames.len(), Ordering::Relaxed);
-            // Who has something in its box has been woken for it.
+            // A thread with something in its mailbox has already been woken for it.
             if segments.len() == 1 {
                 mailbox.waker.wake();
             }
         }
     }
 
-    /// What the others have posted to a thread.
+    /// Takes what the others have posted to a thread.
     pub(super) fn take(&self, thread: usize) -> Vec<Segment> {
         let Some(mailbox) = self.boxes.get(thread) else {
             return Vec::new();

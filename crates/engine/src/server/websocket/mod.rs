@@ -1,10 +1,11 @@
-//! The reference server of one thread, for WebSocket: `/echo` returns every message as it came, `/ws` has the contract
-//! `ws-shootout` in one dialect.
+//! The reference server of one thread, for WebSocket: `/echo` returns every message as it came,
+//! `/ws` follows the contract `ws-shootout` in one dialect.
 //!
-//! How it works: a connection begins as a head (`opening`) and goes on as a receiver of frames; `talk` says what is due
-//! for what it says. What is broadcast within a batch of events leaves at its end, as one segment that all listeners
-//! share (`round`), then the receipts; other threads get the segment through the `hub`. A listener that takes nothing is
-//! closed when a cap of bytes waits for it.
+//! A connection begins with a head (`opening`) and continues as a receiver of frames; `talk`
+//! decides what is due for its messages. What is broadcast within a batch of events leaves at its
+//! end, as one segment that all listeners share (`round`). The receipts follow. Other threads get
+//! the segment through the `hub`. A listener that takes nothing is closed when more than a cap of
+//! bytes waits for it.
 
 mod hub;
 mod opening;
@@ -28,18 +29,19 @@ use hub::Segment;
 use opening::{Opened, Place};
 use talk::{Desk, NO_CODE, Standing};
 
-/// Who has more than this waiting gets nothing more; behind it lie the kernel's buffers, some MB on their own.
+/// A connection with more unsent bytes than this gets nothing more; the kernel's buffers hold some
+/// MB beyond that.
 const UNSENT_BYTES: usize = 4 * 1024 * 1024;
-/// Who was told to close has this long to do so.
+/// The time that a peer has to close once it was told to.
 const LINGER_NS: u64 = 1_000_000_000;
-/// Action Cable's sign of life.
+/// The interval of Action Cable's pings.
 const PING_NS: u64 = 3_000_000_000;
 
 #[derive(Debug)]
 struct Connection {
     token: Token,
     state: State,
-    /// What lies between the socket and the rest, if anything.
+    /// TLS between the socket and the rest, if any.
     tls: Option<Box<tls::server::Server>>,
 }
 
@@ -47,15 +49,15 @@ struct Connection {
 enum State {
     Opening(Box<Opening>),
     Open(Receiver, Standing),
-    /// A close was sent: what still comes is not heard.
+    /// A close was sent: further input is ignored.
     Closing,
 }
 
-/// What becomes of a connection after an input.
+/// The next step of a connection after an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     GoesOn,
-    /// A close was said: it ends when the peer does.
+    /// A close was sent: it ends when the peer's side does.
     Closes,
     /// It ends now.
     Ends,
@@ -68,17 +70,17 @@ pub struct Server {
     desk: Desk,
     responses: Responses,
     scratch: Scratch,
-    /// What TLS is set up with; none without it.
+    /// The TLS setup; none without TLS.
     tls: Option<tls::server::Setup>,
     buffers: Buffers,
     sealed: Vec<u8>,
-    /// Connections that close, and until when.
+    /// Connections that are closing, and until when.
     lingering: VecDeque<(u64, Token)>,
     next_ping_ns: u64,
 }
 
 impl Server {
-    /// A server without connections; all threads share a hub.
+    /// Creates a server without connections; all threads share a hub.
     #[must_use]
     pub fn new(
         (thread, hub): (usize, Arc<Hub>),
@@ -104,7 +106,7 @@ impl Server {
         place.as_ref().is_some_and(|connection| connection.token == token).then_some(place)
     }
 
-    /// Hears plain bytes of a connection; what is due for it stands on the desk then.
+    /// Handles plain bytes of a connection, and leaves what is due for it on the desk.
     #[inline]
     fn take(&mut self, connection: &mut Connection, mut bytes: &[u8]) -> Next {
         if let State::Opening(opening) = &mut connection.state {
@@ -141,17 +143,18 @@ impl Server {
         let Some(code) = close else {
             return Next::GoesOn;
         };
-        // Who has broadcast in this round still hears that, and its receipt, before the close.
+        // A connection that has broadcast in this round still gets that message, and its receipt,
+        // before the close.
         if !self.desk.is_behind() {
             self.desk.leave(standing);
         }
         let code = Some(code).filter(|code| *code != NO_CODE);
         send::close(&mut self.desk.out, code, "", None);
-        // RFC 6455 §7.1.1: of two that have said close the server ends the connection.
+        // RFC 6455 §7.1.1: once both have sent a close, the server ends the connection.
         if asked { Next::Ends } else { Next::Closes }
     }
 
-    /// Bytes have come on a connection that carries TLS.
+    /// Handles bytes on a connection that carries TLS.
     fn take_sealed(
         &mut self,
         net: &mut impl Net,
@@ -189,8 +192,9 @@ impl Server {
         }
     }
 
-    /// We have said close: our side ends, and the peer has its time to do so, too. Closed at once, bytes of the peer's
-    /// that are under way would reset the connection, and what we said could be lost.
+    /// Ends our side after we sent a close; the peer has some time to end, too. If we closed at
+    /// once, bytes of the peer on their way would reset the connection, and what we sent could be
+    /// lost.
     fn linger(&mut self, net: &mut impl Net, token: Token) {
         let Some(Some(connection)) = self.place(token) else { return };
         let tls = connection.tls.take();
@@ -205,7 +209,7 @@ impl Server {
         self.lingering.push_back((net.now_ns() + LINGER_NS, token));
     }
 
-    /// Ends a connection when everything has been sent.
+    /// Ends a connection once everything has been sent.
     fn finish(&mut self, net: &mut impl Net, token: Token) {
         let Some(mut connection) = self.place(token).and_then(Option::take) else { return };
         if let Some(session) = &mut connection.tls {
@@ -222,7 +226,7 @@ impl Server {
         self.desk.watch.seen.open -= 1;
     }
 
-    /// Sends what was broadcast in this round to everybody, and then the receipts.
+    /// Sends the broadcasts of this round to all listeners, and then the receipts.
     fn end_round(&mut self, net: &mut impl Net) {
         let (segment, ended) = self.desk.round.end();
         self.desk.hub.post(self.desk.thread, &segment);
@@ -272,7 +276,7 @@ impl Server {
         }
     }
 
-    /// Says a sign of life to everybody at `/ws`.
+    /// Sends a ping to every connection at `/ws`.
     fn ping(&mut self, net: &mut impl Net) {
         let (mut message, mut frame) = (Vec::new(), Vec::new());
         self.desk.dialect.write_ping(net.unix_time().as_secs(), &mut message);
@@ -287,7 +291,7 @@ impl Server {
     }
 }
 
-/// Sends bytes, sealed where TLS carries them.
+/// Sends bytes, sealed if TLS carries them.
 #[inline]
 fn pass(net: &mut impl Net, connection: &mut Connection, bytes: &[u8], sealed: &mut Vec<u8>) {
     if bytes.is_empty() {

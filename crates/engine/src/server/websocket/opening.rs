@@ -1,4 +1,5 @@
-//! What a WebSocket server says before there are frames: the upgrade, or why there is none.
+//! The answer of a WebSocket server before there are frames: the upgrade, or the reason why there
+//! is none.
 
 use trueload_wire::http1::limits::Limits;
 use trueload_wire::shootout::Dialect;
@@ -6,10 +7,10 @@ use trueload_wire::websocket::server::{Acceptance, Opening, Rejection};
 
 use super::super::response::Responses;
 
-/// A handshake is short, and thousands of clients may be in one at once.
+/// The limit of a head: a handshake is short, and thousands of clients may be in one at once.
 const HEAD_BYTES: usize = 16 * 1024;
 
-/// What a path leads to.
+/// The target of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Every message comes back as it came.
@@ -18,18 +19,18 @@ pub(super) enum Place {
     Shootout,
 }
 
-/// What became of the bytes of a head.
+/// The outcome of feeding bytes of a head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Opened {
-    /// More are needed.
+    /// More bytes are needed.
     Not,
-    /// So many belong to the head; frames follow.
+    /// This many bytes belong to the head; frames follow.
     At(Place, usize),
-    /// No upgrade; the answer is written, and the connection is to be ended.
+    /// There is no upgrade; the answer is written, and the connection is to be ended.
     Refused,
 }
 
-/// Reads a head, and writes the answer once it is whole.
+/// Reads a head, and writes the answer once it is complete.
 pub(super) fn open(
     opening: &mut Opening,
     bytes: &[u8],
@@ -62,7 +63,7 @@ pub(super) fn open(
     }
 }
 
-/// Where the request leads, or the status, fields and words of its refusal.
+/// The target of the request, or the status, fields and text of its refusal.
 fn judge(opening: &Opening) -> Result<(Place, Acceptance), (&'static str, &'static str, String)> {
     let place = match opening.path() {
         "/echo" => Place::Echo,

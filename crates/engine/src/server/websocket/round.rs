@@ -1,4 +1,5 @@
-//! What is broadcast within one batch of events: it leaves together, as one shared segment, and the receipts behind it.
+//! Broadcasts within one batch of events: they leave together, as one shared segment, and the
+//! receipts follow.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use trueload_wire::websocket::{Kind, send};
 use super::hub::Segment;
 use super::talk::give_back;
 
-/// A round that is larger leaves before its batch is over.
+/// A larger round leaves before its batch is over.
 const ROUND_BYTES: usize = 256 * 1024;
 
 /// Broadcasts, and what their senders get after them.
@@ -17,7 +18,7 @@ pub(super) struct Round {
     number: u32,
     frames: Vec<u8>,
     messages: u64,
-    /// Of which connection, and up to where in `behind` it goes.
+    /// The connection of each receipt, and the end of its bytes in `behind`.
     receipts: Vec<(Token, usize)>,
     behind: Vec<u8>,
 }
@@ -30,7 +31,7 @@ pub(super) struct PeerClose {
 }
 
 impl PeerClose {
-    /// What goes to whom, in order.
+    /// The connections and their bytes, in order.
     pub(super) fn receipts(&self) -> impl Iterator<Item = (Token, &[u8])> {
         let mut from = 0;
         self.receipts.iter().map(move |&(token, to)| {
@@ -42,34 +43,34 @@ impl PeerClose {
 }
 
 impl Round {
-    /// Which round it is; 0 is never one.
+    /// The number of this round; never 0.
     pub(super) fn number(&self) -> u32 {
         self.number + 1
     }
 
-    /// One message to all.
+    /// Adds a message to all.
     pub(super) fn broadcast(&mut self, kind: Kind, payload: &[u8]) {
         send::message(&mut self.frames, kind, payload, None);
         self.messages += 1;
     }
 
-    /// What goes to one connection behind the broadcasts.
+    /// Adds bytes to one connection, to be sent after the broadcasts.
     pub(super) fn behind(&mut self, token: Token, bytes: &[u8]) {
         self.behind.extend_from_slice(bytes);
         self.receipts.push((token, self.behind.len()));
     }
 
-    /// Nothing waits to leave.
+    /// Whether nothing waits to leave.
     pub(super) fn is_empty(&self) -> bool {
         self.messages == 0 && self.receipts.is_empty()
     }
 
-    /// So much waits that it should leave now.
+    /// Whether so much waits that it should leave now.
     pub(super) fn is_large(&self) -> bool {
         self.frames.len() >= ROUND_BYTES
     }
 
-    /// Ends the round: what goes to all, and what goes behind it.
+    /// Ends the round; returns what goes to all, and what goes out after it.
     pub(super) fn end(&mut self) -> (Segment, PeerClose) {
         let segment = Segment { frames: Arc::from(&self.frames[..]), messages: self.messages };
         let ended = PeerClose {

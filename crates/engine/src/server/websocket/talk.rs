@@ -1,7 +1,8 @@
-//! What one connection says, and what is due for it: to itself now, to all, and to itself behind that.
+//! Handles what one connection sends, and decides what is due: to itself now, to all, and to itself
+//! after that.
 //!
-//! How it works: a [`Desk`] is what the connections of a thread share; it hears the events of one input after the other.
-//! It must not know sockets, TLS, or other connections.
+//! A [`Desk`] is what the connections of a thread share; it handles the events of one input after
+//! the other. Must not know: sockets, TLS, or other connections.
 
 use std::sync::Arc;
 
@@ -14,22 +15,22 @@ use super::hub::Hub;
 use super::opening::Place;
 use super::round::Round;
 
-/// RFC 6455 §7.4.1: what was asked is against the rules of the contract.
+/// RFC 6455 §7.4.1: the request was against the rules of the contract.
 const POLICY: u16 = 1008;
 /// IANA: try again later.
 const TRY_AGAIN: u16 = 1013;
 
-/// How a connection stands to the contract.
+/// The relation of a connection to the contract.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Standing {
     pub(super) place: Place,
-    /// Gets broadcasts.
+    /// It gets broadcasts.
     pub(super) listening: bool,
-    /// The round in which it has broadcast last.
+    /// The round in which it last broadcast.
     pub(super) round: u32,
 }
 
-/// What all connections of a thread share while one is heard.
+/// The state that all connections of a thread share, used by the one that is being handled.
 #[derive(Debug)]
 pub(super) struct Desk {
     pub(super) thread: usize,
@@ -37,7 +38,8 @@ pub(super) struct Desk {
     pub(super) hub: Arc<Hub>,
     pub(super) watch: Watch,
     pub(super) round: Round,
-    /// What goes to the connection that is heard, first now and from `behind` on behind the round.
+    /// The bytes for the connection being handled: sent now up to `behind`, the rest after the
+    /// round.
     pub(super) out: Vec<u8>,
     behind: Option<usize>,
     due: Due,
@@ -61,7 +63,7 @@ impl Desk {
         if self.dialect.is_text() { Kind::Text } else { Kind::Binary }
     }
 
-    /// Begins to hear a connection.
+    /// Begins to handle a connection.
     pub(super) fn begin(&mut self) {
         for buffer in [&mut self.out, &mut self.due.to_all, &mut self.due.to_sender] {
             buffer.clear();
@@ -70,7 +72,8 @@ impl Desk {
         self.behind = None;
     }
 
-    /// Goes on with one that is open. What it says behind a broadcast of its own is answered behind that.
+    /// Continues with an open connection. If it has broadcast in this round, its further messages
+    /// are answered after that.
     #[inline]
     pub(super) fn begin_open(&mut self, standing: &Standing) {
         if standing.round == self.round.number() {
@@ -78,12 +81,12 @@ impl Desk {
         }
     }
 
-    /// Whether the connection that is heard waits for the round's end.
+    /// Whether the connection being handled waits for the round's end.
     pub(super) fn is_behind(&self) -> bool {
         self.behind.is_some()
     }
 
-    /// The connection is open: what it hears first.
+    /// Opens a connection, and writes its first message.
     pub(super) fn welcome(&mut self, place: Place) -> Standing {
         let listening = place == Place::Shootout && !self.dialect.is_joined();
         if listening {
@@ -104,7 +107,7 @@ impl Desk {
         }
     }
 
-    /// Takes one event; an answer is the code to close the connection with.
+    /// Handles one event; a returned code means: close the connection with it.
     #[inline]
     pub(super) fn handle_event(
         &mut self,
@@ -164,12 +167,13 @@ impl Desk {
         standing.listening = listening;
     }
 
-    /// The connection is gone.
+    /// Notes that the connection is gone.
     pub(super) fn leave(&mut self, standing: &mut Standing) {
         self.listen(standing, false);
     }
 
-    /// Ends hearing a connection: what goes out now. The rest waits for the round's end.
+    /// Ends the handling of a connection; returns what goes out now. The rest waits for the round's
+    /// end.
     pub(super) fn end(&mut self, token: Token) -> &[u8] {
         let now = self.behind.unwrap_or(self.out.len());
         if now < self.out.len() {
@@ -179,15 +183,15 @@ impl Desk {
     }
 }
 
-/// A buffer that one message has made larger is not kept.
+/// Buffers that one message has made larger than this are not kept.
 const KEPT_BYTES: usize = 1024 * 1024;
 
-/// Gives a large buffer back; one that is to be used again stays.
+/// Frees a large buffer; a smaller one is kept for reuse.
 pub(super) fn give_back(buffer: &mut Vec<u8>) {
     if buffer.capacity() > KEPT_BYTES {
         *buffer = Vec::new();
     }
 }
 
-/// Stands for a close without a code: RFC 6455 §7.4.1 forbids to send it.
+/// Stands for a close without a code: RFC 6455 §7.4.1 forbids sending this code.
 pub(super) const NO_CODE: u16 = 1005;

@@ -10,7 +10,7 @@ use crate::peer::{Act, Turns};
 use crate::peers::Peers;
 use crate::scenario::{Accept, Scenario};
 
-/// How often the request of each number came to any peer, over all threads.
+/// The number of times that the request with each number reached any peer, over all threads.
 pub(crate) type Numbers = Rc<RefCell<BTreeMap<u64, u32>>>;
 
 /// The peers that a scenario describes.
@@ -18,7 +18,7 @@ pub(crate) type Numbers = Rc<RefCell<BTreeMap<u64, u32>>>;
 pub(crate) struct DrawnHttp2 {
     turns: Turns,
     method: &'static str,
-    /// By the connection's number.
+    /// The peers by connection number.
     peers: BTreeMap<u32, Http2>,
     numbers: Numbers,
 }

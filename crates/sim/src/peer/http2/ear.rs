@@ -1,5 +1,5 @@
-//! What a client of HTTP/2 sends, frame by frame, and whether it may. Frames are read by code of its own, not by the one
-//! that is tested.
+//! Reads the frames of an HTTP/2 client, and checks that it may send them. Uses its own code to
+//! read frames, not the code under test.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,40 +9,41 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEADER_BYTES: usize = 9;
 const FRAME_BYTES_MOST: usize = 16_384;
 const WINDOW_MOST: i64 = (1 << 31) - 1;
-/// What a field list of a request may have.
+/// Maximum size of a request's field list.
 const LIST_BYTES_MOST: usize = 64 * 1024;
 
-/// What a frame asks of the peer.
+/// The events that a frame causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
     /// The request of this stream is whole.
     Request(u32),
-    /// So many bytes of a body have come, and were taken.
+    /// Bytes of a body have come, and were accepted.
     Data { stream: u32, len: u32 },
-    /// Something may be said that had no room, or need not be said any more.
+    /// Something that had no room may now be sent, or need not be sent any more.
     Changed,
-    /// SETTINGS, to be acknowledged.
+    /// SETTINGS have come, to be acknowledged.
     Settings,
-    /// A PING, to be answered.
+    /// A PING has come, to be answered.
     Ping([u8; 8]),
 }
 
 /// A stream that is open.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// Where it began in what was heard.
+    /// The offset in the input at which it began.
     pub(super) start: u64,
-    /// What its client may send, and what was promised and came of its body.
+    /// The bytes that the client may still send, the length of the body that it announced, and the
+    /// bytes that have come.
     receive: i64,
     length: Option<u64>,
     got: u64,
     request_ended: bool,
     pub(super) answer_ended: bool,
-    /// What the peer may send.
+    /// The bytes that the peer may still send.
     pub(super) send: i64,
 }
 
-/// A header block that is not whole.
+/// A header block that is not complete.
 #[derive(Debug)]
 struct Block {
     stream: u32,
@@ -50,42 +51,43 @@ struct Block {
     bytes: Vec<u8>,
 }
 
-/// The client's side of a connection as its peer sees it.
+/// The client's side of a connection, as its peer sees it.
 #[derive(Debug)]
 pub(super) struct Ear {
     method: &'static str,
     kept: Vec<u8>,
-    /// Where the kept bytes began.
+    /// The offset at which `kept` begins.
     start: u64,
-    /// The preface has come, and then SETTINGS.
+    /// The preface has come, and after it the first frame.
     begun: bool,
     settled: bool,
     block: Option<Block>,
     decoder: Decoder,
     pub(super) streams: BTreeMap<u32, Stream>,
-    /// The last stream that was opened, and how many were.
+    /// The last stream that was opened, and the number of streams opened.
     pub(super) last: u32,
     pub(super) opened: u64,
     /// Streams that were answered before their requests came.
     ahead: BTreeSet<u32>,
     reset: BTreeSet<u32>,
-    /// What the client has acknowledged: how many streams it may open, and the window of each.
+    /// The settings that the client has acknowledged: the number of streams it may open, and the
+    /// window of each.
     permitted: Option<u32>,
     window: i64,
-    /// SETTINGS that it has not acknowledged.
+    /// SETTINGS that the client has not acknowledged.
     announced: VecDeque<Vec<(u16, u32)>>,
-    /// What it may send on the connection.
+    /// The bytes that the client may still send on the connection.
     receive: i64,
-    /// What the peer may send there, and at first on each stream.
+    /// The bytes that the peer may still send on the connection, and at first on each stream.
     pub(super) send: i64,
     send_first: i64,
-    /// PINGs that are not answered.
+    /// Number of PINGs that are not answered.
     pub(super) pings: u32,
-    /// The peer has sent what it must not: what it hears of that is no mistake of the client.
+    /// The peer has broken the protocol, so reactions to that are no mistakes of the client.
     pub(super) lenient: bool,
-    /// Numbers of requests, where they have any.
+    /// Numbers of the requests that carry one.
     pub(super) numbers: Vec<u64>,
-    /// The first mistake of the client.
+    /// The client's first mistake.
     pub(super) mistake: Option<String>,
 }
 
@@ -127,12 +129,12 @@ impl Ear {
         }
     }
 
-    /// The peer has said SETTINGS.
+    /// Records that the peer has sent SETTINGS.
     pub(super) fn announce(&mut self, parameters: &[(u16, u32)]) {
         self.announced.push_back(parameters.to_vec());
     }
 
-    /// The peer has enlarged a window; `stream` 0 is the connection's.
+    /// Records that the peer has enlarged a window; `stream` 0 is the connection.
     pub(super) fn enlarge(&mut self, stream: u32, by: u32) {
         match self.streams.get_mut(&stream) {
             _ if stream == 0 => self.receive += i64::from(by),
@@ -141,12 +143,13 @@ impl Ear {
         }
     }
 
-    /// Whether a window of this stream is of use to its client.
+    /// Whether the client of this stream still sends, so that a larger window is of use.
     pub(super) fn uploads(&self, stream: u32) -> bool {
         self.streams.get(&stream).is_some_and(|stream| !stream.request_ended)
     }
 
-    /// The answer of a stream has ended, or with `reset` the whole stream. Returns where it began.
+    /// Ends the answer of a stream, or with `reset` the whole stream. Returns the offset at which
+    /// the request began.
     pub(super) fn end_answer(&mut self, number: u32, reset: bool) -> Option<u64> {
         let stream = self.streams.get_mut(&number)?;
         stream.answer_ended = true;
@@ -157,14 +160,15 @@ impl Ear {
         Some(start)
     }
 
-    /// The whole answer of a stream was said; whether it may be one to a request, even one that is still on its way.
+    /// Records that a whole answer was sent on a stream. Returns whether it may answer a request,
+    /// even one that is still on its way, and the offset of the request if it has come.
     pub(super) fn answered_elsewhere(&mut self, number: u32) -> (bool, Option<u64>) {
         let start = self.end_answer(number, false);
         let ahead = number % 2 == 1 && number > self.last && self.ahead.insert(number);
         (start.is_some() || ahead, start)
     }
 
-    /// Bytes have come.
+    /// Takes input and adds the events to `heard`.
     pub(super) fn hear(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) {
         self.kept.extend_from_slice(bytes);
         if !self.begun {
@@ -250,7 +254,7 @@ impl Ear {
         }
     }
 
-    /// A stream is opened.
+    /// Opens a stream.
     fn open(&mut self, number: u32) {
         let last = std::mem::replace(&mut self.last, number);
         self.ensure(number % 2 == 1 && number > last, || {
@@ -367,14 +371,14 @@ impl Ear {
     }
 }
 
-// The peer's side of the windows.
+// The peer's own use of the client's windows.
 impl Ear {
-    /// What may be sent on a stream now.
+    /// The bytes that may be sent on a stream now.
     pub(super) fn room(&self, stream: u32) -> i64 {
         self.streams.get(&stream).map_or(0, |stream| stream.send.min(self.send))
     }
 
-    /// So much was sent on it.
+    /// Records that `len` bytes were sent on a stream.
     pub(super) fn spend(&mut self, stream: u32, len: usize) {
         self.send -= len as i64;
         if let Some(stream) = self.streams.get_mut(&stream) {

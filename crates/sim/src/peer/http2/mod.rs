@@ -1,7 +1,9 @@
-//! A server of HTTP/2 on one connection, as a pure state machine: bytes and a time in, what it does and when out.
+//! An HTTP/2 server on one connection, as a pure state machine. It takes bytes and a time, and
+//! returns actions, each with its time.
 //!
-//! How it works: the [`Ear`] reads what comes and knows the windows of both sides. A request is answered in its own time,
-//! in pieces, as far as the client's windows go; what must not be is played by `tricks`.
+//! How it works: the [`Ear`] reads the input and knows the windows of both sides. Each request is
+//! answered after its own delay, in pieces, as far as the client's windows permit. Violations of
+//! the protocol are played by `tricks`.
 
 mod drawn;
 mod ear;
@@ -22,7 +24,7 @@ use crate::scenario::{Leave, Manner};
 pub(crate) use drawn::{DrawnHttp2, Numbers};
 use ear::{Ear, Heard};
 
-/// A last stream above all.
+/// The highest stream number. A GOAWAY with it as the last stream permits all.
 const ALL_STREAMS: u32 = (1 << 31) - 1;
 
 /// A part of an answer.
@@ -32,27 +34,27 @@ enum Piece {
     Fields(Vec<(String, String)>, bool),
     /// A part of the body, which may end the stream.
     Data(Vec<u8>, bool),
-    /// The end of the stream, with this code.
+    /// The reset of the stream, with this code.
     Reset(u32),
 }
 
-/// An answer that is under way.
+/// An answer in progress.
 #[derive(Debug)]
 struct Answer {
     pieces: VecDeque<Piece>,
-    /// With its last piece the right answer is whole.
+    /// Its last piece completes the right answer.
     right: bool,
-    /// Each byte so long after the one before.
+    /// The time between two bytes, for an answer sent byte by byte; 0 to send each piece at once.
     every_ns: u64,
 }
 
-/// What is to be done at some time.
+/// A task with a time.
 #[derive(Clone, Debug)]
 enum Job {
     Settings,
     Change(usize),
     Answer(u32),
-    /// The answer to a request that was late already.
+    /// The answer to a request whose extra delay is over.
     Late(u32),
     Enlarge(u32, u32),
     NameLast,
@@ -66,28 +68,29 @@ struct Http2 {
     index: u32,
     manner: Manner,
     chance: Chance,
-    /// Requests are HEAD: answers have no body.
+    /// Requests are HEAD, so answers have no body.
     head: bool,
-    /// Before TLS is set up it says nothing: it begins when it has heard something.
+    /// With TLS, the peer sends nothing until it has received something, because TLS is not set up
+    /// before.
     listens_first: bool,
     ear: Ear,
     encoder: Encoder,
     jobs: BTreeMap<(u64, u64), Job>,
     order: u64,
     answers: BTreeMap<u32, Answer>,
-    /// Its SETTINGS are said; what has to be said behind them.
+    /// The peer has sent its SETTINGS, and `owed` must be sent after them.
     opened: bool,
     owed: Vec<u8>,
-    /// Requests heard whole, answers said whole, and streams that were refused.
+    /// Requests that have come whole, answers sent whole, and streams that were refused.
     heard: u32,
     whole: u64,
     refused: Vec<u32>,
-    /// The last stream that it permits, once it has named one.
+    /// The last stream that the peer permits, once it has named one.
     last: Option<u32>,
-    /// When all that it has to say so far is said.
+    /// The time at which everything said so far has been sent.
     busy_until_ns: u64,
     answered: bool,
-    /// It says nothing any more.
+    /// The peer sends nothing more.
     over: bool,
     reading_paused: bool,
 }
@@ -123,7 +126,8 @@ impl Http2 {
         }
     }
 
-    /// The connection is there.
+    /// Handles the established connection. Sends the greeting and ends, or begins unless the client
+    /// must send first.
     fn connected(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         self.busy_until_ns = at_ns;
         let http2 = self.manner.http2.clone();
@@ -136,7 +140,7 @@ impl Http2 {
         }
     }
 
-    /// Its own SETTINGS, and their changes, are due from here on.
+    /// Schedules the peer's SETTINGS and their changes.
     fn begin(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         let http2 = self.manner.http2.clone();
         self.later(at_ns + http2.settings_ns, Job::Settings, acts);
@@ -146,7 +150,7 @@ impl Http2 {
         }
     }
 
-    /// Bytes have come.
+    /// Takes input and acts on it.
     fn hear(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
         if std::mem::take(&mut self.listens_first) {
             self.begin(at_ns, acts);
@@ -177,7 +181,7 @@ impl Http2 {
         }
     }
 
-    /// A request is whole.
+    /// Schedules the answer to a complete request, and sends GOAWAY if it is time for that.
     fn request(&mut self, stream: u32, at_ns: u64, acts: &mut Vec<Act>) {
         if self.last.is_some_and(|last| stream > last) {
             return;
@@ -202,7 +206,7 @@ impl Http2 {
         }
     }
 
-    /// GOAWAY: no stream behind the last one is answered.
+    /// Sends GOAWAY. Later streams than `last` are not answered.
     fn name_last(&mut self, at_ns: u64, last: u32, code: ErrorCode, acts: &mut Vec<Act>) {
         let mut bytes = Vec::new();
         write_goaway(&mut bytes, last, code, "");
@@ -212,7 +216,7 @@ impl Http2 {
         self.ear.streams.retain(|stream, _| *stream <= last);
     }
 
-    /// The time has come for which it asked.
+    /// Runs the tasks that are due.
     fn go_on(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         while let Some(first) = self.jobs.first_entry().filter(|first| first.key().0 <= at_ns) {
             let job = first.remove();
@@ -256,12 +260,13 @@ impl Http2 {
         self.say(at_ns, bytes, None, acts);
     }
 
-    /// It is time to answer a request.
+    /// Answers a request, or plays its trick.
     fn answer(&mut self, stream: u32, at_ns: u64, acts: &mut Vec<Act>) {
         if !self.ear.streams.contains_key(&stream) {
             return;
         }
-        // The first stream has the number 1; what the client opened and did not finish is counted, too.
+        // The first stream is number 1. Streams that the client opened but did not finish count,
+        // too.
         let number = stream / 2;
         let tricks = &self.manner.http2.tricks;
         match tricks.iter().find(|(at, _)| *at == number).map(|(_, trick)| trick.clone()) {
@@ -276,14 +281,14 @@ impl Http2 {
         self.answers.insert(stream, Answer { pieces, right: true, every_ns: 0 });
     }
 
-    /// The client has ended: so does this one, behind what it has said.
+    /// Ends this side after what it has sent, because the client has ended.
     fn ended(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         if !self.manner.keeps_open {
             self.end(at_ns, End::Fin, acts);
         }
     }
 
-    /// All that it permits is answered: the connection ends.
+    /// Schedules the end of the connection once every permitted request is answered.
     fn leave(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         let Some(Leave { ends_ns: Some(after_ns), .. }) = self.manner.http2.leaves else { return };
         let Some(last) = self.last else { return };
@@ -293,7 +298,7 @@ impl Http2 {
         }
     }
 
-    /// Requests that it has to answer.
+    /// Number of requests that the peer has to answer.
     fn permitted(&self) -> u64 {
         let upto = self.last.map_or(u64::MAX, |last| u64::from(last).div_ceil(2));
         let last = self.last.unwrap_or(u32::MAX);
@@ -307,7 +312,7 @@ impl Http2 {
         acts.push(Act { on: self.index, at_ns, what: What::GoOn });
     }
 
-    /// Says bytes, behind all that it has said.
+    /// Sends bytes, after everything sent before.
     fn say(&mut self, at_ns: u64, bytes: Vec<u8>, answered: Option<u64>, acts: &mut Vec<Act>) {
         if !self.over && !bytes.is_empty() {
             self.busy_until_ns = self.busy_until_ns.max(at_ns);

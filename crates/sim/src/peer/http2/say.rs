@@ -1,4 +1,5 @@
-//! What a server of HTTP/2 says: right answers in all their forms, as far as the client's windows go.
+//! Writes the answers of an HTTP/2 server, in all their forms, as far as the client's windows
+//! permit.
 
 use std::collections::VecDeque;
 
@@ -8,11 +9,11 @@ use trueload_wire::http2::hpack::Indexing;
 use super::{Act, Http2, Piece};
 use crate::scenario::{BODY, Style};
 
-/// A flow-controlled frame has no more.
+/// Maximum payload of a DATA or HEADERS frame that the peer writes.
 const FRAME_BYTES_MOST: i64 = 16_384;
 
 impl Http2 {
-    /// The right answer, in pieces: one of the forms that it may have.
+    /// Builds the right answer in one of its possible forms, as pieces.
     pub(super) fn pieces(&mut self) -> VecDeque<Piece> {
         let varied = self.manner.http2.varied;
         let status = if let Style::Status(status) = self.manner.style { status } else { 200 };
@@ -55,7 +56,7 @@ impl Http2 {
         pieces
     }
 
-    /// Says what can be said now.
+    /// Sends whatever can be sent now.
     pub(super) fn pump(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         if !self.opened || self.over {
             return;
@@ -66,7 +67,7 @@ impl Http2 {
         self.answers.retain(|stream, _| open.contains_key(stream));
         let mut streams: Vec<u32> = self.answers.keys().copied().collect();
         while !streams.is_empty() && !self.over {
-            // In their turns, or at random.
+            // Streams take turns, or are drawn at random.
             let nth =
                 if self.manner.http2.varied { self.chance.below(streams.len() as u64) } else { 0 };
             let stream = streams[nth as usize];
@@ -78,7 +79,8 @@ impl Http2 {
         self.leave(at_ns, acts);
     }
 
-    /// Says the next piece of the answer of a stream; false if there is none, or no room for it.
+    /// Sends the next piece of a stream's answer. Returns false if nothing is left to send or there
+    /// is no room.
     fn go_on_with(&mut self, stream: u32, at_ns: u64, acts: &mut Vec<Act>) -> bool {
         let Some(mut answer) = self.answers.remove(&stream) else { return false };
         let Some(piece) = answer.pieces.pop_front() else { return false };
@@ -140,7 +142,7 @@ impl Http2 {
         }
     }
 
-    /// A frame that means nothing for a request.
+    /// Writes a frame that has no effect on requests.
     fn write_beside(&mut self, out: &mut Vec<u8>) {
         match self.chance.below(3) {
             0 => {
@@ -152,7 +154,7 @@ impl Http2 {
         }
     }
 
-    /// A header block, in one frame or in several.
+    /// Writes a header block, in one frame or in several.
     pub(super) fn write_fields(
         &mut self,
         stream: u32,
@@ -185,7 +187,7 @@ impl Http2 {
         }
     }
 
-    /// A part of a body, as far as there is room; what is left.
+    /// Writes as much of a body as there is room for. Returns the rest, or none if all was written.
     fn write_body(
         &mut self,
         stream: u32,
@@ -225,9 +227,9 @@ fn padded(bytes: &[u8], padding: u8) -> Vec<u8> {
     padded
 }
 
-/// Appends any frame.
+/// Appends a frame of any type.
 pub(super) fn frame(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-    // Each type is written as it is.
+    // `Unknown` writes every type number unchanged.
     let kind = Kind::Unknown(kind);
     Header { len: payload.len() as u32, kind, flags, stream }.write(out);
     out.extend_from_slice(payload);

@@ -1,4 +1,4 @@
-//! What a server of HTTP/2 must not do, or need not.
+//! Unusual behaviour of an HTTP/2 server: violations of the protocol, and rare but legal behaviour.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use super::{Act, Answer, Http2, Job, Piece};
 use crate::peer::{FLOOD_EVERY_NS, FLOOD_PIECE_BYTES, FLOOD_PIECES};
 use crate::scenario::{Bytes, End, Http2Trick};
 
-/// What a flood is made of: type, flags, stream and payload of a frame.
+/// The frame that a flood repeats: type, flags, stream and payload.
 type Drop<'a> = (u8, u8, Option<u32>, &'a [u8]);
 
-/// A window of more than so many bytes is not gone beyond.
+/// A stream with more room than this is not overfilled.
 const BEYOND_BYTES_MOST: i64 = 100_000;
 
 impl Http2 {
@@ -91,7 +91,7 @@ impl Http2 {
         }
     }
 
-    /// So much of the right answer; the stream does not end with it.
+    /// Returns this percentage of the right answer's pieces, without the end of the stream.
     fn part(&mut self, percent: u64) -> VecDeque<Piece> {
         let mut pieces = self.pieces();
         pieces.truncate(pieces.len() * percent as usize / 100);
@@ -107,13 +107,13 @@ impl Http2 {
         self.answers.insert(stream, Answer { pieces, right: false, every_ns: 0 });
     }
 
-    /// GOAWAY; streams behind the last one are not answered any more.
+    /// Sends GOAWAY. Streams after the last one that it names are not answered any more.
     fn goaway(&mut self, stream: u32, behind: i32, code: u32, at_ns: u64, acts: &mut Vec<Act>) {
         let last = stream.saturating_add_signed(2 * behind);
         self.name_last(at_ns, last, ErrorCode::of(code), acts);
     }
 
-    /// The right answer at once, whether there is room for it or not.
+    /// Writes the whole right answer, whether or not there is room for it.
     fn whole_answer(&mut self, stream: u32) -> Vec<u8> {
         let mut out = Vec::new();
         for piece in self.pieces() {
@@ -165,7 +165,7 @@ impl Http2 {
             }
             _ => {}
         });
-        // Without a body any length will do: then it is whole.
+        // Without a body any length is right, and then the answer is complete.
         self.answers.insert(stream, Answer { pieces, right: true, every_ns: 0 });
     }
 
@@ -200,13 +200,14 @@ impl Http2 {
     fn answer_elsewhere(&mut self, stream: u32, behind: i32, at_ns: u64, acts: &mut Vec<Act>) {
         let other = stream.saturating_add_signed(behind);
         let bytes = self.whole_answer(other);
-        // That stream may be open, or opened already though it is not heard of: then this settles it.
+        // The other stream may be open, or already opened by a request that has not arrived. Then
+        // this answer settles it.
         let (settles, start) = self.ear.answered_elsewhere(other);
         self.whole += u64::from(settles);
         self.say(at_ns, bytes, start, acts);
     }
 
-    /// More than there is room for, unless that is very much.
+    /// Sends more than there is room for, unless the room is very large.
     fn beyond_window(&mut self, stream: u32, at_ns: u64, acts: &mut Vec<Act>) {
         let room = self.ear.room(stream).max(0);
         if room > BEYOND_BYTES_MOST {
@@ -226,10 +227,10 @@ impl Http2 {
         let (kind, flags, on, payload) = drop;
         let mut first = Vec::new();
         match kind {
-            // What a block goes on with, or a body, has to begin.
+            // A CONTINUATION or a DATA frame needs HEADERS before it.
             9 => frame(&mut first, 1, 0, stream, &[0x88]),
             0 => frame(&mut first, 1, 4, stream, &[0x88]),
-            // The first RST_STREAM has ended the stream.
+            // The first RST_STREAM ends the stream.
             3 => {
                 self.ear.end_answer(on.unwrap_or(stream), true);
             }

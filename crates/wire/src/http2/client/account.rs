@@ -1,27 +1,29 @@
-//! What a connection counts beside the endings of its requests: what they waited for, and what its peer permits and does.
+//! Statistics of a connection beyond the endings of its requests: what requests waited for, and
+//! what the peer permits and does.
 //!
-//! How it works: times are integrals over time of how many requests are in a state. That number is noted whenever something
-//! has happened and holds until the next time, so that no clock is read here. Where nothing waits it is one addition.
+//! How it works: times are integrals over time of the number of requests in a state. The number is
+//! noted after every event and is valid until the next, so no clock is read here. If nothing waits,
+//! noting it costs one addition.
 //!
-//! What it must not know: frames, and when a measurement begins or ends.
+//! Must not know: frames, and when a measurement begins or ends.
 
 use super::{Client, Stage};
 use crate::http2::settings::Settings;
 
-/// Requests by what they wait for. As times they are requests times nanoseconds.
+/// The number of requests by what they wait for. As times: requests multiplied by nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// Not sent yet, for whatever reason.
+    /// Requests not sent yet, for any reason.
     pub queued: u64,
-    /// The part of `queued` in which the peer permitted no more streams.
+    /// The part of `queued` that waits because the peer permits no more streams.
     pub stream: u64,
-    /// A body of ours: the connection's window is used up.
+    /// Request bodies that wait because the connection's window is used up.
     pub send_connection: u64,
-    /// A body of ours: its stream's window is used up.
+    /// Request bodies that wait because their stream's window is used up.
     pub send_stream: u64,
-    /// An answer: the window that we give the connection is used up.
+    /// Answers that wait because the window that we grant to the connection is used up.
     pub receive_connection: u64,
-    /// An answer: the window that we give its stream is used up.
+    /// Answers that wait because the window that we grant to their stream is used up.
     pub receive_stream: u64,
 }
 
@@ -35,7 +37,7 @@ impl Waits {
         receive_stream: 0,
     };
 
-    /// Adds so many times these.
+    /// Adds `factor` times `other`.
     fn add(&mut self, other: &Waits, factor: u64) {
         self.queued += other.queued * factor;
         self.stream += other.stream * factor;
@@ -46,12 +48,12 @@ impl Waits {
     }
 }
 
-/// Bytes of header fields in one direction.
+/// The bytes of header fields in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeaderBytes {
-    /// Names and values.
+    /// The size of names and values.
     pub plain: u64,
-    /// The same as they were sent.
+    /// Their size as sent.
     pub coded: u64,
 }
 
@@ -63,12 +65,13 @@ impl HeaderBytes {
     }
 }
 
-/// What peers have announced: the least and the most of each parameter, where several differ or one has changed it.
+/// The settings announced by peers: the minimum and maximum of each parameter over all peers and
+/// changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announced {
-    /// The least.
+    /// The minimum of each parameter.
     pub least: Settings,
-    /// The most.
+    /// The maximum of each parameter.
     pub most: Settings,
 }
 
@@ -78,7 +81,7 @@ impl Announced {
     }
 
     fn merge(&mut self, other: &Announced) {
-        // Who says nothing of streams permits any number.
+        // A peer that does not announce a number of streams permits any number.
         let streams = |settings: &Settings| settings.streams.map_or(u64::MAX, u64::from);
         if streams(&other.least) < streams(&self.least) {
             self.least.streams = other.least.streams;
@@ -95,33 +98,34 @@ impl Announced {
     }
 }
 
-/// What connections of HTTP/2 have counted.
+/// The statistics of HTTP/2 connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Connections on which anything was asked.
+    /// Connections on which at least one request was asked.
     pub connections: u64,
-    /// Connections whose peer answered in HTTP/1, or chose it where it could.
+    /// Connections whose peer answered in HTTP/1, or chose it when it had the choice.
     pub http1: u64,
-    /// Connections whose end the peer has announced (GOAWAY).
+    /// Connections whose end the peer announced (GOAWAY).
     pub goaways: u64,
-    /// Requests that the peer gave back undone (GOAWAY, REFUSED_STREAM) and that may be sent again.
+    /// Requests that the peer returned unprocessed (GOAWAY, REFUSED_STREAM) and that may be sent
+    /// again.
     pub returned: u64,
-    /// Streams that we have reset.
+    /// Streams that we reset.
     pub resets: u64,
-    /// Open streams, times nanoseconds.
+    /// The number of open streams multiplied by nanoseconds.
     pub open_ns: u64,
-    /// What requests waited for.
+    /// The times that requests waited.
     pub waits_ns: Waits,
-    /// Header fields of requests.
+    /// The header fields of requests.
     pub headers_out: HeaderBytes,
-    /// Header fields of answers.
+    /// The header fields of answers.
     pub headers_in: HeaderBytes,
-    /// None where no connection was asked anything.
+    /// The settings announced; none if no connection was used.
     pub announced: Option<Announced>,
 }
 
 impl Account {
-    /// Adds that of other connections, or of another time.
+    /// Adds the statistics of other connections or of another time span.
     pub fn merge(&mut self, other: &Account) {
         self.connections += other.connections;
         self.http1 += other.http1;
@@ -142,7 +146,8 @@ impl Account {
         }
     }
 
-    /// The same behind a window that had its connections, and has its times: only what has happened since is new.
+    /// The statistics after a window that already reported these connections and times: only later
+    /// events are new.
     #[must_use]
     pub fn behind_window(self) -> Self {
         Account { connections: 0, open_ns: 0, waits_ns: Waits::NONE, ..self }
@@ -154,25 +159,25 @@ impl Account {
     }
 }
 
-/// The account of one connection after the other, and how it stands with the present one.
+/// The statistics of successive connections, and the state of the present one.
 #[derive(Debug, Default)]
 pub(super) struct Accounting {
     pub(super) account: Account,
-    /// The present connection is among those counted.
+    /// Whether the present connection was counted.
     counted: bool,
     since_ns: u64,
-    /// Since then.
+    /// The numbers since then.
     open: u64,
     waits: Waits,
 }
 
 impl Accounting {
-    /// The connection is gone, and a fresh one takes its place.
+    /// Prepares for a fresh connection in place of this one.
     pub(super) fn reopen(&mut self) {
         (self.counted, self.open, self.waits) = (false, 0, Waits::NONE);
     }
 
-    /// Something is asked on the connection.
+    /// Counts the connection and its settings when something is asked on it for the first time.
     #[inline]
     pub(super) fn count(&mut self, settings: &Settings) {
         if !std::mem::replace(&mut self.counted, true) {
@@ -181,7 +186,7 @@ impl Accounting {
         }
     }
 
-    /// From now on so many streams are open, and so many requests wait.
+    /// Sets the number of open streams and of waiting requests from now on.
     #[inline]
     fn note(&mut self, now_ns: u64, open: u64, waits: Waits) {
         let past_ns = now_ns.saturating_sub(self.since_ns);
@@ -196,13 +201,13 @@ impl Accounting {
 }
 
 impl<T: Copy> Client<T> {
-    /// How many requests wait is noted: to be called when anything was asked or written. All else that changes it does so
-    /// itself.
+    /// Updates the number of waiting requests. Must be called after requests were asked or written;
+    /// all other changes call it themselves.
     #[inline]
     pub fn note(&mut self, now_ns: u64) {
         let open = self.streams.open() as u64;
         if open == 0 {
-            // There is nothing that the peer could want to send.
+            // The peer has nothing to send then.
             self.flow.held = false;
         }
         let waits = if self.streams.waiting() == 0 && self.flow.is_free() {
@@ -234,7 +239,7 @@ impl<T: Copy> Client<T> {
         }
     }
 
-    /// What was counted since this was asked last, up to this time.
+    /// Returns what was counted since the last call, up to this time.
     pub fn take_account(&mut self, until_ns: u64) -> Account {
         let Accounting { open, waits, .. } = self.accounting;
         self.accounting.note(until_ns, open, waits);

@@ -1,29 +1,32 @@
-//! The header section of an answer: what it says, and whether HTTP/2 allows it (RFC 9113 §8.2, §8.3.2, RFC 9110 §8.6).
+//! The header section of an answer: its meaning, and whether HTTP/2 allows it (RFC 9113 §8.2,
+//! §8.3.2, RFC 9110 §8.6).
 //!
-//! How it works: fields are looked at as they are decoded, and the first mistake is kept; the others are decoded all the
-//! same, for the sake of the table. What it must not know: how fields are coded, and what a mistake is counted as elsewhere.
+//! How it works: fields are checked as they are decoded, and the first violation is kept. The
+//! remaining fields are decoded anyway, to keep the table in step.
+//!
+//! Must not know: how fields are encoded, and what a violation is counted as elsewhere.
 
 use crate::exchange::Ending;
 
-/// What frames an answer.
+/// The values that frame an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    /// 100 to 999; 0 of trailers.
+    /// The status, 100 to 999; 0 for trailers.
     pub(super) status: u16,
     pub(super) length: Option<u64>,
 }
 
 impl Head {
-    /// An interim answer (1xx): the final one is to come.
+    /// Whether the answer is interim (1xx), so that the final one is still to come.
     pub(super) fn is_interim(self) -> bool {
         self.status < 200
     }
 }
 
-/// Why a header section is refused: its request ends so, and the reason in words of our own.
+/// Why a header section is refused: the ending of its request, and the reason in our own words.
 pub(super) type Malformed = (Ending, &'static str);
 
-/// A header section that is being read.
+/// A header section while it is read.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     head: Head,
@@ -33,19 +36,19 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Trailers: the fields that follow a body.
+    /// A section of trailers, the fields that follow a body.
     pub(super) fn of_trailers() -> Self {
         Fields { trailers: true, ..Fields::default() }
     }
 
-    /// The next field.
+    /// Adds the next field.
     pub(super) fn add(&mut self, name: &[u8], value: &[u8]) {
         if self.malformed.is_none() {
             self.malformed = self.check(name, value).err();
         }
     }
 
-    /// All fields have come.
+    /// Returns the result after all fields.
     pub(super) fn finish(self) -> Result<Head, Malformed> {
         match self.malformed {
             Some(malformed) => Err(malformed),
@@ -111,7 +114,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Several of the same length are one (RFC 9110 §8.6).
+    /// Reads a content-length. Several equal lengths count as one (RFC 9110 §8.6).
     fn length(&mut self, value: &[u8]) -> Result<(), Malformed> {
         for element in value.split(|byte| *byte == b',') {
             let digits = element.trim_ascii();
@@ -119,7 +122,7 @@ impl Fields {
                 return Err((Ending::Framing, "the content-length is not a decimal number"));
             }
             let number = std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok());
-            // The largest number stands for a length that is not known.
+            // The largest number is reserved for an unknown length.
             let Some(number) = number.filter(|number| *number < u64::MAX) else {
                 return Err((Ending::Framing, "the content-length is too large"));
             };

@@ -1,4 +1,4 @@
-//! The header sections of answers, and how an answer ends.
+//! The header sections of answers, and the end of an answer.
 
 use super::answer::{Fields, Head};
 use super::input::Reading;
@@ -12,7 +12,7 @@ use crate::http2::hpack;
 use crate::http2::violation::Violation;
 
 impl<T: Copy> Client<T> {
-    /// A header block begins.
+    /// Handles the beginning of a header block.
     #[inline]
     pub(super) fn begin_block<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
         &mut self,
@@ -29,7 +29,7 @@ impl<T: Copy> Client<T> {
         }
     }
 
-    /// A header block is whole.
+    /// Handles a complete header block.
     #[inline]
     pub(super) fn handle_block<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
         &mut self,
@@ -74,7 +74,7 @@ impl<T: Copy> Client<T> {
             return Err(Violation::of_connection(ErrorCode::EnhanceYourCalm, why).into());
         }
         if awaits_head.is_none() {
-            // The stream was reset, or answers the upgrade: only the table had to hear of this.
+            // The stream was reset or answers the upgrade: only the table needed this block.
             if ends {
                 self.end_of_upgrade(number);
             }
@@ -132,7 +132,7 @@ impl<T: Copy> Client<T> {
         }
     }
 
-    /// The answer of a stream is whole.
+    /// Settles the request of a stream whose answer is complete.
     #[inline]
     pub(super) fn settle<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
         &mut self,
@@ -141,7 +141,7 @@ impl<T: Copy> Client<T> {
     ) {
         let Some(mut stream) = nth_of(number).and_then(|nth| self.take(nth)) else { return };
         if stream.unsent > 0 {
-            // Nobody needs the rest of the request.
+            // The rest of the request is no longer needed.
             self.reset_upload(number, ErrorCode::Cancel, reading.output);
         }
         self.idle_frames = 0;
@@ -149,7 +149,7 @@ impl<T: Copy> Client<T> {
         let (as_expected, content) = stream.body.finish(rules.body.as_deref());
         let Stream { tag, status, first_byte_ns, left, .. } = stream;
         if !matches!(left, 0 | UNKNOWN) {
-            // Shorter than its content-length.
+            // The body is shorter than its content-length.
             return (reading.on_outcome)(Outcome::unanswered(tag, Ending::Framing, reading.now_ns));
         }
         let ending = if !rules.accepts(status) {

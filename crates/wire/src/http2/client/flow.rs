@@ -1,4 +1,5 @@
-//! The windows of a connection, ours and the peer's, and who waits for one (RFC 9113 §5.2, §6.9).
+//! The windows of a connection, ours and the peer's, and the streams that wait for one (RFC 9113
+//! §5.2, §6.9).
 
 use std::collections::VecDeque;
 
@@ -7,26 +8,27 @@ use crate::http2::hpack;
 use crate::http2::violation::Violation;
 use crate::http2::window::{Overflow, ReceiveWindow, SendWindow, WINDOW_FIRST};
 
-/// What the peer may send before we enlarge its window again.
+/// The amount that the peer may send before we enlarge its window again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// On each stream, in bytes, up to 2^31 - 1.
+    /// The window of each stream in bytes, up to 2^31 - 1.
     pub stream: u32,
-    /// On the whole connection, 65,535 to 2^31 - 1.
+    /// The window of the whole connection in bytes, 65,535 to 2^31 - 1.
     pub connection: u32,
 }
 
 impl Windows {
-    /// What RFC 9113 begins with.
+    /// The initial windows of RFC 9113.
     pub const RFC: Windows = Windows { stream: WINDOW_FIRST, connection: WINDOW_FIRST };
 }
 
-/// What the peer is told of us before it answers anything.
+/// The parameters that we announce to the peer before it answers anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// What it may send.
+    /// The windows for the peer.
     pub windows: Windows,
-    /// Bytes of the table that its header blocks may refer to, up to [`hpack::TABLE_BYTES_MOST`].
+    /// The size of the table that the peer's header blocks may use, up to
+    /// [`hpack::TABLE_BYTES_MOST`].
     pub table_bytes: u32,
 }
 
@@ -36,22 +38,22 @@ impl From<Windows> for Terms {
     }
 }
 
-/// The windows of the connection.
+/// The windows of one connection.
 #[derive(Debug)]
 pub(super) struct Flow {
-    /// What the peer may send.
+    /// The amount that the peer may send on the connection.
     receive: ReceiveWindow,
-    /// What the peer may send on each stream.
+    /// The amount that the peer may send on each stream.
     pub(super) of_stream: u32,
-    /// What we may send.
+    /// The amount that we may send.
     pub(super) send: SendWindow,
-    /// Streams with a body to send and a window for it, in turn.
+    /// The streams that have a body to send and a window for it, in turn.
     pub(super) ready: VecDeque<u32>,
-    /// Streams with a body to send.
+    /// The number of streams that have a body to send.
     pub(super) uploading: u32,
-    /// Streams on which the peer has used up what it may send.
+    /// The number of streams on which the peer has used up its window.
     pub(super) held_streams: u32,
-    /// It has on the whole connection.
+    /// Whether the peer has used up the window of the connection.
     pub(super) held: bool,
 }
 
@@ -68,19 +70,19 @@ impl Flow {
         }
     }
 
-    /// Whether nobody can be waiting for a window.
+    /// Whether no stream can be waiting for a window.
     #[inline]
     pub(super) fn is_free(&self) -> bool {
         self.uploading == 0 && self.held_streams == 0 && !self.held
     }
 
-    /// A stream has no body to send any more, or no window for it.
+    /// Removes a stream that has no body left to send, or no window for it.
     #[cold]
     pub(super) fn not_ready(&mut self, nth: u32) {
         self.ready.retain(|ready| *ready != nth);
     }
 
-    /// The peer sends so many bytes: what it sends is read at once, so that it may soon send more.
+    /// Notes that the peer sent `bytes`. They are read at once, so the peer is soon granted more.
     #[inline]
     pub(super) fn receive(&mut self, bytes: u32, output: &mut Vec<u8>) -> Result<(), Violation> {
         self.receive.receive(bytes).map_err(beyond_window)?;

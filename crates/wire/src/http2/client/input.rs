@@ -1,4 +1,4 @@
-//! What the peer sends, frame by frame.
+//! The client's handling of the peer's frames.
 
 use super::answer::Malformed;
 use super::flow::{beyond_window, too_large};
@@ -13,13 +13,13 @@ use crate::http2::read::{Data, Frame, Piece, Reader};
 use crate::http2::settings::{parameter, parameters};
 use crate::http2::violation::{Scope, Violation};
 
-/// Frames without anything for a request, one behind the other: PING, SETTINGS, RST_STREAM of what has ended, empty DATA, …
-/// As many as nghttp2 takes before it calls it a flood.
+/// The maximum number of consecutive frames that advance no request: PING, SETTINGS, RST_STREAM of
+/// an ended stream, empty DATA, … nghttp2 uses the same limit before it reports a flood.
 const IDLE_FRAMES_MOST: u32 = 1000;
-/// What a server begins with that speaks HTTP/1.
+/// The first bytes of a server that speaks HTTP/1.
 const HTTP1: &[u8] = b"HTTP/";
 
-/// What the frames of one input are read with.
+/// The context for reading the frames of one input.
 pub(super) struct Reading<'a, R, F> {
     pub(super) now_ns: u64,
     pub(super) rulebook: &'a R,
@@ -28,8 +28,8 @@ pub(super) struct Reading<'a, R, F> {
 }
 
 impl<T: Copy> Client<T> {
-    /// Bytes have come. Every request that they end is given to `on_outcome`; what is to be said at once is added to
-    /// `output`. What may be written besides, [`Client::waits_to_write`] tells.
+    /// Handles input. Each request that it ends is passed to `on_outcome`. What must be sent at
+    /// once is appended to `output`. [`Client::waits_to_write`] tells whether more can be written.
     #[inline]
     pub fn handle_input(
         &mut self,
@@ -59,7 +59,7 @@ impl<T: Copy> Client<T> {
         }
     }
 
-    /// What cannot be HTTP/2 is told apart from what is HTTP/2 and wrong.
+    /// Reads the first input, to distinguish another protocol from faulty HTTP/2.
     fn read_first<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         bytes: &[u8],
@@ -154,7 +154,7 @@ impl<T: Copy> Client<T> {
         }
     }
 
-    /// A frame that is wrong by itself.
+    /// Handles a frame that is illegal in itself.
     #[cold]
     fn handle_violation<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
         &mut self,
@@ -170,7 +170,7 @@ impl<T: Copy> Client<T> {
         Ok(())
     }
 
-    /// A frame has come that has nothing for a request.
+    /// Counts a frame that advances no request.
     pub(super) fn note_idle(&mut self) -> Result<(), Fault> {
         self.idle_frames += 1;
         if self.idle_frames > IDLE_FRAMES_MOST {
@@ -180,7 +180,7 @@ impl<T: Copy> Client<T> {
         Ok(())
     }
 
-    /// Takes a stream that has ended.
+    /// Removes a stream that has ended.
     #[inline]
     pub(super) fn take(&mut self, nth: u32) -> Option<Stream<T>> {
         let stream = self.streams.remove(nth)?;
@@ -192,20 +192,21 @@ impl<T: Copy> Client<T> {
         Some(stream)
     }
 
-    /// A stream that awaits an answer.
+    /// The stream with this number, if it awaits an answer.
     #[inline]
     pub(super) fn awaiting(&mut self, stream: u32) -> Option<&mut Stream<T>> {
         self.streams.get_mut(nth_of(stream)?)
     }
 
-    /// A part of an answer has come on a stream that awaits none.
+    /// Handles part of an answer on a stream that awaits none.
     #[cold]
     pub(super) fn unawaited(&mut self, stream: u32, why: &'static str) -> Result<(), Fault> {
         let expected = self.answers_upgrade(stream) || self.resets.may_be_late(stream);
         if expected { self.note_idle() } else { Err(unsolicited(why)) }
     }
 
-    /// The request of a stream fails, and the connection goes on. With `ended` the peer sends no more on it.
+    /// Fails the request of a stream; the connection continues. `ended` says that the peer sends no
+    /// more on the stream.
     #[cold]
     pub(super) fn fail<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
         &mut self,
@@ -227,7 +228,7 @@ impl<T: Copy> Client<T> {
         (reading.on_outcome)(Outcome::unanswered(tag, ending, reading.now_ns));
     }
 
-    /// The same, for its header section.
+    /// The same for a malformed header section.
     pub(super) fn malformed<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         stream: u32,
@@ -238,7 +239,7 @@ impl<T: Copy> Client<T> {
         self.fail(stream, ending, ErrorCode::ProtocolError, ended, reading);
     }
 
-    /// The connection is of no use any more: says why, and ends all.
+    /// Ends a connection that is no longer usable: tells the peer why, and ends all requests.
     #[cold]
     fn break_off<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
         &mut self,
@@ -269,7 +270,7 @@ impl<T: Copy> Client<T> {
 
 // Bodies.
 impl<T: Copy> Client<T> {
-    /// A part of a DATA frame.
+    /// Handles a part of a DATA frame.
     #[inline]
     fn data<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
         &mut self,
@@ -303,7 +304,8 @@ impl<T: Copy> Client<T> {
         Ok(())
     }
 
-    /// A DATA frame begins, of so many bytes with its padding. `end_stream`: it is the last of its stream, and has come whole.
+    /// Handles the start of a DATA frame of `len` bytes, including padding. `end_stream` says that
+    /// the frame is the last of its stream and has come whole.
     #[inline]
     fn begin_data<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
         &mut self,
@@ -343,8 +345,8 @@ impl<T: Copy> Client<T> {
         Ok(())
     }
 
-    /// DATA is not as it should be. Whether the frame is the last of its stream is known only once all of it has come: so
-    /// that splits change nothing, the stream is reset even then.
+    /// Handles faulty DATA. Whether the frame is the last of its stream is known only when all of
+    /// it has come. The stream is reset in either case, so that splits make no difference.
     #[cold]
     fn bad_data<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
         &mut self,
@@ -356,7 +358,7 @@ impl<T: Copy> Client<T> {
     }
 }
 
-// Frames that are about the connection.
+// Frames about the connection.
 impl<T: Copy> Client<T> {
     fn settings<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
         &mut self,
@@ -387,7 +389,7 @@ impl<T: Copy> Client<T> {
         Ok(())
     }
 
-    /// The window of each stream changes.
+    /// Changes the send window of each stream.
     fn change_windows(&mut self, by: i64) -> Result<(), Fault> {
         for stream in self.streams.iter_mut() {
             let had_room = stream.send.room() > 0;
@@ -446,7 +448,7 @@ impl<T: Copy> Client<T> {
         Ok(())
     }
 
-    /// Streams above the last one are not answered (RFC 9113 §6.8).
+    /// Handles GOAWAY: streams above `last` are not answered (RFC 9113 §6.8).
     fn goaway<R: Rulebook<T>, F: FnMut(Outcome<T>)>(
         &mut self,
         last: u32,
@@ -490,7 +492,7 @@ impl From<Violation> for Fault {
     }
 }
 
-/// Bytes that settle no outstanding request.
+/// The fault for bytes that belong to no outstanding request.
 fn unsolicited(why: &'static str) -> Fault {
     Fault { ending: None, code: ErrorCode::ProtocolError, why }
 }

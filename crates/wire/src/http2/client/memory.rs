@@ -1,27 +1,29 @@
-//! Header blocks that have been decoded, with what they said. A server under load sends the same few again and again, and
-//! comparing bytes costs a fraction of decoding them.
+//! Remembered header blocks and their meaning. A server under load repeats the same few, and
+//! comparing bytes costs a fraction of decoding.
 //!
-//! How it works: a block that refers to nothing in the dynamic table says the same whatever is in there. It may insert
-//! fields, as those of nginx do each time without ever referring to them: that is only noted down, and made up for before
-//! the next block that has to be decoded. A block that refers to the table says the same as long as the table is the same.
+//! How it works: a block without references to the dynamic table always means the same. It may
+//! insert fields without ever referring to them, as nginx does each time. Such insertions are only
+//! noted, and made up for before the next block that must be decoded. A block that refers to the
+//! table means the same as long as the table is unchanged.
 //!
-//! What it must not know: what a header section has to be like, and which stream a block came on.
+//! Must not know: the rules for a header section, and which stream a block came on.
 
 use super::answer::Head;
 use crate::http2::hpack::{self, ENTRY_BYTES, shape};
 
-/// Blocks that are remembered.
+/// The maximum number of blocks that are remembered.
 const KNOWN_MOST: usize = 4;
-/// A longer block is rare, and changes more often.
+/// A longer block is rare and changes more often.
 const BLOCK_BYTES_MOST: usize = 1024;
 
 #[derive(Debug)]
 struct Known {
     block: Box<[u8]>,
     head: Head,
-    /// Bytes of its names and values.
+    /// The bytes of its names and values.
     plain: u32,
-    /// The generation of the table when the block was decoded; none if the block does not refer to the table.
+    /// The generation of the table when the block was decoded; none if the block does not refer to
+    /// the table.
     generation: Option<u64>,
     inserts: u32,
 }
@@ -31,16 +33,17 @@ struct Known {
 pub(super) struct Blocks {
     decoder: hpack::Decoder,
     known: Vec<Known>,
-    /// Where the next one is put.
+    /// The index at which the next block is stored.
     turn: usize,
-    /// The table that the peer is told of, until it acknowledges that.
+    /// The table size that was announced to the peer, until it acknowledges it.
     announced: Option<u32>,
-    /// Known blocks, by place, that came since and have not been decoded: how often, one behind the other.
+    /// The known blocks that came since the last decoding and were not decoded: their indices and
+    /// counts, in order.
     missed: Vec<(usize, u32)>,
 }
 
 impl Blocks {
-    /// The peer is told that the table may have so many bytes.
+    /// Announces to the peer that the table may have `table_bytes`.
     pub(super) fn announce(&mut self, table_bytes: u32) {
         if table_bytes != hpack::TABLE_BYTES {
             self.announced = Some(table_bytes);
@@ -48,19 +51,20 @@ impl Blocks {
         }
     }
 
-    /// The peer has acknowledged that.
+    /// Notes that the peer has acknowledged the announcement.
     #[inline]
     pub(super) fn acknowledged(&mut self) -> Result<(), hpack::Error> {
         let Some(table_bytes) = self.announced.take() else { return Ok(()) };
         self.catch_up()?;
-        // The next block has to resize the table if it has to become smaller: none is taken as known.
+        // If the table must shrink, the next block has to resize it. So no block may be treated as
+        // known.
         self.known.clear();
         self.turn = 0;
         self.decoder.acknowledged(table_bytes);
         Ok(())
     }
 
-    /// What a block says, if it is one of those remembered, and how many bytes its names and values have.
+    /// The meaning of a block and the size of its names and values, if the block is remembered.
     #[inline]
     pub(super) fn recognise(&mut self, block: &[u8]) -> Option<(Head, u32)> {
         let same = |known: &Known| {
@@ -91,17 +95,18 @@ impl Blocks {
         self.decoder.decode(block, list_bytes_max, on_field)
     }
 
-    /// Remembers what the block said that was just decoded, and how many bytes its names and values have.
+    /// Remembers the meaning of the block that was just decoded, and the size of its names and
+    /// values.
     pub(super) fn remember(&mut self, block: &[u8], head: Head, plain: u32) {
         let Some(shape) = shape(block).filter(|_| block.len() <= BLOCK_BYTES_MOST) else { return };
         if shape.refers && shape.inserts > 0 {
-            // Its indices mean something else from now on.
+            // Its insertions change the meaning of its indices.
             return;
         }
         let generation = shape.refers.then(|| self.decoder.generation());
         let (block, inserts) = (block.into(), shape.inserts);
         let known = Known { block, head, plain, generation, inserts };
-        // What says the same under another generation will not again.
+        // A block that depends on another generation will never match again, so it can be replaced.
         let stale = self.known.iter().position(|before| {
             before.generation.is_some_and(|before| before != self.decoder.generation())
         });
@@ -115,14 +120,14 @@ impl Blocks {
         }
     }
 
-    /// More than so many insertions leave nothing of what was in the table before.
+    /// This many insertions leave nothing of the table's earlier content.
     fn inserts_most(&self) -> usize {
         self.decoder.table_bytes_most() / ENTRY_BYTES + 1
     }
 
     #[cold]
     fn note_missed(&mut self, place: usize) {
-        // Where several alternate: what is older than a whole table has left nothing in it.
+        // For alternating blocks: insertions older than a whole table have left nothing in it.
         let inserts_most = self.inserts_most();
         if self.missed.len() > 2 * inserts_most {
             self.missed.drain(..inserts_most);
@@ -130,7 +135,7 @@ impl Blocks {
         self.missed.push((place, 1));
     }
 
-    /// Decodes what was only recognised.
+    /// Decodes the blocks that were only recognised.
     fn catch_up(&mut self) -> Result<(), hpack::Error> {
         let inserts_most = self.inserts_most();
         for (place, count) in self.missed.drain(..) {

@@ -1,14 +1,17 @@
-//! The client of one connection: requests go out on streams, and each ends on its own, in any order (RFC 9113).
+//! The client side of one connection. Requests go out on streams, and each ends on its own, in any
+//! order (RFC 9113).
 //!
-//! How it works: [`Client::handle_input`] reads frames where they lie; only what is cut is kept until the rest has come.
-//! What is to be said at once, as acknowledgements and windows, is added to its output. Requests wait in order until the
-//! peer permits them a stream; [`Client::write`] begins as many as it may, in one buffer, and sends their bodies as far as
-//! the windows go. Every request that is asked comes back exactly once, with its ending.
+//! How it works: [`Client::handle_input`] reads frames in place; only cut frames are stored until
+//! the rest has come. What must be sent at once, such as acknowledgements and windows, is appended
+//! to its output. Requests wait in order until the peer permits them a stream. [`Client::write`]
+//! begins as many as it may, in one buffer, and sends their bodies as far as the windows allow.
+//! Every request that is asked is returned exactly once, with its ending.
 //!
-//! A mistake on a stream ends its request, and the stream is reset; a mistake on the connection ends all. Streams that we
-//! reset may still get what the peer had sent before it knew: a PING behind the reset tells when that is over.
+//! A violation on a stream ends its request, and the stream is reset. A violation on the connection
+//! ends all requests. The peer may still send on a stream that we reset, until it knows. A PING
+//! after the reset shows when that is over.
 //!
-//! What it must not know: sockets, phases, and what requests look like before they are encoded.
+//! Must not know: sockets, phases, and what requests look like before they are encoded.
 
 mod account;
 mod answer;
@@ -41,37 +44,38 @@ use super::frame::{ErrorCode, write_reset};
 use super::read::Reader;
 use super::settings::Settings;
 
-/// What is sent, by the tag of a request.
+/// The bytes to send, by the tag of a request.
 pub trait Requests<T> {
     /// Appends the header block of a request.
     fn write_block(&self, tag: &T, out: &mut Vec<u8>) -> Head;
 
-    /// Appends this part of its body.
+    /// Appends a part of the body of a request, given as a range of bytes.
     fn write_body(&self, tag: &T, part: Range<u64>, out: &mut Vec<u8>);
 }
 
-/// The head of a request that has been written.
+/// The sizes of a request whose head has been written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
-    /// Bytes of its names and values, before they were coded.
+    /// The bytes of its names and values before encoding.
     pub plain_bytes: u64,
-    /// Bytes of the body that follows.
+    /// The length of the body that follows.
     pub body_bytes: u64,
 }
 
-/// Where a connection stands.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// It speaks HTTP/1.1, and has asked for HTTP/2.
+    /// The connection uses HTTP/1.1 and has asked for HTTP/2.
     Upgrading,
-    /// The peer has not sent its SETTINGS yet; so many bytes of it are like an answer in HTTP/1.
+    /// The peer has not sent its SETTINGS yet. `like_http1` is the number of bytes received that
+    /// match the start of an HTTP/1 answer.
     Opening {
         like_http1: u8,
     },
-    /// It has, and not yet answered the request that asked for the upgrade.
+    /// The peer has sent its SETTINGS, but not yet answered the request that asked for the upgrade.
     Answering,
     Open,
-    /// The peer has announced the end (GOAWAY), and answers up to this stream of ours.
+    /// The peer announced the end (GOAWAY) and answers up to the stream `last`.
     Draining {
         last: u32,
         error: bool,
@@ -84,30 +88,31 @@ pub struct Client<T> {
     stage: Stage,
     streams: Streams<T>,
     reader: Reader,
-    /// The header block under way.
+    /// The header block in progress.
     block: Block,
     blocks: Blocks,
     peer: Settings,
     flow: Flow,
     resets: Resets,
-    /// Requests were out of time, and nothing was heard since: streams from this number on were opened after that.
+    /// Set when requests have timed out and nothing has been heard since. Streams from this number
+    /// on were opened after that.
     silent_from: Option<u32>,
     upgrading: Option<Box<Upgrading>>,
     first: FirstStream,
-    /// Frames since the last that brought anything for a request.
+    /// The number of frames since the last one that advanced a request.
     idle_frames: u32,
     answered: bool,
     accounting: Accounting,
-    /// Why it is broken.
+    /// The reason why the connection is broken.
     fault: Option<Fault>,
 }
 
-/// What ends a connection.
+/// The reason for the end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Fault {
-    /// How all requests end that are outstanding; none where what came settles no request.
+    /// The ending of all outstanding requests; none if the bytes belong to no request.
     ending: Option<Ending>,
-    /// What the peer is told.
+    /// The error code that the peer is told.
     code: ErrorCode,
     why: &'static str,
 }
@@ -135,19 +140,20 @@ impl<T> Default for Client<T> {
 }
 
 impl<T: Copy> Client<T> {
-    /// The most streams that the peer permits at once, as far as it has said.
+    /// The number of streams that the peer permits at once, if it has announced it.
     #[must_use]
     pub fn streams_permitted(&self) -> Option<u32> {
         self.peer.streams
     }
 
-    /// Streams that are open.
+    /// The number of open streams.
     #[must_use]
     pub fn streams_open(&self) -> usize {
         self.streams.open()
     }
 
-    /// The peer's side has ended; every outstanding request ends with it, by how far its answer has come.
+    /// Handles the end of the peer's side. Every outstanding request ends with it; the ending
+    /// depends on how much of its answer has come.
     pub fn handle_end(
         &mut self,
         now_ns: u64,
@@ -180,8 +186,9 @@ impl<T: Copy> Client<T> {
         self.note(now_ns);
     }
 
-    /// What has no stream yet ends with its connection. It never left: on one that has answered anything it may be sent again
-    /// as often as this happens, else once.
+    /// Ends the requests that have no stream yet with the connection. They were never sent. If the
+    /// connection has answered anything, such a request may be sent again as often as this happens,
+    /// else once.
     fn end_waiting(
         &mut self,
         now_ns: u64,
@@ -194,7 +201,7 @@ impl<T: Copy> Client<T> {
         }
     }
 
-    /// Nothing comes on this connection: whatever is outstanding on it is out of time, too.
+    /// Gives up a silent connection: all outstanding requests time out too.
     #[cold]
     fn give_up(&mut self, now_ns: u64, on_outcome: &mut impl FnMut(Outcome<T>)) -> Disposition {
         for nth in self.streams.numbers_from(0) {
@@ -209,20 +216,21 @@ impl<T: Copy> Client<T> {
         Disposition::Broken
     }
 
-    /// Resets a stream that the peer may still send on.
+    /// Resets a stream on which the peer may still send.
     fn reset_stream(&mut self, stream: u32, code: ErrorCode, output: &mut Vec<u8>) {
         self.accounting.account.resets += 1;
         self.resets.reset(stream, code, output);
     }
 
-    /// Resets a stream that the peer has ended, as the rest of our request is of no use to it.
+    /// Resets a stream that the peer has ended and for which the rest of our request has become
+    /// useless.
     #[cold]
     fn reset_upload(&mut self, stream: u32, code: ErrorCode, output: &mut Vec<u8>) {
         self.accounting.account.resets += 1;
         write_reset(output, stream, code);
     }
 
-    /// What may be done with the connection from here.
+    /// What may be done with the connection from now on.
     #[inline]
     fn disposition(&self) -> Disposition {
         match self.stage {
@@ -255,7 +263,7 @@ impl<T: Copy> Exchange<T> for Client<T> {
         self.streams.open() + self.streams.waiting()
     }
 
-    /// More than the peer permits may be asked: they wait, and their time runs.
+    /// More requests may be asked than the peer permits streams: they wait, and their time runs.
     #[inline]
     fn capacity(&self, depth: usize) -> usize {
         match self.stage {
@@ -273,14 +281,15 @@ impl<T: Copy> Exchange<T> for Client<T> {
         self.streams.change_newest(change);
     }
 
-    /// Requests get their streams in the order in which they were asked: the oldest is the first to be out of time.
+    /// Requests get their streams in the order asked, so the oldest request times out first.
     #[inline]
     fn next_timeout_ns(&self, deadline_ns: impl Fn(&T) -> u64) -> Option<u64> {
         self.streams.oldest_tag().map(deadline_ns)
     }
 
-    /// Each request that is out of time ends alone; its stream is reset. A peer that lives acknowledges the PING behind
-    /// that: where nothing comes, and then a request is out of time that was sent later, the connection is given up.
+    /// Ends each request that times out, without effect on the others, and resets its stream. A
+    /// living peer acknowledges the PING that follows. If nothing comes before a request times out
+    /// that was sent later, the connection is given up.
     fn handle_timeout(
         &mut self,
         now_ns: u64,

@@ -1,4 +1,5 @@
-//! What is sent: the preface, requests as far as the peer permits them, and bodies as far as the windows go.
+//! Output of the client: the preface, requests as far as the peer permits streams, and bodies as
+//! far as the windows allow.
 
 use super::flow::Flow;
 use super::upgrade::FirstStream;
@@ -12,7 +13,7 @@ use crate::http2::settings::{self, parameter};
 use crate::http2::window::WINDOW_FIRST;
 
 impl Terms {
-    /// What of it is said in SETTINGS.
+    /// The parameters that SETTINGS announce.
     pub(super) fn parameters(self) -> Vec<(u16, u32)> {
         let list_bytes = u32::try_from(Limits::default().head_bytes).unwrap_or(u32::MAX);
         let mut parameters = vec![
@@ -27,11 +28,13 @@ impl Terms {
     }
 }
 
-/// What begins the first block: our encoder has no dynamic table (RFC 7541 §6.3). A peer that permits none expects to hear it.
+/// The start of the first block: our encoder has no dynamic table (RFC 7541 §6.3). A peer that
+/// permits none expects to be told so.
 const NO_TABLE: u8 = 0x20;
 
 impl<T: Copy> Client<T> {
-    /// A fresh connection: says what comes before all requests. It is usable when the peer has sent its SETTINGS.
+    /// Begins a fresh connection with everything that precedes requests. It is usable once the peer
+    /// has sent its SETTINGS.
     pub fn open(&mut self, terms: impl Into<Terms>, output: &mut Vec<u8>) {
         let terms = terms.into();
         let Terms { windows, table_bytes } = terms;
@@ -44,7 +47,7 @@ impl<T: Copy> Client<T> {
         }
     }
 
-    /// Whether anything may be written now.
+    /// Whether anything can be written now.
     #[inline]
     pub fn waits_to_write(&self) -> bool {
         self.may_begin() || (self.flow.send.room() > 0 && !self.flow.ready.is_empty())
@@ -64,7 +67,7 @@ impl<T: Copy> Client<T> {
             && !self.streams.exhausted()
     }
 
-    /// Writes requests that wait, in their order, and bodies, until `out` has about so many bytes.
+    /// Writes waiting requests in order, and bodies, until `out` has about `bytes_most` bytes.
     #[inline]
     pub fn write(&mut self, requests: &impl Requests<T>, bytes_most: usize, out: &mut Vec<u8>) {
         while out.len() < bytes_most && self.may_begin() {
@@ -108,7 +111,7 @@ impl<T: Copy> Client<T> {
         }
     }
 
-    /// Writes of the body of a stream as much as its windows, and `bytes_most`, let.
+    /// Writes as much of a stream's body as the windows and `bytes_most` allow.
     fn write_body(
         &mut self,
         nth: u32,
@@ -116,7 +119,7 @@ impl<T: Copy> Client<T> {
         bytes_most: usize,
         out: &mut Vec<u8>,
     ) {
-        // A window that SETTINGS closed and opened again has its stream in the queue twice.
+        // If SETTINGS close and reopen a window, its stream is in the queue twice.
         let uploading = self.streams.get_mut(nth).filter(|stream| stream.unsent > 0);
         let Some(stream) = uploading else { return };
         while stream.unsent > 0 && stream.send.room() > 0 {

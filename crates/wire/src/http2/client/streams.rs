@@ -1,11 +1,12 @@
-//! The streams of one connection, found by their numbers in constant time, however many have been before.
+//! The streams of one connection, found by number in constant time, however many there were before.
 //!
-//! How it works: the n-th stream of a client has the number 2n + 1. It lies in a ring, at n modulo the ring's size, which is
-//! as large as most streams that were open at once. A stream that is still open when its place is needed again, as one that
-//! stalls while others are served, moves to a short queue beside the ring: all in there are older than all in the ring.
-//! Requests that the peer does not permit yet wait in order, without a number.
+//! How it works: the n-th stream of a client has the number 2n + 1. It is stored in a ring, at n
+//! modulo the ring's size. The ring grows to the largest number of streams that were open at once.
+//! A stalled stream may still be open when its place is needed again. It then moves to a short
+//! queue beside the ring. All streams in the queue are older than all in the ring. Requests that
+//! the peer does not permit yet wait in order, without a number.
 //!
-//! What it must not know: frames, and why a stream ends.
+//! Must not know: frames, and why a stream ends.
 
 use std::collections::VecDeque;
 
@@ -13,46 +14,46 @@ use crate::content::BodyCheck;
 use crate::exchange::{Ending, Outcome};
 use crate::http2::window::{ReceiveWindow, SendWindow};
 
-/// Streams that a connection can have: their numbers have 31 bits.
+/// The maximum number of streams on a connection: their numbers have 31 bits.
 const STREAMS_MOST: u32 = 1 << 30;
 
-/// An answer whose length was not announced.
+/// The value for an answer without an announced length.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 
-/// Which of a client's streams has this number; none where none has.
+/// The index of the client stream with this number; none if the number is not a client's.
 #[inline]
 pub(super) fn nth_of(stream: u32) -> Option<u32> {
     (stream % 2 == 1).then_some(stream / 2)
 }
 
-/// A request that has left, and its answer as far as it has come.
+/// A request that was sent, and its answer as far as it has come.
 #[derive(Debug)]
 pub(super) struct Stream<T> {
     pub(super) tag: T,
-    /// Which stream of the connection it is: n of 2n + 1.
+    /// The index n of the stream, whose number is 2n + 1.
     pub(super) nth: u32,
     /// The status of the final answer; 0 before its head.
     pub(super) status: u16,
-    /// Interim answers (1xx).
+    /// The number of interim answers (1xx).
     pub(super) interim: u8,
-    /// A part of the answer has come.
+    /// Whether part of the answer has come.
     pub(super) begun: bool,
-    /// When.
+    /// The time when the answer began.
     pub(super) first_byte_ns: u64,
-    /// What is to come of the announced length; [`UNKNOWN`] where none was.
+    /// The missing bytes of the announced length; [`UNKNOWN`] if none was announced.
     pub(super) left: u64,
-    /// What the peer may send.
+    /// The amount that the peer may send.
     pub(super) receive: ReceiveWindow,
-    /// What we may send.
+    /// The amount that we may send.
     pub(super) send: SendWindow,
-    /// What has been sent of the request's body, and what is to be.
+    /// The bytes of the request's body that were sent, and those still to be sent.
     pub(super) sent: u64,
     pub(super) unsent: u64,
     pub(super) body: BodyCheck,
 }
 
 impl<T: Copy> Stream<T> {
-    /// Its request has not ended in time.
+    /// The outcome of its request when it times out.
     pub(super) fn out_of_time(&self, now_ns: u64) -> Outcome<T> {
         let half_way = self.begun || self.unsent > 0;
         let ending = if half_way { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
@@ -60,16 +61,16 @@ impl<T: Copy> Stream<T> {
     }
 }
 
-/// What is asked on a connection and has not ended.
+/// The requests that were asked on a connection and have not ended.
 #[derive(Debug)]
 pub(super) struct Streams<T> {
-    /// A power of two, or nothing.
+    /// The size is a power of two, or zero.
     ring: Vec<Option<Stream<T>>>,
-    /// In order; all older than those in the ring.
+    /// Displaced streams, in order; all older than those in the ring.
     displaced: VecDeque<Stream<T>>,
-    /// Numbers given away.
+    /// The number of streams opened so far.
     next: u32,
-    /// In the ring is none with a lower number.
+    /// No stream in the ring has a lower index.
     oldest: u32,
     open: usize,
     waiting: VecDeque<T>,
@@ -89,7 +90,7 @@ impl<T> Default for Streams<T> {
 }
 
 impl<T: Copy> Streams<T> {
-    /// A fresh connection: the memory of the one before is kept.
+    /// Resets for a fresh connection; the allocated memory is kept.
     pub(super) fn reset(&mut self) {
         self.ring.iter_mut().for_each(|place| *place = None);
         self.displaced.clear();
@@ -97,18 +98,18 @@ impl<T: Copy> Streams<T> {
         (self.next, self.oldest, self.open) = (0, 0, 0);
     }
 
-    /// The first number is another's.
+    /// Skips the first stream, which is not used for a request.
     pub(super) fn skip_first(&mut self) {
         (self.next, self.oldest) = (1, 1);
     }
 
-    /// Streams that are open.
+    /// The number of open streams.
     #[inline]
     pub(super) fn open(&self) -> usize {
         self.open
     }
 
-    /// Requests that have no stream yet.
+    /// The number of requests that have no stream yet.
     #[inline]
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()
@@ -120,19 +121,19 @@ impl<T: Copy> Streams<T> {
         nth < self.next
     }
 
-    /// The number of the stream that is opened next.
+    /// The index of the stream that is opened next.
     #[inline]
     pub(super) fn next(&self) -> u32 {
         self.next
     }
 
-    /// Whether all numbers have been given away.
+    /// Whether all stream numbers have been used.
     #[inline]
     pub(super) fn exhausted(&self) -> bool {
         self.next >= STREAMS_MOST
     }
 
-    /// How many more requests may be asked.
+    /// The number of further requests that may be asked.
     #[inline]
     pub(super) fn left(&self) -> usize {
         ((STREAMS_MOST - self.next) as usize).saturating_sub(self.waiting.len())
@@ -142,7 +143,7 @@ impl<T: Copy> Streams<T> {
         self.waiting.extend(std::iter::repeat_n(tag, count));
     }
 
-    /// Takes the request that has waited longest.
+    /// Removes the request that has waited longest.
     #[inline]
     pub(super) fn next_waiting(&mut self) -> Option<T> {
         self.waiting.pop_front()
@@ -152,7 +153,8 @@ impl<T: Copy> Streams<T> {
         self.waiting.drain(..)
     }
 
-    /// Opens the next stream, with such windows to send and to receive, and such a body to send; returns which it is.
+    /// Opens the next stream, with these send and receive windows and `unsent` bytes of body.
+    /// Returns its index.
     #[inline]
     pub(super) fn begin(&mut self, tag: T, send: u32, receive: u32, unsent: u64) -> u32 {
         if self.open == self.ring.len() {
@@ -217,19 +219,19 @@ impl<T: Copy> Streams<T> {
         found
     }
 
-    /// The stream that was opened first.
+    /// The open stream that was opened first.
     #[inline]
     pub(super) fn oldest(&self) -> Option<&Stream<T>> {
         self.displaced.front().or_else(|| self.at(self.oldest))
     }
 
-    /// What was asked first and has not ended.
+    /// The tag of the oldest request that has not ended.
     #[inline]
     pub(super) fn oldest_tag(&self) -> Option<&T> {
         self.oldest().map(|stream| &stream.tag).or(self.waiting.front())
     }
 
-    /// Numbers of the open streams from this one on, in order.
+    /// The indices of the open streams from this one on, in order.
     pub(super) fn numbers_from(&self, nth: u32) -> Vec<u32> {
         let of_ring = (self.oldest..self.next).filter_map(|nth| self.at(nth));
         let all = self.displaced.iter().chain(of_ring).map(|stream| stream.nth);
@@ -241,7 +243,7 @@ impl<T: Copy> Streams<T> {
         self.displaced.iter_mut().chain(self.ring.iter_mut().flatten())
     }
 
-    /// Gives the tags to `change`, those asked last first, until it returns false.
+    /// Passes the tags to `change`, the newest first, until it returns false.
     #[inline]
     pub(super) fn change_newest(&mut self, mut change: impl FnMut(&mut T) -> bool) {
         for tag in self.waiting.iter_mut().rev() {

@@ -1,10 +1,11 @@
-//! The upgrade of a connection that begins with HTTP/1.1 (RFC 7540 §3.2; RFC 9113 has only its name left).
+//! The upgrade of a connection that begins with HTTP/1.1 (RFC 7540 §3.2; RFC 9113 only keeps the
+//! name).
 //!
-//! How it works: a request in HTTP/1.1 asks for it, and carries our SETTINGS. Behind a 101 all is HTTP/2, as if the connection
-//! had begun with it, and stream 1 answers that request. It is of no use to anybody: what it says is only counted by flow
-//! control, and the connection is usable when it has ended.
+//! How it works: an HTTP/1.1 request asks for the upgrade and carries our SETTINGS. After a 101 the
+//! connection is HTTP/2, as if it had begun so, and stream 1 answers that request. That answer is
+//! not used: only flow control takes note of it. The connection is usable when it has ended.
 //!
-//! What it must not know: what the request is for, and who counts.
+//! Must not know: what the request is for, and who counts.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -23,7 +24,7 @@ use crate::http2::settings;
 /// The stream that answers the request.
 const ANSWER: u32 = 1;
 
-/// The request of all connections.
+/// The request that asks for the upgrade, the same on all connections.
 #[derive(Clone, Debug)]
 pub struct UpgradeRequest {
     bytes: Box<[u8]>,
@@ -31,7 +32,8 @@ pub struct UpgradeRequest {
 }
 
 impl UpgradeRequest {
-    /// Asks for what a request asks for, but only for the head of the answer, and for the upgrade. Places are filled with 0.
+    /// Creates a request for the upgrade from another request, as HEAD without a body. Placeholders
+    /// are filled with 0.
     #[must_use]
     pub fn new(texts: &Texts<'_>, with_places: bool, terms: impl Into<Terms>) -> Self {
         let terms = terms.into();
@@ -55,12 +57,12 @@ impl UpgradeRequest {
     }
 }
 
-/// Whether a field says something of content that the request does not have.
+/// Whether a field describes content, which this request does not have.
 fn is_about_a_body(name: &str) -> bool {
     name.starts_with("content-") || matches!(name, "expect" | "http2-settings")
 }
 
-/// Where the answer to the request on stream 1 stands.
+/// The state of the answer to the request, on stream 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum FirstStream {
     /// There is none: the connection began with HTTP/2.
@@ -70,7 +72,7 @@ pub(super) enum FirstStream {
     Ended,
 }
 
-/// An upgrade under way.
+/// An upgrade in progress.
 #[derive(Debug)]
 pub(super) struct Upgrading {
     answer: Upgrade,
@@ -79,7 +81,8 @@ pub(super) struct Upgrading {
 }
 
 impl<T: Copy> Client<T> {
-    /// A fresh connection: asks for the upgrade. It is usable when the peer has agreed, sent its SETTINGS, and answered.
+    /// Begins a fresh connection by asking for the upgrade. It is usable when the peer has agreed,
+    /// sent its SETTINGS, and answered.
     pub fn upgrade(&mut self, request: &UpgradeRequest, output: &mut Vec<u8>) {
         let (answer, terms, why_not) = (Upgrade::default(), request.terms, None);
         self.stage = Stage::Upgrading;
@@ -87,13 +90,14 @@ impl<T: Copy> Client<T> {
         output.extend_from_slice(&request.bytes);
     }
 
-    /// Why the connection was not upgraded, if that is why it is of no use.
+    /// The reason why the connection was not upgraded, if that is why it is unusable.
     #[must_use]
     pub fn why_not_upgraded(&self) -> Option<OpeningError> {
         self.upgrading.as_ref()?.why_not
     }
 
-    /// Bytes have come before the upgrade. Some: it is done, and these are of HTTP/2.
+    /// Handles input before the upgrade. Once the upgrade is done, returns the rest, which is
+    /// HTTP/2.
     pub(super) fn read_upgrade<'a, R, F>(
         &mut self,
         bytes: &'a [u8],
@@ -127,13 +131,13 @@ impl<T: Copy> Client<T> {
         }
     }
 
-    /// Whether a stream is the one that answers the request for the upgrade, and has not ended.
+    /// Whether a stream is the one that answers the upgrade request and has not ended.
     #[inline]
     pub(super) fn answers_upgrade(&self, stream: u32) -> bool {
         stream == ANSWER && self.first == FirstStream::Awaited
     }
 
-    /// It may have ended.
+    /// Notes the end of the answer to the upgrade, if this is its stream.
     pub(super) fn end_of_upgrade(&mut self, stream: u32) {
         if self.answers_upgrade(stream) {
             self.first = FirstStream::Ended;

@@ -14,15 +14,16 @@ pub struct Field<'a> {
     pub value: &'a [u8],
 }
 
-/// Decodes the blocks of one connection, in their order.
+/// Decodes the blocks of one connection, in order.
 #[derive(Debug)]
 pub struct Decoder {
     table: Table,
-    /// The largest table that the peer may ask for.
+    /// The largest table size that the peer may select.
     announced: usize,
-    /// The peer knows that the table has to be smaller than it is, and must begin its next block with that.
+    /// Whether the peer must begin its next block with a smaller table size, because it knows the
+    /// new limit.
     must_shrink: bool,
-    /// Strings that were encoded: name and value of one field.
+    /// The decoded strings of one field, its name and value.
     scratch: Vec<u8>,
 }
 
@@ -37,12 +38,12 @@ impl Default for Decoder {
     }
 }
 
-/// A string of a block.
+/// A string in a block.
 #[derive(Clone, Copy)]
 enum Text<'a> {
-    /// As it stands there.
+    /// A string without Huffman coding, in place.
     Plain(&'a [u8]),
-    /// In the scratch buffer, from here to there.
+    /// A decoded string: its start and end in the scratch buffer.
     Decoded(usize, usize),
 }
 
@@ -57,42 +58,43 @@ impl<'a> Text<'a> {
 }
 
 impl Decoder {
-    /// The peer is told of this HEADER_TABLE_SIZE: it may use so much as soon as it knows.
+    /// Notes that this HEADER_TABLE_SIZE is announced to the peer, which may use it as soon as it
+    /// knows.
     pub fn announce(&mut self, table_bytes: u32) {
         self.announced = self.announced.max(table_bytes as usize);
     }
 
-    /// Bytes that the table may come to have.
+    /// The size in bytes that the table may reach.
     #[must_use]
     pub fn table_bytes_most(&self) -> usize {
         self.announced.max(self.table.size_max())
     }
 
-    /// The peer has acknowledged SETTINGS with this HEADER_TABLE_SIZE.
+    /// Notes that the peer has acknowledged SETTINGS with this HEADER_TABLE_SIZE.
     pub fn acknowledged(&mut self, table_bytes: u32) {
         self.announced = table_bytes as usize;
         self.must_shrink = self.table.size_max() > self.announced;
     }
 
-    /// Changes with everything that changes what an index means: a block of the same bytes under the same generation,
-    /// which it leaves as it was, says the same.
+    /// A number that changes whenever the meaning of an index changes. Equal blocks have the same
+    /// meaning if the generation is the same and decoding does not change it.
     #[inline]
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.table.generation()
     }
 
-    /// Bytes held on the heap.
+    /// The bytes held on the heap.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
         self.table.heap_bytes() + self.scratch.capacity()
     }
 
-    /// Decodes a whole block, and gives each of its fields to `on_field`. `list_bytes_max` caps the names, the values, and
-    /// 32 bytes for each field (RFC 9113 §6.5.2).
+    /// Decodes a complete block and passes each field to `on_field`. `list_bytes_max` caps the sum
+    /// of names, values and 32 bytes for each field (RFC 9113 §6.5.2).
     ///
     /// # Errors
-    /// Where the block is wrong or too long; the decoder is of no use then.
+    /// If the block is wrong or too long. The decoder must not be used afterwards.
     pub fn decode(
         &mut self,
         block: &[u8],
@@ -124,7 +126,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// The changes of the table's size that a block may begin with.
+    /// Reads the changes of the table size that a block may begin with.
     fn take_sizes<'a>(&mut self, block: &'a [u8]) -> Result<&'a [u8], Error> {
         let mut rest = block;
         while let Some(0x20..=0x3f) = rest.first() {
@@ -151,7 +153,7 @@ impl Decoder {
         }
     }
 
-    /// A literal field that goes into the table (RFC 7541 §6.2.1).
+    /// Reads a literal field that is inserted into the table (RFC 7541 §6.2.1).
     fn inserted<'a>(
         &mut self,
         rest: &'a [u8],
@@ -180,7 +182,7 @@ impl Decoder {
         Ok(&rest[taken..])
     }
 
-    /// A literal field that goes into no table (RFC 7541 §6.2.2 and §6.2.3).
+    /// Reads a literal field that is not inserted into the table (RFC 7541 §6.2.2 and §6.2.3).
     fn written_out<'a>(
         &mut self,
         rest: &'a [u8],
@@ -204,7 +206,7 @@ impl Decoder {
     }
 }
 
-/// Reads the string that `bytes` begin with; also how many bytes it took.
+/// Reads the string at the start of `bytes` and returns it with the number of bytes read.
 #[inline]
 fn read_string<'a>(bytes: &'a [u8], scratch: &mut Vec<u8>) -> Result<(Text<'a>, usize), Error> {
     let (len, taken) = integer::read(bytes, 7)?;

@@ -1,25 +1,26 @@
-//! The encoder with a dynamic table.
+//! The encoder, with a dynamic table.
 
 use super::literal::{self, Indexing};
 use super::table::{Name, Table};
 use super::{fields, integer};
 
-/// Encodes blocks for one connection.
+/// Encodes the blocks of one connection.
 #[derive(Debug)]
 pub struct Encoder {
     table: Table,
-    /// The smallest size since the last block, if there was a change.
+    /// The smallest table size since the last block, if the size has changed.
     smallest: Option<usize>,
 }
 
 impl Encoder {
-    /// An encoder whose table may have so many bytes: not more than the peer announced.
+    /// An encoder with a table of at most `table_bytes`, which must not exceed what the peer
+    /// announced.
     #[must_use]
     pub fn new(table_bytes: u32) -> Self {
         Encoder { table: Table::new(table_bytes), smallest: None }
     }
 
-    /// Changes the size of the table; the next block tells the peer.
+    /// Changes the size of the table. The next block informs the peer.
     pub fn resize(&mut self, table_bytes: u32) {
         let size = table_bytes as usize;
         if size != self.table.size_max() {
@@ -28,7 +29,7 @@ impl Encoder {
         }
     }
 
-    /// Begins a block: says what became of the table (RFC 7541 §4.2).
+    /// Begins a block with the pending changes of the table size (RFC 7541 §4.2).
     pub fn begin_block(&mut self, out: &mut Vec<u8>) {
         if let Some(smallest) = self.smallest.take() {
             if smallest < self.table.size_max() {
@@ -38,7 +39,7 @@ impl Encoder {
         }
     }
 
-    /// Appends a field to the block that was begun.
+    /// Appends a field to the current block.
     pub fn field(&mut self, out: &mut Vec<u8>, name: &[u8], value: &[u8], indexing: Indexing) {
         let dynamic = |place: usize| fields::FIELDS.len() + 1 + place;
         if indexing != Indexing::Never {

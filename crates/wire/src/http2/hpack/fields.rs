@@ -1,6 +1,6 @@
 //! The static table of RFC 7541 Appendix A.
 
-/// A name and a value; index 1 is the first.
+/// The names and values; the first has index 1.
 pub(super) const FIELDS: [(&str, &str); 61] = [
     (":authority", ""),
     (":method", "GET"),
@@ -65,7 +65,7 @@ pub(super) const FIELDS: [(&str, &str); 61] = [
     ("www-authenticate", ""),
 ];
 
-/// The index of a field whose name and value stand in the table.
+/// The index of the field with this name and value, if it is in the table.
 pub(super) fn find(name: &[u8], value: &[u8]) -> Option<usize> {
     let is = |field: &(&str, &str)| field.0.as_bytes() == name && field.1.as_bytes() == value;
     FIELDS.iter().position(is).map(|at| at + 1)

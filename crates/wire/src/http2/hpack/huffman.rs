@@ -1,19 +1,20 @@
 //! The Huffman code of RFC 7541 Appendix B.
 //!
-//! How it works: the code is canonical, which means that the lengths of the codes say it all; the tables are computed from
-//! them when this is compiled. Ten bits are looked up at once, which is every symbol of a usual header; longer codes are
-//! found by comparing with the first code of each length.
+//! How it works: the code is canonical, so the lengths of the codes determine it completely. The
+//! tables are computed from the lengths at compile time. Ten bits are looked up at once, which
+//! covers every symbol of a usual header. Longer codes are found by comparison with the first code
+//! of each length.
 
 use super::Error;
 
-/// Symbols: all bytes, and the one that ends a string.
+/// The number of symbols: all bytes, and the end-of-string symbol.
 const SYMBOLS: usize = 257;
 const END: u16 = 256;
 const LONGEST: usize = 30;
-/// Bits that are looked up at once.
+/// The number of bits that are looked up at once.
 const QUICK: usize = 10;
 
-/// How many bits each symbol's code has.
+/// The length of each symbol's code in bits.
 #[rustfmt::skip]
 const LENGTHS: [u8; SYMBOLS] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28,
@@ -38,11 +39,11 @@ const LENGTHS: [u8; SYMBOLS] = [
 struct Code {
     /// The code of each symbol, in the low bits.
     codes: [u32; SYMBOLS],
-    /// All symbols, by the length of their codes and then by their number.
+    /// All symbols, ordered by code length and then by number.
     sorted: [u16; SYMBOLS],
-    /// For each length its first code, and where in `sorted` its symbols begin.
+    /// For each length, its first code and the index in `sorted` of its first symbol.
     first: [(u32, u16); LONGEST + 2],
-    /// For the next ten bits: the symbol, and the length of its code; 0 for a longer one.
+    /// For the next ten bits, the symbol and the length of its code; length 0 for a longer code.
     quick: [(u8, u8); 1 << QUICK],
 }
 
@@ -78,7 +79,7 @@ const fn build() -> Code {
     code
 }
 
-/// Every continuation of a code leads to its symbol.
+/// Maps every continuation of a code to its symbol.
 const fn fill(quick: &mut [(u8, u8); 1 << QUICK], symbol: u8, code: u32, length: usize) {
     let mut at = (code as usize) << (QUICK - length);
     let end = at + (1 << (QUICK - length));
@@ -88,7 +89,7 @@ const fn fill(quick: &mut [(u8, u8); 1 << QUICK], symbol: u8, code: u32, length:
     }
 }
 
-/// The symbol that the bits begin with, from the highest one down, and the length of its code.
+/// The symbol at the start of the bits, from the highest bit down, and the length of its code.
 #[inline(never)]
 fn find_long(bits: u64) -> (u16, u32) {
     let mut length = QUICK + 1;
@@ -106,7 +107,7 @@ fn find_long(bits: u64) -> (u16, u32) {
     (CODE.sorted[usize::from(place) + after as usize], LONGEST as u32)
 }
 
-/// Appends what was encoded.
+/// Appends the decoded bytes.
 pub(super) fn decode(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     // The shortest code has five bits.
     out.reserve(bytes.len() * 8 / 5);
@@ -132,7 +133,7 @@ pub(super) fn decode(bytes: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
     }
 }
 
-/// Takes as many bytes as there is room for below the bits that are left.
+/// Reads as many bytes as fit below the remaining bits.
 #[inline]
 fn refill(mut rest: &[u8], mut bits: u64, mut count: u32) -> (&[u8], u64, u32) {
     if let Some((next, _)) = rest.split_first_chunk::<4>() {
@@ -146,7 +147,8 @@ fn refill(mut rest: &[u8], mut bits: u64, mut count: u32) -> (&[u8], u64, u32) {
     (rest, bits, count)
 }
 
-/// What is left is the beginning of the code that ends a string, and shorter than a byte (RFC 7541 §5.2).
+/// Checks that the rest is the beginning of the end-of-string code and shorter than a byte (RFC
+/// 7541 §5.2).
 fn check_padding(bits: u64, count: u32) -> Result<(), Error> {
     if count > 7 {
         return Err(Error::Compression("a Huffman string is padded with more than 7 bits"));
@@ -158,13 +160,13 @@ fn check_padding(bits: u64, count: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// The length of the code of these bytes.
+/// The length of these bytes when encoded.
 pub(super) fn encoded_len(bytes: &[u8]) -> usize {
     let bits: usize = bytes.iter().map(|byte| usize::from(LENGTHS[usize::from(*byte)])).sum();
     bits.div_ceil(8)
 }
 
-/// Appends the code of these bytes.
+/// Appends these bytes in encoded form.
 pub(super) fn encode(bytes: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut count) = (0_u64, 0_u32);
     for byte in bytes {

@@ -2,14 +2,15 @@
 
 use super::Error;
 
-/// Bytes behind the prefix: four of them already hold 28 bits, and no size or index needs more than 32.
+/// The maximum number of bytes after the prefix. Four of them hold 28 bits, more than any size or
+/// index here needs.
 const BYTES_MOST: usize = 4;
 
 const CUT: Error = Error::Compression("the block ends in the middle of a field");
 const OVERFLOW: Error = Error::Compression("an integer has more than five bytes");
 
-/// Reads the integer that `bytes` begin with, in the low `prefix` bits of the first byte and those behind it; also how many
-/// bytes it took.
+/// Reads the integer at the start of `bytes`: the low `prefix` bits of the first byte and the bytes
+/// after it. Returns the value and the number of bytes read.
 #[inline]
 pub(super) fn read(bytes: &[u8], prefix: u32) -> Result<(usize, usize), Error> {
     let full = (1_usize << prefix) - 1;
@@ -28,7 +29,7 @@ pub(super) fn read(bytes: &[u8], prefix: u32) -> Result<(usize, usize), Error> {
     Err(OVERFLOW)
 }
 
-/// Appends an integer below 2^28; the bits of `first` above the prefix are kept.
+/// Appends an integer below 2^28. The bits of `first` above the prefix are kept.
 #[inline]
 pub(super) fn write(out: &mut Vec<u8>, first: u8, prefix: u32, value: usize) {
     let full = (1_usize << prefix) - 1;

@@ -1,22 +1,22 @@
-//! Fields that touch no dynamic table: from the static one, or written out.
+//! Fields that use no dynamic table: references to the static table, or literals.
 //!
-//! A block of these is the same bytes on every connection, and may be sent again and again.
+//! A block of such fields has the same bytes on every connection and can be sent repeatedly.
 
 use super::{fields, huffman, integer};
 
-/// What the peer is to do with a field that is written out.
+/// The treatment of a literal field by the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexing {
-    /// Insert it into the table.
+    /// The peer inserts it into the table.
     Insert,
-    /// Nothing.
+    /// The peer does not insert it.
     Without,
-    /// Nothing, and neither is any intermediary to: for secrets (RFC 7541 §7.1.3).
+    /// Neither the peer nor any intermediary may insert it: for secrets (RFC 7541 §7.1.3).
     Never,
 }
 
 impl Indexing {
-    /// The first byte, and how many of its bits are left for the index of the name.
+    /// The first byte, and the number of its bits that hold the index of the name.
     #[inline]
     pub(super) fn prefix(self) -> (u8, u32) {
         match self {
@@ -27,8 +27,8 @@ impl Indexing {
     }
 }
 
-/// Appends a field without the dynamic table: an index if the static table has all of it, else written out. A secret is always
-/// written out.
+/// Appends a field without the dynamic table: an index if the static table has the whole field,
+/// else a literal. A secret is always a literal.
 pub fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8], secret: bool) {
     match fields::find(name, value).filter(|_| !secret) {
         Some(index) => integer::write(out, 0x80, 7, index),
@@ -40,7 +40,7 @@ pub fn field(out: &mut Vec<u8>, name: &[u8], value: &[u8], secret: bool) {
     }
 }
 
-/// Appends everything of a field but its value, which has to follow as a string.
+/// Appends a literal field except for its value, which must follow as a string.
 pub fn begin(out: &mut Vec<u8>, name: &[u8], indexing: Indexing) {
     let (first, prefix) = indexing.prefix();
     let index = fields::find_name(name).unwrap_or(0);
@@ -50,7 +50,7 @@ pub fn begin(out: &mut Vec<u8>, name: &[u8], indexing: Indexing) {
     }
 }
 
-/// Appends a string, in whatever form is shorter.
+/// Appends a string in the shorter of the two forms.
 pub fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     let len = huffman::encoded_len(bytes);
     if len < bytes.len() {
@@ -61,7 +61,7 @@ pub fn string(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// Appends a string as it is: its length depends on nothing but that of the bytes.
+/// Appends a string without Huffman coding; its encoded length depends only on its own length.
 pub fn plain_string(out: &mut Vec<u8>, bytes: &[u8]) {
     integer::write(out, 0x00, 7, bytes.len());
     out.extend_from_slice(bytes);

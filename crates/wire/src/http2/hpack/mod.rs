@@ -1,10 +1,11 @@
-//! Header compression (RFC 7541): blocks of fields in, fields out, and the other way round.
+//! Header compression (RFC 7541): decodes blocks of fields and encodes them.
 //!
-//! How it works: a [`Decoder`] reads a whole block from one slice and hands out each field as slices of the block, of its table
-//! or of a scratch buffer; nothing is allocated per field. An [`Encoder`] has a dynamic table of its own; whoever wants a
-//! block that is the same every time builds it from the parts in [`literal`], which touch no table.
+//! How it works: a [`Decoder`] reads a whole block from one slice and returns each field as slices
+//! of the block, of its table or of a scratch buffer. There is no allocation per field. An
+//! [`Encoder`] has its own dynamic table. A block that must have the same bytes every time is built
+//! from the functions in [`literal`], which do not touch a table.
 //!
-//! What it must not know: frames, and what a field means.
+//! Must not know: frames, and what a field means.
 
 mod decode;
 mod encode;
@@ -20,21 +21,21 @@ pub use encode::Encoder;
 pub use literal::Indexing;
 pub use shape::{Shape, shape};
 
-/// The table size that both sides begin with (RFC 9113 §6.5.2).
+/// The initial table size on both sides (RFC 9113 §6.5.2).
 pub const TABLE_BYTES: u32 = 4096;
-/// The largest table that a decoder of ours may be asked to have.
+/// The largest table that our decoder may be asked to have.
 pub const TABLE_BYTES_MOST: u32 = 1 << 20;
-/// What an entry counts for beside its bytes (RFC 7541 §4.1).
+/// The size of an entry in addition to its bytes (RFC 7541 §4.1).
 pub const ENTRY_BYTES: usize = 32;
 
-/// Why a block was refused. The text names the mistake and never quotes the peer. The tables of the two sides differ from then
-/// on: the connection has to end.
+/// The reason why a block was refused. The text names the mistake and never quotes the peer. After
+/// an error the tables of the two sides differ, so the connection must end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The block cannot be decoded (COMPRESSION_ERROR).
     #[error("header compression: {0}")]
     Compression(&'static str),
-    /// The fields, with 32 bytes for each, are larger than the caller allows.
+    /// The fields, with 32 bytes added for each, are larger than the caller allows.
     #[error("limit: the header list is too long")]
     Limit,
 }

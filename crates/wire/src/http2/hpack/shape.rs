@@ -1,17 +1,18 @@
-//! What a block does to a dynamic table, told without one.
+//! The effect of a block on a dynamic table, determined without a table.
 
 use super::{fields, integer};
 
-/// A block that changes no size and can be decoded.
+/// The effect of a block that does not change the table size and can be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Fields that it inserts.
+    /// The number of fields that it inserts.
     pub inserts: u32,
-    /// Whether it refers to what is in the dynamic table. If not, it says the same whatever is in there.
+    /// Whether it refers to entries of the dynamic table. If not, its meaning does not depend on
+    /// them.
     pub refers: bool,
 }
 
-/// The shape of a block; none where it changes the table's size, or is cut short.
+/// The shape of a block; none if it changes the table size or is cut short.
 #[must_use]
 pub fn shape(block: &[u8]) -> Option<Shape> {
     let mut shape = Shape { inserts: 0, refers: false };

@@ -1,7 +1,8 @@
 //! The dynamic table (RFC 7541 §2.3.2 and §4).
 //!
-//! How it works: the bytes of all entries stand one behind the other in one buffer, the oldest first, so that an entry is a
-//! slice and costs no allocation. The part before the oldest entry is dropped when it is as large as the table may be.
+//! How it works: the bytes of all entries lie one after another in one buffer, oldest first. An
+//! entry is thus a slice and costs no allocation. The part before the oldest entry is dropped when
+//! it is larger than the maximum table size.
 
 use std::collections::VecDeque;
 
@@ -9,7 +10,7 @@ use super::ENTRY_BYTES;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// Where the name begins; the value follows.
+    /// The offset of the name; the value follows it.
     at: usize,
     name_len: usize,
     value_len: usize,
@@ -21,16 +22,16 @@ impl Entry {
     }
 }
 
-/// Where a name comes from that is to be inserted.
+/// The source of a name that is inserted.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Name<'a> {
     /// These bytes.
     Bytes(&'a [u8]),
-    /// The entry at this place of the table itself.
+    /// The name of the entry at this place in the table itself.
     Entry(usize),
 }
 
-/// The entries, the newest at place 0.
+/// The entries; the newest is at place 0.
 #[derive(Debug)]
 pub(super) struct Table {
     bytes: Vec<u8>,
@@ -51,7 +52,7 @@ impl Table {
         }
     }
 
-    /// Changes with everything that changes what an index means.
+    /// A number that changes whenever the meaning of an index changes.
     #[inline]
     pub(super) fn generation(&self) -> u64 {
         self.generation
@@ -61,7 +62,7 @@ impl Table {
         self.size_max
     }
 
-    /// Bytes held on the heap.
+    /// The bytes held on the heap.
     pub(super) fn heap_bytes(&self) -> usize {
         self.bytes.capacity() + self.entries.capacity() * size_of::<Entry>()
     }
@@ -83,22 +84,23 @@ impl Table {
         Some(bytes.split_at(entry.name_len))
     }
 
-    /// The entry with this name and value.
+    /// The place of the entry with this name and value.
     pub(super) fn find(&self, name: &[u8], value: &[u8]) -> Option<usize> {
         (0..self.len()).find(|place| self.get(*place) == Some((name, value)))
     }
 
-    /// The newest entry with this name.
+    /// The place of the newest entry with this name.
     pub(super) fn find_name(&self, name: &[u8]) -> Option<usize> {
         (0..self.len()).find(|place| self.get(*place).is_some_and(|entry| entry.0 == name))
     }
 
-    /// Inserts an entry, and evicts the oldest for it; one that is larger than the table empties it. Returns name and value,
-    /// even of an entry that found no room.
+    /// Inserts an entry and evicts the oldest ones for it. An entry larger than the table empties
+    /// the table. Returns name and value, even if the entry did not fit.
     pub(super) fn insert(&mut self, name: Name<'_>, value: &[u8]) -> (&[u8], &[u8]) {
         self.generation += 1;
         self.drop_evicted();
-        // The bytes first: the name may be that of an entry which is evicted for this one.
+        // The bytes are appended first, because the name may belong to an entry that is now
+        // evicted.
         let at = self.bytes.len();
         match name {
             Name::Bytes(name) => self.bytes.extend_from_slice(name),
@@ -129,7 +131,8 @@ impl Table {
         }
     }
 
-    /// Makes room where evicted entries were, if they were many, and behind the newest, where one was that found no room.
+    /// Drops the bytes of evicted entries, if they are many, and those of an inserted entry that
+    /// did not fit.
     fn drop_evicted(&mut self) {
         let end = |entry: &Entry| entry.at + entry.name_len + entry.value_len;
         self.bytes.truncate(self.entries.front().map_or(0, end));

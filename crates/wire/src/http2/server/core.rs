@@ -1,4 +1,4 @@
-//! What a server makes of each frame.
+//! The server's handling of each frame.
 
 use super::head::{Facts, Fields};
 use super::streams::{Past, Phase, Stream, Streams};
@@ -13,15 +13,17 @@ use crate::http2::settings::Settings;
 use crate::http2::violation::Violation;
 use crate::http2::window::{Overflow, ReceiveWindow, SendWindow};
 
-/// Bytes of a header list, with 32 for each field: as many as a head of HTTP/1 may have.
+/// The maximum size of a header list in bytes, with 32 added for each field: the same as for a head
+/// of HTTP/1.
 const LIST_BYTES: usize = 256 * 1024;
-/// A longer block is rare, and differs each time.
+/// The maximum size of a remembered block. A longer block is rare, and differs each time.
 const KNOWN_BYTES: usize = 1024;
-/// Frames that bring no request further, one behind the other; more are meant to keep a server busy.
+/// The maximum number of consecutive frames that advance no request. More are an attempt to keep a
+/// server busy.
 const IDLE_FRAMES_MOST: u32 = 10_000;
-/// Requests that were reset, by either side, less those that were answered.
+/// The maximum number of requests that were reset by either side, less those that were answered.
 const RESETS_MOST: u32 = 10_000;
-/// `:status: 100`, written out with the name of the static table.
+/// `:status: 100` as a literal, with the name from the static table.
 const CONTINUE: &[u8] = b"\x08\x03100";
 
 const STREAM_CLOSED: Violation =
@@ -29,7 +31,7 @@ const STREAM_CLOSED: Violation =
 
 type Told<M> = Result<Option<Event<M>>, Violation>;
 
-/// The last block, and what it said.
+/// The last block, and its meaning.
 #[derive(Debug)]
 struct Known<M> {
     block: Vec<u8>,
@@ -38,28 +40,28 @@ struct Known<M> {
     facts: Facts,
 }
 
-/// Everything of a connection but its reader.
+/// The state of a connection without its reader.
 #[derive(Debug)]
 pub(super) struct Core<M> {
     pub(super) config: Config,
     pub(super) streams: Streams<M>,
-    /// The request that was told last, until it is answered or something else comes.
+    /// The last reported request, until it is answered or another frame is handled.
     pub(super) current: Option<(u32, M)>,
-    /// Requests that were told and not answered, but for the current one.
+    /// The number of requests that were reported and not answered, without the current one.
     pub(super) waiting: usize,
-    /// What the peer permits.
+    /// The limits that the peer has announced.
     pub(super) peer: Settings,
     pub(super) send: SendWindow,
-    /// The peer's table is smaller than ours may be, and our next block has to say so.
+    /// Whether the peer's table is smaller than ours may be, so that our next block must say so.
     pub(super) resized: bool,
     receive: ReceiveWindow,
     block: Block,
-    /// The stream of the block says that it depends on itself.
+    /// Whether the stream of the open block declares itself as its own dependency.
     self_dependent: bool,
     decoder: Decoder,
     fields: Fields,
     known: Option<Known<M>>,
-    /// SETTINGS have come.
+    /// Whether SETTINGS have come.
     opened: bool,
     /// The last stream that is answered, once GOAWAY is sent.
     last_taken: Option<u32>,
@@ -116,7 +118,7 @@ impl<M: Copy> Core<M> {
         self.block.is_open() || self.streams.open.values().any(|open| open.phase == Phase::Reading)
     }
 
-    /// The current request was not answered at once: its stream is kept.
+    /// Stores the stream of the current request, which was not answered at once.
     #[inline]
     pub(super) fn keep_current(&mut self) {
         if let Some((stream, made)) = self.current.take() {
@@ -189,7 +191,7 @@ impl<M: Copy> Core<M> {
         }
     }
 
-    /// A frame has come that brings no request further.
+    /// Counts a frame that advances no request.
     fn count_idle(&mut self) -> Result<(), Violation> {
         self.idle_frames += 1;
         if self.idle_frames > IDLE_FRAMES_MOST {
@@ -199,7 +201,7 @@ impl<M: Copy> Core<M> {
         Ok(())
     }
 
-    /// A request was reset, by its client or because it cannot be answered.
+    /// Counts a request that was reset by its client or because it cannot be answered.
     fn count_reset(&mut self) -> Result<(), Violation> {
         self.resets += 1;
         if self.resets > RESETS_MOST {
@@ -209,7 +211,7 @@ impl<M: Copy> Core<M> {
         Ok(())
     }
 
-    /// A block is whole: it begins a request, or ends one as its trailers.
+    /// Handles a complete block, which begins a request or ends one as its trailers.
     #[inline]
     fn handle_block(
         &mut self,
@@ -271,7 +273,7 @@ impl<M: Copy> Core<M> {
         Ok(None)
     }
 
-    /// What the block said the last time that it came.
+    /// The meaning of a block that is the same as the last one.
     #[inline]
     fn recognise(&self, block: &[u8]) -> Option<(M, Facts)> {
         let known = self.known.as_ref()?;
@@ -279,7 +281,7 @@ impl<M: Copy> Core<M> {
         same.then_some((known.made, known.facts))
     }
 
-    /// Decodes a block that begins a request; the inner error: it is malformed.
+    /// Decodes a block that begins a request. The inner error means that the request is malformed.
     fn read_head(
         &mut self,
         block: &[u8],
@@ -337,7 +339,7 @@ impl<M: Copy> Core<M> {
         self.end_request(stream, out)
     }
 
-    /// The body of a request has ended.
+    /// Ends the body of a request.
     fn end_request(&mut self, stream: u32, out: &mut Vec<u8>) -> Told<M> {
         let Some(open) = self.streams.open.get_mut(&stream) else { return Ok(None) };
         if open.length.is_some_and(|length| length != open.received) {
@@ -357,7 +359,8 @@ impl<M: Copy> Core<M> {
         Ok(Some(Event::Malformed))
     }
 
-    /// A mistake on a stream: resets it; on one that has not begun it is the connection's.
+    /// Handles a violation on a stream by resetting it. If the stream has not begun, the violation
+    /// ends the connection.
     pub(super) fn refuse(
         &mut self,
         stream: u32,
@@ -450,7 +453,7 @@ impl<M: Copy> Core<M> {
         Ok(Some(Event::Gone { stream }))
     }
 
-    /// Frames that are no part of a request. Whether one has brought anything further.
+    /// Handles frames that are not part of a request. Returns whether the frame advanced anything.
     fn handle_control(&mut self, frame: Frame<'_>, out: &mut Vec<u8>) -> Result<bool, Violation> {
         match frame {
             Frame::Settings(payload) => self.handle_settings(payload, out)?,

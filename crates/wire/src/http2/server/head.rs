@@ -1,16 +1,17 @@
-//! The header section of a request: what it says, and whether HTTP/2 allows it (RFC 9113 §8.2 and §8.3.1).
+//! The header section of a request: its meaning, and whether HTTP/2 allows it (RFC 9113 §8.2 and
+//! §8.3.1).
 //!
-//! How it works: fields are looked at as they are decoded, and the first mistake is kept; the others are decoded all the
-//! same, for the sake of the table.
+//! How it works: fields are checked as they are decoded, and the first violation is kept. The
+//! remaining fields are decoded anyway, to keep the table in step.
 //!
-//! What it must not know: how fields are coded, and which paths exist.
+//! Must not know: how fields are encoded, and which paths exist.
 
 use crate::http2::hpack::Field;
 
-/// What a request says.
+/// The request line of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHead<'a> {
-    /// `GET`, `HEAD`, …; case as sent.
+    /// `GET`, `HEAD`, …; in the case sent.
     pub method: &'a str,
     /// Path and query; empty for CONNECT.
     pub target: &'a str,
@@ -24,7 +25,7 @@ impl<'a> RequestHead<'a> {
     }
 }
 
-/// Pseudo-header fields that have come.
+/// Bits for the pseudo-header fields that have come.
 mod seen {
     pub(super) const METHOD: u8 = 1;
     pub(super) const SCHEME: u8 = 2;
@@ -32,7 +33,7 @@ mod seen {
     pub(super) const PATH: u8 = 8;
 }
 
-/// A header section that is being read.
+/// A header section while it is read.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     seen: u8,
@@ -47,17 +48,17 @@ pub(super) struct Fields {
     malformed: Option<&'static str>,
 }
 
-/// What a header section means for its stream.
+/// The meaning of a header section for its stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// Bytes of the body, where it says so.
+    /// The length of the body, if announced.
     pub(super) length: Option<u64>,
-    /// The client waits for a 100 before it sends the body.
+    /// Whether the client waits for a 100 before it sends the body.
     pub(super) expects_continue: bool,
 }
 
 impl Fields {
-    /// Forgets everything, for a request or for trailers.
+    /// Resets for a new request or for trailers.
     pub(super) fn begin(&mut self, trailers: bool) {
         let (mut method, mut path) =
             (std::mem::take(&mut self.method), std::mem::take(&mut self.path));
@@ -66,14 +67,14 @@ impl Fields {
         *self = Fields { method, path, trailers, ..Fields::default() };
     }
 
-    /// The next field.
+    /// Adds the next field.
     pub(super) fn add(&mut self, field: Field<'_>) {
         if self.malformed.is_none() {
             self.malformed = self.check(field.name, field.value).err();
         }
     }
 
-    /// All fields have come.
+    /// Returns the result after all fields.
     pub(super) fn finish(&self) -> Result<(RequestHead<'_>, Facts), &'static str> {
         if let Some(malformed) = self.malformed {
             return Err(malformed);
@@ -175,7 +176,7 @@ impl Fields {
     }
 }
 
-/// Whether two names, each perhaps with a port that need not be said, are of the same server.
+/// Whether two names mean the same server. A default port (80 or 443) is ignored.
 fn is_same_host(one: &str, other: &str) -> bool {
     let bare = |name: &'_ str| -> usize {
         let port = [":80", ":443"].iter().find(|port| name.ends_with(**port));

@@ -1,14 +1,17 @@
-//! The server of one connection, for the reference server: requests come in on streams, and are answered in any order.
+//! The server side of one connection, for the reference server. Requests come in on streams and are
+//! answered in any order.
 //!
-//! How it works: [`Server::next`] reads frames where they lie until there is something to tell, and appends what has to be
-//! said at once: acknowledgements, windows, resets. A request is told when it is whole, its body skipped; the caller answers
-//! it then or later. A block that is the same as the one before under the same generation of the table is not decoded.
-//! What finds no room in the windows waits, and leaves as they open.
+//! How it works: [`Server::next`] reads frames in place until there is an event, and appends
+//! whatever must be sent at once: acknowledgements, windows, resets. A request is reported when it
+//! is complete; its body is skipped. The caller answers then or later. A block with the same bytes
+//! as the one before is not decoded if the generation of the table is the same. Output that exceeds
+//! the windows waits and is sent when they open.
 //!
-//! A mistake on a stream resets it, and the connection goes on; one on the connection ends it with GOAWAY (RFC 9113 §5.4).
-//! Everything that a peer could send without end has a cap.
+//! A violation on a stream resets the stream, and the connection continues. A violation on the
+//! connection ends it with GOAWAY (RFC 9113 §5.4). Everything that a peer could send without end
+//! has a cap.
 //!
-//! What it must not know: sockets, clocks, which paths exist, and what is answered.
+//! Must not know: sockets, clocks, which paths exist, and what is answered.
 
 mod core;
 mod head;
@@ -23,14 +26,14 @@ use super::settings::{self, parameter};
 use super::violation::{Scope, Violation};
 use super::window::{WINDOW_FIRST, WINDOW_MOST};
 
-/// What a server permits its clients.
+/// The limits that a server sets for its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Streams at once; one more is refused.
+    /// The number of streams at once; one more is refused.
     pub streams: u32,
     /// The window of each stream, in bytes.
     pub window: u32,
-    /// Streams get more room as they use it up. If not, a body stops where the window ends.
+    /// Whether streams get more room as they use it up. If not, a body stops where the window ends.
     pub enlarges: bool,
 }
 
@@ -40,25 +43,26 @@ impl Default for Config {
     }
 }
 
-/// The window of a connection is so large: many streams may send bodies at once.
+/// The window of a connection, large because many streams may send bodies at once.
 const CONNECTION_WINDOW: u32 = 16 << 20;
 
-/// What a client has led to.
+/// An event caused by the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<M> {
-    /// A request is whole, and waits for its answer.
+    /// A request is complete and waits for its answer.
     Request {
-        /// Its stream.
+        /// The stream number.
         stream: u32,
-        /// What was made of its head.
+        /// The caller's value for its head.
         made: M,
     },
-    /// A request that was told, and not answered, is gone: the client has reset it, or broken its stream.
+    /// A request that was reported and not answered is gone: the client has reset it or broken its
+    /// stream.
     Gone {
-        /// Its stream.
+        /// The stream number.
         stream: u32,
     },
-    /// A request was not as HTTP/2 has it; its stream was reset.
+    /// A request violated HTTP/2; its stream was reset.
     Malformed,
     /// A stream above [`Config::streams`] was refused.
     Refused,
@@ -66,11 +70,11 @@ pub enum Event<M> {
     Broken(Violation),
 }
 
-/// The machine of one connection. `M` is what the caller makes of a request's head.
+/// The machine of one connection. `M` is the caller's value for the head of a request.
 #[derive(Debug)]
 pub struct Server<M> {
     reader: Reader,
-    /// Bytes of the preface that have come.
+    /// The number of bytes of the preface that have come.
     preface: usize,
     broken: bool,
     core: Core<M>,
@@ -83,7 +87,7 @@ impl<M: Copy> Server<M> {
         Server { reader: Reader::default(), preface: 0, broken: false, core: Core::new(config) }
     }
 
-    /// Appends the server's SETTINGS. They have to be the first that it sends.
+    /// Appends the server's SETTINGS, which must be the first frame that it sends.
     pub fn open(&self, out: &mut Vec<u8>) {
         let Config { streams, window, .. } = self.core.config;
         settings::write(
@@ -96,8 +100,8 @@ impl<M: Copy> Server<M> {
         write_window_update(out, 0, CONNECTION_WINDOW - WINDOW_FIRST);
     }
 
-    /// Takes bytes off `input` up to the next event; `None` when all were taken. What has to be said at once is appended to
-    /// `out`; what a request is to the caller is made by `read`.
+    /// Takes bytes off `input` up to the next event; `None` if all were taken. Bytes that must be
+    /// sent at once are appended to `out`. `read` turns a request's head into the caller's value.
     #[inline]
     pub fn next(
         &mut self,
@@ -152,47 +156,49 @@ impl<M: Copy> Server<M> {
         Event::Broken(violation)
     }
 
-    /// Answers a request: a block of fields, and a body; without one the stream ends with the block. False: it is gone.
+    /// Answers a request with a block of fields and a body. Without a body the stream ends with the
+    /// block. False if the request is gone.
     #[inline]
     pub fn answer(&mut self, stream: u32, block: &[u8], body: &[u8], out: &mut Vec<u8>) -> bool {
         self.core.answer(stream, block, body, out)
     }
 
-    /// Begins an answer, whose body follows in parts. False: the request is gone.
+    /// Begins an answer whose body follows in parts. False if the request is gone.
     pub fn answer_head(&mut self, stream: u32, block: &[u8], out: &mut Vec<u8>) -> bool {
         self.core.answer_head(stream, block, false, out)
     }
 
-    /// The next part of a body, and whether it is the last. False: the request is gone.
+    /// Sends the next part of a body; `last` says whether it is the last. False if the request is
+    /// gone.
     pub fn answer_body(&mut self, stream: u32, part: &[u8], last: bool, out: &mut Vec<u8>) -> bool {
         self.core.answer_body(stream, part, last, out)
     }
 
-    /// Resets a stream instead of an answer to it. False: the request is gone.
+    /// Resets a stream instead of answering. False if the request is gone.
     pub fn reset(&mut self, stream: u32, code: ErrorCode, out: &mut Vec<u8>) -> bool {
         self.core.reset(stream, code, out)
     }
 
-    /// Takes no more streams: those that have begun are answered, later ones ignored.
+    /// Stops accepting streams: those that have begun are answered, later ones ignored.
     pub fn go_away(&mut self, out: &mut Vec<u8>) {
         if !self.core.is_leaving() {
             write_goaway(out, self.core.leave(), ErrorCode::NoError, "");
         }
     }
 
-    /// Whether everything that will be answered has been.
+    /// Whether GOAWAY was sent and everything to be answered has been answered.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.core.is_leaving() && self.core.is_empty()
     }
 
-    /// Requests that were told, and have not been answered.
+    /// The number of requests that were reported and not answered.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.core.waiting()
     }
 
-    /// Whether a part of a request has come whose end has not.
+    /// Whether part of a request has come, but not its end.
     #[must_use]
     pub fn is_within_request(&self) -> bool {
         self.core.is_reading() || self.reader.is_within_frame()

@@ -1,11 +1,11 @@
-//! What a server sends: answers, as far as the windows go.
+//! Output of the server: answers, as far as the windows allow.
 
 use super::core::Core;
 use super::streams::Phase;
 use crate::http2::frame::{ErrorCode, write_block, write_data, write_reset};
 
 impl<M: Copy> Core<M> {
-    /// See [`Server::answer`](super::Server::answer).
+    /// Implements [`Server::answer`](super::Server::answer).
     #[inline]
     pub(super) fn answer(
         &mut self,
@@ -18,7 +18,7 @@ impl<M: Copy> Core<M> {
         let room = self.send.room().min(self.peer.window as usize).min(most);
         let fits = body.len() <= room && block.len() <= most && !self.resized;
         if fits && self.current.take_if(|current| current.0 == stream).is_some() {
-            // Answered at once and as a whole: the stream was never kept.
+            // Answered at once and completely, so the stream is never stored.
             self.resets = self.resets.saturating_sub(1);
             write_block(out, stream, block, body.is_empty(), self.peer.frame_bytes);
             if !body.is_empty() {
@@ -47,7 +47,7 @@ impl<M: Copy> Core<M> {
         self.resets = self.resets.saturating_sub(1);
         self.waiting -= 1;
         if std::mem::take(&mut self.resized) {
-            // The peer has made its table smaller: our encoder has none (RFC 7541 §4.2).
+            // The peer has made its table smaller; our encoder uses none (RFC 7541 §4.2).
             let block = [&[0x20], block].concat();
             write_block(out, stream, &block, ends, self.peer.frame_bytes);
         } else {
@@ -76,7 +76,8 @@ impl<M: Copy> Core<M> {
         true
     }
 
-    /// Sends a frame of what waits on a stream. False: nothing waits, or there is no room.
+    /// Sends one frame of the pending output of a stream. False if nothing is pending or there is
+    /// no room.
     fn send_frame(&mut self, stream: u32, out: &mut Vec<u8>) -> bool {
         let Some(open) = self.streams.open.get_mut(&stream) else { return false };
         let room = self.send.room().min(open.send.room()).min(self.peer.frame_bytes as usize);
@@ -95,7 +96,8 @@ impl<M: Copy> Core<M> {
         true
     }
 
-    /// Windows have opened: a frame of each stream in turn, as long as there is room. Whether anything was sent.
+    /// Sends pending output after windows have opened: one frame of each stream in turn, as long as
+    /// there is room. Returns whether anything was sent.
     pub(super) fn send_what_waits(&mut self, out: &mut Vec<u8>) -> bool {
         let waits =
             |open: &&u32| self.streams.open.get(*open).is_some_and(|open| !open.rest.is_empty());
@@ -109,7 +111,8 @@ impl<M: Copy> Core<M> {
         sent
     }
 
-    /// More room on one stream.
+    /// Sends the pending output of one stream, as far as there is room. Returns whether anything
+    /// was sent.
     pub(super) fn send_what_waits_on(&mut self, stream: u32, out: &mut Vec<u8>) -> bool {
         let mut sent = false;
         while self.send_frame(stream, out) {

@@ -1,23 +1,24 @@
-//! The streams of a server that are open, and what is known of those that are not.
+//! The open streams of a server, and what is known of the others.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::http2::window::{ReceiveWindow, SendWindow};
 
-/// Streams that we have reset are remembered so far back: what still comes on them was sent before the peer knew.
+/// The number of our latest resets that are remembered. What still comes on those streams was sent
+/// before the peer knew.
 const RESETS_MOST: usize = 128;
-/// Ranges of numbers that a client has left out are remembered so far back.
+/// The number of ranges of skipped stream numbers that are remembered.
 const SKIPS_MOST: usize = 16;
 
-/// What a stream is at.
+/// The state of an open stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// The request is still coming.
+    /// The request is still arriving.
     Reading,
-    /// The request is whole, and has not been answered.
+    /// The request is complete and has not been answered.
     Waiting,
-    /// A part of the answer is out.
+    /// Part of the answer has been sent.
     Answering,
 }
 
@@ -25,19 +26,19 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Stream<M> {
     pub(super) phase: Phase,
-    /// What the caller made of its head.
+    /// The caller's value for the head of the request.
     pub(super) made: M,
     pub(super) send: SendWindow,
     pub(super) receive: ReceiveWindow,
-    /// Bytes of the body, where the head said so, and those that have come.
+    /// The length of the body, if the head announced it, and the bytes that have come.
     pub(super) length: Option<u64>,
     pub(super) received: u64,
-    /// What waits for a window, and whether it ends the stream.
+    /// The output that waits for a window, and whether it ends the stream.
     pub(super) rest: VecDeque<u8>,
     pub(super) rest_ends: bool,
 }
 
-/// A hasher for stream numbers, which a peer cannot choose freely: they rise.
+/// A hasher for stream numbers. A peer cannot choose them freely, because they must rise.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ByNumber(u64);
 
@@ -51,19 +52,19 @@ impl Hasher for ByNumber {
     }
 
     fn write_u32(&mut self, number: u32) {
-        // The golden ratio: neighbours land far apart, in the high bits, too.
+        // Multiplying by the golden ratio spreads neighbours far apart, in the high bits too.
         self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(26);
     }
 }
 
-/// What is known of a stream that is not open.
+/// The state of a stream that is not open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Past {
     /// It has not begun.
     Idle,
-    /// A later one has begun, and it never can.
+    /// It can never begin, because a later stream has begun.
     Skipped,
-    /// We have reset it not long ago.
+    /// We reset it recently.
     ResetByUs,
     /// It has ended.
     Closed,
@@ -73,7 +74,7 @@ pub(super) enum Past {
 #[derive(Debug)]
 pub(super) struct Streams<M> {
     pub(super) open: HashMap<u32, Stream<M>, BuildHasherDefault<ByNumber>>,
-    /// The highest number that has begun.
+    /// The highest stream number that has begun.
     last: u32,
     resets: VecDeque<u32>,
     skips: VecDeque<(u32, u32)>,
@@ -91,7 +92,7 @@ impl<M> Streams<M> {
         self.last
     }
 
-    /// A stream begins: its number is odd, and higher than those before.
+    /// Begins a stream, whose number is odd and higher than those before.
     pub(super) fn begin(&mut self, stream: u32) {
         let next = if self.last == 0 { 1 } else { self.last + 2 };
         if stream > next {
@@ -103,7 +104,7 @@ impl<M> Streams<M> {
         self.last = stream;
     }
 
-    /// A stream has ended because we have reset it.
+    /// Notes that we reset a stream.
     pub(super) fn note_reset(&mut self, stream: u32) {
         if self.resets.len() == RESETS_MOST {
             self.resets.pop_front();
@@ -111,7 +112,7 @@ impl<M> Streams<M> {
         self.resets.push_back(stream);
     }
 
-    /// What is known of a stream that is not open.
+    /// The state of a stream that is not open.
     pub(super) fn past(&self, stream: u32) -> Past {
         if stream > self.last || stream.is_multiple_of(2) {
             Past::Idle

@@ -23,7 +23,7 @@ from trueload.report.html.charts.theme import (
 from trueload.suites.steps import Search, Step
 
 NS_PER_MS = 1e6
-AROUND = 1.15  # so much more than ours is shown of the published curves
+AROUND = 1.15  # the published curves are shown up to this multiple of our range
 
 
 def crowd(
@@ -31,7 +31,10 @@ def crowd(
     published: Sequence[PublishedCurve],
     palette: Palette | None = None,
 ) -> Drawn | None:
-    """A line a subject, a grey one for each that was published; None without two steps of any."""
+    """Return a chart with a line per subject, and a grey one per published curve.
+
+    None without two points.
+    """
     points = [
         (search.name, step.load, p95_ns / NS_PER_MS)
         for search in searches[:SERIES_MAX]
@@ -90,7 +93,7 @@ def crowd(
 
 
 def _largest(search: Search) -> dict[str, Any] | None:
-    """The point of the most clients that were confirmed; None without one."""
+    """Return the point of the largest confirmed number of clients; None without one."""
     at = [step.latency.known("p95") for step in search.steps if step.load == search.largest]
     known = [ns for ns in at if ns is not None]
     if not known:
@@ -105,5 +108,5 @@ def _has_line(grey: Sequence[dict[str, Any]]) -> bool:
 
 
 def _by_clients(steps: Sequence[Step]) -> list[Step]:
-    """One step for each number of clients, the last one taken."""
+    """Return the last step for each number of clients."""
     return [step for _, step in sorted({step.load: step for step in steps}.items())]

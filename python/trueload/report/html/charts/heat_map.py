@@ -1,4 +1,4 @@
-"""A client's throughput over its pools and what it was asked to do at once."""
+"""A client's throughput by pools and concurrency."""
 
 from __future__ import annotations
 
@@ -19,14 +19,17 @@ from trueload.report.html.charts.theme import (
 )
 
 CELL_PX = 30
-# From next to nothing to the light shade of the client's colour: dark text is readable on both.
+# The scale goes from faint to the light shade of the client's colour; dark text is readable on
+# both.
 FAINT, DARK = "#eef1f6", "#11151c"
 
 
 @dataclass(frozen=True)
 class Field:
-    """One cell: ``pools`` as ``4 x 256`` (count x size); ``value`` in requests/s, None where
-    nothing can be ranked."""
+    """One cell, with ``pools`` such as ``4 x 256`` (count x size).
+
+    ``value`` is in requests/s, None if the cell is not ranked.
+    """
 
     pools: str
     pool_order: tuple[int, int]
@@ -35,7 +38,7 @@ class Field:
 
 
 def heat_map(name: str, fields: Sequence[Field], palette: Palette | None = None) -> Drawn | None:
-    """Pools against concurrency; None of fewer than two cells, or without any figure."""
+    """Return pools against concurrency; None with fewer than two cells, or without any figure."""
     known = [field for field in fields if field.value is not None]
     if len(fields) < 2 or not known:
         return None

@@ -1,5 +1,7 @@
-"""Latency against load: the steps of a search with the largest load that was confirmed, or the
-seconds of a run by stages."""
+"""Latency against load, from the steps of a search or from the seconds of a run by stages.
+
+The largest load that held is marked.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ OUTCOMES = {"kept": GOOD[0], "exceeded": BAD[0], "limited": WARN[0]}
 
 
 def of_search(search: Search, palette: Palette | None = None) -> Drawn | None:
-    """A line through the steps by load, a point a step by what came of it."""
+    """Return a line through the steps by load, with a point for each step by its outcome."""
     steps = sorted(search.steps, key=lambda step: step.load)
     points = [
         {"load": s.load, "ns": s.decisive_ns, "outcome": s.outcome}
@@ -71,7 +73,7 @@ def of_search(search: Search, palette: Palette | None = None) -> Drawn | None:
 
 
 def of_stages(name: str, points: Sequence[Offered], palette: Palette | None = None) -> Drawn | None:
-    """Each second of a run by stages, by the rate that was offered in it."""
+    """Return each second of a run by stages, by the rate that was offered in it."""
     rows: list[dict[str, Any]] = []
     for point in points:
         for label, ns in (("p99", point.p99_ns), ("p50", point.p50_ns)):
@@ -103,7 +105,7 @@ def of_stages(name: str, points: Sequence[Offered], palette: Palette | None = No
 
 
 def load_axis(loads: Sequence[float], title: str) -> Any:
-    """An axis of loads, in powers where they are far apart."""
+    """Return an axis of loads, in powers of ten if they are far apart."""
     low, high = min(loads), max(loads)
     wide = low > 0 and high > 50 * low
     return alt.X(
@@ -114,7 +116,7 @@ def load_axis(loads: Sequence[float], title: str) -> Any:
 
 
 def marked(load: float, bound: bool) -> list[Any]:
-    """The largest safe load, upright."""
+    """Return a vertical line at the largest safe load."""
     text = alt.Chart(data([{"at": load, "said": f"{'≥ ' if bound else ''}{load:,.6g}"}]))
     looks: dict[str, Any] = {"color": INK[0], "fontSize": FONT_PX, "fontWeight": "bold"}
     label = text.mark_text(align="right", dx=-5, y=10, **looks)
@@ -125,7 +127,7 @@ def marked(load: float, bound: bool) -> list[Any]:
 
 
 def _means(points: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One point a load: several steps of one load would draw the line up and down."""
+    """Return one point per load, as several steps of one load would make the line zigzag."""
     by_load: dict[float, list[float]] = {}
     for point in points:
         by_load.setdefault(point["load"], []).append(point["ns"])

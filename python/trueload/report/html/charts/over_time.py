@@ -1,4 +1,4 @@
-"""Each second of the window: latency, and throughput beside what was offered."""
+"""Each second of the window: latency, and throughput beside the offered rate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Courses = Mapping[str, Sequence[SecondPoint]]
 
 
 def latency_over_time(courses: Courses, palette: Palette | None = None) -> Drawn | None:
-    """The p99 of each second, a line an entry; of one alone also the median, dashed."""
+    """Return the p99 of each second, a line per entry; a single entry also has a dashed median."""
     alone = len(courses) == 1
     rows: list[dict[str, Any]] = []
     for name, points in courses.items():
@@ -69,7 +69,7 @@ def latency_over_time(courses: Courses, palette: Palette | None = None) -> Drawn
 def throughput_over_time(
     courses: Courses, unit: str, palette: Palette | None = None
 ) -> Drawn | None:
-    """What ended well in each second; dashed, what was offered."""
+    """Return the good answers of each second, with the offered rate as a dashed line."""
     rows = [
         {"name": name, "t": point.t_s, "value": point.ok_per_s}
         for name, points in courses.items()

@@ -1,4 +1,7 @@
-"""Latency by percentile, each nine as wide as the one before: where the tail begins, and whose."""
+"""Latency by percentile, to show where the tail begins.
+
+Each further nine takes the same width.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ TICKS = [2, 10, 100, 1_000, 10_000]
 def percentiles(
     curves: Mapping[str, Sequence[PercentilePoint]], palette: Palette | None = None
 ) -> Drawn | None:
-    """A line an entry; None where nothing ended well."""
+    """Return a line per entry; None if nothing ended well."""
     shown = {name: points for name, points in curves.items() if len(points) > 1}
     if not shown:
         return None

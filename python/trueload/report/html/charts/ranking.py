@@ -1,4 +1,4 @@
-"""Who is ahead: a bar an entry, with the interval of its median."""
+"""The ranking: a bar per entry, with the interval of its median."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FADED = 0.35
 
 
 def ranking(section: LoadTable, palette: Palette | None = None) -> Drawn | None:
-    """Ranked entries as bars, the invalid ones grey below; None of fewer than two."""
+    """Return ranked entries as bars, with invalid ones grey below; None with fewer than two."""
     shown = [e for e in section.measured if e.score is not None][:BARS_MAX]
     if len(shown) < 2:
         return None
@@ -104,7 +104,7 @@ def _apart(entry: Summary) -> str:
 
 
 def short_number(value: float) -> str:
-    """``45.1k``, ``2.30M``, ``812``: three digits that count."""
+    """Return three significant digits: ``45.1k``, ``2.30M``, ``812``."""
     for size, mark in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
             return f"{value / size:.3g}{mark}" if abs(value) < 999.5 * size else f"{value:.3g}"

@@ -1,6 +1,6 @@
-"""One run, or one side, against another: the ratio of each metric, with where it lies.
+"""One run, or one side, against another: the ratio of each metric, with its interval.
 
-How: the scale is logarithmic, with 1 in the middle, and as wide as most of the ratios need; an
+How: the scale is logarithmic, with 1 in the middle, and as wide as most of the ratios need. An
 arrow at its edge stands for what lies farther out. A filled mark is a claim (better, worse, the
 same), a hollow one is none.
 """
@@ -31,7 +31,7 @@ from trueload.report.html.charts.theme import (
 )
 
 STEP_PX, LABEL_PX = 26, 126
-# The colour of a word, and what fills its mark.
+# The colour of a word, and the fill of its mark.
 WORDS: dict[Word, tuple[str, str]] = {
     "better": (GOOD[0], GOOD[0]),
     "worse": (BAD[0], BAD[0]),
@@ -39,10 +39,10 @@ WORDS: dict[Word, tuple[str, str]] = {
     "as throughput": (INK[0], PAPER[0]),
     "unclear": (GREY[0], PAPER[0]),
 }
-# As logarithms: how far the scale goes at least, and up to where an uncertain end can widen it; a
-# ratio so many times as far from 1 as the one in the middle may lie beyond it.
+# All are logarithms but FAR: the smallest reach of the scale, and the largest that an uncertain end
+# may cause. A ratio that is FAR times as far from 1 as the median one may lie outside.
 REACH_MIN, REACH_OF_ENDS, FAR = math.log(1.1), math.log(4), 4
-# Its ticks, up to some reach.
+# The ticks of the scale, each set up to some reach.
 TICKS = (
     (math.log(1.2), (0.9, 0.95, 1, 1.05, 1.1)),
     (math.log(1.6), (0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.4)),
@@ -54,7 +54,7 @@ ARROWS = {"low": "triangle-left", "high": "triangle-right"}
 
 
 def ratios(name: str, found: Sequence[Ratio], what: str) -> Drawn | None:
-    """A point a metric around 1; None where no ratio is known."""
+    """Return a point per metric around 1; None if no ratio is known."""
     shown = [(each, each.ratio) for each in found if each.ratio is not None]
     if not shown:
         return None
@@ -98,8 +98,11 @@ def ratios(name: str, found: Sequence[Ratio], what: str) -> Drawn | None:
 
 
 def _reach(found: Sequence[Ratio]) -> float:
-    """How far the scale goes to both sides, as a logarithm: all ratios but the few that are much
-    farther out lie on it, and of where they lie the nearer half."""
+    """Return how far the scale reaches to both sides, as a logarithm.
+
+    All ratios lie on it except the few that are much farther out. So does the nearer half of the
+    intervals' ends.
+    """
     points = [_distance(each.ratio or 0.0) for each in found]
     points = [each for each in points if math.isfinite(each)] or [REACH_MIN]
     near = FAR * max(median(points), REACH_MIN / 2)
@@ -117,7 +120,7 @@ def _distance(ratio: float) -> float:
 
 
 def _row(found: Ratio, ratio: float, low: float, high: float) -> dict[str, Any]:
-    """What is drawn of a metric, all of it on the scale; ``out`` names the ends that are not."""
+    """Return the values of a metric, cut to the scale; ``out`` names the ends that were cut."""
 
     def inside(value: float) -> float:
         return min(max(value, low), high)
@@ -139,7 +142,7 @@ def _row(found: Ratio, ratio: float, low: float, high: float) -> dict[str, Any]:
 
 
 def _arrows(rows: Sequence[dict[str, Any]], y: Any, across: Any) -> list[Any]:
-    """At the edges: an arrow for each end that lies farther out, and the ratios that do."""
+    """Return arrows at the edges for ends that lie farther out, and texts for such ratios."""
     layers = []
     for end, shape in ARROWS.items():
         out = [row for row in rows if end in row["out"]]

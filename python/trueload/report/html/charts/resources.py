@@ -1,4 +1,4 @@
-"""What both ends took: CPU of generator and server, memory, and memory per connection."""
+"""What both ends used: CPU of generator and server, memory, and memory per connection."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from trueload.report.html.charts.theme import (
 from trueload.units import format_share, format_size
 
 BARS_MAX = 30
-# How far the generator's bar lies below the server's, and how pale it is.
+# The offset of the generator's bar below the server's, and its opacity.
 SECOND_DY, PALE = 4, 0.45
-# As the check `generator-limit` has it: from here on one end had no time left.
+# The limit of the check `generator-limit`: from here on an end had no time left.
 FULL_SHARE = 0.95
 BYTES_EXPR = (
     "datum.value >= 1073741824 ? format(datum.value / 1073741824, '~g') + ' GiB' :"
@@ -39,8 +39,11 @@ BYTES_EXPR = (
 
 @dataclass(frozen=True)
 class Taken:
-    """What one entry's trial took: the busiest thread of each end as a share of the window, memory
-    in bytes; None where it was not seen."""
+    """What one entry's trial used.
+
+    ``generator`` and ``server`` are the busiest thread of each end as a share of the window. Memory
+    is in bytes. None for what was not seen.
+    """
 
     name: str
     generator: float | None
@@ -51,7 +54,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Held:
-    """Server memory with so many idle connections beside the others."""
+    """The server's memory with a number of idle connections beside the others."""
 
     name: str
     idle: int
@@ -61,7 +64,7 @@ class Held:
 def both_ends(
     taken: Sequence[Taken], sender: str = "generator", palette: Palette | None = None
 ) -> Drawn | None:
-    """How busy the busiest thread of each end was; ``sender`` is the one that asks."""
+    """Return how busy the busiest thread of each end was; ``sender`` names the end that asks."""
     shown = [t for t in taken if t.generator is not None or t.server is not None][:BARS_MAX]
     if not shown:
         return None
@@ -106,7 +109,7 @@ def _share(share: float | None) -> str:
 
 
 def memory(taken: Sequence[Taken], palette: Palette | None = None) -> Drawn | None:
-    """The most that each program had resident at once; None of one alone."""
+    """Return the peak resident memory of each program; None for a single one."""
     return _bytes_chart(
         "memory",
         "Peak memory",
@@ -117,7 +120,7 @@ def memory(taken: Sequence[Taken], palette: Palette | None = None) -> Drawn | No
 
 
 def connection_memory(taken: Sequence[Taken], palette: Palette | None = None) -> Drawn | None:
-    """What each connection cost the server; None of one alone."""
+    """Return the memory per connection of each server; None for a single one."""
     return _bytes_chart(
         "memory-per-connection",
         "Memory per connection",
@@ -131,7 +134,7 @@ def _bytes_chart(
     slug: str, title: str, axis: str, found: Sequence[tuple[Taken, float]], palette: Palette | None
 ) -> Drawn | None:
     if len(found) < 2:
-        return None  # one figure is no chart
+        return None  # a single figure needs no chart
     found = found[:BARS_MAX]
     names = [each.name for each, _ in found]
     shown = zip(found, colours(names, palette), strict=True)
@@ -158,7 +161,7 @@ def _bytes_chart(
 
 
 def byte_ticks(most: float) -> list[float]:
-    """Some four round ticks in powers of two, from nothing to ``most``."""
+    """Return about four round ticks in powers of two, from 0 to ``most``."""
     step = 1.0
     while most / step > 4:
         step *= 2
@@ -166,7 +169,7 @@ def byte_ticks(most: float) -> list[float]:
 
 
 def idle_memory(held: Sequence[Held], palette: Palette | None = None) -> Drawn | None:
-    """Server memory against idle connections: its slope is what each of them costs."""
+    """Return server memory against idle connections: its slope is the memory of each."""
     names = list(dict.fromkeys(each.name for each in held))[:SERIES_MAX]
     rows = [
         {"name": each.name, "idle": each.idle, "value": each.rss_bytes}

@@ -1,10 +1,10 @@
 """What all charts share: size, colours, axes of times and counts.
 
-Colours come from one table, so that the page's style sheet can give each of them its counterpart
-for a dark screen. A chart is as wide as a phone shows it, with text of the size that it has there;
-a wider page puts several side by side. Readers' fonts may be a fifth wider than the renderer's:
-names stand above their bars, and axes leave room. Altair takes half a second to import: only charts
-do.
+Colours come from one table, so that the page's style sheet can replace each by its counterpart on a
+dark screen. A chart is as wide as a phone shows it, with text of the right size there; a wider page
+puts several side by side. A reader's font may be a fifth wider than the renderer's, so names stand
+above their bars, and axes leave room. Altair takes half a second to import, so only chart modules
+import it.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ import altair as alt
 
 WIDTH_PX = 340
 HEIGHT_PX = 220
-# A row of bars, and how far its name and its bar lie from the row's middle.
+# A row of bars, and the offsets of its name and its bar from the row's middle.
 ROW_PX, NAME_DY, BAR_DY, BAR_PX = 38, -9, 9, 11
-# Names above bars, beside what is said at the right; of a legend in two columns, or in one.
+# The widths of names above bars, and of names in a legend with two columns or one.
 NAME_PX, LEGEND_PX, LEGEND_PX_MAX, LEGEND_LETTERS = 174, 110, 195, 13
 AXIS_PX = 54
-# As wide everywhere as the renderer measures them, which has a font of these widths of its own.
+# These fonts have the same widths, and the renderer has one of them built in.
 FONT = "Arial, 'Liberation Sans', Helvetica, sans-serif"
 FONT_PX = 13
 
-# Light, and what the style sheet puts in its place on a dark screen.
+# The light colour, and the one that the style sheet uses on a dark screen.
 INK = ("#333a45", "#d5dae3")
 QUIET = ("#6b7482", "#97a1b1")
 GRID = ("#e4e7ec", "#323945")
 PAPER = ("#ffffff", "#161a21")
-# For programs beyond the colours there are, and for ratios that are unclear.
+# For programs beyond the number of colours, and for unclear ratios.
 GREY = ("#7c8593", "#8b95a5")
 GOOD = ("#2a8a57", "#5cc48d")
 WARN = ("#b7791f", "#e5b454")
 BAD = ("#c0392b", "#ff8577")
-# Told apart also by those who see few colours, on white and on black.
+# Distinct also with colour blindness, on white and on black.
 SERIES = (
     ("#3867d6", "#7ea2ff"),
     ("#e07b1f", "#ffac5c"),
@@ -53,7 +53,7 @@ SERIES_MAX = len(SERIES)
 # Every colour of a chart, with the one for a dark screen.
 COLOURS = (INK, QUIET, GRID, PAPER, GREY, GOOD, WARN, BAD, *SERIES)
 
-# Each with a prefix of its own: 200, 1k.
+# SI prefixes: 200, 1k.
 COUNT_EXPR = "format(datum.value, '~s')"
 NS_EXPR = (
     "datum.value >= 1e9 ? format(datum.value / 1e9, '~g') + ' s' :"
@@ -65,7 +65,7 @@ NS_EXPR = (
 
 @dataclass(frozen=True)
 class Drawn:
-    """A chart with its words. ``slug`` names its file; ``says`` is for those who cannot see it."""
+    """A chart with its texts: ``slug`` names its file, ``says`` is its description in words."""
 
     slug: str
     title: str
@@ -75,18 +75,20 @@ class Drawn:
 
 
 Palette = Mapping[str, int]
-"""The number of each subject's colour, which it has in all charts of a page."""
+"""The number of each subject's colour, the same in all charts of a page."""
 
 
 def colours(names: Sequence[str], palette: Palette | None) -> list[str]:
-    """The colour of each name: grey where a page has none for it. Of a chart by itself, without a
-    palette, in their order."""
+    """Return the colour of each name, grey if the page has none for it.
+
+    A chart by itself has no palette, and uses the colours in order.
+    """
     of = {name: at for at, name in enumerate(names)} if palette is None else palette
     return [GREY[0] if of.get(n, SERIES_MAX) >= SERIES_MAX else SERIES[of[n]][0] for n in names]
 
 
 def named_rows(rows: Any, names: Sequence[str], said: str) -> tuple[Any, list[Any]]:
-    """The vertical axis of bars, and what stands above each: its name, and a field at the right."""
+    """Return the vertical axis of bars, and the texts above each: its name and a field."""
     y = alt.Y("name:N", sort=list(names), axis=None, scale=alt.Scale(padding=0))
     text: dict[str, Any] = {"baseline": "middle", "dy": NAME_DY, "fontSize": FONT_PX}
     text["color"] = INK[0]
@@ -100,7 +102,7 @@ def named_rows(rows: Any, names: Sequence[str], said: str) -> tuple[Any, list[An
 
 
 def data(rows: Iterable[dict[str, Any]]) -> Any:
-    """Plain rows for a chart; what is no number is no value."""
+    """Return plain rows for a chart; infinite and undefined numbers become missing values."""
     return alt.InlineData([{key: _value(each) for key, each in row.items()} for row in rows])
 
 
@@ -109,7 +111,7 @@ def _value(value: Any) -> Any:
 
 
 def finished(chart: Any, *, height: float = HEIGHT_PX) -> Any:
-    """The chart with the size and looks that all have."""
+    """Return the chart with the common size and looks."""
     return (
         chart.properties(
             width=WIDTH_PX,
@@ -131,7 +133,7 @@ def finished(chart: Any, *, height: float = HEIGHT_PX) -> Any:
             titleFontWeight="normal",
             tickSize=4,
         )
-        # Above the axis and upright: beside it a wider font than the renderer's runs into it.
+        # Above the axis and upright: beside it, a font wider than the renderer's would run into it.
         .configure_axisLeft(
             minExtent=AXIS_PX,
             titleAngle=0,
@@ -157,7 +159,7 @@ def series_colour(
     *,
     legend: bool | None = None,
 ) -> Any:
-    """A colour a name, with a legend below unless there is only one."""
+    """Return a colour per name, with a legend below unless there is only one name."""
     shown = len(names) > 1 if legend is None else legend
     return alt.Color(
         "name:N",
@@ -167,7 +169,7 @@ def series_colour(
 
 
 def legend_below(names: Sequence[str], **looks: Any) -> Any:
-    """A legend of these names, in two columns where they are short."""
+    """Return a legend of these names, in two columns if they are short."""
     short = all(len(name) <= LEGEND_LETTERS for name in names)
     return alt.Legend(
         orient="bottom",
@@ -180,7 +182,7 @@ def legend_below(names: Sequence[str], **looks: Any) -> Any:
 
 
 def time_axis(values: Sequence[float | None], title: str, *, log: bool | None = None) -> Any:
-    """An axis of times in ns; in powers of ten where the values are that far apart."""
+    """Return an axis of times in ns, logarithmic if the values are far apart."""
     known = [value for value in values if value is not None and value > 0]
     wide = bool(known) and max(known) > 8 * min(known) if log is None else log
     if not wide:
@@ -193,8 +195,10 @@ def time_axis(values: Sequence[float | None], title: str, *, log: bool | None = 
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Ticks between two values: powers of ten where there are three of them, else 1, 2 and 5 times
-    such."""
+    """Return ticks between two values.
+
+    They are powers of ten if there are three or more, else 1, 2 and 5 times such powers.
+    """
     decades = [10.0**power for power in range(14)]
     rough = [tick for tick in decades if low <= tick <= high]
     fine = [tick * factor for tick in decades for factor in (1, 2, 5)]
@@ -202,7 +206,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def count_axis(title: str, channel: Any = None, *, zero: bool = True) -> Any:
-    """An axis of counts or rates: 10k, 2.5M."""
+    """Return an axis of counts or rates: 10k, 2.5M."""
     channel = channel or alt.Y
     return channel(
         "value:Q",
@@ -212,7 +216,7 @@ def count_axis(title: str, channel: Any = None, *, zero: bool = True) -> Any:
 
 
 def rule_at(value: float, channel: str, colour: str, *, dash: bool = True) -> Any:
-    """A line across the chart at a value of the ``x`` or ``y`` axis."""
+    """Return a line across the chart at a value of the ``x`` or ``y`` axis."""
     mark = alt.Chart(data([{"at": value}])).mark_rule(
         color=colour, strokeDash=[5, 4] if dash else [1, 0], strokeWidth=1.5
     )
