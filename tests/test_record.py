@@ -210,7 +210,7 @@ def test_serve_tells_at_its_end_what_it_saw_and_what_it_did_wrong(
         (("--close-silently",), "--close-silently is of no use without --close-after"),
         (("--fault-seed", "1"), "--fault-seed is of no use without"),
         (("--error-share", "60%", "--reset-share", "0.6"), "exceed 100%"),
-        (("--error-share", "5"), "exceed 100%"),
+        (("--error-share", "5"), "is more than all"),
         (("--max-streams", "5"), "--max-streams needs HTTP/2"),
         (("--http", "1.1", "--stall-window"), "--stall-window needs HTTP/2"),
         (("--http", "2", "--refuse-share", "60%", "--error-share", "60%"), "exceed 100%"),

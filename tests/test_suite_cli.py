@@ -76,7 +76,7 @@ def test_the_table_has_the_published_columns_and_then_ours(world: World) -> None
     world.add("fine")
     ended = world.run_suite("--format", "csv", "--published", "-c", "2,4")
     lines = ended.out.splitlines()
-    assert lines[0].startswith(PUBLISHED + ",rank,interval,CPU,memory,verdict"), lines[0]
+    assert lines[0].startswith(PUBLISHED + ",interval,CPU,memory,verdict,rank,rank_last"), lines[0]
     rows = list(csv.DictReader(io.StringIO(ended.out)))
     medians = {row["connections"]: row["verdict"] for row in rows if row["figures"] == "median"}
     assert list(medians) == ["2", "4"]

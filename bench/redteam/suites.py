@@ -99,15 +99,22 @@ def _suite(
 
 
 def _row(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The first record of the cheat, with the verdict and rank of its row."""
+    """The first record of the cheat, with the verdict and the place of its row."""
     row = _named(result, "cheat")
     records = [each for each in result["trials"] if each["id"] in row["record_ids"]]
     first = records[0] if records else {"checks": []}
-    return {**first, **{name: row[name] for name in ("verdict", "rank", "why", "outcome")}}
+    told = {name: row[name] for name in ("verdict", "why", "outcome")}
+    return {**first, **told, "place": _place(result, "cheat")}
 
 
 def _honest(result: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _named(result, "honest")
+    return {**_named(result, "honest"), "place": _place(result, "honest")}
+
+
+def _place(result: Mapping[str, Any], name: str) -> int | None:
+    """The place of a row among those that stand in order, from 1; None if it is not one of them."""
+    stands = [row["framework"] for row in result["rows"] if row["verdict"] in ("valid", "suspect")]
+    return stands.index(name) + 1 if name in stands else None
 
 
 def _named(result: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -116,19 +123,19 @@ def _named(result: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def behind_honest(seen: Seen) -> Answer:
-    """The cheat has no rank, or one behind the honest subject."""
-    rank, honest = seen.result["rank"], seen.others["rank"]
-    right = rank is None or (honest is not None and rank > honest)
-    return Answer(right, "no rank before the honest one", f"rank {rank}, the honest {honest}")
+    """The cheat does not stand in the order, or behind the honest subject."""
+    place, honest = seen.result["place"], seen.others["place"]
+    right = place is None or (honest is not None and place > honest)
+    return Answer(right, "no place before the honest one", f"place {place}, the honest {honest}")
 
 
 def completed(per_s: float, within: float = 0.05) -> Demand:
-    """Require at most this many requests per second, or no rank for the client."""
+    """Require at most this many requests per second, or an invalid client."""
 
     def demand(seen: Seen) -> Answer:
         said = seen.result["throughput"]["ok_per_s"]
         shown = "none" if said is None else f"{said:,.4g}/s"
-        right = seen.result["rank"] is None or (said is not None and said <= per_s * (1 + within))
+        right = seen.result["place"] is None or (said is not None and said <= per_s * (1 + within))
         return Answer(right, f"at most {per_s:,.4g}/s", shown)
 
     return demand

@@ -8,7 +8,7 @@ import pytest
 import samples
 from suite_samples import LOAD, figures, invalid, plan, subject
 from trueload.record.schema import Check, CpuDistance
-from trueload.suites.again import owed
+from trueload.suites.again import owed, still_disturbed
 from trueload.suites.figures import Figures
 from trueload.suites.plan import Cell, SuitePlan
 from trueload.suites.states import State, state_of, usual_of
@@ -111,6 +111,19 @@ OWED = [
 def test_what_a_row_is_owed(what: str, rows: CellRows, number: int | None) -> None:
     found = owed(of_six(), [rows])
     assert [trial.repetition for trial in found] == ([] if number is None else [number]), what
+
+
+def test_a_machine_that_stays_disturbed_is_waited_for_no_longer() -> None:
+    once, twice = (
+        row(*[figures()] * 5, *[disturbed()] * 2),
+        row(*[figures()] * 5, *[disturbed()] * 3),
+    )
+    assert not still_disturbed([once])
+    assert still_disturbed([twice])
+    assert not still_disturbed([once, twice]), "the other row may still get its repetition"
+    assert not still_disturbed([row(*[figures()] * 6)])
+    mended = row(*[figures()] * 4, *[disturbed()] * 3, figures())
+    assert not still_disturbed([mended]), "the machine has become quiet"
 
 
 def test_a_first_look_takes_nothing_again() -> None:

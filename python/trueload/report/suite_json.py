@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from trueload import stats
 from trueload.errors import UserError
 from trueload.record.schema import Check
 from trueload.store.runs import Damaged, Row, Run
@@ -96,6 +97,9 @@ def _row(summary: Summary) -> dict[str, Any]:
         "repetitions": summary.repetitions,
         "counted": summary.counted,
         "interval": asdict(summary.interval) if summary.interval is not None else None,
+        "ratio_interval": None
+        if (within := stats.interval(summary.ratios)) is None
+        else asdict(within),
         "figures": _figures(asdict(figures), hidden) if figures is not None else None,
         "best": _figures(asdict(best), hidden) if best is not None else None,
         "record_ids": list(summary.record_ids),

@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from trueload.suites.plan import SuitePlan, Trial
 from trueload.suites.summary import CellRows, has_own_fault
 
+IN_VAIN = 2
+
 
 def owed(plan: SuitePlan, cells: Sequence[CellRows]) -> list[Trial]:
     """The next repetition of each cell that lacks one, shuffled by the plan's seed."""
@@ -28,6 +30,16 @@ def owed(plan: SuitePlan, cells: Sequence[CellRows]) -> list[Trial]:
     number = max((trial.repetition for trial in found), default=0)
     random.Random(f"{plan.seed}/{number}").shuffle(found)
     return found
+
+
+def still_disturbed(cells: Sequence[CellRows]) -> bool:
+    """Whether each cell that lacks a repetition had two more in vain, one after the other."""
+    lacking = [rows for rows in cells if _lacks(rows)]
+    return bool(lacking) and all(
+        taken(rows) >= rows.planned + IN_VAIN
+        and all(each.unlike for each in rows.measured[-IN_VAIN:])
+        for rows in lacking
+    )
 
 
 def taken(rows: CellRows) -> int:

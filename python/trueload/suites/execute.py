@@ -39,7 +39,7 @@ from trueload.runner.trials import Failed, Measure, Measured, run_subject
 from trueload.store.runs import Row, Run, Store
 from trueload.subjects.contracts import AnyContract, document_bytes
 from trueload.subjects.manifest import Subject
-from trueload.suites.again import owed
+from trueload.suites.again import owed, still_disturbed
 from trueload.suites.clients import ClientTrials
 from trueload.suites.http import http_labels
 from trueload.suites.pairs import reference_labels, reference_load
@@ -148,8 +148,10 @@ class Execution:
     def _owed(self) -> list[Trial]:
         if not self.plan.takes_again or not self.plan.patience_ns:
             return []
-        found = owed(self.plan, collect(self.plan, self.store.rows(self.run)).cells)
-        return [trial for trial in found if trial.key not in self._done]
+        cells = collect(self.plan, self.store.rows(self.run)).cells
+        if still_disturbed(cells):
+            return []
+        return [trial for trial in owed(self.plan, cells) if trial.key not in self._done]
 
     def _prepare(self, names: Sequence[str]) -> None:
         """Builds subjects, two at a time because much of it waits for the network; what
