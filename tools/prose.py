@@ -22,7 +22,7 @@ FRAGMENTS = re.compile(r"(?:Of|Those|Whoever|Who|What there (?:is|are)|Nobody|Tw
 RETIRED = {
     r"stewards?": "agent",
     r"keepers?": "supervisor",
-    r"come by": "found or started",
+    r"was come by": "was found or started",
     r"wants the end": "asks to stop",
 }
 _RETIRED = {re.compile(rf"\b{old}\b", re.IGNORECASE): new for old, new in RETIRED.items()}

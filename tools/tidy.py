@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 # The script may be run from any folder, so it finds `tools` by its own path.
 sys.path.append(str(Path(__file__).resolve().parent.parent))
-from tools import floors
+from tools import floors, prose
 
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
@@ -504,6 +504,22 @@ def figures_at_home(file: File) -> Iterator[Finding]:
             yield file.finding(node.lineno, "figures-at-home", advice)
 
 
+def plain_english(file: File) -> Iterator[Finding]:
+    """Sentences are short, lines of prose are narrow, docstrings are sentences, words are the
+    field's (tools/prose.py)."""
+    if file.within("tools/prose.py", "tests/unit/test_tidy.py", *UNTIDIED):
+        return
+    remarks: list[prose.Remark] = []
+    if file.suffix == ".md":
+        remarks += [*prose.long_sentences(file.text), *prose.wide_lines(file.text)]
+    if file.tree is not None:
+        remarks += prose.fragments(file.tree)
+    if file.suffix in (".md", ".py", ".rs"):
+        remarks += prose.retired_words(file.text)
+    for line, advice in remarks:
+        yield file.finding(line, "plain-english", advice)
+
+
 RULES: tuple[Rule, ...] = (
     short_files,
     short_functions,
@@ -519,6 +535,7 @@ RULES: tuple[Rule, ...] = (
     crates_point_one_way,
     options_defined_once,
     figures_at_home,
+    plain_english,
 )
 
 

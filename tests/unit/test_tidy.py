@@ -27,10 +27,15 @@ def brace_function(head: str, lines: int) -> str:
     return f"//! A file.\n{head} {{\n{body}\n}}\n"
 
 
+WORDS = "word " * 31
 # (the test's name, path, text, the one rule that it breaks)
 BROKEN = [
+    ("a long sentence", "docs/a.md", f"{WORDS[:79]}\n{WORDS[80:-1]}.\n", "plain-english"),
+    ("a wide line", "docs/a.md", "Here." + " Ten words." * 10 + "\n", "plain-english"),
+    ("a fragment", "tools/a.py", '"""Of those that there are."""\n', "plain-english"),
+    ("a retired word", "crates/drive/a.rs", "//! The steward of a host.\n", "plain-english"),
     ("a long file", "python/trueload/a.py", '"""A."""\n' + "x = 1\n" * 600, "short-files"),
-    ("a long page", "docs/a.md", "x\n" * 601, "short-files"),
+    ("a long page", "docs/a.md", "x\n\n" * 300 + "x\n", "short-files"),
     ("a long Python function", "tools/a.py", python_function(71), "short-functions"),
     ("a long Rust function", "crates/drive/a.rs", brace_function("fn f()", 71), "short-functions"),
     (
@@ -156,6 +161,15 @@ LAWFUL = [
         '"""A."""\nfrom trueload.stats import quantile\n',
     ),
     ("an empty module", "python/trueload/a/__init__.py", ""),
+    ("a wide table", "docs/a.md", "| " + "word " * 40 + "|\n"),
+    ("a wide command", "docs/a.md", "```\n" + "word" * 40 + "\n```\n"),
+    ("a long list", "docs/a.md", "".join(f"- item {n}\n" for n in range(40))),
+    (
+        "a generated text",
+        "docs/a.md",
+        "<!-- a: written by b -->\n" + WORDS[:-1] + "\n<!-- end of a -->\n",
+    ),
+    ("a docstring that is a sentence", "tools/a.py", '"""Offer what is there."""\n'),
     ("a Java class", "subjects/java/a/A.java", "import b;\n\n/** A. */\nclass A {}\n"),
     ("a tab in Go", "subjects/go/a/a.go", "// A.\nfunc f() {\n\treturn\n}\n"),
     ("a tab in a Makefile", "Makefile", "# A.\na:\n\ttrue\n"),

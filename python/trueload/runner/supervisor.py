@@ -225,7 +225,7 @@ class Supervisor:
         self.drain()
 
     def wait_a_little(self) -> bool:
-        """Wait up to 10 ms; return True if the runner has gone or wants the end at once."""
+        """Wait up to 10 ms; return True if the runner has gone or asks to stop at once."""
         for key, _ in self.events.select(0.01):
             if key.data == "output":
                 self.drain()

@@ -76,7 +76,7 @@ class Events:
 @dataclass
 class Execution:
     """One run of a plan. `subjects` by name, and what their figures depend on now; `stopped`
-    says whether the user wants the end; `subject_host` is where servers run, None for here."""
+    says whether the user asks to stop; `subject_host` is where servers run, None for here."""
 
     plan: SuitePlan
     contract: AnyContract | ClientContract

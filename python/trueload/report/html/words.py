@@ -87,8 +87,8 @@ def in_turns(a: Summary, b: Summary) -> list[str]:
 
 
 def ahead(ranked: Sequence[Summary], unit: Unit, too_few: int | None = None) -> list[str]:
-    """Who leads, by how much, and who cannot be told apart from whom. ``too_few``: of how many
-    repetitions a row is, where they are too few to rank."""
+    """Sentences on which entry leads, by how much, and which cannot be told apart. ``too_few`` is
+    the number of repetitions of a row, if they are too few to rank."""
     leader = ranked[0]
     first = [entry for entry in ranked if entry.rank == 1]
     rest = [entry for entry in ranked if entry.rank != 1]
@@ -118,7 +118,7 @@ def ahead(ranked: Sequence[Summary], unit: Unit, too_few: int | None = None) -> 
 
 
 def ties(rest: Sequence[Summary]) -> list[str]:
-    """Those below the first that may have the same ranks."""
+    """A sentence on the entries below the first that may have the same ranks."""
     by_places: dict[Places | None, list[Summary]] = {}
     for entry in rest:
         by_places.setdefault(entry.places, []).append(entry)
