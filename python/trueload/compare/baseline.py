@@ -63,9 +63,14 @@ def read_side(selector: str, store: Store | None) -> Side:
     kept = [
         _Kept(row.labels, row.record)
         for row in store.rows(run)
-        if isinstance(row, Row) and row.record is not None
+        if isinstance(row, Row) and row.record is not None and _stands_alone(run.kind, row.labels)
     ]
     return _side(run.id, run.kind, run.plan, kept)
+
+
+def _stands_alone(kind: str, labels: Mapping[str, str]) -> bool:
+    """Whether a row can be compared: not a step of a suite's search, nor a suite's reference."""
+    return kind != "suite" or "step" not in labels
 
 
 def _from_file(path: Path) -> Side:
@@ -112,8 +117,7 @@ def _understood(value: Any) -> tuple[str, Any, list[_Kept]]:
 
 def _rows(values: Iterable[Any]) -> Iterator[_Kept]:
     for value in values:
-        # One step of a search in a suite means nothing without the others.
-        if value["record"] is not None and "step" not in value["labels"]:
+        if value["record"] is not None and _stands_alone("suite", value["labels"]):
             yield _Kept(dict(value["labels"]), _record(value["record"]))
 
 
