@@ -38,6 +38,12 @@ def test_a_trap_is_only_held_against_its_contract(world: World) -> None:
     assert world.run("subjects", "check", "trap").code == 0
 
 
+def test_what_was_never_tried_is_listed_so(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.add("new", tried="no: its registry is closed")
+    assert "; tried: no: its registry is closed" in world.run("subjects", "list").out
+
+
 def test_a_suite_does_not_measure_what_is_reachable_from_elsewhere(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.add("open", "everywhere")

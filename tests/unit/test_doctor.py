@@ -211,6 +211,13 @@ def test_every_judge_has_trouble_in_the_table() -> None:
     assert {row[2] for row in TROUBLES} == names
 
 
+def test_what_was_never_built_from_its_registry_is_not_claimed() -> None:
+    told = named("subjects", replace(FIT, subjects=92, untried=8))
+    assert (
+        told.value == "92 of 92 have what they need here; 8 were never built from their registries"
+    )
+
+
 def test_many_reasons_are_not_told_one_by_one() -> None:
     few = {f"a/{name}": f"needs {name}" for name in "xyz"}
     cure = named("subjects", replace(FIT, skipped=few)).cure

@@ -98,6 +98,8 @@ BAD_MANIFESTS: list[tuple[str, str | bytes, list[str]]] = [
     ("an unknown substitution", changed("{cpus}", "{cores}"), ["{cores}", "{cpus}"]),
     ("an unknown role", changed('"server"', '"proxy"'), ["role:"]),
     ("an unknown category", changed('"micro"', '"tiny"'), ["category:"]),
+    ("tried, or not", 'tried = "yes"\n' + GOOD, ["tried:"]),
+    ("not tried, and no reason", 'tried = "no: "\n' + GOOD, ["tried:"]),
     ("an unknown place to run", 'cores = ["dual"]\n' + GOOD, ["cores[0]:"]),
     ("an option as a package", 'needs = { debian = ["-y"] }\n' + GOOD, ["needs.debian[0]:"]),
     ("an option as a tool", 'needs = { tools = ["--go"] }\n' + GOOD, ["needs.tools[0]:"]),
