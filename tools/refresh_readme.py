@@ -118,13 +118,6 @@ def show_demo() -> str:
     return "$ make demo\n" + output_of("suite", "run", "quick")
 
 
-def show_suite() -> str:
-    """The published comparison of five servers, at one load."""
-    words = "suite run http-servers --subjects nginx,fasthttp,net-http,actix-web,node-http"
-    words += " -c 64 -d 3s"
-    return f"$ trueload {words}\n" + output_of(*words.split())
-
-
 SHOWS: dict[str, Callable[[], str]] = {
     "make demo": show_demo,
     "trueload http": show_http,
@@ -132,7 +125,6 @@ SHOWS: dict[str, Callable[[], str]] = {
     "trueload ws --mode broadcast": show_broadcast,
     "trueload ab": show_ab,
     "twice": show_twice,
-    "trueload suite run http-servers": show_suite,
 }
 
 
