@@ -29,7 +29,7 @@ from trueload.verdict import judge  # noqa: E402
 RECORDS = 10_000
 TARGET = Limit(10, unit=" s")
 REPETITIONS = 6
-# Of one table.
+# Rows of one table: each is compared with each other.
 ROWS = 100
 
 

@@ -98,7 +98,7 @@ def judge(many: Many) -> tuple[list[Mark], list[str]]:
     shown = f"{many.peak_bytes / MB:.1f} MB"
     marked = [
         mark(SERVED, ALL, served, least),
-        # With fewer connections the figure would say nothing.
+        # The peak is judged only if all connections were established.
         mark(MEMORY, PEAK_MOST, many.peak_bytes / MB if reached else None, shown),
     ]
     line = f"{CONNECTIONS:,} connections: driver {many.driver}; peak memory {shown}, of the server"

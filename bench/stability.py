@@ -110,7 +110,8 @@ def contradicted(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[str]:
 
 def judge_copies(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mark]:
     """Whether copies were told apart, and how wide the intervals of rates and of ratios are."""
-    false = sum(any(row["rank_last"] != len(run) for row in run if row["rank"]) for run in runs)
+    ranked = [[row for row in run if row["rank"]] for run in runs]
+    false = sum(any(row["rank_last"] != len(some) for row in some) for some in ranked)
     rows = [row for run in runs for row in run if row["interval"] and row["ratio_interval"]]
     rates = [width(row["interval"]) for row in rows]
     ratios = [width(row["ratio_interval"]) for row in rows]

@@ -7,7 +7,7 @@ import random
 
 import pytest
 from trueload import stats
-from trueload.suites.ranks import Places, Scored, known_above, places
+from trueload.suites.ranks import Places, Scored, _chance, _Described, known_above, places
 
 REPETITIONS = 6
 
@@ -45,6 +45,26 @@ def test_of_equal_rows_any_is_ranked_above_another_in_at_most_6_percent_of_suite
         wrong += bool(known_above(drawn))
     # Three standard errors above 5 %, as so many suites are drawn.
     assert wrong <= suites * 0.05 + 3 * math.sqrt(suites * 0.05 * 0.95)
+
+
+def test_ten_rows_seven_percent_apart_are_mostly_told_apart() -> None:
+    """Six repetitions that vary by 3 % have a mean known to 1.2 %: neighbours 7 % apart differ by
+    four standard errors of their difference, and rows further apart by more."""
+    draw, suites, found = random.Random(3), 40, 0
+    for _ in range(suites):
+        rows = [
+            scored(*(1000 * 1.07**-row * math.exp(normal(draw)) for _ in range(REPETITIONS)))
+            for row in range(10)
+        ]
+        found += len(known_above(rows))
+    assert found / suites > 0.8 * 45
+
+
+def test_the_chance_of_a_difference_is_welchs() -> None:
+    """Worked by hand: means 0 and 0.1, variances 0.01 each, six values each: t is 1.73 with ten
+    degrees of freedom."""
+    one, other = _Described(0.0, 0.01, 6), _Described(0.1, 0.01, 6)
+    assert _chance(one, other) == pytest.approx(0.114, abs=0.001)
 
 
 def test_rows_a_fifth_apart_are_told_apart() -> None:

@@ -15,7 +15,7 @@ const HANDOVERS: u32 = 256;
 /// The whole measurement takes 1 ms on CPUs that share a cache, and 4 ms on CPUs that share none.
 /// If other threads compete for the CPUs, one handover would take some 4 ms.
 const LASTS_MOST: Duration = Duration::from_millis(50);
-/// With fewer rounds, the median may be an interrupted one.
+/// Rounds to measure: in fewer, an interrupt could decide the median.
 const ROUNDS_LEAST: usize = 5;
 /// The threads put almost nothing on it; a stack of the usual size would take a huge page.
 const STACK_BYTES: usize = 64 * 1024;

@@ -11,7 +11,7 @@ from trueload.record import figures
 from trueload.record.schema import Deliveries
 from trueload.units import NS_PER_S
 
-# With fewer connections, what a server allocates once for its first requests is most of its growth.
+# Below this many connections, most of a server's growth is what it allocates once at its start.
 TELLING_CONNECTIONS = 100
 
 

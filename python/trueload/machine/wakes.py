@@ -64,6 +64,6 @@ def summarise(late_ns: Sequence[int]) -> Wakes:
     """Percentiles by nearest rank; ``late_ns`` is not empty."""
     ordered = sorted(late_ns)
     count = len(ordered)
-    # Of 1,000 values these are the 990th and the 999th: exactly that share is at most so late.
+    # The 990th and the 999th of 1,000 sorted values: 99 % and 99.9 % of them are no larger.
     p99_ns, p999_ns = (ordered[-(-count * share // 1000) - 1] for share in (990, 999))
     return Wakes(count, p99_ns, p999_ns)

@@ -59,7 +59,7 @@ from trueload.units import NS_PER_S, close_text, format_rate, idle_text
 
 Talk = Callable[[str], None]
 BUILDS_AT_ONCE = 2
-# Of the last line of a program that failed.
+# Characters shown of the last line that a failed program printed.
 LINE_MAX = 200
 Unmeasured = Literal["skipped", "failed", "unsupported"]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from trueload.protocol.plan import Duration
 from trueload.store.runs import Row
@@ -50,7 +50,7 @@ class Pairing:
     missing has none."""
 
     _before: tuple[str, float] | None = None
-    _open: tuple[list[Figures], str, float] | None = field(default=None)
+    _open: tuple[list[Figures], str, float] | None = None
 
     def reference(self, row: Row) -> None:
         """A row of the reference."""

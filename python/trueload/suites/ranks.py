@@ -105,10 +105,8 @@ def _describe(row: Scored) -> _Described:
 
 def _chance(one: _Described, other: _Described) -> float:
     """How likely two programs that are equally fast differ as much: Welch's test, two-sided."""
-    variance = one.variance + other.variance
-    freedom = variance**2 / (
-        one.variance**2 / (one.count - 1) + other.variance**2 / (other.count - 1)
-    )
-    return stats.student_chance(
-        abs(one.mean - other.mean) / math.sqrt(variance), max(1, int(freedom))
-    )
+    of_means = [(each.variance / each.count, each.count - 1) for each in (one, other)]
+    variance = math.fsum(of_mean for of_mean, _ in of_means)
+    freedom = variance**2 / math.fsum(of_mean**2 / free for of_mean, free in of_means)
+    size = abs(one.mean - other.mean) / math.sqrt(variance)
+    return stats.student_chance(size, max(1, int(freedom)))

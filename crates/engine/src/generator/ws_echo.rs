@@ -1,8 +1,8 @@
 //! Echo over WebSocket as a generator's protocol.
 //!
 //! Every frame is masked with a key of its own, so it is a copy for one connection and one request.
-//! Of the messages asked for, only as many are written as the socket may soon take; the others
-//! follow when the waiting bytes have left.
+//! Messages are written only as far as the socket has room; the others follow when the waiting bytes
+//! have left.
 
 use trueload_drive::Net;
 use trueload_wire::chance::Chance;

@@ -91,7 +91,7 @@ impl Socket {
         }
     }
 
-    /// Whether there is anything to tell the program about this socket.
+    /// Whether this socket has an event that the program has not been told of.
     pub(super) fn has_news(&self) -> bool {
         let bytes = !self.inbox.is_empty() || !self.datagrams_in.is_empty();
         let read = bytes || self.end.is_some();

@@ -132,7 +132,7 @@ impl<T: Copy + PartialEq> Client<T> {
         self.unwritten += count as u32;
     }
 
-    /// Whether there is something to write. Requests that have been given up are not written.
+    /// Whether a request waits to be written. A request that was given up is not written.
     #[inline]
     #[must_use]
     pub fn waits_to_write(&self) -> bool {
