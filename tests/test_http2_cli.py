@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from scripted_http2 import (
     frame,
     settings,
 )
+from targets_files import write
 
 FEW = ("--http", "2", "--requests", "100", "-c", "2", "--streams", "5", "--json", "-")
 
@@ -302,6 +304,57 @@ def test_what_does_not_go_together_is_one_line_and_a_hint(
     assert done.code == 2, done
     lines = done.err.strip().splitlines()
     assert (len(lines), error in lines[0], hint in lines[1]) == (2, True, True), done
+
+
+@pytest.mark.parametrize(
+    ("flags", "offered", "upgrades"),
+    [
+        (("--http", "2"), ((), ()), None),
+        (("--http", "2", "--insecure"), (("h2",), ()), None),
+        (("--http", "auto", "--insecure"), (("h2",), ("http/1.1",)), None),
+        (("--h2c-upgrade",), ((), ()), UPGRADES),
+    ],
+)
+def test_several_origins_each_get_their_share_over_the_version_that_was_asked_for(
+    trueload: Trueload,
+    tmp_path: Path,
+    flags: tuple[str, ...],
+    offered: tuple[tuple[str, ...], ...],
+    upgrades: bytes | None,
+) -> None:
+    begins = settings() + (answer(1) if upgrades else b"")
+    peers = [
+        Http2Peer(
+            lambda _, stream: answer(stream),
+            begins,
+            secure=(offering(*names),) if names else (),
+            upgrades=upgrades,
+        )
+        for names in offered
+    ]
+    file = write(tmp_path, *({"url": peer.url, "weight": 3 - n} for n, peer in enumerate(peers)))
+    load = ("--requests", "100", "-c", "5", "--threads", "2", "--json", "-")
+    record = trueload.run("http", "--targets", file, *flags, *load).json()
+    assert (record["counts"]["ok"], record["counts"]["failed"]) == (100, {})
+    assert [peer.seen.connections for peer in peers] == [3, 2]
+    assert [each["counts"]["ok"] for each in record["origins"]] == [60, 40]
+    asked = [peer.seen.requests + peer.seen.over_http1 for peer in peers]
+    assert asked == [60, 40]
+    over_http1 = 2 if ("http/1.1",) in offered else 0
+    assert record["http2"]["connections"] + over_http1 == 5
+
+
+@pytest.mark.parametrize(
+    ("flag", "error"),
+    [("--http=auto", "--http auto is for https://"), ("--h2c-upgrade", "is for http://")],
+)
+def test_what_one_origin_cannot_have_is_refused(
+    trueload: Trueload, tmp_path: Path, flag: str, error: str
+) -> None:
+    file = write(tmp_path, {"url": "https://127.0.0.1:1/"}, {"url": "http://127.0.0.1:2/"})
+    done = trueload.run("http", "--targets", file, "--insecure", flag)
+    assert (done.code, done.out) == (2, "")
+    assert error in done.err.splitlines()[0]
 
 
 def test_an_upgrade_is_for_plain_text(trueload: Trueload) -> None:

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Sender};
 
 use trueload_drive::{Clock, Driver, Program, keep_little_code, own_rss_bytes};
-use trueload_load::{Stop, random};
+use trueload_load::{Places, Stop, random};
 use trueload_meter::{Failed, Series, Sparse};
 use trueload_wire::tls::client;
 
@@ -16,9 +16,8 @@ use crate::blobs::Blobs;
 use crate::exchange;
 use crate::failure::Failure;
 use crate::generator::{
-    Broadcast, Broadcasting, Command, Connected, DoneReport, Generator, Http2, InFlight,
-    Negotiated, PerOrigin, PhaseShare, Protocol, Report, START_LEAD_NS, TcpEcho, TickReport,
-    UdpEcho, WsEcho,
+    Broadcast, Broadcasting, Command, Connected, DoneReport, Generator, PerOrigin, PhaseShare,
+    Protocol, Report, START_LEAD_NS, TcpEcho, TickReport, UdpEcho, WsEcho,
 };
 use crate::limits::{self, Have};
 use crate::lines::say;
@@ -141,7 +140,6 @@ impl Role {
         self.have = Some(have);
         self.rss_before_bytes = own_rss_bytes();
         match self.plan.exchange.clone() {
-            None if self.division.is_some() => self.start_parts(drivers)?,
             None => self.start_http(drivers, options.as_ref())?,
             Some(ExchangePlan::TcpEcho { payload_sha256, size, half_close }) => {
                 let messages = exchange::messages(&payload_sha256, size, &self.blobs)?;
@@ -190,26 +188,30 @@ impl Role {
         drivers: Vec<Driver>,
         tls: Option<&client::Options>,
     ) -> Result<(), Failure> {
-        let Some(http2) = self.plan.http2 else {
-            let sending = request::sending(&self.plan, &self.blobs, None)?;
-            return self.start(drivers, tls, || sending.protocol());
-        };
-        if let Some(depth) = http2.http1_pipeline {
-            let (sending, sent) = request::sent_over_both(&self.plan, &self.blobs)?;
-            let most = InFlight { http1: depth as usize, http2: self.plan.pipeline as usize };
-            return self.start(drivers, tls, || {
-                Negotiated::new(sending.protocol(), Http2::new(sent.clone(), http2), most)
-            });
-        }
-        let sent = request::http2_sent(&self.plan, &self.blobs)?;
-        let upgrade = request::upgrade(&self.plan).filter(|_| http2.upgrade);
-        self.start(drivers, tls, || {
-            let speaks = Http2::new(sent.clone(), http2);
-            match &upgrade {
-                Some(request) => speaks.upgrading(request.clone()),
-                None => speaks,
+        match self.plan.http2 {
+            None => self.start_version(drivers, tls, request::http1),
+            Some(http2) if http2.http1_pipeline.is_none() => {
+                self.start_version(drivers, tls, request::http2)
             }
-        })
+            Some(_) => self.start_version(drivers, tls, request::negotiated),
+        }
+    }
+
+    /// Does the same, with what makes one version of HTTP for a plan and its places.
+    fn start_version<P: Protocol + Send + 'static, M: Fn() -> P>(
+        &mut self,
+        drivers: Vec<Driver>,
+        tls: Option<&client::Options>,
+        version: impl Fn(&GeneratePlan, &Blobs, Option<Places>) -> Result<M, Failure>,
+    ) -> Result<(), Failure>
+    where
+        P::Client: Send,
+    {
+        if self.division.is_some() {
+            return self.start_parts(drivers, version);
+        }
+        let make = version(&self.plan, &self.blobs, None)?;
+        self.start(drivers, tls, make)
     }
 
     /// Starts a thread for each driver, with a protocol of its own.
@@ -247,31 +249,37 @@ impl Role {
     }
 
     /// Starts a thread for each driver, with a generator for each origin.
-    fn start_parts(&mut self, drivers: Vec<Driver>) -> Result<(), Failure> {
+    fn start_parts<P: Protocol + Send + 'static, M: Fn() -> P>(
+        &mut self,
+        drivers: Vec<Driver>,
+        version: impl Fn(&GeneratePlan, &Blobs, Option<Places>) -> Result<M, Failure>,
+    ) -> Result<(), Failure>
+    where
+        P::Client: Send,
+    {
         let Some(division) = &self.division else { return Ok(()) };
         let settled = Arc::new(AtomicU64::new(0));
         let own = (0..).take(self.plan.origins.len()).map(|origin| {
             let plan = division.plan(&self.plan, origin);
             let options = plan.tls.as_ref().map(|tls| secrets::client_options(tls, &self.blobs));
             let places = division.order.places(origin).clone();
-            let sending = request::sending(&plan, &self.blobs, Some(places))?;
-            Ok((plan, options.transpose()?, sending))
+            let make = version(&plan, &self.blobs, Some(places))?;
+            Ok((plan, options.transpose()?, make))
         });
         let own: Vec<_> = own.collect::<Result<_, Failure>>()?;
         let order = Arc::clone(&division.order);
         let mut programs = Vec::new();
         for thread in 0..self.plan.threads {
             let mut parts = Vec::new();
-            for (origin, (plan, options, sending)) in (0..).zip(&own) {
+            for (origin, (plan, options, make)) in (0..).zip(&own) {
                 let config = plan::config(plan, options.as_ref(), thread)?;
                 let config = Arc::new(division.config(config, origin));
                 let part = thread * order.count() + origin;
                 let outlet =
                     Outlet::to(self.sink.clone(), move |report| Event::Generator(part, report));
                 let (inbox, commands) = mpsc::channel();
-                let protocol = sending.protocol();
                 let settled = Arc::clone(&settled);
-                parts.push((inbox, Generator::new(config, protocol, settled, commands, outlet)));
+                parts.push((inbox, Generator::new(config, make(), settled, commands, outlet)));
             }
             let (inbox, commands) = mpsc::channel();
             programs.push((inbox, PerOrigin::new(parts, Arc::clone(&order), commands)));

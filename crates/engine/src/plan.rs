@@ -102,19 +102,18 @@ fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
         return refused("http2.header_table_bytes: must be at most 1 MiB");
     }
     if let Some(depth) = http2.http1_pipeline {
-        if plan.tls.is_none() {
+        let all_secure = plan.origins.iter().all(|origin| origin.tls.is_some());
+        if plan.tls.is_none() && (plan.origins.is_empty() || !all_secure) {
             return refused("http2.http1_pipeline: needs TLS, which negotiates the version");
         }
         within("http2.http1_pipeline", depth.into(), PIPELINE_MOST.into())?;
     }
-    if http2.upgrade && (plan.tls.is_some() || http2.http1_pipeline.is_some()) {
+    let some_secure = plan.tls.is_some() || plan.origins.iter().any(|origin| origin.tls.is_some());
+    if http2.upgrade && (some_secure || http2.http1_pipeline.is_some()) {
         return refused("http2.upgrade: is for plain text, and for HTTP/2 alone");
     }
     if plan.exchange.is_some() {
         return refused("http2: excludes exchange");
-    }
-    if !plan.origins.is_empty() {
-        return refused("http2: is not for several origins");
     }
     Ok(())
 }

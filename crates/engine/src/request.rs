@@ -15,8 +15,8 @@ use trueload_wire::http2::client::UpgradeRequest;
 
 use crate::blobs::{self, Blobs};
 use crate::failure::Failure;
-use crate::generator::{Http, Http2Sent, Requests, Target, Text};
-use crate::protocol::{ExpectPlan, GeneratePlan, RequestPlan};
+use crate::generator::{Http, Http2, Http2Sent, InFlight, Negotiated, Requests, Target, Text};
+use crate::protocol::{ExpectPlan, GeneratePlan, RequestPlan, WindowsPlan};
 
 /// Bytes kept for copies of a request that is always the same: one call sends as many copies as
 /// fit. A longer request is kept once, and sent from there each time.
@@ -109,11 +109,7 @@ fn order(plan: &GeneratePlan) -> Result<Mix, Failure> {
 
 /// The requests that a plan sends; its bodies must have come. `places` are those of one of several
 /// origins.
-pub(crate) fn sending(
-    plan: &GeneratePlan,
-    blobs: &Blobs,
-    places: Option<Places>,
-) -> Result<Sending, Failure> {
+fn sending(plan: &GeneratePlan, blobs: &Blobs, places: Option<Places>) -> Result<Sending, Failure> {
     let make = |texts: &Texts<'_>, template| Text::Http1(over_http1(texts, template));
     sending_of(plan, targets(plan, blobs, make), places)
 }
@@ -155,44 +151,95 @@ fn several(
     Ok(Arc::new(Requests::new(targets, order(plan)?, plan.seed, apart, part).at(places)))
 }
 
-/// The requests that a plan sends over HTTP/2; its bodies must have come.
-pub(crate) fn http2_sent(plan: &GeneratePlan, blobs: &Blobs) -> Result<Http2Sent, Failure> {
+/// The requests that a plan sends over HTTP/2; its bodies must have come. `places` are those of one
+/// of several origins.
+fn http2_sent(
+    plan: &GeneratePlan,
+    blobs: &Blobs,
+    places: Option<Places>,
+) -> Result<Http2Sent, Failure> {
     let make = |texts: &Texts<'_>, template| Text::Http2(over_http2(plan, texts, template));
     let mut targets = targets(plan, blobs, make);
     let alike = plan.request.as_ref().is_some_and(|request| !request.template);
     if alike && let Some(Target { text: Text::Http2(template), rules }) = targets.pop() {
         return Ok(Http2Sent::Alike(template, rules));
     }
-    Ok(Http2Sent::Several(several(plan, targets, None)?))
+    Ok(Http2Sent::Several(several(plan, targets, places)?))
 }
 
 /// The request that asks for HTTP/2 on connections that begin with HTTP/1.1: it has the head of the
 /// plan's first request.
-pub(crate) fn upgrade(plan: &GeneratePlan) -> Option<UpgradeRequest> {
+fn upgrade(plan: &GeneratePlan) -> Option<UpgradeRequest> {
+    let http2 = plan.http2.filter(|http2| http2.upgrade)?;
     let (_, request, _) = all(plan).next()?;
     let (method, path) = (request.method.as_str(), request.path.as_str());
     let texts = Texts { method, path, headers: &request.headers, body: None };
-    Some(UpgradeRequest::new(&texts, request.template, plan.http2?))
+    Some(UpgradeRequest::new(&texts, request.template, http2))
 }
 
 /// The requests that a plan sends over either version; its bodies must have come. Requests that
-/// differ have the same numbers over both.
-pub(crate) fn sent_over_both(
+/// differ have the same numbers over both. `places` are those of one of several origins.
+fn sent_over_both(
     plan: &GeneratePlan,
     blobs: &Blobs,
+    places: Option<Places>,
 ) -> Result<(Sending, Http2Sent), Failure> {
     let make = |texts: &Texts<'_>, template| {
         Text::Both(over_http1(texts, template), over_http2(plan, texts, template))
     };
     let targets = targets(plan, blobs, make);
     let first = targets.first().and_then(|target| target.text.http2().cloned());
-    let sending = sending_of(plan, targets, None)?;
+    let sending = sending_of(plan, targets, places)?;
     let http2 = match (&sending.requests, first) {
         (Some(requests), _) => Http2Sent::Several(Arc::clone(requests)),
         (None, Some(template)) => Http2Sent::Alike(template, sending.rules.clone()),
         (None, None) => return Err(Failure::Plan("request: there is none".into())),
     };
     Ok((sending, http2))
+}
+
+/// What makes the HTTP/1.1 of each thread.
+pub(crate) fn http1(
+    plan: &GeneratePlan,
+    blobs: &Blobs,
+    places: Option<Places>,
+) -> Result<impl Fn() -> Http + use<>, Failure> {
+    let sending = sending(plan, blobs, places)?;
+    Ok(move || sending.protocol())
+}
+
+/// What makes the HTTP/2 of each thread.
+pub(crate) fn http2(
+    plan: &GeneratePlan,
+    blobs: &Blobs,
+    places: Option<Places>,
+) -> Result<impl Fn() -> Http2 + use<>, Failure> {
+    let sent = http2_sent(plan, blobs, places)?;
+    let (terms, upgrade) = (terms(plan)?, upgrade(plan));
+    Ok(move || {
+        let speaks = Http2::new(sent.clone(), terms);
+        match &upgrade {
+            Some(request) => speaks.upgrading(request.clone()),
+            None => speaks,
+        }
+    })
+}
+
+/// What makes the HTTP of each thread where the server chooses the version of each connection.
+pub(crate) fn negotiated(
+    plan: &GeneratePlan,
+    blobs: &Blobs,
+    places: Option<Places>,
+) -> Result<impl Fn() -> Negotiated + use<>, Failure> {
+    let (sending, sent) = sent_over_both(plan, blobs, places)?;
+    let terms = terms(plan)?;
+    let http1 = terms.http1_pipeline.unwrap_or(1) as usize;
+    let most = InFlight { http1, http2: plan.pipeline as usize };
+    Ok(move || Negotiated::new(sending.protocol(), Http2::new(sent.clone(), terms), most))
+}
+
+fn terms(plan: &GeneratePlan) -> Result<WindowsPlan, Failure> {
+    plan.http2.ok_or_else(|| Failure::Plan("http2: there is none".into()))
 }
 
 /// Every request of a plan, in the form that `make` gives it.
@@ -278,7 +325,7 @@ mod tests {
             [("/", false, false), ("/", true, false), ("/{counter}", true, true)]
         {
             let plan = plan(path, template);
-            let (sending, sent) = sent_over_both(&plan, &Blobs::default()).expect("a plan");
+            let (sending, sent) = sent_over_both(&plan, &Blobs::default(), None).expect("a plan");
             match (sending.requests, sent) {
                 (Some(one), Http2Sent::Several(other)) => {
                     assert!(differs && Arc::ptr_eq(&one, &other), "{path} {template}");

@@ -107,12 +107,7 @@ def read_asked(
         )
     secure = tls_of_origins(origins, tls)
     if http2 is not None:
-        if len(origins) > 1:
-            raise UserError(
-                "HTTP/2 is for one origin so far, and the targets have several",
-                "run them one by one, or leave --http out",
-            )
-        secure = over_http2(http2, secure)
+        secure = over_http2(http2, secure, all_secure=all(one.is_secure for one in origins))
     return Asked(
         url=redact_url(shown),
         target=target,

@@ -93,16 +93,17 @@ def make_http2(version: Version | None, flags: Http2Flags) -> WindowsPlan | None
     return PROFILES["browser"].model_copy(update=named)
 
 
-def over_http2(plan: WindowsPlan, tls: Tls | None) -> Tls | None:
+def over_http2(plan: WindowsPlan, tls: Tls | None, *, all_secure: bool = True) -> Tls | None:
     """TLS that offers only HTTP/2 and accepts no other answer. If the server chooses the version,
-    TLS offers both, and no answer by ALPN means HTTP/1.1. Raises ``UserError``."""
+    TLS offers both, and no answer by ALPN means HTTP/1.1. ``all_secure`` is False if some URL
+    begins with http://. Raises ``UserError``."""
     if plan.upgrade and tls is not None:
         raise UserError(
-            "--h2c-upgrade is for http://, and the URL begins with https://",
+            "--h2c-upgrade is for http://, and a URL begins with https://",
             "use --http 2, which ALPN negotiates",
         )
     if plan.is_chosen:
-        if tls is None:
+        if tls is None or not all_secure:
             raise UserError(
                 "--http auto is for https://, where the server chooses; http:// negotiates nothing",
                 "use --http 2 (the server must expect it), --h2c-upgrade, or --http 1.1",
