@@ -8,17 +8,6 @@ from harness import ROOT, Trueload
 pytestmark = pytest.mark.engine
 
 CHEAP = ["python/urllib3", "go/net-http-client", "c/libcurl-multi"]
-COPIES = [
-    "e*/*/src/talk.erl",
-    "elixir/*/mix.sh",
-    "erlang/*/rebar.sh",
-    "erlang/*/src/room.erl",
-    "go/*/talk.go",
-    "java/*http*/src/main/java/Talk.java",
-    "javascript/*/talk.js",
-    "python/*/talk.py",
-    "rust/*/src/talk.rs",
-]
 
 
 @pytest.mark.slow
@@ -40,10 +29,3 @@ def test_a_client_answers_nobody(trueload: Trueload) -> None:
     answers = ended.json()["responses"]
     assert [each["outcome"] for each in answers] == ["skipped"] * len(answers)
     assert answers
-
-
-@pytest.mark.parametrize("pattern", COPIES)
-def test_a_text_that_several_clients_need_is_the_same_in_each(pattern: str) -> None:
-    found = list((ROOT / "subjects").glob(pattern))
-    assert len(found) > 1
-    assert len({path.read_bytes() for path in found}) == 1, f"{found} differ: copy the newest"

@@ -36,8 +36,6 @@ RAW_ECHO = ["c/epoll-echo:", "c/libev:"]
 TIMEOUT_S = 10.0
 RLIMIT_HARD = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 OPEN_FILES = 4096 if RLIMIT_HARD == resource.RLIM_INFINITY else min(RLIMIT_HARD, 4096)
-# Files that exist in several folders, because a subject's folder holds all that it is built from.
-COPIES = ["c/*/http.h", "c/*/setup.h", "d/*/http.d", "d/*/setup.d"]
 
 
 @dataclass(frozen=True)
@@ -338,13 +336,6 @@ def test_more_clients_at_once_than_it_has_room_for_are_all_served(subject: Runni
     for peer in peers:
         with peer:
             assert read_replies(peer, 1) == [(200, b"Hello, World!")]
-
-
-@pytest.mark.parametrize("pattern", COPIES)
-def test_a_text_that_several_subjects_need_is_the_same_in_each(pattern: str) -> None:
-    found = list((ROOT / "subjects").glob(pattern))
-    assert len(found) > 1
-    assert len({path.read_bytes() for path in found}) == 1, f"{found} differ: copy the newest"
 
 
 def test_every_variant_listed_here_exists() -> None:

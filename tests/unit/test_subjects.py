@@ -9,11 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from harness import ROOT
 from trueload.errors import UserError
 from trueload.files.toml import TOML_BYTES_MAX
+from trueload.runner.build import content_key
 from trueload.subjects.manifest import (
     Entry,
     OnBroken,
+    contents,
+    entries,
     load_subject,
     parse_selects,
     select_subjects,
@@ -35,6 +39,8 @@ about = "tuned"
 run = ["./subject", "--tuned"]
 env = { B = "3" }
 """
+
+SHARES = 'shared = ["talk"]'
 
 
 def subject_folder(tmp_path: Path, text: str | bytes, name: str = "c/thing") -> Path:
@@ -203,6 +209,61 @@ def test_what_builds_leave_is_no_source(tmp_path: Path) -> None:
         (folder / name).write_text("")
     (folder / "subject").write_text("binary")
     assert sources(folder) == [Path("src/keep.c"), Path("subject.toml")]
+
+
+def test_shared_files_are_laid_beside_a_subjects_own_and_change_its_build(tmp_path: Path) -> None:
+    folder = subject_folder(tmp_path, SHARES + GOOD)
+    shared = tmp_path / "subjects" / "shared" / "talk"
+    subject, _tuned = load_subject(folder)
+    with pytest.raises(UserError, match="there is no folder"):
+        contents(subject)
+    (shared / "src").mkdir(parents=True)
+    (shared / "src" / "talk.c").write_text("int one;")
+    assert contents(subject) == {
+        Path("src/talk.c"): shared / "src" / "talk.c",
+        Path("subject.toml"): folder / "subject.toml",
+    }
+    before = content_key(subject)
+    (shared / "src" / "talk.c").write_text("int two;")
+    assert content_key(subject) != before
+    (folder / "src").mkdir()
+    (folder / "src" / "talk.c").write_text("int mine;")
+    with pytest.raises(UserError, match="is there twice"):
+        contents(subject)
+    (shared / "src" / "talk.c").unlink()
+    (shared / "src" / "talk.c").symlink_to("/etc/passwd")
+    with pytest.raises(UserError, match="leads out"):
+        contents(subject)
+
+
+@pytest.mark.parametrize("name", ["../c", "talk/src", "", "/etc"])
+def test_a_shared_folder_is_a_name(tmp_path: Path, name: str) -> None:
+    folder = subject_folder(tmp_path, f'shared = ["{name}"]\n{GOOD}')
+    with pytest.raises(UserError, match="shared"):
+        load_subject(folder)
+
+
+def test_shared_files_that_others_can_change_are_not_used(tmp_path: Path) -> None:
+    folder = subject_folder(tmp_path, SHARES + GOOD)
+    shared = folder.parent.parent / "shared" / "talk"
+    shared.mkdir(parents=True)
+    [entry] = entries(folder.parent.parent)
+    assert entry.load()
+    shared.chmod(0o777)
+    with pytest.raises(UserError, match="what others can change is not run"):
+        entry.load()
+
+
+def test_no_source_is_in_two_folders() -> None:
+    """What package managers want of each folder may be alike; a source belongs to `shared`."""
+    of_managers = {".lock", ".toml", ".mod", ".sum", ".json", ".txt"}
+    found: dict[bytes, Path] = {}
+    for entry in entries(ROOT / "subjects"):
+        for relative in sources(entry.folder):
+            path = entry.folder / relative
+            if path.suffix not in of_managers and path.stat().st_size > 0:
+                other = found.setdefault(path.read_bytes(), path)
+                assert other == path, "move it to subjects/shared/, and name it in the manifests"
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ from trueload.runner.inherited import build_environment
 from trueload.runner.needs import CERTIFICATE, tool_versions
 from trueload.runner.process import Orders, Processes, Program, StartError, substitute
 from trueload.runner.stamp import STAMP, files, is_passing, is_whole, read_stamp, write_stamp
-from trueload.subjects.manifest import Subject, sources
+from trueload.subjects.manifest import Subject, contents
 
 UNUSED_S_MAX = 30 * 24 * 3600.0
 LOCK_POLL_S = 0.05
@@ -79,7 +79,7 @@ def content_key(subject: Subject) -> str:
     """
     manifest = subject.manifest
     try:
-        digest = _sources_hash(subject.folder)
+        digest = _sources_hash(subject)
     except OSError as error:
         raise UserError(
             f"{error.filename}: cannot be read: {error.strerror}", "check its rights"
@@ -98,10 +98,9 @@ def content_key(subject: Subject) -> str:
     return digest.hexdigest()[:24]
 
 
-def _sources_hash(folder: Path) -> hashlib._Hash:
+def _sources_hash(subject: Subject) -> hashlib._Hash:
     digest = hashlib.sha256()
-    for relative in sources(folder):
-        path = folder / relative
+    for relative, path in contents(subject).items():
         if relative == Path("subject.toml"):
             continue  # the facts below have what matters of it; a change of wording builds nothing
         mode = "x" if os.access(path, os.X_OK) else "-"
@@ -191,10 +190,10 @@ def _copy(subject: Subject, tree: Path) -> None:
     if tree.is_file():
         tree.unlink()
     tree.mkdir(parents=True)
-    for relative in sources(subject.folder):
+    for relative, path in contents(subject).items():
         target = tree / relative
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(subject.folder / relative, target, follow_symlinks=False)
+        shutil.copy2(path, target, follow_symlinks=False)
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ NOT_SOURCES = frozenset({"target", "build", "node_modules", "__pycache__", ".git
 TRIED_PATTERN = r"^(no|with local sources): \S"
 # Names the variant that has no name.
 DEFAULT_VARIANT = "default"
+# The folder of the catalogue with what several subjects have in common.
+SHARED = "shared"
 
 Cores = Literal["single", "multi"]
 Category = Literal["micro", "platform", "fullstack"]
@@ -118,6 +120,7 @@ class Manifest(Model):
     library: Text | None = None
     needs: Needs = Needs()
     env: dict[str, Text] = Field(default_factory=dict)
+    shared: tuple[Annotated[str, Field(pattern=f"^{NAME_PATTERN.pattern}$")], ...] = ()
     ready_s: float = Field(default=10, gt=0, le=600)
     build_s: float = Field(default=600, gt=0, le=7200)
     cores: tuple[Cores, ...] = ("single", "multi")
@@ -265,6 +268,30 @@ def sources(folder: Path) -> list[Path]:
     return sorted(_walk(folder, folder.resolve(), Path()))
 
 
+def contents(subject: Subject) -> dict[Path, Path]:
+    """The files that a subject's build begins with: their paths in the copy, and where they lie.
+
+    What it shares with others is laid into its copy, at the same paths as in the shared folder.
+    Raises ``UserError`` as ``sources`` does, and for a shared folder that is missing or brings a
+    file that is there already.
+    """
+    manifest = subject.folder / MANIFEST
+    found = {path: subject.folder / path for path in sources(subject.folder)}
+    for name in subject.manifest.shared:
+        folder = _shared_folder(subject.folder, name)
+        if not folder.is_dir():
+            raise _bad(manifest, "shared", f"there is no folder {_shown(folder)}")
+        for path in sources(folder):
+            if path in found:
+                raise _bad(manifest, "shared", f"{path} is there twice, also in {_shown(folder)}")
+            found[path] = folder / path
+    return dict(sorted(found.items()))
+
+
+def _shared_folder(folder: Path, name: str) -> Path:
+    return folder.parent.parent / SHARED / name
+
+
 def _walk(folder: Path, root: Path, below: Path) -> Iterator[Path]:
     with os.scandir(folder / below) as entries:
         for entry in entries:
@@ -352,7 +379,12 @@ class Entry:
         fault = self.fault or _fault_of_owner(self.folder)
         if fault is not None:
             raise fault
-        return load_subject(self.folder)
+        subjects = load_subject(self.folder)
+        for name in {name for subject in subjects for name in subject.manifest.shared}:
+            shared = _shared_folder(self.folder, name)
+            if shared.exists() and (fault := _fault_of_owner(shared)) is not None:
+                raise fault
+        return subjects
 
     def is_meant_by(self, selects: Iterable[Select]) -> bool:
         """Whether one of the selects can mean a variant of it."""
