@@ -4,7 +4,6 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{self, Sender};
 
 use trueload_drive::{Clock, Driver, Program, keep_little_code, own_rss_bytes};
@@ -17,7 +16,7 @@ use crate::exchange;
 use crate::failure::Failure;
 use crate::generator::{
     Broadcast, Broadcasting, Command, Connected, DoneReport, Generator, PerOrigin, PhaseShare,
-    Protocol, Report, START_LEAD_NS, TcpEcho, TickReport, UdpEcho, WsEcho,
+    Protocol, Report, START_LEAD_NS, Served, TcpEcho, TickReport, UdpEcho, WsEcho,
 };
 use crate::limits::{self, Have};
 use crate::lines::say;
@@ -235,14 +234,14 @@ impl Role {
         protocol: impl Fn() -> P,
         program: impl Fn(Generator<P>) -> R,
     ) -> Result<(), Failure> {
-        let settled = Arc::new(AtomicU64::new(0));
+        let served = Arc::new(Served::default());
         for (thread, driver) in (0..).zip(drivers) {
             let config = Arc::new(plan::config(&self.plan, tls, thread)?);
             let (inbox, commands) = mpsc::channel();
             let outlet =
                 Outlet::to(self.sink.clone(), move |report| Event::Generator(thread, report));
-            let settled = Arc::clone(&settled);
-            let generator = Generator::new(config, protocol(), settled, commands, outlet);
+            let served = Arc::clone(&served);
+            let generator = Generator::new(config, protocol(), served, commands, outlet);
             self.start_thread(thread, driver, inbox, program(generator))?;
         }
         Ok(())
@@ -258,7 +257,7 @@ impl Role {
         P::Client: Send,
     {
         let Some(division) = &self.division else { return Ok(()) };
-        let settled = Arc::new(AtomicU64::new(0));
+        let served = Arc::new(Served::default());
         let own = (0..).take(self.plan.origins.len()).map(|origin| {
             let plan = division.plan(&self.plan, origin);
             let options = plan.tls.as_ref().map(|tls| secrets::client_options(tls, &self.blobs));
@@ -278,8 +277,8 @@ impl Role {
                 let outlet =
                     Outlet::to(self.sink.clone(), move |report| Event::Generator(part, report));
                 let (inbox, commands) = mpsc::channel();
-                let settled = Arc::clone(&settled);
-                parts.push((inbox, Generator::new(config, make(), settled, commands, outlet)));
+                let served = Arc::clone(&served);
+                parts.push((inbox, Generator::new(config, make(), served, commands, outlet)));
             }
             let (inbox, commands) = mpsc::channel();
             programs.push((inbox, PerOrigin::new(parts, Arc::clone(&order), commands)));

@@ -255,15 +255,15 @@ pub fn play_as<P: Spoken, G: Program>(
     trace: bool,
     cast: &Cast<'_, P, G>,
 ) -> Played {
-    let settled = Arc::default();
+    let served = Arc::default();
     let (mut threads, mut inboxes) = (Vec::new(), Vec::new());
     for thread in 0..scenario.threads {
         let (to_generator, inbox) = channel();
         let (sender, reports) = channel();
         let config = Arc::new(config(scenario, thread, cast.tls.client.clone()));
         let outlet = Outlet::to(sender, |it| it);
-        let (protocol, settled) = ((cast.protocol)(thread), Arc::clone(&settled));
-        let generator = Generator::new(config, protocol, settled, inbox, outlet);
+        let (protocol, served) = ((cast.protocol)(thread), Arc::clone(&served));
+        let generator = Generator::new(config, protocol, served, inbox, outlet);
         let generator = (cast.program)(generator);
         let (peers, server) = ((cast.peers)(thread), cast.tls.server.clone());
         let dead = addresses()[0].clone();

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use trueload_load::Stop;
 use trueload_meter::{Answered, Class, SlowSlot, TargetMeter, Times};
@@ -12,12 +11,8 @@ use super::coalescing::Wakings;
 use super::crossings::Crossings;
 use super::phase::{Phase, PhaseShare, Stage};
 use super::requests::Requests;
+use super::served::{LONG_WAIT_NS, Served, ServedSeen};
 use super::slot::{Last, Numbered, State, Tag};
-
-/// A wait counts as long from this time on (design §6, `starvation`) …
-const LONG_WAIT_NS: u64 = 1_000_000_000;
-/// … if at least this many other requests settle meanwhile.
-const LONG_WAIT_OTHERS: u64 = 100;
 
 /// A connection that the peer closes unasked counts as idle for too long from this time on. By
 /// default, no known server waits for less than twenty times as long (gunicorn: 2 s). A server that
@@ -75,13 +70,12 @@ pub(super) struct Book {
     pub(super) early: Times,
     /// Connections dropped before a phase began.
     early_dropped: u64,
-    /// Requests settled in this batch; added to `settled_all` once per batch.
-    settled: u64,
-    settled_seen: u64,
-    settled_all: Arc<AtomicU64>,
+    served: ServedSeen,
     /// Requests answered well in this batch; added to the present phase's flow once per batch.
     answered: u64,
     part: Part,
+    /// Requests in flight per connection.
+    depth: usize,
     pub(super) own_connection: bool,
     pub(super) wakings: Wakings,
     pub(super) crossings: Crossings,
@@ -94,7 +88,8 @@ pub(super) struct Book {
 
 impl Book {
     pub(super) fn new(
-        settled_all: Arc<AtomicU64>,
+        served_all: Arc<Served>,
+        depth: usize,
         own_connection: bool,
         requests: Option<Arc<Requests>>,
     ) -> Self {
@@ -104,11 +99,10 @@ impl Book {
             first_open: 0,
             early: Times::default(),
             early_dropped: 0,
-            settled: 0,
-            settled_seen: 0,
-            settled_all,
+            served: ServedSeen::new(served_all),
             answered: 0,
             part: Part::default(),
+            depth,
             own_connection,
             wakings: Wakings::default(),
             crossings: Crossings::default(),
@@ -174,7 +168,7 @@ impl Book {
         Tag {
             scheduled_ns,
             sent_ns: now_ns,
-            settled_before: self.settled_seen,
+            served_before: self.served.count(),
             phase: phase as u16,
             again: false,
             handed_over: false,
@@ -209,8 +203,8 @@ impl Book {
 
     /// The tag of the same request, sent again now.
     pub(super) fn tag_again(&self, now_ns: u64, tag: Tag) -> Tag {
-        let settled_before = self.settled_seen;
-        Tag { sent_ns: now_ns, settled_before, handed_over: false, ..tag }
+        let served_before = self.served.count();
+        Tag { sent_ns: now_ns, served_before, handed_over: false, ..tag }
     }
 
     /// Notes that `count` requests of a phase have been sent.
@@ -344,6 +338,7 @@ impl Book {
         self.of_target(tag.numbered(), |target| target.record_ok(answered.latency_ns, count));
         state.last = Some(Last::ok(tag, &answered));
         self.close_entries(state, now_ns, tag, count);
+        self.served.add(count);
     }
 
     /// The time at which work on a request began. If each request has its own connection, that is
@@ -380,6 +375,7 @@ impl Book {
         self.of_target(tag.numbered(), |target| target.record_failed(class));
         state.last = Some(Last::failed(tag, class));
         self.close_entries(state, now_ns, tag, 1);
+        self.served.add(u64::from(matches!(class, Class::Status | Class::Mismatch)));
     }
 
     /// Enters a request that had not ended when the engine was told to stop.
@@ -396,11 +392,10 @@ impl Book {
         phase.open -= count;
         phase.settled_ns = now_ns;
         self.look |= phase.open == 0;
-        self.settled += count;
         let wait_ns = now_ns.saturating_sub(tag.sent_ns);
         if wait_ns >= LONG_WAIT_NS {
-            let others = (self.settled_seen + self.settled).saturating_sub(tag.settled_before + 1);
-            if others >= LONG_WAIT_OTHERS {
+            let turn = u64::from(phase.share.connections) * self.depth as u64;
+            if self.served.went_on(tag.served_before, tag.sent_ns, turn) {
                 let trouble = state.trouble();
                 trouble.this_phase.waits.note(wait_ns, count);
                 trouble.waited_ns = trouble.waited_ns.max(wait_ns);
@@ -481,16 +476,11 @@ impl Book {
         }
     }
 
-    /// Ends a batch, and shares the number of settled requests with the other threads.
+    /// Ends a batch, and shares the number of its answers with the other threads.
     #[inline]
-    pub(super) fn end_batch(&mut self) {
+    pub(super) fn end_batch(&mut self, now_ns: u64) {
         self.wakings.end_batch();
-        let settled = std::mem::take(&mut self.settled);
-        // A thread whose requests all wait must still see those of other threads settled.
-        self.settled_seen = match settled {
-            0 => self.settled_all.load(Ordering::Relaxed),
-            _ => self.settled_all.fetch_add(settled, Ordering::Relaxed) + settled,
-        };
+        self.served.end_batch(now_ns);
     }
 
     /// Adds the answers of this batch to the flow of the phase that is sending.

@@ -34,6 +34,7 @@ mod ready;
 mod requests;
 mod securing;
 mod sending;
+mod served;
 mod slot;
 mod slots;
 mod stamps;
@@ -43,7 +44,6 @@ mod websocket;
 mod ws_echo;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::Receiver;
 
 use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Token};
@@ -74,6 +74,7 @@ pub(crate) use phase::START_LEAD_NS;
 pub use protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
 use ready::Ready;
 pub use requests::{Requests, Target, Text};
+pub use served::Served;
 pub use slot::Tag;
 use slot::{ConnectionState, NEVER, Numbered, Slot};
 use slots::Slots;
@@ -102,16 +103,16 @@ pub struct Generator<P: Protocol> {
 }
 
 impl<P: Protocol> Generator<P> {
-    /// Creates a generator without connections; `settled_all` is shared by all threads.
+    /// Creates a generator without connections; `served_all` is shared by all threads.
     #[must_use]
     pub fn new(
         config: Arc<Config>,
         protocol: P,
-        settled_all: Arc<AtomicU64>,
+        served_all: Arc<Served>,
         inbox: Receiver<Command>,
         reports: Outlet<Report>,
     ) -> Self {
-        let book = Book::new(settled_all, config.close, protocol.requests());
+        let book = Book::new(served_all, config.depth, config.close, protocol.requests());
         let slots = Slots::new(config.timeout_ns);
         let hold_back = HoldBack::new(config.seed, config.thread);
         Generator {
@@ -154,8 +155,9 @@ impl<P: Protocol> Generator<P> {
     /// Ends a batch of events: shares its counts with the other threads.
     #[inline]
     fn end_batch(&mut self, net: &mut impl Net) {
-        self.book.note_flow(net.now_ns());
-        self.book.end_batch();
+        let now_ns = net.now_ns();
+        self.book.note_flow(now_ns);
+        self.book.end_batch(now_ns);
         self.note_missed_datagrams(net);
     }
 

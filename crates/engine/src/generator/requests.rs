@@ -278,7 +278,7 @@ mod tests {
             scheduled_ns: 0,
             sent_ns: 0,
             handed_over: true,
-            settled_before: 0,
+            served_before: 0,
             phase: 0,
             again: false,
             number,

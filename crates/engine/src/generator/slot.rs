@@ -24,8 +24,8 @@ pub struct Tag {
     /// The time of its last send: when it was handed to the kernel, once `handed_over`; before,
     /// when it was queued.
     pub sent_ns: u64,
-    /// The number of requests that had been settled by then, over all threads.
-    pub settled_before: u64,
+    /// The number of requests that had been answered by then, over all threads.
+    pub served_before: u64,
     /// The phase that it belongs to.
     pub phase: u16,
     /// It has been sent before, on a connection that went stale.

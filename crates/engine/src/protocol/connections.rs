@@ -88,7 +88,7 @@ pub struct Slots {
     /// down): how many.
     #[serde(default)]
     pub means: Vec<(u32, u64, u32)>,
-    /// For each slot that ever had a request outstanding for at least 1 s while 100 others settled: its longest such wait. At most 10,000.
+    /// For each slot that ever had a request outstanding for at least 1 s while 100 others or more were answered, and not only in its beginning: its longest such wait. At most 10,000.
     pub long_waits_ns: Vec<u64>,
     /// For each of those slots, in the same order: its requests that ended, and how many of its waits lasted at least 1, 2, 4, 8, 16 and 32 s;
     /// then how many connections it lost that were never answered, after a wait of at least as long.

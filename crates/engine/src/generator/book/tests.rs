@@ -10,9 +10,9 @@ fn book_of(phases: usize) -> Book {
     book_with(Arc::default(), phases)
 }
 
-/// A book that shares its number of settled requests.
-fn book_with(settled_all: Arc<AtomicU64>, phases: usize) -> Book {
-    let mut book = Book::new(settled_all, false, None);
+/// A book that shares its number of answers.
+fn book_with(served_all: Arc<Served>, phases: usize) -> Book {
+    let mut book = Book::new(served_all, 1, false, None);
     let load = Load::Closed { active: Arc::default() };
     let (stop, connections) = (Stop::After(10 * S), 1);
     let share = PhaseShare { load, stop, connections, idle: 0, start_ns: 0 };
@@ -81,7 +81,7 @@ fn outcomes_alike_are_one_row_and_others_begin_the_next() {
 }
 
 #[test]
-fn a_wait_is_long_from_a_second_on_while_a_hundred_others_are_settled_on_any_thread() {
+fn a_wait_is_long_from_a_second_on_while_a_hundred_others_are_answered_on_any_thread() {
     for (wait_ns, here, elsewhere, is_long) in [
         (S, 100, 0, true),
         (S, 99, 0, false),
@@ -100,9 +100,9 @@ fn a_wait_is_long_from_a_second_on_while_a_hundred_others_are_settled_on_any_thr
             book.settle(state, 5 * S + MS, ok(tag, 1));
         };
         (0..elsewhere).for_each(|_| settle_one(&mut other, &mut quick));
-        other.end_batch();
+        other.end_batch(5 * S + MS);
         (0..here).for_each(|_| settle_one(&mut book, &mut quick));
-        book.end_batch();
+        book.end_batch(5 * S + MS);
         book.settle(&mut slow, 5 * S + wait_ns, ok(waits, 1));
         book.enter_slot(0, &mut slow);
         let expected = if is_long { vec![wait_ns] } else { Vec::new() };
@@ -120,6 +120,7 @@ fn the_long_waits_of_a_slot_are_entered_once_and_counted() {
         let waits = issue(&mut book, &mut slow, S, 1);
         let others = issue(&mut book, &mut quick, S, 200);
         book.settle(&mut quick, S, ok(others, 200));
+        book.end_batch(S);
         book.settle(&mut slow, S + wait_ns, ok(waits, 1));
     }
     book.enter_slot(0, &mut slow);
@@ -141,6 +142,7 @@ fn a_connection_that_is_lost_without_an_answer_was_waited_on_in_vain() {
         let waits = issue(&mut book, &mut slow, S, 2);
         let others = issue(&mut book, &mut quick, S, 200);
         book.settle(&mut quick, S, ok(others, 200));
+        book.end_batch(S);
         for ending in [Ending::TimeoutFirstByte; 2] {
             book.settle(&mut slow, 3 * S, unanswered(waits, ending));
         }
@@ -203,8 +205,8 @@ fn a_stale_request_goes_again_once_and_then_fails() {
     let again = state.trouble().again.remove(0);
     assert!(again.again);
     // It had been handed over once, and more had been settled than this book has seen.
-    let again = book.tag_again(2 * S, Tag { handed_over: true, settled_before: 7, ..again });
-    assert_eq!(again.settled_before, 0);
+    let again = book.tag_again(2 * S, Tag { handed_over: true, served_before: 7, ..again });
+    assert_eq!(again.served_before, 0);
     assert_eq!((again.scheduled_ns, again.sent_ns, again.handed_over), (S, 2 * S, false));
     book.settle(&mut state, 2 * S, unanswered(again, Ending::Stale));
     assert_eq!((book.phases[0].meter.stale, state.waiting_again()), (1, 0));
