@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,7 @@ def add_client(world: World, how: str, **keys: Any) -> Path:
     folder.mkdir(parents=True)
     (folder / "program.py").write_text(PROGRAM)
     manifest = {"ready_s": 20, **keys}
-    lines = [f"{key} = {value!r}" for key, value in manifest.items()]
+    lines = [f"{key} = {json.dumps(value)}" for key, value in manifest.items()]
     text = f"""
 role = "client"
 about = "it {how}"

@@ -123,6 +123,17 @@ def test_what_both_ends_saw_is_in_the_record(world: World) -> None:
     assert "Client" in shown
 
 
+def test_a_client_that_keeps_no_connections_is_measured_and_its_row_says_so(world: World) -> None:
+    add_client(world, "churns", keep_alive=False)
+    found = run_clients(world, "--json", "-").json()
+    assert "it opens a connection for each request" in rows_of(found)["churns"]["why"]
+    for record in found["trials"]:
+        assert record["client"]["asked"]["setup"]["keep_alive"] is False
+        assert record["plan"]["generate"]["close"] is True
+        [pool] = [check for check in record["checks"] if check["name"] == "over-pool"]
+        assert pool["limit"] == 4, "as many connections as requests at once, beyond the pools"
+
+
 def test_a_larger_grid_lists_what_cannot_be_done_here_with_its_reason(world: World) -> None:
     add_client(world, "cannot-large")
     planned = run_clients(world, "--full", "--dry-run").out

@@ -272,7 +272,9 @@ CLIENTS = [
 ]
 
 
-def verified(how: str, folder: Path) -> tuple[ClientVerdict, list[Processes]]:
+def verified(
+    how: str, folder: Path, *, keep_alive: bool = True
+) -> tuple[ClientVerdict, list[Processes]]:
     (folder / "program.py").write_text(PROGRAM)
     started: list[Processes] = []
 
@@ -289,7 +291,7 @@ def verified(how: str, folder: Path) -> tuple[ClientVerdict, list[Processes]]:
             started.append(client.processes)
             yield client
 
-    return verify_client(SMALL, start), started
+    return verify_client(SMALL, start, keep_alive=keep_alive), started
 
 
 @pytest.mark.engine
@@ -308,6 +310,12 @@ def test_a_client_that_lies_hangs_or_dies_is_found_out_and_gone(
         assert found.fault.startswith(fault)
     assert started
     assert not any(each.pids() for each in started)
+
+
+@pytest.mark.engine
+def test_a_client_that_keeps_no_connections_may_say_so(tmp_path: Path) -> None:
+    found, _ = verified("reconnects", tmp_path, keep_alive=False)
+    assert (found.fault, found.notes) == (None, ("it opens a connection for each request",))
 
 
 def test_the_contract_itself_can_be_read() -> None:

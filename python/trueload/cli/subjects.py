@@ -263,7 +263,8 @@ def _checked_client(
             subject, built, layout, trueload_command=TRUELOAD_COMMAND, stopped=stopped
         )
 
-    found = verify_client(contract, start, tls=subject.manifest.tls)
+    manifest = subject.manifest
+    found = verify_client(contract, start, tls=manifest.tls, keep_alive=manifest.keep_alive)
     if found.fault is not None:
         why = f"it does not keep the contract: {found.fault}"
         return Checked(subject.name, name, "failed", why, found.log_tail)

@@ -35,8 +35,10 @@ class ClientAsked(Model):
 
     @property
     def room(self) -> int:
-        """How many connections the pools have room for."""
-        return self.setup.pools * self.setup.pool_size
+        """How many connections the pools have room for; a client that keeps none opens one for each
+        request, whatever its pools are."""
+        room = self.setup.pools * self.setup.pool_size
+        return room if self.setup.keep_alive else max(room, self.setup.concurrency)
 
     @property
     def pool_at_once(self) -> int:

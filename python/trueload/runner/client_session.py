@@ -57,7 +57,8 @@ class ClientLoad:
 
     `files` is the client's open-file limit, 0 for as many as possible. An order should take about
     `span_ns`, and the warm-up `warmup_ns`. Over HTTP/2 a connection may have `streams` streams at
-    once, and the server permits `max_streams`; both are 0 over HTTP/1.1.
+    once, and the server permits `max_streams`; both are 0 over HTTP/1.1. Without `keep_alive` each
+    request has a connection of its own.
     """
 
     pools: int
@@ -70,6 +71,7 @@ class ClientLoad:
     warmup_ns: int
     streams: int = 0
     max_streams: int = 0
+    keep_alive: bool = True
 
     def setup(self, authority: str, scheme: str = "http") -> ClientSetup:
         """Return the setup for a server at ``authority``."""
@@ -80,7 +82,7 @@ class ClientLoad:
             pool_size=self.pool_size,
             timeout_ms=self.timeout_ms,
             pipelining=self.streams or 1,
-            keep_alive=True,
+            keep_alive=self.keep_alive,
         )
 
 

@@ -53,22 +53,27 @@ class ClientVerdict:
 
 
 def verify_client(
-    contract: ClientContract, start: StartClient, *, tls: bool = False
+    contract: ClientContract, start: StartClient, *, tls: bool = False, keep_alive: bool = True
 ) -> ClientVerdict:
     """Try all conversations and refusals of a contract, up to the first fault.
 
-    With ``tls`` the servers have self-signed certificates.
+    With ``tls`` the servers have self-signed certificates. A client that keeps no connections
+    (``keep_alive``) is asked for one per request in each conversation.
     """
     notes: list[str] = []
-    everything: list[Conversation | Refusal] = [*contract.conversations, *contract.refusals]
+    talks = contract.conversations
+    if not keep_alive:
+        talks = tuple(talk.model_copy(update={"keep_alive": False}) for talk in talks)
+    everything: list[Conversation | Refusal] = [*talks, *contract.refusals]
     for asked in everything:
         verdict = _tried(asked, start, Over(http2=contract.http == "2", tls=tls))
         if verdict.fault is not None:
             return ClientVerdict(f"{asked.what}: {verdict.fault}", verdict.log_tail)
         notes += verdict.notes
-    if len(notes) >= len(contract.conversations):
+    if len(notes) >= len(talks):
         return ClientVerdict("it supports nothing that it is asked for")
-    return ClientVerdict(None, "", tuple(notes))
+    unkept = () if keep_alive else ("it opens a connection for each request",)
+    return ClientVerdict(None, "", (*unkept, *notes))
 
 
 def _tried(asked: Conversation | Refusal, start: StartClient, means: Over) -> ClientVerdict:

@@ -128,6 +128,7 @@ class Manifest(Model):
     trap: bool = False
     tried: Text | None = Field(default=None, pattern=TRIED_PATTERN)
     tls: bool = False
+    keep_alive: bool = True
     path: Text | None = Field(default=None, pattern=PATH_PATTERN)
     dialect: Dialect | None = None
 
@@ -138,6 +139,8 @@ class Manifest(Model):
         words = [*self.run, *self.env.values()]
         if self.tls and self.role == "server" and not any("{scheme}" in word for word in words):
             raise ValueError("with tls the command has to be told {scheme}, http or https")
+        if self.role == "server" and not self.keep_alive:
+            raise ValueError("keep_alive is for clients")
         placed = self.prefork or any("{host}" in word or "{port}" in word for word in words)
         if self.role == "client" and placed:
             raise ValueError("a client is told on its stdin where to: no host, port or prefork")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from trueload.assemble.client import make_client_record
 from trueload.engines.engine import EngineError
@@ -98,7 +98,7 @@ class ClientTrials:
                 subject,
                 built,
                 layout,
-                client_load(self.plan, cell),
+                replace(client_load(self.plan, cell), keep_alive=subject.manifest.keep_alive),
                 trueload_command=self.trueload_command,
                 stopped=self.stopped,
             )

@@ -187,8 +187,16 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         lower_bound=record.lower_bound,
         answers=latency.count,
         state=state_of(record),
-        remark=growth_text(record.server),
+        remark=growth_text(record.server) or _unkept(record),
     )
+
+
+def _unkept(record: Record) -> str:
+    """A remark on a client that was measured without connections that are kept."""
+    client = record.client
+    if client is None or client.asked.setup.keep_alive:
+        return ""
+    return "it opens a connection for each request"
 
 
 def _subject_usage(record: Record) -> Server | Generator | None:
