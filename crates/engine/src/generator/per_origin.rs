@@ -64,11 +64,11 @@ impl<P: Protocol> PerOrigin<P> {
 
     /// Returns the generator that owns the socket of this key, its own key for it, and its view of
     /// the driver.
-    fn part<'a, N: Net>(
+    fn part<'a>(
         &'a mut self,
-        net: &'a mut N,
+        net: &'a mut impl Net,
         key: u32,
-    ) -> (&'a mut Generator<P>, u32, OfOrigin<'a, N>) {
+    ) -> (&'a mut Generator<P>, u32, OfOrigin<'a>) {
         let of = self.parts.len() as u32;
         let (origin, key) = (key % of, key / of);
         let wishes = &mut self.wishes;
@@ -76,10 +76,10 @@ impl<P: Protocol> PerOrigin<P> {
     }
 
     /// Calls `look` with every generator and its view of the driver.
-    fn each<N: Net>(
+    fn each(
         &mut self,
-        net: &mut N,
-        mut look: impl FnMut(&mut Generator<P>, &mut OfOrigin<'_, N>),
+        net: &mut impl Net,
+        mut look: impl FnMut(&mut Generator<P>, &mut OfOrigin<'_>),
     ) {
         let of = self.parts.len() as u32;
         for (origin, (_, part)) in (0..).zip(&mut self.parts) {
@@ -219,15 +219,17 @@ fn share_of(origins: &Origins, share: &PhaseShare, origin: u32) -> PhaseShare {
 
 /// The driver as one origin's generator sees it. Keys of its connections encode the origin, and its
 /// coalescing wish is combined with those of the others.
-#[derive(Debug)]
-struct OfOrigin<'a, N> {
-    net: &'a mut N,
+///
+/// The driver is reached by a call through a table, which costs a few nanoseconds. It keeps the
+/// generators of several origins from being compiled once more for each driver.
+struct OfOrigin<'a> {
+    net: &'a mut dyn Net,
     origin: u32,
     of: u32,
     wishes: &'a mut Wishes,
 }
 
-impl<N: Net> Net for OfOrigin<'_, N> {
+impl Net for OfOrigin<'_> {
     #[inline]
     fn now_ns(&self) -> u64 {
         self.net.now_ns()
