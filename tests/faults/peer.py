@@ -291,5 +291,5 @@ class Peer:
             connection = _Connection(sock, script, self._cut, self._context, self._protocol)
             self._connections.append(connection)
             thread = threading.Thread(target=connection.run, daemon=True)
+            thread.start()  # before it can be waited for
             self._threads.append(thread)
-            thread.start()

@@ -140,10 +140,11 @@ def _order(talk: Conversation, number: int, client: Client) -> Claim:
 def _patience_s(talk: Conversation, number: int) -> float:
     """Return how long an order may take, in s.
 
-    Its requests take turns over the connections, each as long as it may take.
+    Its requests take turns over the connections, each as long as it may take. A library may take
+    its whole time-out for a connection that was reset.
     """
     turns = -(-number // min(talk.concurrency, talk.pools * talk.pool_size))
-    each_ms = talk.timeout_ms if talk.peer == "silent" else talk.wait_ms
+    each_ms = talk.timeout_ms if talk.peer in ("silent", "reset") else talk.wait_ms
     return GO_S + turns * each_ms / 1000
 
 

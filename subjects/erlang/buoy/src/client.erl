@@ -9,8 +9,8 @@
 
 -include_lib("buoy/include/buoy.hrl").
 
-%% So long a connection that is free is looked for, where there must be one; then they are down, for whatever reason: buoy
-%% tells none.
+%% So long a connection is looked for that is free and open. After a reset buoy opens it again in half a second, and meanwhile
+%% answers no_socket at once. Then they are down, for whatever reason: buoy tells none.
 -define(LOOK_MS, 1000).
 
 main() ->
@@ -38,7 +38,7 @@ get(Url, Options, Until) ->
         {error, timeout} -> <<"timeout.total">>;
         {error, no_server} -> again(Url, Options, Until);
         {error, backlog_full} -> again(Url, Options, Until);
-        {error, no_socket} -> <<"connect.refused">>;
+        {error, no_socket} -> again(Url, Options, Until);
         {error, socket_closed} -> <<"empty">>;
         {error, Why} -> talk:class_of(Why)
     end.
