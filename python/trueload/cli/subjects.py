@@ -152,7 +152,7 @@ NEW_MANIFEST = """\
 # Language and framework come from the path. docs/adding-a-subject.md explains every key.
 role      = "server"
 about     = "{name}, default settings"
-category  = "platform"            # micro (no general framework), platform or fullstack
+category  = "platform"            # micro (no general framework), platform, fullstack or proxy
 contracts = ["http-plaintext"]    # GET / answers "Hello, World!" as text/plain
 # needs   = {{ tools = ["go>=1.22"] }}
 # build   = [["go", "build", "-o", "subject", "."]]

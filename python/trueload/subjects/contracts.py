@@ -73,7 +73,7 @@ class Exchange(Model):
     json_: bool = Field(default=False, alias="json")
     json_value: str | None = None
     earliest_ms: int | None = None
-    categories: tuple[str, ...] = ("micro", "platform", "fullstack")
+    categories: tuple[str, ...] = ("micro", "platform", "fullstack", "proxy")
 
 
 class Contract(Model):

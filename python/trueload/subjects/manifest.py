@@ -49,7 +49,7 @@ DEFAULT_VARIANT = "default"
 SHARED = "shared"
 
 Cores = Literal["single", "multi"]
-Category = Literal["micro", "platform", "fullstack"]
+Category = Literal["micro", "platform", "fullstack", "proxy"]
 
 
 def _plain(text: str) -> str:

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Starts Apache httpd on our own configuration: start.sh SCHEME HOST PORT PROCESSES. Nothing of the system's own is read
-# but its modules.
+# Starts Apache httpd on our own configuration: start.sh SCHEME HOST PORT PROCESSES [text]. It serves files of x over
+# HTTP/2, or with `text` a short text over HTTP/1.1. Nothing of the system's own is read but its modules.
 #
 # Where we are root it serves as somebody else, who cannot look into TMPDIR: what it reads lies in a folder for everybody
 # then, which is removed at the end.
@@ -11,9 +11,24 @@ case $2 in
 *) host=$2 ;;
 esac
 case $1 in
-https) protocol=h2 secured=on ;;
-*) protocol=h2c secured=off ;;
+https)
+    protocol=h2
+    secured="SSLEngine on
+SSLCertificateFile $PWD/cert.pem
+SSLCertificateKeyFile $PWD/key.pem"
+    ;;
+*) protocol=h2c secured="" ;;
 esac
+headers=""
+if [ "${5-}" = text ]; then
+    protocol=http/1.1
+    headers='DirectoryIndex index.txt
+ForceType text/plain
+FileETag None
+Header unset Last-Modified
+Header unset Accept-Ranges
+Header set X-Pad ....................................................'
+fi
 
 files=$(mktemp -d /tmp/apache-subject.XXXXXX)
 trap 'rm -rf "$files"' EXIT
@@ -22,8 +37,9 @@ mkdir "$files/bytes"
 for size in 1024 65536; do
     head -c "$size" /dev/zero | tr '\0' x >"$files/bytes/$size"
 done
+printf 'Hello, World!' >"$files/index.txt"
 cat >"$TMPDIR/apache.conf" <<END
-$(for module in mpm_event authz_core ssl http2; do
+$(for module in mpm_event authz_core ssl http2 dir mime headers; do
     echo "LoadModule ${module}_module /usr/lib/apache2/modules/mod_$module.so"
 done)
 $([ "$(id -u)" != 0 ] || printf 'User nobody\nGroup nogroup\n')
@@ -46,13 +62,14 @@ MaxConnectionsPerChild 0
 
 # A connection ends when the client says so.
 KeepAliveTimeout 3600
+MaxKeepAliveRequests 0
 Timeout 3600
 
 Protocols $protocol
-SSLEngine $secured
-SSLCertificateFile "$PWD/cert.pem"
-SSLCertificateKeyFile "$PWD/key.pem"
+$secured
+TypesConfig /dev/null
 DocumentRoot "$files"
+$headers
 <Directory "$files">
     Require all granted
     AllowOverride None

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Starts h2o on our own configuration: start.sh SCHEME HOST PORT THREADS. Everything that it writes lies in TMPDIR,
-# which is gone afterwards.
+# Starts h2o on our own configuration: start.sh SCHEME HOST PORT THREADS [text]. It serves files of x over HTTP/2, or
+# with `text` a short text over HTTP/1.1. Everything that it writes lies in TMPDIR, which is gone afterwards.
 set -eu
 
 mkdir -p "$TMPDIR/files/bytes"
 for size in 1024 65536; do
     head -c "$size" /dev/zero | tr '\0' x >"$TMPDIR/files/bytes/$size"
 done
+printf 'Hello, World!' >"$TMPDIR/files/index.txt"
 {
     cat <<END
 listen:
@@ -26,12 +27,22 @@ END
 num-threads: $4
 max-connections: 16384
 # A connection ends when the client says so.
+http1-request-timeout: 3600
 http2-idle-timeout: 3600
 hosts:
   default:
     paths:
       /:
         file.dir: "$TMPDIR/files"
+        file.index: [ "index.txt" ]
 END
+    if [ "${5-}" = text ]; then
+        cat <<END
+        file.etag: OFF
+        header.unset: "last-modified"
+        header.unset: "accept-ranges"
+        header.add: "X-Pad: ........................."
+END
+    fi
 } >"$TMPDIR/h2o.conf"
 exec h2o -m worker -c "$TMPDIR/h2o.conf"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Starts nginx and haproxy before it, on our own configurations: start.sh SCHEME HOST PORT CPUS. Everything that they
-# write lies in TMPDIR, which is gone afterwards. When haproxy ends, nginx does, too.
+# Starts nginx and haproxy before it, on our own configurations: start.sh SCHEME HOST PORT CPUS [text]. They serve files
+# of x over HTTP/2, or with `text` a short text over HTTP/1.1. Everything that they write lies in TMPDIR, which is gone
+# afterwards. When haproxy ends, nginx does, too.
 set -eu
 
 case $2 in
@@ -11,12 +12,14 @@ mkdir -p "$TMPDIR/temp" "$TMPDIR/files/bytes"
 for size in 1024 65536; do
     head -c "$size" /dev/zero | tr '\0' x >"$TMPDIR/files/bytes/$size"
 done
-# haproxy wants both in one file.
-cat cert.pem key.pem >"$TMPDIR/both.pem"
 case $1 in
-https) secured="ssl crt both.pem alpn h2" ;;
+https)
+    cat cert.pem key.pem >"$TMPDIR/both.pem" # haproxy wants both in one file
+    secured="ssl crt both.pem alpn h2"
+    ;;
 *) secured="proto h2" ;;
 esac
+if [ "${5-}" = text ]; then secured=""; fi
 
 cd "$TMPDIR"
 cat >nginx.conf <<END
@@ -35,6 +38,7 @@ http {
     uwsgi_temp_path temp/uwsgi;
     scgi_temp_path temp/scgi;
     access_log off;
+    server_tokens off;
     log_not_found off;
     default_type text/plain;
     sendfile on;
@@ -44,6 +48,10 @@ http {
     server {
         listen unix:nginx.sock backlog=4096;
         root files;
+        location = / {
+            add_header X-Pad ".....................................................";
+            return 200 "Hello, World!";
+        }
     }
 }
 END

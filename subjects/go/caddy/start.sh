@@ -1,8 +1,25 @@
 #!/bin/sh
-# Starts Caddy on our own configuration: start.sh SCHEME HOST PORT. Everything that it writes lies in TMPDIR, which is
-# gone afterwards; its administration listens nowhere.
+# Starts Caddy on our own configuration: start.sh SCHEME HOST PORT [text]. It serves files of x over HTTP/2, or with
+# `text` a short text over HTTP/1.1. Everything that it writes lies in TMPDIR, which is gone afterwards; its
+# administration listens nowhere.
 set -eu
 
+case ${4-} in
+text)
+    protocols="h1"
+    site='header {
+        Content-Type text/plain
+        X-Pad .....................................................
+    }
+    respond / "Hello, World!" 200
+    respond 404'
+    ;;
+*)
+    protocols="h1 h2 h2c"
+    site="root * $TMPDIR/files
+    file_server"
+    ;;
+esac
 mkdir -p "$TMPDIR/files/bytes"
 for size in 1024 65536; do
     head -c "$size" /dev/zero | tr '\0' x >"$TMPDIR/files/bytes/$size"
@@ -19,7 +36,7 @@ cat >"$TMPDIR/Caddyfile" <<END
         level ERROR
     }
     servers {
-        protocols h1 h2 h2c
+        protocols $protocols
         # A connection ends when the client says so.
         timeouts {
             idle 1h
@@ -29,8 +46,7 @@ cat >"$TMPDIR/Caddyfile" <<END
 $1://:$3 {
     bind $2
     $secured
-    root * $TMPDIR/files
-    file_server
+    $site
 }
 END
 exec caddy run --config "$TMPDIR/Caddyfile" --adapter caddyfile
