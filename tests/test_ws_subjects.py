@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -17,8 +16,6 @@ from trueload.subjects.contracts import ShootoutContract, as_spoken
 # Includes the first fetching and compiling.
 CHECK_TIMEOUT_S = 280.0
 QUICK = ["python/websockets:", "javascript/ws", "go/gorilla"]
-# Files that exist in several folders, because a subject's folder holds all that it is built from.
-COPIES = ["javascript/*/hub.js"]
 
 
 @pytest.mark.timeout(300)
@@ -41,10 +38,3 @@ def test_the_reference_server_keeps_the_contract_in_every_dialect(
     assert isinstance(contract, ShootoutContract)
     server = start_server(trueload, "--dialect", dialect, service="ws")
     assert verify(contract, "platform", ("127.0.0.1", server.port), pipelined=True) is None
-
-
-@pytest.mark.parametrize("pattern", COPIES)
-def test_a_text_that_several_subjects_need_is_the_same_in_each(pattern: str) -> None:
-    found: list[Path] = list((ROOT / "subjects").glob(pattern))
-    assert len(found) > 1
-    assert len({path.read_bytes() for path in found}) == 1, f"{found} differ: copy the newest"
