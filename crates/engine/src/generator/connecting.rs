@@ -194,17 +194,17 @@ impl<P: Protocol> Generator<P> {
         let there_ns = tls.as_ref().map_or(now_ns, |secure| secure.began_ns);
         (state.connection, state.until_ns) = (ConnectionState::Open { token }, NEVER);
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
-        let times = match self.book.current_mut() {
+        let times = match self.accounting.current_mut() {
             Some(phase) => {
                 state.note_down(now_ns, phase.started_ns);
                 phase.meter.reconnects += u64::from(state.ever_established);
                 &mut phase.meter.times
             }
-            None => &mut self.book.early,
+            None => &mut self.accounting.early,
         };
         times.record_connect(now_ns - state.attempted_ns);
         self.close_policy.note_connected(now_ns - state.attempted_ns);
-        self.book.crossings.note_connected(there_ns - state.attempted_ns);
+        self.accounting.crossings.note_connected(there_ns - state.attempted_ns);
         state.found_again();
         state.ever_established = true;
         state.open_since_ns = now_ns;
@@ -245,8 +245,8 @@ impl<P: Protocol> Generator<P> {
         if state.ever_established {
             state.trouble().this_phase.outage = true;
         }
-        let (tried, sends) = (state.tried, state.quota > 0 && self.book.has_more());
-        let charged = sends && self.book.sending(now_ns).is_some();
+        let (tried, sends) = (state.tried, state.quota > 0 && self.accounting.has_more());
+        let charged = sends && self.accounting.sending(now_ns).is_some();
         if !tried && !charged {
             self.pace.failed(class);
         }
@@ -262,13 +262,13 @@ impl<P: Protocol> Generator<P> {
         let state = &mut self.slots[key].state;
         if state.waiting_again() > 0 {
             let tag = state.trouble().again.remove(0);
-            self.book.fail(state, now_ns, tag, class);
+            self.accounting.fail(state, now_ns, tag, class);
             state.last = None;
         } else if state.quota > 0
-            && let Some((phase, running)) = self.book.sending(now_ns)
+            && let Some((phase, running)) = self.accounting.sending(now_ns)
             && running.draw_due(now_ns)
         {
-            self.book.charge(phase, state, now_ns, class);
+            self.accounting.charge(phase, state, now_ns, class);
         }
     }
 
@@ -348,7 +348,7 @@ impl<P: Protocol> Generator<P> {
     /// Resets a connection that the peer does not end. Its answer is complete, and a reset leaves
     /// no port waiting for the peer's end.
     fn end_alone(&mut self, net: &mut impl Net, key: u32, token: Token) {
-        if let Some(phase) = self.book.current_mut() {
+        if let Some(phase) = self.accounting.current_mut() {
             phase.meter.unended += 1;
         }
         net.reset(token);
@@ -378,7 +378,8 @@ impl<P: Protocol> Generator<P> {
         let state = &mut self.slots[key].state;
         let (again, quota) = (state.waiting_again() > 0, state.quota);
         let mut needed = || {
-            quota > 0 && self.book.sending(now_ns).is_some_and(|(_, phase)| phase.needs_another())
+            quota > 0
+                && self.accounting.sending(now_ns).is_some_and(|(_, phase)| phase.needs_another())
         };
         if !(again || needed()) {
             // No request needs this connection, so it is not down.
@@ -408,7 +409,7 @@ impl<P: Protocol> Generator<P> {
         let now_ns = net.now_ns();
         let state = &mut self.slots[key].state;
         while state.quota > 0 && state.has_uncharged() {
-            let Some((phase, running)) = self.book.sending(now_ns) else {
+            let Some((phase, running)) = self.accounting.sending(now_ns) else {
                 return;
             };
             if !running.draw_due(now_ns) {
@@ -417,7 +418,7 @@ impl<P: Protocol> Generator<P> {
             let trouble = state.trouble();
             trouble.uncharged -= 1;
             let class = trouble.violation_class.unwrap_or(Class::Unsolicited);
-            self.book.charge(phase, state, now_ns, class);
+            self.accounting.charge(phase, state, now_ns, class);
         }
     }
 
@@ -425,7 +426,7 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn end_open(&mut self, key: u32, now_ns: u64) {
         let depth = self.config.depth_used() as u64;
         let state = &mut self.slots[key].state;
-        if let Some((until_ns, phase)) = self.book.not_stopped(now_ns) {
+        if let Some((until_ns, phase)) = self.accounting.not_stopped(now_ns) {
             let permitted_ns = state.permitted_ns(depth, phase.started_ns, until_ns);
             phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_add(permitted_ns);
         }

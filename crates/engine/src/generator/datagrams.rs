@@ -36,18 +36,18 @@ impl<P: Protocol> Generator<P> {
         token: Token,
         datagrams: Datagrams<'_>,
     ) {
-        self.book.wakings.note_input();
+        self.accounting.wakings.note_input();
         let now_ns = net.now_ns();
         let Slot { client, state, .. } = &mut self.slots[key];
         if state.connection != (ConnectionState::Open { token }) {
             return;
         }
-        let (book, mut found) = (&mut self.book, trueload_meter::Datagrams::default());
+        let (accounting, mut found) = (&mut self.accounting, trueload_meter::Datagrams::default());
         // All of them arrived together.
         let arrived_ns = net.arrived_ns();
         let mut on_outcome = |heard| {
-            book.note_arrival(now_ns, arrived_ns, Some(&heard));
-            book.settle(state, now_ns, heard);
+            accounting.note_arrival(now_ns, arrived_ns, Some(&heard));
+            accounting.settle(state, now_ns, heard);
         };
         self.codec.protocol.handle_datagrams(
             client,
@@ -56,7 +56,7 @@ impl<P: Protocol> Generator<P> {
             &mut found,
             &mut on_outcome,
         );
-        if let Some(phase) = self.book.current_mut() {
+        if let Some(phase) = self.accounting.current_mut() {
             phase.meter.bytes_in += datagrams.bytes.len() as u64;
             phase.meter.datagrams.merge(&found);
         }
@@ -68,7 +68,7 @@ impl<P: Protocol> Generator<P> {
     #[inline]
     pub(super) fn note_missed_datagrams(&mut self, net: &impl Net) {
         if let Some(missed) = self.missed.look(net)
-            && let Some(phase) = self.book.current_mut()
+            && let Some(phase) = self.accounting.current_mut()
         {
             phase.meter.datagrams.dropped += missed.dropped;
             phase.meter.datagrams.overflowed += missed.overflowed;

@@ -48,14 +48,14 @@ impl<P: Protocol> Generator<P> {
         let mut in_record = self.is_in_record(key);
         self.codec.protocol.gave_up(key);
         let Slot { client, state, .. } = &mut self.slots[key];
-        let book = &mut self.book;
+        let accounting = &mut self.accounting;
         let mut on_outcome = |heard: Outcome<Tag>| {
             let begun = std::mem::take(&mut in_record);
             let ending = match heard.ending {
                 Ending::TimeoutFirstByte if begun => Ending::TimeoutTotal,
                 ending => ending,
             };
-            book.settle(state, now_ns, Outcome { ending, ..heard });
+            accounting.settle(state, now_ns, Outcome { ending, ..heard });
         };
         self.codec.output.clear();
         let disposition =

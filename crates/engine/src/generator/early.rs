@@ -76,7 +76,7 @@ impl<P: Protocol> Generator<P> {
             // unsealed.
             return;
         }
-        let (drawn, tag) = (self.book.drawn, last.tag);
+        let (drawn, tag) = (self.accounting.drawn, last.tag);
         // If the request is not acknowledged, those behind it are not, either.
         let bytes = self.codec.protocol.bytes_from(&slot.client, &tag, drawn);
         let Some((bytes, unacknowledged)) = bytes.zip(net.unacknowledged_bytes(token)) else {
@@ -88,7 +88,7 @@ impl<P: Protocol> Generator<P> {
         let took_ns = arrived_ns.saturating_sub(tag.scheduled_ns);
         let too_soon =
             arrived_ns < net.now_ns() && self.rtt.is_undercut(took_ns, || net.least_rtt_ns(token));
-        let early = &mut self.book.phases[usize::from(tag.phase)].meter.early;
+        let early = &mut self.accounting.phases[usize::from(tag.phase)].meter.early;
         early.asked += 1;
         early.unacknowledged += u64::from(unacknowledged >= bytes as u64);
         early.too_soon += u64::from(too_soon);

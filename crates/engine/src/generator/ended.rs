@@ -48,11 +48,12 @@ impl<P: Protocol> Generator<P> {
         // A connection that does not count as established was not dropped either.
         let unasked = idle && !announced && state.ever_established;
         let reconnects = self.codec.protocol.reconnects();
-        let idled = unasked && self.book.note_unasked_end(now_ns, state, answered, reconnects);
+        let idled =
+            unasked && self.accounting.note_unasked_end(now_ns, state, answered, reconnects);
         let stale = state.waiting_again() > 0;
         let kept_closed = answered && !announced && (idle || (stale && ended == PeerClose::Fin));
         if idled || kept_closed {
-            self.book.crossings.note_close();
+            self.accounting.crossings.note_close();
         }
         let state = &mut self.slots[key].state;
         // No pause for a peer that closes each connection, asked or not: connecting again at once
@@ -66,20 +67,22 @@ impl<P: Protocol> Generator<P> {
     /// Ends every outstanding request, because the peer's side has ended.
     pub(super) fn end_all(&mut self, now_ns: u64, key: u32, how: PeerEnd) {
         let Slot { client, state, .. } = &mut self.slots[key];
-        let book = &mut self.book;
-        let end = ConnectionEnd { now_ns, drawn: book.drawn, how };
-        self.codec.protocol.handle_end(client, end, &mut |heard| book.settle(state, now_ns, heard));
+        let accounting = &mut self.accounting;
+        let end = ConnectionEnd { now_ns, drawn: accounting.drawn, how };
+        self.codec
+            .protocol
+            .handle_end(client, end, &mut |heard| accounting.settle(state, now_ns, heard));
     }
 
     /// Ends them with known endings: the first with `first`, those behind it with `rest`.
     fn end_all_as(&mut self, now_ns: u64, key: u32, (first, rest): (Ending, Ending)) {
         let Slot { client, state, .. } = &mut self.slots[key];
-        let book = &mut self.book;
-        let end = ConnectionEnd { now_ns, drawn: book.drawn, how: PeerEnd::Reset };
+        let accounting = &mut self.accounting;
+        let end = ConnectionEnd { now_ns, drawn: accounting.drawn, how: PeerEnd::Reset };
         let mut next = first;
         self.codec.protocol.handle_end(client, end, &mut |heard| {
             let ending = std::mem::replace(&mut next, rest);
-            book.settle(state, now_ns, Outcome { ending, ..heard });
+            accounting.settle(state, now_ns, Outcome { ending, ..heard });
         });
     }
 }

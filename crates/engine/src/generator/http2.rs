@@ -12,7 +12,7 @@ use trueload_wire::http1::client::Rules;
 use trueload_wire::http2::client::{Account, Client, Terms, UpgradeRequest};
 use trueload_wire::http2::request::Template;
 
-use super::book::class_of_ending;
+use super::accounting::class_of_ending;
 use super::carrier::Carrier;
 use super::protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
 use super::requests::{ByTarget, Requests};

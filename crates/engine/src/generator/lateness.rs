@@ -161,7 +161,7 @@ impl<P: Protocol> Generator<P> {
     /// Ends a batch, and checks whether the thread was away.
     #[inline]
     pub(super) fn watch(&mut self, net: &impl Net) {
-        if let Some(phase) = self.book.current_mut() {
+        if let Some(phase) = self.accounting.current_mut() {
             phase.watch(net);
         }
     }

@@ -1,11 +1,11 @@
 //! The load generator of one thread, as a program without socket or clock.
 //!
-//! Its parts own their state: the slots have the machines and the timers, the book has the phases
-//! and settles each request once, the codec has the protocol and its buffers. The generator joins
-//! them. Everything comes in through [`Program`] and goes out through [`Net`] and `reports`, so a
-//! test can simulate the kernel, the peer and the clock.
+//! Its parts own their state: the slots have the machines and the timers, the accounting has the
+//! phases and settles each request once, the codec has the protocol and its buffers. The generator
+//! joins them. Everything comes in through [`Program`] and goes out through [`Net`] and `reports`,
+//! so a test can simulate the kernel, the peer and the clock.
 
-mod book;
+mod accounting;
 mod broadcast;
 mod carrier;
 mod close_policy;
@@ -51,7 +51,7 @@ use trueload_meter::{Answered, Class};
 use trueload_wire::exchange::{self, Exchange, Farewell, PeerEnd};
 
 use crate::outlet::Outlet;
-use book::{Book, Row, class_of_ending};
+use accounting::{Accounting, Row, class_of_ending};
 pub use broadcast::{Broadcast, Broadcasting, Sent};
 pub use carrier::Carrier;
 use close_policy::ClosePolicy;
@@ -91,7 +91,7 @@ pub struct Generator<P: Protocol> {
     config: Arc<Config>,
     codec: Codec<P>,
     slots: Slots<P::Client>,
-    book: Book,
+    accounting: Accounting,
     pace: Pace,
     close_policy: ClosePolicy,
     stamps: Stamps,
@@ -112,14 +112,15 @@ impl<P: Protocol> Generator<P> {
         inbox: Receiver<Command>,
         reports: Outlet<Report>,
     ) -> Self {
-        let book = Book::new(served_all, config.depth, config.close, protocol.requests());
+        let accounting =
+            Accounting::new(served_all, config.depth, config.close, protocol.requests());
         let slots = Slots::new(config.timeout_ns);
         let hold_back = HoldBack::new(config.seed, config.thread);
         Generator {
             config,
             codec: Codec::new(protocol),
             slots,
-            book,
+            accounting,
             pace: Pace::default(),
             close_policy: ClosePolicy::default(),
             stamps: Stamps::default(),
@@ -156,8 +157,8 @@ impl<P: Protocol> Generator<P> {
     #[inline]
     fn end_batch(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
-        self.book.note_flow(now_ns);
-        self.book.end_batch(now_ns);
+        self.accounting.note_flow(now_ns);
+        self.accounting.end_batch(now_ns);
         self.note_missed_datagrams(net);
     }
 
@@ -166,7 +167,7 @@ impl<P: Protocol> Generator<P> {
     fn violated(&mut self, net: &mut impl Net, key: u32, token: Token, class: Class) {
         let now_ns = net.now_ns();
         net.close(token);
-        self.book.violated(&mut self.slots[key].state, class);
+        self.accounting.violated(&mut self.slots[key].state, class);
         self.end_all(now_ns, key, PeerEnd::Reset);
         let state = &mut self.slots[key].state;
         let pause_ns = state.trouble().backoff.pause();
@@ -193,7 +194,7 @@ impl<P: Protocol> Generator<P> {
 
     /// Counts a request as failed that had ended well.
     fn take_back(&mut self, key: u32, whose: Numbered, answered: &Answered, class: Class) {
-        self.book.take_back(whose.phase, answered, class);
+        self.accounting.take_back(whose.phase, answered, class);
         if let Some(slot) = self.slots.get_mut(key) {
             slot.state.forget_last(whose);
         }
@@ -206,7 +207,7 @@ impl<P: Protocol> Generator<P> {
         let tags: Vec<_> = client.cancel().collect();
         let classes = std::iter::once(class).chain(std::iter::repeat(Class::ClosedPipelined));
         for (tag, class) in tags.into_iter().zip(classes) {
-            self.book.fail(state, now_ns, tag, class);
+            self.accounting.fail(state, now_ns, tag, class);
         }
     }
 
@@ -238,22 +239,22 @@ impl<P: Protocol> Generator<P> {
         ending: bool,
     ) {
         let now_ns = net.now_ns();
-        let (slot, book) = (&mut self.slots[key], &mut self.book);
+        let (slot, accounting) = (&mut self.slots[key], &mut self.accounting);
         let (queued_bytes, depth) = (net.queued_bytes(token), self.config.depth_used());
-        if !self.codec.hold_back(slot, queued_bytes, book.drawn, depth) {
+        if !self.codec.hold_back(slot, queued_bytes, accounting.drawn, depth) {
             return self.takes_nothing(net, key, token);
         }
         let Slot { client, state, .. } = slot;
-        if let Some(phase) = book.current_mut() {
+        if let Some(phase) = accounting.current_mut() {
             phase.meter.bytes_in += bytes.len() as u64;
         }
-        let input = Input { now_ns, key, drawn: book.drawn, bytes };
+        let input = Input { now_ns, key, drawn: accounting.drawn, bytes };
         self.codec.output.clear();
         let asked = client.outstanding() > 0;
         let mut row = Row::default();
         let mut on_outcome = |heard| {
             if let Some(before) = row.add(heard) {
-                book.settle(state, now_ns, before);
+                accounting.settle(state, now_ns, before);
             }
         };
         let disposition = self.codec.protocol.handle_input(
@@ -263,14 +264,14 @@ impl<P: Protocol> Generator<P> {
             &mut on_outcome,
         );
         let last = row.end();
-        book.note_arrival(now_ns, net.arrived_ns(), last.as_ref());
+        accounting.note_arrival(now_ns, net.arrived_ns(), last.as_ref());
         if let Some(last) = last {
-            book.settle(state, now_ns, last);
+            accounting.settle(state, now_ns, last);
         }
         let closes = disposition == exchange::Disposition::Closing;
         if closes && !asked && client.farewell() == Farewell::None {
             let reconnects = self.codec.protocol.reconnects();
-            book.note_unasked_end(now_ns, state, client.has_answered(), reconnects);
+            accounting.note_unasked_end(now_ns, state, client.has_answered(), reconnects);
         }
         if let Some(last) = last {
             self.note_early(net, key, token, &last);
@@ -329,7 +330,7 @@ impl<P: Protocol> Generator<P> {
     /// Sends what had to wait.
     fn send_waiting(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let bytes = self.codec.send_waiting(net, &mut self.slots[key], token);
-        if let Some(phase) = self.book.current_mut() {
+        if let Some(phase) = self.accounting.current_mut() {
             phase.meter.bytes_out += bytes as u64;
         }
     }
@@ -389,7 +390,7 @@ impl<P: Protocol> Program for Generator<P> {
         bytes: &[u8],
         ending: bool,
     ) {
-        self.book.wakings.note_input();
+        self.accounting.wakings.note_input();
         match self.slots[key].tls {
             None => self.handle_plain(net, key, token, bytes, ending),
             Some(_) => self.handle_sealed(net, key, token, bytes, ending),
@@ -438,7 +439,7 @@ impl<P: Protocol> Program for Generator<P> {
             return;
         }
         self.end_batch(net);
-        if self.book.take_look() {
+        if self.accounting.take_look() {
             self.advance(net);
         }
         self.stamp_written(net);
@@ -454,7 +455,7 @@ impl<P: Protocol> Program for Generator<P> {
         let at_ns = phases
             .min(timers)
             .min(self.pace.next_ns())
-            .min(self.ready.wake_ns(&self.book, self.config.send_quantum_ns));
+            .min(self.ready.wake_ns(&self.accounting, self.config.send_quantum_ns));
         (at_ns != NEVER).then_some(at_ns)
     }
 

@@ -1,8 +1,8 @@
 //! Several origins on one thread: one generator for each, side by side over one driver.
 //!
-//! Each has its own connections, requests and books, and its share of every phase, as each thread
-//! has. Their reports are summed up like those of threads. This module only routes: the key of a
-//! socket tells which origin it belongs to. A run with one origin does not use it.
+//! Each has its own connections, requests and accounting, and its share of every phase, as each
+//! thread has. Their reports are summed up like those of threads. This module only routes: the key
+//! of a socket tells which origin it belongs to. A run with one origin does not use it.
 
 use std::net::IpAddr;
 use std::ops::Range;

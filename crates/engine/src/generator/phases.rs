@@ -24,20 +24,20 @@ impl<P: Protocol> Generator<P> {
     /// Adds a phase; one that is `held` does not end before [`super::phase::Phase::held`] is false
     /// again.
     pub(super) fn add_phase(&mut self, share: PhaseShare, held: bool) {
-        self.book.add(share, self.config.threads, held);
+        self.accounting.add(share, self.config.threads, held);
     }
 
     /// Moves every phase on as far as it can go now.
     pub(super) fn advance(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
-        if let Some(current) = self.book.current {
+        if let Some(current) = self.accounting.current {
             self.give_up(current, now_ns);
             self.end_flow_if_spent(current, now_ns);
             self.stop_if_due(net, current);
         }
         self.start_next_if_due(net);
         self.prepare_next_if_due(net);
-        for index in self.book.unfinished() {
+        for index in self.accounting.unfinished() {
             self.drain(net, index);
         }
     }
@@ -45,7 +45,7 @@ impl<P: Protocol> Generator<P> {
     fn stop_if_due(&mut self, net: &impl Net, index: usize) {
         let now_ns = net.now_ns();
         let awaits = self.codec.protocol.awaits(index as u16);
-        let phase = &self.book.phases[index];
+        let phase = &self.accounting.phases[index];
         let due_ns = match phase.share.stop {
             Stop::After(_) => phase.stop_ns(),
             Stop::Requests(_) if awaits => return,
@@ -63,10 +63,10 @@ impl<P: Protocol> Generator<P> {
     }
 
     fn stop_phase(&mut self, net: &impl Net, index: usize, at_ns: u64) {
-        let open_before = self.book.open_before(index);
-        self.book.end_part();
+        let open_before = self.accounting.open_before(index);
+        self.accounting.end_part();
         self.enter_accounts(index, at_ns);
-        let phase = &mut self.book.phases[index];
+        let phase = &mut self.accounting.phases[index];
         self.slots.stop(&self.config, phase, at_ns);
         if let Some(concurrent) = phase.concurrent() {
             let window_ns = at_ns.saturating_sub(phase.started_ns);
@@ -82,7 +82,7 @@ impl<P: Protocol> Generator<P> {
 
     /// Adds to a phase the counts that connections have kept for themselves up to this time.
     fn enter_accounts(&mut self, index: usize, until_ns: u64) {
-        let phase = &mut self.book.phases[index];
+        let phase = &mut self.accounting.phases[index];
         for slot in self.slots.iter_mut() {
             let Some(mut found) = self.codec.protocol.take_account(&mut slot.client, until_ns)
             else {
@@ -99,31 +99,31 @@ impl<P: Protocol> Generator<P> {
 
     fn start_next_if_due(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
-        let next = self.book.next();
-        let open_before = self.book.open_before(next);
-        let over = self.book.current.is_none_or(|current| {
-            !matches!(self.book.phases[current].stage, Stage::Waiting | Stage::Sending)
+        let next = self.accounting.next();
+        let open_before = self.accounting.open_before(next);
+        let over = self.accounting.current.is_none_or(|current| {
+            !matches!(self.accounting.phases[current].stage, Stage::Waiting | Stage::Sending)
         });
-        let Some(phase) = self.book.phases.get_mut(next).filter(|_| over) else {
+        let Some(phase) = self.accounting.phases.get_mut(next).filter(|_| over) else {
             return;
         };
         if phase.stage != Stage::Waiting || phase.share.start_ns > now_ns {
             return;
         }
         let share = phase.share.clone();
-        phase.start(net, self.book.wakings, &self.config, open_before);
+        phase.start(net, self.accounting.wakings, &self.config, open_before);
         let started_ns = phase.started_ns;
         // A late send is our own latency; a closed loop has nothing to be late for.
         net.wake_promptly(phase.schedule.is_some());
-        // The coalescing of the phase before is not in the books of this one.
+        // The coalescing of the phase before is not in the accounts of this one.
         net.coalesce(Coalescing::default());
         if next > 0 {
             self.enter_accounts(next - 1, now_ns);
-            self.slots.enter(&mut self.book, next - 1);
+            self.slots.enter(&mut self.accounting, next - 1);
         } else {
-            self.book.take_over_early();
+            self.accounting.take_over_early();
         }
-        self.book.current = Some(next);
+        self.accounting.current = Some(next);
         self.link.report(Report::Started(next, started_ns));
         self.give_quotas(next, &share);
         self.ready.forget(&mut self.slots);
@@ -135,9 +135,9 @@ impl<P: Protocol> Generator<P> {
     /// Prepares for a start that other threads share. Shortly before it, this thread begins to run
     /// as soon as it is woken, and then stops sleeping.
     fn prepare_next_if_due(&mut self, net: &mut impl Net) {
-        let next = self.book.next();
+        let next = self.accounting.next();
         let now_ns = net.now_ns();
-        let Some(phase) = self.book.phases.get_mut(next) else { return };
+        let Some(phase) = self.accounting.phases.get_mut(next) else { return };
         if phase.prompt_ns <= now_ns {
             phase.prompt_ns = NEVER;
             net.wake_promptly(true);
@@ -166,7 +166,7 @@ impl<P: Protocol> Generator<P> {
     fn give_quotas(&mut self, index: usize, phase_share: &PhaseShare) {
         let (sum, sharers) = self.slots.give_quotas(&self.config, phase_share);
         if let Stop::Requests(total) = phase_share.stop {
-            let phase = &mut self.book.phases[index];
+            let phase = &mut self.accounting.phases[index];
             let (thread, threads) = (self.config.thread, self.config.threads);
             // Under an open loop, or turns, the arrivals are divided, not the slots' work.
             let those = phase_share.threads_that_send(threads);
@@ -179,7 +179,7 @@ impl<P: Protocol> Generator<P> {
 
     /// Ends a run by requests against a peer that answers nothing well.
     fn give_up(&mut self, index: usize, now_ns: u64) {
-        let phase = &mut self.book.phases[index];
+        let phase = &mut self.accounting.phases[index];
         if phase.awaits_arrival(now_ns) {
             phase.hopeful_ns = now_ns;
         }
@@ -195,7 +195,7 @@ impl<P: Protocol> Generator<P> {
     /// Ends the flow when the last request has been sent, under `--requests` with an open loop, in
     /// turns, or with a connection per request.
     fn end_flow_if_spent(&mut self, index: usize, now_ns: u64) {
-        let phase = &mut self.book.phases[index];
+        let phase = &mut self.accounting.phases[index];
         // A kept connection of a closed loop works until its own answer, and ends the flow itself
         // when it has no more.
         if matches!(phase.share.load, Load::Closed { .. }) && !self.config.close {
@@ -203,20 +203,20 @@ impl<P: Protocol> Generator<P> {
         }
         let spent = phase.quota == 0 && phase.meter.issued > 0 && phase.stage == Stage::Sending;
         if spent && phase.end_flow(now_ns) {
-            self.book.end_part();
-            let open_before = self.book.open_before(index);
-            self.book.phases[index].end_backlog(open_before);
+            self.accounting.end_part();
+            let open_before = self.accounting.open_before(index);
+            self.accounting.phases[index].end_backlog(open_before);
         }
     }
 
     fn drain(&mut self, net: &mut impl Net, index: usize) {
         let now_ns = net.now_ns();
-        let last = self.book.current == Some(index);
+        let last = self.accounting.current == Some(index);
         let drain_most_ns = self.drain_most_ns();
         let awaits = self.codec.protocol.awaits(index as u16);
         // The phases end in order: requests that a warm-up has left open are waited for, too.
-        let alone = self.book.unfinished().start >= index;
-        let phase = &mut self.book.phases[index];
+        let alone = self.accounting.unfinished().start >= index;
+        let phase = &mut self.accounting.phases[index];
         match phase.stage {
             Stage::Draining if phase.open == 0 && (awaits || phase.held) => {}
             Stage::Draining if phase.open == 0 && last && !alone => {}
@@ -225,7 +225,7 @@ impl<P: Protocol> Generator<P> {
             }
             Stage::Draining if phase.open == 0 => self.finish_phase(index),
             Stage::Draining if now_ns >= phase.stopped_ns.saturating_add(drain_most_ns) => {
-                self.slots.cancel_waiting(&mut self.book, index, now_ns);
+                self.slots.cancel_waiting(&mut self.accounting, index, now_ns);
                 if last {
                     self.cut_off(net, index);
                 }
@@ -255,13 +255,13 @@ impl<P: Protocol> Generator<P> {
     }
 
     fn finish_phase(&mut self, index: usize) {
-        if self.book.current == Some(index) {
-            self.enter_accounts(index, self.book.phases[index].settled_ns);
-            self.slots.enter(&mut self.book, index);
-            self.slots.charge_debts(&mut self.book, index);
+        if self.accounting.current == Some(index) {
+            self.enter_accounts(index, self.accounting.phases[index].settled_ns);
+            self.slots.enter(&mut self.accounting, index);
+            self.slots.charge_debts(&mut self.accounting, index);
         }
         let established = self.slots.established();
-        let phase = &mut self.book.phases[index];
+        let phase = &mut self.accounting.phases[index];
         phase.stage = Stage::Done;
         let done_ns = phase.settled_ns.max(phase.stopped_ns);
         let second = phase.second(done_ns);
@@ -292,14 +292,14 @@ impl<P: Protocol> Generator<P> {
     /// Ends everything now: open requests are cancelled.
     pub(super) fn stop(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
-        for index in 0..self.book.phases.len() {
-            let phase = &mut self.book.phases[index];
+        for index in 0..self.accounting.phases.len() {
+            let phase = &mut self.accounting.phases[index];
             let draining = phase.stage == Stage::Draining && (phase.open > 0 || phase.held);
             phase.partial = draining || phase.stage == Stage::Sending;
         }
-        self.slots.cancel_all(&mut self.book, now_ns);
-        for index in 0..self.book.phases.len() {
-            match self.book.phases[index].stage {
+        self.slots.cancel_all(&mut self.accounting, now_ns);
+        for index in 0..self.accounting.phases.len() {
+            match self.accounting.phases[index].stage {
                 Stage::Waiting | Stage::Done => continue,
                 Stage::Sending => self.stop_phase(net, index, now_ns),
                 Stage::Draining | Stage::Lingering { .. } => {}
@@ -314,10 +314,10 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn tick(&mut self, net: &impl Net) {
         let now_ns = net.now_ns();
         let open = self.slots.open;
-        let Some(index) = self.book.current else {
+        let Some(index) = self.accounting.current else {
             return;
         };
-        let phase = &mut self.book.phases[index];
+        let phase = &mut self.accounting.phases[index];
         if phase.stage == Stage::Done || now_ns < phase.next_tick_ns {
             return;
         }
@@ -360,12 +360,12 @@ impl<P: Protocol> Generator<P> {
         if self.slots.are_starting() {
             return 0;
         }
-        let waiting = self.book.phases.get(self.book.next());
+        let waiting = self.accounting.phases.get(self.accounting.next());
         let prepare_ns = waiting.map_or(NEVER, |next| next.prompt_ns.min(next.awake_ns));
-        let Some(current) = self.book.current else {
+        let Some(current) = self.accounting.current else {
             return waiting.map_or(NEVER, |first| first.share.start_ns.min(prepare_ns));
         };
-        let phase = &self.book.phases[current];
+        let phase = &self.accounting.phases[current];
         let own_ns = match phase.stage {
             Stage::Waiting => phase.share.start_ns,
             Stage::Sending => phase.stop_ns().min(phase.next_beat_ns).min(phase.watch.due_ns),

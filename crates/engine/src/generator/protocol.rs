@@ -1,6 +1,6 @@
 //! The seam between a generator and the protocol that its connections speak.
 //!
-//! The generator decides when a slot asks, and keeps the books. A protocol knows what a request
+//! The generator decides when a slot asks, and keeps the accounts. A protocol knows what a request
 //! looks like, and what a good answer to it is. It holds what all connections of a thread share;
 //! each slot holds a machine of its own. Must not know: loads, phases or sockets.
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use trueload_wire::exchange::Exchange;
 
-use super::book::Book;
+use super::accounting::Accounting;
 use super::slot::{ConnectionState, NEVER, Slot, State, Tag};
 use super::slots::Slots;
 
@@ -91,16 +91,16 @@ impl Ready {
 
     /// The time at which the next request can be sent.
     #[inline]
-    pub(super) fn next_send_ns(&self, book: &Book) -> u64 {
-        let Some(index) = book.current else { return NEVER };
-        if self.queue.is_empty() { NEVER } else { book.phases[index].next_arrival_ns() }
+    pub(super) fn next_send_ns(&self, accounting: &Accounting) -> u64 {
+        let Some(index) = accounting.current else { return NEVER };
+        if self.queue.is_empty() { NEVER } else { accounting.phases[index].next_arrival_ns() }
     }
 
     /// The time at which to wake for the next send. Waking for each of 100,000 requests a second
     /// costs more than sending them, so requests that fall due within the quantum go out together.
     #[inline]
-    pub(super) fn wake_ns(&self, book: &Book, quantum_ns: u64) -> u64 {
-        match self.next_send_ns(book) {
+    pub(super) fn wake_ns(&self, accounting: &Accounting, quantum_ns: u64) -> u64 {
+        match self.next_send_ns(accounting) {
             NEVER => NEVER,
             at_ns => at_ns.max(self.sent_due_ns + quantum_ns),
         }

@@ -110,9 +110,9 @@ impl<P: Protocol> Generator<P> {
         if self.pace.secured.is_none() {
             self.pace.secured = session.secured();
         }
-        let times = match self.book.current_mut() {
+        let times = match self.accounting.current_mut() {
             Some(phase) => &mut phase.meter.times,
-            None => &mut self.book.early,
+            None => &mut self.accounting.early,
         };
         times.record_handshake(took_ns, resumed);
         self.begin(net, key, token);

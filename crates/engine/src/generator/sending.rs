@@ -33,13 +33,13 @@ impl<P: Protocol> Generator<P> {
         let again = slot.state.waiting_again().min(free);
         if let Some(trouble) = slot.state.had_trouble() {
             for tag in trouble.again.drain(..again) {
-                slot.client.ask(self.book.tag_again(now_ns, tag));
+                slot.client.ask(self.accounting.tag_again(now_ns, tag));
             }
         }
         if again > 0 {
             self.stamps.note(Written::without_lag(key));
         }
-        let fresh = match self.book.sending(now_ns) {
+        let fresh = match self.accounting.sending(now_ns) {
             _ if self.slots[key].state.quota == 0 => 0,
             _ if self.slots[key].state.is_held_back() => 0,
             Some((index, phase)) if phase.schedule.is_some() => {
@@ -64,16 +64,16 @@ impl<P: Protocol> Generator<P> {
         let outstanding = slot.client.outstanding();
         let (quota, asked) = (slot.state.quota, slot.state.asked);
         let unused = depth - outstanding.min(depth);
-        let done = outstanding == 0 && (quota == 0 || !self.book.has_more());
+        let done = outstanding == 0 && (quota == 0 || !self.accounting.has_more());
         self.note_gap(key, now_ns, unused);
         if done {
             // Its share is done: capacity that it does not use is no longer permitted.
             self.end_open(key, now_ns);
             if asked
-                && let Some((until_ns, phase)) = self.book.not_stopped(now_ns)
+                && let Some((until_ns, phase)) = self.accounting.not_stopped(now_ns)
                 && phase.end_flow(until_ns)
             {
-                self.book.end_part();
+                self.accounting.end_part();
             }
         }
     }
@@ -82,7 +82,7 @@ impl<P: Protocol> Generator<P> {
     #[inline]
     fn take_fresh(&mut self, key: u32, index: usize, free: usize, now_ns: u64) -> usize {
         let slot = &mut self.slots[key];
-        let (phase, global) = (&mut self.book.phases[index], self.config.global(key));
+        let (phase, global) = (&mut self.accounting.phases[index], self.config.global(key));
         if !phase.active(global, now_ns) {
             // However short its pause, the next heartbeat considers it again.
             phase.active_before = phase.active_before.min(global);
@@ -95,9 +95,9 @@ impl<P: Protocol> Generator<P> {
                 return 0;
             }
             let slot = &mut self.slots[key];
-            let tag = self.book.tag(now_ns, now_ns, index);
-            self.book.draw(tag, fresh, |tag, count| slot.client.ask_alike(tag, count));
-            self.book.issue(index, &mut slot.state, fresh as u64);
+            let tag = self.accounting.tag(now_ns, now_ns, index);
+            self.accounting.draw(tag, fresh, |tag, count| slot.client.ask_alike(tag, count));
+            self.accounting.issue(index, &mut slot.state, fresh as u64);
             let (phase, count) = (index as u16, fresh as u32);
             self.stamps.note(Written { key, phase, count, could_ns: now_ns });
         }
@@ -115,15 +115,15 @@ impl<P: Protocol> Generator<P> {
     ) -> usize {
         let mut sent = 0;
         while sent < free {
-            let Some(scheduled_ns) = self.book.phases[index].due(now_ns) else { break };
+            let Some(scheduled_ns) = self.accounting.phases[index].due(now_ns) else { break };
             // A slot that was just answered takes what is due before slots that could have had it
             // in time.
             let depth = self.config.depth_used();
             let free_ns = free_ns.min(self.ready.idle_since_ns(&mut self.slots, depth));
             let slot = &mut self.slots[key];
-            let tag = self.book.tag(scheduled_ns, now_ns, index);
-            self.book.draw(tag, 1, |tag, count| slot.client.ask_alike(tag, count));
-            self.book.issue(index, &mut slot.state, 1);
+            let tag = self.accounting.tag(scheduled_ns, now_ns, index);
+            self.accounting.draw(tag, 1, |tag, count| slot.client.ask_alike(tag, count));
+            self.accounting.issue(index, &mut slot.state, 1);
             let could_ns = scheduled_ns.max(free_ns);
             self.stamps.note(Written { key, phase: index as u16, count: 1, could_ns });
             sent += 1;
@@ -141,10 +141,10 @@ impl<P: Protocol> Generator<P> {
     /// not the load.
     pub(super) fn send_one(&mut self, net: &mut impl Net, index: usize, key: u32, number: u32) {
         let now_ns = net.now_ns();
-        let tag = Tag { number, ..self.book.tag(now_ns, now_ns, index) };
+        let tag = Tag { number, ..self.accounting.tag(now_ns, now_ns, index) };
         let slot = &mut self.slots[key];
         slot.client.ask(tag);
-        self.book.issue(index, &mut slot.state, 1);
+        self.accounting.issue(index, &mut slot.state, 1);
         self.stamps.note(Written { key, phase: index as u16, count: 1, could_ns: now_ns });
         self.write(net, key, 1);
     }
@@ -157,9 +157,9 @@ impl<P: Protocol> Generator<P> {
         if count == 0 {
             return;
         }
-        let (slot, drawn) = (&mut self.slots[key], self.book.drawn);
+        let (slot, drawn) = (&mut self.slots[key], self.accounting.drawn);
         let bytes = self.codec.send(net, slot, token, count, drawn);
-        if let Some(phase) = self.book.current_mut() {
+        if let Some(phase) = self.accounting.current_mut() {
             phase.meter.bytes_out += bytes as u64;
         }
         self.slots.arm(key);
@@ -169,7 +169,7 @@ impl<P: Protocol> Generator<P> {
     /// Under an open loop, sends what is due on the slots that have been idle longest.
     pub(super) fn send_due(&mut self, net: &mut impl Net) {
         let mut sent = 0u32;
-        while self.ready.next_send_ns(&self.book) <= net.now_ns() {
+        while self.ready.next_send_ns(&self.accounting) <= net.now_ns() {
             let Some(key) = self.ready.pop() else { return };
             let depth = self.config.depth_used();
             let now_ns = net.now_ns();
@@ -177,7 +177,7 @@ impl<P: Protocol> Generator<P> {
             slot.state.ready = false;
             let open = matches!(slot.state.connection, ConnectionState::Open { .. });
             let free = slot.client.capacity(depth);
-            let Some((index, _)) = self.book.sending(now_ns) else { return };
+            let Some((index, _)) = self.accounting.sending(now_ns) else { return };
             if open && free > 0 {
                 // One at a time: the next one that is due goes to the next idle slot.
                 let free_ns = slot.state.ready_since_ns;
@@ -196,7 +196,7 @@ impl<P: Protocol> Generator<P> {
     /// Under an open loop, queues a slot that can take more.
     #[inline]
     fn wait_for_more(&mut self, key: u32, now_ns: u64, free: usize) {
-        let sending = self.book.sending(now_ns);
+        let sending = self.accounting.sending(now_ns);
         let Some((_, Phase { schedule: Some(_), .. })) = sending else { return };
         let state = &mut self.slots[key].state;
         if state.quota > 0 {
@@ -207,15 +207,15 @@ impl<P: Protocol> Generator<P> {
     /// Under an open loop, notes that a slot idle at the start of a phase has been free since then,
     /// however late this is.
     pub(super) fn free_since_start(&mut self, key: u32) {
-        if let Some(Phase { schedule: Some(_), started_ns, .. }) = self.book.current_mut() {
+        if let Some(Phase { schedule: Some(_), started_ns, .. }) = self.accounting.current_mut() {
             self.ready.free_since_start(key, &mut self.slots[key], *started_ns);
         }
     }
 
     /// Runs the heartbeat: adjusts coalescing, and fills slots that a stage has made active.
     pub(super) fn beat(&mut self, net: &mut impl Net) {
-        let (now_ns, wakings) = (net.now_ns(), self.book.wakings);
-        let Some((index, phase)) = self.book.sending(now_ns) else {
+        let (now_ns, wakings) = (net.now_ns(), self.accounting.wakings);
+        let Some((index, phase)) = self.accounting.sending(now_ns) else {
             return net.coalesce(Coalescing::default());
         };
         if !phase.beat(now_ns) {
@@ -232,7 +232,7 @@ impl<P: Protocol> Generator<P> {
         if active > before {
             for key in 0..self.slots.len() {
                 let global = self.config.global(key);
-                if (before..active).contains(&global) && self.book.current == Some(index) {
+                if (before..active).contains(&global) && self.accounting.current == Some(index) {
                     self.fill(net, key);
                 }
             }
@@ -250,7 +250,7 @@ impl<P: Protocol> Generator<P> {
         let gap = std::mem::replace(&mut state.gap, unused as u32);
         let since_ns = std::mem::replace(&mut state.gap_since_ns, now_ns);
         if gap > 0
-            && let Some((until_ns, phase)) = self.book.not_stopped(now_ns)
+            && let Some((until_ns, phase)) = self.accounting.not_stopped(now_ns)
         {
             let over_ns = until_ns.saturating_sub(since_ns.max(phase.started_ns));
             let lost_ns = u64::from(gap) * over_ns;

@@ -11,7 +11,7 @@ use trueload_meter::Class;
 use trueload_wire::exchange::Exchange;
 
 use super::Config;
-use super::book::Book;
+use super::accounting::Accounting;
 use super::phase::{Phase, PhaseShare, Stage};
 use super::slot::{ConnectionState, NEVER, Slot, Tag};
 use super::timers::Timers;
@@ -96,33 +96,38 @@ impl<C> Slots<C> {
     }
 
     /// Enters what each slot went through into the phase that ends for it.
-    pub(super) fn enter(&mut self, book: &mut Book, index: usize) {
-        if book.phases[index].stage != Stage::Done {
-            self.iter_mut().for_each(|slot| book.enter_slot(index, &mut slot.state));
+    pub(super) fn enter(&mut self, accounting: &mut Accounting, index: usize) {
+        if accounting.phases[index].stage != Stage::Done {
+            self.iter_mut().for_each(|slot| accounting.enter_slot(index, &mut slot.state));
         }
     }
 
     /// Cancels requests that still wait for a connection at the end of a drain.
-    pub(super) fn cancel_waiting(&mut self, book: &mut Book, index: usize, now_ns: u64) {
+    pub(super) fn cancel_waiting(
+        &mut self,
+        accounting: &mut Accounting,
+        index: usize,
+        now_ns: u64,
+    ) {
         for slot in self.iter_mut() {
             let Some(trouble) = slot.state.had_trouble() else { continue };
             let these = trouble.again.extract_if(.., |tag| usize::from(tag.phase) == index);
             let these: Vec<_> = these.collect();
-            these.into_iter().for_each(|tag| book.cancel(&mut slot.state, now_ns, tag));
+            these.into_iter().for_each(|tag| accounting.cancel(&mut slot.state, now_ns, tag));
         }
     }
 
     /// Counts violations that no request was charged with as failures of their own: they must show.
-    pub(super) fn charge_debts(&mut self, book: &mut Book, index: usize) {
+    pub(super) fn charge_debts(&mut self, accounting: &mut Accounting, index: usize) {
         for slot in self.iter_mut() {
             let Some(trouble) = slot.state.had_trouble() else { continue };
             let class = trouble.violation_class.unwrap_or(Class::Unsolicited);
             for _ in 0..std::mem::take(&mut trouble.uncharged) {
-                let meter = &mut book.phases[index].meter;
+                let meter = &mut accounting.phases[index].meter;
                 meter.scheduled += 1;
                 meter.issued += 1;
                 meter.record_failed(class);
-                book.fail_next(index, 0, class);
+                accounting.fail_next(index, 0, class);
             }
         }
     }
@@ -214,13 +219,13 @@ impl<C: Exchange<Tag> + Default> Slots<C> {
     }
 
     /// Cancels every request, outstanding or waiting for a connection.
-    pub(super) fn cancel_all(&mut self, book: &mut Book, now_ns: u64) {
+    pub(super) fn cancel_all(&mut self, accounting: &mut Accounting, now_ns: u64) {
         for slot in self.iter_mut() {
             let open: Vec<_> = slot.client.cancel().collect();
             let trouble = slot.state.had_trouble();
             let waiting = trouble.map(|trouble| std::mem::take(&mut trouble.again));
             for tag in open.into_iter().chain(waiting.unwrap_or_default()) {
-                book.cancel(&mut slot.state, now_ns, tag);
+                accounting.cancel(&mut slot.state, now_ns, tag);
             }
         }
     }

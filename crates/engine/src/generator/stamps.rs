@@ -11,7 +11,7 @@ use trueload_load::random;
 use trueload_wire::exchange::{Exchange, Outcome};
 
 use super::Generator;
-use super::book::Book;
+use super::accounting::Accounting;
 use super::protocol::Protocol;
 use super::slot::{ConnectionState, Tag};
 
@@ -81,7 +81,7 @@ impl<P: Protocol> Generator<P> {
             if let Some(slot) = self.slots.get_mut(one.key) {
                 slot.client.change_newest(|tag| tag.stamp(at_ns));
             }
-            self.book.note_send_lag(at_ns, one);
+            self.accounting.note_send_lag(at_ns, one);
         }
         self.stamps.written = written;
     }
@@ -96,7 +96,7 @@ impl<P: Protocol> Generator<P> {
         match net.queued_bytes(token) {
             0 if !sealing => false,
             bytes => {
-                self.codec.note_queued(slot, bytes, self.book.drawn);
+                self.codec.note_queued(slot, bytes, self.accounting.drawn);
                 slot.client.is_held_back()
             }
         }
@@ -122,7 +122,7 @@ impl Tag {
     }
 }
 
-impl Book {
+impl Accounting {
     /// Notes how long after they could have been sent requests were handed over.
     #[inline]
     fn note_send_lag(&mut self, at_ns: u64, written: Written) {

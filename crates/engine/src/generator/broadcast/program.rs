@@ -1,7 +1,7 @@
 //! The program of a broadcast: a generator, wrapped in what only a broadcast does.
 //!
-//! The generator keeps connections, phases and books. The wrapper passes every event on to it, and
-//! acts between its steps: clients send in turn, finished messages are settled, and phases are
+//! The generator keeps connections, phases and accounts. The wrapper passes every event on to it,
+//! and acts between its steps: clients send in turn, finished messages are settled, and phases are
 //! settled with other engines. The generator itself only tells [`Broadcast`] which connections are
 //! gone, and asks it whether a phase still awaits deliveries.
 
@@ -144,7 +144,7 @@ impl Program for Broadcasting {
         self.generator.end_batch(net);
         self.settle_messages();
         self.take_turns(net);
-        if self.generator.book.take_look() {
+        if self.generator.accounting.take_look() {
             self.advance(net);
         }
         self.generator.stamp_written(net);

@@ -92,8 +92,8 @@ impl Broadcasting {
     /// Settles the held phases whose own messages are over, in their order: the ledger forgets what
     /// came before a phase that it has concluded.
     pub(super) fn settle_phases(&mut self, now_ns: u64) {
-        for index in self.generator.book.unfinished() {
-            let phase = &self.generator.book.phases[index];
+        for index in self.generator.accounting.unfinished() {
+            let phase = &self.generator.accounting.phases[index];
             let sent = phase.stage == Stage::Draining && phase.open == 0;
             if !phase.held {
                 continue;
@@ -111,10 +111,10 @@ impl Broadcasting {
         if let Some(sent) = self.under_way().take_sent(index as u16) {
             return self.generator.link.report(Report::Sent(index, sent));
         }
-        let last = index + 1 == self.generator.book.phases.len();
+        let last = index + 1 == self.generator.accounting.phases.len();
         let Some(settled) = self.under_way().conclude(index as u16, last, now_ns) else { return };
         for _ in 0..settled.unsolicited {
-            let meter = &mut self.generator.book.phases[index].meter;
+            let meter = &mut self.generator.accounting.phases[index].meter;
             meter.scheduled += 1;
             meter.issued += 1;
             meter.record_failed(Class::Unsolicited);
@@ -127,7 +127,7 @@ impl Broadcasting {
         for Failed { sender, sequence, class } in failed {
             self.under_way().fail(Key { sender: *sender, sequence: *sequence }, *class);
         }
-        if let Some(phase) = self.generator.book.phases.get_mut(index) {
+        if let Some(phase) = self.generator.accounting.phases.get_mut(index) {
             phase.held = false;
         }
         self.settle_messages();

@@ -59,9 +59,9 @@ impl Broadcasting {
             let count = generator.slots.len();
             let Some(key) = self.turns.next_sender(count, |key| generator.can_send(key)) else {
                 // No client is left to send, and none comes back in this phase.
-                let book = &mut self.generator.book;
-                book.phases[index].quota = 0;
-                book.look = true;
+                let accounting = &mut self.generator.accounting;
+                accounting.phases[index].quota = 0;
+                accounting.look = true;
                 return;
             };
             if !std::mem::replace(&mut read, true) {
@@ -74,12 +74,12 @@ impl Broadcasting {
 
     /// The phase to send for, if it may have one more message in flight.
     fn phase_with_room(&mut self, now_ns: u64) -> Option<usize> {
-        let (config, book) = (&self.generator.config, &mut self.generator.book);
-        let (index, phase) = book.sending(now_ns)?;
+        let (config, accounting) = (&self.generator.config, &mut self.generator.accounting);
+        let (index, phase) = accounting.sending(now_ns)?;
         let concurrent = phase.concurrent().filter(|_| phase.quota > 0)?;
         let concurrent = dealt(concurrent, config.threads, config.thread);
-        let unfinished = book.unfinished();
-        let in_flight: u64 = book.phases[unfinished].iter().map(|phase| phase.open).sum();
+        let unfinished = accounting.unfinished();
+        let in_flight: u64 = accounting.phases[unfinished].iter().map(|phase| phase.open).sum();
         let room = in_flight < u64::from(concurrent) && self.under_way().has_room(concurrent);
         room.then_some(index)
     }
@@ -87,13 +87,14 @@ impl Broadcasting {
     /// Enters messages that are over, and charges those that failed by a delivery.
     #[inline]
     pub(super) fn settle_messages(&mut self) {
-        let (book, protocol) = (&mut self.generator.book, &mut self.generator.codec.protocol);
-        let phases = &mut book.phases;
+        let (accounting, protocol) =
+            (&mut self.generator.accounting, &mut self.generator.codec.protocol);
+        let phases = &mut accounting.phases;
         let settled = protocol.under_way.settle(|phase, latest_ns| {
             let phase = &mut phases[usize::from(phase)];
             phase.settled_ns = phase.settled_ns.max(latest_ns);
         });
-        book.look |= settled;
+        accounting.look |= settled;
         for charge in protocol.under_way.take_charges() {
             // Sender numbers are dealt out in turn, so a thread has every `threads`-th.
             let key = charge.key.sender / self.generator.config.threads;

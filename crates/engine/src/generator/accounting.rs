@@ -1,4 +1,4 @@
-//! The book of all requests of all phases, each from its send to its one ending.
+//! The accounting of all requests of all phases, each from its send to its one ending.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -54,13 +54,13 @@ struct Part {
     /// Its phase, and its span on the engine's clock; the span is empty after the window.
     phase: usize,
     span_ns: Range<u64>,
-    /// Answers of this batch that took longer than the part; [`Book::spread`] has counted them.
+    /// Answers of this batch that took longer than the part; [`Accounting::spread`] counted them.
     spread: u64,
 }
 
 /// The phases of one thread, and what has been counted in them.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(super) struct Accounting {
     pub(super) phases: Vec<Phase>,
     /// The phase started last; none before the first.
     pub(super) current: Option<usize>,
@@ -86,14 +86,14 @@ pub(super) struct Book {
     pub(super) drawn: u64,
 }
 
-impl Book {
+impl Accounting {
     pub(super) fn new(
         served_all: Arc<Served>,
         depth: usize,
         own_connection: bool,
         requests: Option<Arc<Requests>>,
     ) -> Self {
-        Book {
+        Accounting {
             phases: Vec::new(),
             current: None,
             first_open: 0,
