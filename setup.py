@@ -82,7 +82,7 @@ def engine() -> RustBin:
         flags = (environment.get("RUSTFLAGS", ""), "-C target-feature=+crt-static")
         environment["RUSTFLAGS"] = " ".join(flags).strip()
     path = "crates/engine/Cargo.toml"
-    # Without what only debuggers and profilers read: 18 of 24 MB. A panic tells its line without it.
+    # Without what only debuggers and profilers read, 18 of 24 MB. A panic names its line anyway.
     strip = Strip.All
     return RustBin("trueload-engine", path, args, debug=False, strip=strip, env=environment)
 

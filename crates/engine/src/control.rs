@@ -11,7 +11,7 @@ use signal_hook::iterator::Signals;
 use trueload_drive::{Clock, Looks, SpeedWatch, distance_ns};
 
 use crate::failure::Failure;
-use crate::lines::{self, Input, say};
+use crate::lines::{self, Input, emit};
 use crate::protocol::{CpuLooks, FromEngine, PROTOCOL, ToEngine};
 use crate::role::{Event, Role};
 use crate::{generate, machine, serve, threads};
@@ -56,7 +56,7 @@ pub fn run() -> ExitCode {
         Err(failure) => {
             let class = failure.class().to_owned();
             // Stdout may be gone as well; the exit code still reports the failure.
-            let _ = say(&FromEngine::Error { class, message: failure.to_string() });
+            let _ = emit(&FromEngine::Error { class, message: failure.to_string() });
             ExitCode::from(if matches!(failure, Failure::Engine(_)) { 1 } else { 2 })
         }
     }
@@ -65,7 +65,7 @@ pub fn run() -> ExitCode {
 fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let (pid, machine) = (std::process::id(), machine::look());
-    say(&FromEngine::Hello { protocol: PROTOCOL, version, pid, machine })?;
+    emit(&FromEngine::Hello { protocol: PROTOCOL, version, pid, machine })?;
     listen_to_signals(sink)?;
     let input = sink.clone();
     threads::spawn("input", move || {
@@ -88,17 +88,17 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
     }
 }
 
-fn tell_distance(cpus: [u32; 2]) -> Result<(), Failure> {
+fn report_distance(cpus: [u32; 2]) -> Result<(), Failure> {
     // The distance is not known more precisely than a tenth of a nanosecond.
     let ns = distance_ns(cpus).ok().map(|ns| (ns * 10.0).round() / 10.0);
-    Ok(say(&FromEngine::Distance { cpus, ns })?)
+    Ok(emit(&FromEngine::Distance { cpus, ns })?)
 }
 
 /// CPUs whose speed is watched, and since when.
 type Watched = Option<(u64, SpeedWatch)>;
 
 /// Reports the speeds of the CPUs that were watched, and begins to watch others.
-fn tell_speeds(clock: Clock, watched: &mut Watched, cpus: &[u32]) -> Result<(), Failure> {
+fn report_speeds(clock: Clock, watched: &mut Watched, cpus: &[u32]) -> Result<(), Failure> {
     if cpus.len() > WATCHED_MOST {
         return Err(Failure::Plan(format!("cpus: more than {WATCHED_MOST}")));
     }
@@ -114,15 +114,15 @@ fn tell_speeds(clock: Clock, watched: &mut Watched, cpus: &[u32]) -> Result<(), 
         work_ns: looks.work_ns,
     };
     let cpus = seen.into_iter().map(looks).collect();
-    Ok(say(&FromEngine::Speeds { from_ns, cpus })?)
+    Ok(emit(&FromEngine::Speeds { from_ns, cpus })?)
 }
 
-fn tell_clock(clock: Clock, id: u64) -> Result<(), Failure> {
-    Ok(say(&FromEngine::Clock { id, at_ns: clock.now_ns() })?)
+fn report_clock(clock: Clock, id: u64) -> Result<(), Failure> {
+    Ok(emit(&FromEngine::Clock { id, at_ns: clock.now_ns() })?)
 }
 
 fn done(why: Why) -> Result<(), Failure> {
-    Ok(say(&FromEngine::Done { why: why.name().to_owned() })?)
+    Ok(emit(&FromEngine::Done { why: why.name().to_owned() })?)
 }
 
 fn listen_to_signals(sink: &Sender<Event>) -> Result<(), Failure> {
@@ -143,8 +143,8 @@ fn first(clock: Clock, events: &Receiver<Event>) -> Result<Option<ToEngine>, Fai
         match events.recv_timeout(LEASE) {
             Ok(Event::Input(Input::Line(line))) => match *line {
                 Ok(ToEngine::Lease) => {}
-                Ok(ToEngine::Clock { id }) => tell_clock(clock, id)?,
-                Ok(ToEngine::Distance { cpus }) => tell_distance(cpus)?,
+                Ok(ToEngine::Clock { id }) => report_clock(clock, id)?,
+                Ok(ToEngine::Distance { cpus }) => report_distance(cpus)?,
                 Ok(message) => return Ok(Some(message)),
                 Err(refused) => return Err(Failure::Plan(refused.0)),
             },
@@ -179,9 +179,9 @@ fn work(
                     Ok(ToEngine::Stop) if role.idle() => return Ok((Why::Finished, None)),
                     Ok(ToEngine::Stop) => return Ok((Why::Stopped, None)),
                     Ok(ToEngine::Lease) => Ok(()),
-                    Ok(ToEngine::Clock { id }) => tell_clock(clock, id),
-                    Ok(ToEngine::Distance { cpus }) => tell_distance(cpus),
-                    Ok(ToEngine::Speeds { cpus }) => tell_speeds(clock, &mut watched, &cpus),
+                    Ok(ToEngine::Clock { id }) => report_clock(clock, id),
+                    Ok(ToEngine::Distance { cpus }) => report_distance(cpus),
+                    Ok(ToEngine::Speeds { cpus }) => report_speeds(clock, &mut watched, &cpus),
                     Ok(message) => role.handle_message(message),
                     Err(refused) => Err(Failure::Plan(refused.0)),
                 }

@@ -19,7 +19,7 @@ use crate::generator::{
     Protocol, Report, START_LEAD_NS, Served, TcpEcho, TickReport, UdpEcho, WsEcho,
 };
 use crate::limits::{self, Have};
-use crate::lines::say;
+use crate::lines::emit;
 use crate::machine::Ticks;
 use crate::origins::{self, Division};
 use crate::outlet::Outlet;
@@ -86,7 +86,7 @@ pub struct Role {
     /// Connections over all threads, and what the threads, or their parts, have reported of theirs.
     connections: u32,
     connected: Vec<(u32, Connected)>,
-    said_ready: bool,
+    ready_sent: bool,
     waiting: VecDeque<PhasePlan>,
     phases: Vec<Running>,
     ended: usize,
@@ -109,7 +109,7 @@ impl Role {
             rss_before_bytes: 0,
             connections: plan.connections,
             connected: Vec::new(),
-            said_ready: false,
+            ready_sent: false,
             waiting: VecDeque::new(),
             phases: Vec::new(),
             ended: 0,
@@ -177,7 +177,7 @@ impl Role {
                 })?;
             }
         }
-        self.tell_all(&Command::Connections(self.connections));
+        self.send_to_all(&Command::Connections(self.connections));
         Ok(())
     }
 
@@ -313,13 +313,13 @@ impl Role {
         origins::slots(&self.plan, self.division.as_ref(), total)
     }
 
-    fn tell_all(&self, command: &Command) {
-        self.workers.iter().for_each(|worker| worker.tell(command.clone()));
+    fn send_to_all(&self, command: &Command) {
+        self.workers.iter().for_each(|worker| worker.send(command.clone()));
     }
 
     /// Hands the next phase to the threads as soon as its start is known.
     fn dispatch(&mut self) {
-        while self.said_ready && self.connected.len() == self.reporters() {
+        while self.ready_sent && self.connected.len() == self.reporters() {
             let Some(next) = self.waiting.front() else {
                 return;
             };
@@ -329,7 +329,7 @@ impl Role {
                 if quiet {
                     self.connections = connections;
                     self.connected.clear();
-                    self.tell_all(&Command::Connections(connections));
+                    self.send_to_all(&Command::Connections(connections));
                 }
                 return;
             }
@@ -377,7 +377,7 @@ impl Role {
             machine: None,
             over: false,
         });
-        self.tell_all(&Command::Phase(share));
+        self.send_to_all(&Command::Phase(share));
         // Read only now: the time that the kernel takes to sum this up must not delay the start.
         if let Some(phase) = self.phases.last_mut() {
             phase.machine = Ticks::now();
@@ -390,9 +390,9 @@ impl Role {
             return Ok(());
         }
         let sum = sums::connected(&self.connected);
-        if !self.said_ready {
-            self.said_ready = true;
-            say(&FromEngine::Ready(Ready {
+        if !self.ready_sent {
+            self.ready_sent = true;
+            emit(&FromEngine::Ready(Ready {
                 at_ns: self.clock.now_ns(),
                 listen: None,
                 requested: self.slots(self.connections),
@@ -419,7 +419,7 @@ impl Role {
                 let phase = &mut self.phases[index];
                 if !std::mem::replace(&mut phase.started, true) {
                     let id = phase.id.clone();
-                    say(&FromEngine::PhaseStarted { id, at_ns })?;
+                    emit(&FromEngine::PhaseStarted { id, at_ns })?;
                 }
             }
             Report::Stopped(index, at_ns) => {
@@ -428,7 +428,7 @@ impl Role {
                 phase.stopped += 1;
                 if phase.stopped == all {
                     let id = phase.id.clone();
-                    say(&FromEngine::PhaseStopped { id, at_ns })?;
+                    emit(&FromEngine::PhaseStopped { id, at_ns })?;
                 }
             }
             Report::Tick(tick) => self.handle_tick(thread, tick)?,
@@ -436,13 +436,13 @@ impl Role {
             Report::Sent(index, sent) => {
                 let phase = &mut self.phases[index];
                 phase.settling = Stand::Settle;
-                say(&FromEngine::PhaseSent { id: phase.id.clone(), sent })?;
+                emit(&FromEngine::PhaseSent { id: phase.id.clone(), sent })?;
             }
             Report::Settled(index, failed) => {
                 let phase = &mut self.phases[index];
                 phase.settling = Stand::Charge;
                 let failed = failed.into_iter().map(FailedMessage::from).collect();
-                say(&FromEngine::Settled { id: phase.id.clone(), failed })?;
+                emit(&FromEngine::Settled { id: phase.id.clone(), failed })?;
             }
             Report::Ended => self.ended += 1,
         }
@@ -475,7 +475,7 @@ impl Role {
         let ended = |thread| phase.done.iter().any(|(done, _)| *done == thread);
         if !(0..thread).any(|before| !ended(before)) {
             let totals = sums::tick(self.clock.now_ns(), &phase.id, &phase.ticks);
-            say(&FromEngine::Tick(Tick {
+            emit(&FromEngine::Tick(Tick {
                 latency: std::mem::take(&mut phase.latency),
                 service: std::mem::take(&mut phase.service),
                 busiest_ns: phase.busy_ns.iter().copied().max().unwrap_or(0),
@@ -511,7 +511,7 @@ impl Role {
         let measured = sums::measurement(&self.plan, &self.driven, requested, &set_up, done);
         let mut measurement = Box::new(Measurement { origins: by_origin, series, ..measured });
         measurement.generator.machine = used;
-        say(&FromEngine::PhaseDone { id, measurement })?;
+        emit(&FromEngine::PhaseDone { id, measurement })?;
         self.dispatch();
         Ok(())
     }
@@ -539,13 +539,13 @@ impl role::Role for Role {
             }
             ToEngine::Settle { id, sent, until_ns } => {
                 let index = self.await_no_longer(&id, Stand::Settle)?;
-                self.tell_all(&Command::Settle(index, Arc::new(sent), until_ns));
+                self.send_to_all(&Command::Settle(index, Arc::new(sent), until_ns));
                 Ok(())
             }
             ToEngine::Charge { id, failed } => {
                 let index = self.await_no_longer(&id, Stand::Charge)?;
                 let failed = failed.into_iter().map(Failed::from).collect();
-                self.tell_all(&Command::Charge(index, failed));
+                self.send_to_all(&Command::Charge(index, failed));
                 Ok(())
             }
             _ => {
@@ -564,7 +564,7 @@ impl role::Role for Role {
 
     fn stop(&mut self) {
         self.waiting.clear();
-        self.tell_all(&Command::Stop);
+        self.send_to_all(&Command::Stop);
     }
 
     fn ended(&self) -> bool {

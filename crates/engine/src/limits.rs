@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lacking_is_told_by_its_name_before_anything_is_tried() {
+    fn what_is_lacking_is_named_before_anything_is_tried() {
         const TCP: &str = "127.0.0.1:80";
         let two = r#""127.0.0.2","127.0.0.3","127.0.0.2""#;
         let cases = [

@@ -132,7 +132,7 @@ pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Inpu
     loop {
         let mut line = Vec::new();
         let mut limited = io::Read::take(&mut input, LINE_BYTES_MOST);
-        let said = match limited.read_until(b'\n', &mut line) {
+        let received = match limited.read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => Input::End,
             Ok(_) if line.len() as u64 == LINE_BYTES_MOST && !line.ends_with(b"\n") => {
                 let why = LineError("a line is longer than 64 MiB".into());
@@ -146,8 +146,8 @@ pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Inpu
                 Err(_) => Input::Line(Box::new(Err(LineError("a line is not UTF-8".into())))),
             },
         };
-        let ended = matches!(said, Input::End);
-        if sink.send(wrap(said)).is_err() || ended {
+        let ended = matches!(received, Input::End);
+        if sink.send(wrap(received)).is_err() || ended {
             return;
         }
     }
@@ -157,7 +157,7 @@ pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Inpu
 ///
 /// # Errors
 /// When stdout is gone; the engine then ends.
-pub fn say(message: &FromEngine) -> io::Result<()> {
+pub fn emit(message: &FromEngine) -> io::Result<()> {
     // Written in pieces, not built as a whole before: the result of a phase may be tens of MB.
     let mut out = io::BufWriter::with_capacity(WRITTEN_AT_ONCE_BYTES, io::stdout().lock());
     serde_json::to_writer(&mut out, message)?;
@@ -199,8 +199,8 @@ mod tests {
             ),
         ];
         for (line, expected) in cases {
-            let said = refusal(line);
-            assert!(said.contains(expected), "{line}: {said}");
+            let error = refusal(line);
+            assert!(error.contains(expected), "{line}: {error}");
         }
     }
 
@@ -217,22 +217,22 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_refused_once_and_nothing_behind_it_is_read() {
-        let (sink, heard) = std::sync::mpsc::channel();
+        let (sink, received) = std::sync::mpsc::channel();
         let mut front = Endless(0);
         read_all(io::BufReader::new(&mut front), &sink, |input| input);
         drop(sink);
-        let heard: Vec<String> = heard.iter().map(|input| format!("{input:?}")).collect();
-        assert_eq!(heard, [r#"Line(Err(LineError("a line is longer than 64 MiB")))"#]);
+        let received: Vec<String> = received.iter().map(|input| format!("{input:?}")).collect();
+        assert_eq!(received, [r#"Line(Err(LineError("a line is longer than 64 MiB")))"#]);
         assert!(front.0 < LINE_BYTES_MOST + 100_000, "{} bytes were read", front.0);
     }
 
     #[test]
     fn lines_are_read_until_the_end_of_input() {
-        let (sink, heard) = std::sync::mpsc::channel();
+        let (sink, received) = std::sync::mpsc::channel();
         let text = b"{\"type\":\"lease\"}\n\n{\"type\":\"stop\"}\n\xff\n";
         read_all(&text[..], &sink, |input| input);
         drop(sink);
-        let kinds: Vec<String> = heard.iter().map(|input| format!("{input:?}")).collect();
+        let kinds: Vec<String> = received.iter().map(|input| format!("{input:?}")).collect();
         assert_eq!(kinds.len(), 4, "{kinds:?}");
         assert!(kinds[0].contains("Lease") && kinds[1].contains("Stop"));
         assert!(kinds[2].contains("UTF-8") && kinds[3].contains("End"));

@@ -312,8 +312,8 @@ mod tests {
         for (spoil, why) in cases {
             let mut plan = good.clone();
             spoil(&mut plan);
-            let said = check(&plan).expect_err(why).to_string();
-            assert!(said.contains(why), "{said}");
+            let error = check(&plan).expect_err(why).to_string();
+            assert!(error.contains(why), "{error}");
         }
     }
 }

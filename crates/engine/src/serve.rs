@@ -8,7 +8,7 @@ use trueload_drive::{Address, Clock, Driver, Listener, Program};
 
 use crate::blobs::Blobs;
 use crate::failure::Failure;
-use crate::lines::say;
+use crate::lines::emit;
 use crate::outlet::Outlet;
 use crate::plan;
 use crate::protocol::{
@@ -144,7 +144,7 @@ impl Role {
         }
         let at_ns = self.clock.now_ns();
         self.seen = vec![Seen::default(); self.workers.len()];
-        say(&FromEngine::Ready(Ready {
+        emit(&FromEngine::Ready(Ready {
             at_ns,
             listen,
             driver,
@@ -181,7 +181,7 @@ impl Role {
             return Err(Failure::Plan("mark: comes before the server listens".into()));
         }
         self.marks.push_back(Mark { id, intervals: vec![None; self.workers.len()] });
-        self.workers.iter().for_each(|worker| worker.tell(Command::Mark));
+        self.workers.iter().for_each(|worker| worker.send(Command::Mark));
         Ok(())
     }
 
@@ -193,7 +193,7 @@ impl Role {
         }
         while let Some(sum) = self.marks.front().and_then(Mark::sum) {
             if let Some(mark) = self.marks.pop_front() {
-                say(&FromEngine::Seen(Box::new(sum.report(mark.id))))?;
+                emit(&FromEngine::Seen(Box::new(sum.report(mark.id))))?;
             }
         }
         Ok(())
@@ -277,13 +277,13 @@ impl role::Role for Role {
         self.ended += usize::from(ended);
         // Reported once per round of the threads, and at the end.
         if self.reported.is_multiple_of(self.workers.len()) || self.ended == self.workers.len() {
-            say(&FromEngine::Served(self.served()))?;
+            emit(&FromEngine::Served(self.served()))?;
         }
         Ok(())
     }
 
     fn stop(&mut self) {
-        self.workers.iter().for_each(|worker| worker.tell(Command::Stop));
+        self.workers.iter().for_each(|worker| worker.send(Command::Stop));
     }
 
     fn ended(&self) -> bool {

@@ -339,13 +339,13 @@ fn lateness(threads: &[DoneReport]) -> Lateness {
 }
 
 fn by_length(stalls: &ByLength) -> Vec<Stalls> {
-    let told = |(at_least_ns, seen): (u64, generator::Stalls)| Stalls {
+    let report = |(at_least_ns, seen): (u64, generator::Stalls)| Stalls {
         at_least_ns,
         count: seen.count,
         ns: seen.ns,
         requests: seen.requests,
     };
-    stalls.seen().map(told).collect()
+    stalls.seen().map(report).collect()
 }
 
 fn generator(

@@ -28,7 +28,7 @@ pub(crate) struct Worker<C> {
 
 impl<C> Worker<C> {
     /// Sends a command to the thread; one that has ended no longer listens.
-    pub(crate) fn tell(&self, command: C) {
+    pub(crate) fn send(&self, command: C) {
         let _ = self.inbox.send(command);
         self.waker.wake();
     }

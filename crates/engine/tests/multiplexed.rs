@@ -1,7 +1,8 @@
 //! The seam takes protocols with many exchanges at once: each ends on its own, in any order.
 //!
-//! The protocol is a toy. A request is one byte, its number; the answer is the same byte. The peer grants places
-//! (`+`), begins to drain the connection (`d`), and hears which requests were given up (`!` and the number).
+//! The protocol is a toy. A request is one byte, its number; the answer is the same byte. The peer
+//! grants places (`+`), begins to drain the connection (`d`), and receives which requests were
+//! given up (`!` and the number).
 
 #![allow(missing_docs, unreachable_pub, clippy::expect_used)]
 
@@ -84,12 +85,12 @@ impl Exchange<Tag> for Client {
         &mut self,
         now_ns: u64,
         deadline_ns: impl Fn(&Tag) -> u64,
-        said: &mut Vec<u8>,
+        output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
         let late = self.outstanding.extract_if(.., |(_, tag)| deadline_ns(tag) <= now_ns);
         for (number, tag) in late {
-            said.extend([b'!', number]);
+            output.extend([b'!', number]);
             on_outcome(Outcome::unanswered(tag, Ending::TimeoutFirstByte, now_ns));
         }
         self.link()
@@ -114,7 +115,7 @@ impl Protocol for Toy {
         &mut self,
         client: &mut Client,
         input: Input<'_>,
-        _said: &mut Vec<u8>,
+        _output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
         for byte in input.bytes {
@@ -126,8 +127,8 @@ impl Protocol for Toy {
                     let Some(at) = at else { return Disposition::Unsolicited };
                     let (_, tag) = client.outstanding.remove(at);
                     client.answered = true;
-                    let heard = Outcome::unanswered(tag, Ending::Ok, input.now_ns);
-                    on_outcome(Outcome { complete: true, ..heard });
+                    let outcome = Outcome::unanswered(tag, Ending::Ok, input.now_ns);
+                    on_outcome(Outcome { complete: true, ..outcome });
                 }
             }
         }
@@ -162,7 +163,7 @@ impl Protocol for Toy {
 #[derive(Debug, Default)]
 struct Wire {
     now_ns: u64,
-    said: Vec<(u32, u8)>,
+    sent: Vec<(u32, u8)>,
     connects: u32,
     closed: Vec<u32>,
 }
@@ -180,7 +181,7 @@ impl Net for Wire {
     }
 
     fn send(&mut self, token: Token, bytes: &[u8]) {
-        self.said.extend(bytes.iter().map(|byte| (token.index, *byte)));
+        self.sent.extend(bytes.iter().map(|byte| (token.index, *byte)));
     }
 
     fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
@@ -248,15 +249,15 @@ impl<P: Protocol> Play<P> {
         self.wire.now_ns = now_ns;
     }
 
-    fn hear(&mut self, connection: u32, bytes: &[u8]) {
+    fn receive(&mut self, connection: u32, bytes: &[u8]) {
         let input = &mut self.wire;
         self.generator.handle_input(input, 0, token(connection), bytes, false);
         self.generator.handle_batch_end(&mut self.wire);
     }
 
-    /// What was said since the last time.
-    fn said(&mut self) -> Vec<(u32, u8)> {
-        std::mem::take(&mut self.wire.said)
+    /// What was sent since the last time.
+    fn sent(&mut self) -> Vec<(u32, u8)> {
+        std::mem::take(&mut self.wire.sent)
     }
 
     /// The phase ends, with nothing more to come.
@@ -293,14 +294,14 @@ fn config(depth: usize) -> Config {
 #[test]
 fn no_more_is_asked_than_the_peer_grants_and_answers_end_in_any_order() {
     let mut play = Play::begin(3);
-    assert_eq!(play.said(), [(0, 0), (0, 1)], "two places, of three that are asked for");
+    assert_eq!(play.sent(), [(0, 0), (0, 1)], "two places, of three that are asked for");
     play.at(12 * MS);
-    play.hear(0, &[1]);
-    assert_eq!(play.said(), [(0, 2)], "the place of the second is free");
-    play.hear(0, b"+");
-    assert_eq!(play.said(), [(0, 3)], "and one more");
-    play.hear(0, &[3, 0, 2]);
-    assert_eq!(play.said(), [(0, 4), (0, 5), (0, 6)]);
+    play.receive(0, &[1]);
+    assert_eq!(play.sent(), [(0, 2)], "the place of the second is free");
+    play.receive(0, b"+");
+    assert_eq!(play.sent(), [(0, 3)], "and one more");
+    play.receive(0, &[3, 0, 2]);
+    assert_eq!(play.sent(), [(0, 4), (0, 5), (0, 6)]);
     let meter = play.end().meter;
     assert_eq!((meter.ok, meter.failed_sum() + meter.ok), (4, meter.issued));
     // Ten of the window's milliseconds with two places, the others with three.
@@ -312,11 +313,11 @@ fn no_more_is_asked_than_the_peer_grants_and_answers_end_in_any_order() {
 fn a_late_request_ends_alone_and_its_connection_lives() {
     let mut play = Play::begin(2);
     play.at(50 * MS);
-    play.hear(0, &[1]);
-    assert_eq!(play.said(), [(0, 0), (0, 1), (0, 2)]);
+    play.receive(0, &[1]);
+    assert_eq!(play.sent(), [(0, 0), (0, 1), (0, 2)]);
     play.at(2 * MS + TIMEOUT_NS);
-    assert_eq!(play.said(), [(0, b'!'), (0, 0), (0, 3)], "given up, and its place taken");
-    play.hear(0, &[2, 3]);
+    assert_eq!(play.sent(), [(0, b'!'), (0, 0), (0, 3)], "given up, and its place taken");
+    play.receive(0, &[2, 3]);
     assert_eq!((play.wire.connects, play.wire.closed.len()), (1, 0));
     let meter = play.end().meter;
     assert_eq!(meter.ok, 3);
@@ -327,17 +328,17 @@ fn a_late_request_ends_alone_and_its_connection_lives() {
 #[test]
 fn a_connection_that_drains_is_asked_nothing_new_and_replaced_when_it_is_empty() {
     let mut play = Play::begin(2);
-    assert_eq!(play.said(), [(0, 0), (0, 1)]);
-    play.hear(0, &[b'd', 0]);
-    assert_eq!(play.said(), [], "nothing new");
+    assert_eq!(play.sent(), [(0, 0), (0, 1)]);
+    play.receive(0, &[b'd', 0]);
+    assert_eq!(play.sent(), [], "nothing new");
     assert_eq!(play.wire.connects, 1, "one is still open");
-    play.hear(0, &[1]);
+    play.receive(0, &[1]);
     // The peer's end is waited for, as behind an announced close; nobody ends it, so we do.
     play.at(60 * MS);
     assert_eq!((play.wire.connects, &play.wire.closed[..]), (2, &[0][..]));
     play.generator.handle_connected(&mut play.wire, 0, token(1));
     play.generator.handle_batch_end(&mut play.wire);
-    assert_eq!(play.said(), [(1, 0), (1, 1)], "asked on the next one");
+    assert_eq!(play.sent(), [(1, 0), (1, 1)], "asked on the next one");
     let meter = play.end().meter;
     assert_eq!((meter.ok, meter.reconnects, meter.stale), (2, 1, 0));
 }
@@ -350,12 +351,12 @@ fn times_of_http_2_are_those_of_the_window_and_counts_go_on_in_the_drain() {
     let mut words = Vec::new();
     settings::write(&mut words, &[(parameter::MAX_CONCURRENT_STREAMS, 1)]);
     play.at(12 * MS);
-    play.hear(0, &words);
+    play.receive(0, &words);
     for (stream, at_ms) in (1..).step_by(2).zip((32..1_002).step_by(20)) {
         play.at(at_ms * MS);
         words.clear();
         write_block(&mut words, stream, &[0x88], true, 16_384);
-        play.hear(0, &words);
+        play.receive(0, &words);
     }
     // Three are left: nobody answers them, nor the PING behind the reset of the first. So the connection ends.
     let done = play.end();

@@ -240,7 +240,7 @@ fn each_datagram_of_a_block_arrived_when_the_block_did() {
     play.wire.now_ns = 7 * MS;
     play.wire.arrived_ns = Some(4 * MS);
     play.deliver(Datagrams { segment_bytes: SIZE, ..Datagrams::one(&bytes) });
-    // Of these nothing is told: the kernel had no stamp.
+    // Of these nothing is reported: the kernel had no stamp.
     play.wire.arrived_ns = None;
     play.answer(&[3, 4]);
     let done = play.end();
@@ -273,7 +273,7 @@ fn a_peer_that_is_not_there_fails_what_is_outstanding_and_is_asked_on_another_so
 }
 
 #[test]
-fn datagrams_that_were_lost_in_this_machine_are_told() {
+fn datagrams_that_were_lost_in_this_machine_are_reported() {
     let mut play = Play::begin(2, 2);
     (play.wire.dropped, play.wire.overflowed) = (1, 2);
     play.answer(&[0]);

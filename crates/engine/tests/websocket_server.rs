@@ -20,11 +20,11 @@ use trueload_wire::websocket::{self, Event, Kind, Limits, Role, Scratch, client,
 const MASK: Option<[u8; 4]> = Some([1, 2, 3, 4]);
 const PADDING: &[u8] = b"padding";
 
-/// What one thread has said to each of its connections.
+/// What one thread has sent to each of its connections.
 #[derive(Default)]
 struct Wire {
     now_ns: u64,
-    said: Vec<Vec<u8>>,
+    sent: Vec<Vec<u8>>,
     /// Bytes that were shared and not copied.
     shared: usize,
     /// The kernel takes nothing of this connection's.
@@ -53,7 +53,7 @@ impl Net for Wire {
     fn send(&mut self, token: Token, bytes: &[u8]) {
         let over = self.closed.contains(&token.index) || self.ended.contains(&token.index);
         assert!(!over, "nothing is sent after the end");
-        self.said[token.index as usize].extend_from_slice(bytes);
+        self.sent[token.index as usize].extend_from_slice(bytes);
     }
 
     fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
@@ -63,7 +63,7 @@ impl Net for Wire {
 
     fn unsent_bytes(&self, token: Token) -> usize {
         let stuck = self.stuck == Some(token.index);
-        if stuck { self.said[token.index as usize].len() } else { 0 }
+        if stuck { self.sent[token.index as usize].len() } else { 0 }
     }
 
     fn end_sending(&mut self, token: Token) {
@@ -87,7 +87,7 @@ struct Thread {
     reports: Receiver<Report>,
 }
 
-/// A client: which thread it is connected to, as which connection, and what it has heard.
+/// A client: which thread it is connected to, as which connection, and what it has received.
 struct Client {
     thread: usize,
     token: Token,
@@ -95,7 +95,7 @@ struct Client {
     frames: Option<websocket::Receiver>,
     awaited: Option<client::Awaited>,
     scratch: Scratch,
-    heard: Vec<String>,
+    received: Vec<String>,
     messages: Vec<Vec<u8>>,
 }
 
@@ -134,13 +134,13 @@ impl World {
     /// Connects to a thread, and sends bytes as they stand.
     fn connect(&mut self, thread: usize) -> Client {
         let Thread { server, wire, .. } = &mut self.threads[thread];
-        let token = Token { index: wire.said.len() as u32, generation: 0 };
-        wire.said.push(Vec::new());
+        let token = Token { index: wire.sent.len() as u32, generation: 0 };
+        wire.sent.push(Vec::new());
         server.handle_accepted(wire, token);
         let opening = client::Opening::new("/ws", &host()).expect("an opening");
         let (frames, awaited) = (None, None);
-        let (scratch, heard, messages) = (Scratch::default(), Vec::new(), Vec::new());
-        Client { thread, token, opening, frames, awaited, scratch, heard, messages }
+        let (scratch, received, messages) = (Scratch::default(), Vec::new(), Vec::new());
+        Client { thread, token, opening, frames, awaited, scratch, received, messages }
     }
 
     /// Opens a path of the server, and joins where the dialect asks for it.
@@ -152,7 +152,7 @@ impl World {
         client.opening = client::Opening::new(path, &headers).expect("an opening");
         let mut request = Vec::new();
         client.awaited = Some(client.opening.write([7; 16], &mut request));
-        self.say(&client, &request);
+        self.send(&client, &request);
         self.settle();
         self.listen(&mut client);
         if path == "/ws" {
@@ -170,39 +170,39 @@ impl World {
         while joining != Joining::Done {
             if !out.is_empty() {
                 let message = std::mem::take(&mut out);
-                self.say_message(client, &message);
+                self.send_message(client, &message);
                 self.settle();
                 self.listen(client);
             }
-            let heard = dialect.parse(client.messages.get(at).expect("an answer"), PADDING);
+            let parsed = dialect.parse(client.messages.get(at).expect("an answer"), PADDING);
             at += 1;
-            joining = joining.heard(dialect, heard, echo, PADDING, &mut out).expect("joined");
+            joining = joining.heard(dialect, parsed, echo, PADDING, &mut out).expect("joined");
         }
         client.messages.clear();
-        client.heard.clear();
+        client.received.clear();
     }
 
     /// One input of a client.
-    fn say(&mut self, client: &Client, bytes: &[u8]) {
+    fn send(&mut self, client: &Client, bytes: &[u8]) {
         let Thread { server, wire, .. } = &mut self.threads[client.thread];
         server.handle_input(wire, client.token.index, client.token, bytes, false);
     }
 
-    fn say_message(&mut self, client: &Client, payload: &[u8]) {
+    fn send_message(&mut self, client: &Client, payload: &[u8]) {
         let kind = if self.dialect.is_text() { Kind::Text } else { Kind::Binary };
         let mut frame = Vec::new();
         send::message(&mut frame, kind, payload, MASK);
-        self.say(client, &frame);
+        self.send(client, &frame);
     }
 
     fn broadcast(&mut self, client: &Client, sequence: u32) {
         let mut message = Vec::new();
         let key = Key { sender: client.token.index, sequence };
         self.dialect.write_broadcast(key, PADDING, &mut message);
-        self.say_message(client, &message);
+        self.send_message(client, &message);
     }
 
-    /// The batch is over in every thread, and each has heard what the others posted.
+    /// The batch is over in every thread, and each has received what the others posted.
     fn settle(&mut self) {
         for Thread { server, wire, .. } in &mut self.threads {
             server.handle_batch_end(wire);
@@ -224,14 +224,14 @@ impl World {
     }
 
     fn raw(&mut self, client: &Client) -> String {
-        let said = &self.threads[client.thread].wire.said[client.token.index as usize];
-        String::from_utf8_lossy(said).into_owned()
+        let sent = &self.threads[client.thread].wire.sent[client.token.index as usize];
+        String::from_utf8_lossy(sent).into_owned()
     }
 
-    /// Takes in what a client was sent: `heard` has a word for each event.
+    /// Takes in what a client was sent: `received` has a word for each event.
     fn listen(&mut self, client: &mut Client) {
-        let said = &mut self.threads[client.thread].wire.said[client.token.index as usize];
-        let mut bytes = &std::mem::take(said)[..];
+        let sent = &mut self.threads[client.thread].wire.sent[client.token.index as usize];
+        let mut bytes = &std::mem::take(sent)[..];
         if let Some(awaited) = &mut client.awaited {
             let taken = awaited.feed(&client.opening, bytes, &http1::Limits::default());
             bytes = &bytes[taken.expect("a handshake").expect("whole")..];
@@ -239,9 +239,10 @@ impl World {
             client.frames = Some(websocket::Receiver::new(Role::Client));
         }
         let Some(frames) = &mut client.frames else { return };
-        let (heard, messages, dialect) = (&mut client.heard, &mut client.messages, self.dialect);
+        let (received, messages, dialect) =
+            (&mut client.received, &mut client.messages, self.dialect);
         let fed = frames.feed(bytes, &Limits::default(), &mut client.scratch, &mut |event| {
-            heard.push(match event {
+            received.push(match event {
                 Event::Message { payload, .. } => {
                     messages.push(payload.to_vec());
                     match dialect.parse(payload, PADDING) {
@@ -264,9 +265,9 @@ impl World {
         assert_eq!(fed, Ok(()), "what the server says are frames");
     }
 
-    fn heard(&mut self, client: &mut Client) -> Vec<String> {
+    fn received(&mut self, client: &mut Client) -> Vec<String> {
         self.listen(client);
-        std::mem::take(&mut client.heard)
+        std::mem::take(&mut client.received)
     }
 
     fn is_closed(&self, client: &Client) -> bool {
@@ -297,12 +298,12 @@ fn every_message_to_echo_comes_back_as_it_came() {
     send::ping(&mut frames, b"p", MASK);
     send::fragment(&mut frames, None, true, b"parts", MASK);
     for byte in &frames {
-        world.say(&client, &[*byte]);
+        world.send(&client, &[*byte]);
     }
-    let heard = world.heard(&mut client);
-    assert_eq!(heard[1], "pong [112]", "before the message in whose middle the ping was");
+    let received = world.received(&mut client);
+    assert_eq!(received[1], "pong [112]", "before the message in whose middle the ping was");
     assert_eq!(
-        (heard.len(), &client.messages[..]),
+        (received.len(), &client.messages[..]),
         (3, &[b"hello".to_vec(), b"in parts".to_vec()][..])
     );
     let seen = world.seen()[0];
@@ -310,14 +311,14 @@ fn every_message_to_echo_comes_back_as_it_came() {
 }
 
 #[test]
-fn frames_right_behind_the_handshake_are_heard() {
+fn frames_right_behind_the_handshake_are_received() {
     let mut world = World::one(Dialect::Json);
     let mut client = world.connect(0);
     let mut input = Vec::new();
     client.opening = client::Opening::new("/echo", &host()).expect("an opening");
     client.awaited = Some(client.opening.write([7; 16], &mut input));
     send::message(&mut input, Kind::Text, b"early", MASK);
-    world.say(&client, &input);
+    world.send(&client, &input);
     world.listen(&mut client);
     assert_eq!(client.messages, [b"early"]);
 }
@@ -329,7 +330,7 @@ fn a_message_longer_than_what_may_wait_still_goes_to_who_takes_it() {
     let big = vec![b'x'; 6 * 1024 * 1024];
     let mut message = Vec::new();
     Dialect::Json.write_broadcast(Key { sender: 0, sequence: 1 }, &big, &mut message);
-    world.say_message(&client, &message);
+    world.send_message(&client, &message);
     world.settle();
     world.listen(&mut client);
     assert_eq!((client.messages.len(), world.is_closed(&client)), (2, false));
@@ -348,13 +349,13 @@ fn a_broadcast_goes_to_all_and_then_the_sender_gets_its_receipt() {
         assert!(world.threads[0].wire.shared > before, "{dialect:?}: shared, not copied");
         let [one, two, three] = &mut clients[..] else { panic!("three") };
         let all = ["broadcast 1/1", "broadcast 1/2"];
-        assert_eq!(world.heard(one), all, "{dialect:?}");
-        assert_eq!(world.heard(three), all, "{dialect:?}");
+        assert_eq!(world.received(one), all, "{dialect:?}");
+        assert_eq!(world.received(three), all, "{dialect:?}");
         let counted = ["receipt 1 of 3", "receipt 2 of 3"];
         let plain = ["receipt 1", "receipt 2"];
-        let heard = world.heard(two);
-        assert_eq!(heard[..2], all, "{dialect:?}");
-        assert!(heard[2..] == counted || heard[2..] == plain, "{dialect:?}: {heard:?}");
+        let received = world.received(two);
+        assert_eq!(received[..2], all, "{dialect:?}");
+        assert!(received[2..] == counted || received[2..] == plain, "{dialect:?}: {received:?}");
         let seen = world.seen()[0];
         assert_eq!(
             (seen.requests, seen.responses, seen.deliveries),
@@ -371,25 +372,25 @@ fn an_echo_comes_back_to_its_sender_alone() {
         let (mut one, mut two) = (world.open(0, "/ws"), world.open(0, "/ws"));
         let mut message = Vec::new();
         dialect.write_echo(Key { sender: 5, sequence: 6 }, PADDING, &mut message);
-        world.say_message(&one, &message);
+        world.send_message(&one, &message);
         world.settle();
-        assert_eq!(world.heard(&mut one), ["echo 5/6"], "{dialect:?}");
-        assert!(world.heard(&mut two).is_empty(), "{dialect:?}");
+        assert_eq!(world.received(&mut one), ["echo 5/6"], "{dialect:?}");
+        assert!(world.received(&mut two).is_empty(), "{dialect:?}");
     }
 }
 
 #[test]
-fn what_is_said_behind_a_broadcast_is_answered_behind_it() {
+fn what_is_sent_behind_a_broadcast_is_answered_behind_it() {
     let mut world = World::one(Dialect::Json);
     let mut client = world.open(0, "/ws");
     let mut echo = Vec::new();
     Dialect::Json.write_echo(Key { sender: 0, sequence: 1 }, PADDING, &mut echo);
-    world.say_message(&client, &echo);
+    world.send_message(&client, &echo);
     world.broadcast(&client, 2);
-    world.say_message(&client, &echo);
+    world.send_message(&client, &echo);
     world.settle();
-    let heard = world.heard(&mut client);
-    assert_eq!(heard, ["echo 0/1", "broadcast 0/2", "receipt 2 of 1", "echo 0/1"]);
+    let received = world.received(&mut client);
+    assert_eq!(received, ["echo 0/1", "broadcast 0/2", "receipt 2 of 1", "echo 0/1"]);
 }
 
 #[test]
@@ -402,7 +403,7 @@ fn a_broadcast_goes_to_the_clients_of_every_thread_once() {
     for (index, client) in clients.iter_mut().enumerate() {
         let mut expected = vec!["broadcast 0/1"];
         expected.extend((index == 2).then_some("receipt 1 of 5"));
-        assert_eq!(world.heard(client), expected, "client {index}");
+        assert_eq!(world.received(client), expected, "client {index}");
     }
     let deliveries: Vec<u64> = world.seen().iter().map(|seen| seen.deliveries).collect();
     assert_eq!(deliveries, [2, 1, 2]);
@@ -418,8 +419,8 @@ fn who_has_not_joined_or_is_gone_is_no_listener() {
     server.handle_end(wire, leaving.token.index, leaving.token, PeerClose::Fin);
     world.broadcast(&joined, 1);
     world.settle();
-    assert_eq!(world.heard(&mut joined).len(), 2);
-    assert!(world.heard(&mut echoing).is_empty());
+    assert_eq!(world.received(&mut joined).len(), 2);
+    assert!(world.received(&mut echoing).is_empty());
     let seen = world.seen()[0];
     assert_eq!((seen.deliveries, seen.open, seen.accepted), (1, 2, 3));
 }
@@ -434,14 +435,14 @@ fn a_listener_that_takes_nothing_is_closed_and_counted_and_the_others_go_on() {
     while !world.is_closed(&stuck) {
         let mut message = Vec::new();
         Dialect::Json.write_broadcast(Key { sender: 0, sequence: sent }, &big, &mut message);
-        world.say_message(&one, &message);
+        world.send_message(&one, &message);
         world.settle();
         sent += 1;
         assert!(sent < 100, "memory is bounded");
     }
     world.broadcast(&one, sent);
     world.settle();
-    assert_eq!(world.heard(&mut one).last(), Some(&format!("receipt {sent} of 1")));
+    assert_eq!(world.received(&mut one).last(), Some(&format!("receipt {sent} of 1")));
     let seen = world.seen()[0];
     assert_eq!((seen.slow, seen.open), (1, 1));
 }
@@ -454,8 +455,8 @@ fn a_close_is_answered_and_the_connection_ends() {
         let mut frame = Vec::new();
         send::close(&mut frame, code, "bye", MASK);
         send::ping(&mut frame, b"behind", MASK);
-        world.say(&client, &frame);
-        assert_eq!(world.heard(&mut client), [answer]);
+        world.send(&client, &frame);
+        assert_eq!(world.received(&mut client), [answer]);
         assert!(world.is_closed(&client));
     }
     assert_eq!(world.seen()[0].malformed, 0);
@@ -482,10 +483,10 @@ fn what_must_not_be_sent_is_answered_by_a_close_with_its_code() {
         let mut world = World::one(Dialect::Json);
         let mut client = world.open(0, path);
         let other = world.open(0, "/ws");
-        world.say(&client, &frame);
-        assert_eq!(world.heard(&mut client), [close], "{sentence}");
-        world.say(&client, &frame);
-        assert!(world.heard(&mut client).is_empty(), "{sentence}: nothing more is heard");
+        world.send(&client, &frame);
+        assert_eq!(world.received(&mut client), [close], "{sentence}");
+        world.send(&client, &frame);
+        assert!(world.received(&mut client).is_empty(), "{sentence}: nothing more is heard");
         assert!(!world.is_closed(&other), "{sentence}");
         assert_eq!(world.threads[0].wire.ended, [client.token.index], "{sentence}");
         assert!(!world.is_closed(&client), "{sentence}: the peer has its time to close");
@@ -515,38 +516,39 @@ fn what_is_no_handshake_is_answered_in_http() {
     ] {
         let mut world = World::one(Dialect::Json);
         let client = world.connect(0);
-        world.say(&client, request.as_bytes());
-        let said = world.raw(&client);
-        assert!(said.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request}: {said}");
-        assert!(said.contains("Connection: close\r\n"), "{said}");
+        world.send(&client, request.as_bytes());
+        let sent = world.raw(&client);
+        assert!(sent.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request}: {sent}");
+        assert!(sent.contains("Connection: close\r\n"), "{sent}");
         let needs_version = status.starts_with("426");
-        assert_eq!(said.contains("Sec-WebSocket-Version: 13\r\n"), needs_version, "{said}");
-        assert_eq!(said.ends_with("\r\n\r\n"), request.starts_with("HEAD"), "{said}");
+        assert_eq!(sent.contains("Sec-WebSocket-Version: 13\r\n"), needs_version, "{sent}");
+        assert_eq!(sent.ends_with("\r\n\r\n"), request.starts_with("HEAD"), "{sent}");
         assert!(world.is_closed(&client));
         assert_eq!(world.seen()[0].malformed, 1);
     }
 }
 
-/// What a server says to a client that says these bytes behind a handshake, in these pieces, and what it has seen.
-fn said_to(path: &str, bytes: &[u8], cuts: &[usize]) -> (Vec<String>, bool, Seen) {
+/// What a server sends to a client that sends these bytes behind a handshake, in these pieces, and
+/// what it has seen.
+fn sent_to(path: &str, bytes: &[u8], cuts: &[usize]) -> (Vec<String>, bool, Seen) {
     let mut world = World::one(Dialect::Json);
     let mut client = world.open(0, path);
     let mut places: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
     places.sort_unstable();
     let mut from = 0;
     for place in places.into_iter().chain([bytes.len()]) {
-        world.say(&client, &bytes[from..place]);
+        world.send(&client, &bytes[from..place]);
         from = place;
     }
     world.settle();
-    let heard = world.heard(&mut client);
+    let received = world.received(&mut client);
     let closed = world.is_closed(&client);
-    (heard, closed, world.seen()[0])
+    (received, closed, world.seen()[0])
 }
 
 proptest! {
     #[test]
-    fn a_split_never_changes_what_the_server_says(
+    fn a_split_never_changes_what_the_server_sends(
         messages in prop::collection::vec((0..5_u8, prop::collection::vec(any::<u8>(), 0..20)), 0..8),
         change in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
         cuts in prop::collection::vec(any::<usize>(), 0..8),
@@ -572,23 +574,23 @@ proptest! {
             wire[at] = byte;
         }
         for path in ["/ws", "/echo"] {
-            let whole = said_to(path, &wire, &[]);
-            prop_assert_eq!(said_to(path, &wire, &cuts), whole);
+            let whole = sent_to(path, &wire, &[]);
+            prop_assert_eq!(sent_to(path, &wire, &cuts), whole);
         }
     }
 }
 
 #[test]
-fn action_cable_says_a_sign_of_life_every_three_seconds() {
+fn action_cable_sends_a_sign_of_life_every_three_seconds() {
     let mut world = World::one(Dialect::ActionCable);
     let mut client = world.open(0, "/ws");
     let mut echoing = world.open(0, "/echo");
     world.pass(2_999_999_999);
-    assert!(world.heard(&mut client).is_empty());
+    assert!(world.received(&mut client).is_empty());
     world.pass(6_000_000_000);
-    assert_eq!(world.heard(&mut client), ["Ping", "Ping"]);
+    assert_eq!(world.received(&mut client), ["Ping", "Ping"]);
     let pings =
         [3, 6].map(|unix_s| format!(r#"{{"type":"ping","message":{unix_s}}}"#).into_bytes());
     assert_eq!(client.messages, pings, "by the wall clock of the driver");
-    assert!(world.heard(&mut echoing).is_empty());
+    assert!(world.received(&mut echoing).is_empty());
 }

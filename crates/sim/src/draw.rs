@@ -182,8 +182,8 @@ fn manner(chance: &mut Chance, fair: bool, protocol: &Protocol, close: bool) -> 
         }
         if chance.one_in(4) {
             let silent = [Accept::Silent, Accept::Unreachable, Accept::NoPort, Accept::Busy];
-            let heard = [Accept::Refused, Accept::Refused, Accept::Reset];
-            accept = if chance.one_in(2) { chance.pick(&silent) } else { chance.pick(&heard) };
+            let refused = [Accept::Refused, Accept::Refused, Accept::Reset];
+            accept = if chance.one_in(2) { chance.pick(&silent) } else { chance.pick(&refused) };
         }
         greeting = chance.one_in(6).then(|| trick(chance));
     }

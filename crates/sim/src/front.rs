@@ -103,7 +103,7 @@ impl Front {
 
     /// Asks for the first connections.
     pub fn begin(&mut self, now_ns: u64) {
-        self.tell_all(now_ns, &Command::Connections(self.connections));
+        self.send_to_all(now_ns, &Command::Connections(self.connections));
         self.stop_ns = self.plan.stop_ns.map(|stop_ns| now_ns + stop_ns);
     }
 
@@ -123,7 +123,7 @@ impl Front {
     pub fn time(&mut self, now_ns: u64) {
         while self.answers.front().is_some_and(|(at_ns, _)| *at_ns <= now_ns) {
             if let Some((_, command)) = self.answers.pop_front() {
-                self.tell_all(now_ns, &command);
+                self.send_to_all(now_ns, &command);
             }
         }
         if self.stop_ns.is_some_and(|stop_ns| stop_ns <= now_ns) {
@@ -141,12 +141,12 @@ impl Front {
     /// Tells all threads to end.
     pub fn stop(&mut self, now_ns: u64) {
         if !std::mem::replace(&mut self.stopped, true) {
-            self.tell_all(now_ns, &Command::Stop);
+            self.send_to_all(now_ns, &Command::Stop);
         }
     }
 
     /// Takes a thread's report.
-    pub fn hear(&mut self, thread: u32, now_ns: u64, report: Report) {
+    pub fn handle_report(&mut self, thread: u32, now_ns: u64, report: Report) {
         let about = u64::from(thread);
         match report {
             Report::Connected(connected) => {
@@ -222,7 +222,7 @@ impl Front {
                 if quiet {
                     self.connections = next.connections;
                     self.connected = 0;
-                    self.tell_all(now_ns, &Command::Connections(next.connections));
+                    self.send_to_all(now_ns, &Command::Connections(next.connections));
                 }
                 return;
             }
@@ -241,7 +241,7 @@ impl Front {
                 idle: next.idle,
                 start_ns: (after_ns.max(now_ns) + next.pause_ns).max(BEGIN_NS + next.not_before_ns),
             };
-            self.tell_all(now_ns, &Command::Phase(share.clone()));
+            self.send_to_all(now_ns, &Command::Phase(share.clone()));
             self.assigned.push(Assigned {
                 share,
                 done: 0,
@@ -251,7 +251,7 @@ impl Front {
         }
     }
 
-    fn tell_all(&mut self, now_ns: u64, command: &Command) {
+    fn send_to_all(&mut self, now_ns: u64, command: &Command) {
         let kind = match command {
             Command::Connections(_) => "resize",
             Command::Phase(_) => "phase",

@@ -87,11 +87,11 @@ fn replay(seed: u64, trace: bool) -> bool {
     outcome.lines.iter().for_each(|line| println!("{line}"));
     let (ok, failed) = outcome.requests;
     println!("hash {:016x}, {} events, {ok} ok, {failed} failed", outcome.hash, outcome.events);
-    tell(seed, &outcome);
+    print_broken(seed, &outcome);
     outcome.broken.is_empty()
 }
 
-fn tell(seed: u64, outcome: &Outcome) {
+fn print_broken(seed: u64, outcome: &Outcome) {
     for (law, how) in &outcome.broken {
         println!("seed {seed} breaks a law: {law}: {how}");
     }
@@ -152,7 +152,7 @@ fn play_all(options: &Options) -> bool {
         println!("{law}: broken by {times} seeds, first by {}", options.from + first);
     }
     let seed = options.from + first_broken;
-    tell(seed, &play_one(seed));
+    print_broken(seed, &play_one(seed));
     println!("replay it with: trueload-sim --seed {seed} --trace");
     false
 }

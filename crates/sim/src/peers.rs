@@ -16,7 +16,7 @@ pub trait Peers: fmt::Debug {
     fn connected(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>);
 
     /// Tells the peer that bytes have come.
-    fn hear(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>);
+    fn receive(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>);
 
     /// Tells the peer that the generator has ended its side.
     fn ended(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>);
@@ -73,8 +73,8 @@ impl<P: Peers> Peers for Rc<RefCell<P>> {
         self.borrow_mut().connected(index, at_ns, acts);
     }
 
-    fn hear(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
-        self.borrow_mut().hear(index, at_ns, bytes, acts);
+    fn receive(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+        self.borrow_mut().receive(index, at_ns, bytes, acts);
     }
 
     fn ended(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>) {
@@ -134,9 +134,9 @@ pub struct Act {
 pub enum What {
     /// Sends bytes. With an offset, they complete the right answer to the request that began at
     /// that offset of the peer's input.
-    Say(Vec<u8>, Option<u64>),
+    Send(Vec<u8>, Option<u64>),
     /// Sends bytes that must not be encrypted even where the kernel does that.
-    SayAsItIs(Vec<u8>),
+    SendRaw(Vec<u8>),
     /// Ends its side.
     Fin,
     /// Resets the connection.

@@ -315,8 +315,10 @@ fn run<G: Program>(scenario: &Scenario, threads: &mut [Thread<G>], front: &mut F
             return step;
         }
         now_ns = now_ns.max(at_ns);
-        let told_ns = kernel.clock_ns();
-        reports.try_iter().for_each(|report| front.hear(index as u32, told_ns, report));
+        let reported_ns = kernel.clock_ns();
+        reports
+            .try_iter()
+            .for_each(|report| front.handle_report(index as u32, reported_ns, report));
         for (to, act) in threads[index].kernel.mail() {
             threads[to as usize].kernel.deliver_mail(act);
         }

@@ -354,7 +354,7 @@ fn what_a_server_never_permits_is_out_of_time() {
 
 #[test]
 fn a_server_that_does_not_begin_with_settings_is_no_server_of_http_2() {
-    for (said, end, class) in [
+    for (bytes, end, class) in [
         (&b"HTTP/1.1 400 Bad Request\r\n\r\n"[..], End::Fin, "h2.protocol"),
         (b"SSH-2.0-x\r\n", End::Silence, "h2.frame_size"),
         (b"", End::Silence, "timeout.first_byte"),
@@ -363,10 +363,10 @@ fn a_server_that_does_not_begin_with_settings_is_no_server_of_http_2() {
         (b"\0\0\0", End::Fin, "truncated"),
         (b"\0\0\0", End::Silence, "timeout.total"),
     ] {
-        let greeting = Some((Bytes(said), end));
+        let greeting = Some((Bytes(bytes), end));
         let seen = always("GET", Http2Manner { greeting, ..Http2Manner::default() });
         assert_eq!((seen.ok, seen.stale), (0, 0));
-        assert_eq!(seen.failed.keys().collect::<Vec<_>>(), [&class], "{}", said.escape_ascii());
+        assert_eq!(seen.failed.keys().collect::<Vec<_>>(), [&class], "{}", bytes.escape_ascii());
     }
 }
 

@@ -155,7 +155,7 @@ fn a_status_that_is_no_success_excuses_no_other_failure() {
 }
 
 #[test]
-fn a_connection_too_many_in_a_tick_is_told() {
+fn a_connection_too_many_in_a_tick_is_reported() {
     let broken = broken(|played| {
         let tick = trueload_engine::generator::TickReport { open: u32::MAX, ..Default::default() };
         played.front.ticks.push((0, 0, tick));

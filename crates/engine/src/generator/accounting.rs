@@ -31,13 +31,13 @@ pub(super) struct Row {
 impl Row {
     /// Adds outcomes; returns the earlier ones if these are not alike.
     #[inline]
-    pub(super) fn add(&mut self, heard: Outcome<Tag>) -> Option<Outcome<Tag>> {
+    pub(super) fn add(&mut self, outcome: Outcome<Tag>) -> Option<Outcome<Tag>> {
         match &mut self.last {
-            Some(last) if *last == (Outcome { count: last.count, ..heard }) => {
-                last.count += heard.count;
+            Some(last) if *last == (Outcome { count: last.count, ..outcome }) => {
+                last.count += outcome.count;
                 None
             }
-            last => last.replace(heard),
+            last => last.replace(outcome),
         }
     }
 
@@ -245,8 +245,8 @@ impl Accounting {
 
     /// Enters requests that have ended. A stale request goes to `state.again` instead.
     #[inline]
-    pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, heard: Outcome<Tag>) {
-        let Outcome { tag, count, ending, complete, status, first_byte_ns, content } = heard;
+    pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, outcome: Outcome<Tag>) {
+        let Outcome { tag, count, ending, complete, status, first_byte_ns, content } = outcome;
         let count = count as u64;
         if ending != Ending::Ok && self.goes_again(state, ending, tag, now_ns) {
             return self.stale(state, tag, count);

@@ -19,7 +19,7 @@ const IDLE_PERCENT: u64 = 40;
 /// A thread does not begin to wait if each waking already brings it this many answers, or input on
 /// this many connections. A waking costs a third of a request at most, and all of them share it.
 /// Measured: 1.3 to 2.1 connections with nginx, 5 to 43 with our reference server.
-const HEARD_AT_ONCE: u64 = 4;
+const INPUTS_AT_ONCE: u64 = 4;
 /// Answers wait for this share of the mean service time at most: half of that on average, 3 %.
 const SHARE_OF_SERVICE: u64 = 16;
 /// The longest wait of a busy thread, however slow the service is.
@@ -41,7 +41,7 @@ const LEAST_NS: u64 = 4_000;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Wakings {
     /// Connections with input, summed over all batches that had any.
-    heard: u64,
+    inputs: u64,
     batches: u64,
     in_batch: u64,
 }
@@ -57,7 +57,7 @@ impl Wakings {
     #[inline]
     pub(super) fn end_batch(&mut self) {
         if self.in_batch > 0 {
-            self.heard += std::mem::take(&mut self.in_batch);
+            self.inputs += std::mem::take(&mut self.in_batch);
             self.batches += 1;
         }
     }
@@ -65,8 +65,8 @@ impl Wakings {
     /// Whether each waking since `before` brought little: few connections, and few of the answers
     /// that came meanwhile.
     fn were_for_few(&self, before: Wakings, answers: u64) -> bool {
-        let many = (self.batches - before.batches) * HEARD_AT_ONCE;
-        self.heard - before.heard < many && answers < many
+        let many = (self.batches - before.batches) * INPUTS_AT_ONCE;
+        self.inputs - before.inputs < many && answers < many
     }
 }
 
@@ -164,12 +164,12 @@ mod tests {
     }
 
     fn one_by_one(answers: u64) -> Wakings {
-        Wakings { heard: answers, batches: answers, in_batch: 0 }
+        Wakings { inputs: answers, batches: answers, in_batch: 0 }
     }
 
     #[test]
-    fn who_hears_much_at_once_anyway_does_not_begin_to_wait() {
-        for (heard, batches, answers, before_ns, after_ns) in [
+    fn who_receives_much_at_once_anyway_does_not_begin_to_wait() {
+        for (inputs, batches, answers, before_ns, after_ns) in [
             (399, 100, 399, 0, LEAST_NS),
             (400, 100, 399, 0, 0),
             (3_000, 10, 3_000, 0, 0),
@@ -178,20 +178,20 @@ mod tests {
             // Few connections, with many answers each.
             (100, 100, 400, 0, 0),
         ] {
-            let wakings = Wakings { heard, batches, in_batch: 0 };
+            let wakings = Wakings { inputs, batches, in_batch: 0 };
             let found = after_waking(80, answers, 64, before_ns, wakings);
-            assert_eq!(found, after_ns, "{heard} in {batches} wakings, {before_ns} ns before");
+            assert_eq!(found, after_ns, "{inputs} in {batches} wakings, {before_ns} ns before");
         }
     }
 
     #[test]
     fn a_waking_for_no_answer_is_none() {
         let mut wakings = Wakings::default();
-        for heard in [2, 0, 0, 1] {
-            (0..heard).for_each(|_| wakings.note_input());
+        for inputs in [2, 0, 0, 1] {
+            (0..inputs).for_each(|_| wakings.note_input());
             wakings.end_batch();
         }
-        assert_eq!((wakings.heard, wakings.batches), (3, 2));
+        assert_eq!((wakings.inputs, wakings.batches), (3, 2));
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl Missed {
 
 impl<P: Protocol> Generator<P> {
     /// Handles received datagrams: each may end a request, and then the slot sends what it may.
-    pub(super) fn hear_datagrams(
+    pub(super) fn receive_datagrams(
         &mut self,
         net: &mut impl Net,
         key: u32,
@@ -45,9 +45,9 @@ impl<P: Protocol> Generator<P> {
         let (accounting, mut found) = (&mut self.accounting, trueload_meter::Datagrams::default());
         // All of them arrived together.
         let arrived_ns = net.arrived_ns();
-        let mut on_outcome = |heard| {
-            accounting.note_arrival(now_ns, arrived_ns, Some(&heard));
-            accounting.settle(state, now_ns, heard);
+        let mut on_outcome = |outcome| {
+            accounting.note_arrival(now_ns, arrived_ns, Some(&outcome));
+            accounting.settle(state, now_ns, outcome);
         };
         self.codec.protocol.handle_datagrams(
             client,

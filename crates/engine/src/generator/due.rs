@@ -21,7 +21,9 @@ impl<P: Protocol> Generator<P> {
                 let why = "the handshake was not done in time";
                 self.not_secured(net, key, token, Class::TimeoutTls, why);
             }
-            ConnectionState::Opening { token, heard } => self.opening_late(net, key, token, heard),
+            ConnectionState::Opening { token, received } => {
+                self.opening_late(net, key, token, received)
+            }
             ConnectionState::Closing { token, fin_sent } => {
                 self.ended_by_nobody(net, key, token, fin_sent)
             }
@@ -49,13 +51,13 @@ impl<P: Protocol> Generator<P> {
         self.codec.protocol.gave_up(key);
         let Slot { client, state, .. } = &mut self.slots[key];
         let accounting = &mut self.accounting;
-        let mut on_outcome = |heard: Outcome<Tag>| {
+        let mut on_outcome = |outcome: Outcome<Tag>| {
             let begun = std::mem::take(&mut in_record);
-            let ending = match heard.ending {
+            let ending = match outcome.ending {
                 Ending::TimeoutFirstByte if begun => Ending::TimeoutTotal,
                 ending => ending,
             };
-            accounting.settle(state, now_ns, Outcome { ending, ..heard });
+            accounting.settle(state, now_ns, Outcome { ending, ..outcome });
         };
         self.codec.output.clear();
         let disposition =

@@ -21,8 +21,8 @@ impl<P: Protocol> Generator<P> {
     ) {
         let now_ns = net.now_ns();
         let Slot { client, state, .. } = &mut self.slots[key];
-        if let ConnectionState::Opening { heard, .. } = state.connection {
-            return self.opening_ended(net, key, token, ended, heard);
+        if let ConnectionState::Opening { received, .. } = state.connection {
+            return self.opening_ended(net, key, token, ended, received);
         }
         let farewell = client.farewell();
         if farewell == Farewell::Begun {
@@ -71,7 +71,7 @@ impl<P: Protocol> Generator<P> {
         let end = ConnectionEnd { now_ns, drawn: accounting.drawn, how };
         self.codec
             .protocol
-            .handle_end(client, end, &mut |heard| accounting.settle(state, now_ns, heard));
+            .handle_end(client, end, &mut |outcome| accounting.settle(state, now_ns, outcome));
     }
 
     /// Ends them with known endings: the first with `first`, those behind it with `rest`.
@@ -80,9 +80,9 @@ impl<P: Protocol> Generator<P> {
         let accounting = &mut self.accounting;
         let end = ConnectionEnd { now_ns, drawn: accounting.drawn, how: PeerEnd::Reset };
         let mut next = first;
-        self.codec.protocol.handle_end(client, end, &mut |heard| {
+        self.codec.protocol.handle_end(client, end, &mut |outcome| {
             let ending = std::mem::replace(&mut next, rest);
-            accounting.settle(state, now_ns, Outcome { ending, ..heard });
+            accounting.settle(state, now_ns, Outcome { ending, ..outcome });
         });
     }
 }

@@ -252,8 +252,8 @@ impl<P: Protocol> Generator<P> {
         self.codec.output.clear();
         let asked = client.outstanding() > 0;
         let mut row = Row::default();
-        let mut on_outcome = |heard| {
-            if let Some(before) = row.add(heard) {
+        let mut on_outcome = |outcome| {
+            if let Some(before) = row.add(outcome) {
                 accounting.settle(state, now_ns, before);
             }
         };
@@ -405,7 +405,7 @@ impl<P: Protocol> Program for Generator<P> {
         token: Token,
         datagrams: Datagrams<'_>,
     ) {
-        self.hear_datagrams(net, key, token, datagrams);
+        self.receive_datagrams(net, key, token, datagrams);
     }
 
     fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {

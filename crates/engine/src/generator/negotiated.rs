@@ -358,12 +358,12 @@ mod tests {
             (Some(b"http/1.1"), false),
             (Some(b"h2c"), false),
         ] {
-            let mut said = Vec::new();
+            let mut output = Vec::new();
             protocol.choose(&mut client, alpn);
             client.reopen();
-            assert_eq!(protocol.open(&mut client, 0, &mut said), over_http2, "{alpn:?}");
-            assert_eq!(said.starts_with(PREFACE), over_http2, "{alpn:?}");
-            assert_eq!(said.is_empty(), !over_http2, "{alpn:?}");
+            assert_eq!(protocol.open(&mut client, 0, &mut output), over_http2, "{alpn:?}");
+            assert_eq!(output.starts_with(PREFACE), over_http2, "{alpn:?}");
+            assert_eq!(output.is_empty(), !over_http2, "{alpn:?}");
             assert_eq!(client.capacity(100), if over_http2 { 5 } else { 2 }, "{alpn:?}");
             assert_eq!(client.capacity(1), 1);
             assert_eq!(protocol.peer_closes(&client), !over_http2, "{alpn:?}");

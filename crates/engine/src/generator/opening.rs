@@ -19,7 +19,7 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
-        state.connection = ConnectionState::Opening { token, heard: false };
+        state.connection = ConnectionState::Opening { token, received: false };
         state.until_ns = self.config.deadline_ns(state.attempted_ns);
         self.codec.send_output(net, &mut self.slots[key], token);
         self.slots.arm(key);
@@ -27,7 +27,7 @@ impl<P: Protocol> Generator<P> {
 
     /// Sends what `write` has the protocol write, such as a heartbeat, if the slot's connection is
     /// open.
-    pub(super) fn say(
+    pub(super) fn send_with(
         &mut self,
         net: &mut impl Net,
         key: u32,
@@ -51,8 +51,8 @@ impl<P: Protocol> Generator<P> {
         let state = &mut self.slots[key].state;
         match disposition {
             exchange::Disposition::Opening => {
-                if let ConnectionState::Opening { heard, .. } = &mut state.connection {
-                    *heard = true;
+                if let ConnectionState::Opening { received, .. } = &mut state.connection {
+                    *received = true;
                 }
                 false
             }
@@ -89,11 +89,11 @@ impl<P: Protocol> Generator<P> {
         key: u32,
         token: Token,
         ended: PeerClose,
-        heard: bool,
+        received: bool,
     ) {
         let (class, how) = match ended {
             PeerClose::Reset | PeerClose::Refused => (Class::Reset, "reset"),
-            PeerClose::Fin if heard => (Class::Truncated, "closed"),
+            PeerClose::Fin if received => (Class::Truncated, "closed"),
             PeerClose::Fin => (Class::Empty, "closed"),
         };
         let why = format!("the peer {how} the connection {}", self.codec.protocol.unusable().ended);
@@ -101,8 +101,14 @@ impl<P: Protocol> Generator<P> {
     }
 
     /// Handles a peer that did not agree in time.
-    pub(super) fn opening_late(&mut self, net: &mut impl Net, key: u32, token: Token, heard: bool) {
-        let class = if heard { Class::TimeoutTotal } else { Class::TimeoutFirstByte };
+    pub(super) fn opening_late(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        received: bool,
+    ) {
+        let class = if received { Class::TimeoutTotal } else { Class::TimeoutFirstByte };
         let why = self.codec.protocol.unusable().late.to_owned();
         self.not_opened(net, key, token, &OpenError { class, why });
     }

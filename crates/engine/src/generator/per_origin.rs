@@ -361,9 +361,9 @@ mod tests {
 
     fn parts(share: &PhaseShare) -> Vec<PhaseShare> {
         let origins = Origins::new(&[(0, 3), (1, 1)]).expect("origins");
-        let told = (0..origins.count())
+        let commands = (0..origins.count())
             .map(|origin| of_origin(&origins, &Command::Phase(share.clone()), origin));
-        let shares = told.map(|command| match command {
+        let shares = commands.map(|command| match command {
             Command::Phase(share) => share,
             other => panic!("{other:?}"),
         });
@@ -400,15 +400,15 @@ mod tests {
     fn answers_wait_for_each_other_as_long_as_is_right_for_every_origin() {
         let wish = |events, within_us| Coalescing { events, within_us };
         let mut wishes = Wishes { of_each: vec![Coalescing::default(); 2], changed: false };
-        let mut told = Vec::new();
-        let heard = [(0, wish(8, 20)), (0, wish(8, 20)), (1, wish(3, 40)), (0, wish(0, 0))];
-        for (origin, wish) in heard {
+        let mut reported = Vec::new();
+        let received = [(0, wish(8, 20)), (0, wish(8, 20)), (1, wish(3, 40)), (0, wish(0, 0))];
+        for (origin, wish) in received {
             wishes.set(origin, wish);
-            told.push((std::mem::take(&mut wishes.changed), wishes.agreed()));
+            reported.push((std::mem::take(&mut wishes.changed), wishes.agreed()));
         }
         let nothing = Coalescing::default();
         let expected = [(true, nothing), (false, nothing), (true, wish(3, 20)), (true, nothing)];
-        assert_eq!(told, expected);
+        assert_eq!(reported, expected);
     }
 
     #[test]

@@ -153,7 +153,7 @@ pub trait Protocol: Debug {
         _now_ns: u64,
         _datagrams: Datagrams<'_>,
         _found: &mut trueload_meter::Datagrams,
-        _hear: &mut impl FnMut(Outcome<Tag>),
+        _on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
     }
 

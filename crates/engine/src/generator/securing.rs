@@ -66,7 +66,7 @@ impl<P: Protocol> Generator<P> {
             _ => {}
         }
         let over = ending || !matches!(outcome, Ok(Stage::Handshaking | Stage::Open));
-        self.hear_plain(net, key, token, &buffers, over);
+        self.receive_plain(net, key, token, &buffers, over);
         self.codec.buffers = buffers;
         // Handling the input may have ended the connection.
         if !self.slots[key].state.connection.is_open_on(token) {
@@ -80,7 +80,7 @@ impl<P: Protocol> Generator<P> {
     }
 
     /// Handles unsealed bytes before the slot sends: input is looked at before the next request.
-    fn hear_plain(
+    fn receive_plain(
         &mut self,
         net: &mut impl Net,
         key: u32,

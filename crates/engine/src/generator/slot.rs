@@ -68,8 +68,8 @@ pub(super) enum ConnectionState {
     /// There is a connection, and TLS is being set up on it, at most until then.
     Handshaking { token: Token },
     /// There is a connection, and the protocol agrees with the peer on it, at most until then.
-    /// `heard`: the peer has sent something.
-    Opening { token: Token, heard: bool },
+    /// `received`: the peer has sent something.
+    Opening { token: Token, received: bool },
     /// Established.
     Open { token: Token },
     /// Nothing more is asked, and the peer's end is waited for until `until_ns`; bytes before it
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_queued_is_told_by_the_pieces_that_it_was_sealed_in() {
+    fn what_is_queued_is_known_by_the_pieces_that_it_was_sealed_in() {
         let mut sealed = Sealed::default();
         // Four requests of 27 bytes, one by one, sealed to 49 bytes each. Behind them two together.
         let queued = [0, 49, 98, 147, 196];

@@ -49,7 +49,7 @@ impl Protocol for UdpEcho {
         _client: &mut Client<Tag>,
         _input: Input<'_>,
         _output: &mut Vec<u8>,
-        _hear: &mut impl FnMut(Outcome<Tag>),
+        _on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
         Disposition::Unsolicited
     }

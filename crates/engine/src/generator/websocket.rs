@@ -33,8 +33,8 @@ pub(super) fn refused(why: websocket::HandshakeError) -> OpenError {
     };
     let why = why.to_string();
     // The class is printed before the reason, and some reasons begin with it.
-    let said = why.strip_prefix(class.name()).and_then(|why| why.strip_prefix(": "));
-    OpenError { class, why: said.unwrap_or(&why).to_owned() }
+    let detail = why.strip_prefix(class.name()).and_then(|why| why.strip_prefix(": "));
+    OpenError { class, why: detail.unwrap_or(&why).to_owned() }
 }
 
 #[cfg(test)]

@@ -203,15 +203,15 @@ mod tests {
         ];
         for (whole, expected) in cases {
             let mut slow = Slow::new(whole.as_bytes().to_vec(), 100, 40);
-            let (mut said, mut at_ns) = (Vec::new(), Some(100));
+            let (mut sent, mut at_ns) = (Vec::new(), Some(100));
             while let Some(now_ns) = at_ns {
                 let mut out = Vec::new();
                 at_ns = slow.next(&mut out);
-                said.push((now_ns, String::from_utf8(out).expect("ASCII")));
+                sent.push((now_ns, String::from_utf8(out).expect("ASCII")));
             }
-            let said: Vec<(u64, &str)> =
-                said.iter().map(|(at, text)| (*at, text.as_str())).collect();
-            assert_eq!(said, expected, "{whole:?}");
+            let sent: Vec<(u64, &str)> =
+                sent.iter().map(|(at, text)| (*at, text.as_str())).collect();
+            assert_eq!(sent, expected, "{whole:?}");
         }
     }
 }

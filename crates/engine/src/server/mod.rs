@@ -36,7 +36,7 @@ use waits::Waits;
 pub use watch::Watch;
 
 /// The interval at which counts are reported.
-const TELL_NS: u64 = 250_000_000;
+const REPORT_NS: u64 = 250_000_000;
 /// Answers of one connection that may wait for their time; one more ends the connection.
 const WAITING_MOST: usize = 4096;
 
@@ -351,7 +351,7 @@ impl Server {
         self.watch.seen.bytes_out += range.len() as u64;
         if let Some(record) = &mut self.record {
             let (now_ns, count) = (net.now_ns(), known.count as u32);
-            record.heard(bytes.len());
+            record.note_received(bytes.len());
             record.requested(now_ns, key, count);
             record.note_sent(range.len());
             record.answered(now_ns, key, known.made.route.status(), count);
@@ -401,7 +401,7 @@ impl Server {
             net.send(connection.token, &buffers.sealed);
         }
         if let Some(record) = &mut self.record {
-            record.heard(buffers.plain.len());
+            record.note_received(buffers.plain.len());
         }
         if matches!(connection.speaks, Speaks::Undecided(_)) {
             self.decide_by_alpn(net, connection);
@@ -424,7 +424,7 @@ impl Server {
             None => {
                 self.watch.seen.bytes_in += bytes.len() as u64;
                 if let Some(record) = &mut self.record {
-                    record.heard(bytes.len());
+                    record.note_received(bytes.len());
                 }
                 self.take(net, &mut connection, bytes)
             }

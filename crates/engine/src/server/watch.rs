@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::Receiver;
 
-use super::{Command, Interval, Report, Seen, TELL_NS};
+use super::{Command, Interval, REPORT_NS, Report, Seen};
 use crate::outlet::Outlet;
 
 /// The counts of one thread, and its channels to the thread that started it.
@@ -11,7 +11,7 @@ pub struct Watch {
     /// What the thread has seen.
     pub seen: Seen,
     thread: usize,
-    next_tell_ns: u64,
+    next_report_ns: u64,
     inbox: Receiver<Command>,
     reports: Outlet<Report>,
     finished: bool,
@@ -22,7 +22,7 @@ impl Watch {
     #[must_use]
     pub fn new(thread: usize, inbox: Receiver<Command>, reports: Outlet<Report>) -> Self {
         let seen = Seen::default();
-        Watch { seen, thread, next_tell_ns: TELL_NS, inbox, reports, finished: false }
+        Watch { seen, thread, next_report_ns: REPORT_NS, inbox, reports, finished: false }
     }
 
     /// Takes commands after a wake-up; `mark` returns what the record holds. Reports a last time at
@@ -39,21 +39,21 @@ impl Watch {
             }
         }
         if self.finished {
-            self.tell(true);
+            self.report(true);
         }
     }
 
     /// Reports the counts if it is time.
     pub(super) fn look(&mut self, now_ns: u64) {
-        if now_ns >= self.next_tell_ns {
-            self.next_tell_ns = now_ns + TELL_NS;
-            self.tell(false);
+        if now_ns >= self.next_report_ns {
+            self.next_report_ns = now_ns + REPORT_NS;
+            self.report(false);
         }
     }
 
     /// The time of the next report.
     pub(super) fn next_ns(&self) -> u64 {
-        self.next_tell_ns
+        self.next_report_ns
     }
 
     pub(super) fn is_finished(&self) -> bool {
@@ -67,7 +67,7 @@ impl Watch {
         self.seen.open_peak = self.seen.open_peak.max(self.seen.open);
     }
 
-    fn tell(&self, ended: bool) {
+    fn report(&self, ended: bool) {
         self.reports.send(Report::Counts { thread: self.thread, seen: self.seen, ended });
     }
 }

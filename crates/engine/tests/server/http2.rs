@@ -39,12 +39,12 @@ fn opening() -> Vec<u8> {
 
 fn opened(faults: Option<FaultsPlan>) -> World {
     let mut world = World::of_http2(100, faults);
-    world.hear(&opening());
+    world.receive(&opening());
     world
 }
 
-/// What a server has said, a line for each frame: of HEADERS the fields, but for the date.
-fn said(bytes: &[u8]) -> Vec<String> {
+/// What a server has sent, a line for each frame: of HEADERS the fields, but for the date.
+fn frame_lines(bytes: &[u8]) -> Vec<String> {
     let (mut reader, mut decoder) = (Reader::default(), Decoder::default());
     let (mut rest, mut lines) = (bytes, Vec::new());
     while let Some(piece) = reader.next(&mut rest).expect("frames") {
@@ -74,9 +74,9 @@ fn said(bytes: &[u8]) -> Vec<String> {
     lines
 }
 
-/// What was said on streams.
+/// What was sent on streams.
 fn answers(world: &World) -> Vec<String> {
-    let lines = said(&world.wire.bytes);
+    let lines = frame_lines(&world.wire.bytes);
     lines
         .into_iter()
         .filter(|line| line.starts_with(|first: char| first.is_ascii_digit()))
@@ -94,9 +94,9 @@ fn the_first_bytes_say_which_version_a_connection_speaks() {
     for cut in 0..6 {
         let mut world = World::of_http2(100, None);
         let bytes = [opening(), get(1, "/")].concat();
-        world.hear(&bytes[..cut]);
-        world.hear(&bytes[cut..]);
-        let lines = said(&world.wire.bytes);
+        world.receive(&bytes[..cut]);
+        world.receive(&bytes[cut..]);
+        let lines = frame_lines(&world.wire.bytes);
         assert_eq!(lines[..3], ["SETTINGS", "WindowUpdate { stream: 0, by: 16711681 }", "ACK"]);
         assert_eq!(lines[3..], hello(1), "cut at {cut}");
         let seen = world.mark();
@@ -112,8 +112,8 @@ fn the_first_bytes_say_which_version_a_connection_speaks() {
     ] {
         for cut in 0..text.len() {
             let mut world = World::of_http2(100, None);
-            world.hear(&text.as_bytes()[..cut]);
-            world.hear(&text.as_bytes()[cut..]);
+            world.receive(&text.as_bytes()[..cut]);
+            world.receive(&text.as_bytes()[cut..]);
             assert_eq!(world.statuses(), [status], "{text:?} cut at {cut}");
         }
     }
@@ -122,9 +122,12 @@ fn the_first_bytes_say_which_version_a_connection_speaks() {
 #[test]
 fn a_preface_without_its_end_is_a_mistake_of_the_connection() {
     let mut world = World::of_http2(100, None);
-    world.hear(b"PRI * HTTP/1.1\r\n\r\n");
+    world.receive(b"PRI * HTTP/1.1\r\n\r\n");
     assert!(world.wire.ended);
-    assert_eq!(said(&world.wire.bytes).last().map(String::as_str), Some("GOAWAY 0 ProtocolError"));
+    assert_eq!(
+        frame_lines(&world.wire.bytes).last().map(String::as_str),
+        Some("GOAWAY 0 ProtocolError")
+    );
     assert_eq!(world.mark().malformed, 1);
     world.server.handle_end(&mut world.wire, world.key, TOKEN, PeerClose::Fin);
     assert!(world.wire.closed);
@@ -135,7 +138,7 @@ fn a_preface_without_its_end_is_a_mistake_of_the_connection() {
 #[test]
 fn what_is_neither_version_gets_no_answer() {
     let mut world = World::of_http2(100, None);
-    world.hear(b"INVALID PREFACE\r\n\r\n");
+    world.receive(b"INVALID PREFACE\r\n\r\n");
     assert!(world.wire.closed && world.wire.bytes.is_empty());
     assert_eq!(world.mark().malformed, 1);
 }
@@ -146,7 +149,7 @@ fn every_path_is_answered_as_over_http1() {
     let head = request(7, "HEAD", "/", true);
     let mut post = request(9, "POST", "/perf?x", false);
     write_data(&mut post, 9, b"a body", true);
-    world.hear(&[get(1, "/perf"), get(3, "/nope"), get(5, "/wait/0"), head, post].concat());
+    world.receive(&[get(1, "/perf"), get(3, "/nope"), get(5, "/wait/0"), head, post].concat());
     let perf = trueload_perf();
     let expected = [
         "1 200 trueload application/json 84".into(),
@@ -165,7 +168,7 @@ fn every_path_is_answered_as_over_http1() {
 #[test]
 fn a_body_larger_than_the_window_ends_when_the_client_has_made_room() {
     let mut world = opened(None);
-    world.hear(&[get(1, "/bytes/1024"), get(3, "/bytes/65536")].concat());
+    world.receive(&[get(1, "/bytes/1024"), get(3, "/bytes/65536")].concat());
     let body = |world: &World, stream: u32| {
         let prefix = format!("{stream} x");
         let data = answers(world).into_iter().filter(|line| line.starts_with(&prefix));
@@ -176,7 +179,7 @@ fn a_body_larger_than_the_window_ends_when_the_client_has_made_room() {
     let mut room = Vec::new();
     write_window_update(&mut room, 0, 1025);
     write_window_update(&mut room, 3, 1);
-    world.hear(&room);
+    world.receive(&room);
     assert_eq!(body(&world, 3), format!("{}.", "x".repeat(65_536)));
     assert_eq!(world.mark().answered, 2);
 }
@@ -184,14 +187,14 @@ fn a_body_larger_than_the_window_ends_when_the_client_has_made_room() {
 /// The body of `/perf` over HTTP/1.
 fn trueload_perf() -> String {
     let mut world = World::of_http2(100, None);
-    world.hear(b"GET /perf HTTP/1.1\r\nHost: x\r\n\r\n");
-    world.said().split_once("\r\n\r\n").expect("a body").1.to_owned()
+    world.receive(b"GET /perf HTTP/1.1\r\nHost: x\r\n\r\n");
+    world.sent().split_once("\r\n\r\n").expect("a body").1.to_owned()
 }
 
 #[test]
 fn a_stream_that_waits_holds_up_no_other_and_leaves_at_its_time() {
     let mut world = opened(None);
-    world.hear(&[get(1, "/wait/20"), get(3, "/"), get(5, "/wait/10")].concat());
+    world.receive(&[get(1, "/wait/20"), get(3, "/"), get(5, "/wait/10")].concat());
     assert_eq!(answers(&world), hello(3));
     world.pass(10 * MS);
     assert_eq!(answers(&world).len(), 4);
@@ -207,7 +210,7 @@ fn a_stream_that_waits_holds_up_no_other_and_leaves_at_its_time() {
 #[test]
 fn a_stream_that_its_client_resets_is_aborted_and_one_that_goes_with_its_connection_too() {
     let mut world = opened(None);
-    world.hear(&[get(1, "/wait/20"), get(3, "/wait/20"), get(5, "/wait/20"), reset(3)].concat());
+    world.receive(&[get(1, "/wait/20"), get(3, "/wait/20"), get(5, "/wait/20"), reset(3)].concat());
     let seen = world.mark();
     assert_eq!((seen.aborted, seen.open_requests.now), (1, 2));
     world.pass(20 * MS - 1);
@@ -223,7 +226,7 @@ fn a_stream_that_its_client_resets_is_aborted_and_one_that_goes_with_its_connect
 #[test]
 fn streams_above_the_limit_are_refused_and_are_no_requests() {
     let mut world = World::of_http2(1, None);
-    world.hear(&[opening(), get(1, "/wait/5"), get(3, "/"), get(5, "/")].concat());
+    world.receive(&[opening(), get(1, "/wait/5"), get(3, "/"), get(5, "/")].concat());
     world.pass(5 * MS);
     let expected = ["3 RefusedStream", "5 RefusedStream", "1 200 trueload text/plain 2", "1 ok."];
     assert_eq!(answers(&world), expected);
@@ -248,7 +251,7 @@ fn faults_meet_streams_and_the_connection_goes_on() {
         ),
     ] {
         let mut world = opened(Some(plan));
-        world.hear(&get(1, "/"));
+        world.receive(&get(1, "/"));
         world.pass(1000 * MS);
         assert_eq!(answers(&world), expected, "{name}");
         assert!(!world.wire.ended && !world.wire.closed, "{name}");
@@ -264,9 +267,9 @@ fn faults_meet_streams_and_the_connection_goes_on() {
 fn a_slow_body_comes_in_pieces_and_holds_up_no_other() {
     let plan = FaultsPlan { slow_share: 1.0, slow_ns: 40 * MS, ..FaultsPlan::default() };
     let mut world = opened(Some(plan));
-    world.hear(&[get(1, "/"), get(3, "/wait/10")].concat());
+    world.receive(&[get(1, "/"), get(3, "/wait/10")].concat());
     world.pass(30 * MS);
-    world.hear(&reset(3));
+    world.receive(&reset(3));
     world.pass(100 * MS);
     let of = |stream: &str| {
         let lines = answers(&world).into_iter();
@@ -282,14 +285,14 @@ fn a_slow_body_comes_in_pieces_and_holds_up_no_other() {
 fn goaway_comes_after_so_many_requests_and_the_connection_closes_behind_their_answers() {
     let plan = FaultsPlan { goaway_after: Some(2), ..FaultsPlan::default() };
     let mut world = opened(Some(plan));
-    world.hear(&[get(1, "/wait/5"), get(3, "/"), get(5, "/")].concat());
+    world.receive(&[get(1, "/wait/5"), get(3, "/"), get(5, "/")].concat());
     assert!(!world.wire.ended, "one is to be answered");
     world.pass(5 * MS);
     assert!(world.wire.ended && !world.wire.closed);
-    world.hear(&get(7, "/"));
+    world.receive(&get(7, "/"));
     world.pass(1005 * MS);
     assert!(world.wire.closed && !world.wire.reset, "the client is heard out for a second");
-    let lines = said(&world.wire.bytes);
+    let lines = frame_lines(&world.wire.bytes);
     let expected =
         [&hello(3)[..], &["1 200 trueload text/plain 2".into(), "1 ok.".into()]].concat();
     assert_eq!(answers(&world), expected);
@@ -303,10 +306,10 @@ fn a_connection_is_closed_after_so_many_requests_with_or_without_goaway() {
     for close_silently in [false, true] {
         let plan = FaultsPlan { close_after: Some(2), close_silently, ..FaultsPlan::default() };
         let mut world = opened(Some(plan));
-        world.hear(&[get(1, "/wait/9"), get(3, "/"), get(5, "/")].concat());
+        world.receive(&[get(1, "/wait/9"), get(3, "/"), get(5, "/")].concat());
         assert!(world.wire.ended);
         assert_eq!(answers(&world), hello(3));
-        let lines = said(&world.wire.bytes);
+        let lines = frame_lines(&world.wire.bytes);
         let goaway = lines.contains(&"GOAWAY 3 NoError".to_owned());
         assert_eq!(goaway, !close_silently, "{lines:?}");
         assert_eq!(world.mark().faults.get("close"), Some(&1));
@@ -317,14 +320,14 @@ fn a_connection_is_closed_after_so_many_requests_with_or_without_goaway() {
 fn settings_that_are_late_hold_back_everything_behind_them() {
     let plan = FaultsPlan { settings_delay_ns: 50 * MS, ..FaultsPlan::default() };
     let mut world = opened(Some(plan));
-    world.hear(&get(1, "/"));
+    world.receive(&get(1, "/"));
     world.pass(50 * MS - 1);
     assert!(world.wire.bytes.is_empty());
     world.pass(50 * MS);
-    let lines = said(&world.wire.bytes);
+    let lines = frame_lines(&world.wire.bytes);
     assert_eq!(lines[0], "SETTINGS");
     assert_eq!(answers(&world), hello(1));
-    world.hear(&get(3, "/"));
+    world.receive(&get(3, "/"));
     assert_eq!(answers(&world)[2..], hello(3));
 }
 
@@ -340,10 +343,10 @@ fn a_window_that_stalls_stops_a_body_where_it_ends() {
         for _ in 0..40 * usize::from(updates) {
             write_data(&mut post, 1, &[0; 16_000], false);
         }
-        world.hear(&post);
-        let lines = said(&world.wire.bytes);
-        let told = lines.iter().any(|line| line.starts_with("WindowUpdate { stream: 1"));
-        assert_eq!(told, updates);
+        world.receive(&post);
+        let lines = frame_lines(&world.wire.bytes);
+        let granted = lines.iter().any(|line| line.starts_with("WindowUpdate { stream: 1"));
+        assert_eq!(granted, updates);
         assert!(answers(&world).is_empty());
     }
 }
@@ -360,8 +363,8 @@ proptest! {
         places.extend([0, bytes.len()]);
         places.sort_unstable();
         let (mut whole, mut split) = (World::of_http2(100, None), World::of_http2(100, None));
-        whole.hear(&bytes);
-        places.windows(2).for_each(|cut| split.hear(&bytes[cut[0]..cut[1]]));
+        whole.receive(&bytes);
+        places.windows(2).for_each(|cut| split.receive(&bytes[cut[0]..cut[1]]));
         whole.pass(20 * MS);
         split.pass(20 * MS);
         prop_assert_eq!(answers(&whole).len(), 2 * paths.len());

@@ -21,10 +21,10 @@ fn the_date_is_the_wall_clock_of_the_driver() {
     let mut date = |unix_s| {
         world.wire.unix_time = Duration::from_secs(unix_s);
         world.pass(world.wire.now_ns + 250 * MS);
-        world.wire.said.clear();
-        world.hear(&get("/", ""));
-        let said = world.said();
-        let line = said.lines().find_map(|line| line.strip_prefix("Date: ")).map(str::to_owned);
+        world.wire.sent.clear();
+        world.receive(&get("/", ""));
+        let sent = world.sent();
+        let line = sent.lines().find_map(|line| line.strip_prefix("Date: ")).map(str::to_owned);
         line.expect("a date")
     };
     assert_eq!(date(NOVEMBER_1994_S), "Sun, 06 Nov 1994 08:49:37 GMT");
@@ -35,51 +35,51 @@ fn the_date_is_the_wall_clock_of_the_driver() {
 #[test]
 fn the_first_answer_has_a_date() {
     let mut world = World::new();
-    world.hear(&get("/", ""));
+    world.receive(&get("/", ""));
     assert!(
-        world.said().contains("\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"),
+        world.sent().contains("\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"),
         "{}",
-        world.said()
+        world.sent()
     );
 }
 
 #[test]
 fn a_wait_is_answered_when_its_time_has_come_and_not_before() {
     let mut world = World::new();
-    world.hear(&get("/wait/10", ""));
+    world.receive(&get("/wait/10", ""));
     world.pass(10 * MS - 1);
-    assert_eq!(world.said(), "");
+    assert_eq!(world.sent(), "");
     world.pass(10 * MS);
-    assert_eq!(world.wire.said.len(), 1);
-    assert_eq!(world.wire.said[0].0, 10 * MS);
-    assert!(world.said().ends_with("\r\n\r\nok"), "{}", world.said());
+    assert_eq!(world.wire.sent.len(), 1);
+    assert_eq!(world.wire.sent[0].0, 10 * MS);
+    assert!(world.sent().ends_with("\r\n\r\nok"), "{}", world.sent());
 }
 
 #[test]
 fn answers_leave_in_the_order_of_their_requests_those_that_wait_included() {
     let mut world = World::new();
-    world.hear(&[get("/wait/20", ""), get("/", ""), get("/wait/5", ""), get("/x", "")].concat());
+    world.receive(&[get("/wait/20", ""), get("/", ""), get("/wait/5", ""), get("/x", "")].concat());
     world.pass(19 * MS);
-    assert_eq!(world.said(), "", "the first one holds back the rest");
+    assert_eq!(world.sent(), "", "the first one holds back the rest");
     world.pass(20 * MS);
     assert_eq!(world.statuses(), ["200", "200", "200", "404"]);
-    let said = world.said();
-    let places = ["\r\n\r\nok", "Hello, World!", "not found"].map(|text| said.find(text));
-    assert!(places.is_sorted() && places[0].is_some(), "{said}");
+    let sent = world.sent();
+    let places = ["\r\n\r\nok", "Hello, World!", "not found"].map(|text| sent.find(text));
+    assert!(places.is_sorted() && places[0].is_some(), "{sent}");
 }
 
 #[test]
 fn what_is_due_leaves_between_the_requests_of_a_burst() {
     let mut world = World::recording();
-    world.hear(&get("/wait/1", ""));
+    world.receive(&get("/wait/1", ""));
     world.wire.step_ns = MS / 100;
     let other = Token { index: 1, generation: 0 };
     let key = world.server.handle_accepted(&mut world.wire, other);
     for _ in 0..150 {
         world.server.handle_input(&mut world.wire, key, other, &get("/wait/9", ""), false);
     }
-    let (at_ns, said) = world.wire.said.first().expect("the batch is not over yet");
-    assert!(said.ends_with("\r\n\r\nok") && (MS..MS + MS / 10).contains(at_ns), "{at_ns} ns");
+    let (at_ns, sent) = world.wire.sent.first().expect("the batch is not over yet");
+    assert!(sent.ends_with("\r\n\r\nok") && (MS..MS + MS / 10).contains(at_ns), "{at_ns} ns");
     let error = world.mark().delay_error_ns.expect("an answer that waited");
     assert!(error.count == 1 && error.max < MS / 5, "{error:?}");
 }
@@ -88,10 +88,10 @@ fn what_is_due_leaves_between_the_requests_of_a_burst() {
 fn a_delay_begins_when_its_request_is_read_and_not_with_the_batch() {
     let mut world = World::new();
     world.wire.step_ns = 3 * MS;
-    world.hear(&get("/wait/10", ""));
+    world.receive(&get("/wait/10", ""));
     world.wire.step_ns = 0;
     world.pass(13 * MS - 1);
-    assert_eq!(world.said(), "");
+    assert_eq!(world.sent(), "");
     world.pass(13 * MS);
     assert_eq!(world.statuses(), ["200"]);
 }
@@ -100,10 +100,10 @@ fn a_delay_begins_when_its_request_is_read_and_not_with_the_batch() {
 fn a_close_that_was_asked_for_ends_the_connection_after_its_answer() {
     for (fields, waits) in [("Connection: close\r\n", false), ("Connection: close\r\n", true)] {
         let mut world = World::new();
-        world.hear(&get(if waits { "/wait/3" } else { "/" }, fields));
+        world.receive(&get(if waits { "/wait/3" } else { "/" }, fields));
         world.pass(3 * MS);
         assert_eq!(world.statuses(), ["200"]);
-        assert!(world.said().contains("Connection: close\r\n"));
+        assert!(world.sent().contains("Connection: close\r\n"));
         assert!(world.wire.closed);
         let seen = world.seen();
         assert_eq!((seen.requests, seen.responses, seen.open), (1, 1, 0));
@@ -113,7 +113,7 @@ fn a_close_that_was_asked_for_ends_the_connection_after_its_answer() {
 #[test]
 fn what_is_not_http_is_refused_once_and_counted() {
     let mut world = World::new();
-    world.hear(b"HELO mail\r\n\r\n");
+    world.receive(b"HELO mail\r\n\r\n");
     assert_eq!(world.statuses(), ["400"]);
     assert!(world.wire.closed);
     let seen = world.seen();
@@ -133,7 +133,7 @@ fn a_request_that_would_have_to_be_repaired_is_refused() {
         ),
     ] {
         let mut world = World::new();
-        world.hear(request.as_bytes());
+        world.receive(request.as_bytes());
         assert_eq!(world.statuses(), ["400"], "{sentence}");
         assert!(world.wire.closed, "{sentence}");
         assert_eq!(world.seen().malformed, 1, "{sentence}");
@@ -143,19 +143,19 @@ fn a_request_that_would_have_to_be_repaired_is_refused() {
 #[test]
 fn a_later_minor_version_is_answered_as_http11() {
     let mut world = World::new();
-    world.hear(b"GET / HTTP/1.2\r\nHost: h\r\n\r\n");
+    world.receive(b"GET / HTTP/1.2\r\nHost: h\r\n\r\n");
     assert_eq!(world.statuses(), ["200"]);
-    assert!(world.said().starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(world.sent().starts_with("HTTP/1.1 200 OK\r\n"));
     assert!(!world.wire.closed);
 }
 
 #[test]
 fn a_client_that_leaves_while_its_answer_waits_is_counted_as_aborted() {
     let mut world = World::new();
-    world.hear(&[get("/wait/50", ""), get("/", "")].concat());
+    world.receive(&[get("/wait/50", ""), get("/", "")].concat());
     world.server.handle_end(&mut world.wire, world.key, TOKEN, PeerClose::Reset);
     world.pass(100 * MS);
-    assert_eq!(world.said(), "");
+    assert_eq!(world.sent(), "");
     let seen = world.seen();
     assert_eq!((seen.aborted, seen.waiting, seen.open, seen.requests), (2, 0, 0, 2));
 }
@@ -163,19 +163,21 @@ fn a_client_that_leaves_while_its_answer_waits_is_counted_as_aborted() {
 #[test]
 fn a_head_request_gets_the_head_alone_and_an_awaited_body_is_asked_for() {
     let mut world = World::new();
-    world.hear(b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
-    assert!(world.said().contains("Content-Length: 13\r\n") && world.said().ends_with("\r\n\r\n"));
-    world.hear(b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
-    assert!(world.said().ends_with("HTTP/1.1 100 Continue\r\n\r\n"), "{}", world.said());
-    world.hear(b"abc");
+    world.receive(b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(world.sent().contains("Content-Length: 13\r\n") && world.sent().ends_with("\r\n\r\n"));
+    world.receive(
+        b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n",
+    );
+    assert!(world.sent().ends_with("HTTP/1.1 100 Continue\r\n\r\n"), "{}", world.sent());
+    world.receive(b"abc");
     assert_eq!(world.statuses(), ["200", "100", "200"]);
 }
 
 #[test]
 fn a_record_tells_what_was_seen_since_the_mark_before() {
     let mut world = World::recording();
-    world.hear(&[get("/", ""), get("/wait/20", "")].concat());
-    world.hear(b"GET / HT");
+    world.receive(&[get("/", ""), get("/wait/20", "")].concat());
+    world.receive(b"GET / HT");
     world.pass(10 * MS);
     let first = world.mark();
     assert_eq!((first.requests, first.answered, first.ok, first.accepted), (2, 1, 1, 1));
@@ -190,7 +192,7 @@ fn a_record_tells_what_was_seen_since_the_mark_before() {
     assert_eq!((second.began_ns, second.at_ns), (10 * MS, 40 * MS));
     assert_eq!(second.last_answer_ns, Some(20 * MS));
     let bytes = first.bytes_out + second.bytes_out;
-    assert_eq!(bytes, world.said().len() as u64);
+    assert_eq!(bytes, world.sent().len() as u64);
     let (requests, at_once) = (first.bytes_in + second.bytes_in, get("/", "").len());
     assert_eq!(requests, (at_once + get("/wait/20", "").len() + 8) as u64);
 }
@@ -200,20 +202,20 @@ fn a_server_with_a_record_answers_and_counts_as_one_without() {
     let asked = [get("/", "").repeat(70), get("/wait/3", ""), get("/x", ""), get("/", "")].concat();
     let (mut plain, mut recording) = (World::new(), World::recording());
     for world in [&mut plain, &mut recording] {
-        world.hear(&asked);
+        world.receive(&asked);
         world.pass(5 * MS);
     }
     let seen = recording.mark();
     assert_eq!((seen.answered, seen.ok, seen.statuses.get("404")), (73, 72, Some(&1)));
     assert_eq!(seen.delay_error_ns.map(|error| (error.count, error.max)), Some((1, 0)));
-    assert_eq!(recording.said_undated(), plain.said_undated());
+    assert_eq!(recording.sent_undated(), plain.sent_undated());
     assert_eq!(recording.seen(), plain.seen());
 }
 
 #[test]
 fn an_error_is_an_answer_with_status_500_also_where_it_has_to_wait() {
     let mut world = World::failing(FaultsPlan { error_share: 1.0, ..FaultsPlan::default() });
-    world.hear(&[get("/", ""), get("/", ""), get("/wait/2", "")].concat());
+    world.receive(&[get("/", ""), get("/", ""), get("/wait/2", "")].concat());
     world.pass(2 * MS);
     assert_eq!(world.statuses(), ["500", "500", "500"]);
     let seen = world.mark();
@@ -224,11 +226,11 @@ fn an_error_is_an_answer_with_status_500_also_where_it_has_to_wait() {
 #[test]
 fn a_reset_comes_instead_of_the_answer_at_the_time_of_the_answer() {
     let mut world = World::failing(FaultsPlan { reset_share: 1.0, ..FaultsPlan::default() });
-    world.hear(&get("/wait/5", ""));
+    world.receive(&get("/wait/5", ""));
     world.pass(5 * MS - 1);
     assert!(!world.wire.closed);
     world.pass(5 * MS);
-    assert!(world.wire.reset && world.said().is_empty());
+    assert!(world.wire.reset && world.sent().is_empty());
     let seen = world.mark();
     assert_eq!((seen.requests, seen.answered, seen.dropped, seen.closed), (1, 0, 1, 1));
     assert_eq!(seen.faults.get("reset"), Some(&1));
@@ -239,9 +241,9 @@ fn a_stall_holds_back_its_answer_and_one_without_an_end_for_ever() {
     for (stall_ns, answered) in [(Some(30 * MS), 1), (None, 0)] {
         let plan = FaultsPlan { stall_share: 1.0, stall_ns, ..FaultsPlan::default() };
         let mut world = World::failing(plan);
-        world.hear(&get("/", ""));
+        world.receive(&get("/", ""));
         world.pass(30 * MS - 1);
-        assert_eq!(world.said(), "");
+        assert_eq!(world.sent(), "");
         world.pass(100_000 * MS);
         assert_eq!(world.statuses().len(), answered, "{stall_ns:?}");
         let seen = world.mark();
@@ -254,13 +256,13 @@ fn a_stall_holds_back_its_answer_and_one_without_an_end_for_ever() {
 fn a_slow_body_comes_in_pieces_over_its_time_and_those_behind_it_after_it() {
     let plan = FaultsPlan { slow_share: 1.0, slow_ns: 40 * MS, ..FaultsPlan::default() };
     let mut world = World::failing(plan);
-    world.hear(&[get("/", ""), get("/", "")].concat());
+    world.receive(&[get("/", ""), get("/", "")].concat());
     world.pass(100 * MS);
     let body_at = |(at_ns, text): &(u64, String)| (at_ns / MS, text.len() > 20, text.clone());
-    let said: Vec<_> = world.wire.said.iter().map(body_at).collect();
-    let times: Vec<u64> = said.iter().map(|(at, _, _)| *at).collect();
+    let sent: Vec<_> = world.wire.sent.iter().map(body_at).collect();
+    let times: Vec<u64> = sent.iter().map(|(at, _, _)| *at).collect();
     assert_eq!(times, [0, 10, 20, 30, 40, 50, 60, 70, 80]);
-    assert_eq!(world.said().matches("Hello, World!").count(), 2, "whole in the end: {said:?}");
+    assert_eq!(world.sent().matches("Hello, World!").count(), 2, "whole in the end: {sent:?}");
     let seen = world.mark();
     assert_eq!((seen.answered, seen.faults.get("slow")), (2, Some(&2)));
 }
@@ -270,13 +272,13 @@ fn a_connection_is_closed_after_so_many_requests_with_or_without_a_word() {
     for close_silently in [false, true] {
         let plan = FaultsPlan { close_after: Some(2), close_silently, ..FaultsPlan::default() };
         let mut world = World::failing(plan);
-        world.hear(&get("/", ""));
+        world.receive(&get("/", ""));
         assert!(!world.wire.closed);
-        world.hear(&get("/wait/1", ""));
+        world.receive(&get("/wait/1", ""));
         world.pass(MS);
         assert!(world.wire.closed && !world.wire.reset);
         assert_eq!(world.statuses(), ["200", "200"]);
-        assert_eq!(world.said().contains("Connection: close"), !close_silently);
+        assert_eq!(world.sent().contains("Connection: close"), !close_silently);
         assert_eq!(world.mark().faults.get("close"), Some(&1));
     }
 }
@@ -293,19 +295,19 @@ proptest! {
         let bytes: Vec<u8> =
             runs.iter().flat_map(|(path, times)| get(path, "").repeat(*times)).collect();
         let mut whole = World::new();
-        whole.hear(&bytes);
+        whole.receive(&bytes);
         whole.pass(20 * MS);
         let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len())).collect();
         places.extend([0, bytes.len()]);
         places.sort_unstable();
         let mut split = World::new();
         for pair in places.windows(2).filter(|pair| pair[0] < pair[1]) {
-            split.hear(&bytes[pair[0]..pair[1]]);
+            split.receive(&bytes[pair[0]..pair[1]]);
         }
         split.pass(20 * MS);
         let asked: usize = runs.iter().map(|(_, times)| times).sum();
         prop_assert_eq!(whole.statuses().len(), asked);
-        prop_assert_eq!(split.said_undated(), whole.said_undated());
+        prop_assert_eq!(split.sent_undated(), whole.sent_undated());
         prop_assert_eq!(split.seen(), whole.seen());
     }
 }

@@ -16,14 +16,14 @@ pub(super) const MS: u64 = 1_000_000;
 pub(super) const NOVEMBER_1994_S: u64 = 784_111_777;
 pub(super) const TOKEN: Token = Token { index: 0, generation: 0 };
 
-/// What the server has said, when, and whether it has closed.
+/// What the server has sent, when, and whether it has closed.
 #[derive(Default)]
 pub(super) struct Wire {
     pub(super) now_ns: u64,
     pub(super) unix_time: Duration,
     /// How much time passes until the clock is read again.
     pub(super) step_ns: u64,
-    pub(super) said: Vec<(u64, String)>,
+    pub(super) sent: Vec<(u64, String)>,
     /// All of it, as it was.
     pub(super) bytes: Vec<u8>,
     pub(super) closed: bool,
@@ -50,7 +50,7 @@ impl Net for Wire {
     }
 
     fn send(&mut self, _token: Token, bytes: &[u8]) {
-        self.said.push((self.now_ns, String::from_utf8_lossy(bytes).into_owned()));
+        self.sent.push((self.now_ns, String::from_utf8_lossy(bytes).into_owned()));
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -121,7 +121,7 @@ impl World {
         World { server, wire, key, commands, reports }
     }
 
-    pub(super) fn hear(&mut self, text: &[u8]) {
+    pub(super) fn receive(&mut self, text: &[u8]) {
         self.server.handle_input(&mut self.wire, self.key, TOKEN, text, false);
     }
 
@@ -135,19 +135,19 @@ impl World {
         self.wire.now_ns = until_ns;
     }
 
-    pub(super) fn said(&self) -> String {
-        self.wire.said.iter().map(|(_, text)| text.as_str()).collect()
+    pub(super) fn sent(&self) -> String {
+        self.wire.sent.iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    /// What was said, but for the clock.
-    pub(super) fn said_undated(&self) -> Vec<String> {
-        let said = self.said();
-        said.lines().filter(|line| !line.starts_with("Date: ")).map(str::to_owned).collect()
+    /// What was sent, but for the clock.
+    pub(super) fn sent_undated(&self) -> Vec<String> {
+        let sent = self.sent();
+        sent.lines().filter(|line| !line.starts_with("Date: ")).map(str::to_owned).collect()
     }
 
     pub(super) fn statuses(&self) -> Vec<String> {
-        let said = self.said();
-        let heads = said.match_indices("HTTP/1.1 ").map(|(at, _)| said[at + 9..at + 12].to_owned());
+        let sent = self.sent();
+        let heads = sent.match_indices("HTTP/1.1 ").map(|(at, _)| sent[at + 9..at + 12].to_owned());
         heads.collect()
     }
 

@@ -47,8 +47,8 @@ pub(super) fn add(
             http2.tricks.push((chance.scaled(1, 12) as u32 - 1, trick(chance)));
         }
         http2.greeting = chance.one_in(8).then(|| {
-            let said = chance.pick(&[b"", HTTP1, b"SSH-2.0-x\r\n", b"\0\0\0\x04\x01", JUNK]);
-            (Bytes(said), end(chance))
+            let bytes = chance.pick(&[b"", HTTP1, b"SSH-2.0-x\r\n", b"\0\0\0\x04\x01", JUNK]);
+            (Bytes(bytes), end(chance))
         });
         if chance.one_in(12) {
             http2.opens_windows_ns = None;

@@ -255,7 +255,7 @@ impl Kernel {
     pub fn settle(&mut self) {
         while let Some(Reverse((at_ns, _, index, happening))) = self.due.pop() {
             match happening {
-                Happening::AtPeer(bytes) => drop(self.heard_by_peer(at_ns, index, &bytes)),
+                Happening::AtPeer(bytes) => drop(self.deliver_to_peer(at_ns, index, &bytes)),
                 Happening::DatagramAtPeer(..) => self.seen.datagrams_at_peers += 1,
                 _ => {}
             }

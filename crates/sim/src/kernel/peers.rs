@@ -24,7 +24,7 @@ impl Kernel {
         if !socket.outbox.is_empty() {
             self.later(at_ns + self.plan.latency_ns, index, Happening::Writable);
         }
-        let acts = self.heard_by_peer(at_ns, index, bytes);
+        let acts = self.deliver_to_peer(at_ns, index, bytes);
         let open =
             self.peers.requests_on(index).saturating_sub(self.sockets[index as usize].answered);
         self.seen.requests_open_most = self.seen.requests_open_most.max(open);
@@ -32,18 +32,18 @@ impl Kernel {
     }
 
     /// Delivers bytes to a peer and returns what it does in reply.
-    pub(super) fn heard_by_peer(&mut self, at_ns: u64, index: u32, bytes: &[u8]) -> Vec<Act> {
+    pub(super) fn deliver_to_peer(&mut self, at_ns: u64, index: u32, bytes: &[u8]) -> Vec<Act> {
         let mut acts = Vec::new();
         let Some(secured) = &mut self.sockets[index as usize].secured else {
-            self.peers.hear(index, at_ns, bytes, &mut acts);
+            self.peers.receive(index, at_ns, bytes, &mut acts);
             return acts;
         };
         let (plain, reply) = secured.take_in(bytes);
         if !reply.is_empty() {
-            acts.push(Act { on: index, at_ns, what: What::SayAsItIs(reply) });
+            acts.push(Act { on: index, at_ns, what: What::SendRaw(reply) });
         }
         if !plain.is_empty() {
-            self.peers.hear(index, at_ns, &plain, &mut acts);
+            self.peers.receive(index, at_ns, &plain, &mut acts);
         }
         acts
     }
@@ -70,7 +70,7 @@ impl Kernel {
         let arrives_ns = socket.last_in_ns;
         let secured = socket.secured.as_mut();
         let happening = match what {
-            What::Say(bytes, answered) => {
+            What::Send(bytes, answered) => {
                 let sealed = match secured {
                     Some(secured) => secured.seal(bytes),
                     None => bytes,
@@ -78,7 +78,7 @@ impl Kernel {
                 socket.answered += u64::from(answered.is_some());
                 Happening::Bytes(sealed, answered)
             }
-            What::SayAsItIs(bytes) => Happening::Bytes(bytes, None),
+            What::SendRaw(bytes) => Happening::Bytes(bytes, None),
             What::GoOn => return,
             What::Fin => {
                 if let Some(secured) = secured {

@@ -18,7 +18,7 @@ impl Echo {
 }
 
 impl Speech for Echo {
-    fn hear(&mut self, bytes: &[u8], requests: &mut Vec<Request>, _: &mut Vec<u8>) {
+    fn receive(&mut self, bytes: &[u8], requests: &mut Vec<Request>, _: &mut Vec<u8>) {
         self.kept.extend_from_slice(bytes);
         let len = self.kept.len() / self.size * self.size;
         for message in self.kept[..len].chunks(self.size) {

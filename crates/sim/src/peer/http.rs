@@ -30,7 +30,7 @@ impl Http {
 }
 
 impl Speech for Http {
-    fn hear(&mut self, bytes: &[u8], requests: &mut Vec<Request>, _: &mut Vec<u8>) {
+    fn receive(&mut self, bytes: &[u8], requests: &mut Vec<Request>, _: &mut Vec<u8>) {
         self.kept.extend_from_slice(bytes);
         while let Some(len) = self.first_len() {
             self.kept.drain(..len);

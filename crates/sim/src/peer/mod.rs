@@ -43,8 +43,8 @@ pub(crate) struct Request {
 /// The differences between protocols.
 pub(crate) trait Speech {
     /// Takes input. Adds the complete requests to `requests`, and replies to anything else to
-    /// `said`.
-    fn hear(&mut self, bytes: &[u8], requests: &mut Vec<Request>, said: &mut Vec<u8>);
+    /// `output`.
+    fn receive(&mut self, bytes: &[u8], requests: &mut Vec<Request>, output: &mut Vec<u8>);
 
     /// Writes the right answer. With `last` it announces the end of the connection.
     fn answer(&mut self, request: &Request, style: Style, last: bool, out: &mut Vec<u8>);
@@ -162,7 +162,7 @@ impl Drawn {
 
     /// Updates the listeners after a peer had input, and spreads its actions on `ALL` over the
     /// current listeners.
-    fn heard(&mut self, index: u32, acts: &mut Vec<Act>) {
+    fn after_input(&mut self, index: u32, acts: &mut Vec<Act>) {
         let listens = self.peers.get(&index).is_some_and(Peer::listens);
         let key = (self.turns.thread, index);
         match listens {
@@ -202,17 +202,17 @@ impl Peers for Drawn {
         }
     }
 
-    fn hear(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+    fn receive(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
         if let Some(peer) = self.peers.get_mut(&index) {
-            peer.hear(at_ns, bytes, acts);
-            self.heard(index, acts);
+            peer.receive(at_ns, bytes, acts);
+            self.after_input(index, acts);
         }
     }
 
     fn ended(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>) {
         if let Some(peer) = self.peers.get_mut(&index) {
             peer.ended(at_ns, acts);
-            self.heard(index, acts);
+            self.after_input(index, acts);
         }
     }
 
@@ -248,8 +248,8 @@ struct Peer {
     /// Connections are for one request.
     close: bool,
     /// Number of requests that have come whole.
-    heard: u32,
-    /// The time at which everything said so far has been sent.
+    received: u32,
+    /// The time at which all output so far has been sent.
     busy_until_ns: u64,
     /// The peer has answered at least once.
     answered: bool,
@@ -266,7 +266,7 @@ impl Peer {
             chance,
             language: Language::of(scenario),
             close: scenario.close,
-            heard: 0,
+            received: 0,
             busy_until_ns: 0,
             answered: false,
             over: false,
@@ -298,20 +298,20 @@ impl Peer {
     }
 
     /// Takes input and plans the answers.
-    fn hear(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+    fn receive(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
         if self.has_forgotten(at_ns) {
             self.busy_until_ns = at_ns;
             self.end(End::Reset, 0, acts);
         }
-        let (mut requests, mut said) = (Vec::new(), Vec::new());
-        self.language.speech_mut().hear(bytes, &mut requests, &mut said);
+        let (mut requests, mut output) = (Vec::new(), Vec::new());
+        self.language.speech_mut().receive(bytes, &mut requests, &mut output);
         self.busy_until_ns = self.busy_until_ns.max(at_ns);
-        if !said.is_empty() && !self.over {
-            acts.push(self.act(0, What::Say(said, None)));
+        if !output.is_empty() && !self.over {
+            acts.push(self.act(0, What::Send(output, None)));
         }
         for request in requests {
-            let number = self.heard;
-            self.heard += 1;
+            let number = self.received;
+            self.received += 1;
             if self.over {
                 continue;
             }
@@ -338,8 +338,8 @@ impl Peer {
         }
     }
 
-    fn say(&self, bytes: Vec<u8>, answered: Option<u64>, acts: &mut Vec<Act>) {
-        acts.push(self.act(0, What::Say(bytes, answered)));
+    fn send(&self, bytes: Vec<u8>, answered: Option<u64>, acts: &mut Vec<Act>) {
+        acts.push(self.act(0, What::Send(bytes, answered)));
     }
 
     fn end(&mut self, end: End, after_ns: u64, acts: &mut Vec<Act>) {
@@ -358,10 +358,10 @@ impl Peer {
 
     fn answer(&mut self, request: &Request, acts: &mut Vec<Act>) {
         if let Some(to_all) = request.to_all.clone() {
-            acts.push(Act { on: ALL, ..self.act(0, What::Say(to_all, None)) });
+            acts.push(Act { on: ALL, ..self.act(0, What::Send(to_all, None)) });
         }
         let bytes = self.right(request, false);
-        self.say(bytes, Some(request.start), acts);
+        self.send(bytes, Some(request.start), acts);
         self.answered = true;
         let http = matches!(self.language, Language::Http(_));
         let until_end = http && self.manner.style == Style::UntilEnd;
@@ -373,10 +373,10 @@ impl Peer {
     fn play(&mut self, trick: &Trick, request: &Request, acts: &mut Vec<Act>) {
         let right = self.right(request, matches!(trick, Trick::Announce(_)));
         match trick {
-            Trick::Double => self.say([&right[..], &right[..]].concat(), None, acts),
+            Trick::Double => self.send([&right[..], &right[..]].concat(), None, acts),
             Trick::Truncate(percent, end) => {
                 let kept = right.len() * *percent as usize / 100;
-                self.say(right[..kept].to_vec(), None, acts);
+                self.send(right[..kept].to_vec(), None, acts);
                 self.end(*end, 0, acts);
             }
             Trick::EndInstead(end) => self.end(*end, 0, acts),
@@ -385,11 +385,11 @@ impl Peer {
                 self.end(*end, 0, acts);
             }
             Trick::Announce(after_ns) => {
-                self.say(right, Some(request.start), acts);
+                self.send(right, Some(request.start), acts);
                 self.end(End::Fin, *after_ns, acts);
             }
-            Trick::Instead(bytes) => self.say(bytes.0.to_vec(), None, acts),
-            Trick::Behind(bytes) => self.say([&right[..], bytes.0].concat(), None, acts),
+            Trick::Instead(bytes) => self.send(bytes.0.to_vec(), None, acts),
+            Trick::Behind(bytes) => self.send([&right[..], bytes.0].concat(), None, acts),
             Trick::Dribble(every_ns) => self.dribble(&right, *every_ns, acts),
             Trick::Late(by_ns) => {
                 self.busy_until_ns += by_ns;
@@ -399,7 +399,7 @@ impl Peer {
                 self.reading_paused = matches!(trick, Trick::FloodUnread(_));
                 let piece = bytes.0.repeat(FLOOD_PIECE_BYTES / bytes.0.len());
                 for _ in 0..FLOOD_PIECES {
-                    self.say(piece.clone(), None, acts);
+                    self.send(piece.clone(), None, acts);
                     self.busy_until_ns += FLOOD_EVERY_NS;
                 }
             }
@@ -413,7 +413,7 @@ impl Peer {
     fn dribble(&mut self, bytes: &[u8], every_ns: u64, acts: &mut Vec<Act>) {
         for byte in bytes {
             self.busy_until_ns += every_ns;
-            self.say(vec![*byte], None, acts);
+            self.send(vec![*byte], None, acts);
         }
     }
 }

@@ -44,7 +44,7 @@ impl WebSocket {
     }
 
     /// Handles a message: adds a request, or a reply to a heartbeat.
-    fn take(&mut self, payload: Vec<u8>, requests: &mut Vec<Request>, said: &mut Vec<u8>) {
+    fn take(&mut self, payload: Vec<u8>, requests: &mut Vec<Request>, output: &mut Vec<u8>) {
         let start = self.start;
         let Some(dialect) = self.dialect else {
             self.whole += 1;
@@ -58,7 +58,7 @@ impl WebSocket {
                 self.whole += 1;
                 write(self.opcode(), &due.to_all, &mut to_all);
             }
-            Asked::Heartbeat => return write(self.opcode(), &due.to_sender, said),
+            Asked::Heartbeat => return write(self.opcode(), &due.to_sender, output),
             _ => self.listens = true,
         }
         let to_all = (asked == Asked::Broadcast).then_some(to_all);
@@ -69,7 +69,7 @@ impl WebSocket {
         if self.dialect.is_none_or(Dialect::is_text) { TEXT } else { BINARY }
     }
 
-    fn open(&mut self, said: &mut Vec<u8>) {
+    fn open(&mut self, output: &mut Vec<u8>) {
         let taken = self.opening.feed(&self.kept, &http1::Limits::default());
         match taken {
             Ok(Some(taken)) => {
@@ -77,14 +77,14 @@ impl WebSocket {
                 self.kept.drain(..taken);
                 self.start += taken as u64;
                 if let Ok(acceptance) = self.opening.judge() {
-                    acceptance.write(self.dialect.and_then(Dialect::subprotocol), said);
+                    acceptance.write(self.dialect.and_then(Dialect::subprotocol), output);
                 }
                 let mut welcome = Vec::new();
                 if let Some(dialect) = self.dialect {
                     dialect.write_welcome(&mut welcome);
                 }
                 if !welcome.is_empty() {
-                    write(TEXT, &welcome, said);
+                    write(TEXT, &welcome, output);
                 }
             }
             Ok(None) | Err(_) => {
@@ -122,19 +122,19 @@ fn write(opcode: u8, payload: &[u8], out: &mut Vec<u8>) {
 }
 
 impl Speech for WebSocket {
-    fn hear(&mut self, bytes: &[u8], requests: &mut Vec<Request>, said: &mut Vec<u8>) {
+    fn receive(&mut self, bytes: &[u8], requests: &mut Vec<Request>, output: &mut Vec<u8>) {
         self.kept.extend_from_slice(bytes);
         if !self.opened {
-            self.open(said);
+            self.open(output);
         }
         while self.opened
             && let Some((opcode, payload, len)) = self.frame()
         {
             match opcode {
-                PING => write(PONG, &payload, said),
-                CLOSE => write(CLOSE, &payload, said),
+                PING => write(PONG, &payload, output),
+                CLOSE => write(CLOSE, &payload, output),
                 PONG => {}
-                _ => self.take(payload, requests, said),
+                _ => self.take(payload, requests, output),
             }
             self.kept.drain(..len);
             self.start += len as u64;

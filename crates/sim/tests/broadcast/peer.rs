@@ -1,4 +1,4 @@
-//! A server of the contract that errs in one way: what it says to each client, and when it goes away.
+//! A server of the contract that errs in one way: what it sends to each client, and when it leaves.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -26,9 +26,9 @@ pub enum Vice {
     RefusesJoin,
     /// Never returns the echo of a join.
     NeverEchoes,
-    /// Says nothing to the upgrade.
+    /// Sends nothing to the upgrade.
     Silent,
-    /// Says something else than JSON to the join.
+    /// Sends something else than JSON to the join.
     JoinsWithGarbage,
     /// At the second broadcast every other client is closed: FIN, RST or a close frame before it.
     DropsHalf(Way),
@@ -43,7 +43,7 @@ pub enum Vice {
     /// Client 1 has nothing from the second broadcast on, and no receipt.
     Stalls,
     /// Client 1 has these bytes for the second broadcast.
-    Says(&'static str),
+    SendsText(&'static str),
     /// Client 1 has the second broadcast with other padding.
     Alters,
     /// Client 1 has the second broadcast with a reserved bit.
@@ -135,12 +135,12 @@ impl Peers for Side {
         self.server.borrow_mut().accept(client);
     }
 
-    fn hear(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+    fn receive(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
         let client = self.client(index);
-        for (client, deed) in self.server.borrow_mut().hear(client, bytes) {
+        for (client, deed) in self.server.borrow_mut().receive(client, bytes) {
             let client = client as u32;
             let what = match deed {
-                Deed::Bytes(bytes) => What::Say(bytes, None),
+                Deed::Bytes(bytes) => What::Send(bytes, None),
                 Deed::End(Way::Rst) => What::Reset,
                 Deed::End(_) => What::Fin,
             };
@@ -223,7 +223,7 @@ impl Server {
     }
 
     /// Bytes of a client have come: what is done, in order, and to whom.
-    fn hear(&mut self, from: usize, bytes: &[u8]) -> Vec<(usize, Deed)> {
+    fn receive(&mut self, from: usize, bytes: &[u8]) -> Vec<(usize, Deed)> {
         let mut deeds = Vec::new();
         if !self.clients[from].open {
             return deeds;
@@ -236,15 +236,15 @@ impl Server {
             }
             self.upgrade(from, &mut deeds);
         }
-        let (mut heard, mut scratch) = (Vec::new(), Scratch::default());
+        let (mut messages, mut scratch) = (Vec::new(), Scratch::default());
         let receiver = self.clients[from].receiver.as_mut().expect("it is connected");
         let fed = receiver.feed(rest, &Limits::default(), &mut scratch, &mut |event| match event {
-            Event::Message { payload, .. } => heard.push(payload.to_vec()),
+            Event::Message { payload, .. } => messages.push(payload.to_vec()),
             Event::Pong(_) => self.pongs += 1,
             Event::Ping(_) | Event::Close { .. } => {}
         });
         fed.expect("our own frames");
-        for message in heard {
+        for message in messages {
             self.answer(from, &message, &mut deeds);
         }
         deeds
@@ -252,30 +252,30 @@ impl Server {
 
     fn upgrade(&mut self, from: usize, deeds: &mut Vec<(usize, Deed)>) {
         let opening = self.clients[from].opening.take().expect("there");
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         match self.vice {
             Vice::Silent => return,
             Vice::UpgradesHalf | Vice::Answers200
                 if self.vice == Vice::Answers200 || from.is_multiple_of(2) =>
             {
-                said.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                output.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
             }
-            Vice::WrongAccept => said.extend_from_slice(
+            Vice::WrongAccept => output.extend_from_slice(
                 b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
                   Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n",
             ),
             _ => {
                 let acceptance = opening.judge().expect("our own request");
-                acceptance.write(self.dialect.subprotocol(), &mut said);
+                acceptance.write(self.dialect.subprotocol(), &mut output);
                 let mut welcome = Vec::new();
                 self.dialect.write_welcome(&mut welcome);
                 if !welcome.is_empty() {
-                    said.extend(self.frame(&welcome));
+                    output.extend(self.frame(&welcome));
                 }
             }
         }
         self.clients[from].listens = !self.dialect.is_joined();
-        deeds.push((from, Deed::Bytes(said)));
+        deeds.push((from, Deed::Bytes(output)));
     }
 
     fn frame(&self, message: &[u8]) -> Vec<u8> {
@@ -352,7 +352,7 @@ impl Server {
             _ => 1,
         };
         let to = if self.vice == Vice::ReceiptAstray && second { 3 } else { from };
-        let said = match self.vice {
+        let reply = match self.vice {
             Vice::Counts(count) => String::from_utf8_lossy(&due.to_sender)
                 .replace(r#""listenerCount":3"#, &format!(r#""listenerCount":{count}"#))
                 .into_bytes(),
@@ -360,7 +360,7 @@ impl Server {
         };
         let receipt = |server: &Server, deeds: &mut Vec<(usize, Deed)>| {
             let times = if server.clients[to].open { receipts } else { 0 };
-            (0..times).for_each(|_| deeds.push((to, Deed::Bytes(server.frame(&said)))));
+            (0..times).for_each(|_| deeds.push((to, Deed::Bytes(server.frame(&reply)))));
         };
         if self.vice == Vice::ReceiptFirst {
             receipt(self, deeds);
@@ -410,7 +410,7 @@ impl Server {
             }
             Vice::Misses if second => vec![],
             Vice::Stalls if self.broadcasts > 1 => vec![],
-            Vice::Says(text) if second => vec![self.frame(text.as_bytes())],
+            Vice::SendsText(text) if second => vec![self.frame(text.as_bytes())],
             Vice::Alters if second => {
                 let mut altered = message.to_vec();
                 let at = message.iter().position(|byte| *byte == b'x').expect("padding");

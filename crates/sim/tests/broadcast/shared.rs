@@ -64,7 +64,9 @@ fn half_is_gone(seen: &Seen, why: &str) {
 /// Client 1, of engine 1, has something in place of a message of client 0, of engine 0, that nobody sent.
 const MADE_UP: Row = Row::of(
     "a message that another engine did not send",
-    Vice::Says(r#"{"type":"broadcast","payload":{"sender":0,"sequence":99,"padding":"xxxxxxxx"}}"#),
+    Vice::SendsText(
+        r#"{"type":"broadcast","payload":{"sender":0,"sequence":99,"padding":"xxxxxxxx"}}"#,
+    ),
     |seen, why| {
         let failed = [("lost", 1), ("unsolicited", 1)];
         assert!(seen.failed.iter().map(|(class, count)| (*class, *count)).eq(failed), "{why}");

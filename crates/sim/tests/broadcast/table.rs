@@ -161,12 +161,16 @@ pub const ROWS: &[Row] = &[
             "{why}"
         );
     }),
-    Row::of("garbage JSON", Vice::Says("{\"type\":"), |seen, why| {
+    Row::of("garbage JSON", Vice::SendsText("{\"type\":"), |seen, why| {
         one_is_out(seen, "ws.payload", why)
     }),
-    Row::of("another's payload", Vice::Says(r#"{"type":"broadcast","payload":1}"#), |seen, why| {
-        one_is_out(seen, "mismatch", why);
-    }),
+    Row::of(
+        "another's payload",
+        Vice::SendsText(r#"{"type":"broadcast","payload":1}"#),
+        |seen, why| {
+            one_is_out(seen, "mismatch", why);
+        },
+    ),
     Row::of("alters a message", Vice::Alters, |seen, why| one_is_out(seen, "mismatch", why))
         .in_all(),
     Row::of("a reserved bit", Vice::Reserved, |seen, why| one_is_out(seen, "ws.protocol", why)),
@@ -175,19 +179,25 @@ pub const ROWS: &[Row] = &[
     }),
     Row::of(
         "a broadcast that nobody sent",
-        Vice::Says(
+        Vice::SendsText(
             r#"{"type":"broadcast","payload":{"sender":9,"sequence":9,"padding":"xxxxxxxx"}}"#,
         ),
         one_is_unsolicited,
     ),
     Row::of(
         "an echo that nobody asked for",
-        Vice::Says(r#"{"type":"echo","payload":{"sender":1,"sequence":0,"padding":"xxxxxxxx"}}"#),
+        Vice::SendsText(
+            r#"{"type":"echo","payload":{"sender":1,"sequence":0,"padding":"xxxxxxxx"}}"#,
+        ),
         one_is_unsolicited,
     ),
-    Row::of("other words instead of a message", Vice::Says(r#"{"type":"hi"}"#), |seen, why| {
-        settles(seen, 9, &[("lost", 1)], [40, 39, 1, 0, 0], why);
-    }),
+    Row::of(
+        "other words instead of a message",
+        Vice::SendsText(r#"{"type":"hi"}"#),
+        |seen, why| {
+            settles(seen, 9, &[("lost", 1)], [40, 39, 1, 0, 0], why);
+        },
+    ),
     Row::of("a receipt twice", Vice::ReceiptTwice, |seen, why| {
         settles(seen, 9, &[("unsolicited", 1)], [32, 32, 0, 0, 0], why);
     }),
@@ -251,24 +261,26 @@ pub const ROWS: &[Row] = &[
     Row::of("a continuation of nothing", Vice::Sends(1, b"\x80\x02{}"), |seen, why| {
         one_is_out(seen, "ws.protocol", why);
     }),
-    Row::of("another kind of JSON: a number", Vice::Says("7"), |seen, why| {
+    Row::of("another kind of JSON: a number", Vice::SendsText("7"), |seen, why| {
         one_is_out(seen, "ws.payload", why);
     }),
-    Row::of("another kind of JSON: null", Vice::Says("null"), |seen, why| {
+    Row::of("another kind of JSON: null", Vice::SendsText("null"), |seen, why| {
         one_is_out(seen, "ws.payload", why);
     }),
     Row::of(
         "another kind of JSON: an array of the members",
-        Vice::Says(r#"["broadcast",{"sender":1,"sequence":1,"padding":"xxxxxxxx"},3]"#),
+        Vice::SendsText(r#"["broadcast",{"sender":1,"sequence":1,"padding":"xxxxxxxx"},3]"#),
         |seen, why| one_is_out(seen, "ws.payload", why),
     ),
     Row::of(
         "a payload that is an array of the members",
-        Vice::Says(r#"{"type":"broadcast","payload":[1,1,"xxxxxxxx"]}"#),
+        Vice::SendsText(r#"{"type":"broadcast","payload":[1,1,"xxxxxxxx"]}"#),
         |seen, why| one_is_out(seen, "mismatch", why),
     ),
-    Row::of("an empty message", Vice::Says(""), |seen, why| one_is_out(seen, "ws.payload", why))
-        .in_all(),
+    Row::of("an empty message", Vice::SendsText(""), |seen, why| {
+        one_is_out(seen, "ws.payload", why)
+    })
+    .in_all(),
     Row::of("an empty message to who awaits no receipt", Vice::Sends(3, b"\x82\0"), |seen, why| {
         idle_is_out(seen, "ws.payload", why);
     })

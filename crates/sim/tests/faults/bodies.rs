@@ -1,7 +1,7 @@
 //! Requests with large bodies, at sockets that take little of them at a time.
 //!
 //! However many are in flight, their bytes are held once; what is copied to wait for the socket is bounded. What the peer
-//! says in the middle of a body ends requests as it does behind one.
+//! sends in the middle of a body ends requests as it does behind one.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const TOO_LARGE: &[u8] = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r
 const CLOSING: &[u8] =
     b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
-pub fn say(bytes: &[u8]) -> Step {
+pub fn send(bytes: &[u8]) -> Step {
     Step::Send(bytes.into(), 1)
 }
 
@@ -66,7 +66,7 @@ pub fn ends(seen: &Seen) -> (u64, Vec<(&str, u64)>) {
 #[test]
 fn what_waits_for_a_socket_does_not_grow_with_the_depth() {
     for depth in [1, 4, 16] {
-        let script = [Step::Read(1), say(OK), Step::Again];
+        let script = [Step::Read(1), send(OK), Step::Again];
         let case = Case { requests: 32, connections: 2, ..case(depth, &[&script]) };
         each_way(&case, |which, seen| {
             assert_eq!(ends(seen), (32, vec![]), "{which}");
@@ -77,14 +77,14 @@ fn what_waits_for_a_socket_does_not_grow_with_the_depth() {
 
 #[test]
 fn each_connection_of_its_own_takes_one_body() {
-    let script = [Step::Read(1), say(OK), Step::Fin];
+    let script = [Step::Read(1), send(OK), Step::Fin];
     let case = Case { close: true, requests: 6, connections: 2, ..case(4, &[&script]) };
     each_way(&case, |which, seen| assert_eq!(ends(seen), (6, vec![]), "{which}"));
 }
 
 #[test]
 fn an_answer_before_its_body_is_read_is_an_answer_and_the_rest_of_the_body_still_comes() {
-    let script = [Step::Head, say(TOO_LARGE), Step::Read(1), Step::Again];
+    let script = [Step::Head, send(TOO_LARGE), Step::Read(1), Step::Again];
     each_way(&case(4, &[&script]), |which, seen| {
         assert_eq!(ends(seen), (0, vec![("status", 4)]), "{which}");
         assert_eq!((seen.requests_at_peer, seen.reconnects), (4, 0), "{which}");
@@ -94,7 +94,7 @@ fn an_answer_before_its_body_is_read_is_an_answer_and_the_rest_of_the_body_still
 #[test]
 fn a_refusal_that_closes_in_the_middle_of_a_body_leaves_those_behind_it_unanswered() {
     for end in [Step::Fin, Step::Rst, Step::Hold] {
-        let script = [Step::Head, say(CLOSING), end];
+        let script = [Step::Head, send(CLOSING), end];
         each_way(&case(4, &[&script]), |which, seen| {
             assert_eq!(ends(seen), (0, vec![("closed_pipelined", 3), ("status", 1)]), "{which}");
         });
@@ -104,7 +104,7 @@ fn a_refusal_that_closes_in_the_middle_of_a_body_leaves_those_behind_it_unanswer
 #[test]
 fn what_may_be_sent_again_behind_such_a_refusal_is() {
     let (refuses, answers) =
-        ([Step::Head, say(CLOSING), Step::Fin], [Step::Read(1), say(OK), Step::Again]);
+        ([Step::Head, send(CLOSING), Step::Fin], [Step::Read(1), send(OK), Step::Again]);
     let case = Case { method: "PUT".to_owned(), ..case(4, &[&refuses, &answers]) };
     each_way(&case, |which, seen| {
         assert_eq!(ends(seen), (3, vec![("status", 1)]), "{which}");
@@ -122,7 +122,7 @@ fn a_reset_in_the_middle_of_a_body_is_one_for_all() {
 
 #[test]
 fn a_reset_behind_an_early_answer_leaves_that_one_its_status() {
-    let script = [Step::Head, say(TOO_LARGE), Step::Wait(1), Step::Rst];
+    let script = [Step::Head, send(TOO_LARGE), Step::Wait(1), Step::Rst];
     each_way(&case(4, &[&script]), |which, seen| {
         assert_eq!(ends(seen), (0, vec![("reset", 3), ("status", 1)]), "{which}");
     });
@@ -138,7 +138,7 @@ fn a_close_in_the_middle_of_a_body_is_empty_and_closed() {
 
 #[test]
 fn an_answer_to_a_request_that_waits_behind_a_body_is_unsolicited() {
-    let script = [Step::Head, say(OK), say(OK), say(OK)];
+    let script = [Step::Head, send(OK), send(OK), send(OK)];
     let case = case(3, &[&script]);
     for tls in [None, Some("good".to_owned())] {
         let case = Case { tls, ..case.clone() };

@@ -1,6 +1,6 @@
 //! Connections on which nothing more is asked: who ends them, and how long that takes.
 
-use crate::bodies::{case, ends, say};
+use crate::bodies::{case, ends, send};
 use crate::how::{Cut, How};
 use crate::table::{Case, Step};
 use crate::{LATENCY_NS, MS, Seen, WHOLE, check_laws, play};
@@ -32,7 +32,7 @@ fn each_way(answer: &[u8], then: &[Step], look: impl Fn(&str, &Seen)) {
         (Some("good"), Cut::Whole),
         (Some("good"), Cut::Bytes),
     ] {
-        let script = [&[Step::Read(1), say(answer)], then].concat();
+        let script = [&[Step::Read(1), send(answer)], then].concat();
         let case = Case { tls: tls.map(str::to_owned), ..closing(&[&script]) };
         let seen = play(&case, How { cut, ..WHOLE }).expect("an end");
         let which = format!("{answer:?} and {then:?}, tls {tls:?}, {cut:?}: {seen:?}");
@@ -63,8 +63,8 @@ fn a_peer_that_closes_by_itself_is_not_hurried() {
 
 #[test]
 fn a_peer_that_was_only_slow_at_first_is_known_by_an_end_that_comes_with_an_answer() {
-    let slow = [Step::Read(1), say(OK), Step::Hold];
-    let prompt = [Step::Read(1), say(OK), Step::Fin];
+    let slow = [Step::Read(1), send(OK), Step::Hold];
+    let prompt = [Step::Read(1), send(OK), Step::Fin];
     let case = closing(&[&slow, &slow, &prompt]);
     let seen = play(&case, WHOLE).expect("an end");
     check_laws(&case, &seen).unwrap_or_else(|law| panic!("{law}: {seen:?}"));
@@ -89,8 +89,8 @@ fn a_peer_that_ends_nothing_is_waited_for_behind_its_answer_and_behind_our_end_a
 #[test]
 fn a_peer_that_ends_nothing_among_others_that_do_is_not_waited_for_each_time() {
     let (prompt, led) =
-        ([Step::Read(1), say(OK), Step::Fin], [Step::Read(1), say(OK), Step::ReadEnd, Step::Fin]);
-    let never = [Step::Read(1), say(OK), Step::Hold];
+        ([Step::Read(1), send(OK), Step::Fin], [Step::Read(1), send(OK), Step::ReadEnd, Step::Fin]);
+    let never = [Step::Read(1), send(OK), Step::Hold];
     for others in [&prompt[..], &led[..]] {
         let scripts: Vec<&[Step]> =
             (0..REQUESTS).map(|which| if which % 2 == 0 { others } else { &never[..] }).collect();
@@ -115,8 +115,8 @@ fn while_a_connection_is_being_ended_no_request_is_permitted_on_it() {
 }
 
 #[test]
-fn what_a_peer_says_when_we_have_ended_our_side_was_not_asked_for() {
-    let script = [Step::Read(1), say(OK), Step::ReadEnd, say(OK), Step::Fin];
+fn what_a_peer_sends_when_we_have_ended_our_side_was_not_asked_for() {
+    let script = [Step::Read(1), send(OK), Step::ReadEnd, send(OK), Step::Fin];
     let case = Case { requests: 6, connections: 1, ..closing(&[&script]) };
     let seen = play(&case, WHOLE).expect("an end");
     check_laws(&case, &seen).unwrap_or_else(|law| panic!("{law}: {seen:?}"));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trueload_load::{Arrivals, Load, Stage};
 
-use crate::bodies::{case, ends, say};
+use crate::bodies::{case, ends, send};
 use crate::table::{Case, Step};
 use crate::{S, Seen, WHOLE, check_laws, http_of, play_under, scenario_of};
 
@@ -35,7 +35,7 @@ pub fn seen_of(method: &str, requests: u64, scripts: &[&[Step]]) -> Seen {
 }
 
 fn answers(count: usize) -> Vec<Step> {
-    (0..count).flat_map(|_| [Step::Read(1), say(OK)]).collect()
+    (0..count).flat_map(|_| [Step::Read(1), send(OK)]).collect()
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Idle connections that the server ends, with a 408 or without: no fault of the server's, whatever the request meets that
-//! crosses it. What else it says unasked is one.
+//! crosses it. What else it sends unasked is one.
 
-use crate::bodies::{ends, say};
+use crate::bodies::{ends, send};
 use crate::crossings::seen_of;
 use crate::table::Step;
 use crate::{MS, Seen};
@@ -17,7 +17,7 @@ const BARE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"
 const QUIET_MS: u64 = 5_000;
 
 fn answers(count: usize) -> Vec<Step> {
-    (0..count).flat_map(|_| [Step::Read(1), say(OK)]).collect()
+    (0..count).flat_map(|_| [Step::Read(1), send(OK)]).collect()
 }
 
 /// Nine requests, seven of them in a row; behind these the server does this on the first connection, and answers on the next.
@@ -28,13 +28,13 @@ fn seen(does: &[Step]) -> Seen {
 #[test]
 fn an_idle_connection_that_the_server_ends_is_counted_and_no_failure() {
     let wait = Step::Wait(1_000);
-    let halves = |bytes: &[u8]| [say(&bytes[..20]), Step::Wait(200), say(&bytes[20..])];
+    let halves = |bytes: &[u8]| [send(&bytes[..20]), Step::Wait(200), send(&bytes[20..])];
     for (sentence, does) in [
-        ("a 408 and a close", vec![wait.clone(), say(TIMEOUT), Step::Fin]),
-        ("a 408 whose body lasts until the close", vec![wait.clone(), say(UNTIL_END), Step::Fin]),
-        ("a 408 that does not say that it closes", vec![wait.clone(), say(BARE), Step::Fin]),
-        ("a 408, and no close", vec![wait.clone(), say(TIMEOUT), Step::Hold]),
-        ("a 408 and a reset", vec![wait.clone(), say(TIMEOUT), Step::Rst]),
+        ("a 408 and a close", vec![wait.clone(), send(TIMEOUT), Step::Fin]),
+        ("a 408 whose body lasts until the close", vec![wait.clone(), send(UNTIL_END), Step::Fin]),
+        ("a 408 that does not say that it closes", vec![wait.clone(), send(BARE), Step::Fin]),
+        ("a 408, and no close", vec![wait.clone(), send(TIMEOUT), Step::Hold]),
+        ("a 408 and a reset", vec![wait.clone(), send(TIMEOUT), Step::Rst]),
         ("a close", vec![wait.clone(), Step::Fin]),
         ("a reset", vec![wait.clone(), Step::Rst]),
         ("a 408 in pieces", [&[wait.clone()][..], &halves(TIMEOUT), &[Step::Fin]].concat()),
@@ -48,10 +48,10 @@ fn an_idle_connection_that_the_server_ends_is_counted_and_no_failure() {
 }
 
 #[test]
-fn what_else_the_server_says_unasked_is_unsolicited() {
+fn what_else_the_server_sends_unasked_is_unsolicited() {
     let wait = Step::Wait(1_000);
     let twice = [TIMEOUT, BARE].concat();
-    for (sentence, said) in [
+    for (sentence, bytes) in [
         ("an answer", OK),
         ("a 400", &b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"[..]),
         ("a part of a 408", &TIMEOUT[..12]),
@@ -59,19 +59,19 @@ fn what_else_the_server_says_unasked_is_unsolicited() {
         ("a byte", b"H"),
         ("no HTTP", b"bye"),
     ] {
-        let seen = seen(&[wait.clone(), say(said), Step::Fin]);
+        let seen = seen(&[wait.clone(), send(bytes), Step::Fin]);
         assert_eq!(ends(&seen), (8, vec![("unsolicited", 1)]), "{sentence}: {seen:?}");
         assert_eq!(seen.idle_closed.count, 0, "{sentence}");
     }
     // It was never more.
-    let seen = seen(&[wait, say(&TIMEOUT[..12]), Step::Hold]);
+    let seen = seen(&[wait, send(&TIMEOUT[..12]), Step::Hold]);
     assert_eq!(ends(&seen), (8, vec![("unsolicited", 1)]), "held back: {seen:?}");
 }
 
 #[test]
 fn a_408_answers_the_request_that_it_came_to() {
-    for said in [TIMEOUT, UNTIL_END, BARE] {
-        let seen = seen(&[Step::Read(1), Step::Wait(200), say(said), Step::Fin]);
+    for bytes in [TIMEOUT, UNTIL_END, BARE] {
+        let seen = seen(&[Step::Read(1), Step::Wait(200), send(bytes), Step::Fin]);
         assert_eq!(ends(&seen), (8, vec![("status", 1)]), "{seen:?}");
         assert_eq!((seen.stale, seen.idle_closed.count), (0, 0), "{seen:?}");
     }
@@ -79,11 +79,11 @@ fn a_408_answers_the_request_that_it_came_to() {
 
 #[test]
 fn a_request_that_crosses_the_end_of_its_idle_connection_is_sent_again() {
-    // The request leaves at 3 s + 5 s; what it crosses is said before it can have been there.
+    // The request leaves at 3 s + 5 s; what it crosses is sent before it can have been there.
     let crossing = Step::Wait(QUIET_MS);
     for (sentence, does, resets) in [
-        ("a 408 and a close", vec![crossing.clone(), say(TIMEOUT), Step::Fin], 0),
-        ("a 408 and a reset", vec![crossing.clone(), say(TIMEOUT), Step::Rst], 0),
+        ("a 408 and a close", vec![crossing.clone(), send(TIMEOUT), Step::Fin], 0),
+        ("a 408 and a reset", vec![crossing.clone(), send(TIMEOUT), Step::Rst], 0),
         ("a close", vec![crossing.clone(), Step::Fin], 0),
         ("a reset", vec![crossing, Step::Rst], 1),
     ] {
@@ -96,7 +96,7 @@ fn a_request_that_crosses_the_end_of_its_idle_connection_is_sent_again() {
 
 #[test]
 fn a_408_that_a_kept_connection_meets_is_stale_where_its_idle_time_explains_it() {
-    let gave_up = [say(TIMEOUT), Step::Fin];
+    let gave_up = [send(TIMEOUT), Step::Fin];
     for (sentence, method, answered, expected) in [
         // Seven requests half a second apart, the eighth behind five seconds of quiet.
         ("idle for longer than any that was answered", "GET", 7, (9, vec![], 1)),

@@ -71,7 +71,7 @@ struct Seen {
     took_ns: u64,
     requests_at_peer: u64,
     copied_most: usize,
-    /// Connections whose peers heard of our end before they were closed.
+    /// Connections whose peers received our end before they were closed.
     ended_by_us: u64,
     /// Connections that we reset.
     reset_by_us: u64,
@@ -104,7 +104,7 @@ fn scenario_of(case: &Case, how: How) -> Scenario {
         connections: case.connections,
         idle: 0,
         pause_ns: 0,
-        // What peers say before they are asked has come by then.
+        // What peers send before they are asked has come by then.
         not_before_ns: timeout_ns + 100 * MS,
     };
     Scenario {

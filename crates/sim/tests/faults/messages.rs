@@ -12,7 +12,7 @@ use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::Words;
 use trueload_wire::websocket::{Kind, send};
 
-use crate::bodies::{case, ends, say};
+use crate::bodies::{case, ends, send};
 use crate::how::{Cut, How};
 use crate::table::{Case, Protocol, Step};
 use crate::{Seen, WHOLE, check_laws, play_in};
@@ -89,7 +89,7 @@ fn an_answer_to_a_message_that_is_not_written_is_unsolicited() {
     for offset in [0, MESSAGE_BYTES, 0] {
         send::message(&mut guessed, kind, messages.at(offset), None);
     }
-    let behind = [Step::Read(1), say(&guessed), Step::Hold];
+    let behind = [Step::Read(1), send(&guessed), Step::Hold];
     let case = Case { connections: 1, ..echoing(8, 8, &behind) };
     for tls in [None, Some("good".to_owned())] {
         let case = Case { tls, ..case.clone() };

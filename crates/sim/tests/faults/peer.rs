@@ -1,4 +1,4 @@
-//! Peers that follow scripts: what has come to each, and what it says at a step.
+//! Peers that follow scripts: what has come to each, and what it sends at a step.
 //!
 //! They count the requests that have come in whole, in whichever protocol.
 
@@ -26,7 +26,7 @@ const FLOOD_BYTES_APART: usize = 2 * 1024;
 pub struct Scripted {
     scripts: Vec<Arc<[Step]>>,
     protocol: Protocol,
-    /// What the scripts say goes through this.
+    /// What the scripts send goes through this.
     tls: Option<server::Setup>,
     flood_bytes: usize,
     attempts: usize,
@@ -34,7 +34,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// With `apart` what they say is read in small pieces.
+    /// With `apart` what they send is read in small pieces.
     pub fn new(case: &Case, tls: Option<server::Setup>, apart: bool) -> Self {
         Scripted {
             scripts: case.scripts.clone(),
@@ -46,7 +46,7 @@ impl Scripted {
         }
     }
 
-    /// Connections on which the peer has heard that our side is over.
+    /// Connections on which the peer has received the end of our side.
     pub fn ended_by_us(&self) -> u64 {
         self.peers.iter().filter(|peer| peer.fin).count() as u64
     }
@@ -72,9 +72,9 @@ impl Peers for Scripted {
         self.go_on(index, at_ns, acts);
     }
 
-    fn hear(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+    fn receive(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
         let reply = self.peers[index as usize].take_in(bytes);
-        say(index, at_ns, reply, acts);
+        plan_send(index, at_ns, reply, acts);
         self.go_on(index, at_ns, acts);
     }
 
@@ -96,9 +96,9 @@ impl Peers for Scripted {
     }
 }
 
-fn say(on: u32, at_ns: u64, bytes: Vec<u8>, acts: &mut Vec<Act>) {
+fn plan_send(on: u32, at_ns: u64, bytes: Vec<u8>, acts: &mut Vec<Act>) {
     if !bytes.is_empty() {
-        acts.push(Act { on, at_ns, what: What::Say(bytes, None) });
+        acts.push(Act { on, at_ns, what: What::Send(bytes, None) });
     }
 }
 
@@ -167,7 +167,7 @@ impl Peer {
     }
 
     fn step(&self) -> Option<Step> {
-        // What is said through TLS waits for the handshake.
+        // What is sent through TLS waits for the handshake.
         let ready = self.tls.as_ref().is_none_or(Secured::is_open);
         self.script.get(self.at).filter(|_| self.alive && ready).cloned()
     }
@@ -194,8 +194,8 @@ impl Peer {
         }
     }
 
-    /// What a step that is over at once says.
-    fn says(&mut self, step: &Step) -> Vec<u8> {
+    /// What a step that is over at once sends.
+    fn step_output(&mut self, step: &Step) -> Vec<u8> {
         match step {
             Step::Send(data, times) => self.seal(data.repeat(*times)),
             Step::Echo(count) => {
@@ -236,7 +236,7 @@ impl Peer {
                     }
                 }
                 Step::Fin => {
-                    say(on, at_ns, self.farewell(), acts);
+                    plan_send(on, at_ns, self.farewell(), acts);
                     acts.push(Act { on, at_ns, what: What::Fin });
                 }
                 Step::Cut => acts.push(Act { on, at_ns, what: What::Fin }),
@@ -249,7 +249,7 @@ impl Peer {
                     continue;
                 }
                 Step::Hold | Step::Refuse | Step::Drop | Step::Unroutable => return,
-                step => say(on, at_ns, self.says(&step), acts),
+                step => plan_send(on, at_ns, self.step_output(&step), acts),
             }
             self.at += 1;
         }
@@ -276,23 +276,23 @@ impl Peer {
             }
         };
         if !bytes.is_empty() {
-            say(on, at_ns, self.seal(bytes), acts);
+            plan_send(on, at_ns, self.seal(bytes), acts);
         }
         self.waits_until_ns = at_ns + for_ns;
         acts.push(Act { on, at_ns: self.waits_until_ns, what: What::GoOn });
         true
     }
 
-    /// Bytes of the generator have come; returns what TLS says to them.
+    /// Bytes of the generator have come; returns what TLS sends in reply.
     fn take_in(&mut self, bytes: &[u8]) -> Vec<u8> {
         match &mut self.tls {
             None => {
-                self.hear(bytes);
+                self.receive(bytes);
                 Vec::new()
             }
             Some(tls) => {
                 let (plain, answers) = tls.take_in(bytes);
-                self.hear(&plain);
+                self.receive(&plain);
                 answers
             }
         }
@@ -310,16 +310,16 @@ impl Peer {
     }
 
     /// Counts whole requests; they are the generator's, so this need not be strict.
-    fn hear(&mut self, bytes: &[u8]) {
+    fn receive(&mut self, bytes: &[u8]) {
         self.rest.extend_from_slice(bytes);
         match self.protocol {
-            Protocol::Http => self.hear_http(),
-            Protocol::Tcp => self.hear_tcp(),
-            Protocol::Ws => self.hear_ws(),
+            Protocol::Http => self.receive_http(),
+            Protocol::Tcp => self.receive_tcp(),
+            Protocol::Ws => self.receive_ws(),
         }
     }
 
-    fn hear_http(&mut self) {
+    fn receive_http(&mut self) {
         while let Some(end) = self.rest.windows(4).position(|four| four == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&self.rest[..end]).to_ascii_lowercase();
             let length = head
@@ -334,7 +334,7 @@ impl Peer {
         }
     }
 
-    fn hear_tcp(&mut self) {
+    fn receive_tcp(&mut self) {
         while self.rest.len() >= MESSAGE_BYTES {
             let message = self.rest.drain(..MESSAGE_BYTES).collect();
             self.to_echo.push_back(message);
@@ -342,7 +342,7 @@ impl Peer {
         }
     }
 
-    fn hear_ws(&mut self) {
+    fn receive_ws(&mut self) {
         if self.upgrade.is_none() {
             let mut opening = Opening::default();
             let fed = opening.feed(&self.rest, &http1::Limits::default()).expect("our own head");
@@ -352,7 +352,7 @@ impl Peer {
         }
         let bytes = std::mem::take(&mut self.rest);
         let (whole, to_echo) = (&mut self.whole, &mut self.to_echo);
-        let mut hear = |event: Event<'_>| {
+        let mut on_event = |event: Event<'_>| {
             if let Event::Message { kind, payload } = event {
                 let mut frame = Vec::new();
                 send::message(&mut frame, kind, payload, None);
@@ -361,7 +361,7 @@ impl Peer {
             }
         };
         let limits = Limits::default();
-        let fed = self.receiver.feed(&bytes, &limits, &mut Scratch::default(), &mut hear);
+        let fed = self.receiver.feed(&bytes, &limits, &mut Scratch::default(), &mut on_event);
         fed.expect("our own frames");
     }
 }

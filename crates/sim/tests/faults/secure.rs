@@ -80,10 +80,10 @@ impl Secured {
         self.session.stage() != Stage::Handshaking
     }
 
-    /// What was in these bytes, and what is to be said to them.
+    /// What was in these bytes, and what is to be sent in reply.
     pub fn take_in(&mut self, bytes: &[u8]) -> (Vec<u8>, Vec<u8>) {
         self.buffers.clear();
-        // A client that breaks the protocol hears it from the alert.
+        // A client that breaks the protocol learns it from the alert.
         let _ = self.session.handle_input(bytes, &mut self.buffers);
         (std::mem::take(&mut self.buffers.plain), std::mem::take(&mut self.buffers.sealed))
     }
@@ -100,7 +100,7 @@ impl Secured {
         sealed
     }
 
-    /// A fatal alert, as a server says it that was sent junk.
+    /// A fatal alert, as a server sends it that was sent junk.
     pub fn alert(&mut self) -> Vec<u8> {
         self.take_in(b"\x17\x03\x03\x00\x20________________________________").1
     }

@@ -27,7 +27,7 @@ pub struct Server {
 #[derive(Debug, Default)]
 struct Connection {
     /// Bytes that have come.
-    heard: usize,
+    received: usize,
     /// When each answer leaves that has not.
     answers_ns: VecDeque<u64>,
 }
@@ -50,7 +50,7 @@ impl Server {
             answers_ns.pop_front();
         }
         self.in_flight_most = self.in_flight_most.max(answers_ns.len());
-        Act { on, at_ns: leaves_ns, what: What::Say(ANSWER.to_vec(), Some(start)) }
+        Act { on, at_ns: leaves_ns, what: What::Send(ANSWER.to_vec(), Some(start)) }
     }
 }
 
@@ -62,11 +62,11 @@ impl Peers for Server {
 
     fn connected(&mut self, _: u32, _: u64, _: &mut Vec<Act>) {}
 
-    fn hear(&mut self, on: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+    fn receive(&mut self, on: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
         let connection = &mut self.connections[on as usize];
-        let before = connection.heard / REQUEST.len();
-        connection.heard += bytes.len();
-        for number in before..connection.heard / REQUEST.len() {
+        let before = connection.received / REQUEST.len();
+        connection.received += bytes.len();
+        for number in before..connection.received / REQUEST.len() {
             let act = self.serve(on, at_ns, (number * REQUEST.len()) as u64);
             acts.push(act);
         }

@@ -95,7 +95,7 @@ impl Broadcast {
     fn write_heartbeat(&mut self, output: &mut Vec<u8>) {
         self.message.clear();
         self.dialect.write_heartbeat(&mut self.message);
-        say(self.dialect, &self.message, &mut self.chance, output);
+        write_frame(self.dialect, &self.message, &mut self.chance, output);
     }
 
     fn refuse(&mut self, why: websocket::HandshakeError) -> Disposition {
@@ -123,7 +123,7 @@ impl Broadcast {
                 let (dialect, padding) = (self.dialect, &self.padding);
                 let joining = Joining::start(dialect, echo, padding, &mut self.message);
                 client.stage = Stage::Joining(joining);
-                say(dialect, &self.message, &mut self.chance, output);
+                write_frame(dialect, &self.message, &mut self.chance, output);
                 let rest = Input { bytes: &input.bytes[taken..], ..input };
                 self.listen(client, rest, output, on_outcome)
             }
@@ -192,18 +192,18 @@ impl Broadcast {
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Result<(), Fault> {
-        let heard = self.dialect.parse(message, &self.padding);
+        let parsed = self.dialect.parse(message, &self.padding);
         match client.stage {
             Stage::Joining(Joining::Done) => {
-                self.take_in(client, now_ns, heard, message, on_outcome)
+                self.take_in(client, now_ns, parsed, message, on_outcome)
             }
             Stage::Joining(joining) => {
                 self.message.clear();
                 let echo = Key { sender: client.number, sequence: ECHO };
                 let next =
-                    joining.heard(self.dialect, heard, echo, &self.padding, &mut self.message);
+                    joining.heard(self.dialect, parsed, echo, &self.padding, &mut self.message);
                 let next = next?;
-                say(self.dialect, &self.message, &mut self.chance, output);
+                write_frame(self.dialect, &self.message, &mut self.chance, output);
                 client.stage = Stage::Joining(next);
                 if next == Joining::Done {
                     self.under_way.join(client.slot);
@@ -219,11 +219,11 @@ impl Broadcast {
         &mut self,
         client: &mut Client,
         now_ns: u64,
-        heard: shootout::Parsed,
+        parsed: shootout::Parsed,
         message: &[u8],
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Result<(), Fault> {
-        match heard {
+        match parsed {
             shootout::Parsed::Broadcast(key) => {
                 let known = self.under_way.deliver(key, message, client.slot, now_ns);
                 if known { Ok(()) } else { Err(Fault::Unsolicited) }
@@ -286,7 +286,7 @@ impl Broadcast {
 }
 
 /// Frames a message, if there is one.
-fn say(dialect: Dialect, message: &[u8], chance: &mut Chance, out: &mut Vec<u8>) {
+fn write_frame(dialect: Dialect, message: &[u8], chance: &mut Chance, out: &mut Vec<u8>) {
     if !message.is_empty() {
         send::message(out, kind(dialect), message, Some(chance.mask()));
     }
@@ -389,7 +389,7 @@ impl Protocol for Broadcast {
             self.message.clear();
             let key = Key { sender: client.number, sequence: tag.number };
             self.dialect.write_broadcast(key, &self.padding, &mut self.message);
-            say(self.dialect, &self.message, &mut self.chance, &mut self.frames);
+            write_frame(self.dialect, &self.message, &mut self.chance, &mut self.frames);
         }
         carrier.send(&self.frames);
         self.frames.len()

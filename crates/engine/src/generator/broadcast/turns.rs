@@ -112,14 +112,14 @@ impl Broadcasting {
         if now_ns >= self.turns.heartbeat_ns {
             self.turns.heartbeat_ns = now_ns + every_ns / u64::from(HEARTBEAT_GROUPS);
             self.turns.group = (self.turns.group + 1) % HEARTBEAT_GROUPS;
-            self.say_heartbeats(net);
+            self.send_heartbeats(net);
         }
     }
 
-    fn say_heartbeats(&mut self, net: &mut impl Net) {
+    fn send_heartbeats(&mut self, net: &mut impl Net) {
         let (first, count) = (self.turns.group, self.generator.slots.len());
         for key in (first..count).step_by(HEARTBEAT_GROUPS as usize) {
-            self.generator.say(net, key, Broadcast::write_heartbeat);
+            self.generator.send_with(net, key, Broadcast::write_heartbeat);
         }
     }
 }

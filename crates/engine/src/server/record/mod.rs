@@ -150,7 +150,7 @@ impl Record {
 
     /// Notes received bytes.
     #[inline]
-    pub fn heard(&mut self, bytes: usize) {
+    pub fn note_received(&mut self, bytes: usize) {
         self.interval.bytes_in += bytes as u64;
     }
 

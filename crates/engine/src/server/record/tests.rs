@@ -79,7 +79,7 @@ fn a_request_whose_client_leaves_is_aborted_and_one_that_the_server_leaves_is_dr
 }
 
 #[test]
-fn connections_are_told_by_how_often_they_were_used_in_the_interval_open_ones_too() {
+fn connections_are_counted_by_how_often_they_were_used_in_the_interval_open_ones_too() {
     let mut record = Record::begin(0);
     for (key, requests) in [(0, 1), (1, 4), (2, 0), (3, 1)] {
         record.opened(0, key);

@@ -96,11 +96,11 @@ impl Desk {
         if place == Place::Shootout {
             self.dialect.write_welcome(&mut self.due.to_sender);
         }
-        self.say_due();
+        self.write_due();
         Standing { place, listening, round: 0 }
     }
 
-    fn say_due(&mut self) {
+    fn write_due(&mut self) {
         if !self.due.to_sender.is_empty() {
             let kind = self.kind();
             send::message(&mut self.out, kind, &self.due.to_sender, None);
@@ -154,7 +154,7 @@ impl Desk {
                 return Some(POLICY);
             }
         }
-        self.say_due();
+        self.write_due();
         None
     }
 

@@ -49,10 +49,10 @@ impl Peers for DrawnHttp2 {
         }
     }
 
-    fn hear(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+    fn receive(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
         if let Some(peer) = self.peers.get_mut(&index) {
-            peer.hear(at_ns, bytes, acts);
-            for number in peer.ear.numbers.drain(..) {
+            peer.receive(at_ns, bytes, acts);
+            for number in peer.reader.numbers.drain(..) {
                 *self.numbers.borrow_mut().entry(number).or_default() += 1;
             }
         }
@@ -81,7 +81,7 @@ impl Peers for DrawnHttp2 {
     }
 
     fn requests(&self) -> u64 {
-        self.peers.values().map(|peer| peer.ear.opened).sum()
+        self.peers.values().map(|peer| peer.reader.opened).sum()
     }
 
     fn requests_on(&self, index: u32) -> u64 {
@@ -90,7 +90,7 @@ impl Peers for DrawnHttp2 {
 
     fn mistake(&self) -> Option<String> {
         let of = |(index, peer): (&u32, &Http2)| {
-            peer.ear.mistake.as_ref().map(|mistake| format!("#{index}: {mistake}"))
+            peer.reader.mistake.as_ref().map(|mistake| format!("#{index}: {mistake}"))
         };
         self.peers.iter().find_map(of)
     }

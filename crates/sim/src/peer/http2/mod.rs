@@ -1,13 +1,13 @@
 //! An HTTP/2 server on one connection, as a pure state machine. It takes bytes and a time, and
 //! returns actions, each with its time.
 //!
-//! How it works: the [`Ear`] reads the input and knows the windows of both sides. Each request is
-//! answered after its own delay, in pieces, as far as the client's windows permit. Violations of
+//! How it works: the [`Reader`] reads the input and knows the windows of both sides. Each request
+//! is answered after its own delay, in pieces, as far as the client's windows permit. Violations of
 //! the protocol are played by `tricks`.
 
+mod answers;
 mod drawn;
-mod ear;
-mod say;
+mod reader;
 mod tricks;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -22,7 +22,7 @@ use super::{Act, End, What};
 use crate::chance::Chance;
 use crate::scenario::{Leave, Manner};
 pub(crate) use drawn::{DrawnHttp2, Numbers};
-use ear::{Ear, Heard};
+use reader::{Event, Reader};
 
 /// The highest stream number. A GOAWAY with it as the last stream permits all.
 const ALL_STREAMS: u32 = (1 << 31) - 1;
@@ -73,7 +73,7 @@ struct Http2 {
     /// With TLS, the peer sends nothing until it has received something, because TLS is not set up
     /// before.
     listens_first: bool,
-    ear: Ear,
+    reader: Reader,
     encoder: Encoder,
     jobs: BTreeMap<(u64, u64), Job>,
     order: u64,
@@ -82,12 +82,12 @@ struct Http2 {
     opened: bool,
     owed: Vec<u8>,
     /// Requests that have come whole, answers sent whole, and streams that were refused.
-    heard: u32,
+    received: u32,
     whole: u64,
     refused: Vec<u32>,
     /// The last stream that the peer permits, once it has named one.
     last: Option<u32>,
-    /// The time at which everything said so far has been sent.
+    /// The time at which all output so far has been sent.
     busy_until_ns: u64,
     answered: bool,
     /// The peer sends nothing more.
@@ -108,14 +108,14 @@ impl Http2 {
             manner,
             chance,
             head: method == "HEAD",
-            ear: Ear::new(method),
+            reader: Reader::new(method),
             encoder: Encoder::new(4096),
             jobs: BTreeMap::new(),
             order: 0,
             answers: BTreeMap::new(),
             opened: false,
             owed: Vec::new(),
-            heard: 0,
+            received: 0,
             whole: 0,
             refused: Vec::new(),
             last: None,
@@ -132,7 +132,7 @@ impl Http2 {
         self.busy_until_ns = at_ns;
         let http2 = self.manner.http2.clone();
         if let Some((bytes, end)) = http2.greeting {
-            self.say(at_ns, bytes.0.to_vec(), None, acts);
+            self.send(at_ns, bytes.0.to_vec(), None, acts);
             return self.end(at_ns, end, acts);
         }
         if !self.listens_first {
@@ -151,7 +151,7 @@ impl Http2 {
     }
 
     /// Takes input and acts on it.
-    fn hear(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+    fn receive(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
         if std::mem::take(&mut self.listens_first) {
             self.begin(at_ns, acts);
         }
@@ -159,25 +159,25 @@ impl Http2 {
         if self.answered && self.manner.forgets_ns.is_some_and(|most_ns| quiet_ns >= most_ns) {
             self.end(at_ns, End::Reset, acts);
         }
-        let mut heard = Vec::new();
-        self.ear.hear(bytes, &mut heard);
-        for one in heard {
-            self.heard(one, at_ns, acts);
+        let mut events = Vec::new();
+        self.reader.read(bytes, &mut events);
+        for event in events {
+            self.handle_event(event, at_ns, acts);
         }
         self.pump(at_ns, acts);
     }
 
-    fn heard(&mut self, heard: Heard, at_ns: u64, acts: &mut Vec<Act>) {
-        match heard {
-            Heard::Request(stream) => self.request(stream, at_ns, acts),
-            Heard::Data { stream, len } => {
+    fn handle_event(&mut self, event: Event, at_ns: u64, acts: &mut Vec<Act>) {
+        match event {
+            Event::Request(stream) => self.request(stream, at_ns, acts),
+            Event::Data { stream, len } => {
                 if let Some(after_ns) = self.manner.http2.opens_windows_ns.filter(|_| len > 0) {
                     self.later(at_ns + after_ns, Job::Enlarge(stream, len), acts);
                 }
             }
-            Heard::Changed => {}
-            Heard::Settings => write_settings_ack(&mut self.owed),
-            Heard::Ping(payload) => write_ping(&mut self.owed, payload, true),
+            Event::Changed => {}
+            Event::Settings => write_settings_ack(&mut self.owed),
+            Event::Ping(payload) => write_ping(&mut self.owed, payload, true),
         }
     }
 
@@ -189,8 +189,9 @@ impl Http2 {
         let delay = self.manner.delay;
         let delay_ns = self.chance.between(delay.least_ns, delay.most_ns);
         self.later(at_ns + delay_ns, Job::Answer(stream), acts);
-        self.heard += 1;
-        let Some(leave) = self.manner.http2.leaves.filter(|leave| leave.after == self.heard) else {
+        self.received += 1;
+        let Some(leave) = self.manner.http2.leaves.filter(|leave| leave.after == self.received)
+        else {
             return;
         };
         match leave.warns_ns {
@@ -198,7 +199,7 @@ impl Http2 {
             Some(after_ns) => {
                 let mut bytes = Vec::new();
                 write_goaway(&mut bytes, ALL_STREAMS, ErrorCode::NoError, "");
-                self.say(at_ns, bytes, None, acts);
+                self.send(at_ns, bytes, None, acts);
                 if after_ns < u64::MAX {
                     self.later(at_ns + after_ns, Job::NameLast, acts);
                 }
@@ -210,10 +211,10 @@ impl Http2 {
     fn name_last(&mut self, at_ns: u64, last: u32, code: ErrorCode, acts: &mut Vec<Act>) {
         let mut bytes = Vec::new();
         write_goaway(&mut bytes, last, code, "");
-        self.say(at_ns, bytes, None, acts);
+        self.send(at_ns, bytes, None, acts);
         self.last = Some(last);
         self.answers.retain(|stream, _| *stream <= last);
-        self.ear.streams.retain(|stream, _| *stream <= last);
+        self.reader.streams.retain(|stream, _| *stream <= last);
     }
 
     /// Runs the tasks that are due.
@@ -230,39 +231,39 @@ impl Http2 {
     fn run(&mut self, job: Job, at_ns: u64, acts: &mut Vec<Act>) {
         match job {
             Job::Settings => {
-                self.say_settings(at_ns, &self.manner.http2.settings.clone(), acts);
+                self.send_settings(at_ns, &self.manner.http2.settings.clone(), acts);
                 self.opened = true;
             }
             Job::Change(nth) => {
-                self.say_settings(at_ns, &self.manner.http2.changes[nth].1.clone(), acts);
+                self.send_settings(at_ns, &self.manner.http2.changes[nth].1.clone(), acts);
             }
             Job::Answer(stream) => self.answer(stream, at_ns, acts),
             Job::Late(stream) => self.answer_rightly(stream),
             Job::Enlarge(stream, by) => {
                 let mut bytes = Vec::new();
                 write_window_update(&mut bytes, 0, by);
-                self.ear.enlarge(0, by);
-                if self.ear.uploads(stream) {
+                self.reader.enlarge(0, by);
+                if self.reader.uploads(stream) {
                     write_window_update(&mut bytes, stream, by);
-                    self.ear.enlarge(stream, by);
+                    self.reader.enlarge(stream, by);
                 }
-                self.say(at_ns, bytes, None, acts);
+                self.send(at_ns, bytes, None, acts);
             }
-            Job::NameLast => self.name_last(at_ns, self.ear.last, ErrorCode::NoError, acts),
+            Job::NameLast => self.name_last(at_ns, self.reader.last, ErrorCode::NoError, acts),
             Job::End(end) => self.end(at_ns, end, acts),
         }
     }
 
-    fn say_settings(&mut self, at_ns: u64, parameters: &[(u16, u32)], acts: &mut Vec<Act>) {
+    fn send_settings(&mut self, at_ns: u64, parameters: &[(u16, u32)], acts: &mut Vec<Act>) {
         let mut bytes = Vec::new();
         settings::write(&mut bytes, parameters);
-        self.ear.announce(parameters);
-        self.say(at_ns, bytes, None, acts);
+        self.reader.announce(parameters);
+        self.send(at_ns, bytes, None, acts);
     }
 
     /// Answers a request, or plays its trick.
     fn answer(&mut self, stream: u32, at_ns: u64, acts: &mut Vec<Act>) {
-        if !self.ear.streams.contains_key(&stream) {
+        if !self.reader.streams.contains_key(&stream) {
             return;
         }
         // The first stream is number 1. Streams that the client opened but did not finish count,
@@ -292,7 +293,7 @@ impl Http2 {
     fn leave(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         let Some(Leave { ends_ns: Some(after_ns), .. }) = self.manner.http2.leaves else { return };
         let Some(last) = self.last else { return };
-        if self.ear.streams.keys().all(|stream| *stream > last) {
+        if self.reader.streams.keys().all(|stream| *stream > last) {
             self.manner.http2.leaves = None;
             self.later(at_ns.max(self.busy_until_ns) + after_ns, Job::End(End::Fin), acts);
         }
@@ -303,7 +304,7 @@ impl Http2 {
         let upto = self.last.map_or(u64::MAX, |last| u64::from(last).div_ceil(2));
         let last = self.last.unwrap_or(u32::MAX);
         let refused = self.refused.iter().filter(|stream| **stream <= last).count();
-        self.ear.opened.min(upto) - refused as u64
+        self.reader.opened.min(upto) - refused as u64
     }
 
     fn later(&mut self, at_ns: u64, job: Job, acts: &mut Vec<Act>) {
@@ -313,10 +314,10 @@ impl Http2 {
     }
 
     /// Sends bytes, after everything sent before.
-    fn say(&mut self, at_ns: u64, bytes: Vec<u8>, answered: Option<u64>, acts: &mut Vec<Act>) {
+    fn send(&mut self, at_ns: u64, bytes: Vec<u8>, answered: Option<u64>, acts: &mut Vec<Act>) {
         if !self.over && !bytes.is_empty() {
             self.busy_until_ns = self.busy_until_ns.max(at_ns);
-            let what = What::Say(bytes, answered);
+            let what = What::Send(bytes, answered);
             acts.push(Act { on: self.index, at_ns: self.busy_until_ns, what });
         }
     }

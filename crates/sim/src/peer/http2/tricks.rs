@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use trueload_wire::http2::frame::ErrorCode;
 
-use super::say::frame;
+use super::answers::frame;
 use super::{Act, Answer, Http2, Job, Piece};
 use crate::peer::{FLOOD_EVERY_NS, FLOOD_PIECE_BYTES, FLOOD_PIECES};
 use crate::scenario::{Bytes, End, Http2Trick};
@@ -45,7 +45,7 @@ impl Http2 {
             }
             T::Truncate(percent, end) => self.truncate(stream, percent, end, at_ns, acts),
             T::EndBehind(end) => {
-                self.say_whole(stream, at_ns, acts);
+                self.send_whole(stream, at_ns, acts);
                 self.end(at_ns, end, acts);
             }
             T::Length(by) => self.other_length(stream, by),
@@ -54,20 +54,20 @@ impl Http2 {
                 self.answers.insert(stream, Answer { pieces, right: false, every_ns: 0 });
             }
             T::Twice => {
-                self.say_whole(stream, at_ns, acts);
+                self.send_whole(stream, at_ns, acts);
                 let again = self.whole_answer(stream);
-                self.say(at_ns, again, None, acts);
+                self.send(at_ns, again, None, acts);
             }
-            T::Block(bytes) => self.say_frame(stream, (1, 5, bytes.0), at_ns, acts),
-            T::Fields(fields) => self.say_fields(stream, fields),
+            T::Block(bytes) => self.send_frame(stream, (1, 5, bytes.0), at_ns, acts),
+            T::Fields(fields) => self.answer_with_fields(stream, fields),
             T::Frames(frames) => {
                 for (kind, flags, payload) in frames {
-                    self.say_frame(stream, (*kind, *flags, payload.0), at_ns, acts);
+                    self.send_frame(stream, (*kind, *flags, payload.0), at_ns, acts);
                 }
             }
-            T::Instead(bytes) => self.say_raw(bytes, at_ns, acts),
+            T::Instead(bytes) => self.send_raw(bytes, at_ns, acts),
             T::Before(bytes) => {
-                self.say_raw(bytes, at_ns, acts);
+                self.send_raw(bytes, at_ns, acts);
                 self.answer_rightly(stream);
             }
             T::Elsewhere(behind) => self.answer_elsewhere(stream, behind, at_ns, acts),
@@ -121,7 +121,7 @@ impl Http2 {
                 Piece::Fields(fields, end) => self.write_fields(stream, &fields, end, &mut out),
                 Piece::Data(body, end) => {
                     frame(&mut out, 0, u8::from(end), stream, &body);
-                    self.ear.spend(stream, body.len());
+                    self.reader.spend(stream, body.len());
                 }
                 Piece::Reset(_) => {}
             }
@@ -129,17 +129,17 @@ impl Http2 {
         out
     }
 
-    fn say_whole(&mut self, stream: u32, at_ns: u64, acts: &mut Vec<Act>) {
+    fn send_whole(&mut self, stream: u32, at_ns: u64, acts: &mut Vec<Act>) {
         let bytes = self.whole_answer(stream);
-        let start = self.ear.end_answer(stream, false);
+        let start = self.reader.end_answer(stream, false);
         self.whole += u64::from(start.is_some());
-        self.say(at_ns, bytes, start, acts);
+        self.send(at_ns, bytes, start, acts);
     }
 
     fn truncate(&mut self, stream: u32, percent: u64, end: End, at_ns: u64, acts: &mut Vec<Act>) {
         let mut bytes = self.whole_answer(stream);
         bytes.truncate(bytes.len() * percent as usize / 100);
-        self.say(at_ns, bytes, None, acts);
+        self.send(at_ns, bytes, None, acts);
         self.end(at_ns, end, acts);
     }
 
@@ -169,32 +169,32 @@ impl Http2 {
         self.answers.insert(stream, Answer { pieces, right: true, every_ns: 0 });
     }
 
-    fn say_fields(&mut self, stream: u32, fields: &[(&str, &str)]) {
+    fn answer_with_fields(&mut self, stream: u32, fields: &[(&str, &str)]) {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
         let fields = fields.iter().map(owned).collect();
         let pieces = [Piece::Fields(fields, false), Piece::Data(b"hello".to_vec(), true)].into();
         self.answers.insert(stream, Answer { pieces, right: false, every_ns: 0 });
     }
 
-    fn say_frame(
+    fn send_frame(
         &mut self,
         stream: u32,
         (kind, flags, payload): (u8, u8, &[u8]),
         at_ns: u64,
         acts: &mut Vec<Act>,
     ) {
-        self.ear.lenient = true;
+        self.reader.lenient = true;
         let mut bytes = Vec::new();
         frame(&mut bytes, kind, flags, stream, payload);
         if kind < 2 && flags & 1 != 0 {
-            self.ear.end_answer(stream, true);
+            self.reader.end_answer(stream, true);
         }
-        self.say(at_ns, bytes, None, acts);
+        self.send(at_ns, bytes, None, acts);
     }
 
-    fn say_raw(&mut self, bytes: Bytes, at_ns: u64, acts: &mut Vec<Act>) {
-        self.ear.lenient = true;
-        self.say(at_ns, bytes.0.to_vec(), None, acts);
+    fn send_raw(&mut self, bytes: Bytes, at_ns: u64, acts: &mut Vec<Act>) {
+        self.reader.lenient = true;
+        self.send(at_ns, bytes.0.to_vec(), None, acts);
     }
 
     fn answer_elsewhere(&mut self, stream: u32, behind: i32, at_ns: u64, acts: &mut Vec<Act>) {
@@ -202,14 +202,14 @@ impl Http2 {
         let bytes = self.whole_answer(other);
         // The other stream may be open, or already opened by a request that has not arrived. Then
         // this answer settles it.
-        let (settles, start) = self.ear.answered_elsewhere(other);
+        let (settles, start) = self.reader.answered_elsewhere(other);
         self.whole += u64::from(settles);
-        self.say(at_ns, bytes, start, acts);
+        self.send(at_ns, bytes, start, acts);
     }
 
     /// Sends more than there is room for, unless the room is very large.
     fn beyond_window(&mut self, stream: u32, at_ns: u64, acts: &mut Vec<Act>) {
-        let room = self.ear.room(stream).max(0);
+        let room = self.reader.room(stream).max(0);
         if room > BEYOND_BYTES_MOST {
             return self.answer_rightly(stream);
         }
@@ -219,11 +219,11 @@ impl Http2 {
         for _ in 0..room / 16_384 + 2 {
             frame(&mut bytes, 0, 0, stream, &beyond);
         }
-        self.say(at_ns, bytes, None, acts);
+        self.send(at_ns, bytes, None, acts);
     }
 
     fn flood(&mut self, stream: u32, drop: Drop<'_>, at_ns: u64, acts: &mut Vec<Act>) {
-        self.ear.lenient = true;
+        self.reader.lenient = true;
         let (kind, flags, on, payload) = drop;
         let mut first = Vec::new();
         match kind {
@@ -232,17 +232,17 @@ impl Http2 {
             0 => frame(&mut first, 1, 4, stream, &[0x88]),
             // The first RST_STREAM ends the stream.
             3 => {
-                self.ear.end_answer(on.unwrap_or(stream), true);
+                self.reader.end_answer(on.unwrap_or(stream), true);
             }
             _ => {}
         }
-        self.say(at_ns, first, None, acts);
+        self.send(at_ns, first, None, acts);
         let mut piece = Vec::new();
         while piece.len() < FLOOD_PIECE_BYTES {
             frame(&mut piece, kind, flags, on.unwrap_or(stream), payload);
         }
         for _ in 0..FLOOD_PIECES {
-            self.say(at_ns, piece.clone(), None, acts);
+            self.send(at_ns, piece.clone(), None, acts);
             self.busy_until_ns += FLOOD_EVERY_NS;
         }
     }

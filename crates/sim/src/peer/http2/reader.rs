@@ -14,7 +14,7 @@ const LIST_BYTES_MOST: usize = 64 * 1024;
 
 /// The events that a frame causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum Event {
     /// The request of this stream is whole.
     Request(u32),
     /// Bytes of a body have come, and were accepted.
@@ -53,7 +53,7 @@ struct Block {
 
 /// The client's side of a connection, as its peer sees it.
 #[derive(Debug)]
-pub(super) struct Ear {
+pub(super) struct Reader {
     method: &'static str,
     kept: Vec<u8>,
     /// The offset at which `kept` begins.
@@ -91,9 +91,9 @@ pub(super) struct Ear {
     pub(super) mistake: Option<String>,
 }
 
-impl Ear {
+impl Reader {
     pub(super) fn new(method: &'static str) -> Self {
-        Ear {
+        Reader {
             method,
             kept: Vec::new(),
             start: 0,
@@ -168,8 +168,8 @@ impl Ear {
         (start.is_some() || ahead, start)
     }
 
-    /// Takes input and adds the events to `heard`.
-    pub(super) fn hear(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) {
+    /// Takes input and adds what it causes to `events`.
+    pub(super) fn read(&mut self, bytes: &[u8], events: &mut Vec<Event>) {
         self.kept.extend_from_slice(bytes);
         if !self.begun {
             let len = self.kept.len().min(PREFACE.len());
@@ -187,7 +187,7 @@ impl Ear {
             self.ensure(len <= FRAME_BYTES_MOST, || format!("a frame of {len} bytes"));
             let Some(payload) = self.kept.get(HEADER_BYTES..HEADER_BYTES + len) else { return };
             let payload = payload.to_vec();
-            self.frame(kind, flags, stream, &payload, heard);
+            self.frame(kind, flags, stream, &payload, events);
             self.take(HEADER_BYTES + len);
         }
     }
@@ -197,7 +197,7 @@ impl Ear {
         self.start += len as u64;
     }
 
-    fn frame(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8], heard: &mut Vec<Heard>) {
+    fn frame(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8], events: &mut Vec<Event>) {
         let ack = flags & 1 != 0;
         let first = !std::mem::replace(&mut self.settled, true);
         self.ensure(!first || (kind == 4 && !ack), || format!("it begins with a frame {kind}"));
@@ -207,12 +207,12 @@ impl Ear {
             bytes.map_or(0, u32::from_be_bytes)
         };
         match kind {
-            0 => self.data(stream, flags, payload.len(), heard),
+            0 => self.data(stream, flags, payload.len(), events),
             1 => {
                 self.open(stream);
                 let ends = flags & 1 != 0;
                 self.block = Some(Block { stream, ends, bytes: payload.to_vec() });
-                self.go_on_block(flags, heard);
+                self.go_on_block(flags, events);
             }
             3 => {
                 self.ensure(stream % 2 == 1 && stream <= self.last, || {
@@ -220,7 +220,7 @@ impl Ear {
                 });
                 self.reset.insert(stream);
                 self.streams.remove(&stream);
-                heard.push(Heard::Changed);
+                events.push(Event::Changed);
             }
             4 if ack => self.acknowledged(),
             4 => {
@@ -230,24 +230,24 @@ impl Ear {
                         self.send_first = i64::from(u32::from_be_bytes(four));
                     }
                 }
-                heard.push(Heard::Settings);
+                events.push(Event::Settings);
             }
             6 if ack => {
                 self.ensure(self.pings > 0 || self.lenient, || "an answer to no PING".to_owned());
                 self.pings = self.pings.saturating_sub(1);
             }
-            6 => heard.push(Heard::Ping(payload.try_into().unwrap_or_default())),
+            6 => events.push(Event::Ping(payload.try_into().unwrap_or_default())),
             7 => {}
             8 => {
                 self.window_update(stream, word(0));
-                heard.push(Heard::Changed);
+                events.push(Event::Changed);
             }
             9 => {
                 let of = self.block.as_ref().map(|block| block.stream);
                 self.ensure(of == Some(stream), || "CONTINUATION of no block".to_owned());
                 if let Some(block) = &mut self.block {
                     block.bytes.extend_from_slice(payload);
-                    self.go_on_block(flags, heard);
+                    self.go_on_block(flags, events);
                 }
             }
             _ => self.wrong(|| format!("a frame of type {kind}")),
@@ -274,7 +274,7 @@ impl Ear {
         );
     }
 
-    fn go_on_block(&mut self, flags: u8, heard: &mut Vec<Heard>) {
+    fn go_on_block(&mut self, flags: u8, events: &mut Vec<Event>) {
         if flags & 4 == 0 {
             return;
         }
@@ -301,11 +301,11 @@ impl Ear {
             stream.length = length;
         }
         if ends {
-            self.end_request(stream, heard);
+            self.end_request(stream, events);
         }
     }
 
-    fn end_request(&mut self, number: u32, heard: &mut Vec<Heard>) {
+    fn end_request(&mut self, number: u32, events: &mut Vec<Event>) {
         let Some(stream) = self.streams.get_mut(&number) else { return };
         stream.request_ended = true;
         let (got, length) = (stream.got, stream.length.unwrap_or(stream.got));
@@ -314,18 +314,18 @@ impl Ear {
         if answered {
             self.streams.remove(&number);
         } else {
-            heard.push(Heard::Request(number));
+            events.push(Event::Request(number));
         }
     }
 
-    fn data(&mut self, number: u32, flags: u8, len: usize, heard: &mut Vec<Heard>) {
+    fn data(&mut self, number: u32, flags: u8, len: usize, events: &mut Vec<Event>) {
         self.receive -= len as i64;
         let left = self.receive;
         self.ensure(left >= 0, || format!("{} bytes beyond the connection's window", -left));
         self.ensure(number <= self.last && !self.reset.contains(&number), || {
             format!("DATA on stream {number}, which is idle or was reset")
         });
-        heard.push(Heard::Data { stream: number, len: len as u32 });
+        events.push(Event::Data { stream: number, len: len as u32 });
         let Some(stream) = self.streams.get_mut(&number) else { return };
         stream.receive -= len as i64;
         stream.got += len as u64;
@@ -333,7 +333,7 @@ impl Ear {
         self.ensure(left >= 0 || len == 0, || format!("{} bytes beyond a stream's window", -left));
         self.ensure(!ended, || format!("DATA behind the end of stream {number}"));
         if flags & 1 != 0 {
-            self.end_request(number, heard);
+            self.end_request(number, events);
         }
     }
 
@@ -372,7 +372,7 @@ impl Ear {
 }
 
 // The peer's own use of the client's windows.
-impl Ear {
+impl Reader {
     /// The bytes that may be sent on a stream now.
     pub(super) fn room(&self, stream: u32) -> i64 {
         self.streams.get(&stream).map_or(0, |stream| stream.send.min(self.send))

@@ -62,8 +62,8 @@ impl Http2 {
             return;
         }
         let owed = std::mem::take(&mut self.owed);
-        self.say(at_ns, owed, None, acts);
-        let open = &self.ear.streams;
+        self.send(at_ns, owed, None, acts);
+        let open = &self.reader.streams;
         self.answers.retain(|stream, _| open.contains_key(stream));
         let mut streams: Vec<u32> = self.answers.keys().copied().collect();
         while !streams.is_empty() && !self.over {
@@ -99,23 +99,23 @@ impl Http2 {
                     let moved = !bytes.is_empty();
                     answer.pieces.push_front(Piece::Data(left, end));
                     self.answers.insert(stream, answer);
-                    self.say(at_ns, bytes, None, acts);
+                    self.send(at_ns, bytes, None, acts);
                     return moved;
                 }
                 end
             }
             Piece::Reset(code) => {
                 frame(&mut bytes, 3, 0, stream, &code.to_be_bytes());
-                self.ear.end_answer(stream, true);
+                self.reader.end_answer(stream, true);
                 false
             }
         };
-        let start = if ended { self.ear.end_answer(stream, false) } else { None };
+        let start = if ended { self.reader.end_answer(stream, false) } else { None };
         let whole = ended && answer.right;
         if answer.every_ns > 0 {
             self.dribble(at_ns, bytes, start, answer.every_ns, acts);
         } else {
-            self.say(at_ns, bytes, start.filter(|_| whole), acts);
+            self.send(at_ns, bytes, start.filter(|_| whole), acts);
         }
         if ended {
             self.whole += u64::from(whole);
@@ -138,7 +138,7 @@ impl Http2 {
         self.busy_until_ns = self.busy_until_ns.max(at_ns);
         for (nth, byte) in bytes.into_iter().enumerate() {
             self.busy_until_ns += every_ns;
-            self.say(at_ns, vec![byte], start.filter(|_| nth == last), acts);
+            self.send(at_ns, vec![byte], start.filter(|_| nth == last), acts);
         }
     }
 
@@ -146,7 +146,7 @@ impl Http2 {
     fn write_beside(&mut self, out: &mut Vec<u8>) {
         match self.chance.below(3) {
             0 => {
-                self.ear.pings += 1;
+                self.reader.pings += 1;
                 write_ping(out, *b"anything", false);
             }
             1 => frame(out, 2, 0, 5, &[0, 0, 0, 0, 9]),
@@ -195,25 +195,25 @@ impl Http2 {
         end: bool,
         out: &mut Vec<u8>,
     ) -> Option<Vec<u8>> {
-        let room = self.ear.room(stream).min(FRAME_BYTES_MOST);
+        let room = self.reader.room(stream).min(FRAME_BYTES_MOST);
         let len = body.len() as i64;
         let padding = if self.manner.http2.varied { self.chance.below(40) } else { 0 };
         if padding > 20 && len + 1 + padding as i64 <= room {
             let padded = padded(&body, padding as u8);
             let end_stream = if end { flags::END_STREAM } else { 0 };
             frame(out, 0, flags::PADDED | end_stream, stream, &padded);
-            self.ear.spend(stream, padded.len());
+            self.reader.spend(stream, padded.len());
             return None;
         }
         if len <= room.max(0) {
             write_data(out, stream, &body, end);
-            self.ear.spend(stream, body.len());
+            self.reader.spend(stream, body.len());
             return None;
         }
         if room > 0 {
             let (part, left) = body.split_at(room as usize);
             write_data(out, stream, part, false);
-            self.ear.spend(stream, part.len());
+            self.reader.spend(stream, part.len());
             return Some(left.to_vec());
         }
         Some(body)
