@@ -22,8 +22,8 @@ fuzz_target!(|data: &[u8]| {
     let asked = dialect.answer(message, 3, &mut due);
     let parts = [&due.to_all, &due.to_sender];
     for part in parts.into_iter().filter(|part| !part.is_empty()) {
-        let heard = dialect.parse(part, b"xx");
-        assert!(!matches!(heard, Parsed::Error(Wrong::Malformed)), "{asked:?}, then {heard:?}");
+        let parsed = dialect.parse(part, b"xx");
+        assert!(!matches!(parsed, Parsed::Error(Wrong::Malformed)), "{asked:?}, then {parsed:?}");
     }
     if matches!(asked, Asked::Error(_)) {
         assert_eq!(due, Due::default());

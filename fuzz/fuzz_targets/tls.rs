@@ -1,5 +1,5 @@
 //! A TLS server whose bytes are changed on their way to the client: by three bytes of input each, a place and what it
-//! is changed with. The first byte says how the client hears them cut.
+//! is changed with. The first byte says how the client receives them cut.
 
 #![no_main]
 
@@ -13,7 +13,7 @@ use libfuzzer_sys::fuzz_target;
 use pair::{Pair, Pems, client, options, self_signed, server, trusting};
 use trueload_wire::tls::{client as tls_client, server as tls_server};
 
-const SAID: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
+const SENT: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 
 /// Made once: keys take longer than all the rest.
 fn setups() -> &'static (tls_client::Setup, tls_server::Setup) {
@@ -33,9 +33,9 @@ fuzz_target!(|data: &[u8]| {
     let mut changes = changes.chunks_exact(3).peekable();
     let mut passed = 0;
     for round in 0..6 {
-        pair.server_hears_all();
+        pair.server_receives_all();
         if round == 2 {
-            pair.server_says(SAID);
+            pair.server_sends(SENT);
         }
         // The places go on from round to round, so that late ones lie in the answer.
         let end = passed + pair.to_client.len();
@@ -52,9 +52,9 @@ fuzz_target!(|data: &[u8]| {
         }
         passed = end;
         let bytes = std::mem::take(&mut pair.to_client);
-        bytes.chunks(usize::from(cut).max(1)).for_each(|piece| pair.client_hears(piece));
+        bytes.chunks(usize::from(cut).max(1)).for_each(|piece| pair.client_receives(piece));
     }
     // What is left of the input comes as it is.
-    changes.for_each(|piece| pair.client_hears(piece));
-    assert!(SAID.starts_with(&pair.client_heard), "only what was said is heard");
+    changes.for_each(|piece| pair.client_receives(piece));
+    assert!(SENT.starts_with(&pair.client_received), "only what was said is heard");
 });

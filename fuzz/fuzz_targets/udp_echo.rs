@@ -25,16 +25,16 @@ fuzz_target!(|data: &[u8]| {
     let (mut endings, mut counts, mut delivered) = (Vec::new(), Counts::default(), 0);
     let mut left = data;
     while let Some((&head, rest)) = left.split_first() {
-        let mut hear = |heard: Outcome<usize>| endings.push((heard.tag, heard.ending));
+        let mut on_outcome = |outcome: Outcome<usize>| endings.push((outcome.tag, outcome.ending));
         left = rest;
         if head == GIVEN_UP {
             let oldest = client.next_timeout_ns(|tag| *tag as u64);
             let is_oldest = |tag: &usize| Some(*tag as u64) == oldest;
             let deadline_ns = |tag: &usize| if is_oldest(tag) { 2 } else { 3 };
-            let _ = client.handle_timeout(2, deadline_ns, &mut Vec::new(), &mut hear);
+            let _ = client.handle_timeout(2, deadline_ns, &mut Vec::new(), &mut on_outcome);
         } else {
             let (datagram, behind) = rest.split_at(rest.len().min(usize::from(head)));
-            client.handle_datagram(1, datagram, &messages, &mut counts, &mut hear);
+            client.handle_datagram(1, datagram, &messages, &mut counts, &mut on_outcome);
             delivered += 1;
             left = behind;
         }
@@ -45,7 +45,9 @@ fuzz_target!(|data: &[u8]| {
     let Counts { late, duplicated, unsolicited, reordered } = counts;
     assert_eq!(settled + late + duplicated + unsolicited, delivered);
     assert!(late <= lost as u64 && reordered <= settled);
-    client.handle_end(3, PeerEnd::Reset, &mut |heard| endings.push((heard.tag, heard.ending)));
+    client.handle_end(3, PeerEnd::Reset, &mut |outcome| {
+        endings.push((outcome.tag, outcome.ending));
+    });
     let mut tags: Vec<_> = endings.iter().map(|(tag, _)| *tag).collect();
     tags.sort_unstable();
     assert_eq!(tags, (0..ASKED).collect::<Vec<_>>());

@@ -6,12 +6,12 @@
 #[path = "../../crates/wire/tests/websocket/common.rs"]
 mod common;
 
-use common::{SMALL, cut, hear};
+use common::{SMALL, cut, receive};
 use libfuzzer_sys::fuzz_target;
 use trueload_wire::http1;
 use trueload_wire::websocket::{OpeningError, Role, client, server};
 
-/// What a client says of an answer; `None` while it wants more.
+/// What a client makes of an answer; `None` while it wants more.
 fn answered(pieces: &[&[u8]]) -> Option<Result<(), OpeningError>> {
     let opening = client::Opening::new("/", &[]).expect("an opening");
     let mut awaited = opening.write(*b"the sample nonce", &mut Vec::new());
@@ -20,7 +20,7 @@ fn answered(pieces: &[&[u8]]) -> Option<Result<(), OpeningError>> {
     fed.map(|fed| fed.map(|_| ()))
 }
 
-/// What a server says of a request.
+/// What a server makes of a request.
 fn asked(pieces: &[&[u8]]) -> String {
     let mut opening = server::Opening::default();
     let limits = http1::Limits { head_bytes: 200, ..http1::Limits::default() };
@@ -37,9 +37,9 @@ fuzz_target!(|data: &[u8]| {
     };
     let role = if places[0] & 1 == 0 { Role::Client } else { Role::Server };
     let cuts: Vec<usize> = places[1..].iter().map(|&place| usize::from(place)).collect();
-    let whole = hear([bytes], role, &SMALL);
-    assert_eq!(hear(bytes.chunks(1), role, &SMALL).lines, whole.lines, "byte by byte");
-    let split = hear(cut(bytes, &cuts), role, &SMALL);
+    let whole = receive([bytes], role, &SMALL);
+    assert_eq!(receive(bytes.chunks(1), role, &SMALL).lines, whole.lines, "byte by byte");
+    let split = receive(cut(bytes, &cuts), role, &SMALL);
     assert_eq!(split.lines, whole.lines, "in pieces");
     assert!(split.held_bytes_max <= 8 * 1024, "memory stays bounded");
     assert_eq!(answered(&cut(bytes, &cuts)), answered(&[bytes]), "an answer");

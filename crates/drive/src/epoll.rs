@@ -589,9 +589,9 @@ fn live(sockets: &mut [Socket], token: Token) -> Option<&mut Socket> {
 
 /// The events that a socket is registered for; errors and hang-ups are always reported.
 fn interest(reading_paused: bool) -> EventFlags {
-    let heard = EventFlags::IN | EventFlags::RDHUP;
+    let readable = EventFlags::IN | EventFlags::RDHUP;
     let flags = EventFlags::OUT | EventFlags::ET;
-    if reading_paused { flags } else { flags | heard }
+    if reading_paused { flags } else { flags | readable }
 }
 
 fn timespec(ns: u64) -> Timespec {

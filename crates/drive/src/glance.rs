@@ -14,17 +14,17 @@ const INPUT_BYTES: usize = 8 * 1024;
 /// The weight of what has been received since the clock was last read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Glance {
-    heard: usize,
+    received: usize,
 }
 
 impl Glance {
     /// Notes an input of this many bytes; true if it is time to read the clock.
     #[inline]
     pub(crate) fn is_due(&mut self, bytes: usize) -> bool {
-        self.heard += bytes + INPUT_BYTES;
-        let due = self.heard >= BYTES;
+        self.received += bytes + INPUT_BYTES;
+        let due = self.received >= BYTES;
         if due {
-            self.heard = 0;
+            self.received = 0;
         }
         due
     }

@@ -355,9 +355,9 @@ mod tests {
         for broken in ["", "Max open files", "Max open files 7", "Max open files some 7"] {
             assert_eq!(parse_open_files(broken), None, "{broken:?}");
         }
-        let told = rustix::process::getrlimit(Resource::Nofile);
-        let told = (told.current.unwrap_or(u64::MAX), told.maximum.unwrap_or(u64::MAX));
-        assert_eq!(open_files_limits(), told);
+        let limits = rustix::process::getrlimit(Resource::Nofile);
+        let limits = (limits.current.unwrap_or(u64::MAX), limits.maximum.unwrap_or(u64::MAX));
+        assert_eq!(open_files_limits(), limits);
     }
 
     #[test]

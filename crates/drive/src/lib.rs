@@ -1,8 +1,9 @@
 //! Sockets, timers and the clock.
 //!
-//! A [`Program`] is told what happened, and says what to do next through a [`Net`]. A driver is the
-//! loop between these two and the kernel. Programs own no socket, so the same program runs over
-//! epoll, over another driver, and in virtual time. Must not know: HTTP, loads, meters, JSON.
+//! A [`Program`] is notified of what happened, and requests what comes next through a [`Net`]. A
+//! driver is the loop between these two and the kernel. Programs own no socket, so the same program
+//! runs over epoll, over another driver, and in virtual time. Must not know: HTTP, loads, meters,
+//! JSON.
 
 #![deny(clippy::undocumented_unsafe_blocks)]
 

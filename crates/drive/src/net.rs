@@ -227,7 +227,7 @@ pub trait Net {
     fn finish(&mut self, token: Token);
 }
 
-/// A program: it is told what happened, and requests what comes next.
+/// A program: it is notified of what happened, and requests what comes next.
 pub trait Program {
     /// The [`crate::Waker`] was rung.
     fn handle_wake(&mut self, net: &mut impl Net);

@@ -227,8 +227,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_connection_that_does_not_come_about_is_told_by_whose_it_is() {
-        for (errno, told) in [
+    fn a_failure_to_connect_is_classified_by_whose_it_is() {
+        for (errno, expected) in [
             (Errno::CONNREFUSED, ConnectError::Refused),
             (Errno::NOENT, ConnectError::Refused),
             (Errno::ACCESS, ConnectError::Unreachable),
@@ -238,7 +238,7 @@ mod tests {
             (Errno::ADDRNOTAVAIL, ConnectError::Ports),
             (Errno::AFNOSUPPORT, ConnectError::NoSource),
         ] {
-            assert_eq!(connect_error(errno), told, "{errno}");
+            assert_eq!(connect_error(errno), expected, "{errno}");
         }
     }
 

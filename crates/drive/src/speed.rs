@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_that_were_missed_are_told() {
+    fn looks_that_were_missed_are_reported() {
         let mut looks = Looks::new();
         for (after_ns, work_ns) in [(0, 7), (EVERY_NS, 8), (3 * EVERY_NS + 1, 9)] {
             looks.note(after_ns, work_ns);

@@ -42,7 +42,7 @@ struct HeldUp {
     sent: mpsc::Receiver<Sent>,
     /// The peer's send, and what the driver says about it.
     known: Vec<(Sent, Option<u64>)>,
-    heard: Vec<u8>,
+    received: Vec<u8>,
     answer_bytes: usize,
     /// When the answer was sent whose bytes come now.
     sending: Sent,
@@ -80,12 +80,12 @@ impl Program for HeldUp {
     }
 
     fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, bytes: &[u8], _: bool) {
-        self.heard.extend_from_slice(bytes);
+        self.received.extend_from_slice(bytes);
         self.known.push((self.sending, net.arrived_ns()));
-        if !self.heard.len().is_multiple_of(self.answer_bytes) {
+        if !self.received.len().is_multiple_of(self.answer_bytes) {
             return;
         }
-        let rounds = self.heard.len() / self.answer_bytes;
+        let rounds = self.received.len() / self.answer_bytes;
         if self.watched == Watched::AfterAnAnswer && rounds == 1 {
             net.watch_arrivals(token);
             net.watch_arrivals(token);
@@ -120,7 +120,7 @@ impl Program for HeldUp {
     }
 }
 
-/// Answers until nothing more is asked, and tells when; then it closes.
+/// Answers until nothing more is asked, and reports when; then it closes.
 fn answer(
     mut stream: impl Read + Write,
     clock: Clock,
@@ -139,16 +139,16 @@ fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at % 251) as u8).collect()
 }
 
-/// What a program hears that is held up while its peer answers.
+/// What a program receives that is held up while its peer answers.
 fn held_up(kind: Kind, watched: Watched, answer_bytes: usize) -> HeldUp {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let listener = listener.expect("a listener");
     let to = listener.local_addr().expect("its address");
     let clock = Clock::start();
-    let (tell, sent) = mpsc::channel();
+    let (report, sent) = mpsc::channel();
     let peer = thread::spawn(move || {
         let (stream, _) = listener.accept().expect("a connection");
-        answer(stream, clock, answer_bytes, &tell);
+        answer(stream, clock, answer_bytes, &report);
     });
     let mut program = HeldUp {
         to: Address::Ip(to),
@@ -156,7 +156,7 @@ fn held_up(kind: Kind, watched: Watched, answer_bytes: usize) -> HeldUp {
         wants_stamps: watched != Watched::Never,
         sent,
         known: Vec::new(),
-        heard: Vec::new(),
+        received: Vec::new(),
         answer_bytes,
         sending: (0, 0),
         outside: false,
@@ -172,7 +172,10 @@ fn bytes_are_known_to_have_arrived_when_their_peer_sent_them(kind: Kind) {
         for answer_bytes in [1, 700, 20_000] {
             let program = held_up(kind, watched, answer_bytes);
             let answer = pattern(answer_bytes);
-            assert!(program.heard.chunks(answer_bytes).all(|heard| heard == answer), "{watched:?}");
+            assert!(
+                program.received.chunks(answer_bytes).all(|received| received == answer),
+                "{watched:?}"
+            );
             assert_eq!(program.ended, Some(PeerClose::Fin));
             assert!(!program.outside, "it is known only while an input is handled");
             let mut known = program.known.into_iter();
@@ -198,18 +201,18 @@ fn bytes_are_known_to_have_arrived_when_their_peer_sent_them(kind: Kind) {
 fn of_a_connection_that_is_not_watched_nothing_is_known(kind: Kind) {
     let program = held_up(kind, Watched::Never, 100);
     assert!(program.known.iter().all(|(_, arrived_ns)| arrived_ns.is_none()));
-    assert_eq!(program.heard.len(), 100 * ROUNDS);
+    assert_eq!(program.received.len(), 100 * ROUNDS);
 }
 
-fn of_a_socket_file_nothing_is_known_and_all_is_heard(kind: Kind) {
+fn of_a_socket_file_nothing_is_known_and_all_is_received(kind: Kind) {
     let path =
         std::env::temp_dir().join(format!("trueload-stamps-{kind:?}-{}", std::process::id()));
     let listener = UnixListener::bind(&path).expect("a socket file");
     let clock = Clock::start();
-    let (tell, sent) = mpsc::channel();
+    let (report, sent) = mpsc::channel();
     let peer = thread::spawn(move || {
         let (stream, _) = listener.accept().expect("a connection");
-        answer(stream, clock, 100, &tell);
+        answer(stream, clock, 100, &report);
     });
     let mut program = HeldUp {
         to: Address::Unix(Arc::from(path.as_path())),
@@ -217,7 +220,7 @@ fn of_a_socket_file_nothing_is_known_and_all_is_heard(kind: Kind) {
         wants_stamps: false,
         sent,
         known: Vec::new(),
-        heard: Vec::new(),
+        received: Vec::new(),
         answer_bytes: 100,
         sending: (0, 0),
         outside: false,
@@ -226,7 +229,7 @@ fn of_a_socket_file_nothing_is_known_and_all_is_heard(kind: Kind) {
     kind.run_on(clock, None, &mut program);
     std::fs::remove_file(&path).expect("it was there");
     peer.join().expect("the peer");
-    assert_eq!((program.heard.len(), program.ended), (100 * ROUNDS, Some(PeerClose::Fin)));
+    assert_eq!((program.received.len(), program.ended), (100 * ROUNDS, Some(PeerClose::Fin)));
     assert!(program.known.iter().all(|(_, arrived_ns)| arrived_ns.is_none()));
 }
 
@@ -236,7 +239,7 @@ struct Crowd {
     to: Address,
     tokens: Vec<Token>,
     answered: mpsc::Receiver<()>,
-    heard: Vec<usize>,
+    received: Vec<usize>,
     /// Answers of this round whose arrival is not known.
     unknown: usize,
     rounds: usize,
@@ -276,9 +279,9 @@ impl Program for Crowd {
     }
 
     fn handle_input(&mut self, net: &mut impl Net, key: u32, _: Token, bytes: &[u8], _: bool) {
-        self.heard[key as usize] += bytes.len();
+        self.received[key as usize] += bytes.len();
         self.unknown += usize::from(net.arrived_ns().is_none());
-        if self.heard.iter().sum::<usize>() < (self.rounds + 1) * Self::CALLERS {
+        if self.received.iter().sum::<usize>() < (self.rounds + 1) * Self::CALLERS {
             return;
         }
         self.rounds += 1;
@@ -304,11 +307,11 @@ impl Program for Crowd {
     }
 }
 
-fn more_answers_at_once_than_there_are_buffers_are_all_heard(kind: Kind) {
+fn more_answers_at_once_than_there_are_buffers_are_all_received(kind: Kind) {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let listener = listener.expect("a listener");
     let to = Address::Ip(listener.local_addr().expect("its address"));
-    let (tell, answered) = mpsc::channel();
+    let (report, answered) = mpsc::channel();
     let peer = thread::spawn(move || {
         let accept = |_| listener.accept().expect("a connection").0;
         let mut streams: Vec<_> = (0..Crowd::CALLERS).map(accept).collect();
@@ -320,14 +323,14 @@ fn more_answers_at_once_than_there_are_buffers_are_all_heard(kind: Kind) {
                 }
                 stream.write_all(b"!").expect("it is taken");
             }
-            tell.send(()).expect("somebody waits");
+            report.send(()).expect("somebody waits");
         }
     });
-    let (tokens, heard) = (Vec::new(), vec![0; Crowd::CALLERS]);
-    let mut crowd = Crowd { to, tokens, answered, heard, unknown: 0, rounds: 0, done: false };
+    let (tokens, received) = (Vec::new(), vec![0; Crowd::CALLERS]);
+    let mut crowd = Crowd { to, tokens, answered, received, unknown: 0, rounds: 0, done: false };
     kind.run(None, &mut crowd);
     peer.join().expect("the peer");
-    assert_eq!(crowd.heard, vec![crowd.rounds; Crowd::CALLERS]);
+    assert_eq!(crowd.received, vec![crowd.rounds; Crowd::CALLERS]);
     assert_eq!(crowd.unknown, 0, "of the answers of round {}", crowd.rounds);
 }
 
@@ -381,11 +384,11 @@ impl Program for Block {
 
     fn handle_datagrams(&mut self, net: &mut impl Net, _: u32, token: Token, came: Datagrams<'_>) {
         self.known.push((self.sending, net.arrived_ns(), came.count()));
-        let heard: usize = self.known.iter().map(|(_, _, count)| count).sum();
-        if !heard.is_multiple_of(Self::DATAGRAMS) {
+        let received: usize = self.known.iter().map(|(_, _, count)| count).sum();
+        if !received.is_multiple_of(Self::DATAGRAMS) {
             return;
         }
-        let rounds = heard / Self::DATAGRAMS;
+        let rounds = received / Self::DATAGRAMS;
         let enough = if self.watched { self.stamped() } else { rounds } >= ROUNDS;
         self.done = enough || rounds == ROUNDS_MOST;
         if self.done {
@@ -415,7 +418,8 @@ impl Program for Block {
     }
 }
 
-/// Answers each datagram with several that leave in one call, and tells when; an empty one ends it.
+/// Answers each datagram with several that leave in one call, and reports when; an empty one ends
+/// it.
 fn answer_in_blocks(socket: &UdpSocket, clock: Clock, sent: &mpsc::Sender<Sent>) {
     let size = Block::BYTES as libc::c_int;
     let (value, len) = ((&raw const size).cast(), size_of_val(&size) as libc::socklen_t);
@@ -436,8 +440,8 @@ fn blocks_of_datagrams(kind: Kind, watched: bool) -> Block {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let to = Address::Ip(socket.local_addr().expect("its address"));
     let clock = Clock::start();
-    let (tell, sent) = mpsc::channel();
-    let peer = thread::spawn(move || answer_in_blocks(&socket, clock, &tell));
+    let (report, sent) = mpsc::channel();
+    let peer = thread::spawn(move || answer_in_blocks(&socket, clock, &report));
     let (known, sending) = (Vec::new(), (0, 0));
     let mut program = Block { to, watched, sent, sending, known, outside: false, done: false };
     kind.run_on(clock, None, &mut program);
@@ -465,8 +469,8 @@ fn of_datagrams_that_are_not_watched_nothing_is_known(kind: Kind) {
 on_both_drivers! {
     datagrams_are_known_to_have_arrived_when_their_peer_sent_them
     of_datagrams_that_are_not_watched_nothing_is_known
-    more_answers_at_once_than_there_are_buffers_are_all_heard
+    more_answers_at_once_than_there_are_buffers_are_all_received
     bytes_are_known_to_have_arrived_when_their_peer_sent_them
     of_a_connection_that_is_not_watched_nothing_is_known
-    of_a_socket_file_nothing_is_known_and_all_is_heard
+    of_a_socket_file_nothing_is_known_and_all_is_received
 }

@@ -27,18 +27,18 @@ enum Then {
     Finish,
 }
 
-/// Sends on a connection that is being set up, and again when it is there; hears until its end.
+/// Sends on a connection that is being set up, and again when it is there; receives until its end.
 struct Early {
     to: Address,
     early: Arc<[u8]>,
     then: Then,
     late: &'static [u8],
-    heard: Vec<u8>,
+    received: Vec<u8>,
     drained: usize,
     look_ns: u64,
-    peer_heard: Arc<AtomicBool>,
+    peer_received: Arc<AtomicBool>,
     ended: Option<PeerClose>,
-    /// Tells that it has asked.
+    /// Reports that it has asked.
     asked: Option<mpsc::Sender<()>>,
 }
 
@@ -72,7 +72,7 @@ impl Program for Early {
     }
 
     fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, bytes: &[u8], _: bool) {
-        self.heard.extend_from_slice(bytes);
+        self.received.extend_from_slice(bytes);
     }
 
     fn handle_drained(&mut self, net: &mut impl Net, _: u32, token: Token) {
@@ -94,9 +94,9 @@ impl Program for Early {
     }
 
     fn is_done(&self) -> bool {
-        // Of a connection that is finished nothing is heard: its peer tells.
-        let all_heard = self.then == Then::Finish && self.peer_heard.load(Ordering::Acquire);
-        self.ended.is_some() || all_heard
+        // A connection that is finished receives nothing: its peer reports.
+        let all_received = self.then == Then::Finish && self.peer_received.load(Ordering::Acquire);
+        self.ended.is_some() || all_received
     }
 }
 
@@ -106,9 +106,9 @@ fn pattern(len: usize) -> Vec<u8> {
 
 fn early(to: impl Into<Address>, len: usize, then: Then, late: &'static [u8]) -> Early {
     let (to, early) = (to.into(), Arc::from(pattern(len)));
-    let (heard, peer_heard) = (Vec::new(), Arc::default());
+    let (received, peer_received) = (Vec::new(), Arc::default());
     let (drained, look_ns, ended, asked) = (0, 0, None, None);
-    Early { to, early, then, late, heard, drained, look_ns, peer_heard, ended, asked }
+    Early { to, early, then, late, received, drained, look_ns, peer_received, ended, asked }
 }
 
 fn what_is_sent_before_leaves_first_and_whole(kind: Kind) {
@@ -118,17 +118,20 @@ fn what_is_sent_before_leaves_first_and_whole(kind: Kind) {
         let to = listener.local_addr().expect("its address");
         let peer = thread::spawn(move || {
             let (mut peer, _) = listener.accept().expect("a connection");
-            let mut heard = vec![0; len + 4];
-            peer.read_exact(&mut heard).expect("everything");
+            let mut received = vec![0; len + 4];
+            peer.read_exact(&mut received).expect("everything");
             peer.write_all(b"thanks").expect("an answer");
-            heard
+            received
         });
         let mut early = early(to, len, Then::Nothing, b"late");
         kind.run(None, &mut early);
-        let heard = peer.join().expect("the peer");
-        assert!(heard[..len] == pattern(len), "{len} bytes");
-        assert_eq!(&heard[len..], b"late");
-        assert_eq!((early.heard.as_slice(), early.ended), (&b"thanks"[..], Some(PeerClose::Fin)));
+        let received = peer.join().expect("the peer");
+        assert!(received[..len] == pattern(len), "{len} bytes");
+        assert_eq!(&received[len..], b"late");
+        assert_eq!(
+            (early.received.as_slice(), early.ended),
+            (&b"thanks"[..], Some(PeerClose::Fin))
+        );
         assert!(early.drained >= 1, "it had to wait, and has left");
     }
 }
@@ -140,15 +143,18 @@ fn our_side_ends_behind_what_was_sent_before(kind: Kind) {
         let to = listener.local_addr().expect("its address");
         let peer = thread::spawn(move || {
             let (mut peer, _) = listener.accept().expect("a connection");
-            let mut heard = Vec::new();
-            peer.read_to_end(&mut heard).expect("everything, to its end");
+            let mut received = Vec::new();
+            peer.read_to_end(&mut received).expect("everything, to its end");
             peer.write_all(b"thanks").expect("an answer");
-            heard
+            received
         });
         let mut early = early(to, len, Then::EndSending, b"");
         kind.run(None, &mut early);
         assert!(peer.join().expect("the peer") == pattern(len), "{len} bytes");
-        assert_eq!((early.heard.as_slice(), early.ended), (&b"thanks"[..], Some(PeerClose::Fin)));
+        assert_eq!(
+            (early.received.as_slice(), early.ended),
+            (&b"thanks"[..], Some(PeerClose::Fin))
+        );
     }
 }
 
@@ -157,9 +163,9 @@ fn a_socket_file_takes_what_was_sent_before(kind: Kind) {
     let listener = UnixListener::bind(&path).expect("a socket file");
     let peer = thread::spawn(move || {
         let (mut peer, _) = listener.accept().expect("a connection");
-        let mut heard = Vec::new();
-        peer.read_to_end(&mut heard).expect("everything, to its end");
-        heard
+        let mut received = Vec::new();
+        peer.read_to_end(&mut received).expect("everything, to its end");
+        received
     });
     let to = Address::Unix(Arc::from(path.as_path()));
     let mut early = early(to, 1000, Then::EndSending, b"");
@@ -174,13 +180,13 @@ fn a_connection_that_is_finished_before_it_is_there_closes_behind_what_was_sent(
     let listener = listener.expect("a listener");
     let to = listener.local_addr().expect("its address");
     let mut early = early(to, 1000, Then::Finish, b"");
-    let peer_heard = Arc::clone(&early.peer_heard);
+    let peer_received = Arc::clone(&early.peer_received);
     let peer = thread::spawn(move || {
         let (mut peer, _) = listener.accept().expect("a connection");
-        let mut heard = Vec::new();
-        peer.read_to_end(&mut heard).expect("everything, to its end");
-        peer_heard.store(true, Ordering::Release);
-        heard
+        let mut received = Vec::new();
+        peer.read_to_end(&mut received).expect("everything, to its end");
+        peer_received.store(true, Ordering::Release);
+        received
     });
     kind.run(None, &mut early);
     assert!(peer.join().expect("the peer") == pattern(1000));
@@ -198,9 +204,9 @@ fn our_side_ends_behind_a_connection_that_takes_its_time(kind: Kind) {
         was_asked.recv().expect("it asks");
         drop(listener.accept().expect("the first"));
         let (mut peer, _) = listener.accept().expect("a connection");
-        let mut heard = Vec::new();
-        peer.read_to_end(&mut heard).expect("everything, to its end");
-        heard
+        let mut received = Vec::new();
+        peer.read_to_end(&mut received).expect("everything, to its end");
+        received
     });
     let mut early = Early { asked: Some(asked), ..early(to, 0, Then::EndSending, b"") };
     kind.run(None, &mut early);

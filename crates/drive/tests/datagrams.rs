@@ -20,24 +20,24 @@ const LARGEST: usize = 65_507;
 on_both_drivers! {
     boundaries_are_kept_both_ways
     a_congestion_mark_is_read_and_written
-    a_peer_that_is_not_there_is_told_and_not_waited_for
+    a_peer_that_is_not_there_is_reported_and_not_waited_for
     datagrams_of_the_largest_size_arrive_whole_and_larger_ones_are_dropped
-    one_socket_hears_many_peers_and_answers_each
+    one_socket_receives_from_many_peers_and_answers_each
     a_server_at_every_address_answers_from_the_one_that_was_asked
     what_is_larger_than_the_way_takes_whole_leaves_one_by_one
-    a_closed_socket_hears_nothing_more
+    a_closed_socket_receives_nothing_more
     what_a_full_queue_has_no_room_for_is_counted
 }
 
 on_both_drivers_watched! {
     boundaries_are_kept_both_ways
     a_congestion_mark_is_read_and_written
-    a_peer_that_is_not_there_is_told_and_not_waited_for
+    a_peer_that_is_not_there_is_reported_and_not_waited_for
     datagrams_of_the_largest_size_arrive_whole_and_larger_ones_are_dropped
-    one_socket_hears_many_peers_and_answers_each
+    one_socket_receives_from_many_peers_and_answers_each
     a_server_at_every_address_answers_from_the_one_that_was_asked
     what_is_larger_than_the_way_takes_whole_leaves_one_by_one
-    a_closed_socket_hears_nothing_more
+    a_closed_socket_receives_nothing_more
     what_a_full_queue_has_no_room_for_is_counted
 }
 
@@ -79,7 +79,7 @@ struct Caller {
     to: Address,
     batches: Vec<Batch>,
     enough: usize,
-    heard: Vec<Vec<u8>>,
+    received: Vec<Vec<u8>>,
     marks: Vec<u8>,
     ended: Option<PeerClose>,
     dropped: u64,
@@ -88,8 +88,8 @@ struct Caller {
 
 impl Caller {
     fn new(to: SocketAddr, batches: Vec<Batch>, enough: usize) -> Self {
-        let (heard, marks, ended) = (Vec::new(), Vec::new(), None);
-        Caller { to: to.into(), batches, enough, heard, marks, ended, dropped: 0, token: None }
+        let (received, marks, ended) = (Vec::new(), Vec::new(), None);
+        Caller { to: to.into(), batches, enough, received, marks, ended, dropped: 0, token: None }
     }
 
     fn run(mut self, kind: Kind) -> Self {
@@ -126,7 +126,7 @@ impl Program for Caller {
         came: Datagrams<'_>,
     ) {
         assert_eq!((key, Some(token), came.path), (7, self.token, None));
-        self.heard.extend(came.iter().map(<[u8]>::to_vec));
+        self.received.extend(came.iter().map(<[u8]>::to_vec));
         self.marks.push(came.ecn);
         self.dropped = net.dropped_datagrams();
     }
@@ -144,7 +144,7 @@ impl Program for Caller {
     }
 
     fn is_done(&self) -> bool {
-        self.ended.is_some() || self.heard.len() >= self.enough
+        self.ended.is_some() || self.received.len() >= self.enough
     }
 }
 
@@ -235,7 +235,7 @@ fn boundaries_are_kept_both_ways(kind: Kind) {
             let sent = batch.datagrams().iter().map(<[u8]>::to_vec).collect();
             let caller = Caller::new(to, vec![batch], sizes.len()).run(kind);
             let context = format!("{} of {} bytes at {at}", sizes.len(), sizes[0]);
-            assert_eq!(sorted(caller.heard), sorted(sent), "{context}");
+            assert_eq!(sorted(caller.received), sorted(sent), "{context}");
             assert_eq!(caller.dropped, 0, "{context}");
             let server = server.join().expect("the server ends");
             assert_eq!(server.by_peer.values().sum::<usize>(), sizes.len(), "{context}");
@@ -255,12 +255,12 @@ fn a_congestion_mark_is_read_and_written(kind: Kind) {
     }
 }
 
-fn a_peer_that_is_not_there_is_told_and_not_waited_for(kind: Kind) {
+fn a_peer_that_is_not_there_is_reported_and_not_waited_for(kind: Kind) {
     for at in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
         let gone = UdpSocket::bind((at, 0)).expect("a free port");
         let to = gone.local_addr().expect("its address");
         drop(gone);
-        // With two, the second send may be the one that hears of the first.
+        // With two, the second send may be the one that learns of the first.
         for batches in [1, 2] {
             let caller = Caller::new(to, vec![Batch::of(&[8]); batches], 1).run(kind);
             assert_eq!(caller.ended, Some(PeerClose::Refused), "{batches} to {to}");
@@ -272,13 +272,13 @@ fn datagrams_of_the_largest_size_arrive_whole_and_larger_ones_are_dropped(kind: 
     let (to, server) = serve(kind, &any(Ipv4Addr::LOCALHOST), 2);
     let batches = [LARGEST + 1, LARGEST, 1].map(|size| Batch::of(&[size])).to_vec();
     let caller = Caller::new(to, batches, 2).run(kind);
-    let sizes: Vec<_> = sorted(caller.heard).iter().map(Vec::len).collect();
+    let sizes: Vec<_> = sorted(caller.received).iter().map(Vec::len).collect();
     assert_eq!(sizes, [1, LARGEST]);
     assert_eq!(caller.dropped, 1);
     server.join().expect("the server ends");
 }
 
-fn one_socket_hears_many_peers_and_answers_each(kind: Kind) {
+fn one_socket_receives_from_many_peers_and_answers_each(kind: Kind) {
     const PEERS: usize = 20;
     let (to, server) = serve(kind, &any(Ipv4Addr::LOCALHOST), 3 * PEERS);
     let peers: Vec<_> = (0..PEERS)
@@ -309,8 +309,8 @@ fn a_server_at_every_address_answers_from_the_one_that_was_asked(kind: Kind) {
     let (bound, server) = serve(kind, &any(Ipv4Addr::UNSPECIFIED), 1);
     let asked = Ipv4Addr::new(127, 0, 0, 9);
     let caller = Caller::new((asked, bound.port()).into(), vec![Batch::of(&[4])], 1).run(kind);
-    // A connected socket hears no answer from another address.
-    assert_eq!(caller.heard, [vec![0; 4]]);
+    // A connected socket receives no answer from another address.
+    assert_eq!(caller.received, [vec![0; 4]]);
     assert_eq!(server.join().expect("the server ends").locals, [Some(asked.into())]);
 }
 
@@ -341,7 +341,7 @@ fn what_is_larger_than_the_way_takes_whole_leaves_one_by_one(kind: Kind) {
         // The kernel refuses to cut a block into datagrams that the way does not take, and takes each by itself.
         let batches = vec![Batch::of(&[1000; 3]), Batch::of(&[2000; 4]), Batch::of(&[1000; 3])];
         let caller = Caller::new(to, batches, 10).run(kind);
-        let count = |size| caller.heard.iter().filter(|datagram| datagram.len() == size).count();
+        let count = |size| caller.received.iter().filter(|datagram| datagram.len() == size).count();
         assert_eq!((count(1000), count(2000), caller.dropped), (6, 4, 0));
         server.join().expect("the server ends");
     };
@@ -351,7 +351,7 @@ fn what_is_larger_than_the_way_takes_whole_leaves_one_by_one(kind: Kind) {
 /// Closes its socket at the first datagram, and then opens another.
 struct Closer {
     to: Address,
-    heard: usize,
+    received: usize,
     opened: usize,
 }
 
@@ -374,7 +374,7 @@ impl Program for Closer {
     fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {}
 
     fn handle_datagrams(&mut self, net: &mut impl Net, _: u32, token: Token, _: Datagrams<'_>) {
-        self.heard += 1;
+        self.received += 1;
         net.finish(token);
         net.send_datagrams(token, Datagrams::one(b"nobody hears this"));
         if self.opened < 50 {
@@ -391,23 +391,24 @@ impl Program for Closer {
     }
 
     fn is_done(&self) -> bool {
-        self.heard >= 50
+        self.received >= 50
     }
 }
 
-fn a_closed_socket_hears_nothing_more(kind: Kind) {
+fn a_closed_socket_receives_nothing_more(kind: Kind) {
     let (to, server) = serve(kind, &any(Ipv4Addr::LOCALHOST), 400);
-    let mut closer = Closer { to: to.into(), heard: 0, opened: 0 };
+    let mut closer = Closer { to: to.into(), received: 0, opened: 0 };
     kind.run(None, &mut closer);
-    assert_eq!((closer.heard, closer.opened), (50, 50), "one block for each socket");
+    assert_eq!((closer.received, closer.opened), (50, 50), "one block for each socket");
     server.join().expect("the server ends");
 }
 
-/// Lets its peer flood it while it hears nothing, and then hears all that the kernel has kept.
+/// Lets its peer flood it while it receives nothing, and then receives all that the kernel has
+/// kept.
 struct Flooded {
     to: Address,
     over: mpsc::Receiver<()>,
-    heard: u64,
+    received: u64,
     overflowed: u64,
     ended: bool,
 }
@@ -430,10 +431,10 @@ impl Program for Flooded {
     fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {}
 
     fn handle_datagrams(&mut self, net: &mut impl Net, _: u32, token: Token, came: Datagrams<'_>) {
-        if self.heard == 0 {
+        if self.received == 0 {
             net.send_datagrams(token, Datagrams::one(b"end"));
         }
-        self.heard += came.count() as u64;
+        self.received += came.count() as u64;
         self.ended |= came.iter().any(|datagram| datagram == b"end");
         self.overflowed = net.overflowed_datagrams();
     }
@@ -456,20 +457,20 @@ fn what_a_full_queue_has_no_room_for_is_counted(kind: Kind) {
     const FLOOD: u64 = 10_000;
     let peer = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let to = peer.local_addr().expect("its address").into();
-    let (tell, over) = mpsc::channel();
+    let (report, over) = mpsc::channel();
     let peer = thread::spawn(move || {
         let mut buffer = [0; 16];
         let (_, caller) = peer.recv_from(&mut buffer).expect("a caller");
         for _ in 0..FLOOD {
             peer.send_to(&[7; 2000], caller).expect("it leaves");
         }
-        tell.send(()).expect("it waits");
+        report.send(()).expect("it waits");
         peer.recv_from(&mut buffer).expect("it has room again");
         peer.send_to(b"end", caller).expect("it leaves");
     });
-    let mut flooded = Flooded { to, over, heard: 0, overflowed: 0, ended: false };
+    let mut flooded = Flooded { to, over, received: 0, overflowed: 0, ended: false };
     kind.run(None, &mut flooded);
     peer.join().expect("the peer");
     assert!(flooded.overflowed > 0);
-    assert_eq!(flooded.heard + flooded.overflowed, FLOOD + 1);
+    assert_eq!(flooded.received + flooded.overflowed, FLOOD + 1);
 }

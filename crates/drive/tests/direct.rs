@@ -13,14 +13,14 @@ const FILES: u64 = 400;
 /// Connections: each end has as many sockets.
 const CONNECTIONS: u32 = 1500;
 
-/// Of so many connections the crowd ends its side of one as soon as it has said its byte.
+/// Of so many connections the crowd ends its side of one as soon as it has sent its byte.
 const HALVES_EVERY: u32 = 3;
 
-/// Connects to `to` again and again, says a byte on each connection, and hears it back.
+/// Connects to `to` again and again, sends a byte on each connection, and receives it back.
 struct Crowd {
     to: SocketAddr,
     asked: u32,
-    heard: Vec<u32>,
+    received: Vec<u32>,
     refused: Vec<ConnectError>,
 }
 
@@ -29,7 +29,7 @@ impl Crowd {
         if self.asked < CONNECTIONS {
             let key = self.asked;
             self.asked += 1;
-            self.heard.push(0);
+            self.received.push(0);
             if let Err(why) = net.connect(key, Remote::stream(&Address::Ip(self.to)), None) {
                 self.refused.push(why);
             }
@@ -59,7 +59,7 @@ impl Program for Crowd {
 
     fn handle_input(&mut self, net: &mut impl Net, key: u32, _: Token, bytes: &[u8], _: bool) {
         assert_eq!(bytes, key.to_ne_bytes(), "the bytes of another connection");
-        self.heard[key as usize] += 1;
+        self.received[key as usize] += 1;
         self.connect(net);
     }
 
@@ -76,7 +76,7 @@ impl Program for Crowd {
     }
 
     fn is_done(&self) -> bool {
-        self.heard.iter().sum::<u32>() + self.refused.len() as u32 == CONNECTIONS
+        self.received.iter().sum::<u32>() + self.refused.len() as u32 == CONNECTIONS
     }
 }
 
@@ -136,10 +136,10 @@ fn more_connections_than_open_files_are_each_served_once_on_both_ends() {
     });
     let mut client = ring(None);
     client.waker().wake();
-    let mut crowd = Crowd { to, asked: 0, heard: Vec::new(), refused: Vec::new() };
+    let mut crowd = Crowd { to, asked: 0, received: Vec::new(), refused: Vec::new() };
     client.run(&mut crowd).expect("the crowd runs");
     wake_fd.wake();
     assert_eq!(server.join().expect("the server"), CONNECTIONS);
     assert_eq!(crowd.refused, []);
-    assert!(crowd.heard.iter().all(|times| *times == 1));
+    assert!(crowd.received.iter().all(|times| *times == 1));
 }

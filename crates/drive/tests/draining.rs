@@ -1,4 +1,5 @@
-//! Who has to wait with what is to be sent hears when all that waited has left, whichever the driver.
+//! Who has to wait with what is to be sent is notified when all that waited has left, whichever the
+//! driver.
 
 #![allow(clippy::expect_used)]
 
@@ -16,14 +17,14 @@ use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token};
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;
 const LITTLE: &[u8] = b"a little";
-/// How often the program goes on when it hears that there is room.
+/// How often the program goes on when it is notified that there is room.
 const TIMES: usize = 3;
 
 /// Sends much, and as much again each time that it has left; then it is done.
 struct Sender {
     to: Address,
     much: Arc<[u8]>,
-    heard: Vec<usize>,
+    queued_when_drained: Vec<usize>,
     sent: usize,
     /// Lets the peer read so much.
     let_read: mpsc::Sender<usize>,
@@ -61,8 +62,8 @@ impl Program for Sender {
 
     fn handle_drained(&mut self, net: &mut impl Net, key: u32, token: Token) {
         assert_eq!(key, 7);
-        self.heard.push(net.queued_bytes(token));
-        if self.heard.len() < TIMES {
+        self.queued_when_drained.push(net.queued_bytes(token));
+        if self.queued_when_drained.len() < TIMES {
             self.send(net, token);
         } else {
             // The rest may still be in flight.
@@ -87,7 +88,7 @@ impl Program for Sender {
 }
 
 /// A peer that reads what has been sent when some of it waits, and no sooner.
-fn who_waits_hears_when_there_is_room_again(kind: Kind) {
+fn who_waits_is_notified_when_there_is_room_again(kind: Kind) {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let listener = listener.expect("a listener");
     let to = listener.local_addr().expect("its address").into();
@@ -98,15 +99,17 @@ fn who_waits_hears_when_there_is_room_again(kind: Kind) {
         may_read.iter().map(read).sum::<u64>() as usize
     });
     let much = Arc::from(vec![7; MUCH]);
-    let mut sender = Sender { to, much, heard: Vec::new(), sent: 0, let_read, done: false };
+    let mut sender =
+        Sender { to, much, queued_when_drained: Vec::new(), sent: 0, let_read, done: false };
     kind.run(None, &mut sender);
-    let Sender { heard, sent, let_read, .. } = sender;
-    drop(let_read); // the peer hears that nothing more comes
+    let Sender { queued_when_drained, sent, let_read, .. } = sender;
+    drop(let_read); // the peer learns that nothing more comes
     let count = peer.join().expect("the peer");
-    // Once each time, and nothing waits then: were it heard sooner, or of what left at once, there would be more.
-    assert_eq!(heard, [0; TIMES]);
+    // Once each time, and nothing waits then: were it notified sooner, or of what left at once,
+    // there would be more.
+    assert_eq!(queued_when_drained, [0; TIMES]);
     assert!(count <= sent && count >= sent - MUCH, "{count} of {sent}");
 }
 
-on_both_drivers! { who_waits_hears_when_there_is_room_again }
-on_both_drivers_watched! { who_waits_hears_when_there_is_room_again }
+on_both_drivers! { who_waits_is_notified_when_there_is_room_again }
+on_both_drivers_watched! { who_waits_is_notified_when_there_is_room_again }

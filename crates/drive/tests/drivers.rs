@@ -58,27 +58,27 @@ fn pattern(len: usize) -> Vec<u8> {
 
 on_both_drivers! {
     what_the_kernel_does_not_take_at_once_arrives_later_whole_and_in_order
-    what_a_peer_said_before_its_reset_is_heard
+    what_a_peer_sent_before_its_reset_is_received
     nobody_listening_is_a_refusal
     a_socket_in_the_file_system_is_connected_to_like_any_other
     a_socket_file_that_is_missing_or_left_over_is_a_refusal
     an_accepting_program_echoes_more_than_the_kernel_buffers
-    our_side_ends_when_everything_is_sent_and_the_peer_is_still_heard
+    our_side_ends_when_everything_is_sent_and_more_is_still_received
     an_answer_is_waited_for_once
     a_send_that_its_peer_does_not_take_holds_up_no_answer_of_another
-    answers_that_may_wait_for_each_other_are_all_heard
+    answers_that_may_wait_for_each_other_are_all_received
     a_socket_that_was_used_often_ends_at_once_and_as_told
 }
 
 on_both_drivers_watched! {
     what_the_kernel_does_not_take_at_once_arrives_later_whole_and_in_order
-    what_a_peer_said_before_its_reset_is_heard
+    what_a_peer_sent_before_its_reset_is_received
     a_socket_in_the_file_system_is_connected_to_like_any_other
     an_accepting_program_echoes_more_than_the_kernel_buffers
-    our_side_ends_when_everything_is_sent_and_the_peer_is_still_heard
+    our_side_ends_when_everything_is_sent_and_more_is_still_received
     an_answer_is_waited_for_once
     a_send_that_its_peer_does_not_take_holds_up_no_answer_of_another
-    answers_that_may_wait_for_each_other_are_all_heard
+    answers_that_may_wait_for_each_other_are_all_received
     a_socket_that_was_used_often_ends_at_once_and_as_told
 }
 
@@ -87,9 +87,9 @@ struct Caller {
     to: Address,
     shared: Arc<[u8]>,
     then: Vec<u8>,
-    /// Our side ends behind what it has to say.
+    /// Our side ends behind what it has to send.
     half: bool,
-    heard: Vec<u8>,
+    received: Vec<u8>,
     ended: Option<PeerClose>,
     refused: Option<ConnectError>,
     stale: Option<Token>,
@@ -98,9 +98,9 @@ struct Caller {
 impl Caller {
     fn new(to: impl Into<Address>, shared: Vec<u8>, then: Vec<u8>) -> Self {
         let to = to.into();
-        let (heard, shared) = (Vec::new(), Arc::from(shared));
+        let (received, shared) = (Vec::new(), Arc::from(shared));
         let (half, ended, refused, stale) = (false, None, None, None);
-        Caller { to, shared, then, half, heard, ended, refused, stale }
+        Caller { to, shared, then, half, received, ended, refused, stale }
     }
 
     fn run(&mut self, kind: Kind) {
@@ -134,7 +134,7 @@ impl Program for Caller {
     }
 
     fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, bytes: &[u8], _: bool) {
-        self.heard.extend_from_slice(bytes);
+        self.received.extend_from_slice(bytes);
     }
 
     fn handle_end(&mut self, net: &mut impl Net, _: u32, token: Token, ended: PeerClose) {
@@ -372,20 +372,20 @@ fn what_the_kernel_does_not_take_at_once_arrives_later_whole_and_in_order(kind: 
     let to = listener.local_addr().expect("an address");
     let reader = thread::spawn(move || {
         let (mut peer, _) = listener.accept().expect("a connection");
-        let mut heard = vec![0; MUCH + 5];
-        peer.read_exact(&mut heard).expect("everything");
+        let mut received = vec![0; MUCH + 5];
+        peer.read_exact(&mut received).expect("everything");
         peer.write_all(b"thanks").expect("an answer");
-        heard
+        received
     });
     let mut caller = Caller::new(to, pattern(MUCH), b"after".to_vec());
     caller.run(kind);
-    let heard = reader.join().expect("the reader");
-    assert!(heard[..MUCH] == pattern(MUCH)[..], "the shared bytes are not what was sent");
-    assert_eq!(&heard[MUCH..], b"after");
-    assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(PeerClose::Fin)));
+    let received = reader.join().expect("the reader");
+    assert!(received[..MUCH] == pattern(MUCH)[..], "the shared bytes are not what was sent");
+    assert_eq!(&received[MUCH..], b"after");
+    assert_eq!((caller.received.as_slice(), caller.ended), (&b"thanks"[..], Some(PeerClose::Fin)));
 }
 
-fn what_a_peer_said_before_its_reset_is_heard(kind: Kind) {
+fn what_a_peer_sent_before_its_reset_is_received(kind: Kind) {
     let listener = TcpListener::bind(loopback()).expect("a port");
     let to = listener.local_addr().expect("an address");
     let peer = thread::spawn(move || {
@@ -398,7 +398,7 @@ fn what_a_peer_said_before_its_reset_is_heard(kind: Kind) {
     let mut caller = Caller::new(to, b"question".to_vec(), Vec::new());
     caller.run(kind);
     peer.join().expect("the peer");
-    assert_eq!(caller.heard, b"half an answer");
+    assert_eq!(caller.received, b"half an answer");
     assert_eq!(caller.ended, Some(PeerClose::Reset));
 }
 
@@ -418,15 +418,15 @@ fn a_socket_in_the_file_system_is_connected_to_like_any_other(kind: Kind) {
     let listener = UnixListener::bind(&path).expect("a socket file");
     let peer = thread::spawn(move || {
         let (mut peer, _) = listener.accept().expect("a connection");
-        let mut heard = [0; 8];
-        peer.read_exact(&mut heard).expect("everything");
+        let mut received = [0; 8];
+        peer.read_exact(&mut received).expect("everything");
         peer.write_all(b"thanks").expect("an answer");
-        heard
+        received
     });
     let mut caller = Caller::new(unix(&path), b"question".to_vec(), Vec::new());
     caller.run(kind);
     assert_eq!(&peer.join().expect("the peer"), b"question");
-    assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(PeerClose::Fin)));
+    assert_eq!((caller.received.as_slice(), caller.ended), (&b"thanks"[..], Some(PeerClose::Fin)));
 }
 
 fn a_socket_file_that_is_missing_or_left_over_is_a_refusal(kind: Kind) {
@@ -451,29 +451,32 @@ fn an_accepting_program_echoes_more_than_the_kernel_buffers(kind: Kind) {
     let mut stream = TcpStream::connect(to).expect("a connection");
     let mut writer = stream.try_clone().expect("a second handle");
     let feeder = thread::spawn(move || writer.write_all(&pattern(MUCH)));
-    let mut heard = vec![0; MUCH];
-    stream.read_exact(&mut heard).expect("everything");
+    let mut received = vec![0; MUCH];
+    stream.read_exact(&mut received).expect("everything");
     feeder.join().expect("the feeder").expect("all is taken");
-    assert!(heard == pattern(MUCH), "the echo is not what was sent");
+    assert!(received == pattern(MUCH), "the echo is not what was sent");
     drop(stream);
     server.join().expect("the server");
 }
 
-fn our_side_ends_when_everything_is_sent_and_the_peer_is_still_heard(kind: Kind) {
+fn our_side_ends_when_everything_is_sent_and_more_is_still_received(kind: Kind) {
     for much in [0, 7, MUCH] {
         let listener = TcpListener::bind(loopback()).expect("a port");
         let to = listener.local_addr().expect("an address");
         let reader = thread::spawn(move || {
             let (mut peer, _) = listener.accept().expect("a connection");
-            let mut heard = Vec::new();
-            peer.read_to_end(&mut heard).expect("everything, to its end");
+            let mut received = Vec::new();
+            peer.read_to_end(&mut received).expect("everything, to its end");
             peer.write_all(b"thanks").expect("an answer");
-            heard.len()
+            received.len()
         });
         let mut caller = Caller { half: true, ..Caller::new(to, pattern(much), b"after".to_vec()) };
         caller.run(kind);
         assert_eq!(reader.join().expect("the reader"), much + 5);
-        assert_eq!((caller.heard.as_slice(), caller.ended), (&b"thanks"[..], Some(PeerClose::Fin)));
+        assert_eq!(
+            (caller.received.as_slice(), caller.ended),
+            (&b"thanks"[..], Some(PeerClose::Fin))
+        );
     }
 }
 
@@ -509,7 +512,7 @@ fn an_answer_is_waited_for_once(kind: Kind) {
     );
 }
 
-fn answers_that_may_wait_for_each_other_are_all_heard(kind: Kind) {
+fn answers_that_may_wait_for_each_other_are_all_received(kind: Kind) {
     const ASKED: usize = 400;
     const FOREVER_US: u32 = 60_000_000;
     let (to, peer) = answering(4);

@@ -1,4 +1,5 @@
-//! A peer that is asked may answer before it has taken all that it was asked: it is heard, whichever the driver.
+//! A peer that is asked may answer before it has taken all that it was asked: the answer is
+//! received, whichever the driver.
 
 #![allow(clippy::expect_used)]
 
@@ -17,15 +18,15 @@ use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token};
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;
-/// A program that does not hear fails after so long, instead of waiting.
+/// A program that receives nothing fails after so long, instead of waiting.
 const UNHEARD: Duration = Duration::from_secs(20);
 
-/// Asks much, twice, and is done when it hears anything.
+/// Asks much, twice, and is done when it receives anything.
 struct Asker {
     to: Address,
     much: Arc<[u8]>,
     queued: usize,
-    heard: bool,
+    received: bool,
 }
 
 impl Program for Asker {
@@ -45,7 +46,7 @@ impl Program for Asker {
 
     fn handle_input(&mut self, net: &mut impl Net, _: u32, token: Token, _: &[u8], _: bool) {
         self.queued = net.queued_bytes(token);
-        self.heard = true;
+        self.received = true;
     }
 
     fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, _: PeerClose) {
@@ -59,12 +60,12 @@ impl Program for Asker {
     }
 
     fn is_done(&self) -> bool {
-        self.heard
+        self.received
     }
 }
 
 /// A peer that answers when the first byte is there, and takes none.
-fn who_answers_before_taking_all_is_heard(kind: Kind) {
+fn an_answer_before_everything_is_taken_is_received(kind: Kind) {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let listener = listener.expect("a listener");
     let to = listener.local_addr().expect("its address").into();
@@ -75,12 +76,12 @@ fn who_answers_before_taking_all_is_heard(kind: Kind) {
         stream.write_all(b"!").expect("an answer");
         let _ = is_over.recv_timeout(UNHEARD);
     });
-    let mut asker = Asker { to, much: Arc::from(vec![7; MUCH]), queued: 0, heard: false };
+    let mut asker = Asker { to, much: Arc::from(vec![7; MUCH]), queued: 0, received: false };
     kind.run(None, &mut asker);
     drop(over);
     assert!(asker.queued >= MUCH, "what was asked last has not left: {}", asker.queued);
     peer.join().expect("the peer");
 }
 
-on_both_drivers! { who_answers_before_taking_all_is_heard }
-on_both_drivers_watched! { who_answers_before_taking_all_is_heard }
+on_both_drivers! { an_answer_before_everything_is_taken_is_received }
+on_both_drivers_watched! { an_answer_before_everything_is_taken_is_received }

@@ -14,15 +14,15 @@ use trueload_drive::{Address, Listener, Net, PeerClose, Program, Token};
 const PEERS: usize = 16;
 /// What the kernel holds for each, at most.
 const EACH: usize = 1024 * 1024;
-/// So much is heard between two looks at the clock, and one read more.
+/// So much is received between two looks at the clock, and one read more.
 const MOST: usize = (256 + 64) * 1024;
 
-/// Something is due at all times; it counts how much it hears in between.
+/// Something is due at all times; it counts how much it receives in between.
 #[derive(Default)]
 struct Clerk {
     since: usize,
     most: usize,
-    heard: usize,
+    received: usize,
     ended: usize,
 }
 
@@ -34,7 +34,7 @@ impl Program for Clerk {
     }
 
     fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, bytes: &[u8], _: bool) {
-        self.heard += bytes.len();
+        self.received += bytes.len();
         self.since += bytes.len();
         self.most = self.most.max(self.since);
     }
@@ -57,30 +57,30 @@ impl Program for Clerk {
     }
 }
 
-/// Says as much as the kernel holds, and ends.
+/// Sends as much as the kernel holds, and ends.
 fn flood(to: SocketAddr) -> usize {
     let mut stream = TcpStream::connect(to).expect("a connection");
     stream.set_nonblocking(true).expect("a socket that does not block");
-    let (chunk, mut said) = (vec![7; 16 * 1024], 0);
-    while said < EACH {
+    let (chunk, mut sent) = (vec![7; 16 * 1024], 0);
+    while sent < EACH {
         match stream.write(&chunk) {
-            Ok(count) => said += count,
+            Ok(count) => sent += count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
             Err(error) => panic!("{error}"),
         }
     }
-    said
+    sent
 }
 
 fn what_is_due_does_not_wait_for_all_that_lies_ready(kind: Kind) {
     let at = Address::Ip(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let listener = Listener::bind(&at, false).expect("a listener");
     let Address::Ip(to) = *listener.address() else { panic!("it is one") };
-    let said: usize = (0..PEERS).map(|_| flood(to)).sum();
+    let sent: usize = (0..PEERS).map(|_| flood(to)).sum();
     let mut clerk = Clerk::default();
     kind.run(Some(listener), &mut clerk);
-    assert_eq!(clerk.heard, said);
-    assert!(said > 4 * MOST, "the kernel holds only {said} bytes");
+    assert_eq!(clerk.received, sent);
+    assert!(sent > 4 * MOST, "the kernel holds only {sent} bytes");
     assert!(clerk.most <= MOST, "{} bytes at once", clerk.most);
 }
 

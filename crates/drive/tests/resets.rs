@@ -1,4 +1,5 @@
-//! A reset is told as one, whichever the driver, also where it comes in the middle of what is being sent.
+//! A reset is reported as one, whichever the driver, also where it comes in the middle of what is
+//! being sent.
 
 #![allow(clippy::expect_used)]
 
@@ -23,7 +24,7 @@ const READ: usize = 12 * 1024 * 1024;
 struct Sender {
     to: Address,
     much: Arc<[u8]>,
-    heard: Vec<u8>,
+    received: Vec<u8>,
     ended: Option<PeerClose>,
 }
 
@@ -41,7 +42,7 @@ impl Program for Sender {
     }
 
     fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, bytes: &[u8], _: bool) {
-        self.heard.extend_from_slice(bytes);
+        self.received.extend_from_slice(bytes);
     }
 
     fn handle_end(&mut self, _: &mut impl Net, _: u32, _: Token, ended: PeerClose) {
@@ -79,10 +80,10 @@ fn a_reset_in_the_middle_of_what_is_sent_is_a_reset(kind: Kind) {
     let much: Arc<[u8]> = Arc::from(vec![7; MUCH]);
     for answer in [&b""[..], b"no"] {
         let much = Arc::clone(&much);
-        let mut sender = Sender { to: to.into(), much, heard: Vec::new(), ended: None };
+        let mut sender = Sender { to: to.into(), much, received: Vec::new(), ended: None };
         kind.run(None, &mut sender);
         assert_eq!(sender.ended, Some(PeerClose::Reset), "behind {} bytes", answer.len());
-        assert_eq!(sender.heard, answer, "what was said before it is heard");
+        assert_eq!(sender.received, answer, "what was said before it is heard");
     }
     peer.join().expect("the peer");
 }

@@ -16,27 +16,27 @@ const PORT: u16 = 41_000;
 /// Set in the process that runs inside that network.
 const INSIDE: &str = "TRUELOAD_TEST_INSIDE";
 
-/// Connects a few times, and notes what it is told.
+/// Connects a few times, and notes the results.
 struct Caller {
     to: IpAddr,
     from: Option<IpAddr>,
     to_call: usize,
-    told: Vec<Option<ConnectError>>,
+    results: Vec<Option<ConnectError>>,
 }
 
 impl Caller {
     fn call(&mut self, net: &mut impl Net) {
         let to = Address::Ip(SocketAddr::from((self.to, PORT)));
-        while self.told.len() < self.to_call {
+        while self.results.len() < self.to_call {
             match net.connect(0, Remote::stream(&to), self.from) {
                 Ok(_) => return,
-                Err(why) => self.told.push(Some(why)),
+                Err(why) => self.results.push(Some(why)),
             }
         }
     }
 
-    fn is_told(&mut self, net: &mut impl Net, what: Option<ConnectError>) {
-        self.told.push(what);
+    fn note(&mut self, net: &mut impl Net, what: Option<ConnectError>) {
+        self.results.push(what);
         self.call(net);
     }
 }
@@ -52,11 +52,11 @@ impl Program for Caller {
 
     fn handle_connected(&mut self, net: &mut impl Net, _: u32, token: Token) {
         net.reset(token);
-        self.is_told(net, None);
+        self.note(net, None);
     }
 
     fn handle_connect_error(&mut self, net: &mut impl Net, _: u32, _: Token, why: ConnectError) {
-        self.is_told(net, Some(why));
+        self.note(net, Some(why));
     }
 
     fn handle_input(&mut self, _: &mut impl Net, _: u32, _: Token, _: &[u8], _: bool) {
@@ -74,7 +74,7 @@ impl Program for Caller {
     }
 
     fn is_done(&self) -> bool {
-        self.told.len() >= self.to_call
+        self.results.len() >= self.to_call
     }
 }
 
@@ -97,8 +97,8 @@ fn is_outside(test: &str, set_up: &str) -> bool {
         .env(INSIDE, "1")
         .output()
         .expect("it starts");
-    let said = String::from_utf8_lossy(&inside.stdout).into_owned();
-    assert!(inside.status.success() && said.contains("1 passed"), "{said}");
+    let printed = String::from_utf8_lossy(&inside.stdout).into_owned();
+    assert!(inside.status.success() && printed.contains("1 passed"), "{printed}");
     true
 }
 
@@ -109,9 +109,9 @@ fn nobody_connects_to_itself(kind: Kind) {
     }
     let to = IpAddr::from(Ipv4Addr::LOCALHOST);
     for from in [None, Some(IpAddr::from(Ipv4Addr::LOCALHOST))] {
-        let mut caller = Caller { to, from, to_call: 3, told: Vec::new() };
+        let mut caller = Caller { to, from, to_call: 3, results: Vec::new() };
         kind.run(None, &mut caller);
-        assert_eq!(caller.told, [Some(ConnectError::Refused); 3], "from {from:?}");
+        assert_eq!(caller.results, [Some(ConnectError::Refused); 3], "from {from:?}");
     }
 }
 
@@ -121,9 +121,9 @@ fn ipv6_that_is_switched_off_is_no_lack_of_ports(kind: Kind) {
         return;
     }
     for to in [Ipv6Addr::LOCALHOST, Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)] {
-        let mut caller = Caller { to: to.into(), from: None, to_call: 2, told: Vec::new() };
+        let mut caller = Caller { to: to.into(), from: None, to_call: 2, results: Vec::new() };
         kind.run(None, &mut caller);
-        assert_eq!(caller.told, [Some(ConnectError::NoSource); 2], "to {to}");
+        assert_eq!(caller.results, [Some(ConnectError::NoSource); 2], "to {to}");
     }
 }
 

@@ -7,7 +7,7 @@ use trueload_wire::echo::Messages;
 use trueload_wire::udp_echo::{SIZE_LEAST, SIZE_MOST};
 use trueload_wire::websocket::Kind;
 use trueload_wire::websocket::client::Opening;
-use trueload_wire::websocket::echo::Words;
+use trueload_wire::websocket::echo::Outgoing;
 
 use crate::blobs::{self, Blobs};
 use crate::failure::Failure;
@@ -135,10 +135,10 @@ pub(crate) fn own(messages: &Messages) -> Messages {
 }
 
 /// The messages that are echoed over WebSocket.
-pub(crate) fn words(messages: Messages, text: bool, dialect: Option<DialectPlan>) -> Words {
+pub(crate) fn words(messages: Messages, text: bool, dialect: Option<DialectPlan>) -> Outgoing {
     match dialect {
-        Some(dialect) => Words::Dialect(dialect.into(), messages.at(0).into()),
-        None => Words::Plain(messages, if text { Kind::Text } else { Kind::Binary }),
+        Some(dialect) => Outgoing::Dialect(dialect.into(), messages.at(0).into()),
+        None => Outgoing::Plain(messages, if text { Kind::Text } else { Kind::Binary }),
     }
 }
 

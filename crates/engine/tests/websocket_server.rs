@@ -176,7 +176,8 @@ impl World {
             }
             let parsed = dialect.parse(client.messages.get(at).expect("an answer"), PADDING);
             at += 1;
-            joining = joining.heard(dialect, parsed, echo, PADDING, &mut out).expect("joined");
+            joining =
+                joining.handle_message(dialect, parsed, echo, PADDING, &mut out).expect("joined");
         }
         client.messages.clear();
         client.received.clear();

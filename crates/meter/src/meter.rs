@@ -266,27 +266,27 @@ mod tests {
         for ticked in [false, true] {
             let mut meter = Meter::default();
             meter.record_ok(&answered(500), 1);
-            let mut told = Vec::new();
+            let mut ticks = Vec::new();
             if ticked {
-                told.push(meter.tick(0));
+                ticks.push(meter.tick(0));
             }
             meter.retract_ok(&answered(500), Class::Unsolicited);
-            told.push(meter.tick(0));
+            ticks.push(meter.tick(0));
             assert_eq!((meter.ok, meter.failed_sum()), (0, 1), "ticked before: {ticked}");
             assert_eq!(meter.times.clone().encoded().latency, None);
-            assert_eq!(bins(&told), [Bin { failed: 1, ..Bin::default() }]);
+            assert_eq!(bins(&ticks), [Bin { failed: 1, ..Bin::default() }]);
         }
     }
 
     #[test]
     fn an_open_loop_tells_its_service_times_apart_and_a_closed_loop_none() {
         let late = Answered { latency_ns: 900, ..answered(100) };
-        for (mut meter, told) in [(Meter::of_open_loop(), 1), (Meter::default(), 0)] {
+        for (mut meter, expected) in [(Meter::of_open_loop(), 1), (Meter::default(), 0)] {
             meter.record_ok(&late, 2);
             meter.retract_ok(&late, Class::Unsolicited);
             let latency = meter.tick(0).latency.sparse();
             assert_eq!(latency, Sparse::from([(crate::index(900), 1)]));
-            assert_eq!(meter.take_service().sparse().get(&100).copied().unwrap_or(0), told);
+            assert_eq!(meter.take_service().sparse().get(&100).copied().unwrap_or(0), expected);
             assert_eq!(meter.take_service(), Counted::default(), "handed over once");
         }
     }

@@ -18,7 +18,7 @@ use trueload_wire::http2::request::Template as Http2Template;
 use trueload_wire::tls::client;
 use trueload_wire::websocket::Kind;
 use trueload_wire::websocket::client::Opening;
-use trueload_wire::websocket::echo::Words;
+use trueload_wire::websocket::echo::Outgoing;
 
 use crate::chance::Chance;
 use crate::front::Front;
@@ -66,7 +66,7 @@ pub fn play(scenario: &Arc<Scenario>, trace: bool) -> Played {
         Protocol::Ws { size } => {
             let opening = Opening::new("/echo", &[("Host".to_owned(), "a".to_owned())]);
             let opening = opening.expect("the header is not one of the handshake's own");
-            let words = Words::Plain(messages(*size), Kind::Text);
+            let words = Outgoing::Plain(messages(*size), Kind::Text);
             play_in(scenario, trace, |thread| {
                 let seed = Chance::part(scenario.seed, 100 + u64::from(thread)).draw();
                 WsEcho::new(opening.clone(), words.clone(), seed)

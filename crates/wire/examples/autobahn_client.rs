@@ -13,8 +13,8 @@ use trueload_wire::websocket::{Event, Limits, Receiver, Role, Scratch, client, s
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
-    let mut words = std::env::args().skip(1);
-    let (Some(address), Some(agent)) = (words.next(), words.next()) else {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(address), Some(agent)) = (arguments.next(), arguments.next()) else {
         return Err("usage: autobahn_client ADDRESS AGENT".into());
     };
     let count: u32 = run(&address, "/getCaseCount")?.trim().parse()?;
@@ -56,10 +56,10 @@ fn run(address: &str, path: &str) -> Outcome<String> {
             bytes = &bytes[taken..];
             open = true;
         }
-        connection.hear(bytes);
+        connection.receive(bytes);
         socket.write_all(&connection.out)?;
     }
-    // The server ends the connection; what it still says is of no concern.
+    // The server ends the connection; what it still sends is of no concern.
     while connection.over && socket.read(&mut input).is_ok_and(|count| count > 0) {}
     Ok(connection.last)
 }
@@ -85,8 +85,8 @@ impl Connection {
         }
     }
 
-    /// Hears frames, and writes what is due for them.
-    fn hear(&mut self, bytes: &[u8]) {
+    /// Receives frames, and writes what is due for them.
+    fn receive(&mut self, bytes: &[u8]) {
         let Self { receiver, scratch, out, last, over, sent } = self;
         out.clear();
         let mut key = || {

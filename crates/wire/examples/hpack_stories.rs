@@ -47,8 +47,8 @@ fn play(story: &Value) -> Result<usize, Box<dyn Error>> {
             encoder.resize(size as u32);
         }
         if let Some(wire) = case["wire"].as_str() {
-            let heard = decode(&mut theirs, &hex(wire)?)?;
-            if heard != expected {
+            let decoded = decode(&mut theirs, &hex(wire)?)?;
+            if decoded != expected {
                 return Err(format!("case {}: the block says something else", case["seqno"]).into());
             }
         }

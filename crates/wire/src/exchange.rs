@@ -153,7 +153,7 @@ pub enum Farewell {
     /// Bytes that may become the head of a 408.
     Begun,
     /// At least the whole head of a 408.
-    Said,
+    Received,
 }
 
 /// The way in which the peer's side of a connection ended.

@@ -182,7 +182,7 @@ impl<T: Copy> Exchange<T> for Client<T> {
         &mut self,
         now_ns: u64,
         deadline_ns: impl Fn(&T) -> u64,
-        _said: &mut Vec<u8>,
+        _output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
         while self.next_timeout_ns(&deadline_ns).is_some_and(|due_ns| due_ns <= now_ns)

@@ -11,8 +11,8 @@ fn messages() -> Messages {
     Messages::new((*b"abcdefghijkl").into(), 4).unwrap()
 }
 
-/// What became of the requests of a connection that asked `asked` and heard these pieces.
-fn heard(
+/// What became of the requests of a connection that asked `asked` and received these pieces.
+fn outcomes(
     asked: usize,
     pieces: &[&[u8]],
     end: Option<PeerEnd>,
@@ -21,17 +21,17 @@ fn heard(
     (0..asked).for_each(|tag| client.ask(tag));
     let mut endings = Vec::new();
     let mut link = Disposition::Open;
-    let mut hear = |heard: Outcome<usize>| {
-        endings.push((heard.tag, heard.ending));
+    let mut on_outcome = |outcome: Outcome<usize>| {
+        endings.push((outcome.tag, outcome.ending));
     };
     for (now_ns, piece) in (1..).zip(pieces) {
-        link = client.handle_input(now_ns, piece, &messages, &mut hear);
+        link = client.handle_input(now_ns, piece, &messages, &mut on_outcome);
         if link != Disposition::Open {
             break;
         }
     }
     match end {
-        Some(end) if link == Disposition::Open => client.handle_end(99, end, &mut hear),
+        Some(end) if link == Disposition::Open => client.handle_end(99, end, &mut on_outcome),
         _ => {}
     }
     assert_eq!(
@@ -90,7 +90,7 @@ fn every_message_ends_once_with_the_right_ending() {
     for (what, asked, bytes, end, endings, link) in table {
         let wanted: Vec<_> = endings.iter().copied().enumerate().collect();
         let pieces = if bytes.is_empty() { vec![] } else { vec![*bytes] };
-        assert_eq!(heard(*asked, &pieces, *end), (wanted, *link), "{what}");
+        assert_eq!(outcomes(*asked, &pieces, *end), (wanted, *link), "{what}");
     }
 }
 
@@ -100,7 +100,8 @@ fn a_message_out_of_time_says_whether_it_had_begun() {
         let (mut client, mut endings) = (Client::default(), Vec::new());
         (0..2).for_each(|tag: u32| client.ask(tag));
         client.handle_input(1, bytes, &messages(), &mut |_| {});
-        client.handle_timeout(9, |_| 9, &mut Vec::new(), &mut |heard| endings.push(heard.ending));
+        client
+            .handle_timeout(9, |_| 9, &mut Vec::new(), &mut |outcome| endings.push(outcome.ending));
         assert_eq!(endings, [first, Ending::TimeoutFirstByte], "{bytes:?}");
     }
 }
@@ -132,7 +133,7 @@ fn a_connection_sends_its_messages_in_turn_and_begins_with_the_first_when_it_is_
     assert_eq!(take(&mut client, 1), vec![(0, 4)]);
     client.ask(1);
     let mut endings = Vec::new();
-    client.handle_input(1, b"abcd", &messages, &mut |heard| endings.push(heard.ending));
+    client.handle_input(1, b"abcd", &messages, &mut |outcome| endings.push(outcome.ending));
     assert_eq!(endings, [Ending::Ok], "the first message is to come back first, too");
 }
 
@@ -140,17 +141,18 @@ fn a_connection_sends_its_messages_in_turn_and_begins_with_the_first_when_it_is_
 fn the_first_byte_of_an_echo_is_that_of_its_own_message() {
     let (mut client, messages) = (Client::default(), messages());
     (1..=3).for_each(|tag| client.ask(tag));
-    let mut told = Vec::new();
+    let mut settled = Vec::new();
     for (now_ns, piece) in [(10, &b"a"[..]), (20, b"bcde"), (30, b"fghijkl")] {
-        let mut hear = |heard: Outcome<u32>| told.push((heard.tag, heard.first_byte_ns));
-        client.handle_input(now_ns, piece, &messages, &mut hear);
+        let mut on_outcome =
+            |outcome: Outcome<u32>| settled.push((outcome.tag, outcome.first_byte_ns));
+        client.handle_input(now_ns, piece, &messages, &mut on_outcome);
     }
-    assert_eq!(told, [(1, 10), (2, 20), (3, 30)]);
+    assert_eq!(settled, [(1, 10), (2, 20), (3, 30)]);
 }
 
 proptest! {
     #[test]
-    fn a_split_or_a_mutation_never_changes_what_is_heard(
+    fn a_split_or_a_mutation_never_changes_what_is_received(
         asked in 0..6_usize,
         mut bytes in proptest::collection::vec(Just(0_u8), 0..30),
         wrong in proptest::option::of((0..30_usize, any::<u8>())),
@@ -175,6 +177,9 @@ proptest! {
             }
         }
         let whole = if bytes.is_empty() { vec![] } else { vec![&bytes[..]] };
-        prop_assert_eq!(heard(asked, &pieces, Some(PeerEnd::Fin)), heard(asked, &whole, Some(PeerEnd::Fin)));
+        prop_assert_eq!(
+            outcomes(asked, &pieces, Some(PeerEnd::Fin)),
+            outcomes(asked, &whole, Some(PeerEnd::Fin))
+        );
     }
 }

@@ -46,17 +46,17 @@ impl World {
         let mut world = World { rules, ..World::default() };
         if answered {
             world.client.ask(1);
-            world.hear(OK);
+            world.receive(OK);
             world.endings.clear();
         }
         world
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Disposition {
+    fn receive(&mut self, bytes: &[u8]) -> Disposition {
         let World { client, rules, memory, endings } = self;
-        let mut hear =
+        let mut on_outcome =
             |one: Outcome<u64>| endings.extend(std::iter::repeat_n(one.ending, one.count));
-        client.handle_input(7, bytes, rules, memory, &mut hear)
+        client.handle_input(7, bytes, rules, memory, &mut on_outcome)
     }
 
     fn end(&mut self, end: PeerEnd) {
@@ -85,9 +85,9 @@ proptest! {
         let head = text.find("\r\n\r\n").expect("a head") + 4;
         let mut come = 0;
         for piece in pieces(text.as_bytes(), &cuts) {
-            prop_assert_eq!(world.hear(piece), Disposition::Closing);
+            prop_assert_eq!(world.receive(piece), Disposition::Closing);
             come += piece.len();
-            let expected = if come < head { Farewell::Begun } else { Farewell::Said };
+            let expected = if come < head { Farewell::Begun } else { Farewell::Received };
             prop_assert_eq!(world.client.farewell(), expected, "{} bytes of {:?}", come, text);
         }
         world.end(PeerEnd::Fin);
@@ -101,7 +101,8 @@ proptest! {
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
     ) {
         let mut world = World::new(answered);
-        let mut links = pieces(text.as_bytes(), &cuts).into_iter().map(|piece| world.hear(piece));
+        let mut links =
+            pieces(text.as_bytes(), &cuts).into_iter().map(|piece| world.receive(piece));
         let link = links.find(|link| *link != Disposition::Closing);
         prop_assert_eq!(link, Some(Disposition::Unsolicited), "{:?}", text);
         prop_assert_eq!(world.client.farewell(), Farewell::None);
@@ -110,7 +111,7 @@ proptest! {
     #[test]
     fn any_bytes_behind_an_answer_are_a_408_or_unsolicited(bytes in prop::collection::vec(any::<u8>(), 1..64)) {
         let mut world = World::new(true);
-        let link = world.hear(&bytes);
+        let link = world.receive(&bytes);
         let begun = b"HTTP/1.".starts_with(&bytes[..bytes.len().min(7)]);
         prop_assert!(link == Disposition::Unsolicited || begun, "{:?}", bytes);
     }
@@ -125,9 +126,9 @@ proptest! {
         let mut world = World::new(answered);
         world.rules.idempotent = idempotent;
         world.client.ask(2);
-        pieces(text.as_bytes(), &cuts).into_iter().for_each(|piece| { world.hear(piece); });
+        pieces(text.as_bytes(), &cuts).into_iter().for_each(|piece| { world.receive(piece); });
         world.end(PeerEnd::Fin);
-        // With a close, or ended by one, it may have been said before the request was there.
+        // With a close, or ended by one, it may have been sent before the request was there.
         let closes = text.contains("close") || text.ends_with("Timeout\r\n\r\n");
         let expected = if closes && idempotent { Ending::StaleTimeout } else { Ending::Status };
         prop_assert_eq!(world.endings, [expected], "{:?}", text);
@@ -139,7 +140,7 @@ fn requests_that_have_not_begun_to_leave_go_again_when_the_peer_gives_up() {
     let mut world = World::new(true);
     (2..4).for_each(|tag| world.client.ask(tag));
     world.client.hold_back(2);
-    assert_eq!(world.hear(TIMEOUTS[0].as_bytes()), Disposition::Closing);
+    assert_eq!(world.receive(TIMEOUTS[0].as_bytes()), Disposition::Closing);
     assert_eq!(world.endings, [Ending::StaleBehind, Ending::StaleBehind]);
     assert_eq!(world.client.outstanding(), 0);
 }
@@ -152,19 +153,19 @@ fn a_reset_behind_the_head_of_a_408_is_no_worse_than_one_without() {
     ] {
         let mut world = World::new(true);
         world.client.ask(2);
-        assert_eq!(world.hear(come.as_bytes()), Disposition::Open);
+        assert_eq!(world.receive(come.as_bytes()), Disposition::Open);
         world.end(PeerEnd::Reset);
         assert_eq!(world.endings, [ending], "{come:?}");
     }
 }
 
 #[test]
-fn a_used_machine_has_heard_nothing() {
+fn a_used_machine_has_received_nothing() {
     let mut world = World::new(true);
-    world.hear(TIMEOUTS[0].as_bytes());
+    world.receive(TIMEOUTS[0].as_bytes());
     world.client.reopen();
     assert_eq!(world.client.farewell(), Farewell::None);
     world.client.ask(2);
-    assert_eq!(world.hear(OK), Disposition::Open);
+    assert_eq!(world.receive(OK), Disposition::Open);
     assert_eq!(world.endings, [Ending::Ok]);
 }

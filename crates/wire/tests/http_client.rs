@@ -8,13 +8,13 @@ use trueload_wire::http1::response::HeadMemory;
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// A connection, its rules, and what was told of its requests.
+/// A connection, its rules, and the outcomes of its requests.
 #[derive(Default)]
 struct World {
     client: Client<u64>,
     rules: Rules,
     memory: HeadMemory,
-    told: Vec<Outcome<u64>>,
+    outcomes: Vec<Outcome<u64>>,
 }
 
 impl World {
@@ -25,19 +25,19 @@ impl World {
         world
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Disposition {
-        let World { client, rules, memory, told } = self;
-        client.handle_input(7, bytes, rules, memory, &mut |one| told.push(one))
+    fn receive(&mut self, bytes: &[u8]) -> Disposition {
+        let World { client, rules, memory, outcomes } = self;
+        client.handle_input(7, bytes, rules, memory, &mut |one| outcomes.push(one))
     }
 
     fn end(&mut self, end: PeerEnd) {
-        let World { client, rules, told, .. } = self;
-        client.handle_end(9, end, rules, &mut |one| told.push(one));
+        let World { client, rules, outcomes, .. } = self;
+        client.handle_end(9, end, rules, &mut |one| outcomes.push(one));
     }
 
     fn endings(&self) -> Vec<Ending> {
         let endings = |one: &Outcome<u64>| std::iter::repeat_n(one.ending, one.count);
-        self.told.iter().flat_map(endings).collect()
+        self.outcomes.iter().flat_map(endings).collect()
     }
 }
 
@@ -63,8 +63,8 @@ fn a_body_is_the_expected_one_or_a_mismatch_and_the_next_answer_starts_afresh() 
         let both = [answer.as_bytes(), OK].concat();
         for [first, second] in halves(&both) {
             let mut world = World::asked(&rules, &[1, 2]);
-            world.hear(first);
-            assert_eq!(world.hear(second), Disposition::Open, "{sentence}");
+            world.receive(first);
+            assert_eq!(world.receive(second), Disposition::Open, "{sentence}");
             let cut = first.len();
             assert_eq!(world.endings(), [ending, Ending::Ok], "{sentence}, cut at {cut}");
         }
@@ -75,7 +75,7 @@ fn a_body_is_the_expected_one_or_a_mismatch_and_the_next_answer_starts_afresh() 
 fn the_answer_to_head_is_held_against_no_body() {
     let rules = Rules { body: Some(b"ok".to_vec()), head_request: true, ..Rules::default() };
     let mut world = World::asked(&rules, &[1]);
-    world.hear(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+    world.receive(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
     assert_eq!(world.endings(), [Ending::Ok]);
 }
 
@@ -83,27 +83,27 @@ fn the_answer_to_head_is_held_against_no_body() {
 fn the_last_byte_of_an_answer_again_is_no_other_answer() {
     for [first, second] in halves(&[OK, b"k"].concat()) {
         let mut world = World::asked(&Rules::default(), &[1, 1]);
-        let link = [world.hear(first), world.hear(second)]
+        let link = [world.receive(first), world.receive(second)]
             .into_iter()
             .find(|link| *link != Disposition::Open);
-        let told = (world.endings(), link);
+        let found = (world.endings(), link);
         let wanted = (vec![Ending::Ok, Ending::Framing], Some(Disposition::Broken));
-        assert_eq!(told, wanted, "cut at {}", first.len());
+        assert_eq!(found, wanted, "cut at {}", first.len());
     }
 }
 
 #[test]
 fn each_answer_settles_one_request_and_requests_alike_are_told_together() {
-    for (tags, answers, told) in [
+    for (tags, answers, expected) in [
         (&[1, 1, 1][..], 3, &[(1, 1), (1, 2)][..]),
         (&[1, 1, 1], 2, &[(1, 1), (1, 1)]),
         (&[1, 2, 3, 3], 3, &[(1, 1), (2, 1), (3, 1)]),
         (&[1, 2, 3, 3], 4, &[(1, 1), (2, 1), (3, 2)]),
     ] {
         let mut world = World::asked(&Rules::default(), tags);
-        assert_eq!(world.hear(&OK.repeat(answers)), Disposition::Open);
-        let found: Vec<_> = world.told.iter().map(|one| (one.tag, one.count)).collect();
-        assert_eq!(found, told, "{answers} answers to {tags:?}");
+        assert_eq!(world.receive(&OK.repeat(answers)), Disposition::Open);
+        let found: Vec<_> = world.outcomes.iter().map(|one| (one.tag, one.count)).collect();
+        assert_eq!(found, expected, "{answers} answers to {tags:?}");
         assert_eq!(world.client.outstanding(), tags.len() - answers);
     }
 }
@@ -122,9 +122,9 @@ fn an_orderly_close_ends_each_request_by_what_came_before() {
     ] {
         let mut world = World::asked(&idempotent, &vec![1; asked + usize::from(answered)]);
         if answered {
-            world.hear(OK);
+            world.receive(OK);
         }
-        world.hear(come);
+        world.receive(come);
         world.end(PeerEnd::Fin);
         assert_eq!(&world.endings()[usize::from(answered)..], endings, "{sentence}");
     }
@@ -143,10 +143,10 @@ fn a_request_that_is_out_of_time_says_whether_its_answer_had_begun() {
     ] {
         // A tag is its deadline; only the oldest one's counts.
         let mut world = World::asked(&Rules::default(), &[9, 99]);
-        world.hear(come);
-        let World { client, told, .. } = &mut world;
-        let mut hear = |one| told.push(one);
-        let found = client.handle_timeout(now_ns, |tag| *tag, &mut Vec::new(), &mut hear);
+        world.receive(come);
+        let World { client, outcomes, .. } = &mut world;
+        let mut on_outcome = |one| outcomes.push(one);
+        let found = client.handle_timeout(now_ns, |tag| *tag, &mut Vec::new(), &mut on_outcome);
         assert_eq!((found, &world.endings()[..]), (link, endings), "{sentence}");
     }
 }
@@ -161,7 +161,7 @@ fn an_answer_lasts_until_the_end_only_where_its_head_says_so() {
         (b"HTTP/1.1 200 OK\r\n\r\nok", true),
     ] {
         let mut world = World::asked(&Rules::default(), &[1]);
-        world.hear(come);
+        world.receive(come);
         assert_eq!(world.client.lasts_until_end(), lasts, "{}", come.escape_ascii());
     }
 }
@@ -172,15 +172,15 @@ fn what_a_body_was_like_is_told_however_it_came_unless_it_was_held_against_one()
         |body: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7\r\nHello, \r\n6\r\nWorld!\r\n0\r\n\r\n";
     let hello = counted("Hello, World!");
-    let told = |rules: &Rules, first: &[u8], second: &[u8]| {
+    let contents_of = |rules: &Rules, first: &[u8], second: &[u8]| {
         let mut world = World::asked(rules, &[1, 2, 3]);
-        world.hear(first);
-        world.hear(second);
+        world.receive(first);
+        world.receive(second);
         let contents = |one: &Outcome<u64>| std::iter::repeat_n(one.content, one.count);
-        world.told.iter().flat_map(contents).collect::<Vec<_>>()
+        world.outcomes.iter().flat_map(contents).collect::<Vec<_>>()
     };
     let any = Rules::default();
-    let whole = told(&any, hello.as_bytes(), b"")[0];
+    let whole = contents_of(&any, hello.as_bytes(), b"")[0];
     assert_eq!(whole.map(|content| content.bytes), Some(13));
     for (three, alike) in [
         ([hello.as_str(), hello.as_str(), hello.as_str()], [true, true, true]),
@@ -190,11 +190,11 @@ fn what_a_body_was_like_is_told_however_it_came_unless_it_was_held_against_one()
     ] {
         let bytes = three.concat();
         for [first, second] in halves(bytes.as_bytes()) {
-            let found = told(&any, first, second);
+            let found = contents_of(&any, first, second);
             let same: Vec<_> = found.iter().map(|content| *content == whole).collect();
             assert_eq!(same, alike, "{three:?}, cut at {}", first.len());
         }
     }
     let expected = Rules { body: Some(b"Hello, World!".to_vec()), ..Rules::default() };
-    assert_eq!(told(&expected, hello.as_bytes(), b""), [None]);
+    assert_eq!(contents_of(&expected, hello.as_bytes(), b""), [None]);
 }

@@ -1,4 +1,4 @@
-//! Tables of requests: what the reference server hears, whole, byte by byte and in any split.
+//! Tables of requests: what the reference server receives, whole, byte by byte and in any split.
 
 mod common;
 
@@ -6,13 +6,13 @@ use common::{LIMITS, SMALL, cut, requests, splits};
 use trueload_wire::http1::request::{FedRequest, Request, RequestParser};
 use trueload_wire::http1::{Limits, ParseError};
 
-/// Every `heard` line has to be the beginning of the line that was heard, in every split.
-fn check_within(limits: &Limits, sentence: &str, bytes: &[u8], heard: &[&str]) {
+/// Every `expected` line has to be the beginning of the line that was received, in every split.
+fn check_within(limits: &Limits, sentence: &str, bytes: &[u8], expected: &[&str]) {
     let whole = requests([bytes], limits);
-    let as_told = whole.lines.iter().zip(heard).all(|(line, told)| line.starts_with(told));
+    let as_expected = whole.lines.iter().zip(expected).all(|(line, start)| line.starts_with(start));
     assert!(
-        whole.lines.len() == heard.len() && as_told,
-        "{sentence}: told {heard:?}, heard {:?}",
+        whole.lines.len() == expected.len() && as_expected,
+        "{sentence}: told {expected:?}, heard {:?}",
         whole.lines
     );
     for places in splits(bytes) {
@@ -23,8 +23,8 @@ fn check_within(limits: &Limits, sentence: &str, bytes: &[u8], heard: &[&str]) {
     }
 }
 
-fn check(sentence: &str, text: &str, heard: &[&str]) {
-    check_within(&LIMITS, sentence, text.as_bytes(), heard);
+fn check(sentence: &str, text: &str, expected: &[&str]) {
+    check_within(&LIMITS, sentence, text.as_bytes(), expected);
 }
 
 #[test]
@@ -64,10 +64,11 @@ fn a_request_line_is_exact() {
         ("two CRs", "GET / HTTP/1.1\r", "framing"),
         ("TLS", "\u{16}\u{3}\u{1}", "framing"),
     ];
-    for (sentence, line, heard) in table {
+    for (sentence, line, expected) in table {
         let text = format!("{line}\r\nHost: h\r\n\r\n");
-        let heard = if heard == "framing" { &[heard][..] } else { &[heard, "done"][..] };
-        check(sentence, &text, heard);
+        let expected =
+            if expected == "framing" { &[expected][..] } else { &[expected, "done"][..] };
+        check(sentence, &text, expected);
     }
 }
 
@@ -106,9 +107,9 @@ fn a_body_is_skipped() {
         ("a length in the trailers", "Transfer-Encoding: chunked", "0\r\ncontent-length: 0\r\n\r\n", &["framing"]),
         ("a coding in the trailers", "Transfer-Encoding: chunked", "0\r\nTransfer-encoding: chunked\r\n\r\n", &["framing"]),
     ];
-    for (sentence, fields, body, heard) in table {
+    for (sentence, fields, body, expected) in table {
         let text = format!("POST /a HTTP/1.1\r\nHost: h\r\n{fields}\r\n\r\n{body}");
-        check(sentence, &text, heard);
+        check(sentence, &text, expected);
     }
     let old = "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
     check("HTTP/1.0 knows no coding", old, &["framing"]);
@@ -128,8 +129,8 @@ fn a_client_that_waits_before_its_body_is_told_of_once() {
         ("HTTP/1.0", "PUT / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\nab".into(), &["PUT / 1.0 close 2", "done"]),
         ("the body never comes", expects("Expect: 100-continue\r\nContent-Length: 2"), &["continue?", "truncated"]),
     ];
-    for (sentence, text, heard) in table {
-        check(sentence, &text, heard);
+    for (sentence, text, expected) in table {
+        check(sentence, &text, expected);
     }
 }
 
@@ -145,8 +146,8 @@ fn a_request_has_one_host() {
         ("two", get("1.1", "Host: h\r\nHost: h\r\n"), &["framing"]),
         ("three", get("1.0", "Host: h\r\nHost: h\r\nHost: h\r\n"), &["framing"]),
     ];
-    for (sentence, text, heard) in table {
-        check(sentence, &text, heard);
+    for (sentence, text, expected) in table {
+        check(sentence, &text, expected);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Tables of response bodies and of the caps: what a strict reader hears, whole, byte by byte and in any split.
+//! Tables of response bodies and of the caps: what a strict reader receives, whole, byte by byte
+//! and in any split.
 
 mod common;
 
@@ -7,8 +8,8 @@ use trueload_wire::http1::response::ResponseParser;
 use trueload_wire::http1::{Limits, ParseError};
 
 fn check_table(table: &[(&str, &str, &[&str])]) {
-    for (sentence, text, heard) in table {
-        check_response(sentence, text.as_bytes(), ONE, heard);
+    for (sentence, text, expected) in table {
+        check_response(sentence, text.as_bytes(), ONE, expected);
     }
 }
 
@@ -94,10 +95,11 @@ fn chunks_are_exact() {
         ("EOF before the empty line", "5\r\nHello\r\n0\r\n", "truncated after \"Hello\""),
         ("EOF in the data", "5\r\nHel", "truncated after \"Hel\""),
     ];
-    for (sentence, body, heard) in table {
+    for (sentence, body, expected) in table {
         let text = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
-        let heard = if heard.starts_with("200") { &[heard, "done"][..] } else { &[heard][..] };
-        check_response(sentence, text.as_bytes(), ONE, heard);
+        let expected =
+            if expected.starts_with("200") { &[expected, "done"][..] } else { &[expected][..] };
+        check_response(sentence, text.as_bytes(), ONE, expected);
     }
 }
 
@@ -142,9 +144,9 @@ fn replies_to_pipelined_requests_come_one_by_one() {
                 HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nc\r\n0\r\n\r\n\
                 HTTP/1.1 204 No Content\r\n\r\n\
                 HTTP/1.0 500 Oops\r\n\r\nrest";
-    let heard =
+    let expected =
         &["200 keep \"ab\"", "404 keep \"c\"", "204 keep \"\"", "500 close \"rest\"", "done"];
-    check_response("four replies", text.as_bytes(), Asked { responses: 4, ..ONE }, heard);
+    check_response("four replies", text.as_bytes(), Asked { responses: 4, ..ONE }, expected);
     check_response(
         "two asked",
         text.as_bytes(),
@@ -194,10 +196,10 @@ fn every_cap_is_exact() {
 }
 
 /// As [`check`], but in a few splits only, for megabytes.
-fn check_large(sentence: &str, bytes: &[u8], heard: &str) {
+fn check_large(sentence: &str, bytes: &[u8], expected: &str) {
     for size in [bytes.len(), 1, 7, 1000, 65536] {
         let split = responses(bytes.chunks(size), ONE);
-        assert!(split.lines[0].starts_with(heard), "{sentence}: {:.60}", split.lines[0]);
+        assert!(split.lines[0].starts_with(expected), "{sentence}: {:.60}", split.lines[0]);
         assert!(split.held_bytes_max <= 24, "{sentence}: memory stays bounded");
     }
 }
@@ -223,8 +225,8 @@ fn what_has_no_end_is_limited() {
         ("an endless trailer", format!("{chunked}0\r\nA: {endless}"), "limit"),
         ("endless trailers", format!("{chunked}0\r\n{fields}"), "limit"),
     ];
-    for (sentence, text, heard) in table {
-        check_large(sentence, text.as_bytes(), heard);
+    for (sentence, text, expected) in table {
+        check_large(sentence, text.as_bytes(), expected);
     }
     let big = &endless[..200 * 1024];
     let text = format!("HTTP/1.1 200 OK\r\nA: {big}\r\nContent-Length: 0\r\n\r\n");

@@ -1,4 +1,4 @@
-//! Tables of response heads: what a strict reader hears, whole, byte by byte and in any split.
+//! Tables of response heads: what a strict reader receives, whole, byte by byte and in any split.
 
 mod common;
 
@@ -68,8 +68,8 @@ fn a_message_that_cannot_have_a_body_has_none() {
         ("HEAD with a malformed length", "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", head, &["framing"]),
         ("304 with both", "HTTP/1.1 304 X\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", ONE, &["framing"]),
     ];
-    for (sentence, text, asked, heard) in table {
-        check_response(sentence, text.as_bytes(), asked, heard);
+    for (sentence, text, asked, expected) in table {
+        check_response(sentence, text.as_bytes(), asked, expected);
     }
 }
 
@@ -89,8 +89,8 @@ fn interim_responses_are_passed_over() {
         ("with a bare LF", "HTTP/1.1 100 Continue\n\n", &["framing"]),
         ("with an empty line after it", "HTTP/1.1 100 Continue\r\n\r\n\r\n", &["framing"]),
     ];
-    for (sentence, before, heard) in table {
-        check_response(sentence, format!("{before}{FINAL}").as_bytes(), ONE, heard);
+    for (sentence, before, expected) in table {
+        check_response(sentence, format!("{before}{FINAL}").as_bytes(), ONE, expected);
     }
     check_response("100 alone", b"HTTP/1.1 100 Continue\r\n\r\n", ONE, &["truncated"]);
     let hundred = "HTTP/1.1 100 Continue\r\n\r\n".repeat(100);
@@ -158,10 +158,11 @@ fn a_status_line_is_exact() {
         ("HTML", "<html></html>", "framing"),
         ("a byte order mark", "\u{feff}HTTP/1.1 200 OK", "framing"),
     ];
-    for (sentence, line, heard) in table {
+    for (sentence, line, expected) in table {
         let text = format!("{line}\r\nContent-Length: 0\r\n\r\n");
-        let heard = if heard == "framing" { &[heard][..] } else { &[heard, "done"][..] };
-        check_response(sentence, text.as_bytes(), ONE, heard);
+        let expected =
+            if expected == "framing" { &[expected][..] } else { &[expected, "done"][..] };
+        check_response(sentence, text.as_bytes(), ONE, expected);
     }
 }
 
@@ -251,8 +252,8 @@ fn header_lines_are_exact() {
     ];
     for (sentence, fields, ok) in table {
         let text = with_fields(&format!("{fields}\r\nContent-Length: 5"));
-        let heard = if ok { &["200 keep \"Hello\"", "done"][..] } else { &["framing"][..] };
-        check_response(sentence, text.as_bytes(), ONE, heard);
+        let expected = if ok { &["200 keep \"Hello\"", "done"][..] } else { &["framing"][..] };
+        check_response(sentence, text.as_bytes(), ONE, expected);
     }
 }
 
@@ -296,8 +297,8 @@ fn lengths_that_are_equal_are_one() {
         ("a blank fold of nothing", "Content-Length:\r\n ", false),
     ];
     for (sentence, fields, ok) in table {
-        let heard = if ok { &["200 keep \"Hello\"", "done"][..] } else { &["framing"][..] };
-        check_response(sentence, with_fields(fields).as_bytes(), ONE, heard);
+        let expected = if ok { &["200 keep \"Hello\"", "done"][..] } else { &["framing"][..] };
+        check_response(sentence, with_fields(fields).as_bytes(), ONE, expected);
     }
 }
 
@@ -339,8 +340,8 @@ fn a_length_is_one_decimal_number() {
         ("in disguise: a space", "Content-Length : 5", false),
     ];
     for (sentence, fields, ok) in table {
-        let heard = if ok { &["200 keep \"Hello\"", "done"][..] } else { &["framing"][..] };
-        check_response(sentence, with_fields(fields).as_bytes(), ONE, heard);
+        let expected = if ok { &["200 keep \"Hello\"", "done"][..] } else { &["framing"][..] };
+        check_response(sentence, with_fields(fields).as_bytes(), ONE, expected);
     }
 }
 
@@ -375,8 +376,8 @@ fn the_only_coding_is_chunked() {
     ];
     for (sentence, fields, ok) in table {
         let text = format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\n5\r\nHello\r\n0\r\n\r\n");
-        let heard = if ok { &["200 keep \"Hello\"", "done"][..] } else { &["framing"][..] };
-        check_response(sentence, text.as_bytes(), ONE, heard);
+        let expected = if ok { &["200 keep \"Hello\"", "done"][..] } else { &["framing"][..] };
+        check_response(sentence, text.as_bytes(), ONE, expected);
     }
     let old = b"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
     check_response("HTTP/1.0 knows no coding", old, ONE, &["framing"]);
@@ -385,12 +386,12 @@ fn the_only_coding_is_chunked() {
 }
 
 #[test]
-fn a_remembered_head_is_heard_only_where_a_head_begins_and_under_the_same_caps() {
+fn a_remembered_head_is_read_only_where_a_head_begins_and_under_the_same_caps() {
     let legal = "HTTP/1.1 200 OK\r\nA: bbbbbbbbbbbbbbbbbbbb\r\nContent-Length: 5\r\n\r\nHello";
     let (status_line, rest) = legal.split_at(17);
     let [legal, status_line, rest] = [legal, status_line, rest].map(str::as_bytes);
     let small = Asked { limits: SMALL, ..ONE };
-    for (sentence, pieces, asked, heard) in [
+    for (sentence, pieces, asked, expected) in [
         ("the same", vec![legal], ONE, "200 keep \"Hello\""),
         ("the same in pieces", vec![status_line, rest], ONE, "200 keep \"Hello\""),
         ("after a beginning", vec![b"HT", legal], ONE, "framing"),
@@ -401,7 +402,7 @@ fn a_remembered_head_is_heard_only_where_a_head_begins_and_under_the_same_caps()
         let mut memory = HeadMemory::default();
         responses_remembering([legal], ONE, Some(&mut memory));
         let lines = responses_remembering(pieces, asked, Some(&mut memory)).lines;
-        assert!(lines[0].starts_with(heard), "{sentence}: {lines:?}");
+        assert!(lines[0].starts_with(expected), "{sentence}: {lines:?}");
     }
 }
 

@@ -27,42 +27,42 @@ impl Memories<usize> for Heads {
     }
 }
 
-type Told = (Vec<(usize, Ending)>, Disposition);
+type Outcomes = (Vec<(usize, Ending)>, Disposition);
 
 /// What becomes of requests of these kinds when such parts come.
-fn heard_in<'a>(
+fn outcomes_in<'a>(
     kinds: &Kinds,
     asked: &[usize],
     parts: impl IntoIterator<Item = &'a [u8]>,
     fin: bool,
-) -> Told {
+) -> Outcomes {
     let mut client = Client::default();
     let mut heads = Heads::default();
     asked.iter().for_each(|kind| client.ask(*kind));
     let mut endings = Vec::new();
-    let mut hear = |heard: Outcome<usize>| {
-        endings.extend(std::iter::repeat_n((heard.tag, heard.ending), heard.count));
+    let mut on_outcome = |outcome: Outcome<usize>| {
+        endings.extend(std::iter::repeat_n((outcome.tag, outcome.ending), outcome.count));
     };
     let mut link = Disposition::Open;
     for part in parts {
         if matches!(link, Disposition::Open | Disposition::Closing) && !part.is_empty() {
-            link = client.handle_input(7, part, kinds, &mut heads, &mut hear);
+            link = client.handle_input(7, part, kinds, &mut heads, &mut on_outcome);
         }
     }
     if fin {
-        client.handle_end(9, PeerEnd::Fin, kinds, &mut hear);
+        client.handle_end(9, PeerEnd::Fin, kinds, &mut on_outcome);
     }
     (endings, link)
 }
 
 /// The same byte by byte, where nothing is told from its repetition, and split at every place.
-fn heard(kinds: &Kinds, asked: &[usize], bytes: &[u8], fin: bool) -> Told {
-    let told = heard_in(kinds, asked, bytes.chunks(1), fin);
+fn outcomes(kinds: &Kinds, asked: &[usize], bytes: &[u8], fin: bool) -> Outcomes {
+    let slow = outcomes_in(kinds, asked, bytes.chunks(1), fin);
     for cut in 0..=bytes.len() {
-        let split = heard_in(kinds, asked, [&bytes[..cut], &bytes[cut..]], fin);
-        assert_eq!(split, told, "cut at {cut}");
+        let split = outcomes_in(kinds, asked, [&bytes[..cut], &bytes[cut..]], fin);
+        assert_eq!(split, slow, "cut at {cut}");
     }
-    told
+    slow
 }
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -75,7 +75,7 @@ const LAST: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\
 fn a_head_request_among_others_has_no_body() {
     let kinds = Kinds([Rules::default(), Rules { head_request: true, ..Rules::default() }]);
     let bytes = [OK, HEAD, OK, HEAD].concat();
-    let (endings, link) = heard(&kinds, &[0, 1, 0, 1], &bytes, false);
+    let (endings, link) = outcomes(&kinds, &[0, 1, 0, 1], &bytes, false);
     assert_eq!(endings, [(0, Ending::Ok), (1, Ending::Ok), (0, Ending::Ok), (1, Ending::Ok)]);
     assert_eq!(link, Disposition::Open);
 }
@@ -84,15 +84,15 @@ fn a_head_request_among_others_has_no_body() {
 fn each_answer_has_the_status_and_the_body_that_its_own_request_expects() {
     let missing = Rules { statuses: Some(vec![404]), ..Rules::default() };
     let kinds = Kinds([Rules { body: Some(b"ok".to_vec()), ..Rules::default() }, missing]);
-    let (endings, _) = heard(&kinds, &[0, 1, 1, 0], &[OK, MISSING, OK, MISSING].concat(), false);
-    let told: Vec<Ending> = endings.into_iter().map(|(_, ending)| ending).collect();
-    assert_eq!(told, [Ending::Ok, Ending::Ok, Ending::Status, Ending::Status]);
+    let (endings, _) = outcomes(&kinds, &[0, 1, 1, 0], &[OK, MISSING, OK, MISSING].concat(), false);
+    let found: Vec<Ending> = endings.into_iter().map(|(_, ending)| ending).collect();
+    assert_eq!(found, [Ending::Ok, Ending::Ok, Ending::Status, Ending::Status]);
 }
 
 #[test]
 fn behind_an_announced_close_only_what_is_idempotent_may_be_sent_again() {
     let kinds = Kinds([Rules { idempotent: true, ..Rules::default() }, Rules::default()]);
-    let (endings, link) = heard(&kinds, &[1, 0, 1, 0], LAST, false);
+    let (endings, link) = outcomes(&kinds, &[1, 0, 1, 0], LAST, false);
     let behind = [(0, Ending::StaleBehind), (1, Ending::ClosedPipelined), (0, Ending::StaleBehind)];
     assert_eq!(endings[0], (1, Ending::Ok));
     assert_eq!(endings[1..], behind);
@@ -106,11 +106,11 @@ fn whether_a_request_is_stale_is_decided_by_its_own_method() {
         let mut client = Client::default();
         let mut heads = Heads::default();
         let mut endings = Vec::new();
-        let mut hear = |heard: Outcome<usize>| endings.push(heard.ending);
+        let mut on_outcome = |outcome: Outcome<usize>| endings.push(outcome.ending);
         client.ask(1 - kind);
-        client.handle_input(1, OK, &kinds, &mut heads, &mut hear);
+        client.handle_input(1, OK, &kinds, &mut heads, &mut on_outcome);
         client.ask(kind);
-        client.handle_end(2, PeerEnd::Fin, &kinds, &mut hear);
+        client.handle_end(2, PeerEnd::Fin, &kinds, &mut on_outcome);
         assert_eq!(endings, [Ending::Ok, ending]);
     }
 }
@@ -128,22 +128,22 @@ fn a_reset_may_be_a_close_only_where_nothing_of_the_one_answer_has_come() {
     ] {
         let mut client = Client::default();
         let mut heads = Heads::default();
-        let mut heard = Vec::new();
-        let mut hear = |one: Outcome<usize>| heard.push(one.ending);
+        let mut found = Vec::new();
+        let mut on_outcome = |one: Outcome<usize>| found.push(one.ending);
         if answered {
             client.ask(0);
-            client.handle_input(1, OK, &kinds, &mut heads, &mut hear);
+            client.handle_input(1, OK, &kinds, &mut heads, &mut on_outcome);
         }
         asked.iter().for_each(|kind| client.ask(*kind));
-        client.handle_input(2, come, &kinds, &mut heads, &mut hear);
-        client.handle_end(3, PeerEnd::Reset, &kinds, &mut hear);
-        assert_eq!(&heard[usize::from(answered)..], endings, "{sentence}");
+        client.handle_input(2, come, &kinds, &mut heads, &mut on_outcome);
+        client.handle_end(3, PeerEnd::Reset, &kinds, &mut on_outcome);
+        assert_eq!(&found[usize::from(answered)..], endings, "{sentence}");
     }
 }
 
 proptest! {
     #[test]
-    fn answers_that_repeat_are_heard_as_if_each_came_alone(
+    fn answers_that_repeat_are_read_as_if_each_came_alone(
         asked in vec(select(&[0, 0, 0, 1][..]), 0..12),
         answers in vec((select(&[OK, OK, HEAD, MISSING, INTERIM, LAST][..]), 1..5_usize), 1..5),
         expected in select(&[None, Some("ok"), Some("no")][..]),
@@ -158,7 +158,7 @@ proptest! {
             let at = damage.0.index(bytes.len());
             bytes[at] = damage.1;
         }
-        heard(&kinds, &asked, &bytes, fin);
+        outcomes(&kinds, &asked, &bytes, fin);
     }
 }
 

@@ -1,4 +1,4 @@
-//! A split never changes what is heard: properties over legal, damaged and random bytes.
+//! A split never changes what is received: properties over legal, damaged and random bytes.
 
 mod common;
 
@@ -11,7 +11,7 @@ use trueload_wire::http1::Limits;
 use trueload_wire::http1::repeat::RequestMemory;
 use trueload_wire::http1::response::HeadMemory;
 
-/// A legal response with what has to be heard of it.
+/// A legal response with what has to be read from it.
 #[derive(Clone, Debug)]
 struct Legal {
     bytes: Vec<u8>,
@@ -60,7 +60,8 @@ fn extensions() -> impl Strategy<Value = &'static str> {
     select(&["", ";a", ";a=b", ";a=\"b;\\\"c\"", ";a;b=c"][..])
 }
 
-/// How a length is told a second time: not at all, in a list, in a line of its own; or what folds behind it.
+/// How a length is given a second time: not at all, in a list, in a line of its own; or what folds
+/// behind it.
 #[derive(Clone, Copy, Debug)]
 enum Again {
     Once,
@@ -147,7 +148,7 @@ fn legal() -> impl Strategy<Value = Legal> {
 /// A run of bytes that is put in place of another one.
 fn damage() -> impl Strategy<Value = (usize, usize, Vec<u8>)> {
     let odd = &b"\r\n\0\t :,;=\"\\-+0159aAfFzZ/HT\x7f\x80\xff"[..];
-    let word = select(
+    let fragment = select(
         &[
             "\r\n",
             "\r\n\r\n",
@@ -168,7 +169,7 @@ fn damage() -> impl Strategy<Value = (usize, usize, Vec<u8>)> {
     );
     let bytes = prop_oneof![
         2 => vec(select(odd), 0..3),
-        1 => word.prop_map(|word| word.as_bytes().to_vec()),
+        1 => fragment.prop_map(|fragment| fragment.as_bytes().to_vec()),
     ];
     (any::<usize>(), 0..4_usize, bytes)
 }
@@ -183,7 +184,7 @@ fn damaged(mut bytes: Vec<u8>, damages: Vec<(usize, usize, Vec<u8>)>) -> Vec<u8>
 }
 
 fn random_bytes() -> impl Strategy<Value = Vec<u8>> {
-    let words = select(
+    let fragments = select(
         &[
             "HTTP/1.1 200 OK\r\n",
             "HTTP/1.",
@@ -210,7 +211,7 @@ fn random_bytes() -> impl Strategy<Value = Vec<u8>> {
         ][..],
     );
     prop_oneof![
-        vec(words, 0..20).prop_map(|words| words.concat().into_bytes()),
+        vec(fragments, 0..20).prop_map(|fragments| fragments.concat().into_bytes()),
         vec(any::<u8>(), 0..60),
         vec(any::<u8>(), 0..40).prop_map(|tail| [b"HTTP/1.1 200 OK\r\n", &tail[..]].concat()),
     ]
@@ -297,32 +298,32 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_legal_response_is_heard_as_it_was_meant(legal in legal(), cuts in cuts()) {
+    fn a_legal_response_is_read_as_it_was_meant(legal in legal(), cuts in cuts()) {
         let asked = Asked { responses: 1, head_request: false, limits: LIMITS };
-        let heard = responses(cut(&legal.bytes, &cuts), asked).lines;
-        prop_assert_eq!(heard, [legal.line, "done".into()]);
+        let found = responses(cut(&legal.bytes, &cuts), asked).lines;
+        prop_assert_eq!(found, [legal.line, "done".into()]);
     }
 
     #[test]
-    fn legal_responses_in_a_row_are_heard_in_order(all in vec(legal(), 1..4), cuts in cuts()) {
+    fn legal_responses_in_a_row_are_read_in_order(all in vec(legal(), 1..4), cuts in cuts()) {
         let last = all.iter().position(|legal| legal.until_close).unwrap_or(all.len() - 1);
         let row = &all[..=last];
         let bytes = row.iter().flat_map(|legal| legal.bytes.clone()).collect::<Vec<u8>>();
-        let told = row.iter().map(|legal| legal.line.clone()).chain(["done".into()]);
+        let expected = row.iter().map(|legal| legal.line.clone()).chain(["done".into()]);
         let asked = Asked { responses: row.len(), head_request: false, limits: LIMITS };
-        prop_assert_eq!(responses(cut(&bytes, &cuts), asked).lines, told.collect::<Vec<_>>());
+        prop_assert_eq!(responses(cut(&bytes, &cuts), asked).lines, expected.collect::<Vec<_>>());
     }
 
     #[test]
     fn a_legal_response_cut_short_is_never_whole(legal in legal(), at in any::<usize>()) {
         let bytes = &legal.bytes[..at % legal.bytes.len()];
         let asked = Asked { responses: 1, head_request: false, limits: LIMITS };
-        let heard = responses([bytes], asked).lines;
+        let lines = responses([bytes], asked).lines;
         if !legal.until_close {
             let expected = if bytes.is_empty() { "done" } else { "truncated" };
-            prop_assert!(heard.len() == 1 && heard[0].starts_with(expected), "{heard:?}");
+            prop_assert!(lines.len() == 1 && lines[0].starts_with(expected), "{lines:?}");
         }
-        prop_assert!(!refused(&heard), "a prefix of what is legal is not refused: {heard:?}");
+        prop_assert!(!refused(&lines), "a prefix of what is legal is not refused: {lines:?}");
     }
 
     #[test]

@@ -48,8 +48,8 @@ impl World {
 
     fn deliver(&mut self, bytes: &[u8]) {
         let World { client, endings, counts, .. } = self;
-        let mut hear = |heard: Outcome<usize>| endings.push((heard.tag, heard.ending));
-        client.handle_datagram(1, bytes, &messages(), counts, &mut hear);
+        let mut on_outcome = |outcome: Outcome<usize>| endings.push((outcome.tag, outcome.ending));
+        client.handle_datagram(1, bytes, &messages(), counts, &mut on_outcome);
         self.delivered += 1;
     }
 
@@ -61,17 +61,17 @@ impl World {
 
     fn time_out(&mut self) {
         let World { client, endings, .. } = self;
-        let mut hear = |heard: Outcome<usize>| endings.push((heard.tag, heard.ending));
+        let mut on_outcome = |outcome: Outcome<usize>| endings.push((outcome.tag, outcome.ending));
         // Only the oldest is out of time.
         let oldest = client.next_timeout_ns(|tag| *tag as u64);
         let deadline_ns = |tag: &usize| if Some(*tag as u64) == oldest { 2 } else { 3 };
-        let link = client.handle_timeout(2, deadline_ns, &mut Vec::new(), &mut hear);
+        let link = client.handle_timeout(2, deadline_ns, &mut Vec::new(), &mut on_outcome);
         assert_eq!(link, Disposition::Open, "the connection lives on");
     }
 
     fn end(&mut self, end: PeerEnd) {
         let World { client, endings, .. } = self;
-        client.handle_end(3, end, &mut |heard| endings.push((heard.tag, heard.ending)));
+        client.handle_end(3, end, &mut |outcome| endings.push((outcome.tag, outcome.ending)));
     }
 }
 

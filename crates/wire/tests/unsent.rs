@@ -10,16 +10,16 @@ use trueload_wire::http1::response::HeadMemory;
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// What becomes of three requests of these tags, the last `unsent` of which have not left, when so many answers come at once.
-fn heard(tags: [u8; 3], unsent: usize, answers: usize) -> (Vec<Ending>, Disposition) {
+fn outcomes(tags: [u8; 3], unsent: usize, answers: usize) -> (Vec<Ending>, Disposition) {
     let (rules, mut memory) = (Rules::default(), HeadMemory::default());
     let mut client = Client::default();
     tags.into_iter().for_each(|tag| client.ask(tag));
     client.hold_back(unsent);
     let mut endings = Vec::new();
-    let mut hear = |heard: Outcome<u8>| {
-        endings.extend(std::iter::repeat_n(heard.ending, heard.count));
+    let mut on_outcome = |outcome: Outcome<u8>| {
+        endings.extend(std::iter::repeat_n(outcome.ending, outcome.count));
     };
-    let link = client.handle_input(7, &OK.repeat(answers), &rules, &mut memory, &mut hear);
+    let link = client.handle_input(7, &OK.repeat(answers), &rules, &mut memory, &mut on_outcome);
     (endings, link)
 }
 
@@ -36,7 +36,7 @@ fn an_answer_to_what_has_not_left_is_unsolicited_and_takes_what_is_behind_it_alo
     ] {
         let wanted = (endings, link);
         for tags in [[1, 2, 3], [1, 1, 1], [1, 2, 2]] {
-            let found = heard(tags, unsent, answers);
+            let found = outcomes(tags, unsent, answers);
             assert_eq!(found, wanted, "{unsent} unsent of {tags:?}, {answers} answers");
         }
     }
@@ -50,8 +50,8 @@ fn an_echo_of_what_has_not_left_is_unsolicited() {
     (0..2).for_each(|tag| client.ask(tag));
     client.hold_back(1);
     let mut endings = Vec::new();
-    let mut hear = |heard: Outcome<u8>| endings.push(heard.ending);
-    let link = client.handle_input(7, b"abcdefgh", &messages, &mut hear);
+    let mut on_outcome = |outcome: Outcome<u8>| endings.push(outcome.ending);
+    let link = client.handle_input(7, b"abcdefgh", &messages, &mut on_outcome);
     assert_eq!(endings, [Ending::Ok, Ending::ClosedPipelined]);
     assert_eq!(link, Disposition::Unsolicited);
 }

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_about_a_block_is_read_back() {
+    fn the_ancillary_data_of_a_block_is_read_back() {
         for (peer, local) in [("127.0.0.1:9", "127.0.0.2"), ("[::1]:9", "::1"), ("[::1]:9", "")] {
             let path = path(peer, local);
             let bytes = [7; 30];

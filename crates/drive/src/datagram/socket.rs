@@ -25,7 +25,7 @@ pub(crate) fn connect(
     let fd = make(to, flags).map_err(connect_error)?;
     from.map_or(Ok(()), |from| bind_from(&fd, from))?;
     rustix::net::connect(&fd, peer).map_err(connect_error)?;
-    if hears_itself(&fd, peer).map_err(connect_error)? {
+    if is_connected_to_itself(&fd, peer).map_err(connect_error)? {
         return Err(ConnectError::Refused);
     }
     Ok(fd)
@@ -33,7 +33,7 @@ pub(crate) fn connect(
 
 /// Whether the kernel has chosen the peer's own port for us, which it may do where nobody listens.
 /// Everything we send would then come back to us.
-fn hears_itself(fd: &OwnedFd, peer: &SocketAddr) -> Result<bool, Errno> {
+fn is_connected_to_itself(fd: &OwnedFd, peer: &SocketAddr) -> Result<bool, Errno> {
     let local = rustix::net::getsockname(fd)?;
     Ok(SocketAddr::try_from(local).is_ok_and(|local| local == *peer))
 }
@@ -128,13 +128,13 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_hears_itself_is_found_out() {
+    fn a_socket_that_is_connected_to_itself_is_found_out() {
         let any = Address::Ip(SocketAddr::from(([127, 0, 0, 1], 0)));
         let (bound, address) = bind(&any, false).expect("a free port");
         let Address::Ip(own) = &address else { panic!("it was bound to a port") };
         rustix::net::connect(&bound, own).expect("a datagram socket connects to anything");
-        assert_eq!(hears_itself(&bound, own), Ok(true));
+        assert_eq!(is_connected_to_itself(&bound, own), Ok(true));
         let other = connect(&address, None, SocketFlags::CLOEXEC).expect("another port");
-        assert_eq!(hears_itself(&other, own), Ok(false));
+        assert_eq!(is_connected_to_itself(&other, own), Ok(false));
     }
 }

@@ -101,7 +101,7 @@ impl<K: Calls> Epoll<K> {
         Ok(token)
     }
 
-    /// Opens the bound socket that the driver was given, if any, and tells the program.
+    /// Opens the bound socket that the driver was given, if any, and notifies the program.
     pub(super) fn bound<P: Program>(&mut self, program: &mut P) -> Result<(), Errno> {
         let Some(fd) = self.bound.take() else { return Ok(()) };
         let token = self.add_datagrams(fd, 0, false)?;
@@ -163,13 +163,14 @@ impl<K: Calls> Epoll<K> {
             }
         };
         for at in 0..count {
-            let (datagrams, told) = inbox.datagrams(at, named);
+            let (datagrams, ancillary) = inbox.datagrams(at, named);
             let side = self.live(token).and_then(|socket| socket.datagrams.as_mut());
             let Some(side) = side else { return false };
-            let since = told.overflowed.wrapping_sub(side.overflowed);
-            side.overflowed = told.overflowed;
+            let since = ancillary.overflowed.wrapping_sub(side.overflowed);
+            side.overflowed = ancillary.overflowed;
             self.overflowed += u64::from(since);
-            self.arrived_ns = told.stamp_ns.and_then(|ns| self.stamps.arrived_ns(self.clock, ns));
+            self.arrived_ns =
+                ancillary.stamp_ns.and_then(|ns| self.stamps.arrived_ns(self.clock, ns));
             program.handle_datagrams(self, key, token, datagrams);
             self.arrived_ns = None;
             if self.glance.is_due(datagrams.bytes.len()) {
@@ -241,7 +242,7 @@ impl<K: Calls> Epoll<K> {
                 self.send_together(token, &single);
             }
             NotSent::PeerClose(ended) => {
-                // The program is at work now, so it is told with the next batch.
+                // The program is at work now, so it is notified with the next batch.
                 socket.failed = Some(ended);
                 self.dropped += block.count() as u64;
                 self.arm_again(token);

@@ -82,7 +82,7 @@ impl Played {
     }
 
     /// Reports sockets that have become ready: some of them now, the others in the next wait.
-    fn tell(&self, events: &mut Vec<Event>) {
+    fn report(&self, events: &mut Vec<Event>) {
         let mut watched = self.watched.borrow_mut();
         watched.retain(|watched| !watched.is_closed());
         for watched in watched.iter_mut().filter(|watched| watched.pending) {
@@ -138,13 +138,13 @@ impl Calls for Played {
         for _ in 0..steps {
             self.go_on();
         }
-        self.tell(events);
+        self.report(events);
         while events.is_empty() {
             if !self.go_on() {
                 // Nothing can happen any more: the driver would wait for ever.
                 return if timeout.is_some() { Ok(0) } else { Err(Errno::DEADLK) };
             }
-            self.tell(events);
+            self.report(events);
         }
         Ok(events.len())
     }

@@ -495,8 +495,8 @@ impl Queue for Queues {
             if !self.completions.is_empty() && held_up {
                 break;
             }
-            let is_told_late = self.completions.iter().any(|(is_event, _)| *is_event);
-            self.world.borrow_mut().held_up += u32::from(is_told_late);
+            let is_reported_late = self.completions.iter().any(|(is_event, _)| *is_event);
+            self.world.borrow_mut().held_up += u32::from(is_reported_late);
             if !self.go_on() {
                 let enough = within_us > 0 && !self.completions.is_empty();
                 if self.world.borrow().lost > 0 && !enough {

@@ -30,7 +30,7 @@ enum Ending {
     /// The program closes, or resets, when it has all answers.
     Close,
     Reset,
-    /// The program ends its side with the last question, and is told of the peer's end.
+    /// The program ends its side with the last question, and is notified of the peer's end.
     EndSending,
     /// The program finishes when its last question is sent, and does not receive the answer.
     Finish,
@@ -54,7 +54,7 @@ struct Plan {
 struct Outcome {
     connected: bool,
     refused: Option<ConnectError>,
-    heard: usize,
+    received: usize,
     ended: Option<PeerClose>,
     left: bool,
 }
@@ -93,29 +93,29 @@ impl Plan {
         let mut steps = Vec::new();
         let (last, before) = self.exchanges.split_last().expect("one at least");
         for (question, answer) in before {
-            steps.extend([Step::Hear(*question), Step::Say(*answer)]);
+            steps.extend([Step::Receive(*question), Step::Send(*answer)]);
         }
         let (question, answer) = *last;
         match self.ending {
             Ending::PeerEnds => {
-                steps.extend([Step::Hear(question), Step::Say(answer / 2), Step::Fin]);
+                steps.extend([Step::Receive(question), Step::Send(answer / 2), Step::Fin]);
             }
             Ending::PeerResets => {
-                steps.extend([Step::Hear(question), Step::Say(answer / 2), Step::Reset]);
+                steps.extend([Step::Receive(question), Step::Send(answer / 2), Step::Reset]);
             }
-            Ending::PeerEndsEarly => steps.extend([Step::Hear(question.div_ceil(2)), Step::Fin]),
+            Ending::PeerEndsEarly => steps.extend([Step::Receive(question.div_ceil(2)), Step::Fin]),
             Ending::PeerResetsEarly => {
-                steps.extend([Step::Hear(question.div_ceil(2)), Step::Reset]);
+                steps.extend([Step::Receive(question.div_ceil(2)), Step::Reset]);
             }
             Ending::Close | Ending::Reset => {
-                steps.extend([Step::Hear(question), Step::Say(answer)]);
+                steps.extend([Step::Receive(question), Step::Send(answer)]);
             }
-            Ending::EndAtOnce => steps.extend([Step::HearEnd, Step::Say(answer), Step::Fin]),
+            Ending::EndAtOnce => steps.extend([Step::ReceiveEnd, Step::Send(answer), Step::Fin]),
             Ending::EndSending => {
-                let heard = [Step::Hear(question), Step::HearEnd];
-                steps.extend(heard.into_iter().chain([Step::Say(answer), Step::Fin]));
+                let receives = [Step::Receive(question), Step::ReceiveEnd];
+                steps.extend(receives.into_iter().chain([Step::Send(answer), Step::Fin]));
             }
-            Ending::Finish => steps.push(Step::Hear(question)),
+            Ending::Finish => steps.push(Step::Receive(question)),
         }
         Peer { answer: self.answer, steps }
     }
@@ -141,7 +141,7 @@ impl Plan {
             Ending::EndSending | Ending::EndAtOnce => (last.1, Some(PeerClose::Fin), false),
             Ending::Finish => (0, None, true),
         };
-        Outcome { connected, refused, heard: before + of_last, ended, left }
+        Outcome { connected, refused, received: before + of_last, ended, left }
     }
 }
 
@@ -173,7 +173,8 @@ struct Crowd {
     at_once: usize,
     /// Hands its sends over at the end of each batch, as the generator does.
     hands_over: bool,
-    /// Sends no more than the kernel takes, and the rest when told that the kernel has taken it.
+    /// Sends no more than the kernel takes, and the rest when notified that the kernel has taken
+    /// it.
     waits_for_room: bool,
 }
 
@@ -303,11 +304,11 @@ impl Program for Crowd {
         let caller = self.caller(key, token);
         assert!(caller.outcome.connected, "connection {key} is not there yet");
         for byte in bytes {
-            assert_eq!(*byte, pattern(caller.outcome.heard), "connection {key}");
-            caller.outcome.heard += 1;
+            assert_eq!(*byte, pattern(caller.outcome.received), "connection {key}");
+            caller.outcome.received += 1;
         }
         let answered = caller.plan.exchanges[..caller.asked].iter().map(|(_, answer)| answer);
-        if caller.outcome.heard < answered.sum() {
+        if caller.outcome.received < answered.sum() {
             return;
         }
         if caller.asked < caller.plan.exchanges.len() {
@@ -393,7 +394,7 @@ fn run_over(
 }
 
 #[test]
-fn each_connection_hears_what_its_peer_says_whatever_the_kernel_chooses_over_both_drivers() {
+fn each_connection_receives_what_its_peer_sends_whatever_the_kernel_chooses_over_both_drivers() {
     for seed in seeds() {
         let over_uring = run_over("io_uring", run_uring, seed).outcomes();
         assert_eq!(over_uring, run_over("epoll", run_epoll, seed).outcomes(), "seed {seed}");
@@ -414,9 +415,9 @@ fn a_run_in_which_the_kernel_has_lost_completions_ends_with_an_error_that_says_s
         }
         runs_with_losses += 1;
         // A completion that is lost when nobody waits for it any more is not missed.
-        let told = outcome.as_ref().is_err_and(|error| error.to_string().contains("lost"));
+        let reported = outcome.as_ref().is_err_and(|error| error.to_string().contains("lost"));
         let whole = crowd.callers.iter().all(|caller| caller.outcome == caller.plan.expected());
-        assert!(told || (outcome.is_ok() && whole), "seed {seed}: {lost} lost, {outcome:?}");
+        assert!(reported || (outcome.is_ok() && whole), "seed {seed}: {lost} lost, {outcome:?}");
     }
     assert!(runs_with_losses > seeds().end / 25, "only {runs_with_losses} runs with losses");
 }

@@ -26,11 +26,11 @@ pub enum Answer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Takes this many bytes.
-    Hear(usize),
+    Receive(usize),
     /// Takes bytes until the other side ends.
-    HearEnd,
+    ReceiveEnd,
     /// Sends this many bytes.
-    Say(usize),
+    Send(usize),
     /// Ends its side, and takes no more.
     Fin,
     /// Resets the connection.
@@ -87,7 +87,7 @@ struct Connection {
     peer: Peer,
     /// The current step, and how many bytes of it have been taken.
     step: usize,
-    step_heard: usize,
+    step_received: usize,
     /// The outcome of the attempt to connect.
     connected: Option<Result<(), Errno>>,
     /// Bytes taken from the program, and not yet by the peer.
@@ -95,10 +95,10 @@ struct Connection {
     our_side_ended: bool,
     /// A send has found too little room.
     wants_room: bool,
-    heard: usize,
+    peer_received: usize,
     /// Bytes sent by the peer, and still on their way.
     under_way: VecDeque<u8>,
-    said: usize,
+    peer_sent: usize,
     ending: Option<End>,
     /// Bytes that have arrived and are not read yet.
     received: VecDeque<u8>,
@@ -161,14 +161,14 @@ impl World {
         let connection = Connection {
             peer: (self.peers)(port),
             step: 0,
-            step_heard: 0,
+            step_received: 0,
             connected: None,
             sent: VecDeque::new(),
             our_side_ended: false,
             wants_room: false,
-            heard: 0,
+            peer_received: 0,
             under_way: VecDeque::new(),
-            said: 0,
+            peer_sent: 0,
             ending: None,
             received: VecDeque::new(),
             ended: None,
@@ -285,9 +285,9 @@ impl Connection {
     fn can_step(&self) -> bool {
         match self.peer.steps.get(self.step) {
             None => false,
-            Some(Step::Hear(_)) => !self.sent.is_empty(),
-            Some(Step::HearEnd) => !self.sent.is_empty() || self.our_side_ended,
-            Some(Step::Say(_) | Step::Fin | Step::Reset) => true,
+            Some(Step::Receive(_)) => !self.sent.is_empty(),
+            Some(Step::ReceiveEnd) => !self.sent.is_empty() || self.our_side_ended,
+            Some(Step::Send(_) | Step::Fin | Step::Reset) => true,
         }
     }
 
@@ -327,41 +327,46 @@ impl Connection {
 
     fn take_step(&mut self, rng: &mut Rng) -> Edge {
         match self.peer.steps[self.step] {
-            Step::Hear(bytes) => {
-                let most = self.sent.len().min(bytes - self.step_heard);
-                self.hear(rng.up_to(most));
-                if self.step_heard == bytes {
+            Step::Receive(bytes) => {
+                let most = self.sent.len().min(bytes - self.step_received);
+                self.peer_receives(rng.up_to(most));
+                if self.step_received == bytes {
                     self.next_step();
                 }
             }
-            Step::HearEnd if self.sent.is_empty() => self.next_step(),
-            Step::HearEnd => self.hear(rng.up_to(self.sent.len())),
-            Step::Say(bytes) => {
-                self.under_way.extend((self.said..self.said + bytes).map(pattern));
-                self.said += bytes;
+            Step::ReceiveEnd if self.sent.is_empty() => self.next_step(),
+            Step::ReceiveEnd => self.peer_receives(rng.up_to(self.sent.len())),
+            Step::Send(bytes) => {
+                self.under_way.extend((self.peer_sent..self.peer_sent + bytes).map(pattern));
+                self.peer_sent += bytes;
                 self.next_step();
             }
             Step::Fin => self.leave(End::Fin),
             Step::Reset => self.leave(End::Reset),
         }
         // A kernel reports room only to a socket that it has told there was none (`SOCK_NOSPACE`).
-        let told = self.wants_room && self.sent.len() < SEND_BYTES;
-        self.wants_room &= !told;
-        if told { Edge::Ready } else { Edge::Nothing }
+        let notified = self.wants_room && self.sent.len() < SEND_BYTES;
+        self.wants_room &= !notified;
+        if notified { Edge::Ready } else { Edge::Nothing }
     }
 
     /// Takes bytes that were sent, which must come whole and in order.
-    fn hear(&mut self, count: usize) {
+    fn peer_receives(&mut self, count: usize) {
         for byte in self.sent.drain(..count) {
-            assert_eq!(byte, pattern(self.heard), "byte {} of what was sent", self.heard);
-            self.heard += 1;
+            assert_eq!(
+                byte,
+                pattern(self.peer_received),
+                "byte {} of what was sent",
+                self.peer_received
+            );
+            self.peer_received += 1;
         }
-        self.step_heard += count;
+        self.step_received += count;
     }
 
     fn next_step(&mut self) {
         self.step += 1;
-        self.step_heard = 0;
+        self.step_received = 0;
     }
 
     fn leave(&mut self, end: End) {

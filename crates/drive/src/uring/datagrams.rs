@@ -41,7 +41,7 @@ struct Socket {
     generation: u32,
     key: u32,
     connected: bool,
-    /// The operation that tells the program of the connection is in flight.
+    /// The operation that notifies the program of the connection is in flight.
     announced: bool,
     /// A receive is in flight.
     receiving: bool,
@@ -237,7 +237,7 @@ impl<K: Kernel> Uring<K> {
     ) -> Result<Token, ConnectError> {
         let fd = connect(to.address, from, SocketFlags::CLOEXEC)?;
         let index = self.add_datagrams(fd, key, true)?;
-        // The socket is ready, but the program is told as for any other socket: with the next
+        // The socket is ready, but the program is notified as for any other socket: with the next
         // batch.
         self.datagrams.sockets[index as usize].announced = true;
         self.rings[0].announce(Op::Ready, index);
@@ -259,7 +259,7 @@ impl<K: Kernel> Uring<K> {
         Ok(index)
     }
 
-    /// Opens the bound socket that the driver was given, if any, and tells the program.
+    /// Opens the bound socket that the driver was given, if any, and notifies the program.
     pub(super) fn bound<P: Program>(&mut self, program: &mut P) -> std::io::Result<()> {
         let Some(fd) = self.datagrams.bound.take() else { return Ok(()) };
         let index = self.add_datagrams(fd, 0, false);
@@ -267,11 +267,11 @@ impl<K: Kernel> Uring<K> {
         let token = self.datagrams.token(index);
         let key = program.handle_bound(self, token);
         self.datagrams.sockets[index as usize].key = key;
-        self.hear_datagrams_again();
+        self.receive_datagrams_again();
         Ok(())
     }
 
-    pub(super) fn hear_datagrams_again(&mut self) {
+    pub(super) fn receive_datagrams_again(&mut self) {
         let mut to_receive = std::mem::take(&mut self.datagrams.to_receive);
         for index in to_receive.drain(..) {
             let wanted = &raw const *self.datagrams.wanted.0;
@@ -287,7 +287,7 @@ impl<K: Kernel> Uring<K> {
         self.datagrams.to_receive = to_receive;
     }
 
-    /// Tells the program that a socket is connected.
+    /// Notifies the program that a socket is connected.
     pub(super) fn datagrams_connected<P: Program>(&mut self, program: &mut P, index: u32) {
         let socket = &mut self.datagrams.sockets[index as usize];
         socket.announced = false;
@@ -313,7 +313,7 @@ impl<K: Kernel> Uring<K> {
         let block = self.datagrams.blocks.as_ref().and_then(|blocks| blocks.take(entry));
         if let Some(block) = block {
             if !closed {
-                self.heard_block(program, key, token, &block);
+                self.handle_block(program, key, token, &block);
             }
             if let Some(blocks) = &mut self.datagrams.blocks {
                 blocks.put_back(&block);
@@ -332,7 +332,7 @@ impl<K: Kernel> Uring<K> {
         }
     }
 
-    fn heard_block<P: Program>(&mut self, program: &mut P, key: u32, token: Token, block: &Block) {
+    fn handle_block<P: Program>(&mut self, program: &mut P, key: u32, token: Token, block: &Block) {
         let Ok(message) = RecvMsgOut::parse(block.bytes(), &self.datagrams.wanted.0) else {
             return;
         };

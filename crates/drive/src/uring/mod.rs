@@ -194,7 +194,7 @@ impl<K: Kernel> Uring<K> {
             }
             self.listen_again();
             self.receive_again();
-            self.hear_datagrams_again();
+            self.receive_datagrams_again();
             program.handle_batch_end(self);
         }
         self.end_submissions()

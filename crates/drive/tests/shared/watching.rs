@@ -1,4 +1,5 @@
-//! A program whose connections are all watched for the arrival of their bytes ([`Net::watch_arrivals`]): it hears the same.
+//! A program whose connections are all watched for the arrival of their bytes
+//! ([`Net::watch_arrivals`]): it receives the same.
 
 use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Token};
 

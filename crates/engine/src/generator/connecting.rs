@@ -313,7 +313,7 @@ impl<P: Protocol> Generator<P> {
         let now_ns = net.now_ns();
         let wait_ns = match farewell {
             Farewell::Begun => self.config.timeout_ns,
-            Farewell::Said | Farewell::None => CLOSING_NS,
+            Farewell::Received | Farewell::None => CLOSING_NS,
         };
         self.end_open(key, now_ns);
         let state = &mut self.slots[key].state;

@@ -9,7 +9,7 @@ use trueload_wire::chance::Chance;
 use trueload_wire::exchange::{Disposition, Outcome};
 use trueload_wire::websocket::Limits;
 use trueload_wire::websocket::client::Opening;
-use trueload_wire::websocket::echo::{Client, Shared, Words};
+use trueload_wire::websocket::echo::{Client, Outgoing, Shared};
 use trueload_wire::websocket::{self, Fault};
 
 use super::carrier::Carrier;
@@ -32,7 +32,7 @@ impl WsEcho {
     /// Creates connections that open with `opening` and send these words; `seed` determines keys
     /// and masks.
     #[must_use]
-    pub fn new(opening: Opening, words: Words, seed: u64) -> Self {
+    pub fn new(opening: Opening, words: Outgoing, seed: u64) -> Self {
         let shared = Shared::new(opening, words, Limits::default(), Chance::new(seed));
         WsEcho { shared, frames: Vec::new() }
     }

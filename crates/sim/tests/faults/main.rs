@@ -38,7 +38,7 @@ use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
 use trueload_wire::websocket::Kind;
 use trueload_wire::websocket::client::Opening;
-use trueload_wire::websocket::echo::Words;
+use trueload_wire::websocket::echo::Outgoing;
 
 use how::{Cut, How};
 use peer::Scripted;
@@ -185,7 +185,7 @@ fn play(case: &Case, how: How) -> Result<Seen, String> {
             let messages = Messages::new(table::PAYLOAD.into(), table::MESSAGE_BYTES).unwrap();
             let host = ("Host".to_owned(), "a".to_owned());
             let opening = Opening::new("/echo", &[host]).unwrap();
-            play_in(WsEcho::new(opening, Words::Plain(messages, Kind::Text), 1), case, how)
+            play_in(WsEcho::new(opening, Outgoing::Plain(messages, Kind::Text), 1), case, how)
         }
     }
 }

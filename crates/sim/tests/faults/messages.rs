@@ -9,7 +9,7 @@ use trueload_engine::generator::WsEcho;
 use trueload_wire::echo::Messages;
 use trueload_wire::shootout::Dialect;
 use trueload_wire::websocket::client::Opening;
-use trueload_wire::websocket::echo::Words;
+use trueload_wire::websocket::echo::Outgoing;
 use trueload_wire::websocket::{Kind, send};
 
 use crate::bodies::{case, ends, send};
@@ -22,14 +22,14 @@ const MESSAGE_BYTES: usize = 300_000;
 const COPIED_MOST: usize = 128 * 1024 + MESSAGE_BYTES + 1024;
 
 /// Messages one behind the other, each unlike the one before.
-fn plain() -> Words {
+fn plain() -> Outgoing {
     let bytes: Arc<[u8]> =
         (0..2 * MESSAGE_BYTES).map(|at| (at / 7 + at / MESSAGE_BYTES) as u8).collect();
-    Words::Plain(Messages::new(bytes, MESSAGE_BYTES).expect("two messages"), Kind::Binary)
+    Outgoing::Plain(Messages::new(bytes, MESSAGE_BYTES).expect("two messages"), Kind::Binary)
 }
 
-fn in_dialect() -> Words {
-    Words::Dialect(Dialect::Json, "x".repeat(MESSAGE_BYTES).into_bytes().into())
+fn in_dialect() -> Outgoing {
+    Outgoing::Dialect(Dialect::Json, "x".repeat(MESSAGE_BYTES).into_bytes().into())
 }
 
 fn echoing(depth: usize, requests: u64, behind: &[Step]) -> Case {
@@ -38,7 +38,7 @@ fn echoing(depth: usize, requests: u64, behind: &[Step]) -> Case {
 }
 
 /// Plain and over TLS, at sockets of all sizes.
-fn each_way(case: &Case, words: &Words, mut look: impl FnMut(&str, &Seen)) {
+fn each_way(case: &Case, words: &Outgoing, mut look: impl FnMut(&str, &Seen)) {
     for tls in [false, true] {
         for (room, cut) in
             [(usize::MAX, Cut::Whole), (40_000, Cut::Whole), (400_000, Cut::Random(1))]
@@ -47,7 +47,7 @@ fn each_way(case: &Case, words: &Words, mut look: impl FnMut(&str, &Seen)) {
             let how = How { room, cut, ..WHOLE };
             let seen = play_so(&case, words, how);
             let which = format!("tls {tls}, {how:?}: {seen:?}");
-            if let Words::Plain(..) = words {
+            if let Outgoing::Plain(..) = words {
                 check_laws(&case, &seen).unwrap_or_else(|law| panic!("{law}: {which}"));
             }
             assert!(seen.copied_most <= COPIED_MOST, "{which}");
@@ -56,7 +56,7 @@ fn each_way(case: &Case, words: &Words, mut look: impl FnMut(&str, &Seen)) {
     }
 }
 
-fn play_so(case: &Case, words: &Words, how: How) -> Seen {
+fn play_so(case: &Case, words: &Outgoing, how: How) -> Seen {
     let opening = Opening::new("/echo", &[("Host".to_owned(), "a".to_owned())]).expect("a path");
     play_in(WsEcho::new(opening, words.clone(), 1), case, how).expect("it ends")
 }
@@ -84,7 +84,7 @@ fn so_it_is_in_a_dialect() {
 
 #[test]
 fn an_answer_to_a_message_that_is_not_written_is_unsolicited() {
-    let Words::Plain(messages, kind) = plain() else { panic!("they are") };
+    let Outgoing::Plain(messages, kind) = plain() else { panic!("they are") };
     let mut guessed = Vec::new();
     for offset in [0, MESSAGE_BYTES, 0] {
         send::message(&mut guessed, kind, messages.at(offset), None);

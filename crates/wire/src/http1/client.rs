@@ -207,12 +207,12 @@ impl<T: Copy + PartialEq> Client<T> {
         let may_go_on = !self.asked.closing || answer.parser.started();
         let fed = answer.parser.feed(bytes, false, &Limits::default(), &mut |_| ());
         let farewell = match fed {
-            Ok((_, Fed::Partial)) if answer.parser.is_timeout() => Farewell::Said,
+            Ok((_, Fed::Partial)) if answer.parser.is_timeout() => Farewell::Received,
             Ok((_, Fed::Partial)) if answer.parser.may_have(REQUEST_TIMEOUT) => Farewell::Begun,
             Ok((all, Fed::Complete(Response { status: REQUEST_TIMEOUT, .. })))
                 if all == bytes.len() =>
             {
-                Farewell::Said
+                Farewell::Received
             }
             _ => Farewell::None,
         };

@@ -3,7 +3,7 @@
 //! How it works: an automaton over lines. It skips names and values in large steps and stores what
 //! frames the body or the connection: Content-Length, Transfer-Encoding, Connection, Expect and the
 //! number of Host lines. Only a name or a list element that a read cuts in two is copied, and no
-//! more of it than the longest word looked for. A value ends where the next line begins: a line
+//! more of it than the longest token looked for. A value ends where the next line begins: a line
 //! that begins with whitespace continues the value before it (obs-fold, RFC 9112 §5.2). A shortcut
 //! takes complete, plain lines. The automaton handles everything else, and it alone decides what is
 //! refused and why.
@@ -86,18 +86,18 @@ enum List {
     TransferEncoding,
 }
 
-/// The longest words looked for are `transfer-encoding` and `100-continue`.
-const WORD_BYTES: usize = 17;
+/// The longest tokens looked for are `transfer-encoding` and `100-continue`.
+const TOKEN_BYTES: usize = 17;
 
-/// The beginning of a word, long enough to compare it with the words looked for.
+/// The beginning of a token, long enough to compare it with the tokens looked for.
 #[derive(Clone, Copy, Debug, Default)]
-struct Word {
-    bytes: [u8; WORD_BYTES],
-    /// `WORD_BYTES + 1` if it is longer than any word looked for, or not a word.
+struct Token {
+    bytes: [u8; TOKEN_BYTES],
+    /// `TOKEN_BYTES + 1` if it is longer than any token looked for, or not a token.
     len: u8,
 }
 
-impl Word {
+impl Token {
     fn push(&mut self, byte: u8) {
         if let Some(place) = self.bytes.get_mut(usize::from(self.len)) {
             *place = byte;
@@ -108,7 +108,7 @@ impl Word {
     }
 
     fn spoil(&mut self) {
-        self.len = WORD_BYTES as u8 + 1;
+        self.len = TOKEN_BYTES as u8 + 1;
     }
 
     fn text(&self) -> &[u8] {
@@ -123,7 +123,7 @@ pub(crate) struct Fields {
     writer: Writer,
     /// In a list: whitespace followed the element's first bytes.
     gap: bool,
-    word: Word,
+    token: Token,
     lines: u32,
     /// The element of a Content-Length that is being read.
     number: u64,
@@ -265,7 +265,7 @@ impl Fields {
             }
             byte if is_token(byte) => {
                 self.count_line(cap)?;
-                self.word.len = 0;
+                self.token.len = 0;
                 self.step = Step::Name;
                 Ok(at)
             }
@@ -298,15 +298,15 @@ impl Fields {
         let end = token_end(bytes, from);
         let part = &bytes[from..end];
         if end == bytes.len() {
-            part.iter().for_each(|&byte| self.word.push(byte));
+            part.iter().for_each(|&byte| self.token.push(byte));
             return Ok(end);
         }
         match bytes[end] {
-            b':' if self.word.len == 0 => self.named(part, trailers)?,
+            b':' if self.token.len == 0 => self.named(part, trailers)?,
             b':' => {
-                part.iter().for_each(|&byte| self.word.push(byte));
-                let word = self.word;
-                self.named(word.text(), trailers)?;
+                part.iter().for_each(|&byte| self.token.push(byte));
+                let token = self.token;
+                self.named(token.text(), trailers)?;
             }
             b' ' | b'\t' => return Err(Framing("whitespace before the colon of a header line")),
             b'\r' => return Err(Framing("a header line without a colon")),
@@ -352,7 +352,7 @@ impl Fields {
     }
 
     fn begin_element(&mut self) {
-        self.word.len = 0;
+        self.token.len = 0;
         self.gap = false;
     }
 
@@ -404,26 +404,26 @@ impl Fields {
                 self.element(list)?;
                 self.begin_element();
             }
-            b' ' | b'\t' => self.gap = self.word.len > 0,
+            b' ' | b'\t' => self.gap = self.token.len > 0,
             _ if !is_text(byte) => return Err(not_text(byte)),
-            _ if self.gap => self.word.spoil(),
-            _ => self.word.push(byte),
+            _ if self.gap => self.token.spoil(),
+            _ => self.token.push(byte),
         }
         Ok(())
     }
 
     fn element(&mut self, list: List) -> Result<(), ParseError> {
-        let word = self.word.text();
+        let token = self.token.text();
         match list {
-            List::Connection if word.eq_ignore_ascii_case(b"close") => self.facts.close = true,
-            List::Connection if word.eq_ignore_ascii_case(b"keep-alive") => {
+            List::Connection if token.eq_ignore_ascii_case(b"close") => self.facts.close = true,
+            List::Connection if token.eq_ignore_ascii_case(b"keep-alive") => {
                 self.facts.keep_alive = true;
             }
-            List::Expect if word.eq_ignore_ascii_case(b"100-continue") => {
+            List::Expect if token.eq_ignore_ascii_case(b"100-continue") => {
                 self.facts.expect_continue = true;
             }
             List::TransferEncoding => {
-                if self.facts.chunked || !word.eq_ignore_ascii_case(b"chunked") {
+                if self.facts.chunked || !token.eq_ignore_ascii_case(b"chunked") {
                     return Err(BAD_CODING);
                 }
                 self.facts.chunked = true;

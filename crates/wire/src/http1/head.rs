@@ -101,8 +101,8 @@ mod tests {
             ("1.0 knows no chunks on HEAD", CHUNKED, true, 200, true, refused),
             ("1.0 has a length", LENGTH, true, 200, false, Ok(Framed::Length(5))),
         ] {
-            let heard = response_body(&facts, http10, status, head_request).map_err(|_| ());
-            assert_eq!(heard, framed, "{sentence}");
+            let found = response_body(&facts, http10, status, head_request).map_err(|_| ());
+            assert_eq!(found, framed, "{sentence}");
         }
     }
 

@@ -127,15 +127,17 @@ impl RequestParser {
             self.aside = Vec::new();
         }
         match self.parse(bytes, limits) {
-            Ok((taken, Told::Partial)) => {
+            Ok((taken, Progress::Partial)) => {
                 self.put_aside(bytes);
                 Ok((taken, FedRequest::Partial))
             }
-            Ok((taken, Told::ExpectsContinue)) => {
+            Ok((taken, Progress::ExpectsContinue)) => {
                 self.put_aside(bytes);
                 Ok((taken, FedRequest::ExpectsContinue))
             }
-            Ok((taken, Told::Complete)) => Ok((taken, FedRequest::Complete(self.complete(bytes)))),
+            Ok((taken, Progress::Complete)) => {
+                Ok((taken, FedRequest::Complete(self.complete(bytes))))
+            }
             Err(error) => {
                 self.part = Part::Refused;
                 self.aside = Vec::new();
@@ -145,11 +147,11 @@ impl RequestParser {
         }
     }
 
-    fn parse(&mut self, bytes: &[u8], limits: &Limits) -> Result<(usize, Told), ParseError> {
+    fn parse(&mut self, bytes: &[u8], limits: &Limits) -> Result<(usize, Progress), ParseError> {
         let mut at = 0;
         if matches!(self.part, Part::RequestLine | Part::Fields) {
             let Some(taken) = self.head(bytes, limits)? else {
-                return Ok((bytes.len(), Told::Partial));
+                return Ok((bytes.len(), Progress::Partial));
             };
             at = taken;
             self.body = Body::new(request_body(&self.fields.facts, self.line.http10)?);
@@ -158,7 +160,7 @@ impl RequestParser {
             // client.
             let expects = self.fields.facts.expect_continue && !self.line.http10;
             if expects && !self.body.is_whole() {
-                return Ok((at, Told::ExpectsContinue));
+                return Ok((at, Progress::ExpectsContinue));
             }
         }
         if self.part == Part::Refused {
@@ -166,8 +168,8 @@ impl RequestParser {
         }
         let taken = self.body.scan(&bytes[at..], &mut self.fields, limits, &mut |_| {})?;
         Ok(match taken {
-            None => (bytes.len(), Told::Partial),
-            Some(taken) => (at + taken, Told::Complete),
+            None => (bytes.len(), Progress::Partial),
+            Some(taken) => (at + taken, Progress::Complete),
         })
     }
 
@@ -226,7 +228,7 @@ impl RequestParser {
 }
 
 /// [`FedRequest`] without the texts.
-enum Told {
+enum Progress {
     Partial,
     ExpectsContinue,
     Complete,

@@ -191,10 +191,10 @@ impl ResponseParser {
         Ok(())
     }
 
-    fn response(&self, told_its_end: bool) -> Response {
+    fn response(&self, self_delimited: bool) -> Response {
         Response {
             status: self.line.status,
-            keep_alive: told_its_end && keeps_alive(&self.fields.facts, self.line.http10),
+            keep_alive: self_delimited && keeps_alive(&self.fields.facts, self.line.http10),
             body_bytes: self.body.total,
         }
     }

@@ -80,18 +80,19 @@ impl Upgrade {
         protocol: &str,
         otherwise: &'static str,
     ) -> Result<(), OpeningError> {
-        let say = |is: bool, why| if is { Ok(()) } else { Err(OpeningError::HandshakeError(why)) };
+        let require =
+            |is: bool, why| if is { Ok(()) } else { Err(OpeningError::HandshakeError(why)) };
         let head = &self.head;
-        say(!head.is_http10(), "is HTTP/1.0")?;
+        require(!head.is_http10(), "is HTTP/1.0")?;
         let mut upgrades = head.elements("Upgrade");
         let upgrade =
             upgrades.next().is_some_and(|to| to.eq_ignore_ascii_case(protocol.as_bytes()));
-        say(upgrade && upgrades.next().is_none(), otherwise)?;
+        require(upgrade && upgrades.next().is_none(), otherwise)?;
         let connection = head.has_element("Connection", "upgrade");
-        say(connection, "does not say Connection: Upgrade")?;
+        require(connection, "does not say Connection: Upgrade")?;
         // A server must not send Content-Length in a 101 (RFC 9110 §8.6), nor Transfer-Encoding
         // (RFC 9112 §6.1). A recipient that obeys them takes the first frames for content. A
         // Content-Length of 0 means the same as none, and many servers have sent it.
-        say(!head.has_content(), "says that it has content")
+        require(!head.has_content(), "says that it has content")
     }
 }

@@ -302,18 +302,18 @@ mod tests {
         {
             let (block, mut out) = (vec![7; len], Vec::new());
             write_block(&mut out, 3, &block, true, 10);
-            let (mut rest, mut told) = (&out[..], Vec::new());
+            let (mut rest, mut found) = (&out[..], Vec::new());
             while let Some((bytes, behind)) = rest.split_first_chunk::<HEADER_BYTES>() {
                 let header = Header::read(bytes);
-                let first = told.is_empty();
+                let first = found.is_empty();
                 assert_eq!(header.kind == Kind::Headers, first);
                 assert_eq!(header.kind == Kind::Continuation, !first);
                 assert_eq!(header.has(flags::END_STREAM), first);
                 rest = &behind[header.len as usize..];
                 assert_eq!(header.has(flags::END_HEADERS), rest.is_empty());
-                told.push(header.len);
+                found.push(header.len);
             }
-            assert_eq!(told, lens, "{len}");
+            assert_eq!(found, lens, "{len}");
         }
     }
 }

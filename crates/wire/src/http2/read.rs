@@ -140,7 +140,7 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// Raises the limit on payloads that the peer may send, after it was told so.
+    /// Raises the limit on payloads that the peer may send, after it was announced.
     pub fn set_frame_bytes(&mut self, most: u32) {
         self.frame_bytes = most;
     }
@@ -264,8 +264,8 @@ impl Reader {
         if ended {
             self.open = None;
         }
-        let says = begins.is_some() || end_stream || !bytes.is_empty();
-        says.then_some(Piece::Data(Data { stream, begins, bytes, end_stream }))
+        let is_reported = begins.is_some() || end_stream || !bytes.is_empty();
+        is_reported.then_some(Piece::Data(Data { stream, begins, bytes, end_stream }))
     }
 
     fn put_aside(&mut self, input: &mut &[u8], most: usize) {
@@ -319,7 +319,7 @@ fn unpadded<'a>(header: &Header, payload: &'a [u8]) -> Result<&'a [u8], Violatio
     Ok(&rest[..len])
 }
 
-fn word(bytes: [u8; 4]) -> u32 {
+fn be_u32(bytes: [u8; 4]) -> u32 {
     u32::from_be_bytes(bytes)
 }
 
@@ -335,7 +335,7 @@ fn read_frame<'a>(header: &Header, payload: &'a [u8]) -> Result<Frame<'a>, Viola
         Kind::Settings if payload.len().is_multiple_of(6) => Frame::Settings(payload),
         Kind::Settings => return Err(BAD_LENGTH),
         Kind::WindowUpdate => {
-            let by = word(payload.try_into().map_err(|_| BAD_LENGTH)?) & STREAM_MOST;
+            let by = be_u32(payload.try_into().map_err(|_| BAD_LENGTH)?) & STREAM_MOST;
             if by == 0 {
                 let (code, why) = (ErrorCode::ProtocolError, "WINDOW_UPDATE of 0");
                 return Err(match stream {
@@ -350,13 +350,13 @@ fn read_frame<'a>(header: &Header, payload: &'a [u8]) -> Result<Frame<'a>, Viola
             Frame::Ping { ack: header.has(flags::ACK), payload }
         }
         Kind::RstStream => {
-            let code = word(payload.try_into().map_err(|_| BAD_LENGTH)?);
+            let code = be_u32(payload.try_into().map_err(|_| BAD_LENGTH)?);
             Frame::Reset { stream, code: ErrorCode::of(code) }
         }
         Kind::GoAway => match *payload {
             [l0, l1, l2, l3, c0, c1, c2, c3, ..] => Frame::GoAway {
-                last: word([l0, l1, l2, l3]) & STREAM_MOST,
-                code: ErrorCode::of(word([c0, c1, c2, c3])),
+                last: be_u32([l0, l1, l2, l3]) & STREAM_MOST,
+                code: ErrorCode::of(be_u32([c0, c1, c2, c3])),
             },
             _ => return Err(BAD_LENGTH),
         },
@@ -369,12 +369,12 @@ fn read_frame<'a>(header: &Header, payload: &'a [u8]) -> Result<Frame<'a>, Viola
                 let (code, why) = (ErrorCode::FrameSizeError, BAD_LENGTH.why);
                 return Err(Violation::of_stream(stream, code, why));
             };
-            Frame::Priority { stream, depends_on: word([d0, d1, d2, d3]) & STREAM_MOST }
+            Frame::Priority { stream, depends_on: be_u32([d0, d1, d2, d3]) & STREAM_MOST }
         }
         Kind::PushPromise => {
             let rest = unpadded(header, payload)?;
             let (promised, part) = rest.split_first_chunk::<4>().ok_or(BAD_LENGTH)?;
-            let promised = word(*promised) & STREAM_MOST;
+            let promised = be_u32(*promised) & STREAM_MOST;
             let end_block = header.has(flags::END_HEADERS);
             Frame::Push { stream, promised, end_block, part }
         }
@@ -387,7 +387,7 @@ fn read_headers<'a>(header: &Header, payload: &'a [u8]) -> Result<Frame<'a>, Vio
     let (mut part, mut depends_on) = (unpadded(header, payload)?, None);
     if header.has(flags::PRIORITY) {
         let ([d0, d1, d2, d3, _], rest) = part.split_first_chunk::<5>().ok_or(BAD_LENGTH)?;
-        depends_on = Some(word([*d0, *d1, *d2, *d3]) & STREAM_MOST);
+        depends_on = Some(be_u32([*d0, *d1, *d2, *d3]) & STREAM_MOST);
         part = rest;
     }
     Ok(Frame::Headers {

@@ -73,7 +73,7 @@ impl Template {
         let body = texts.body.map(pieces).unwrap_or_default();
         let mut template = Self::new(scheme, texts, pieces, body);
         if texts.body.is_some() {
-            template.say_length();
+            template.add_length();
         }
         template
     }
@@ -101,7 +101,7 @@ impl Template {
         Template { block: done.into(), body: body.into(), plain_bytes, drawn }
     }
 
-    fn say_length(&mut self) {
+    fn add_length(&mut self) {
         let mut parts = Parts::default();
         if let [] | [Piece::Fixed(_)] = *self.body {
             let len = self.body_len(&()).to_string();

@@ -156,8 +156,12 @@ mod tests {
             (3, u32::MAX, None),
             (6, u32::MAX, None),
         ] {
-            let told = Settings::default().apply(parameter, value);
-            assert_eq!(told.err().map(|violation| violation.code), refused, "{parameter} {value}");
+            let applied = Settings::default().apply(parameter, value);
+            assert_eq!(
+                applied.err().map(|violation| violation.code),
+                refused,
+                "{parameter} {value}"
+            );
         }
     }
 }

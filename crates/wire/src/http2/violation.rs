@@ -17,7 +17,7 @@ pub enum Scope {
 pub struct Violation {
     /// What the violation ends.
     pub scope: Scope,
-    /// The error code that the peer is told.
+    /// The error code that is sent to the peer.
     pub code: ErrorCode,
     /// A description of the violation.
     pub why: &'static str,

@@ -16,7 +16,7 @@ pub struct SendWindow(i64);
 pub struct Overflow;
 
 impl Overflow {
-    /// The error code that the peer is told.
+    /// The error code that is sent to the peer.
     pub const CODE: ErrorCode = ErrorCode::FlowControlError;
 }
 
@@ -65,14 +65,14 @@ pub struct ReceiveWindow {
     /// The bytes consumed since the last grant.
     taken: u32,
     /// The last grant, which the peer may not know of yet.
-    told: u32,
+    granted: u32,
 }
 
 impl ReceiveWindow {
     /// A window of a size that the peer knows.
     #[must_use]
     pub fn new(size: u32) -> Self {
-        ReceiveWindow { size, left: size, taken: 0, told: 0 }
+        ReceiveWindow { size, left: size, taken: 0, granted: 0 }
     }
 
     /// Notes that the peer has sent `bytes`.
@@ -96,7 +96,7 @@ impl ReceiveWindow {
         }
         let by = std::mem::take(&mut self.taken);
         self.left += by;
-        self.told = by;
+        self.granted = by;
         Some(by)
     }
 
@@ -105,7 +105,7 @@ impl ReceiveWindow {
     #[inline]
     #[must_use]
     pub fn is_used_up(&self) -> bool {
-        self.left == self.told
+        self.left == self.granted
     }
 }
 

@@ -83,7 +83,7 @@ pub(super) fn parse(message: &[u8], padding: &[u8]) -> Result<Parsed, Wrong> {
         (Some("confirm_subscription"), _) => Ok(Parsed::Joined),
         (Some("reject_subscription"), _) => Err(Wrong::Refused),
         (Some(_), _) => Ok(Parsed::Other),
-        (None, Some(message)) => hear_channel(message, padding),
+        (None, Some(message)) => parse_channel(message, padding),
     }
 }
 
@@ -92,7 +92,7 @@ fn is_ours(identifier: &str) -> bool {
     identifier == IDENTIFIER || channel().is_ok_and(|identifier| identifier.channel == CHANNEL)
 }
 
-fn hear_channel(message: &RawValue, padding: &[u8]) -> Result<Parsed, Wrong> {
+fn parse_channel(message: &RawValue, padding: &[u8]) -> Result<Parsed, Wrong> {
     let Ok(Data { action, payload, listener_count }) = payload::parse(message.get().as_bytes())
     else {
         return Ok(Parsed::Other);

@@ -40,15 +40,15 @@ impl Joining {
     ///
     /// # Errors
     /// If the server refuses, or sends a message that is not in the dialect.
-    pub fn heard(
+    pub fn handle_message(
         self,
         dialect: Dialect,
-        heard: Parsed,
+        parsed: Parsed,
         echo: Key,
         padding: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Self, Wrong> {
-        match (self, heard) {
+        match (self, parsed) {
             (_, Parsed::Error(wrong)) => Err(wrong),
             (Joining::Welcome, Parsed::Welcome) => {
                 dialect.write_join(out);

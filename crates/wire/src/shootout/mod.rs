@@ -5,8 +5,8 @@
 //! messages carry a [`Key`] (sender, sequence) and padding, and so does everything that a server
 //! makes of them. Times are recorded by key; no time that a server returns is trusted.
 //!
-//! A client begins with [`Joining::start`] and continues with [`Joining::heard`] until it is
-//! [`Joining::Done`]. From then on it writes with [`Dialect::write_broadcast`] and reads with
+//! A client begins with [`Joining::start`] and continues with [`Joining::handle_message`] until it
+//! is [`Joining::Done`]. From then on it writes with [`Dialect::write_broadcast`] and reads with
 //! [`Dialect::parse`]. [`Memory`] recognises a broadcast by its bytes, without parsing. A server
 //! sends [`Dialect::write_welcome`] and passes each client message to [`Dialect::answer`], which
 //! writes what is due to the sender and to all.
@@ -205,13 +205,13 @@ impl Dialect {
     /// with.
     #[must_use]
     pub fn parse(self, message: &[u8], padding: &[u8]) -> Parsed {
-        let heard = match self {
+        let parsed = match self {
             Dialect::Json => json::parse(message, padding),
             Dialect::Binary => binary::parse(message, padding),
             Dialect::ActionCable => actioncable::parse(message, padding),
             Dialect::Phoenix => phoenix::parse(message, padding),
         };
-        heard.unwrap_or_else(Parsed::Error)
+        parsed.unwrap_or_else(Parsed::Error)
     }
 
     /// Writes the first message of a server after the upgrade, if the dialect has one.

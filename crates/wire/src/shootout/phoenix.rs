@@ -82,14 +82,14 @@ pub(super) fn parse(message: &[u8], padding: &[u8]) -> Result<Parsed, Wrong> {
         return Ok(Parsed::Other);
     }
     match &*event {
-        "phx_reply" => hear_reply(payload.ok_or(Wrong::Malformed)?, padding),
+        "phx_reply" => parse_reply(payload.ok_or(Wrong::Malformed)?, padding),
         "broadcast" => Ok(Parsed::Broadcast(payload::key(content(payload).body, padding)?)),
         "phx_error" | "phx_close" => Err(Wrong::Closing),
         _ => Ok(Parsed::Other),
     }
 }
 
-fn hear_reply(reply: &RawValue, padding: &[u8]) -> Result<Parsed, Wrong> {
+fn parse_reply(reply: &RawValue, padding: &[u8]) -> Result<Parsed, Wrong> {
     let Reply { status, response } = payload::parse(reply.get().as_bytes())?;
     if status != "ok" {
         return Err(Wrong::Refused);

@@ -168,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    fn told(names: &[&str]) -> String {
+    fn text_of(names: &[&str]) -> String {
         names_text(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
     }
 
@@ -177,18 +177,18 @@ mod tests {
         let many: Vec<_> = (0..1500).map(|n| format!("DnsName(\"{n}.example\")")).collect();
         assert!(names_text(&many).ends_with(", 7.example and 1492 more"), "{}", names_text(&many));
         assert!(!names_text(&many[..NAMES_MOST]).contains("more"));
-        let long = told(&[&format!("DnsName(\"{}\")", "a".repeat(3000))]);
+        let long = text_of(&[&format!("DnsName(\"{}\")", "a".repeat(3000))]);
         assert_eq!(long.chars().count(), NAME_CHARS_MOST + 1);
         let longest = "a".repeat(NAME_CHARS_MOST);
-        assert_eq!(told(&[&format!("DnsName(\"{longest}\")")]), longest);
-        assert_eq!(told(&["DnsName(\"a.b\")", "IpAddress(::1)"]), "a.b, ::1");
-        assert_eq!(told(&[]), "no name at all (as subjectAltName)");
+        assert_eq!(text_of(&[&format!("DnsName(\"{longest}\")")]), longest);
+        assert_eq!(text_of(&["DnsName(\"a.b\")", "IpAddress(::1)"]), "a.b, ::1");
+        assert_eq!(text_of(&[]), "no name at all (as subjectAltName)");
     }
 
     #[test]
     fn an_address_that_stands_as_a_name_is_not_told_as_the_address_that_was_asked_for() {
-        let told = told(&["DnsName(\"127.0.0.1\")"]);
-        assert_eq!(told, "127.0.0.1 as a DNS name, which is not its address");
+        let text = text_of(&["DnsName(\"127.0.0.1\")"]);
+        assert_eq!(text, "127.0.0.1 as a DNS name, which is not its address");
     }
 
     #[test]

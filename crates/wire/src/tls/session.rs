@@ -211,7 +211,7 @@ impl<E: Endpoint> Session<E> {
         if outcome.is_err() {
             self.failed = true;
             self.rest = Vec::new();
-            say_alert(&mut self.endpoint, &mut buffers.sealed);
+            send_alert(&mut self.endpoint, &mut buffers.sealed);
         }
         outcome
     }
@@ -369,14 +369,14 @@ fn pump<E: Endpoint>(
     }
 }
 
-/// Sends what is queued and then calls `say` if this end may send. rustls remembers how far it has
-/// read `rest`, and must be given it again.
+/// Sends what is queued and then calls `write` if this end may send. rustls remembers how far it
+/// has read `rest`, and must be given it again.
 #[inline]
 fn with_traffic<E: Endpoint>(
     endpoint: &mut E,
     rest: &mut Vec<u8>,
     sealed: &mut Vec<u8>,
-    say: impl FnOnce(WriteTraffic<'_, E::Data>, &mut Vec<u8>),
+    write: impl FnOnce(WriteTraffic<'_, E::Data>, &mut Vec<u8>),
 ) {
     loop {
         let UnbufferedStatus { discard, state } = endpoint.process(rest);
@@ -384,7 +384,7 @@ fn with_traffic<E: Endpoint>(
             Ok(ConnectionState::EncodeTlsData(data)) => encode(data, sealed),
             Ok(ConnectionState::TransmitTlsData(data)) => data.done(),
             Ok(ConnectionState::PeerClosed) => {}
-            Ok(ConnectionState::WriteTraffic(traffic)) => return say(traffic, sealed),
+            Ok(ConnectionState::WriteTraffic(traffic)) => return write(traffic, sealed),
             _ => return,
         }
         rest.drain(..discard);
@@ -392,7 +392,7 @@ fn with_traffic<E: Endpoint>(
 }
 
 /// Sends the alert for the peer after a failure.
-fn say_alert<E: Endpoint>(endpoint: &mut E, sealed: &mut Vec<u8>) {
+fn send_alert<E: Endpoint>(endpoint: &mut E, sealed: &mut Vec<u8>) {
     while endpoint.common().wants_write() {
         // Queued output comes before anything is read.
         let Ok(ConnectionState::EncodeTlsData(data)) = endpoint.process(&mut []).state else {

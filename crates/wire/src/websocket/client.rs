@@ -64,22 +64,23 @@ impl Opening {
 
     /// Decides whether a 101 opens the connection (RFC 6455 §4.1, the list at its end).
     fn judge(&self, upgrade: &Upgrade, accept: &Accept) -> Result<(), OpeningError> {
-        let say = |is: bool, why| if is { Ok(()) } else { Err(OpeningError::HandshakeError(why)) };
+        let require =
+            |is: bool, why| if is { Ok(()) } else { Err(OpeningError::HandshakeError(why)) };
         upgrade.leads_to("websocket", "does not upgrade to websocket")?;
         let head = upgrade.head();
         let mut accepts = head.values(ACCEPT);
         let Some(accepted) = accepts.next() else {
             return Err(OpeningError::HandshakeError("has no Sec-WebSocket-Accept"));
         };
-        say(accepts.next().is_none(), "has a second Sec-WebSocket-Accept")?;
-        say(accepted == accept, "has a Sec-WebSocket-Accept that does not fit the key")?;
+        require(accepts.next().is_none(), "has a second Sec-WebSocket-Accept")?;
+        require(accepted == accept, "has a Sec-WebSocket-Accept that does not fit the key")?;
         let extended = head.elements(EXTENSIONS).next().is_some();
-        say(!extended, "has an extension that was not asked for")?;
+        require(!extended, "has an extension that was not asked for")?;
         let mut protocols = head.values(PROTOCOL);
         let asked = |one: &[u8]| self.protocols.iter().any(|asked| asked.as_bytes() == one);
         let known = protocols.next().is_none_or(asked);
-        say(known, "has a subprotocol that was not asked for")?;
-        say(protocols.next().is_none(), "has a second subprotocol")
+        require(known, "has a subprotocol that was not asked for")?;
+        require(protocols.next().is_none(), "has a second subprotocol")
     }
 }
 

@@ -22,7 +22,7 @@ const JOIN: u32 = 0;
 
 /// The messages to send.
 #[derive(Clone, Debug)]
-pub enum Words {
+pub enum Outgoing {
     /// These messages in turn, unchanged.
     Plain(Messages, Kind),
     /// The echo of a dialect, with this padding.
@@ -35,7 +35,7 @@ pub struct Shared {
     /// The opening handshake.
     pub opening: Opening,
     /// The messages to send.
-    pub words: Words,
+    pub outgoing: Outgoing,
     /// Caps on the sizes that the peer decides.
     pub limits: Limits,
     /// The random source for handshakes and masks.
@@ -50,9 +50,9 @@ pub struct Shared {
 impl Shared {
     /// The state before anything was sent.
     #[must_use]
-    pub fn new(opening: Opening, words: Words, limits: Limits, chance: Chance) -> Self {
+    pub fn new(opening: Opening, outgoing: Outgoing, limits: Limits, chance: Chance) -> Self {
         let (scratch, message) = (Scratch::default(), Vec::new());
-        Shared { opening, words, limits, chance, scratch, message, refused: None }
+        Shared { opening, outgoing, limits, chance, scratch, message, refused: None }
     }
 
     /// The reason why the last [`Disposition::Refused`] connection was refused.
@@ -69,9 +69,9 @@ impl Shared {
     }
 
     fn padding(&self) -> &[u8] {
-        match &self.words {
-            Words::Plain(..) => &[],
-            Words::Dialect(_, padding) => padding,
+        match &self.outgoing {
+            Outgoing::Plain(..) => &[],
+            Outgoing::Dialect(_, padding) => padding,
         }
     }
 }
@@ -144,12 +144,12 @@ impl<T: Copy + PartialEq> Client<T> {
         while self.waits_to_write() && out.len() < enough {
             self.unwritten -= 1;
             let mask = shared.chance.mask();
-            match &shared.words {
-                Words::Plain(messages, kind) => {
+            match &shared.outgoing {
+                Outgoing::Plain(messages, kind) => {
                     send::message(out, *kind, messages.at(self.to_send), Some(mask));
                     self.to_send = messages.after(self.to_send);
                 }
-                Words::Dialect(dialect, padding) => {
+                Outgoing::Dialect(dialect, padding) => {
                     shared.message.clear();
                     self.to_send += 1;
                     dialect.write_echo(self.key(self.to_send), padding, &mut shared.message);
@@ -192,7 +192,7 @@ impl<T: Copy + PartialEq> Client<T> {
 
     /// Handles the completed upgrade: joins, if the dialect requires it.
     fn upgraded(&mut self, shared: &mut Shared, output: &mut Vec<u8>) {
-        let Words::Dialect(dialect, padding) = &shared.words else {
+        let Outgoing::Dialect(dialect, padding) = &shared.outgoing else {
             self.stage = Stage::Open;
             return;
         };
@@ -246,7 +246,7 @@ impl<T: Copy + PartialEq> Client<T> {
     fn begun(&mut self, now_ns: u64, shared: &Shared) -> Result<(), Fault> {
         if self.is_awaited() {
             self.first_byte_ns.get_or_insert(now_ns);
-        } else if matches!((&self.stage, &shared.words), (Stage::Open, Words::Plain(..))) {
+        } else if matches!((&self.stage, &shared.outgoing), (Stage::Open, Outgoing::Plain(..))) {
             return Err(Fault::Unsolicited);
         }
         Ok(())
@@ -262,7 +262,7 @@ impl<T: Copy + PartialEq> Client<T> {
     ) -> Result<(), Fault> {
         match event {
             Event::Message { kind, payload } => {
-                if let Words::Dialect(dialect, _) = shared.words
+                if let Outgoing::Dialect(dialect, _) = shared.outgoing
                     && let Some(fault) = Fault::of_kind(kind, dialect)
                 {
                     return Err(fault);
@@ -294,11 +294,11 @@ impl<T: Copy + PartialEq> Client<T> {
         shared: &mut Shared,
         output: &mut Vec<u8>,
     ) -> Result<(), Fault> {
-        let heard = dialect.parse(payload, shared.padding());
+        let parsed = dialect.parse(payload, shared.padding());
         let echo = self.key(JOIN as usize);
         let mut message = std::mem::take(&mut shared.message);
         message.clear();
-        let next = joining.heard(dialect, heard, echo, shared.padding(), &mut message);
+        let next = joining.handle_message(dialect, parsed, echo, shared.padding(), &mut message);
         shared.message = message;
         let next = next.map_err(Fault::Dialect)?;
         shared.frame(kind_of(dialect), output);
@@ -318,15 +318,15 @@ impl<T: Copy + PartialEq> Client<T> {
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Result<(), Fault> {
         let awaited = self.is_awaited();
-        let same = match &shared.words {
-            Words::Plain(messages, asked) => {
+        let same = match &shared.outgoing {
+            Outgoing::Plain(messages, asked) => {
                 let expected = messages.at(self.to_come);
                 if awaited {
                     self.to_come = messages.after(self.to_come);
                 }
                 kind == *asked && payload == expected
             }
-            Words::Dialect(dialect, padding) => match dialect.parse(payload, padding) {
+            Outgoing::Dialect(dialect, padding) => match dialect.parse(payload, padding) {
                 shootout::Parsed::Echo(key) => {
                     self.to_come += usize::from(awaited);
                     key == self.key(self.to_come)
@@ -414,7 +414,7 @@ impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
 
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
         match &self.stage {
-            Stage::Broken(told) => Some(**told),
+            Stage::Broken(reason) => Some(**reason),
             _ => None,
         }
     }

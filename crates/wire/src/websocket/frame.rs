@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn a_head_that_must_not_be_is_refused_as_soon_as_it_shows() {
         let (client, server) = (Role::Client, Role::Server);
-        for (sentence, bytes, role, heard) in [
+        for (sentence, bytes, role, expected) in [
             ("RSV1", &[0xc1, 0][..], client, "websocket: a reserved bit is set"),
             ("RSV2", &[0xa1, 0], client, "websocket: a reserved bit is set"),
             ("RSV3", &[0x91, 0], client, "websocket: a reserved bit is set"),
@@ -289,7 +289,7 @@ mod tests {
             ("2^64 - 1", &[0x82, 127, 255, 255, 255, 255, 255, 255, 255, 255], client, "limit: a"),
         ] {
             let read = Header::read(bytes, role, 100).expect_err(sentence);
-            assert!(read.to_string().starts_with(heard), "{sentence}: {read}");
+            assert!(read.to_string().starts_with(expected), "{sentence}: {read}");
         }
         assert!(Header::read(&[0x82, 100], client, 100).is_ok());
         assert!(Header::read(&[0x89, 125], client, 100).is_ok(), "no cap on control frames");

@@ -20,7 +20,7 @@
 //! send::message(&mut wire, Kind::Text, b"hello", Some([1, 2, 3, 4]));
 //! let mut server = Receiver::new(Role::Server);
 //! let mut answer = Vec::new();
-//! let heard = server.feed(
+//! let fed = server.feed(
 //!     &wire,
 //!     &Limits::default(),
 //!     &mut Scratch::default(),
@@ -31,7 +31,7 @@
 //!         Event::Close { code, .. } => send::close(&mut answer, code, "", None),
 //!     },
 //! );
-//! assert_eq!((heard, answer), (Ok(()), b"\x81\x05hello".to_vec()));
+//! assert_eq!((fed, answer), (Ok(()), b"\x81\x05hello".to_vec()));
 //! ```
 //!
 //! The rule behind every decision is that of `http1`: what RFC 6455 forbids a sender is refused,

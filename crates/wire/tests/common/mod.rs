@@ -1,4 +1,5 @@
-//! Replays bytes at a parser and writes down what was heard, so that tables and properties can compare it.
+//! Replays bytes at a parser and writes down what was received, so that tables and properties can
+//! compare it.
 //!
 //! Each message is one line; the last line says how it ended: `framing: …`, `limit: …`, `unsolicited`, `truncated`, or
 //! `done` when the bytes ended between two messages.
@@ -37,7 +38,7 @@ pub(crate) const SMALL: Limits = Limits {
 
 pub(crate) const ONE: Asked = Asked { responses: 1, head_request: false, limits: LIMITS };
 
-/// What was heard, and the most bytes that the parser held meanwhile.
+/// What was received, and the most bytes that the parser held meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) lines: Vec<String>,
@@ -56,32 +57,32 @@ pub(crate) fn responses<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, asked: A
     responses_remembering(pieces, asked, None)
 }
 
-/// As [`responses`], by a parser that may have heard the head before.
+/// As [`responses`], by a parser that may have read the head before.
 pub(crate) fn responses_remembering<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     asked: Asked,
     mut memory: Option<&mut HeadMemory>,
 ) -> Outcome {
     let mut parser = ResponseParser::new();
-    let mut heard = Outcome::default();
+    let mut outcome = Outcome::default();
     let mut body = Vec::new();
     for mut piece in pieces {
         loop {
-            if heard.lines.len() == asked.responses && !piece.is_empty() {
-                return heard.end("unsolicited");
+            if outcome.lines.len() == asked.responses && !piece.is_empty() {
+                return outcome.end("unsolicited");
             }
             let mut sink = |slice: &[u8]| body.extend_from_slice(slice);
             let memory = memory.as_deref_mut();
             let Asked { head_request, ref limits, .. } = asked;
             let fed = parser.feed_remembering(piece, head_request, limits, memory, &mut sink);
-            heard.held_bytes_max = heard.held_bytes_max.max(parser.buffered_bytes());
+            outcome.held_bytes_max = outcome.held_bytes_max.max(parser.buffered_bytes());
             match fed {
                 Err(error) => {
                     let again = parser.feed(b"H", asked.head_request, &asked.limits, &mut |_| {});
                     assert_eq!(again, Err(error), "a refusal stays");
                     assert_eq!(parser.end(), None, "a refused response is not ended by FIN");
                     let cut = String::from_utf8_lossy(&body).into_owned();
-                    return heard.end(format!("{error} after {cut:?}"));
+                    return outcome.end(format!("{error} after {cut:?}"));
                 }
                 Ok((consumed, Fed::Partial)) => {
                     assert_eq!(consumed, piece.len(), "a partial response takes all");
@@ -90,7 +91,7 @@ pub(crate) fn responses_remembering<'a>(
                 Ok((consumed, Fed::Complete(response))) => {
                     assert!(consumed <= piece.len());
                     assert!(!parser.started(), "the next response has not begun");
-                    heard.lines.push(line(response, &body));
+                    outcome.lines.push(line(response, &body));
                     body.clear();
                     piece = &piece[consumed..];
                 }
@@ -104,13 +105,13 @@ pub(crate) fn responses_remembering<'a>(
     match parser.end() {
         Some(response) => {
             assert!(!response.keep_alive);
-            heard.lines.push(line(response, &body));
-            heard.end("done")
+            outcome.lines.push(line(response, &body));
+            outcome.end("done")
         }
         None if started => {
-            heard.end(format!("truncated after {:?}", String::from_utf8_lossy(&body)))
+            outcome.end(format!("truncated after {:?}", String::from_utf8_lossy(&body)))
         }
-        None => heard.end("done"),
+        None => outcome.end("done"),
     }
 }
 
@@ -120,13 +121,14 @@ fn line(response: Response, body: &[u8]) -> String {
     format!("{} {link} {:?}", response.status, String::from_utf8_lossy(body))
 }
 
-/// Whole, in every split and by a parser that heard it before: each line of `heard` is the beginning of what is heard.
-pub(crate) fn check_response(sentence: &str, bytes: &[u8], asked: Asked, heard: &[&str]) {
+/// Whole, in every split and by a parser that read it before: each of `expected` begins the line
+/// that was received.
+pub(crate) fn check_response(sentence: &str, bytes: &[u8], asked: Asked, expected: &[&str]) {
     let whole = responses([bytes], asked);
-    let as_told = whole.lines.iter().zip(heard).all(|(line, told)| line.starts_with(told));
+    let as_expected = whole.lines.iter().zip(expected).all(|(line, start)| line.starts_with(start));
     assert!(
-        whole.lines.len() == heard.len() && as_told,
-        "{sentence}: told {heard:?}, heard {:?}",
+        whole.lines.len() == expected.len() && as_expected,
+        "{sentence}: told {expected:?}, heard {:?}",
         whole.lines
     );
     let mut memory = HeadMemory::default();
@@ -144,18 +146,18 @@ pub(crate) fn requests<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limits: &
     requests_remembering(pieces, limits, &mut RequestMemory::default())
 }
 
-/// As [`requests`], by a reader that may have heard a request before.
+/// As [`requests`], by a reader that may have read a request before.
 pub(crate) fn requests_remembering<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     limits: &Limits,
     memory: &mut RequestMemory<String>,
 ) -> Outcome {
     let mut parser = RequestParser::new();
-    let mut heard = Outcome::default();
+    let mut outcome = Outcome::default();
     for mut piece in pieces {
         while !piece.is_empty() {
             if let Some(Repeated { count, len, made }) = memory.recognise(&parser, piece) {
-                heard.lines.extend(vec![made; count]);
+                outcome.lines.extend(vec![made; count]);
                 piece = &piece[len..];
                 continue;
             }
@@ -163,14 +165,14 @@ pub(crate) fn requests_remembering<'a>(
             match parser.feed(piece, limits) {
                 Err(error) => {
                     assert_eq!(parser.feed(b"G", limits), Err(error), "a refusal stays");
-                    return heard.end(error.to_string());
+                    return outcome.end(error.to_string());
                 }
                 Ok((consumed, FedRequest::Partial)) => {
                     assert_eq!(consumed, piece.len(), "a partial request takes all");
                     piece = &[];
                 }
                 Ok((consumed, FedRequest::ExpectsContinue)) => {
-                    heard.lines.push("continue?".into());
+                    outcome.lines.push("continue?".into());
                     piece = &piece[consumed..];
                 }
                 Ok((consumed, FedRequest::Complete(request))) => {
@@ -183,15 +185,15 @@ pub(crate) fn requests_remembering<'a>(
                     if awaited {
                         memory.remember(&piece[..consumed], line.clone());
                     }
-                    heard.lines.push(line);
+                    outcome.lines.push(line);
                     piece = &piece[consumed..];
                 }
             }
-            heard.held_bytes_max = heard.held_bytes_max.max(parser.buffered_bytes());
+            outcome.held_bytes_max = outcome.held_bytes_max.max(parser.buffered_bytes());
         }
     }
     let end = if parser.started() { "truncated" } else { "done" };
-    heard.end(end)
+    outcome.end(end)
 }
 
 /// Cuts `bytes` at every place in `cuts` (each modulo the length).

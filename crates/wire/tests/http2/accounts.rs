@@ -26,7 +26,7 @@ fn open(windows: Windows, settings: &[(u16, u32)]) -> Play {
     let mut play = Play::opening(windows);
     play.rules = idempotent();
     play.now_ns = 0;
-    play.hear(peer().settings(settings));
+    play.receive(peer().settings(settings));
     play
 }
 
@@ -42,9 +42,9 @@ fn streams_in_flight_and_requests_that_wait_for_one_are_counted_over_time() {
     let mut play = open(WIDE, &[(3, 2)]);
     play.ask(5);
     play.now_ns = 100;
-    play.hear(peer().answer(1));
+    play.receive(peer().answer(1));
     play.now_ns = 150;
-    play.hear(peer().answer(3).answer(5));
+    play.receive(peer().answer(3).answer(5));
     let found = account(&mut play, 160);
     // Two are open all the time. Three wait for 100 ns, two for 50, and then none.
     assert_eq!(found.open_ns, 2 * 160);
@@ -52,7 +52,7 @@ fn streams_in_flight_and_requests_that_wait_for_one_are_counted_over_time() {
     assert_eq!(found.waits_ns, Waits { queued: waited, stream: waited, ..NONE });
     assert_eq!(account(&mut play, 170).open_ns, 2 * 10, "it goes on from there");
     play.now_ns = 200;
-    play.hear(peer().answer(9).answer(7));
+    play.receive(peer().answer(9).answer(7));
     let found = account(&mut play, 999);
     assert_eq!((found.open_ns, found.waits_ns), (2 * 30, NONE), "nothing is asked any more");
 }
@@ -67,7 +67,7 @@ fn a_peer_that_permits_no_stream_is_told_from_one_that_was_asked_nothing() {
         let found = account(&mut play, until_ns);
         assert_eq!((found.connections, found.open_ns), (1, 0));
         assert_eq!(found.waits_ns, Waits { queued: 20, stream: 20, ..NONE });
-        assert_eq!(found.announced.map(|told| told.most.streams), Some(Some(0)));
+        assert_eq!(found.announced.map(|announced| announced.most.streams), Some(Some(0)));
     }
 }
 
@@ -78,14 +78,14 @@ fn bodies_wait_for_the_window_of_their_stream_or_of_the_connection() {
     play.template = get(Some(&body));
     play.ask(2);
     play.now_ns = 10;
-    play.hear(peer().window(1, 1 << 20));
+    play.receive(peer().window(1, 1 << 20));
     play.now_ns = 30;
-    play.hear(peer().window(3, 1 << 20));
+    play.receive(peer().window(3, 1 << 20));
     // It sends 4,535 bytes more: that is the end of the connection's window.
     play.now_ns = 70;
-    play.hear(peer().window(0, 1 << 20));
+    play.receive(peer().window(0, 1 << 20));
     play.now_ns = 90;
-    play.hear(peer().answer(1).answer(3));
+    play.receive(peer().answer(1).answer(3));
     let expected = Waits { send_stream: 2 * 10 + 20, send_connection: 40, ..NONE };
     assert_eq!(account(&mut play, 100).waits_ns, expected);
 }
@@ -98,9 +98,9 @@ fn a_body_that_is_not_wanted_any_more_waits_for_nothing() {
     play.ask(2);
     play.now_ns = 10;
     // One waits for the connection's window, and so does the other that has sent nothing.
-    play.hear(peer().answer(1));
+    play.receive(peer().answer(1));
     play.now_ns = 20;
-    play.hear(peer().answer(3));
+    play.receive(peer().answer(3));
     let found = account(&mut play, 100);
     assert_eq!(found.waits_ns, Waits { send_connection: 2 * 10 + 10, ..NONE });
     assert_eq!(found.resets, 2, "the rest of each is cancelled");
@@ -111,12 +111,12 @@ fn a_peer_that_has_used_up_our_window_waits_until_its_next_bytes() {
     let mut play = open(Windows { stream: 100, connection: 65_535 }, &[]);
     play.ask(1);
     play.now_ns = 10;
-    // It is told of 60 more bytes, which it cannot know yet: it has sent what it could.
-    play.hear(peer().headers(1, OK, false).data(1, &[0; 60], false));
+    // It is granted 60 more bytes, which it cannot know yet: it has sent what it could.
+    play.receive(peer().headers(1, OK, false).data(1, &[0; 60], false));
     play.now_ns = 20;
-    play.hear(peer().data(1, &[0; 40], false));
+    play.receive(peer().data(1, &[0; 40], false));
     play.now_ns = 50;
-    play.hear(peer().data(1, &[0; 20], true));
+    play.receive(peer().data(1, &[0; 20], true));
     assert_eq!(account(&mut play, 100).waits_ns, Waits { receive_stream: 30, ..NONE });
 }
 
@@ -126,16 +126,16 @@ fn a_connection_whose_window_is_used_up_holds_all_its_streams() {
     play.ask(3);
     play.now_ns = 10;
     let whole = peer().headers(1, OK, false).times(3, |peer| peer.data(1, &[0; 16_384], false));
-    play.hear(whole.data(1, &[0; 16_383], false));
+    play.receive(whole.data(1, &[0; 16_383], false));
     play.now_ns = 40;
-    play.hear(peer().data(1, b"more", true));
+    play.receive(peer().data(1, b"more", true));
     let used_up = Waits { receive_connection: 3 * 30, ..NONE };
     assert_eq!(account(&mut play, 50).waits_ns, used_up);
     // The last of a row of answers uses it up: what is asked much later does not wait for it.
-    play.hear(peer().answer(3).answer(5));
+    play.receive(peer().answer(3).answer(5));
     play.ask(1);
     let rest = peer().headers(7, OK, false).times(3, |peer| peer.data(7, &[0; 16_384], false));
-    play.hear(rest.data(7, &[0; 16_383], true));
+    play.receive(rest.data(7, &[0; 16_383], true));
     play.now_ns = 1_000;
     play.ask(1);
     assert_eq!(account(&mut play, 2_000).waits_ns, NONE);
@@ -143,7 +143,7 @@ fn a_connection_whose_window_is_used_up_holds_all_its_streams() {
 
 #[test]
 fn requests_that_come_back_undone_are_counted_and_those_that_fail_are_not() {
-    for (rules, hears, returned, goaways) in [
+    for (rules, input, returned, goaways) in [
         (idempotent(), peer().goaway(1, ErrorCode::NoError), 3, 1),
         (idempotent(), peer().goaway(5, ErrorCode::NoError).goaway(1, ErrorCode::NoError), 3, 1),
         (idempotent(), peer().reset(3, ErrorCode::RefusedStream), 1, 0),
@@ -153,7 +153,7 @@ fn requests_that_come_back_undone_are_counted_and_those_that_fail_are_not() {
         (Rules::default(), peer().reset(3, ErrorCode::RefusedStream), 0, 0),
     ] {
         let mut play = Play::with(4, rules, None, &[(3, 3)]);
-        play.hear(hears);
+        play.receive(input);
         let found = account(&mut play, 10);
         assert_eq!((found.returned, found.goaways), (returned, goaways), "{:?}", play.endings);
     }
@@ -164,7 +164,7 @@ fn streams_that_we_reset_are_counted() {
     let mut play = Play::asked(3);
     play.time_out(2);
     assert_eq!(account(&mut play, 10).resets, 2);
-    play.hear(peer().pong().headers(5, &[(":status", "20")], false));
+    play.receive(peer().pong().headers(5, &[(":status", "20")], false));
     assert_eq!(account(&mut play, 20).resets, 1, "a malformed answer");
 }
 
@@ -176,7 +176,7 @@ fn header_fields_are_counted_before_and_after_they_were_coded() {
     play.ask(3);
     for stream in [1, 3, 5] {
         // The first is decoded, and the others are recognised.
-        play.hear(peer().headers(stream, &fields, true));
+        play.receive(peer().headers(stream, &fields, true));
     }
     let Account { headers_in, headers_out, .. } = account(&mut play, 10);
     let plain = ":status200x-someabcdefgh".len() as u64;
@@ -191,24 +191,28 @@ fn settings_are_told_with_their_changes_and_a_fresh_connection_is_one_more() {
     let mut play = open(WIDE, &[(3, 100), (4, 70_000)]);
     play.ask(1);
     play.now_ns = 10;
-    play.hear(peer().settings(&[(3, 10), (5, 20_000), (1, 0)]));
+    play.receive(peer().settings(&[(3, 10), (5, 20_000), (1, 0)]));
     play.end(PeerEnd::Fin);
     play.client.reopen();
-    play.hear(peer().settings(&[]));
+    play.receive(peer().settings(&[]));
     play.ask(1);
     let found = account(&mut play, 20);
-    let told = found.announced.unwrap();
+    let announced = found.announced.unwrap();
     assert_eq!(found.connections, 2);
-    assert_eq!((told.least.streams, told.most.streams), (Some(10), None), "no limit is the most");
-    assert_eq!((told.least.window, told.most.window), (65_535, 70_000));
-    assert_eq!((told.least.frame_bytes, told.most.frame_bytes), (16_384, 20_000));
-    assert_eq!((told.least.table_bytes, told.most.table_bytes), (0, 4_096));
+    assert_eq!(
+        (announced.least.streams, announced.most.streams),
+        (Some(10), None),
+        "no limit is the most"
+    );
+    assert_eq!((announced.least.window, announced.most.window), (65_535, 70_000));
+    assert_eq!((announced.least.frame_bytes, announced.most.frame_bytes), (16_384, 20_000));
+    assert_eq!((announced.least.table_bytes, announced.most.table_bytes), (0, 4_096));
 }
 
 #[test]
 fn a_peer_that_answers_in_http_1_is_counted() {
     let mut play = Play::opening(WIDE);
-    play.hear(peer().bytes(b"HTTP/1.1 400 Bad Request\r\n"));
+    play.receive(peer().bytes(b"HTTP/1.1 400 Bad Request\r\n"));
     assert_eq!(account(&mut play, 10), Account { http1: 1, ..Account::default() });
 }
 
@@ -226,8 +230,8 @@ fn accounts_add_up() {
     });
     let both = sum(one, &two);
     assert_eq!((both.connections, both.open_ns, both.waits_ns.stream), (2, 30, 20 + 10));
-    let told = both.announced.unwrap();
-    assert_eq!((told.least.streams, told.most.streams), (Some(1), Some(2)));
+    let announced = both.announced.unwrap();
+    assert_eq!((announced.least.streams, announced.most.streams), (Some(1), Some(2)));
     assert_eq!(sum(Account::default(), &one), one);
     let behind = one.behind_window();
     assert_eq!((behind.connections, behind.open_ns, behind.waits_ns), (0, 0, NONE));

@@ -1,4 +1,4 @@
-//! How every request ends, by what the peer says.
+//! How every request ends, by what the peer sends.
 
 use trueload_wire::exchange::{Disposition, Ending, Exchange, PeerEnd};
 use trueload_wire::http1::client::Rules;
@@ -14,13 +14,13 @@ use Ending::{Framing, H2FrameSize, H2Goaway, H2Protocol, H2Stream, Ok as Good};
 fn every_request_ends_as_the_peer_has_it() {
     for (sentence, peer, endings, link) in rows() {
         let mut play = Play::asked(3);
-        play.hear(peer);
+        play.receive(peer);
         assert_eq!((play.endings, play.link), (endings, link), "{sentence}");
     }
 }
 
 #[test]
-fn a_split_never_changes_what_is_heard() {
+fn a_split_never_changes_what_is_received() {
     for (sentence, peer, endings, link) in rows() {
         let mut play = Play::asked(3);
         for byte in &peer.0 {
@@ -48,7 +48,7 @@ fn what_is_not_idempotent_is_not_asked_again() {
         (peer().reset(3, ErrorCode::RefusedStream), vec![(1, H2Stream)]),
     ] {
         let mut play = Play::with(2, Rules::default(), None, &[]);
-        play.hear(peer);
+        play.receive(peer);
         assert_eq!(play.endings, endings);
     }
 }
@@ -83,7 +83,7 @@ fn an_end_of_the_connection_ends_each_request_by_what_had_come() {
         ("none had one at a reset", 1, &[(3, 0)], peer(), rst, vec![(0, Reset)]),
     ] {
         let mut play = Play::with(count, idempotent(), None, settings);
-        play.hear(peer);
+        play.receive(peer);
         play.end(end);
         assert_eq!(play.endings, endings, "{sentence}");
         assert_eq!(play.client.outstanding(), 0);
@@ -113,7 +113,7 @@ fn what_cannot_be_http_2_is_refused_before_a_request_is_sent() {
         }
     }
     let mut play = Play::opening(BROWSER);
-    assert_eq!(play.hear(peer().settings(&[(3, 5), (99, 1)])), Open);
+    assert_eq!(play.receive(peer().settings(&[(3, 5), (99, 1)])), Open);
     assert_eq!(
         (play.client.streams_permitted(), play.frames()),
         (Some(5), vec!["SETTINGS ack".to_owned()])
@@ -123,7 +123,7 @@ fn what_cannot_be_http_2_is_refused_before_a_request_is_sent() {
 #[test]
 fn a_connection_on_which_nothing_comes_any_more_is_given_up() {
     let mut play = Play::asked(2);
-    play.hear(peer().headers(3, OK, false));
+    play.receive(peer().headers(3, OK, false));
     assert_eq!(play.time_out(2), Open);
     // Those after it are out of time, and not even the PING is acknowledged.
     play.ask(3);
@@ -139,7 +139,7 @@ fn a_slow_server_that_acknowledges_a_ping_keeps_its_connection() {
     let mut play = Play::asked(1);
     for late in 1..10 {
         assert_eq!(play.time_out(late), Open, "{late}");
-        assert_eq!(play.hear(peer().pong()), Open);
+        assert_eq!(play.receive(peer().pong()), Open);
         play.ask(1);
     }
 }
@@ -156,19 +156,19 @@ fn what_was_sent_before_others_were_out_of_time_does_not_end_the_connection() {
 fn a_late_request_ends_alone_and_what_was_under_way_to_it_is_late() {
     let mut play = Play::asked(3);
     play.frames();
-    play.hear(peer().headers(1, OK, false));
+    play.receive(peer().headers(1, OK, false));
     assert_eq!(play.time_out(2), Open);
     assert_eq!(play.endings, [(0, Ending::TimeoutTotal), (1, Ending::TimeoutFirstByte)]);
     assert_eq!(play.frames(), ["RST 1 Cancel", "RST 3 Cancel", "PING"]);
-    // The peer has not read that yet. The table hears of what it says.
+    // The peer has not read that yet. What it sends still reaches the table.
     let insert = [0x88, 0x40, 1, b'x', 1, b'y'];
     let late = peer().data(1, b"ab", true).frame(Kind::Headers, 5, 3, &insert);
-    assert_eq!(play.hear(late), Open);
-    assert_eq!(play.hear(peer().frame(Kind::Headers, 5, 5, &[0x88, 0xbe])), Open);
+    assert_eq!(play.receive(late), Open);
+    assert_eq!(play.receive(peer().frame(Kind::Headers, 5, 5, &[0x88, 0xbe])), Open);
     assert_eq!(play.endings.len(), 3);
     // Now it has.
-    assert_eq!(play.hear(peer().pong()), Open);
-    assert_eq!(play.hear(peer().data(1, b"ab", true)), Unsolicited);
+    assert_eq!(play.receive(peer().pong()), Open);
+    assert_eq!(play.receive(peer().data(1, b"ab", true)), Unsolicited);
 }
 
 #[test]
@@ -178,19 +178,19 @@ fn a_second_round_of_resets_is_told_by_a_second_ping() {
     play.time_out(1);
     play.time_out(2);
     assert_eq!(play.frames(), ["RST 1 Cancel", "PING", "RST 3 Cancel"]);
-    play.hear(peer().pong());
+    play.receive(peer().pong());
     assert_eq!(play.frames(), ["PING"]);
-    assert_eq!(play.hear(peer().answer(3)), Open, "it may be late");
-    assert_eq!(play.hear(peer().pong().answer(3)), Unsolicited);
+    assert_eq!(play.receive(peer().answer(3)), Open, "it may be late");
+    assert_eq!(play.receive(peer().pong().answer(3)), Unsolicited);
 }
 
 #[test]
 fn an_answer_tells_its_status_its_content_and_when_it_began() {
     let mut play = Play::asked(1);
-    play.hear(peer().headers(1, &[(":status", "201")], false).data(1, b"hello", true));
-    let heard = play.outcomes[0];
-    assert_eq!((heard.status, heard.complete, heard.first_byte_ns), (Some(201), true, 7));
-    assert_eq!(heard.content.map(|content| content.bytes), Some(5));
+    play.receive(peer().headers(1, &[(":status", "201")], false).data(1, b"hello", true));
+    let outcome = play.outcomes[0];
+    assert_eq!((outcome.status, outcome.complete, outcome.first_byte_ns), (Some(201), true, 7));
+    assert_eq!(outcome.content.map(|content| content.bytes), Some(5));
     assert!(play.client.has_answered());
 }
 
@@ -205,9 +205,9 @@ fn an_expected_body_is_held_against_what_comes() {
     ] {
         let rules = Rules { body: Some(b"ab".to_vec()), head_request, ..Rules::default() };
         let mut play = Play::with(1, rules, None, &[]);
-        play.hear(peer().headers(1, OK, body.is_empty()));
+        play.receive(peer().headers(1, OK, body.is_empty()));
         if !body.is_empty() {
-            play.hear(peer().data(1, body, true));
+            play.receive(peer().data(1, body, true));
         }
         assert_eq!(play.endings, [(0, ending)], "{body:?}");
     }

@@ -14,13 +14,13 @@ fn peer() -> Peer {
 #[test]
 fn no_more_streams_are_opened_than_the_peer_permits_and_the_others_wait_in_order() {
     let mut play = Play::with(4, idempotent(), None, &[(3, 2)]);
-    assert_eq!(play.headers_said(), 2);
+    assert_eq!(play.headers_sent(), 2);
     assert_eq!((play.client.outstanding(), play.client.capacity(5)), (4, 1));
-    play.hear(peer().answer(3));
+    play.receive(peer().answer(3));
     assert_eq!(play.frames(), ["HEADERS 5 end"]);
-    play.hear(peer().settings(&[(3, 1)]).answer(1));
-    assert_eq!(play.headers_said(), 0, "one is open, and one is permitted");
-    play.hear(peer().answer(5));
+    play.receive(peer().settings(&[(3, 1)]).answer(1));
+    assert_eq!(play.headers_sent(), 0, "one is open, and one is permitted");
+    play.receive(peer().answer(5));
     assert_eq!(play.frames(), ["HEADERS 7 end"]);
     assert_eq!(play.endings.iter().map(|(tag, _)| *tag).collect::<Vec<_>>(), [1, 0, 2]);
 }
@@ -28,14 +28,14 @@ fn no_more_streams_are_opened_than_the_peer_permits_and_the_others_wait_in_order
 #[test]
 fn a_peer_that_permits_no_stream_lets_requests_run_out_of_time() {
     let mut play = Play::with(2, idempotent(), None, &[(3, 0)]);
-    assert_eq!(play.headers_said(), 0);
+    assert_eq!(play.headers_sent(), 0);
     assert_eq!(play.client.next_timeout_ns(|tag| *tag as u64), Some(0));
     assert_eq!(play.time_out(1), Disposition::Open);
     assert_eq!(play.endings, [(0, Ending::TimeoutFirstByte)]);
     assert_eq!(play.frames(), [""; 0], "there is nothing to reset");
-    play.hear(peer().settings(&[(3, 1)]));
+    play.receive(peer().settings(&[(3, 1)]));
     assert_eq!(play.frames(), ["SETTINGS ack", "HEADERS 1 end"]);
-    play.hear(peer().answer(1));
+    play.receive(peer().answer(1));
     assert_eq!(play.endings[1], (1, Ending::Ok));
 }
 
@@ -43,25 +43,25 @@ fn a_peer_that_permits_no_stream_lets_requests_run_out_of_time() {
 fn our_windows_are_enlarged_when_half_of_them_is_used_and_only_where_more_may_come() {
     let mut play = Play::opening(Windows { stream: 100, connection: 65_535 });
     play.rules = idempotent();
-    play.hear(peer().settings(&[]));
+    play.receive(peer().settings(&[]));
     play.ask(2);
     play.frames();
     let half = [0; 50];
-    play.hear(peer().headers(1, OK, false).data(1, &half, false));
+    play.receive(peer().headers(1, OK, false).data(1, &half, false));
     assert_eq!(play.frames(), [""; 0]);
-    play.hear(peer().data(1, &[0], false));
+    play.receive(peer().data(1, &[0], false));
     assert_eq!(play.frames(), ["WINDOW 1 51"]);
-    play.hear(peer().data(1, &[0; 100], true).headers(3, OK, false));
+    play.receive(peer().data(1, &[0; 100], true).headers(3, OK, false));
     assert_eq!(play.frames(), [""; 0], "nothing more comes on the stream");
     for _ in 0..320 {
-        play.hear(peer().data(3, &[0; 100], false));
+        play.receive(peer().data(3, &[0; 100], false));
     }
     let frames = play.frames();
     assert_eq!(frames.iter().filter(|frame| *frame == "WINDOW 3 100").count(), 320);
     let of_connection = frames.iter().filter(|frame| frame.starts_with("WINDOW 0"));
     assert_eq!(of_connection.collect::<Vec<_>>(), [""; 0], "32,151 of 65,535 bytes");
     for _ in 0..7 {
-        play.hear(peer().data(3, &[0; 100], false));
+        play.receive(peer().data(3, &[0; 100], false));
     }
     assert!(play.frames().contains(&"WINDOW 0 32851".to_owned()));
 }
@@ -73,10 +73,10 @@ fn a_body_whose_window_is_closed_and_opened_again_is_sent_once() {
     let mut play = Play::with(1, idempotent(), Some(&body), &[(4, 100_000)]);
     play.frames();
     let again = peer().settings(&[(4, 0)]).settings(&[(4, 100_000)]);
-    play.hear(again.window(0, 10_000));
+    play.receive(again.window(0, 10_000));
     let rest = ["SETTINGS ack", "SETTINGS ack", "DATA 1 4465 end"];
     assert_eq!(play.frames(), rest, "65,535 bytes went before");
-    play.hear(peer().answer(1));
+    play.receive(peer().answer(1));
     assert_eq!(play.endings, [(0, Ending::Ok)]);
     assert!(!play.client.waits_to_write());
 }
@@ -88,11 +88,11 @@ fn data_beyond_a_window_breaks_the_connection() {
         (Windows { stream: 1 << 20, connection: 65_535 }, &[], "none"),
     ] {
         let mut play = Play::opening(windows);
-        play.hear(peer().settings(&[]));
+        play.receive(peer().settings(&[]));
         play.ask(1);
-        play.hear(peer().headers(1, OK, false));
+        play.receive(peer().headers(1, OK, false));
         for len in lens {
-            assert_eq!(play.hear(peer().data(1, &vec![0; *len], false)), Disposition::Broken);
+            assert_eq!(play.receive(peer().data(1, &vec![0; *len], false)), Disposition::Broken);
             assert_eq!(play.endings, [(0, Ending::H2Flow)], "{sentence}");
             assert!(play.frames().contains(&"GOAWAY FlowControlError".to_owned()));
         }
@@ -102,11 +102,11 @@ fn data_beyond_a_window_breaks_the_connection() {
 #[test]
 fn padding_counts_in_the_windows() {
     let mut play = Play::opening(Windows { stream: 100, connection: 65_535 });
-    play.hear(peer().settings(&[]));
+    play.receive(peer().settings(&[]));
     play.ask(1);
     let padded =
         peer().headers(1, OK, false).padded(trueload_wire::http2::frame::Kind::Data, 1, b"ab", 98);
-    assert_eq!(play.hear(padded), Disposition::Broken, "101 bytes");
+    assert_eq!(play.receive(padded), Disposition::Broken, "101 bytes");
 }
 
 #[test]
@@ -114,14 +114,14 @@ fn a_body_goes_out_as_far_as_the_windows_go() {
     let body = vec![b'x'; 100_000];
     let mut play = Play::with(1, idempotent(), Some(&body), &[(4, 20_000)]);
     assert_eq!(play.frames(), ["SETTINGS ack", "HEADERS 1", "DATA 1 16384", "DATA 1 3616"]);
-    play.hear(peer().window(1, 10));
+    play.receive(peer().window(1, 10));
     assert_eq!(play.frames(), ["DATA 1 10"]);
     // Less than nothing is left, and a window that does not make up for it opens nothing.
-    play.hear(peer().settings(&[(4, 0)]).window(1, 20_000));
+    play.receive(peer().settings(&[(4, 0)]).window(1, 20_000));
     assert_eq!(play.frames(), ["SETTINGS ack"]);
-    play.hear(peer().window(1, 5));
+    play.receive(peer().window(1, 5));
     assert_eq!(play.frames(), ["DATA 1 5"]);
-    play.hear(peer().settings(&[(4, 1 << 20)]));
+    play.receive(peer().settings(&[(4, 1 << 20)]));
     let sent = 20_015;
     let left = 65_535 - sent;
     let frames = play.frames();
@@ -130,9 +130,9 @@ fn a_body_goes_out_as_far_as_the_windows_go() {
         1 + left / 16_384 + 1,
         "the connection's window is the end: {frames:?}"
     );
-    play.hear(peer().window(0, 1 << 20));
+    play.receive(peer().window(0, 1 << 20));
     assert!(play.frames().last().unwrap().ends_with(" end"));
-    play.hear(peer().answer(1));
+    play.receive(peer().answer(1));
     assert_eq!(play.endings, [(0, Ending::Ok)]);
 }
 
@@ -141,10 +141,10 @@ fn an_answer_before_the_end_of_its_request_ends_the_upload() {
     let body = vec![b'x'; 100_000];
     let mut play = Play::with(2, idempotent(), Some(&body), &[]);
     play.frames();
-    play.hear(peer().answer(1).reset(1, ErrorCode::NoError));
+    play.receive(peer().answer(1).reset(1, ErrorCode::NoError));
     assert_eq!(play.endings, [(0, Ending::Ok)]);
     assert_eq!(play.frames(), ["RST 1 Cancel"]);
-    play.hear(peer().window(0, 1 << 20).window(3, 1 << 20));
+    play.receive(peer().window(0, 1 << 20).window(3, 1 << 20));
     assert!(play.frames().last().unwrap().ends_with(" end"));
 }
 
@@ -162,11 +162,11 @@ fn uploads_take_turns_and_end_once_each() {
     let body = vec![b'x'; 40_000];
     let mut play = Play::with(3, idempotent(), Some(&body), &[]);
     for _ in 0..40 {
-        play.hear(peer().window(0, 3_000));
+        play.receive(peer().window(0, 3_000));
     }
     let ends = play.frames().iter().filter(|frame| frame.ends_with(" end")).count();
     assert_eq!(ends, 3);
-    play.hear(peer().answer(3).answer(1).answer(5));
+    play.receive(peer().answer(3).answer(1).answer(5));
     assert_eq!(play.endings.len(), 3);
 }
 
@@ -174,7 +174,7 @@ fn uploads_take_turns_and_end_once_each() {
 fn a_stream_that_stalls_while_a_thousand_are_served_is_still_known() {
     let mut play = Play::asked(2);
     for stream in (3..2003).step_by(2) {
-        play.hear(peer().answer(stream));
+        play.receive(peer().answer(stream));
         play.ask(1);
     }
     assert_eq!((play.endings.len(), play.client.outstanding()), (1000, 2));
@@ -185,7 +185,7 @@ fn a_stream_that_stalls_while_a_thousand_are_served_is_still_known() {
         true
     });
     assert_eq!(newest, [1001, 0]);
-    play.hear(peer().answer(1));
+    play.receive(peer().answer(1));
     assert_eq!(play.endings.last(), Some(&(0, Ending::Ok)));
     assert_eq!(play.client.cancel().collect::<Vec<_>>(), [1001]);
 }
@@ -193,9 +193,9 @@ fn a_stream_that_stalls_while_a_thousand_are_served_is_still_known() {
 #[test]
 fn the_first_block_of_a_connection_says_that_there_is_no_table() {
     let mut play = Play::asked(2);
-    let said = std::mem::take(&mut play.said);
+    let sent = std::mem::take(&mut play.sent);
     // Behind the acknowledgement.
-    assert_eq!(said[9 + 9], 0x20);
-    let first = 9 + u32::from_be_bytes([0, said[9], said[10], said[11]]) as usize;
-    assert_eq!(said[9 + first + 9], 0x82, ":method GET");
+    assert_eq!(sent[9 + 9], 0x20);
+    let first = 9 + u32::from_be_bytes([0, sent[9], sent[10], sent[11]]) as usize;
+    assert_eq!(sent[9 + first + 9], 0x82, ":method GET");
 }

@@ -9,11 +9,11 @@ use trueload_wire::http2::settings::parameters;
 use crate::peer::Peer;
 use crate::play::{BROWSER, Play, idempotent};
 
-/// Two requests, the peer has begun, and was told of a table of so many bytes.
-fn told_of(table_bytes: u32) -> Play {
+/// Two requests, the peer has begun, and a table of so many bytes was announced to it.
+fn announced(table_bytes: u32) -> Play {
     let mut play = Play::opening(Terms { windows: BROWSER, table_bytes });
     play.rules = idempotent();
-    play.hear(Peer::default().settings(&[]));
+    play.receive(Peer::default().settings(&[]));
     play.ask(2);
     play
 }
@@ -33,14 +33,14 @@ fn resized(to: u32, block: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_table_of_another_size_than_4_kib_is_announced() {
-    for (table_bytes, said) in [(4096, None), (0, Some(0)), (65_536, Some(65_536))] {
+    for (table_bytes, expected) in [(4096, None), (0, Some(0)), (65_536, Some(65_536))] {
         let mut out = Vec::new();
         Client::<usize>::default().open(Terms { windows: BROWSER, table_bytes }, &mut out);
         let settings = &out[PREFACE.len()..];
         let len = usize::from(settings[2]);
         let payload = &settings[HEADER_BYTES..HEADER_BYTES + len];
         let found = parameters(payload).find(|(parameter, _)| *parameter == 1);
-        assert_eq!(found.map(|(_, value)| value), said);
+        assert_eq!(found.map(|(_, value)| value), expected);
     }
 }
 
@@ -53,11 +53,11 @@ fn a_peer_that_knows_of_a_smaller_table_has_to_shrink_to_it() {
         ("it shrinks too little", resized(1, INSERTING), Ending::H2Protocol),
         ("it names what is gone", resized(0, &[0x88, 0xbe]), Ending::H2Protocol),
     ] {
-        let mut play = told_of(0);
-        play.hear(answer(1, INSERTING));
+        let mut play = announced(0);
+        play.receive(answer(1, INSERTING));
         assert_eq!(play.endings, [(0, Ending::Ok)], "it need not know yet");
-        play.hear(Peer::default().ack());
-        let link = play.hear(answer(3, &block));
+        play.receive(Peer::default().ack());
+        let link = play.receive(answer(3, &block));
         assert_eq!(play.endings[1..], [(1, ending)], "{what}");
         assert_eq!(link == Disposition::Open, ending == Ending::Ok, "{what}");
     }
@@ -71,11 +71,11 @@ fn a_peer_may_use_a_larger_table_as_soon_as_it_knows_and_none_that_is_larger_sti
         (true, 8193, Ending::H2Protocol),
         (false, 8193, Ending::H2Protocol),
     ] {
-        let mut play = told_of(8192);
+        let mut play = announced(8192);
         if acknowledges {
-            play.hear(Peer::default().ack());
+            play.receive(Peer::default().ack());
         }
-        play.hear(answer(1, &resized(to, &[0x88])));
+        play.receive(answer(1, &resized(to, &[0x88])));
         assert_eq!(play.endings[0], (0, ending), "{to}");
     }
 }

@@ -1,4 +1,5 @@
-//! The client machine of HTTP/2 against a peer that a test plays: how every request ends, and what is said to the peer.
+//! The client machine of HTTP/2 against a peer that a test plays: how every request ends, and what
+//! is sent to the peer.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 

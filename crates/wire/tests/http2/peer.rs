@@ -7,7 +7,7 @@ use trueload_wire::http2::frame::{
 use trueload_wire::http2::hpack::literal;
 use trueload_wire::http2::settings;
 
-/// What a server says.
+/// What a server sends.
 #[derive(Default)]
 pub(crate) struct Peer(pub(crate) Vec<u8>);
 

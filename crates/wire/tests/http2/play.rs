@@ -16,8 +16,8 @@ pub(crate) struct Play {
     pub(crate) client: Client<usize>,
     pub(crate) endings: Vec<(usize, Ending)>,
     pub(crate) outcomes: Vec<Outcome<usize>>,
-    /// What the client said, behind its first words.
-    pub(crate) said: Vec<u8>,
+    /// What the client has sent, behind its opening.
+    pub(crate) sent: Vec<u8>,
     pub(crate) link: Disposition,
     pub(crate) rules: Rules,
     pub(crate) template: Template,
@@ -35,13 +35,13 @@ impl Play {
     pub(crate) fn opening(terms: impl Into<Terms>) -> Self {
         let mut client = Client::default();
         client.reopen();
-        let mut said = Vec::new();
-        client.open(terms, &mut said);
+        let mut sent = Vec::new();
+        client.open(terms, &mut sent);
         Play {
             client,
             endings: Vec::new(),
             outcomes: Vec::new(),
-            said: Vec::new(),
+            sent: Vec::new(),
             link: Disposition::Opening,
             rules: idempotent(),
             template: get(None),
@@ -55,9 +55,9 @@ impl Play {
         let mut play = Self::opening(Windows::RFC);
         play.rules = idempotent();
         play.client.reopen();
-        let mut said = Vec::new();
-        play.client.upgrade(&UpgradeRequest::new(texts, true, terms), &mut said);
-        (play, said)
+        let mut sent = Vec::new();
+        play.client.upgrade(&UpgradeRequest::new(texts, true, terms), &mut sent);
+        (play, sent)
     }
 
     /// A connection on which so many requests have been sent; their tags are 0, 1, …, on streams 1, 3, …
@@ -88,8 +88,8 @@ impl Play {
 
     pub(crate) fn write(&mut self) {
         while self.client.waits_to_write() {
-            let most = self.said.len() + 65_536;
-            self.client.write(&self.template, most, &mut self.said);
+            let most = self.sent.len() + 65_536;
+            self.client.write(&self.template, most, &mut self.sent);
         }
         self.client.note(self.now_ns);
     }
@@ -102,41 +102,42 @@ impl Play {
 
     /// More is to come before the client writes anything.
     pub(crate) fn take_in(&mut self, bytes: &[u8]) -> Disposition {
-        let Play { client, outcomes, said, rules, now_ns, .. } = self;
+        let Play { client, outcomes, sent, rules, now_ns, .. } = self;
         self.link =
-            client.handle_input(*now_ns, bytes, rules, said, &mut |heard| outcomes.push(heard));
+            client.handle_input(*now_ns, bytes, rules, sent, &mut |outcome| outcomes.push(outcome));
         self.take_over();
         self.link
     }
 
-    pub(crate) fn hear(&mut self, peer: Peer) -> Disposition {
+    pub(crate) fn receive(&mut self, peer: Peer) -> Disposition {
         self.deliver(&peer.0)
     }
 
     pub(crate) fn end(&mut self, end: PeerEnd) {
         let Play { client, outcomes, rules, .. } = self;
-        client.handle_end(8, end, rules, &mut |heard| outcomes.push(heard));
+        client.handle_end(8, end, rules, &mut |outcome| outcomes.push(outcome));
         self.take_over();
     }
 
     /// All requests with a lower tag are out of time.
     pub(crate) fn time_out(&mut self, below: usize) -> Disposition {
-        let Play { client, outcomes, said, .. } = self;
+        let Play { client, outcomes, sent, .. } = self;
         let deadline_ns = |tag: &usize| if *tag < below { 9 } else { 10 };
-        let link = client.handle_timeout(9, deadline_ns, said, &mut |heard| outcomes.push(heard));
+        let link =
+            client.handle_timeout(9, deadline_ns, sent, &mut |outcome| outcomes.push(outcome));
         self.take_over();
         link
     }
 
     fn take_over(&mut self) {
         let new = &self.outcomes[self.endings.len()..];
-        self.endings.extend(new.iter().map(|heard| (heard.tag, heard.ending)));
+        self.endings.extend(new.iter().map(|outcome| (outcome.tag, outcome.ending)));
     }
 
-    /// The frames that the client said since this was asked last, without DATA.
+    /// The frames that the client has sent since this was asked last, without DATA.
     pub(crate) fn frames(&mut self) -> Vec<String> {
-        let said = std::mem::take(&mut self.said);
-        let (mut reader, mut rest, mut frames) = (Reader::default(), &said[..], Vec::new());
+        let sent = std::mem::take(&mut self.sent);
+        let (mut reader, mut rest, mut frames) = (Reader::default(), &sent[..], Vec::new());
         while let Some(piece) = reader.next(&mut rest).unwrap() {
             frames.push(match piece {
                 Piece::Frame(Frame::Headers { stream, end_stream, .. }) => {
@@ -162,8 +163,8 @@ impl Play {
         frames
     }
 
-    /// How many HEADERS the client has said in all it said since they were asked for last.
-    pub(crate) fn headers_said(&mut self) -> usize {
+    /// How many HEADERS the client has sent in all it sent since they were asked for last.
+    pub(crate) fn headers_sent(&mut self) -> usize {
         self.frames().iter().filter(|frame| frame.starts_with("HEADERS")).count()
     }
 }

@@ -12,12 +12,12 @@ use crate::play::{Play, idempotent};
 enum Step {
     Ask(usize),
     TimeOut(usize),
-    /// What the peer says, with some bytes changed, cut at these places.
-    Say(Vec<Said>, Vec<(prop::sample::Index, u8)>, prop::sample::Index),
+    /// What the peer sends, with some bytes changed, cut at these places.
+    PeerSends(Vec<Sent>, Vec<(prop::sample::Index, u8)>, prop::sample::Index),
 }
 
 #[derive(Clone, Debug)]
-enum Said {
+enum Sent {
     Answer(u32),
     Head(u32, bool),
     Data(u32, usize, bool),
@@ -31,21 +31,21 @@ enum Said {
     Any(u8, u8, u32, Vec<u8>),
 }
 
-fn write(peer: Peer, said: &Said) -> Peer {
-    match said {
-        Said::Answer(stream) => peer.answer(*stream),
-        Said::Head(stream, end) => {
+fn write(peer: Peer, sent: &Sent) -> Peer {
+    match sent {
+        Sent::Answer(stream) => peer.answer(*stream),
+        Sent::Head(stream, end) => {
             peer.headers(*stream, &[(":status", "200"), ("content-length", "5")], *end)
         }
-        Said::Data(stream, len, end) => peer.data(*stream, &vec![0; *len], *end),
-        Said::Trailers(stream) => peer.headers(*stream, &[("x", "y")], true),
-        Said::Reset(stream, code) => peer.reset(*stream, ErrorCode::of(*code)),
-        Said::Window(stream, by) => peer.window(*stream, *by),
-        Said::Settings(parameter, value) => peer.settings(&[(*parameter, *value)]),
-        Said::Goaway(last) => peer.goaway(*last, ErrorCode::NoError),
-        Said::Ping(ack) => peer.ping(*ack),
-        Said::Pong => peer.pong(),
-        Said::Any(kind, flags, stream, payload) => {
+        Sent::Data(stream, len, end) => peer.data(*stream, &vec![0; *len], *end),
+        Sent::Trailers(stream) => peer.headers(*stream, &[("x", "y")], true),
+        Sent::Reset(stream, code) => peer.reset(*stream, ErrorCode::of(*code)),
+        Sent::Window(stream, by) => peer.window(*stream, *by),
+        Sent::Settings(parameter, value) => peer.settings(&[(*parameter, *value)]),
+        Sent::Goaway(last) => peer.goaway(*last, ErrorCode::NoError),
+        Sent::Ping(ack) => peer.ping(*ack),
+        Sent::Pong => peer.pong(),
+        Sent::Any(kind, flags, stream, payload) => {
             let kind = [Kind::Headers, Kind::Data, Kind::Continuation, Kind::Unknown(*kind)]
                 [usize::from(*kind) % 4];
             peer.frame(kind, *flags, *stream, payload)
@@ -53,21 +53,21 @@ fn write(peer: Peer, said: &Said) -> Peer {
     }
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn sent() -> impl Strategy<Value = Sent> {
     let stream = || (0..24u32).prop_map(|nth| 2 * nth + 1);
     prop_oneof![
-        8 => stream().prop_map(Said::Answer),
-        4 => (stream(), any::<bool>()).prop_map(|(stream, end)| Said::Head(stream, end)),
+        8 => stream().prop_map(Sent::Answer),
+        4 => (stream(), any::<bool>()).prop_map(|(stream, end)| Sent::Head(stream, end)),
         4 => (stream(), 0..9usize, any::<bool>())
-            .prop_map(|(stream, len, end)| Said::Data(stream, len, end)),
-        1 => stream().prop_map(Said::Trailers),
-        2 => (stream(), 0..14u32).prop_map(|(stream, code)| Said::Reset(stream, code)),
-        1 => (stream(), 0..9u32).prop_map(|(stream, by)| Said::Window(stream, by)),
-        1 => (1..7u16, 0..9u32).prop_map(|(parameter, value)| Said::Settings(parameter, value)),
-        1 => (0..50u32).prop_map(Said::Goaway),
-        1 => any::<bool>().prop_map(Said::Ping),
+            .prop_map(|(stream, len, end)| Sent::Data(stream, len, end)),
+        1 => stream().prop_map(Sent::Trailers),
+        2 => (stream(), 0..14u32).prop_map(|(stream, code)| Sent::Reset(stream, code)),
+        1 => (stream(), 0..9u32).prop_map(|(stream, by)| Sent::Window(stream, by)),
+        1 => (1..7u16, 0..9u32).prop_map(|(parameter, value)| Sent::Settings(parameter, value)),
+        1 => (0..50u32).prop_map(Sent::Goaway),
+        1 => any::<bool>().prop_map(Sent::Ping),
         1 => (any::<u8>(), any::<u8>(), 0..50u32, prop::collection::vec(any::<u8>(), 0..20))
-            .prop_map(|(kind, flags, stream, payload)| Said::Any(kind, flags, stream, payload)),
+            .prop_map(|(kind, flags, stream, payload)| Sent::Any(kind, flags, stream, payload)),
     ]
 }
 
@@ -79,10 +79,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         2 => (1usize..6).prop_map(Step::Ask),
         1 => (0usize..24).prop_map(Step::TimeOut),
-        6 => (prop::collection::vec(said(), 1..6), changes, any::<prop::sample::Index>())
-            .prop_map(|(said, changes, cut)| Step::Say(said, changes, cut)),
-        // Alone: a client that hears a part of an input may have sent the PING that the rest acknowledges.
-        1 => any::<prop::sample::Index>().prop_map(|cut| Step::Say(vec![Said::Pong], vec![], cut)),
+        6 => (prop::collection::vec(sent(), 1..6), changes, any::<prop::sample::Index>())
+            .prop_map(|(sent, changes, cut)| Step::PeerSends(sent, changes, cut)),
+        // Alone: a client that receives a part of an input may have sent the PING that the rest
+        // acknowledges.
+        1 => any::<prop::sample::Index>()
+            .prop_map(|cut| Step::PeerSends(vec![Sent::Pong], vec![], cut)),
     ];
     prop::collection::vec(step, 1..60)
 }
@@ -106,14 +108,15 @@ fn play(steps: &[Step], uploads: bool, cut: bool) -> (Play, usize) {
             Step::TimeOut(below) => {
                 play.time_out(*below);
             }
-            Step::Say(said, changes, at) => {
-                let mut bytes = said.iter().fold(Peer::default(), write).0;
+            Step::PeerSends(sent, changes, at) => {
+                let mut bytes = sent.iter().fold(Peer::default(), write).0;
                 for (place, change) in changes {
                     let place = place.index(bytes.len());
                     bytes[place] ^= change;
                 }
                 let at = if cut { at.index(bytes.len()) } else { bytes.len() };
-                // Between the parts no stream is begun: what is said of one that is not is a mistake.
+                // Between the parts no stream is begun: what comes for one that is not is a
+                // mistake.
                 if over(play.take_in(&bytes[..at])) || over(play.take_in(&bytes[at..])) {
                     break;
                 }
@@ -154,7 +157,7 @@ proptest! {
                 false => peer.frame(Kind::Headers, 5, 2 * nth + 1, &block(OK)),
             };
         }
-        prop_assert_eq!(play.hear(peer), Disposition::Open);
+        prop_assert_eq!(play.receive(peer), Disposition::Open);
         prop_assert_eq!(play.endings.len(), 200);
         prop_assert_eq!(play.client.outstanding(), 0);
     }

@@ -1,4 +1,5 @@
-//! What a peer may say to three requests, on streams 1, 3 and 5 with the tags 0, 1 and 2, and how they end.
+//! What a peer may send for three requests, on streams 1, 3 and 5 with the tags 0, 1 and 2, and how
+//! they end.
 
 use trueload_wire::exchange::{Disposition, Ending};
 use trueload_wire::http2::frame::{ErrorCode, Kind, flags};
@@ -10,7 +11,7 @@ use Ending::{
     StaleRefused, Status,
 };
 
-/// A sentence, what the peer says, how requests end, and what may be done then.
+/// A sentence, what the peer sends, how requests end, and what may be done then.
 pub(crate) type Row = (&'static str, Peer, Vec<(usize, Ending)>, Disposition);
 
 pub(crate) fn peer() -> Peer {

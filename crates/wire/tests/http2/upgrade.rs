@@ -17,7 +17,7 @@ fn upgrading() -> Play {
     Play::upgrading(&GET, BROWSER).0
 }
 
-/// What a server says that agrees, up to the answer on stream 1.
+/// What a server sends that agrees, up to the answer on stream 1.
 fn agreed() -> Peer {
     Peer::default().bytes(AGREES.as_bytes()).settings(&[])
 }
@@ -35,29 +35,29 @@ fn the_request_asks_for_the_head_of_what_is_measured_and_says_our_settings() {
     let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let texts = Texts { method: "POST", path: "/{counter}", headers: &headers, body: Some(b"abc") };
     let windows = Windows { stream: 0x0102_0304, connection: 65_535 };
-    let (_, said) = Play::upgrading(&texts, Terms { windows, table_bytes: 4096 });
+    let (_, sent) = Play::upgrading(&texts, Terms { windows, table_bytes: 4096 });
     // 2: 0, 4: 0x01020304, 6: 262,144
     let expected = "HEAD /0 HTTP/1.1\r\nHost: a:80\r\nAuthorization: x\r\nN: 0\r\n\
         Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\
         HTTP2-Settings: AAIAAAAAAAQBAgMEAAYABAAA\r\n\r\n";
-    assert_eq!(String::from_utf8_lossy(&said), expected);
+    assert_eq!(String::from_utf8_lossy(&sent), expected);
 }
 
 #[test]
 fn behind_a_101_all_is_http_2_and_stream_1_answers_the_upgrade() {
     let mut play = upgrading();
     assert_eq!(play.deliver(AGREES.as_bytes()), Disposition::Opening);
-    assert_eq!(play.said[..PREFACE.len()], *PREFACE);
-    play.said.clear();
-    assert_eq!(play.hear(Peer::default().settings(&[])), Disposition::Opening);
+    assert_eq!(play.sent[..PREFACE.len()], *PREFACE);
+    play.sent.clear();
+    assert_eq!(play.receive(Peer::default().settings(&[])), Disposition::Opening);
     assert_eq!(play.frames(), ["SETTINGS ack"]);
-    assert_eq!(play.hear(Peer::default().headers(1, OK, false)), Disposition::Opening);
-    assert_eq!(play.hear(Peer::default().data(1, b"hello", true)), Disposition::Open);
+    assert_eq!(play.receive(Peer::default().headers(1, OK, false)), Disposition::Opening);
+    assert_eq!(play.receive(Peer::default().data(1, b"hello", true)), Disposition::Open);
     play.ask(2);
     assert_eq!(play.frames(), ["HEADERS 3 end", "HEADERS 5 end"]);
-    play.hear(Peer::default().answer(5).answer(3));
+    play.receive(Peer::default().answer(5).answer(3));
     assert_eq!(play.endings, [(1, Ending::Ok), (0, Ending::Ok)]);
-    assert_eq!(play.hear(Peer::default().answer(1)), Disposition::Unsolicited, "once is enough");
+    assert_eq!(play.receive(Peer::default().answer(1)), Disposition::Unsolicited, "once is enough");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn what_is_no_upgrade_makes_the_connection_useless() {
     let content = "the server's 101 says that it has content";
     let no_http1 = "framing: the status line does not begin with HTTP/1., a digit and a space";
     let endless = "HTTP/1.1 100 Continue\r\n\r\n".repeat(102);
-    for (said, why) in [
+    for (answer, why) in [
         (status("200 OK"), "the server answered 200 instead of 101"),
         (status("426 Upgrade Required"), "the server answered 426 instead of 101"),
         (like("Upgrade: h2c\r\n", ""), other),
@@ -83,10 +83,10 @@ fn what_is_no_upgrade_makes_the_connection_useless() {
         ("\0\0\0\u{4}\0\0\0\0\0".into(), no_http1),
     ] {
         let mut play = upgrading();
-        assert_eq!(play.deliver(said.as_bytes()), Disposition::Refused, "{said}");
+        assert_eq!(play.deliver(answer.as_bytes()), Disposition::Refused, "{answer}");
         let found = play.client.why_not_upgraded().expect("why").to_string();
         assert_eq!(found, why);
-        assert_eq!(play.said, b"", "nothing of HTTP/2 is said to a peer that does not speak it");
+        assert_eq!(play.sent, b"", "nothing of HTTP/2 is said to a peer that does not speak it");
     }
 }
 
@@ -103,7 +103,7 @@ fn what_goes_wrong_behind_a_101_is_a_mistake_in_http_2() {
         ("the answer never ends", begun().times(1001, empty), Ending::Limit),
     ] {
         let mut play = upgrading();
-        assert_eq!(play.hear(peer), Disposition::Refused, "{what}");
+        assert_eq!(play.receive(peer), Disposition::Refused, "{what}");
         assert_eq!(play.client.why_broken().map(|(ending, _)| ending), Some(ending), "{what}");
     }
 }
@@ -111,9 +111,9 @@ fn what_goes_wrong_behind_a_101_is_a_mistake_in_http_2() {
 #[test]
 fn a_reset_behind_the_answer_to_the_upgrade_is_nobodys() {
     let mut play = upgrading();
-    play.hear(agreed().answer(1).reset(1, ErrorCode::NoError));
+    play.receive(agreed().answer(1).reset(1, ErrorCode::NoError));
     play.ask(1);
-    assert_eq!(play.hear(Peer::default().answer(3)), Disposition::Open);
+    assert_eq!(play.receive(Peer::default().answer(3)), Disposition::Open);
     assert_eq!(play.endings, [(0, Ending::Ok)]);
 }
 
@@ -136,7 +136,7 @@ proptest! {
         let mut places: Vec<_> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
         places.extend([0, bytes.len()]);
         places.sort_unstable();
-        let hear = |parts: &[&[u8]]| {
+        let receive = |parts: &[&[u8]]| {
             let mut play = upgrading();
             let mut link = Disposition::Opening;
             for part in parts {
@@ -148,9 +148,9 @@ proptest! {
             if matches!(link, Disposition::Open) {
                 play.ask(1);
             }
-            (link, play.said, play.client.why_broken(), play.client.why_not_upgraded())
+            (link, play.sent, play.client.why_broken(), play.client.why_not_upgraded())
         };
         let parts: Vec<_> = places.windows(2).map(|two| &bytes[two[0]..two[1]]).collect();
-        prop_assert_eq!(hear(&parts), hear(&[&bytes]));
+        prop_assert_eq!(receive(&parts), receive(&[&bytes]));
     }
 }

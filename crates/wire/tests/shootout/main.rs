@@ -18,19 +18,21 @@ fn answered(dialect: Dialect, message: &[u8]) -> (Asked, Due) {
 fn a_client_becomes_a_listener_of_our_own_server_in_every_dialect() {
     let echo = Key { sender: 3, sequence: 0 };
     for dialect in Dialect::ALL {
-        let (mut said, mut to_client) = (Vec::new(), Vec::new());
-        let mut joining = Joining::start(dialect, echo, b"xx", &mut said);
+        let (mut output, mut to_client) = (Vec::new(), Vec::new());
+        let mut joining = Joining::start(dialect, echo, b"xx", &mut output);
         dialect.write_welcome(&mut to_client);
         let mut asked = Vec::new();
         for _ in 0..4 {
-            if !said.is_empty() {
-                let (what, due) = answered(dialect, &said);
+            if !output.is_empty() {
+                let (what, due) = answered(dialect, &output);
                 asked.push(what);
                 to_client = due.to_sender;
             }
-            said.clear();
-            let heard = dialect.parse(&to_client, b"xx");
-            joining = joining.heard(dialect, heard, echo, b"xx", &mut said).expect("accepted");
+            output.clear();
+            let parsed = dialect.parse(&to_client, b"xx");
+            joining = joining
+                .handle_message(dialect, parsed, echo, b"xx", &mut output)
+                .expect("accepted");
             if joining == Joining::Done {
                 break;
             }
@@ -144,9 +146,9 @@ proptest! {
         }
         let (asked, due) = answered(dialect, &message);
         for part in [&due.to_all, &due.to_sender] {
-            let heard = dialect.parse(part, b"xx");
-            let malformed = matches!(heard, Parsed::Error(Wrong::Malformed));
-            prop_assert!(part.is_empty() || !malformed, "{asked:?}, then {heard:?}");
+            let parsed = dialect.parse(part, b"xx");
+            let malformed = matches!(parsed, Parsed::Error(Wrong::Malformed));
+            prop_assert!(part.is_empty() || !malformed, "{asked:?}, then {parsed:?}");
         }
         prop_assert!(!matches!(asked, Asked::Error(_)) || due == Due::default());
     }

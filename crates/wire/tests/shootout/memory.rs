@@ -41,12 +41,12 @@ proptest! {
         steps in prop::collection::vec(any_step(), 0..80),
     ) {
         let mut memory = Memory::default();
-        let mut heard_first: BTreeMap<Key, Vec<u8>> = BTreeMap::new();
+        let mut received_first: BTreeMap<Key, Vec<u8>> = BTreeMap::new();
         for step in steps {
             match step {
                 Step::Over(key) => {
                     memory.forget(key);
-                    heard_first.remove(&key);
+                    received_first.remove(&key);
                 }
                 Step::Deliver { key, form, altered } => {
                     let mut bytes = delivered(dialect, key, form);
@@ -56,12 +56,13 @@ proptest! {
                     }
                     let parsed = dialect.parse(&bytes, b"xxxxxxxx");
                     let known = memory.recognise(&bytes);
-                    prop_assert_eq!(known.is_some(), heard_first.values().any(|first| *first == bytes));
+                    let expected = received_first.values().any(|first| *first == bytes);
+                    prop_assert_eq!(known.is_some(), expected);
                     match (known, parsed) {
                         (Some(known), _) => prop_assert_eq!(Parsed::Broadcast(known), parsed),
                         (None, Parsed::Broadcast(key)) => {
                             memory.remember(key, key, &bytes);
-                            heard_first.entry(key).or_insert(bytes);
+                            received_first.entry(key).or_insert(bytes);
                         }
                         (None, _) => {}
                     }

@@ -174,7 +174,7 @@ fn phoenix_of_clients() {
 }
 
 #[test]
-fn phoenix_says_nothing_to_what_a_room_does_not_offer() {
+fn phoenix_sends_nothing_for_what_a_room_does_not_offer() {
     check(
         Phoenix,
         &[

@@ -218,10 +218,10 @@ fn deep_nesting_ends_in_an_error_or_is_passed_over_but_takes_no_stack() {
 fn joining_waits_for_what_is_due_and_passes_over_the_rest() {
     let echo = Key { sender: 7, sequence: 0 };
     let other = Key { sender: 8, sequence: 0 };
-    let step = |joining: Joining, heard: Parsed| {
-        let mut said = Vec::new();
-        let next = joining.heard(ActionCable, heard, echo, b"", &mut said);
-        (next, !said.is_empty())
+    let step = |joining: Joining, parsed: Parsed| {
+        let mut output = Vec::new();
+        let next = joining.handle_message(ActionCable, parsed, echo, b"", &mut output);
+        (next, !output.is_empty())
     };
     let cases = [
         (Joining::Welcome, Parsed::Ping, Ok(Joining::Welcome), false),
@@ -233,7 +233,7 @@ fn joining_waits_for_what_is_due_and_passes_over_the_rest() {
         (Joining::Echo, Parsed::Echo(echo), Ok(Joining::Done), false),
         (Joining::Confirmation, Parsed::Error(Wrong::Refused), Err(Wrong::Refused), false),
     ];
-    for (joining, heard, next, says) in cases {
-        assert_eq!(step(joining, heard), (next, says), "{joining:?} hears {heard:?}");
+    for (joining, parsed, next, sends) in cases {
+        assert_eq!(step(joining, parsed), (next, sends), "{joining:?} hears {parsed:?}");
     }
 }

@@ -85,7 +85,7 @@ fn check(name: &str, failed: Option<Failure>, refused: Option<&str>) {
 }
 
 #[test]
-fn a_client_without_a_certificate_hears_that_one_is_demanded() {
+fn a_client_without_a_certificate_learns_that_one_is_demanded() {
     let pems = self_signed(&["localhost"], YEARS, false);
     let server = demanding(&pems, &Issuer::new("clients").pem());
     let mut pair = Pair::new(&client(&options(trusting(&pems.certificate))), &server);
@@ -196,18 +196,18 @@ fn junk_on_an_open_connection_is_a_breach_and_the_peer_is_told() {
     ];
     for bytes in junk {
         let mut pair = Pair::open(&client, &server);
-        pair.server_says(b"pong");
+        pair.server_sends(b"pong");
         pair.to_client.extend_from_slice(bytes);
-        let said = std::mem::take(&mut pair.to_client);
-        pair.client_hears(&said);
+        let sent = std::mem::take(&mut pair.to_client);
+        pair.client_receives(&sent);
         assert_eq!(pair.failed.clone().map(|failure| failure.kind), Some(Kind::Protocol));
-        assert_eq!(pair.client_heard, b"pong", "what came before it is heard");
+        assert_eq!(pair.client_received, b"pong", "what came before it is heard");
         assert!(!pair.to_server.is_empty(), "an alert");
-        // What has failed is deaf and dumb.
-        let (said, heard) = (pair.to_server.len(), pair.client_heard.len());
+        // What has failed neither receives nor sends.
+        let (sent, received) = (pair.to_server.len(), pair.client_received.len());
         let after = pair.client.handle_input(bytes, &mut pair.buffers);
-        pair.client_says(b"ping");
-        assert_eq!((after, pair.to_server.len()), (Ok(Stage::Closed), said));
-        assert_eq!(pair.client_heard.len(), heard);
+        pair.client_sends(b"ping");
+        assert_eq!((after, pair.to_server.len()), (Ok(Stage::Closed), sent));
+        assert_eq!(pair.client_received.len(), received);
     }
 }

@@ -1,4 +1,5 @@
-//! TLS, both ends, without a socket: what is heard, in any split, and what each mistake is called.
+//! TLS, both ends, without a socket: what is received, in any split, and what each mistake is
+//! called.
 
 #![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
 
@@ -24,15 +25,15 @@ fn setups() -> (Setup, trueload_wire::tls::server::Setup) {
 }
 
 #[test]
-fn what_one_end_says_the_other_hears() {
+fn what_one_end_sends_the_other_receives() {
     let (client, server) = setups();
     let mut pair = Pair::open(&client, &server);
-    pair.client_says(b"ping");
+    pair.client_sends(b"ping");
     pair.settle();
-    pair.server_says(b"pong");
+    pair.server_sends(b"pong");
     pair.settle();
     assert_eq!(
-        (pair.server_heard.as_slice(), pair.client_heard.as_slice()),
+        (pair.server_received.as_slice(), pair.client_received.as_slice()),
         (&b"ping"[..], &b"pong"[..])
     );
     let secured = pair.client.secured().unwrap();
@@ -46,9 +47,9 @@ fn a_body_of_many_records_comes_whole() {
     let (client, server) = setups();
     let mut pair = Pair::open(&client, &server);
     let body: Vec<u8> = (0..1_000_000u32).map(|n| (n % 251) as u8).collect();
-    pair.server_says(&body);
+    pair.server_sends(&body);
     pair.settle_cut(|_| 1460);
-    assert!(pair.client_heard == body, "the same million bytes");
+    assert!(pair.client_received == body, "the same million bytes");
 }
 
 #[test]
@@ -57,38 +58,38 @@ fn a_handshake_byte_by_byte_is_a_handshake() {
     let mut pair = Pair::new(&client, &server);
     pair.settle_cut(|_| 1);
     assert_eq!((pair.failed.clone(), pair.client.stage()), (None, Stage::Open));
-    pair.server_says(b"pong");
+    pair.server_sends(b"pong");
     pair.settle_cut(|_| 1);
-    assert_eq!(pair.client_heard, b"pong");
+    assert_eq!(pair.client_received, b"pong");
 }
 
 #[test]
-fn a_close_notify_ends_what_is_heard_and_what_comes_behind_is_ignored() {
+fn a_close_notify_ends_what_is_received_and_what_comes_behind_is_ignored() {
     let (client, server) = setups();
     for cut in [usize::MAX, 1] {
         let mut pair = Pair::open(&client, &server);
-        pair.server_says(b"last words");
+        pair.server_sends(b"last words");
         pair.server.close(&mut pair.to_client);
         pair.to_client.extend_from_slice(b"\x17\x03\x03\x00\x01x and junk");
         pair.settle_cut(|_| cut);
         assert_eq!((pair.failed.clone(), pair.client.stage()), (None, Stage::Closed));
-        assert_eq!(pair.client_heard, b"last words");
+        assert_eq!(pair.client_received, b"last words");
     }
 }
 
 #[test]
-fn the_peer_hears_a_close_and_an_end_that_is_closed_says_nothing_more() {
+fn the_peer_receives_a_close_and_an_end_that_is_closed_sends_nothing_more() {
     let (client, server) = setups();
     let mut pair = Pair::open(&client, &server);
     pair.client.close(&mut pair.to_server);
-    pair.client_says(b"too late");
+    pair.client_sends(b"too late");
     pair.settle();
     assert_eq!(pair.server.stage(), Stage::Closed);
-    assert_eq!(pair.server_heard, b"");
+    assert_eq!(pair.server_received, b"");
 }
 
 #[test]
-fn nothing_is_said_before_the_handshake_is_done() {
+fn nothing_is_sent_before_the_handshake_is_done() {
     let (client, _) = setups();
     let mut one = client.connect().unwrap();
     let mut sealed = Vec::new();
@@ -145,27 +146,30 @@ fn each_ticket_of_a_connection_resumes_another() {
 fn a_part_of_a_record_is_told_until_the_rest_has_come() {
     let (client, server) = setups();
     let mut pair = Pair::open(&client, &server);
-    pair.server_says(b"pong");
+    pair.server_sends(b"pong");
     let record = std::mem::take(&mut pair.to_client);
     assert!(!pair.client.is_in_record());
-    pair.client_hears(&record[..7]);
+    pair.client_receives(&record[..7]);
     assert!(pair.client.is_in_record());
-    pair.client_hears(&record[7..]);
+    pair.client_receives(&record[7..]);
     assert!(!pair.client.is_in_record());
-    assert_eq!(pair.client_heard, b"pong");
+    assert_eq!(pair.client_received, b"pong");
 }
 
 #[test]
-fn who_hears_a_close_may_still_say_something_and_close_too() {
+fn who_receives_a_close_may_still_send_something_and_close_too() {
     let (client, server) = setups();
     let mut pair = Pair::open(&client, &server);
     pair.server.close(&mut pair.to_client);
     pair.settle();
     assert_eq!(pair.client.stage(), Stage::Closed);
-    pair.client_says(b"bye");
+    pair.client_sends(b"bye");
     pair.client.close(&mut pair.to_server);
     pair.settle();
-    assert_eq!((pair.server_heard.as_slice(), pair.server.stage()), (&b"bye"[..], Stage::Closed));
+    assert_eq!(
+        (pair.server_received.as_slice(), pair.server.stage()),
+        (&b"bye"[..], Stage::Closed)
+    );
 }
 
 #[test]
@@ -209,16 +213,16 @@ fn a_client_certificate_is_shown_to_a_server_that_asks() {
     let mut asked = options(trusting(&pems.certificate));
     asked.identity = Some(issuer.issue(&["me"], YEARS).identity());
     let mut pair = Pair::open(&client(&asked), &server);
-    pair.client_says(b"ping");
+    pair.client_sends(b"ping");
     pair.settle();
-    assert_eq!(pair.server_heard, b"ping");
+    assert_eq!(pair.server_received, b"ping");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_split_never_changes_what_is_heard(
+    fn a_split_never_changes_what_is_received(
         cuts in prop::collection::vec(1usize..3000, 1..60),
         answers in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..2000), 0..6),
         closes in any::<bool>(),
@@ -234,29 +238,33 @@ proptest! {
         pair.settle_cut(&mut cut);
         prop_assert_eq!(pair.client.stage(), Stage::Open);
         for answer in &answers {
-            pair.server_says(answer);
+            pair.server_sends(answer);
         }
         if closes {
             pair.server.close(&mut pair.to_client);
         }
         pair.settle_cut(&mut cut);
         prop_assert_eq!(&pair.failed, &None);
-        prop_assert_eq!(&pair.client_heard, &answers.concat());
+        prop_assert_eq!(&pair.client_received, &answers.concat());
         let stage = if closes { Stage::Closed } else { Stage::Open };
         prop_assert_eq!(pair.client.stage(), stage);
     }
 
     #[test]
-    fn a_change_on_the_way_is_never_heard(place in any::<prop::sample::Index>(), with in 1u8..=255) {
+    fn a_change_on_the_way_is_never_received(
+        place in any::<prop::sample::Index>(),
+        with in 1u8..=255,
+    ) {
         let (client, server) = setups();
         let mut pair = Pair::open(&client, &server);
-        pair.server_says(b"pong");
-        pair.server_says(b"pong");
+        pair.server_sends(b"pong");
+        pair.server_sends(b"pong");
         let place = place.index(pair.to_client.len());
         pair.to_client[place] ^= with;
         pair.settle();
-        // A length that was made longer waits for the rest, the version of a record says nothing, all else is refused.
-        let heard = pair.client_heard.as_slice();
-        prop_assert!(b"pongpong".starts_with(heard), "{heard:?}");
+        // A length that was made longer waits for the rest, the version of a record means nothing,
+        // all else is refused.
+        let received = pair.client_received.as_slice();
+        prop_assert!(b"pongpong".starts_with(received), "{received:?}");
     }
 }

@@ -144,15 +144,15 @@ pub fn demanding(pems: &Pems, issuer_pem: &str) -> server::Setup {
     server::Setup::from(config)
 }
 
-/// Both ends, and what each has heard.
+/// Both ends, and what each has received.
 pub struct Pair {
     pub client: Client,
     pub server: Server,
     pub buffers: Buffers,
     pub to_client: Vec<u8>,
     pub to_server: Vec<u8>,
-    pub client_heard: Vec<u8>,
-    pub server_heard: Vec<u8>,
+    pub client_received: Vec<u8>,
+    pub server_received: Vec<u8>,
     pub failed: Option<Failure>,
 }
 
@@ -164,8 +164,8 @@ impl Pair {
             buffers: Buffers::default(),
             to_client: Vec::new(),
             to_server: Vec::new(),
-            client_heard: Vec::new(),
-            server_heard: Vec::new(),
+            client_received: Vec::new(),
+            server_received: Vec::new(),
             failed: None,
         };
         pair.client.start(&mut pair.buffers).unwrap();
@@ -182,8 +182,8 @@ impl Pair {
         pair
     }
 
-    /// The client hears these bytes; what it says goes to the server's side.
-    pub fn client_hears(&mut self, bytes: &[u8]) {
+    /// The client receives these bytes; what it sends goes to the server's side.
+    pub fn client_receives(&mut self, bytes: &[u8]) {
         if self.failed.is_some() {
             return;
         }
@@ -191,28 +191,28 @@ impl Pair {
         if let Err(failure) = self.client.handle_input(bytes, &mut self.buffers) {
             self.failed = Some(failure);
         }
-        self.client_heard.extend_from_slice(&self.buffers.plain);
+        self.client_received.extend_from_slice(&self.buffers.plain);
         self.to_server.extend_from_slice(&self.buffers.sealed);
     }
 
-    /// The server hears everything that was said to it; its own failures are told by its alerts.
-    pub fn server_hears_all(&mut self) {
+    /// The server receives everything that was sent to it; its alerts report its own failures.
+    pub fn server_receives_all(&mut self) {
         self.buffers.clear();
         let bytes = std::mem::take(&mut self.to_server);
         let _ = self.server.handle_input(&bytes, &mut self.buffers);
-        self.server_heard.extend_from_slice(&self.buffers.plain);
+        self.server_received.extend_from_slice(&self.buffers.plain);
         self.to_client.extend_from_slice(&self.buffers.sealed);
     }
 
-    /// Carries bytes to and fro until nothing more is said; the client hears them cut by `cut`.
+    /// Carries bytes to and fro until nothing more is sent; the client receives them cut by `cut`.
     pub fn settle_cut(&mut self, mut cut: impl FnMut(usize) -> usize) {
         while !(self.to_server.is_empty() && self.to_client.is_empty()) {
-            self.server_hears_all();
+            self.server_receives_all();
             let bytes = std::mem::take(&mut self.to_client);
             let mut rest = bytes.as_slice();
             while !rest.is_empty() {
                 let (piece, behind) = rest.split_at(cut(rest.len()).clamp(1, rest.len()));
-                self.client_hears(piece);
+                self.client_receives(piece);
                 rest = behind;
             }
         }
@@ -222,11 +222,11 @@ impl Pair {
         self.settle_cut(|all| all);
     }
 
-    pub fn server_says(&mut self, plain: &[u8]) {
+    pub fn server_sends(&mut self, plain: &[u8]) {
         self.server.seal(plain, &mut self.to_client);
     }
 
-    pub fn client_says(&mut self, plain: &[u8]) {
+    pub fn client_sends(&mut self, plain: &[u8]) {
         self.client.seal(plain, &mut self.to_server);
     }
 }

@@ -41,8 +41,8 @@ impl ByHand {
         config.enable_secret_extraction = true;
         let mut server = ServerConnection::new(Arc::new(config)).unwrap();
         while server.is_handshaking() || !buffers.sealed.is_empty() {
-            let said = std::mem::take(&mut buffers.sealed);
-            server.read_tls(&mut said.as_slice()).unwrap();
+            let sent = std::mem::take(&mut buffers.sealed);
+            server.read_tls(&mut sent.as_slice()).unwrap();
             server.process_new_packets().unwrap();
             let mut answer = Vec::new();
             while server.wants_write() {
@@ -56,7 +56,7 @@ impl ByHand {
         ByHand { client, buffers, encrypter: encrypter(suite, secrets), sequence }
     }
 
-    fn hears(&mut self, typ: ContentType, payload: &[u8]) -> Result<Stage, Failure> {
+    fn receive(&mut self, typ: ContentType, payload: &[u8]) -> Result<Stage, Failure> {
         let version = ProtocolVersion::TLSv1_2;
         let payload = OutboundChunks::Single(payload);
         let message = OutboundPlainMessage { typ, version, payload };
@@ -89,7 +89,7 @@ const VERSIONS: [&SupportedProtocolVersion; 2] = [&version::TLS12, &version::TLS
 fn both_versions_carry_data() {
     for version in VERSIONS {
         let mut hand = ByHand::new(version);
-        assert_eq!(hand.hears(ContentType::ApplicationData, b"pong"), Ok(Stage::Open));
+        assert_eq!(hand.receive(ContentType::ApplicationData, b"pong"), Ok(Stage::Open));
         assert_eq!(hand.buffers.plain, b"pong");
     }
 }
@@ -97,13 +97,13 @@ fn both_versions_carry_data() {
 #[test]
 fn a_renegotiation_is_declined_and_one_asked_for_again_and_again_is_a_breach() {
     let mut hand = ByHand::new(&version::TLS12);
-    assert_eq!(hand.hears(ContentType::Handshake, HELLO_REQUEST), Ok(Stage::Open));
+    assert_eq!(hand.receive(ContentType::Handshake, HELLO_REQUEST), Ok(Stage::Open));
     assert!(!hand.buffers.sealed.is_empty(), "a warning");
-    assert_eq!(hand.hears(ContentType::ApplicationData, b"pong"), Ok(Stage::Open));
-    let failed = (0..100).find_map(|_| hand.hears(ContentType::Handshake, HELLO_REQUEST).err());
+    assert_eq!(hand.receive(ContentType::ApplicationData, b"pong"), Ok(Stage::Open));
+    let failed = (0..100).find_map(|_| hand.receive(ContentType::Handshake, HELLO_REQUEST).err());
     assert_eq!(failed.map(|failure| failure.kind), Some(Kind::Protocol));
     let mut hand = ByHand::new(&version::TLS13);
-    let failed = hand.hears(ContentType::Handshake, HELLO_REQUEST).unwrap_err();
+    let failed = hand.receive(ContentType::Handshake, HELLO_REQUEST).unwrap_err();
     assert_eq!(failed.kind, Kind::Protocol);
 }
 
@@ -111,7 +111,7 @@ fn a_renegotiation_is_declined_and_one_asked_for_again_and_again_is_a_breach() {
 fn a_fatal_alert_on_an_open_connection_is_told_by_its_name() {
     for version in VERSIONS {
         let mut hand = ByHand::new(version);
-        let failure = hand.hears(ContentType::Alert, &[2, 80]).unwrap_err();
+        let failure = hand.receive(ContentType::Alert, &[2, 80]).unwrap_err();
         assert_eq!(failure.kind, Kind::Alert);
         assert!(failure.why.contains("InternalError"), "{failure}");
     }
@@ -129,7 +129,7 @@ fn records_that_make_no_sense_are_a_breach() {
     for version in VERSIONS {
         for (name, typ, payload) in rows {
             let mut hand = ByHand::new(version);
-            let failure = hand.hears(typ, payload).unwrap_err();
+            let failure = hand.receive(typ, payload).unwrap_err();
             assert_eq!(failure.kind, Kind::Protocol, "{name}: {failure}");
             assert_eq!(hand.buffers.plain, b"", "{name}");
         }
@@ -142,7 +142,7 @@ fn keys_may_change_but_not_all_the_time_and_answers_do_not_pile_up() {
     let mut failed = None;
     // Every one is sealed with the first keys, so that the second cannot be read.
     for _ in 0..100 {
-        failed = hand.hears(ContentType::Handshake, KEY_UPDATE_REQUESTED).err();
+        failed = hand.receive(ContentType::Handshake, KEY_UPDATE_REQUESTED).err();
         if failed.is_some() {
             break;
         }
@@ -156,9 +156,9 @@ fn empty_records_are_nothing() {
     for version in VERSIONS {
         let mut hand = ByHand::new(version);
         for _ in 0..10 {
-            assert_eq!(hand.hears(ContentType::ApplicationData, b""), Ok(Stage::Open));
+            assert_eq!(hand.receive(ContentType::ApplicationData, b""), Ok(Stage::Open));
         }
-        assert_eq!(hand.hears(ContentType::ApplicationData, b"pong"), Ok(Stage::Open));
+        assert_eq!(hand.receive(ContentType::ApplicationData, b"pong"), Ok(Stage::Open));
         assert_eq!(hand.buffers.plain, b"pong");
     }
 }

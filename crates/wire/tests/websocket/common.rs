@@ -1,4 +1,5 @@
-//! Feeds pieces to a receiver and writes down what was heard, a line each; the last line says how it ended.
+//! Feeds pieces to a receiver and writes down what was received, a line each; the last line says
+//! how it ended.
 
 #![allow(dead_code, reason = "the fuzz target uses its part")]
 
@@ -7,7 +8,7 @@ use trueload_wire::websocket::{Event, Kind, Limits, Receiver, Role, Scratch};
 /// Caps that short inputs meet.
 pub(crate) const SMALL: Limits = Limits { message_bytes: 1000 };
 
-/// What was heard, and the most bytes that the receiver held meanwhile.
+/// What was received, and the most bytes that the receiver held meanwhile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     pub(crate) lines: Vec<String>,
@@ -15,36 +16,36 @@ pub(crate) struct Outcome {
 }
 
 /// Feeds the pieces and then the peer's FIN.
-pub(crate) fn hear<'a>(
+pub(crate) fn receive<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     role: Role,
     limits: &Limits,
 ) -> Outcome {
     let mut receiver = Receiver::new(role);
     let mut scratch = Scratch::default();
-    let mut heard = Outcome::default();
+    let mut outcome = Outcome::default();
     for piece in pieces {
         let mut lines = Vec::new();
         let fed = receiver.feed(piece, limits, &mut scratch, &mut |event| lines.push(line(event)));
-        heard.lines.append(&mut lines);
-        heard.held_bytes_max = heard.held_bytes_max.max(receiver.buffered_bytes());
+        outcome.lines.append(&mut lines);
+        outcome.held_bytes_max = outcome.held_bytes_max.max(receiver.buffered_bytes());
         if let Err(error) = fed {
             let again = receiver.feed(b"\x81\0", limits, &mut scratch, &mut |event| {
                 panic!("{event:?} after a refusal");
             });
             assert_eq!(again, Err(error), "a refusal stays");
             assert!(receiver.started() && !receiver.in_message(), "a refusal is no message");
-            heard.lines.push(error.to_string());
-            return heard;
+            outcome.lines.push(error.to_string());
+            return outcome;
         }
     }
     assert_eq!(receiver.started(), receiver.buffered_bytes() > 0, "what is whole holds nothing");
-    heard.lines.push(match (receiver.is_closed(), receiver.started()) {
+    outcome.lines.push(match (receiver.is_closed(), receiver.started()) {
         (true, _) => "closed".into(),
         (false, true) => "truncated".into(),
         (false, false) => "done".into(),
     });
-    heard
+    outcome
 }
 
 fn line(event: Event<'_>) -> String {

@@ -5,7 +5,7 @@ use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome};
 use trueload_wire::http1;
 use trueload_wire::shootout::{Dialect, Due, Key, Wrong};
 use trueload_wire::websocket::client::Opening;
-use trueload_wire::websocket::echo::{Client, Shared, Words};
+use trueload_wire::websocket::echo::{Client, Outgoing, Shared};
 use trueload_wire::websocket::{
     Event, Fault, HandshakeError, Kind, Limits, Receiver, Role, Scratch, send, server,
 };
@@ -14,14 +14,14 @@ use trueload_wire::websocket::{
 const SENDER: u32 = 5;
 const PADDING: &[u8] = b"xx";
 
-/// A client, what it says, and a server that reads it.
+/// A client, what it sends, and a server that reads it.
 struct World {
     dialect: Dialect,
     shared: Shared,
     client: Client<u32>,
     server: Receiver,
-    said: Vec<u8>,
-    heard: Vec<Outcome<u32>>,
+    sent: Vec<u8>,
+    outcomes: Vec<Outcome<u32>>,
 }
 
 impl World {
@@ -29,18 +29,18 @@ impl World {
     fn upgraded(dialect: Dialect) -> Self {
         let headers = [("Host".to_owned(), "localhost".to_owned())];
         let opening = Opening::new("/", &headers).expect("no header of the handshake's own");
-        let words = Words::Dialect(dialect, PADDING.into());
-        let mut shared = Shared::new(opening, words, Limits::default(), Chance::new(7));
-        let (mut client, mut said) = (Client::default(), Vec::new());
-        client.open(&mut shared, SENDER, &mut said);
+        let outgoing = Outgoing::Dialect(dialect, PADDING.into());
+        let mut shared = Shared::new(opening, outgoing, Limits::default(), Chance::new(7));
+        let (mut client, mut sent) = (Client::default(), Vec::new());
+        client.open(&mut shared, SENDER, &mut sent);
         let (mut opening, mut answer) = (server::Opening::default(), Vec::new());
-        let taken = opening.feed(&said, &http1::Limits::default());
-        assert_eq!(taken, Ok(Some(said.len())));
+        let taken = opening.feed(&sent, &http1::Limits::default());
+        assert_eq!(taken, Ok(Some(sent.len())));
         opening.judge().expect("a handshake").write(None, &mut answer);
-        said.clear();
+        sent.clear();
         let server = Receiver::new(Role::Server);
-        let mut world = World { dialect, shared, client, server, said, heard: Vec::new() };
-        assert_eq!(world.hear(&answer), Disposition::Opening);
+        let mut world = World { dialect, shared, client, server, sent, outcomes: Vec::new() };
+        assert_eq!(world.receive(&answer), Disposition::Opening);
         world
     }
 
@@ -51,38 +51,38 @@ impl World {
         let mut welcome = Vec::new();
         dialect.write_welcome(&mut welcome);
         if !welcome.is_empty() {
-            link = world.hear_message(&welcome);
+            link = world.receive_message(&welcome);
         }
         while link == Disposition::Opening {
             let answer = world.answer();
             assert!(!answer.is_empty(), "{} waits for ever", dialect.name());
-            link = world.hear(&answer);
+            link = world.receive(&answer);
         }
         assert_eq!(link, Disposition::Open, "{}", dialect.name());
         world
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Disposition {
-        let World { shared, client, said, heard, .. } = self;
-        client.handle_input(1, bytes, shared, said, &mut |one| heard.push(one))
+    fn receive(&mut self, bytes: &[u8]) -> Disposition {
+        let World { shared, client, sent, outcomes, .. } = self;
+        client.handle_input(1, bytes, shared, sent, &mut |one| outcomes.push(one))
     }
 
-    fn hear_message(&mut self, message: &[u8]) -> Disposition {
-        self.hear(&framed(self.dialect, message))
+    fn receive_message(&mut self, message: &[u8]) -> Disposition {
+        self.receive(&framed(self.dialect, message))
     }
 
     /// Asks and writes as many requests; their tags count from 1.
     fn ask(&mut self, count: u32) {
         (1..=count).for_each(|tag| self.client.ask(tag));
         self.client.wait_to_write(count as usize);
-        self.client.write(&mut self.shared, usize::MAX, &mut self.said);
+        self.client.write(&mut self.shared, usize::MAX, &mut self.sent);
     }
 
-    /// The messages that the client has said since the last time.
+    /// The messages that the client has sent since the last time.
     fn messages(&mut self) -> Vec<Vec<u8>> {
-        let said = std::mem::take(&mut self.said);
+        let sent = std::mem::take(&mut self.sent);
         let (mut messages, mut scratch) = (Vec::new(), Scratch::default());
-        let fed = self.server.feed(&said, &Limits::default(), &mut scratch, &mut |event| {
+        let fed = self.server.feed(&sent, &Limits::default(), &mut scratch, &mut |event| {
             let Event::Message { kind, payload } = event else { panic!("{event:?}") };
             assert_eq!(kind == Kind::Text, self.dialect.is_text());
             messages.push(payload.to_vec());
@@ -91,7 +91,7 @@ impl World {
         messages
     }
 
-    /// What our server makes of what the client has said.
+    /// What our server makes of what the client has sent.
     fn answer(&mut self) -> Vec<u8> {
         let (mut due, mut answer) = (Due::default(), Vec::new());
         for message in self.messages() {
@@ -102,7 +102,7 @@ impl World {
     }
 
     fn endings(&self) -> Vec<(u32, Ending)> {
-        self.heard.iter().map(|one| (one.tag, one.ending)).collect()
+        self.outcomes.iter().map(|one| (one.tag, one.ending)).collect()
     }
 }
 
@@ -131,7 +131,7 @@ fn a_client_joins_in_every_dialect_and_its_echoes_come_back() {
         for _ in 0..2 {
             world.ask(3);
             let answer = world.answer();
-            assert_eq!(world.hear(&answer), Disposition::Open, "{}", dialect.name());
+            assert_eq!(world.receive(&answer), Disposition::Open, "{}", dialect.name());
         }
         let wanted = [1, 2, 3, 1, 2, 3].map(|tag| (tag, Ending::Ok));
         assert_eq!(world.endings(), wanted, "{}", dialect.name());
@@ -151,12 +151,12 @@ fn a_message_carries_its_connection_its_number_and_the_padding() {
 }
 
 #[test]
-fn a_client_of_action_cable_says_nothing_before_it_is_welcome() {
+fn a_client_of_action_cable_sends_nothing_before_it_is_welcome() {
     let mut world = World::upgraded(Dialect::ActionCable);
     assert_eq!(world.messages().len(), 0);
-    assert_eq!(world.hear_message(br#"{"type":"ping","message":1}"#), Disposition::Opening);
+    assert_eq!(world.receive_message(br#"{"type":"ping","message":1}"#), Disposition::Opening);
     assert_eq!(world.messages().len(), 0);
-    assert_eq!(world.hear_message(br#"{"type":"welcome"}"#), Disposition::Opening);
+    assert_eq!(world.receive_message(br#"{"type":"welcome"}"#), Disposition::Opening);
     assert_eq!(world.messages().len(), 1);
 }
 
@@ -186,8 +186,8 @@ fn what_comes_to_two_requests_ends_them_or_not() {
     ] {
         let mut world = World::joined(Dialect::Json);
         world.ask(2);
-        assert_eq!(world.hear(&come), link, "{sentence}");
-        let found: Vec<_> = world.heard.iter().map(|one| one.ending).collect();
+        assert_eq!(world.receive(&come), link, "{sentence}");
+        let found: Vec<_> = world.outcomes.iter().map(|one| one.ending).collect();
         assert_eq!(found, endings, "{sentence}");
     }
 }
@@ -197,7 +197,7 @@ fn after_a_wrong_echo_the_next_one_has_its_turn() {
     let mut world = World::joined(Dialect::Json);
     world.ask(2);
     let both = [echo(SENDER + 1, 1, PADDING), echo(SENDER, 2, PADDING)].concat();
-    assert_eq!(world.hear(&both), Disposition::Open);
+    assert_eq!(world.receive(&both), Disposition::Open);
     assert_eq!(world.endings(), [(1, Ending::Mismatch), (2, Ending::Ok)]);
 }
 
@@ -213,7 +213,7 @@ fn with_nothing_outstanding_only_a_farewell_is_no_breach() {
         ("a beginning", Dialect::Json, b"\x81\x7e".to_vec(), Disposition::Open),
     ] {
         let mut world = World::joined(dialect);
-        assert_eq!(world.hear(&come), link, "{sentence}");
+        assert_eq!(world.receive(&come), link, "{sentence}");
         assert_eq!(world.endings(), [], "{sentence}");
     }
 }
@@ -225,7 +225,7 @@ fn an_echo_of_the_binary_dialect_does_not_come_as_text() {
     let answer = world.answer();
     // The bytes are ASCII, so that they are a text as well.
     let as_text = [b"\x81", &answer[1..]].concat();
-    assert_eq!(world.hear(&as_text), Disposition::Broken);
+    assert_eq!(world.receive(&as_text), Disposition::Broken);
     assert_eq!(world.endings(), [(1, Ending::WsPayload)]);
 }
 
@@ -240,7 +240,7 @@ fn a_join_that_fails_says_why_and_only_once() {
         (Dialect::ActionCable, &text(rejected), Fault::Dialect(Wrong::Refused)),
     ] {
         let mut world = World::upgraded(dialect);
-        assert_eq!(world.hear(come), Disposition::Refused, "{fault}");
+        assert_eq!(world.receive(come), Disposition::Refused, "{fault}");
         assert_eq!(world.shared.refusal(), Some(HandshakeError::Join(fault)));
         assert_eq!(world.shared.refusal(), None);
     }

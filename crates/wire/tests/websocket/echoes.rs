@@ -7,7 +7,7 @@ use trueload_wire::echo::Messages;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
 use trueload_wire::http1;
 use trueload_wire::websocket::client::Opening;
-use trueload_wire::websocket::echo::{Client, Shared, Words};
+use trueload_wire::websocket::echo::{Client, Outgoing, Shared};
 use trueload_wire::websocket::{Kind, Limits, server};
 
 /// An upgraded connection whose messages are `abcd`, `efgh`, …
@@ -15,7 +15,7 @@ struct World {
     shared: Shared,
     client: Client<u32>,
     now_ns: u64,
-    heard: Vec<Outcome<u32>>,
+    outcomes: Vec<Outcome<u32>>,
 }
 
 impl World {
@@ -23,20 +23,20 @@ impl World {
         let headers = [("Host".to_owned(), "localhost".to_owned())];
         let opening = Opening::new("/", &headers).expect("no header of the handshake's own");
         let messages = Messages::new(Arc::from(*b"abcdefgh"), 4).expect("two messages");
-        let words = Words::Plain(messages, Kind::Text);
-        let mut shared = Shared::new(opening, words, Limits::default(), Chance::new(7));
+        let outgoing = Outgoing::Plain(messages, Kind::Text);
+        let mut shared = Shared::new(opening, outgoing, Limits::default(), Chance::new(7));
         let (mut client, mut asked) = (Client::default(), Vec::new());
         client.open(&mut shared, 0, &mut asked);
-        let mut world = World { shared, client, now_ns: 0, heard: Vec::new() };
-        assert_eq!(world.hear(&answer_to(&asked)), Disposition::Open);
+        let mut world = World { shared, client, now_ns: 0, outcomes: Vec::new() };
+        assert_eq!(world.receive(&answer_to(&asked)), Disposition::Open);
         world
     }
 
     /// Bytes that come a nanosecond later.
-    fn hear(&mut self, bytes: &[u8]) -> Disposition {
+    fn receive(&mut self, bytes: &[u8]) -> Disposition {
         self.now_ns += 1;
-        let World { shared, client, now_ns, heard } = self;
-        client.handle_input(*now_ns, bytes, shared, &mut Vec::new(), &mut |one| heard.push(one))
+        let World { shared, client, now_ns, outcomes } = self;
+        client.handle_input(*now_ns, bytes, shared, &mut Vec::new(), &mut |one| outcomes.push(one))
     }
 
     fn ask(&mut self, tag: u32) {
@@ -65,8 +65,8 @@ fn a_message_that_begins_before_its_request_is_unsolicited_at_its_first_byte() {
         ("a fragment, and a ping behind it", b"\x01\x02ab\x89\0"),
     ] {
         let mut world = World::upgraded();
-        assert_eq!(world.hear(begun), Disposition::Unsolicited, "{sentence}");
-        assert_eq!(world.heard, [], "{sentence}");
+        assert_eq!(world.receive(begun), Disposition::Unsolicited, "{sentence}");
+        assert_eq!(world.outcomes, [], "{sentence}");
     }
 }
 
@@ -82,8 +82,8 @@ fn what_is_not_written_yet_is_not_answered() {
             world.client.ask(tag);
             world.client.wait_to_write(1);
         }
-        assert_eq!(world.hear(come), Disposition::Unsolicited, "{sentence}");
-        let ended: Vec<_> = world.heard.iter().map(|one| (one.tag, one.ending)).collect();
+        assert_eq!(world.receive(come), Disposition::Unsolicited, "{sentence}");
+        let ended: Vec<_> = world.outcomes.iter().map(|one| (one.tag, one.ending)).collect();
         let closed = Ending::ClosedPipelined;
         assert_eq!(ended, [(1, closed), (2, closed)], "{sentence}");
         assert!(!world.client.waits_to_write(), "{sentence}: nothing of it is written any more");
@@ -104,21 +104,21 @@ fn messages_are_written_whole_until_there_are_enough_bytes_and_in_order() {
         assert_eq!((out.len(), world.client.waits_to_write()), (written, more), "{enough}");
     }
     let echoes = b"\x81\x04abcd\x81\x04efgh\x81\x04abcd\x81\x04efgh\x81\x04abcd";
-    assert_eq!(world.hear(echoes), Disposition::Open);
-    let ended: Vec<_> = world.heard.iter().map(|one| (one.tag, one.ending)).collect();
+    assert_eq!(world.receive(echoes), Disposition::Open);
+    let ended: Vec<_> = world.outcomes.iter().map(|one| (one.tag, one.ending)).collect();
     assert_eq!(ended, (1..=5).map(|tag| (tag, Ending::Ok)).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_control_frame_may_come_in_parts_at_any_time_and_is_no_first_byte_of_an_answer() {
     let mut world = World::upgraded();
-    assert_eq!(world.hear(b"\x89"), Disposition::Open);
-    assert_eq!(world.hear(b"\x02h"), Disposition::Open);
+    assert_eq!(world.receive(b"\x89"), Disposition::Open);
+    assert_eq!(world.receive(b"\x02h"), Disposition::Open);
     world.ask(1);
-    assert_eq!(world.hear(b"i\x8a\0"), Disposition::Open);
-    assert_eq!(world.hear(b"\x81\x04ab"), Disposition::Open);
+    assert_eq!(world.receive(b"i\x8a\0"), Disposition::Open);
+    assert_eq!(world.receive(b"\x81\x04ab"), Disposition::Open);
     let first_byte_ns = world.now_ns;
-    assert_eq!(world.hear(b"cd"), Disposition::Open);
+    assert_eq!(world.receive(b"cd"), Disposition::Open);
     let found = Outcome {
         tag: 1,
         count: 1,
@@ -128,7 +128,7 @@ fn a_control_frame_may_come_in_parts_at_any_time_and_is_no_first_byte_of_an_answ
         first_byte_ns,
         content: None,
     };
-    assert_eq!(world.heard, [found]);
+    assert_eq!(world.outcomes, [found]);
 }
 
 #[test]
@@ -138,10 +138,10 @@ fn half_a_control_frame_is_not_half_an_answer() {
     {
         let mut world = World::upgraded();
         world.ask(1);
-        assert_eq!(world.hear(begun), Disposition::Open);
-        let World { client, heard, .. } = &mut world;
-        client.handle_timeout(9, |_| 9, &mut Vec::new(), &mut |one| heard.push(one));
-        assert_eq!(world.heard.iter().map(|one| one.ending).collect::<Vec<_>>(), [ending]);
+        assert_eq!(world.receive(begun), Disposition::Open);
+        let World { client, outcomes, .. } = &mut world;
+        client.handle_timeout(9, |_| 9, &mut Vec::new(), &mut |one| outcomes.push(one));
+        assert_eq!(world.outcomes.iter().map(|one| one.ending).collect::<Vec<_>>(), [ending]);
     }
 }
 
@@ -153,7 +153,7 @@ fn a_client_knows_why_frames_were_refused() {
     ] {
         let mut world = World::upgraded();
         world.ask(1);
-        assert_eq!(world.hear(frame), Disposition::Broken);
+        assert_eq!(world.receive(frame), Disposition::Broken);
         assert_eq!(world.client.why_broken(), Some((ending, why)));
     }
 }
@@ -172,8 +172,8 @@ fn an_echo_has_the_kind_and_the_bytes_of_its_message_and_a_wrong_one_ends_alone(
         let mut world = World::upgraded();
         (1..=2).for_each(|tag| world.ask(tag));
         let frames = [frame, b"\x81\x04efgh"].concat();
-        assert_eq!(world.hear(&frames), Disposition::Open, "{sentence}");
-        let ended: Vec<_> = world.heard.iter().map(|one| one.ending).collect();
+        assert_eq!(world.receive(&frames), Disposition::Open, "{sentence}");
+        let ended: Vec<_> = world.outcomes.iter().map(|one| one.ending).collect();
         assert_eq!(ended, [ending, Ending::Ok], "{sentence}");
     }
 }
@@ -188,10 +188,10 @@ fn the_end_of_the_stream_ends_every_request() {
     ] {
         let mut world = World::upgraded();
         (1..=2).for_each(|tag| world.ask(tag));
-        world.hear(come);
-        let World { client, heard, .. } = &mut world;
-        client.handle_end(9, end, &mut |one| heard.push(one));
-        assert_eq!(world.heard.iter().map(|one| one.ending).collect::<Vec<_>>(), endings);
+        world.receive(come);
+        let World { client, outcomes, .. } = &mut world;
+        client.handle_end(9, end, &mut |one| outcomes.push(one));
+        assert_eq!(world.outcomes.iter().map(|one| one.ending).collect::<Vec<_>>(), endings);
         assert_eq!(world.client.outstanding(), 0);
     }
 }
@@ -200,18 +200,18 @@ fn the_end_of_the_stream_ends_every_request() {
 fn a_connection_that_is_opened_again_begins_with_the_first_message() {
     let mut world = World::upgraded();
     world.ask(1);
-    assert_eq!(world.hear(b"\x81\x04abcd"), Disposition::Open);
+    assert_eq!(world.receive(b"\x81\x04abcd"), Disposition::Open);
     world.ask(2);
-    assert_eq!(world.hear(b"\xff\xff"), Disposition::Broken);
+    assert_eq!(world.receive(b"\xff\xff"), Disposition::Broken);
     assert!(world.client.why_broken().is_some() && world.client.has_answered());
     world.client.reopen();
     assert!(world.client.why_broken().is_none() && !world.client.has_answered());
     let mut asked = Vec::new();
     world.client.open(&mut world.shared, 0, &mut asked);
-    assert_eq!(world.hear(&answer_to(&asked)), Disposition::Open);
+    assert_eq!(world.receive(&answer_to(&asked)), Disposition::Open);
     world.ask(3);
-    assert_eq!(world.hear(b"\x81\x04abcd"), Disposition::Open);
-    let ended: Vec<_> = world.heard.iter().map(|one| (one.tag, one.ending)).collect();
+    assert_eq!(world.receive(b"\x81\x04abcd"), Disposition::Open);
+    let ended: Vec<_> = world.outcomes.iter().map(|one| (one.tag, one.ending)).collect();
     assert_eq!(ended, [(1, Ending::Ok), (2, Ending::WsProtocol), (3, Ending::Ok)]);
 }
 
@@ -221,7 +221,7 @@ fn why_a_connection_was_not_upgraded_is_told_once() {
     assert_eq!(world.shared.refusal(), None);
     world.client.reopen();
     world.client.open(&mut world.shared, 0, &mut Vec::new());
-    assert_eq!(world.hear(b"HTTP/1.1 404 x\r\n\r\n"), Disposition::Refused);
+    assert_eq!(world.receive(b"HTTP/1.1 404 x\r\n\r\n"), Disposition::Refused);
     let why = world.shared.refusal().map(|why| why.to_string());
     assert_eq!(why.as_deref(), Some("the server answered 404 instead of 101"));
     assert_eq!(world.shared.refusal(), None);

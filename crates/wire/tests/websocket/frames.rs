@@ -1,8 +1,8 @@
-//! Tables of frames: what is heard, whole, byte by byte, and cut at each place.
+//! Tables of frames: what is received, whole, byte by byte, and cut at each place.
 
 use trueload_wire::websocket::{Error, Event, Kind, Limits, Receiver, Role, Scratch, mask, send};
 
-use crate::common::{SMALL, cut, hear};
+use crate::common::{SMALL, cut, receive};
 
 const KEY: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
@@ -23,29 +23,32 @@ fn masked(frames: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Each of `heard` is the beginning of what both ends hear, in every split.
-fn check(sentence: &str, frames: &[u8], heard: &[&str]) {
+/// Each of `expected` is the beginning of what both ends receive, in every split.
+fn check(sentence: &str, frames: &[u8], expected: &[&str]) {
     let to_server = masked(frames);
     for (role, bytes) in [(Role::Client, frames), (Role::Server, &to_server)] {
-        check_role(sentence, bytes, role, heard);
+        check_role(sentence, bytes, role, expected);
     }
 }
 
-fn check_role(sentence: &str, bytes: &[u8], role: Role, heard: &[&str]) {
-    let whole = hear([bytes], role, &SMALL);
-    let as_told = whole.lines.iter().zip(heard).all(|(line, told)| line.starts_with(told));
+fn check_role(sentence: &str, bytes: &[u8], role: Role, expected: &[&str]) {
+    let whole = receive([bytes], role, &SMALL);
+    let as_expected = whole.lines.iter().zip(expected).all(|(line, start)| line.starts_with(start));
     let lines = &whole.lines;
-    assert!(lines.len() == heard.len() && as_told, "{sentence}: told {heard:?}, heard {lines:?}");
-    let slow = hear(bytes.chunks(1), role, &SMALL);
+    assert!(
+        lines.len() == expected.len() && as_expected,
+        "{sentence}: told {expected:?}, heard {lines:?}"
+    );
+    let slow = receive(bytes.chunks(1), role, &SMALL);
     assert_eq!(slow.lines, whole.lines, "{sentence}: byte by byte");
     for at in 0..bytes.len() {
-        let split = hear(cut(bytes, &[at]), role, &SMALL);
+        let split = receive(cut(bytes, &[at]), role, &SMALL);
         assert_eq!(split.lines, whole.lines, "{sentence}: cut at {at}");
     }
 }
 
 #[test]
-fn messages_are_heard_whole_and_in_order() {
+fn messages_are_received_whole_and_in_order() {
     #[rustfmt::skip]
     let table: [(&str, &[u8], &[&str]); 13] = [
         ("nothing", b"", &["done"]),
@@ -62,13 +65,13 @@ fn messages_are_heard_whole_and_in_order() {
         ("cut in its payload", b"\x81\x05Hel", &["truncated"]),
         ("cut between its parts", b"\x01\x03Hel", &["truncated"]),
     ];
-    for (sentence, frames, heard) in table {
-        check(sentence, frames, heard);
+    for (sentence, frames, expected) in table {
+        check(sentence, frames, expected);
     }
 }
 
 #[test]
-fn control_frames_are_heard_where_they_stand() {
+fn control_frames_are_received_where_they_stand() {
     #[rustfmt::skip]
     let table: [(&str, &[u8], &[&str]); 8] = [
         ("a ping", b"\x89\x02hi", &["ping [68, 69]", "done"]),
@@ -80,8 +83,8 @@ fn control_frames_are_heard_where_they_stand() {
         ("a close between parts", b"\x01\x01a\x88\0\x80\0", &["close None", "closed"]),
         ("a ping behind a close", b"\x88\0\x89\0", &["close None", "closed"]),
     ];
-    for (sentence, frames, heard) in table {
-        check(sentence, frames, heard);
+    for (sentence, frames, expected) in table {
+        check(sentence, frames, expected);
     }
 }
 
@@ -105,8 +108,8 @@ fn a_close_says_why_in_codes_that_may_be_sent() {
         ("a bad reason", b"\x88\x03\x03\xe8\xff", &["websocket payload: the reason of a close"]),
         ("half a character", b"\x88\x03\x03\xe8\xc3", &["websocket payload: the reason of a close"]),
     ];
-    for (sentence, frames, heard) in table {
-        check(sentence, frames, heard);
+    for (sentence, frames, expected) in table {
+        check(sentence, frames, expected);
     }
 }
 
@@ -127,11 +130,11 @@ fn frames_that_must_not_be_are_refused() {
         ("a text within a text", b"\x01\x01a\x81\x01b", &["websocket: a message begins within"]),
         ("a part of another", b"\x01\x01a\x02\x01b", &["websocket: a message begins within"]),
     ];
-    for (sentence, frames, heard) in table {
+    for (sentence, frames, expected) in table {
         if sentence == "a long ping" {
-            check_role(sentence, frames, Role::Client, heard);
+            check_role(sentence, frames, Role::Client, expected);
         } else {
-            check(sentence, frames, heard);
+            check(sentence, frames, expected);
         }
     }
     let hello = b"\x81\x05Hello";
@@ -151,12 +154,13 @@ fn a_text_is_refused_at_the_byte_that_spoils_it() {
         ("in its last part", b"\x01\x01a\x80\x01\xff", &["websocket payload: a text is not"]),
         ("not binary", b"\x82\x01\xff", &["binary [ff]", "done"]),
     ];
-    for (sentence, frames, heard) in table {
-        check(sentence, frames, heard);
+    for (sentence, frames, expected) in table {
+        check(sentence, frames, expected);
     }
-    // The message goes on, the frame too, and nothing else comes: told without waiting for either.
+    // The message goes on, the frame too, and nothing else comes: reported without waiting for
+    // either.
     for spoilt in [&b"\x01\x05a\xf4\x90"[..], b"\x81\x7e\x02\0\xce\xba\xed\xa0"] {
-        let lines = hear([spoilt], Role::Client, &SMALL).lines;
+        let lines = receive([spoilt], Role::Client, &SMALL).lines;
         assert_eq!(lines, ["websocket payload: a text is not UTF-8"]);
     }
 }
@@ -171,14 +175,18 @@ fn a_message_beyond_the_cap_is_refused_before_memory_is_taken() {
         ("a byte too many", vec![0x82, 126, 3, 233]),
         ("parts", [&[0x02, 126, 3, 232][..], &[0; 1000], &[0x80, 1]].concat()),
     ] {
-        let heard = hear([&bytes[..]], Role::Client, &SMALL);
-        assert_eq!(heard.lines, ["limit: a message is too long"], "{sentence}");
-        let slow = hear(bytes.chunks(1), Role::Client, &SMALL);
-        assert_eq!(slow.lines, heard.lines, "{sentence}");
+        let outcome = receive([&bytes[..]], Role::Client, &SMALL);
+        assert_eq!(outcome.lines, ["limit: a message is too long"], "{sentence}");
+        let slow = receive(bytes.chunks(1), Role::Client, &SMALL);
+        assert_eq!(slow.lines, outcome.lines, "{sentence}");
         assert!(slow.held_bytes_max < 4096, "{sentence}: {} bytes held", slow.held_bytes_max);
     }
     let just = [&[0x02, 126, 3, 231][..], &[0; 999], &[0x80, 1, 0]].concat();
-    assert_eq!(hear([&just[..]], Role::Client, &SMALL).lines.len(), 2, "the cap itself is allowed");
+    assert_eq!(
+        receive([&just[..]], Role::Client, &SMALL).lines.len(),
+        2,
+        "the cap itself is allowed"
+    );
 }
 
 #[test]
@@ -199,15 +207,15 @@ fn a_message_in_one_read_is_not_copied() {
     let mut wire = b"\x89\0".to_vec();
     send::message(&mut wire, Kind::Text, &[b'x'; 300], None);
     let range = wire.as_ptr_range();
-    let mut heard = 0;
+    let mut received = 0;
     let mut receiver = Receiver::new(Role::Client);
     let fed = receiver.feed(&wire, &SMALL, &mut Scratch::default(), &mut |event| {
         if let Event::Message { payload, .. } = event {
             assert!(range.contains(&payload.as_ptr()), "a slice of what was fed");
-            heard += payload.len();
+            received += payload.len();
         }
     });
-    assert_eq!((fed, heard), (Ok(()), 300));
+    assert_eq!((fed, received), (Ok(()), 300));
 }
 
 #[test]

@@ -14,7 +14,8 @@ fn opening(headers: &[(&str, &str)]) -> client::Opening {
     client::Opening::new("/chat", &headers).expect("an opening")
 }
 
-/// What a client says of an answer: `open`, followed by how many bytes are left, `more`, or why not.
+/// What a client makes of an answer: `open`, followed by how many bytes are left, `more`, or why
+/// not.
 fn answered(opening: &client::Opening, answer: &str, split: usize) -> String {
     let mut awaited = opening.write(NONCE, &mut Vec::new());
     let mut taken = 0;
@@ -28,9 +29,9 @@ fn answered(opening: &client::Opening, answer: &str, split: usize) -> String {
     "more".into()
 }
 
-fn check(sentence: &str, opening: &client::Opening, answer: &str, heard: &str) {
+fn check(sentence: &str, opening: &client::Opening, answer: &str, expected: &str) {
     let whole = answered(opening, answer, usize::MAX);
-    assert!(whole.starts_with(heard), "{sentence}: told {heard:?}, heard {whole:?}");
+    assert!(whole.starts_with(expected), "{sentence}: told {expected:?}, heard {whole:?}");
     if !whole.starts_with("open") {
         assert_eq!(answered(opening, answer, 1), whole, "{sentence}: byte by byte");
     }
@@ -108,8 +109,8 @@ fn a_client_opens_on_a_right_101_and_on_nothing_else() {
         ("without end", format!("{status}X: {}", "a".repeat(256 * 1024)), "limit: the head is too long"),
         ("too many interim answers", "HTTP/1.1 102 x\r\n\r\n".repeat(101), "limit: too many 1xx responses"),
     ];
-    for (sentence, answer, heard) in table {
-        check(sentence, &plain, &answer, heard);
+    for (sentence, answer, expected) in table {
+        check(sentence, &plain, &answer, expected);
     }
 }
 
@@ -133,7 +134,7 @@ fn an_answer_has_begun_with_its_first_byte_and_an_interim_one_counts() {
 fn a_subprotocol_is_one_of_those_asked_for() {
     let opening = opening(&[("Sec-WebSocket-Protocol", "chat, superchat")]);
     let status = "HTTP/1.1 101 Switching Protocols\r\n";
-    for (sentence, fields, heard) in [
+    for (sentence, fields, expected) in [
         ("none", "", "open"),
         ("the second", "Sec-WebSocket-Protocol: superchat\r\n", "open"),
         ("another", "Sec-WebSocket-Protocol: x\r\n", "the server's 101 has a subprotocol that"),
@@ -145,11 +146,11 @@ fn a_subprotocol_is_one_of_those_asked_for() {
             "the server's 101 has a second subprotocol",
         ),
     ] {
-        check(sentence, &opening, &format!("{status}{GOOD}{fields}\r\n"), heard);
+        check(sentence, &opening, &format!("{status}{GOOD}{fields}\r\n"), expected);
     }
 }
 
-/// What a server says of a request: `101`, or the status and why.
+/// What a server makes of a request: `101`, or the status and why.
 fn asked(request: &str, split: usize) -> String {
     let mut opening = server::Opening::default();
     for piece in request.as_bytes().chunks(split) {
@@ -201,9 +202,9 @@ fn a_server_opens_on_what_the_rfc_asks_for_and_says_what_is_missing() {
         ("no HTTP", "hello\r\n".into(), "framing: "),
         ("without end", format!("GET / HTTP/1.1\r\nX: {}", "a".repeat(256 * 1024)), "limit: the head is too long"),
     ];
-    for (sentence, request, heard) in table {
+    for (sentence, request, expected) in table {
         let whole = asked(&request, usize::MAX);
-        assert!(whole.starts_with(heard), "{sentence}: told {heard:?}, heard {whole:?}");
+        assert!(whole.starts_with(expected), "{sentence}: told {expected:?}, heard {whole:?}");
         assert_eq!(asked(&request, 1), whole, "{sentence}: byte by byte");
     }
 }

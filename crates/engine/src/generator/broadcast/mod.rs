@@ -200,8 +200,13 @@ impl Broadcast {
             Stage::Joining(joining) => {
                 self.message.clear();
                 let echo = Key { sender: client.number, sequence: ECHO };
-                let next =
-                    joining.heard(self.dialect, parsed, echo, &self.padding, &mut self.message);
+                let next = joining.handle_message(
+                    self.dialect,
+                    parsed,
+                    echo,
+                    &self.padding,
+                    &mut self.message,
+                );
                 let next = next?;
                 write_frame(self.dialect, &self.message, &mut self.chance, output);
                 client.stage = Stage::Joining(next);

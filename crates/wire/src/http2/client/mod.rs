@@ -94,8 +94,8 @@ pub struct Client<T> {
     peer: Settings,
     flow: Flow,
     resets: Resets,
-    /// Set when requests have timed out and nothing has been heard since. Streams from this number
-    /// on were opened after that.
+    /// Set when requests have timed out and nothing has been received since. Streams from this
+    /// number on were opened after that.
     silent_from: Option<u32>,
     upgrading: Option<Box<Upgrading>>,
     first: FirstStream,
@@ -112,7 +112,7 @@ pub struct Client<T> {
 struct Fault {
     /// The ending of all outstanding requests; none if the bytes belong to no request.
     ending: Option<Ending>,
-    /// The error code that the peer is told.
+    /// The error code that is sent to the peer.
     code: ErrorCode,
     why: &'static str,
 }

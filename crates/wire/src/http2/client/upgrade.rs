@@ -104,13 +104,13 @@ impl<T: Copy> Client<T> {
         reading: &mut Reading<'_, R, F>,
     ) -> Result<Option<&'a [u8]>, Fault> {
         let Some(upgrading) = self.upgrading.as_deref_mut() else { return Ok(Some(bytes)) };
-        let heard = upgrading.answer.feed(bytes, &Limits::default()).and_then(|taken| {
+        let outcome = upgrading.answer.feed(bytes, &Limits::default()).and_then(|taken| {
             if taken.is_some() {
                 upgrading.answer.leads_to("h2c", "does not upgrade to h2c")?;
             }
             Ok(taken)
         });
-        match heard {
+        match outcome {
             Ok(None) => Ok(None),
             Ok(Some(taken)) => {
                 let terms = upgrading.terms;

@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn padding_that_is_long_or_not_all_ones_and_an_end_are_refused() {
-        for (sentence, bytes, said) in [
+        for (sentence, bytes, expected) in [
             ("a byte of padding", &[0xff][..], "more than 7"),
             ("behind a symbol", &[0x07, 0xff], "more than 7"),
             ("eight bits behind a whole byte", &[0xf8, 0xff], "more than 7"),
@@ -251,7 +251,7 @@ mod tests {
             ("the end in the middle", &[0xff, 0xff, 0xff, 0xfc, 0x3f], "its own end"),
         ] {
             let error = decoded(bytes).expect_err(sentence).to_string();
-            assert!(error.contains(said), "{sentence}: {error}");
+            assert!(error.contains(expected), "{sentence}: {error}");
         }
     }
 

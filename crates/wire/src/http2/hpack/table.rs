@@ -197,8 +197,8 @@ mod tests {
                     1 if !model.0.is_empty() => {
                         let place = name_len % model.0.len();
                         let name = model.0[place].0.clone();
-                        let told = table.insert(Name::Entry(place), &value);
-                        prop_assert_eq!(told, (&name[..], &value[..]));
+                        let inserted = table.insert(Name::Entry(place), &value);
+                        prop_assert_eq!(inserted, (&name[..], &value[..]));
                         model.insert(name, value, size_max);
                     }
                     _ => {

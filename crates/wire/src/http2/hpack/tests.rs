@@ -34,7 +34,7 @@ fn encode(encoder: &mut Encoder, list: &List, indexing: Indexing) -> Vec<u8> {
     block
 }
 
-fn said(decoder: &mut Decoder, block: &[u8], sentence: &str) -> String {
+fn error_of(decoder: &mut Decoder, block: &[u8], sentence: &str) -> String {
     decode(decoder, block).expect_err(sentence).to_string()
 }
 
@@ -57,7 +57,7 @@ fn single_fields_are_as_in_the_rfc() {
     assert_eq!(decode(&mut decoder, &[0xbe]), Ok(custom), "it is the first of the dynamic table");
 }
 
-/// A block in plain text, the same with the Huffman code, and what it says.
+/// A block in plain text, the same with the Huffman code, and its fields.
 type Example = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 #[rustfmt::skip]
@@ -144,8 +144,8 @@ fn requests_and_responses_in_a_row_are_as_in_the_rfc() {
 #[test]
 fn indices_of_nothing_are_refused_in_every_kind_of_field() {
     for block in ["80", "be", "7e 01 61", "0f 2f 01 61", "1f 2f 01 61", "ff ff ff ff 7f"] {
-        let heard = said(&mut Decoder::default(), &hex(block), block);
-        assert_eq!(heard, "header compression: an index is in no table", "{block}");
+        let error = error_of(&mut Decoder::default(), &hex(block), block);
+        assert_eq!(error, "header compression: an index is in no table", "{block}");
     }
 }
 
@@ -166,16 +166,16 @@ fn the_table_is_resized_only_where_and_as_far_as_it_may_be() {
     let mut decoder = Decoder::default();
     assert!(decode(&mut decoder, &hex("3fe11f 82")).is_ok(), "4096 at the start");
     assert!(decode(&mut decoder, &hex("20 3fe11f 82")).is_ok(), "0 and 4096 again");
-    let heard = said(&mut decoder, &hex("82 20"), "behind a field");
-    assert_eq!(heard, "header compression: the table is resized in the middle of a block");
+    let error = error_of(&mut decoder, &hex("82 20"), "behind a field");
+    assert_eq!(error, "header compression: the table is resized in the middle of a block");
     let mut decoder = Decoder::default();
-    let heard = said(&mut decoder, &hex("3fe21f"), "4097");
-    assert_eq!(heard, "header compression: the table is made larger than was announced");
+    let error = error_of(&mut decoder, &hex("3fe21f"), "4097");
+    assert_eq!(error, "header compression: the table is made larger than was announced");
 
     let mut decoder = Decoder::default();
     decoder.acknowledged(100);
-    let heard = said(&mut decoder, &hex("82"), "no shrinking");
-    assert_eq!(heard, "header compression: the table is not made smaller, as was announced");
+    let error = error_of(&mut decoder, &hex("82"), "no shrinking");
+    assert_eq!(error, "header compression: the table is not made smaller, as was announced");
     let mut decoder = Decoder::default();
     decoder.acknowledged(100);
     assert!(decode(&mut decoder, &hex("3f45 82")).is_ok(), "100");
@@ -202,13 +202,13 @@ fn an_encoder_tells_of_every_change_that_matters() {
 fn a_header_list_that_is_exactly_as_large_as_the_cap_is_accepted() {
     // `:method: GET` counts 42.
     for (cap, fits) in [(84, true), (83, false), (0, false)] {
-        let heard = Decoder::default().decode(&[0x82, 0x82], cap, &mut |_| {});
-        assert_eq!(heard, if fits { Ok(()) } else { Err(Error::Limit) }, "{cap}");
+        let outcome = Decoder::default().decode(&[0x82, 0x82], cap, &mut |_| {});
+        assert_eq!(outcome, if fits { Ok(()) } else { Err(Error::Limit) }, "{cap}");
     }
     let mut seen = 0;
     let bomb: Vec<u8> = [&hex("40 01 61 7f a11e")[..], &[b'a'; 4000], &[0xbe; 10_000]].concat();
-    let heard = Decoder::default().decode(&bomb, LIST_BYTES, &mut |_| seen += 1);
-    assert_eq!((heard, seen), (Err(Error::Limit), 16), "it ends where the cap is");
+    let outcome = Decoder::default().decode(&bomb, LIST_BYTES, &mut |_| seen += 1);
+    assert_eq!((outcome, seen), (Err(Error::Limit), 16), "it ends where the cap is");
 }
 
 #[test]
@@ -297,12 +297,12 @@ proptest! {
         block.extend(noise);
         let (mut decoder, mut size) = (Decoder::default(), 0);
         for _ in 0..3 {
-            let heard = decoder.decode(&block, 2000, &mut |field| {
+            let outcome = decoder.decode(&block, 2000, &mut |field| {
                 size += field.name.len() + field.value.len() + ENTRY_BYTES;
             });
             prop_assert!(size <= 2000);
             size = 0;
-            if heard.is_err() {
+            if outcome.is_err() {
                 break;
             }
         }

@@ -7,15 +7,15 @@ use crate::http2::frame;
 use crate::http2::settings;
 use crate::http2::violation::Scope;
 
-/// What was heard, with the parts of each DATA frame put together.
+/// What was received, with the parts of each DATA frame put together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Heard {
+enum Received {
     Frame(String),
     Data { stream: u32, len: u32, bytes: Vec<u8>, end_stream: bool },
     Refused(Violation),
 }
 
-fn hear(reader: &mut Reader, input: &[u8], heard: &mut Vec<Heard>) -> bool {
+fn receive(reader: &mut Reader, input: &[u8], received: &mut Vec<Received>) -> bool {
     let mut rest = input;
     loop {
         match reader.next(&mut rest) {
@@ -23,13 +23,18 @@ fn hear(reader: &mut Reader, input: &[u8], heard: &mut Vec<Heard>) -> bool {
                 assert!(rest.is_empty(), "everything is taken");
                 return true;
             }
-            Ok(Some(Piece::Frame(frame))) => heard.push(Heard::Frame(format!("{frame:?}"))),
+            Ok(Some(Piece::Frame(frame))) => received.push(Received::Frame(format!("{frame:?}"))),
             Ok(Some(Piece::Data(Data { stream, begins, bytes, end_stream }))) => {
                 if let Some(len) = begins {
-                    heard.push(Heard::Data { stream, len, bytes: Vec::new(), end_stream: false });
+                    received.push(Received::Data {
+                        stream,
+                        len,
+                        bytes: Vec::new(),
+                        end_stream: false,
+                    });
                 }
-                let Some(Heard::Data { stream: of, bytes: all, end_stream: ended, .. }) =
-                    heard.last_mut()
+                let Some(Received::Data { stream: of, bytes: all, end_stream: ended, .. }) =
+                    received.last_mut()
                 else {
                     panic!("a part without a beginning");
                 };
@@ -38,7 +43,7 @@ fn hear(reader: &mut Reader, input: &[u8], heard: &mut Vec<Heard>) -> bool {
                 *ended = end_stream;
             }
             Err(violation) => {
-                heard.push(Heard::Refused(violation));
+                received.push(Received::Refused(violation));
                 if violation.scope == Scope::Connection {
                     return false;
                 }
@@ -47,11 +52,11 @@ fn hear(reader: &mut Reader, input: &[u8], heard: &mut Vec<Heard>) -> bool {
     }
 }
 
-fn hear_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<Heard> {
-    let (mut reader, mut heard) = (Reader::default(), Vec::new());
+fn receive_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<Received> {
+    let (mut reader, mut received) = (Reader::default(), Vec::new());
     let mut parts = parts.into_iter();
-    let _ = parts.all(|part| hear(&mut reader, part, &mut heard));
-    heard
+    let _ = parts.all(|part| receive(&mut reader, part, &mut received));
+    received
 }
 
 fn frame(kind: Kind, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -84,8 +89,8 @@ fn frames() -> Vec<u8> {
 
 #[test]
 fn every_type_is_read_without_its_padding() {
-    let heard = hear_parts([&frames()[..]]);
-    let told: Vec<String> = heard.iter().map(|heard| format!("{heard:?}")).collect();
+    let received = receive_parts([&frames()[..]]);
+    let found: Vec<String> = received.iter().map(|received| format!("{received:?}")).collect();
     let expected = [
         "Settings([0, 4, 0, 0, 0, 100, 0, 1, 0, 0, 0, 0])",
         "SettingsAck",
@@ -104,20 +109,20 @@ fn every_type_is_read_without_its_padding() {
         "Push { stream: 5, promised: 2, end_block: false, part: [120, 121] }",
         "GoAway { last: 9, code: NoError }",
     ];
-    assert_eq!(told.len(), expected.len());
-    for (told, expected) in told.iter().zip(expected) {
-        assert!(told.contains(expected), "{told}: {expected}");
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.contains(expected), "{found}: {expected}");
     }
 }
 
 #[test]
-fn a_split_never_changes_what_is_heard() {
+fn a_split_never_changes_what_is_received() {
     let wire = frames();
-    let whole = hear_parts([&wire[..]]);
+    let whole = receive_parts([&wire[..]]);
     for cut in 0..=wire.len() {
-        assert_eq!(hear_parts([&wire[..cut], &wire[cut..]]), whole, "cut at {cut}");
+        assert_eq!(receive_parts([&wire[..cut], &wire[cut..]]), whole, "cut at {cut}");
     }
-    assert_eq!(hear_parts(wire.chunks(1)), whole, "byte by byte");
+    assert_eq!(receive_parts(wire.chunks(1)), whole, "byte by byte");
 }
 
 #[test]
@@ -152,14 +157,16 @@ fn a_frame_that_cannot_be_is_refused_with_the_code_of_the_rfc() {
         ),
     ];
     for (sentence, wire, code) in cases {
-        let whole = hear_parts([&wire[..]]);
-        let [Heard::Refused(violation)] = &whole[..] else { panic!("{sentence}: {whole:?}") };
+        let whole = receive_parts([&wire[..]]);
+        let [Received::Refused(violation)] = &whole[..] else { panic!("{sentence}: {whole:?}") };
         assert_eq!((violation.scope, violation.code), (Scope::Connection, code), "{sentence}");
-        assert_eq!(hear_parts(wire.chunks(1)), whole, "{sentence}, byte by byte");
+        assert_eq!(receive_parts(wire.chunks(1)), whole, "{sentence}, byte by byte");
     }
     let short = frame(Kind::Priority, 0, 3, &[0; 4]);
-    let heard = hear_parts([&short[..], &frame(Kind::Settings, 0, 0, b"")]);
-    let [Heard::Refused(violation), Heard::Frame(_)] = &heard[..] else { panic!("{heard:?}") };
+    let received = receive_parts([&short[..], &frame(Kind::Settings, 0, 0, b"")]);
+    let [Received::Refused(violation), Received::Frame(_)] = &received[..] else {
+        panic!("{received:?}")
+    };
     assert_eq!((violation.scope, violation.code), (Scope::Stream(3), FrameSizeError));
 }
 
@@ -168,34 +175,34 @@ fn only_what_is_cut_is_copied_and_only_as_long_as_it_is_cut() {
     let mut reader = Reader::default();
     let data = frame(Kind::Data, 0, 1, &[b'a'; 16_000]);
     let headers = frame(Kind::Headers, 0, 1, &[b'a'; 16_000]);
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     for cut in [0, 1, 100, 15_000] {
-        assert!(hear(&mut reader, &data[..cut], &mut heard));
-        assert!(hear(&mut reader, &data[cut..], &mut heard));
+        assert!(receive(&mut reader, &data[..cut], &mut received));
+        assert!(receive(&mut reader, &data[cut..], &mut received));
         assert!(!reader.is_within_frame());
     }
-    assert!(hear(&mut reader, &headers, &mut heard));
+    assert!(receive(&mut reader, &headers, &mut received));
     assert!(reader.heap_bytes() < 100, "{} bytes", reader.heap_bytes());
-    assert!(hear(&mut reader, &headers[..9], &mut heard));
+    assert!(receive(&mut reader, &headers[..9], &mut received));
     assert!(reader.is_within_frame());
-    assert!(hear(&mut reader, &headers[9..], &mut heard));
+    assert!(receive(&mut reader, &headers[9..], &mut received));
     assert!(!reader.is_within_frame());
-    assert_eq!(heard.len(), 6);
+    assert_eq!(received.len(), 6);
 }
 
 #[test]
 fn a_longer_payload_is_taken_once_the_peer_was_told_so() {
     let long = frame(Kind::Data, 0, 1, &[0; 20_000]);
-    let (mut reader, mut heard) = (Reader::default(), Vec::new());
+    let (mut reader, mut received) = (Reader::default(), Vec::new());
     reader.set_frame_bytes(20_000);
-    assert!(hear(&mut reader, &long, &mut heard));
+    assert!(receive(&mut reader, &long, &mut received));
     reader.set_frame_bytes(19_999);
-    assert!(!hear(&mut reader, &long, &mut heard));
+    assert!(!receive(&mut reader, &long, &mut received));
 }
 
 proptest! {
     #[test]
-    fn whatever_comes_is_heard_the_same_in_any_split(
+    fn any_input_is_read_the_same_in_any_split(
         noise in prop::collection::vec((0..12_u8, any::<u8>(), 0..4_u32, prop::collection::vec(any::<u8>(), 0..20)), 0..12),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
@@ -214,6 +221,6 @@ proptest! {
         cuts.extend([0, wire.len()]);
         cuts.sort_unstable();
         let parts = cuts.windows(2).map(|cut| &wire[cut[0]..cut[1]]);
-        prop_assert_eq!(hear_parts(parts), hear_parts([&wire[..]]));
+        prop_assert_eq!(receive_parts(parts), receive_parts([&wire[..]]));
     }
 }

@@ -29,7 +29,7 @@ const CONTINUE: &[u8] = b"\x08\x03100";
 const STREAM_CLOSED: Violation =
     Violation::of_connection(ErrorCode::StreamClosed, "HEADERS on a stream that has ended");
 
-type Told<M> = Result<Option<Event<M>>, Violation>;
+type Handled<M> = Result<Option<Event<M>>, Violation>;
 
 /// The last block, and its meaning.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ impl<M: Copy> Core<M> {
         piece: Piece<'_>,
         out: &mut Vec<u8>,
         read: &mut impl FnMut(RequestHead<'_>) -> M,
-    ) -> Told<M> {
+    ) -> Handled<M> {
         let frame = match piece {
             Piece::Data(data) if self.opened && !self.block.is_open() => {
                 return self.handle_data(data, out);
@@ -172,14 +172,14 @@ impl<M: Copy> Core<M> {
             }
             Frame::Continuation { stream, end_block, part } => {
                 let mut block = std::mem::take(&mut self.block);
-                let told = match block.go_on(stream, part, end_block)? {
+                let handled = match block.go_on(stream, part, end_block)? {
                     None => Ok(None),
                     Some((end_stream, bytes)) => {
                         self.handle_block(stream, end_stream, bytes, out, read)
                     }
                 };
                 self.block = block;
-                told
+                handled
             }
             Frame::Reset { stream, .. } => self.handle_reset(stream),
             frame => {
@@ -220,7 +220,7 @@ impl<M: Copy> Core<M> {
         block: &[u8],
         out: &mut Vec<u8>,
         read: &mut impl FnMut(RequestHead<'_>) -> M,
-    ) -> Told<M> {
+    ) -> Handled<M> {
         if let Some(open) = self.streams.open.get(&stream) {
             let is_reading = open.phase == Phase::Reading;
             return self.handle_trailers(stream, is_reading, end_stream, block, out);
@@ -290,7 +290,7 @@ impl<M: Copy> Core<M> {
         let before = self.decoder.generation();
         self.decode(block, false)?;
         let (head, facts) = match self.fields.finish() {
-            Ok(told) => told,
+            Ok(finished) => finished,
             Err(why) => return Ok(Err(why)),
         };
         let made = read(head);
@@ -328,7 +328,7 @@ impl<M: Copy> Core<M> {
         end_stream: bool,
         block: &[u8],
         out: &mut Vec<u8>,
-    ) -> Told<M> {
+    ) -> Handled<M> {
         self.decode(block, true)?;
         if !is_reading {
             return self.refuse(stream, STREAM_CLOSED.code, STREAM_CLOSED.why, out);
@@ -340,7 +340,7 @@ impl<M: Copy> Core<M> {
     }
 
     /// Ends the body of a request.
-    fn end_request(&mut self, stream: u32, out: &mut Vec<u8>) -> Told<M> {
+    fn end_request(&mut self, stream: u32, out: &mut Vec<u8>) -> Handled<M> {
         let Some(open) = self.streams.open.get_mut(&stream) else { return Ok(None) };
         if open.length.is_some_and(|length| length != open.received) {
             return self.malformed(stream, out);
@@ -351,7 +351,7 @@ impl<M: Copy> Core<M> {
         Ok(Some(Event::Request { stream, made: open.made }))
     }
 
-    fn malformed(&mut self, stream: u32, out: &mut Vec<u8>) -> Told<M> {
+    fn malformed(&mut self, stream: u32, out: &mut Vec<u8>) -> Handled<M> {
         self.streams.open.remove(&stream);
         self.streams.note_reset(stream);
         write_reset(out, stream, ErrorCode::ProtocolError);
@@ -367,7 +367,7 @@ impl<M: Copy> Core<M> {
         code: ErrorCode,
         why: &'static str,
         out: &mut Vec<u8>,
-    ) -> Told<M> {
+    ) -> Handled<M> {
         if let Some(open) = self.streams.open.get(&stream) {
             let phase = open.phase;
             self.count_reset()?;
@@ -391,7 +391,7 @@ impl<M: Copy> Core<M> {
     }
 
     #[inline]
-    fn handle_data(&mut self, data: Data<'_>, out: &mut Vec<u8>) -> Told<M> {
+    fn handle_data(&mut self, data: Data<'_>, out: &mut Vec<u8>) -> Handled<M> {
         let Data { stream, begins, bytes, end_stream } = data;
         if let Some(len) = begins {
             if self.receive.receive(len).is_err() {
@@ -437,7 +437,7 @@ impl<M: Copy> Core<M> {
         Ok(None)
     }
 
-    fn handle_reset(&mut self, stream: u32) -> Told<M> {
+    fn handle_reset(&mut self, stream: u32) -> Handled<M> {
         let Some(open) = self.streams.open.remove(&stream) else {
             if self.streams.past(stream) == Past::Idle {
                 return Err(Violation::protocol("RST_STREAM on a stream that has not begun"));

@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn what_no_request_may_have_is_refused() {
-        for (more, said) in [
+        for (more, expected) in [
             (("connection", "close"), "about the connection"),
             (("proxy-connection", "x"), "about the connection"),
             (("keep-alive", "x"), "about the connection"),
@@ -247,8 +247,8 @@ mod tests {
             (("content-length", "+1"), "not a number"),
             (("content-length", "18446744073709551616"), "not a number"),
         ] {
-            let told = read(&[&GET[..], &[more]].concat(), false).expect_err(more.0);
-            assert!(told.contains(said), "{more:?}: {told}");
+            let error = read(&[&GET[..], &[more]].concat(), false).expect_err(more.0);
+            assert!(error.contains(expected), "{more:?}: {error}");
         }
         let twice = [&GET[..], &[("content-length", "1"), ("content-length", "1")]].concat();
         assert_eq!(read(&twice, false), Err("a second content-length"));
@@ -258,9 +258,9 @@ mod tests {
             let rest: Vec<_> = (0..3).filter(|at| *at != missing).map(|at| GET[at]).collect();
             assert_eq!(read(&rest, false), Err("a pseudo-header field is missing"), "{missing}");
         }
-        for (path, said) in [("", "slash"), ("a", "slash"), ("/ /", "invalid character")] {
-            let told = read(&[GET[0], GET[1], (":path", path)], false).expect_err(path);
-            assert!(told.contains(said), "{path}: {told}");
+        for (path, expected) in [("", "slash"), ("a", "slash"), ("/ /", "invalid character")] {
+            let error = read(&[GET[0], GET[1], (":path", path)], false).expect_err(path);
+            assert!(error.contains(expected), "{path}: {error}");
         }
         let connect = [(":method", "CONNECT"), (":authority", "h"), (":path", "/")];
         assert_eq!(read(&connect, false), Err("CONNECT with a scheme or a path"));

@@ -120,18 +120,18 @@ impl<M: Copy> Server<M> {
             return Some(self.break_off(violation, out));
         }
         loop {
-            let told = match self.reader.next(input) {
+            let handled = match self.reader.next(input) {
                 Ok(None) => return None,
                 Ok(Some(piece)) => self.core.handle(piece, out, read),
                 Err(violation) => Err(violation),
             };
-            let told = match told {
+            let handled = match handled {
                 Err(Violation { scope: Scope::Stream(stream), code, why }) => {
                     self.core.refuse(stream, code, why, out)
                 }
-                told => told,
+                handled => handled,
             };
-            match told {
+            match handled {
                 Ok(None) => {}
                 Ok(Some(event)) => return Some(event),
                 Err(violation) => return Some(self.break_off(violation, out)),

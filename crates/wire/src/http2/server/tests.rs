@@ -54,10 +54,10 @@ fn opening() -> Vec<u8> {
     [&PREFACE[..], &set(&[])].concat()
 }
 
-/// A server, what it has told, and what it has said, a line for each frame.
+/// A server, the events that it has returned, and what it has sent, a line for each frame.
 struct Play {
     server: Server<u8>,
-    told: Vec<Event<u8>>,
+    events: Vec<Event<u8>>,
     out: Vec<u8>,
     answers: bool,
     body: Vec<u8>,
@@ -66,8 +66,8 @@ struct Play {
 impl Play {
     /// Answers each request at once, with these bytes.
     fn answering(config: Config, body: &[u8]) -> Self {
-        let (server, told, out) = (Server::new(config), Vec::new(), Vec::new());
-        Play { server, told, out, answers: true, body: body.to_vec() }
+        let (server, events, out) = (Server::new(config), Vec::new(), Vec::new());
+        Play { server, events, out, answers: true, body: body.to_vec() }
     }
 
     fn waiting(config: Config) -> Self {
@@ -75,16 +75,16 @@ impl Play {
     }
 
     fn opened(mut self) -> Self {
-        self.hear(&opening());
+        self.receive(&opening());
         self.out.clear();
         self
     }
 
-    fn hear(&mut self, input: &[u8]) {
+    fn receive(&mut self, input: &[u8]) {
         let mut rest = input;
         let mut read = |head: RequestHead<'_>| head.target.len() as u8;
         while let Some(event) = self.server.next(&mut rest, &mut self.out, &mut read) {
-            self.told.push(event);
+            self.events.push(event);
             if let Event::Request { stream, .. } = event
                 && self.answers
             {
@@ -94,13 +94,13 @@ impl Play {
         assert!(rest.is_empty());
     }
 
-    /// What it has said since it was asked last.
-    fn said(&mut self) -> Vec<String> {
+    /// What it has sent since it was asked last.
+    fn sent(&mut self) -> Vec<String> {
         let (out, mut reader) = (std::mem::take(&mut self.out), Reader::default());
         reader.set_frame_bytes(1 << 24);
-        let (mut rest, mut said) = (&out[..], Vec::new());
+        let (mut rest, mut sent) = (&out[..], Vec::new());
         while let Some(piece) = reader.next(&mut rest).expect("legal") {
-            said.push(match piece {
+            sent.push(match piece {
                 Piece::Data(data) => {
                     let end = if data.end_stream { " end" } else { "" };
                     format!("DATA {} {}{end}", data.stream, data.bytes.len())
@@ -115,11 +115,11 @@ impl Play {
                 Piece::Frame(frame) => format!("{frame:?}"),
             });
         }
-        said
+        sent
     }
 
     fn broken(&self) -> bool {
-        matches!(self.told.last(), Some(Event::Broken(_)))
+        matches!(self.events.last(), Some(Event::Broken(_)))
     }
 }
 
@@ -130,9 +130,9 @@ fn play() -> Play {
 #[test]
 fn requests_are_answered_on_their_streams() {
     let mut play = play();
-    play.hear(&[get(1), get(3), headers(9, &[GET[0], GET[1], (":path", "/a")], true)].concat());
+    play.receive(&[get(1), get(3), headers(9, &[GET[0], GET[1], (":path", "/a")], true)].concat());
     let request = |stream, made| Event::Request { stream, made };
-    assert_eq!(play.told, [request(1, 1), request(3, 1), request(9, 2)]);
+    assert_eq!(play.events, [request(1, 1), request(3, 1), request(9, 2)]);
     let expected = [
         "HEADERS 1 [88]",
         "DATA 1 2 end",
@@ -141,7 +141,7 @@ fn requests_are_answered_on_their_streams() {
         "HEADERS 9 [88]",
         "DATA 9 2 end",
     ];
-    assert_eq!(play.said(), expected);
+    assert_eq!(play.sent(), expected);
     assert_eq!((play.server.waiting(), play.server.is_within_request()), (0, false));
 }
 
@@ -150,72 +150,72 @@ fn a_request_with_a_body_or_trailers_is_told_when_it_is_whole() {
     let post = [(":method", "POST"), GET[1], GET[2], ("content-length", "5")];
     let expects = [&post[..], &[("expect", "100-continue")]].concat();
     let mut play = play();
-    play.hear(&headers(1, &expects, false));
-    assert_eq!(play.said(), ["HEADERS 1 [08, 03, 31, 30, 30]"]);
-    play.hear(&data(1, b"hel", false));
-    assert!(play.server.is_within_request() && play.told.is_empty());
-    play.hear(&[data(1, b"lo", false), headers(1, &[("checksum", "1")], true)].concat());
-    play.hear(&[headers(3, &post, false), data(3, b"hello", true)].concat());
+    play.receive(&headers(1, &expects, false));
+    assert_eq!(play.sent(), ["HEADERS 1 [08, 03, 31, 30, 30]"]);
+    play.receive(&data(1, b"hel", false));
+    assert!(play.server.is_within_request() && play.events.is_empty());
+    play.receive(&[data(1, b"lo", false), headers(1, &[("checksum", "1")], true)].concat());
+    play.receive(&[headers(3, &post, false), data(3, b"hello", true)].concat());
     let ids: Vec<bool> =
-        play.told.iter().map(|event| matches!(event, Event::Request { .. })).collect();
+        play.events.iter().map(|event| matches!(event, Event::Request { .. })).collect();
     assert_eq!(ids, [true, true]);
-    assert_eq!(play.said().len(), 4);
+    assert_eq!(play.sent().len(), 4);
 }
 
 #[test]
 fn answers_may_come_later_and_in_any_order_and_only_once() {
     let mut play = Play::waiting(Config::default()).opened();
-    play.hear(&[get(1), get(3), get(5)].concat());
+    play.receive(&[get(1), get(3), get(5)].concat());
     assert_eq!(play.server.waiting(), 3);
     for stream in [5, 1] {
         assert!(play.server.answer(stream, OK, b"", &mut play.out));
         assert!(!play.server.answer(stream, OK, b"", &mut play.out), "once");
     }
-    play.hear(&[]);
+    play.receive(&[]);
     assert!(play.server.answer_head(3, OK, &mut play.out));
     assert!(play.server.answer_body(3, b"ab", false, &mut play.out));
     assert!(play.server.answer_body(3, b"c", true, &mut play.out));
     assert!(!play.server.answer_body(3, b"c", true, &mut play.out));
     let expected =
         ["HEADERS 5 [88] end", "HEADERS 1 [88] end", "HEADERS 3 [88]", "DATA 3 2", "DATA 3 1 end"];
-    assert_eq!(play.said(), expected);
+    assert_eq!(play.sent(), expected);
     assert_eq!(play.server.waiting(), 0);
 }
 
 #[test]
 fn a_body_leaves_as_the_windows_open() {
     let mut play = Play::answering(Config::default(), &[b'a'; 40]).opened();
-    play.hear(&[set(&[(4, 10)]), get(1), get(3)].concat());
-    let said = ["SettingsAck", "HEADERS 1 [88]", "DATA 1 10", "HEADERS 3 [88]", "DATA 3 10"];
-    assert_eq!(play.said(), said);
-    play.hear(&update(3, 5));
-    assert_eq!(play.said(), ["DATA 3 5"]);
-    play.hear(&set(&[(4, 4)]));
-    assert_eq!(play.said(), ["SettingsAck"], "6 bytes less than none");
-    play.hear(&[update(1, 6), update(1, 1)].concat());
-    assert_eq!(play.said(), ["DATA 1 1"]);
-    play.hear(&set(&[(4, 1000)]));
-    assert_eq!(play.said(), ["SettingsAck", "DATA 1 29 end", "DATA 3 25 end"]);
+    play.receive(&[set(&[(4, 10)]), get(1), get(3)].concat());
+    let sent = ["SettingsAck", "HEADERS 1 [88]", "DATA 1 10", "HEADERS 3 [88]", "DATA 3 10"];
+    assert_eq!(play.sent(), sent);
+    play.receive(&update(3, 5));
+    assert_eq!(play.sent(), ["DATA 3 5"]);
+    play.receive(&set(&[(4, 4)]));
+    assert_eq!(play.sent(), ["SettingsAck"], "6 bytes less than none");
+    play.receive(&[update(1, 6), update(1, 1)].concat());
+    assert_eq!(play.sent(), ["DATA 1 1"]);
+    play.receive(&set(&[(4, 1000)]));
+    assert_eq!(play.sent(), ["SettingsAck", "DATA 1 29 end", "DATA 3 25 end"]);
 
     let mut play = Play::answering(Config::default(), &[b'a'; 40_000]).opened();
-    play.hear(&[set(&[(4, 100_000)]), get(1), get(3)].concat());
-    let said = ["SettingsAck", "HEADERS 1 [88]", "DATA 1 16384", "DATA 1 16384", "DATA 1 7232 end"];
+    play.receive(&[set(&[(4, 100_000)]), get(1), get(3)].concat());
+    let sent = ["SettingsAck", "HEADERS 1 [88]", "DATA 1 16384", "DATA 1 16384", "DATA 1 7232 end"];
     let more = ["HEADERS 3 [88]", "DATA 3 16384", "DATA 3 9151"];
-    assert_eq!(play.said(), [&said[..], &more].concat(), "65,535 on the connection");
-    play.hear(&[set(&[(5, 50_000)]), update(0, 50_000)].concat());
-    assert_eq!(play.said(), ["SettingsAck", "DATA 3 14465 end"]);
-    play.hear(&get(5));
-    assert_eq!(play.said()[1..], ["DATA 5 35535"], "as large as the peer permits");
+    assert_eq!(play.sent(), [&sent[..], &more].concat(), "65,535 on the connection");
+    play.receive(&[set(&[(5, 50_000)]), update(0, 50_000)].concat());
+    assert_eq!(play.sent(), ["SettingsAck", "DATA 3 14465 end"]);
+    play.receive(&get(5));
+    assert_eq!(play.sent()[1..], ["DATA 5 35535"], "as large as the peer permits");
 }
 
 #[test]
 fn a_stalled_stream_holds_up_no_other() {
     let mut play = Play::answering(Config::default(), b"hi").opened();
-    play.hear(&[set(&[(4, 1)]), get(1), set(&[(4, 2)])].concat());
-    play.hear(&[set(&[(4, 0)]), get(3)].concat());
+    play.receive(&[set(&[(4, 1)]), get(1), set(&[(4, 2)])].concat());
+    play.receive(&[set(&[(4, 0)]), get(3)].concat());
     play.out.clear();
-    play.hear(&[update(3, 2), update(0, 1)].concat());
-    assert_eq!(play.said(), ["DATA 3 2 end"]);
+    play.receive(&[update(3, 2), update(0, 1)].concat());
+    assert_eq!(play.sent(), ["DATA 3 2 end"]);
 }
 
 #[test]
@@ -224,58 +224,58 @@ fn uploads_get_more_room_as_they_use_it_up_unless_they_are_to_stall() {
     let upload = |enlarges| {
         let config = Config { window: 20_000, enlarges, ..Config::default() };
         let mut play = Play::answering(config, b"hi").opened();
-        play.hear(&[headers(1, &post, false), data(1, &[0; 16_384], false)].concat());
+        play.receive(&[headers(1, &post, false), data(1, &[0; 16_384], false)].concat());
         play
     };
     let mut play = upload(true);
-    assert_eq!(play.said(), ["UPDATE 1 16384"]);
-    play.hear(&data(1, &[0; 16_384], true));
-    assert_eq!(play.told, [Event::Request { stream: 1, made: 1 }]);
+    assert_eq!(play.sent(), ["UPDATE 1 16384"]);
+    play.receive(&data(1, &[0; 16_384], true));
+    assert_eq!(play.events, [Event::Request { stream: 1, made: 1 }]);
     let mut play = upload(false);
-    assert!(play.said().is_empty());
-    play.hear(&data(1, &[0; 16_384], true));
-    assert_eq!(play.told, [Event::Malformed]);
-    assert_eq!(play.said(), ["RST 1 FlowControlError"]);
+    assert!(play.sent().is_empty());
+    play.receive(&data(1, &[0; 16_384], true));
+    assert_eq!(play.events, [Event::Malformed]);
+    assert_eq!(play.sent(), ["RST 1 FlowControlError"]);
 }
 
 #[test]
 fn a_connection_gets_more_room_even_for_bytes_that_nobody_wants() {
     let mut play = Play::waiting(Config { streams: 0, ..Config::default() }).opened();
-    play.hear(&headers(1, &GET, false));
+    play.receive(&headers(1, &GET, false));
     let mut updates = 0;
     for _ in 0..2000 {
-        play.hear(&data(1, &[0; 16_000], false));
-        updates += play.said().iter().filter(|said| said.starts_with("UPDATE 0")).count();
+        play.receive(&data(1, &[0; 16_000], false));
+        updates += play.sent().iter().filter(|sent| sent.starts_with("UPDATE 0")).count();
     }
     assert_eq!(updates, 3, "32 MB, told of at each half of 16 MiB");
-    assert_eq!(play.told, [Event::Refused]);
+    assert_eq!(play.events, [Event::Refused]);
 }
 
 #[test]
 fn streams_above_the_limit_are_refused_and_the_others_answered() {
     let mut play = Play::waiting(Config { streams: 2, ..Config::default() }).opened();
-    play.hear(&[get(1), get(3), get(5), get(7)].concat());
-    assert_eq!(play.said(), ["RST 5 RefusedStream", "RST 7 RefusedStream"]);
+    play.receive(&[get(1), get(3), get(5), get(7)].concat());
+    assert_eq!(play.sent(), ["RST 5 RefusedStream", "RST 7 RefusedStream"]);
     assert!(play.server.answer(1, OK, b"", &mut play.out));
     play.out.clear();
-    play.hear(&[get(9), get(11)].concat());
-    assert_eq!(play.said(), ["RST 11 RefusedStream"]);
+    play.receive(&[get(9), get(11)].concat());
+    assert_eq!(play.sent(), ["RST 11 RefusedStream"]);
     assert_eq!(play.server.waiting(), 2);
 }
 
 #[test]
 fn after_goaway_what_has_begun_is_answered_and_later_streams_are_ignored() {
     let mut play = Play::waiting(Config::default()).opened();
-    play.hear(&[get(1), get(3)].concat());
+    play.receive(&[get(1), get(3)].concat());
     play.server.go_away(&mut play.out);
     play.server.go_away(&mut play.out);
-    play.hear(&[headers(5, &GET, false), data(5, b"more", true), get(7)].concat());
-    assert_eq!(play.said(), ["GOAWAY 3 NoError"]);
+    play.receive(&[headers(5, &GET, false), data(5, b"more", true), get(7)].concat());
+    assert_eq!(play.sent(), ["GOAWAY 3 NoError"]);
     assert_eq!((play.server.waiting(), play.server.is_drained()), (2, false));
     assert!(play.server.answer(3, OK, b"", &mut play.out));
     assert!(play.server.reset(1, ErrorCode::InternalError, &mut play.out));
     assert!(play.server.is_drained());
-    assert_eq!(play.said(), ["HEADERS 3 [88] end", "RST 1 InternalError"]);
+    assert_eq!(play.sent(), ["HEADERS 3 [88] end", "RST 1 InternalError"]);
 }
 
 #[test]
@@ -283,19 +283,19 @@ fn a_request_that_its_client_resets_is_gone_once() {
     let mut play = Play::waiting(Config::default()).opened();
     let mut reset = Vec::new();
     write_reset(&mut reset, 1, ErrorCode::Cancel);
-    play.hear(&[get(1), reset.clone(), reset].concat());
-    let told = [Event::Request { stream: 1, made: 1 }, Event::Gone { stream: 1 }];
-    assert_eq!((&play.told[..], play.server.waiting()), (&told[..], 0));
+    play.receive(&[get(1), reset.clone(), reset].concat());
+    let expected = [Event::Request { stream: 1, made: 1 }, Event::Gone { stream: 1 }];
+    assert_eq!((&play.events[..], play.server.waiting()), (&expected[..], 0));
     assert!(!play.server.answer(1, OK, b"", &mut play.out));
-    assert!(play.said().is_empty());
+    assert!(play.sent().is_empty());
 }
 
 #[test]
 fn a_peer_whose_table_is_smaller_is_told_that_ours_is_empty() {
     let mut play = play();
-    play.hear(&[set(&[(1, 4096)]), get(1), set(&[(1, 100)]), get(3), get(5)].concat());
-    let said: Vec<String> = play.said();
-    let headers: Vec<_> = said.iter().filter(|said| said.starts_with("HEADERS")).collect();
+    play.receive(&[set(&[(1, 4096)]), get(1), set(&[(1, 100)]), get(3), get(5)].concat());
+    let sent: Vec<String> = play.sent();
+    let headers: Vec<_> = sent.iter().filter(|sent| sent.starts_with("HEADERS")).collect();
     assert_eq!(headers, ["HEADERS 1 [88]", "HEADERS 3 [20, 88]", "HEADERS 5 [88]"]);
 }
 
@@ -312,10 +312,10 @@ fn a_block_that_inserts_is_decoded_and_one_that_does_not_is_recognised_only_unde
     let mut play = play();
     let blocks = ["/a", "/a", "/a", "/bcd", "/bcd", "/a", "/bcd", "/a"].map(&mut request);
     for (nth, block) in blocks.iter().enumerate() {
-        play.hear(&raw(Kind::Headers, 0x5, 1 + 2 * nth as u32, block));
+        play.receive(&raw(Kind::Headers, 0x5, 1 + 2 * nth as u32, block));
     }
     let made: Vec<u8> = play
-        .told
+        .events
         .iter()
         .map(|event| match event {
             Event::Request { made, .. } => *made,
@@ -326,8 +326,8 @@ fn a_block_that_inserts_is_decoded_and_one_that_does_not_is_recognised_only_unde
     // The same bytes mean another path once something was inserted before them.
     let inserts =
         raw(Kind::Headers, 0x5, 101, &[&block(&GET)[..], &[0x40, 1, b'x', 1, b'y']].concat());
-    play.hear(&[inserts, raw(Kind::Headers, 0x5, 103, &blocks[4])].concat());
-    assert_eq!(play.told.last(), Some(&Event::Malformed), "two fields x: y, and no path");
+    play.receive(&[inserts, raw(Kind::Headers, 0x5, 103, &blocks[4])].concat());
+    assert_eq!(play.events.last(), Some(&Event::Malformed), "two fields x: y, and no path");
 }
 
 #[test]
@@ -359,14 +359,14 @@ fn a_mistake_on_a_stream_resets_it_and_the_connection_goes_on() {
     ];
     for (sentence, input, expected) in cases {
         let mut play = Play::waiting(Config::default()).opened();
-        play.hear(&input.concat());
-        assert_eq!(play.said(), [expected], "{sentence}");
+        play.receive(&input.concat());
+        assert_eq!(play.sent(), [expected], "{sentence}");
         assert_eq!(play.server.waiting(), 0, "{sentence}");
         // What was on its way is ignored.
-        play.hear(&[data(1, b"late", false), headers(1, &[("a", "b")], true)].concat());
-        play.hear(&get(3));
-        assert!(play.said().is_empty(), "{sentence}");
-        assert_eq!(play.told.last(), Some(&Event::Request { stream: 3, made: 1 }), "{sentence}");
+        play.receive(&[data(1, b"late", false), headers(1, &[("a", "b")], true)].concat());
+        play.receive(&get(3));
+        assert!(play.sent().is_empty(), "{sentence}");
+        assert_eq!(play.events.last(), Some(&Event::Request { stream: 3, made: 1 }), "{sentence}");
     }
 }
 
@@ -417,13 +417,13 @@ fn a_mistake_on_the_connection_ends_it_with_its_code() {
     ];
     for (sentence, input, code) in cases {
         let mut play = Play::answering(Config::default(), b"");
-        play.hear(&input);
-        let said = play.said();
-        let last = said.last().map_or("", String::as_str);
-        assert!(play.broken() && last.starts_with("GOAWAY"), "{sentence}: {said:?}");
+        play.receive(&input);
+        let sent = play.sent();
+        let last = sent.last().map_or("", String::as_str);
+        assert!(play.broken() && last.starts_with("GOAWAY"), "{sentence}: {sent:?}");
         assert!(last.ends_with(&format!(" {code:?}")), "{sentence}: {last}");
-        play.hear(&get(99));
-        assert!(play.said().is_empty(), "{sentence}: nothing more is read");
+        play.receive(&get(99));
+        assert!(play.sent().is_empty(), "{sentence}: nothing more is read");
     }
 }
 
@@ -443,34 +443,34 @@ fn nothing_may_be_sent_without_end() {
         ("DATA on a closed stream", get(1), data(1, b"x", false)),
     ] {
         let mut play = play();
-        play.hear(&once);
+        play.receive(&once);
         let sent = (0..20_000).take_while(|_| {
-            play.hear(&flood);
+            play.receive(&flood);
             !play.broken()
         });
         assert!((9_000..11_000).contains(&sent.count()), "{sentence}");
-        assert!(play.said().last().is_some_and(|said| said.ends_with("EnhanceYourCalm")));
+        assert!(play.sent().last().is_some_and(|sent| sent.ends_with("EnhanceYourCalm")));
     }
     let mut play = Play::waiting(Config::default()).opened();
     let resets = (0..20_000).take_while(|nth| {
         let mut frames = get(1 + 2 * nth);
         write_reset(&mut frames, 1 + 2 * nth, ErrorCode::Cancel);
-        play.hear(&frames);
+        play.receive(&frames);
         !play.broken()
     });
     assert!((9_000..11_000).contains(&resets.count()), "requests that are reset at once");
     for (sentence, streams, fields) in [("refused", 0, &GET[..]), ("malformed", 9, &GET[..1])] {
         let mut play = Play::waiting(Config { streams, ..Config::default() }).opened();
         let sent = (0..20_000).take_while(|nth| {
-            play.hear(&headers(1 + 2 * nth, fields, true));
+            play.receive(&headers(1 + 2 * nth, fields, true));
             !play.broken()
         });
         assert!((9_000..11_000).contains(&sent.count()), "requests that are {sentence}");
     }
     let mut play = Play::waiting(Config::default()).opened();
-    play.hear(&raw(Kind::Headers, 1, 1, &[]));
+    play.receive(&raw(Kind::Headers, 1, 1, &[]));
     let frames = (0..20_000).take_while(|_| {
-        play.hear(&raw(Kind::Continuation, 0, 1, &[]));
+        play.receive(&raw(Kind::Continuation, 0, 1, &[]));
         !play.broken()
     });
     assert!(frames.count() < 100, "CONTINUATION");
@@ -498,7 +498,7 @@ fn any_frame() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn a_split_never_changes_what_is_told_and_said_and_every_request_is_settled_once(
+    fn a_split_never_changes_events_or_output_and_every_request_is_settled_once(
         frames in prop::collection::vec(any_frame(), 0..40),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..10),
         answers: bool,
@@ -510,16 +510,17 @@ proptest! {
         let config = Config { streams: 3, window: 65_535, enlarges: true };
         let begin = || Play { answers, ..Play::answering(config, &[b'a'; 30_000]) };
         let (mut whole, mut parts) = (begin(), begin());
-        whole.hear(&wire);
-        cuts.windows(2).for_each(|cut| parts.hear(&wire[cut[0]..cut[1]]));
+        whole.receive(&wire);
+        cuts.windows(2).for_each(|cut| parts.receive(&wire[cut[0]..cut[1]]));
         prop_assert_eq!(&whole.out, &parts.out);
-        prop_assert_eq!(&whole.told, &parts.told);
-        let count = |is: fn(&Event<u8>) -> bool| whole.told.iter().filter(|event| is(event)).count();
+        prop_assert_eq!(&whole.events, &parts.events);
+        let count =
+            |is: fn(&Event<u8>) -> bool| whole.events.iter().filter(|event| is(event)).count();
         let requests = count(|event| matches!(event, Event::Request { .. }));
         let gone = count(|event| matches!(event, Event::Gone { .. }));
         let answered = if answers { requests } else { 0 };
         prop_assert_eq!(requests, answered + gone + whole.server.waiting());
-        let mut numbers: Vec<u32> = whole.told.iter().filter_map(|event| match event {
+        let mut numbers: Vec<u32> = whole.events.iter().filter_map(|event| match event {
             Event::Request { stream, .. } => Some(*stream),
             _ => None,
         }).collect();
