@@ -1,5 +1,7 @@
-//! hyper's HTTP/2 on tokio: subject SCHEME HOST:PORT CPUS. In plain text a connection begins with it, over TLS
-//! rustls has ALPN choose it.
+//! hyper on tokio: subject SCHEME HOST:PORT CPUS [text].
+//!
+//! It speaks HTTP/2. In plain text a connection begins with it; over TLS, rustls has ALPN choose it. With `text` it
+//! answers a short text over HTTP/1.1.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -7,8 +9,8 @@ use std::sync::Arc;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue, SERVER};
-use hyper::server::conn::http2;
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, SERVER};
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -21,6 +23,25 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_rustls::TlsAcceptor;
 
 static BODY: [u8; 65_536] = [b'x'; 65_536];
+
+/// Brings the plain response to 192 bytes, see subjects/README.md.
+const PAD: (HeaderName, HeaderValue) = (
+    HeaderName::from_static("x-pad"),
+    HeaderValue::from_static("....................................................."),
+);
+
+async fn answer_text(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (status, body) = match request.uri().path() {
+        "/" => (StatusCode::OK, "Hello, World!"),
+        _ => (StatusCode::NOT_FOUND, "not found"),
+    };
+    let mut response = Response::new(Full::new(Bytes::from_static(body.as_bytes())));
+    *response.status_mut() = status;
+    response.headers_mut().insert(SERVER, HeaderValue::from_static("hyper"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    response.headers_mut().insert(PAD.0, PAD.1);
+    Ok(response)
+}
 
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     let (status, body): (_, &'static [u8]) = match request.uri().path() {
@@ -42,8 +63,15 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
         .await;
 }
 
-async fn take(stream: TcpStream, acceptor: Option<TlsAcceptor>) {
+async fn take(stream: TcpStream, acceptor: Option<TlsAcceptor>, text: bool) {
     match acceptor {
+        None if text => {
+            let service = service_fn(answer_text);
+            let _ = http1::Builder::new()
+                .pipeline_flush(true)
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        }
         None => serve(stream).await,
         Some(acceptor) => {
             if let Ok(secured) = acceptor.accept(stream).await {
@@ -62,7 +90,7 @@ fn acceptor() -> Result<TlsAcceptor, Box<dyn Error>> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-async fn listen(scheme: &str, at: &str) -> Result<(), Box<dyn Error>> {
+async fn listen(scheme: &str, at: &str, text: bool) -> Result<(), Box<dyn Error>> {
     let acceptor = if scheme == "https" { Some(acceptor()?) } else { None };
     let listener = TcpListener::bind(at).await?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -71,7 +99,7 @@ async fn listen(scheme: &str, at: &str) -> Result<(), Box<dyn Error>> {
             _ = terminate.recv() => return Ok(()),
             Ok((stream, _)) = listener.accept() => {
                 stream.set_nodelay(true)?;
-                tokio::spawn(take(stream, acceptor.clone()));
+                tokio::spawn(take(stream, acceptor.clone(), text));
             }
         }
     }
@@ -79,12 +107,12 @@ async fn listen(scheme: &str, at: &str) -> Result<(), Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [scheme, at, cpus] = arguments.as_slice() else {
-        return Err("subject SCHEME HOST:PORT CPUS".into());
+    let [scheme, at, cpus, text @ ..] = arguments.as_slice() else {
+        return Err("subject SCHEME HOST:PORT CPUS [text]".into());
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(cpus.parse()?)
         .enable_all()
         .build()?;
-    runtime.block_on(listen(scheme, at))
+    runtime.block_on(listen(scheme, at, !text.is_empty()))
 }
