@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from process import BenchError
 from setting import GENERATOR_CPU, SERVER_CPU
-from trueload.engines.engine import Engine, EngineError, ask_distance
+from trueload.engines.engine import Engine, EngineError, ask_core_latency
 from trueload.errors import UserError
 
 # A round trip of a cache line. Within the L3 of an AMD EPYC it is 70 to 110 ns, between two of them
@@ -110,9 +110,9 @@ def find_placement() -> Placement | Unknown:
         try:
             with Engine.start() as engine:
                 for _ in range(LOOKS_MOST):
-                    apart_ns = ask_distance(engine, (SERVER_CPU, GENERATOR_CPU))
-                    if apart_ns is not None:
-                        return apart_ns
+                    latency_ns = ask_core_latency(engine, (SERVER_CPU, GENERATOR_CPU))
+                    if latency_ns is not None:
+                        return latency_ns
         except (EngineError, UserError) as error:
             raise BenchError(f"where the CPUs are could not be seen: {error}") from error
         raise BenchError("where the CPUs are could not be seen: others take their time")

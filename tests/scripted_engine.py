@@ -30,8 +30,8 @@ COUNTS: dict[str, Any] = {
 }
 
 
-# The distance of two CPUs at each look: the host moves them once.
-APART_NS = [90.0, 400.0]
+# The core latency at each look: the host moves them once.
+CORE_LATENCIES_NS = [90.0, 400.0]
 
 
 # The CPU speeds to answer the next question with: those of the CPUs of the question before.
@@ -54,7 +54,7 @@ def hello() -> None:
 def hear(*wanted: str) -> dict[str, Any]:
     """Return the next line of one of these types.
 
-    Meanwhile it answers questions about the clock and about the distance and speeds of CPUs, and
+    Meanwhile it answers questions about the clock, the core latency and the speeds of CPUs, and
     skips leases.
     """
     for line in sys.stdin:
@@ -64,8 +64,8 @@ def hear(*wanted: str) -> dict[str, Any]:
         if message["type"] == "clock":
             say({"type": "clock", "id": message["id"], "at_ns": 0})
         if message["type"] == "distance":
-            apart_ns = APART_NS.pop(0) if APART_NS else None
-            say({"type": "distance", "cpus": message["cpus"], "ns": apart_ns})
+            latency_ns = CORE_LATENCIES_NS.pop(0) if CORE_LATENCIES_NS else None
+            say({"type": "distance", "cpus": message["cpus"], "ns": latency_ns})
         if message["type"] == "speeds":
             say({"type": "speeds", "from_ns": 0, "cpus": LOOKS})
             LOOKS[:] = [look(cpu) for cpu in message["cpus"]]
@@ -226,7 +226,7 @@ def warm_up_with_nonsense() -> None:
 
 
 def fall_silent_at_the_end() -> None:
-    """Send everything needed, then fall silent: the final CPU distance stays unknown."""
+    """Send everything needed, then fall silent: the final core latency stays unknown."""
     begin_window()
     say(finished_window())
     hang()

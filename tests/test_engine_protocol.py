@@ -50,7 +50,7 @@ def test_hello_comes_first_and_names_the_protocol(engine_path: Path) -> None:
         assert (hello["protocol"], hello["pid"]) == (1, engine.process.pid)
 
 
-def apart_ns(engine: Engine, cpus: list[int]) -> float | None:
+def core_latency_ns(engine: Engine, cpus: list[int]) -> float | None:
     engine.send({"type": "distance", "cpus": cpus})
     told = engine.wait_for("distance")
     assert told["cpus"] == cpus
@@ -61,17 +61,17 @@ def apart_ns(engine: Engine, cpus: list[int]) -> float | None:
 def test_how_far_apart_cpus_are_is_told_before_the_plan_and_behind_a_phase(
     engine_path: Path,
 ) -> None:
-    """The distance of a CPU to itself, or to a missing one, is unknown."""
+    """The core latency of a CPU to itself, or to a missing one, is unknown."""
     one, *others = sorted(os.sched_getaffinity(0))
     with Peer((ANSWERS,)) as peer, Engine(engine_path) as engine:
         for pair in ([one, one], [one, 100_000], [100_000, one]):
-            assert apart_ns(engine, pair) is None
+            assert core_latency_ns(engine, pair) is None
         plan = plan_for(peer)
         engine.send(*plan.blobs(), plan.line(), by_requests(10))
         engine.wait_for("phase_done")
         for other in others[:1]:
             # If others use these CPUs, it may run out of time.
-            looks = [apart_ns(engine, [one, other]) for _ in range(20)]
+            looks = [core_latency_ns(engine, [one, other]) for _ in range(20)]
             known = [ns for ns in looks if ns is not None]
             assert known
             assert all(1 < ns < 100_000 for ns in known)

@@ -34,9 +34,9 @@ from trueload.compare.trials import (
 )
 from trueload.errors import UserError
 from trueload.protocol.plan import Histograms, Open, RequestPlan, Second, Stage
-from trueload.record.distance import HANDED
-from trueload.record.distance import MOVED as MOVED_BY_HOST
-from trueload.record.schema import CpuDistance, Record, Throughput
+from trueload.record.core_latency import HANDED
+from trueload.record.core_latency import MOVED as MOVED_BY_HOST
+from trueload.record.schema import CoreLatency, Record, Throughput
 from trueload.record.thresholds import RATIO, parse_condition
 from trueload.record.turn import Turn
 from trueload.report.compare import Compared, Format, render
@@ -362,30 +362,30 @@ def test_another_question_is_told_and_another_server_is_not(
 MOVED = f"{MOVED_BY_HOST}: {HANDED}"
 
 
-def apart(*looks_ns: tuple[float | None, float | None]) -> list[Record]:
-    """Trials with the distance of the CPUs before and after each."""
+def trials_with(*latencies_ns: tuple[float | None, float | None]) -> list[Record]:
+    """Trials with the core latency before and after each."""
     return [
         record(100).model_copy(
-            update={"cpu_distance": CpuDistance(cpus=(1, 0), before_ns=before, after_ns=after)}
+            update={"cpu_distance": CoreLatency(cpus=(1, 0), before_ns=before, after_ns=after)}
         )
-        for before, after in looks_ns
+        for before, after in latencies_ns
     ]
 
 
 @pytest.mark.parametrize(
     ("base", "new", "notes"),
     [
-        ([record(100)], apart((400, 410)), ()),
-        (apart((90, 95)), apart((70, 110)), ()),
-        (apart((90, None)), apart((None, None)), ()),
+        ([record(100)], trials_with((400, 410)), ()),
+        (trials_with((90, 95)), trials_with((70, 110)), ()),
+        (trials_with((90, None)), trials_with((None, None)), ()),
         (
-            apart((90, 95), (88, None)),
-            apart((400, 410)),
+            trials_with((90, 95), (88, None)),
+            trials_with((400, 410)),
             (f"{MOVED} 88 ns to 95 ns in base, 400 ns to 410 ns in new",),
         ),
         (
-            apart((90, 95)),
-            apart((90, 90), (91, 401)),
+            trials_with((90, 95)),
+            trials_with((90, 90), (91, 401)),
             (f"{MOVED} 90 ns to 95 ns in base, 90 ns to 401 ns in new",),
         ),
     ],

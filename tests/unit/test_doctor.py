@@ -10,7 +10,7 @@ import pytest
 from trueload.cli.doctor import render
 from trueload.commands.doctor import JUDGES, EngineFound, Facts, Finding, examine, worst
 from trueload.machine.facts import Machine, observe
-from trueload.machine.wakes import Wakes
+from trueload.machine.wakeups import WakeupLatency
 from trueload.trial.ceiling import Ceiling
 
 FIT = Facts(
@@ -35,14 +35,14 @@ FIT = Facts(
         watched_s=3.0,
         busy_share=0.01,
         stolen_share=0.0,
-        wakes=Wakes(count=3_000, p99_ns=120_000, p999_ns=200_000),
+        wakeups=WakeupLatency(count=3_000, p99_ns=120_000, p999_ns=200_000),
     ),
     engine=EngineFound("bin/trueload-engine", "1.2.3", None),
     front_version="1.2.3",
     skipped={},
     subjects=12,
     ceiling=Ceiling(100_000.0, 1_000_000.0, True, None),
-    apart_ns=(88.0, 131.5, 92.4),
+    core_latencies_ns=(88.0, 131.5, 92.4),
 )
 
 
@@ -76,7 +76,7 @@ TROUBLES = [
     ("no pinning lets them wander", unfit(can_pin=False), "pinning", "warn", "same-host"),
     (
         "a host that moves the CPUs about makes a request cost more now and then",
-        replace(FIT, apart_ns=(88.0, 92.4, 401.0)),
+        replace(FIT, core_latencies_ns=(88.0, 92.4, 401.0)),
         "cpu-distance",
         "warn",
         "share a cache",
@@ -92,21 +92,21 @@ TROUBLES = [
     ("others at work spoil it", unfit(busy_share=0.05), "background", "warn", "other programs"),
     (
         "a sleeper that is woken late sends late",
-        unfit(wakes=Wakes(count=3_000, p99_ns=250_000, p999_ns=300_000)),
+        unfit(wakeups=WakeupLatency(count=3_000, p99_ns=250_000, p999_ns=300_000)),
         "wake-ups",
         "warn",
         "open loop",
     ),
     (
         "once in a thousand is warned of, too",
-        unfit(wakes=Wakes(count=3_000, p99_ns=100_000, p999_ns=1_600_000)),
+        unfit(wakeups=WakeupLatency(count=3_000, p99_ns=100_000, p999_ns=1_600_000)),
         "wake-ups",
         "warn",
         "percentiles",
     ),
     (
         "one in a hundred by a millisecond forbids it",
-        unfit(wakes=Wakes(count=3_000, p99_ns=1_000_000, p999_ns=1_600_000)),
+        unfit(wakeups=WakeupLatency(count=3_000, p99_ns=1_000_000, p999_ns=1_600_000)),
         "wake-ups",
         "fail",
         "send-lag",
@@ -151,7 +151,7 @@ TROUBLES = [
 ]
 
 UNKNOWN = [
-    ("CPUs that cannot be looked at", replace(FIT, apart_ns=()), "cpu-distance"),
+    ("CPUs that cannot be looked at", replace(FIT, core_latencies_ns=()), "cpu-distance"),
     ("a quick look measures no ceiling", replace(FIT, ceiling=None), "ceiling"),
     ("no governor is visible in a virtual machine", unfit(governors=()), "frequency"),
     ("a kernel that hides its ports", unfit(ports=None), "local-ports"),
@@ -241,8 +241,8 @@ def test_this_machine_can_be_observed() -> None:
     assert machine.cpus >= 1
     assert 0.0 <= machine.busy_share <= 1.0
     assert machine.clock_read_ns > 0
-    assert machine.wakes.count >= 1
-    assert 0 <= machine.wakes.p99_ns <= machine.wakes.p999_ns
+    assert machine.wakeups.count >= 1
+    assert 0 <= machine.wakeups.p99_ns <= machine.wakeups.p999_ns
 
 
 def test_the_ceiling_says_what_it_was_measured_on() -> None:

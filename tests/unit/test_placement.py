@@ -26,7 +26,7 @@ def placement() -> Any:
 
 
 def looking(*seen_ns: float) -> Callable[[], float]:
-    """Return these distances one after the other, and the last of them for ever."""
+    """Return these core latencies one after the other, and the last of them for ever."""
     looks: Iterator[float] = chain(seen_ns, repeat(seen_ns[-1]))
     return lambda: next(looks)
 

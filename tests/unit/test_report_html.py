@@ -18,7 +18,7 @@ from report_samples import HOSTILE, NAMES, hostile, html, made, put, put_records
 from samples import counts, good_record, histogram, staged
 from trueload.protocol.plan import Histograms, Second
 from trueload.published.tables import broadcast_curves
-from trueload.record.schema import CpuDistance, Record
+from trueload.record.schema import CoreLatency, Record
 from trueload.report.html import draw
 from trueload.report.html.charts import load_curve, percentiles, ranking, ratios
 from trueload.report.html.charts.heat_map import Field, heat_map
@@ -346,8 +346,8 @@ def test_a_damaged_row_is_told_and_the_others_are_shown(store: Store) -> None:
 
 
 def test_a_run_whose_cpus_were_moved_says_so(store: Store) -> None:
-    apart = [CpuDistance(cpus=(1, 0), before_ns=ns, after_ns=ns) for ns in (90.0, 400.0)]
-    near, far = (good_record(id=f"at {each.before_ns}", cpu_distance=each) for each in apart)
+    latencies = [CoreLatency(cpus=(1, 0), before_ns=ns, after_ns=ns) for ns in (90.0, 400.0)]
+    near, far = (good_record(id=f"at {each.before_ns}", cpu_distance=each) for each in latencies)
     run = put_records(store, [near, far])
     assert f"In run {run.id} the host moved the CPUs" in text_of(html(store, run))
     assert "the host moved the CPUs" not in text_of(html(store, put_records(store, [near])))

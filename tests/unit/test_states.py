@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import samples
 from suite_samples import LOAD, figures, invalid, plan, subject
-from trueload.record.schema import Check, CpuDistance
+from trueload.record.schema import Check, CoreLatency
 from trueload.suites.again import owed, still_disturbed
 from trueload.suites.figures import Figures
 from trueload.suites.plan import Cell, SuitePlan
@@ -45,8 +45,8 @@ def test_a_record_tells_the_state_it_was_measured_in() -> None:
         Check(name="noise", status="warn", why="others took 20 %", value=None, limit=None),
         Check(name="hiccup", status="pass", why="", value=None, limit=None),
     )
-    apart = CpuDistance(cpus=(0, 1), before_ns=90.0, after_ns=100.0)
-    record = samples.good_record(cpu_distance=apart).model_copy(update={"checks": checks})
+    latency = CoreLatency(cpus=(0, 1), before_ns=90.0, after_ns=100.0)
+    record = samples.good_record(cpu_distance=latency).model_copy(update={"checks": checks})
     assert state_of(record) == State((90.0, 100.0), "noise: others took 20 %")
     assert state_of(samples.good_record(cpu_distance=None, checks=())) == State()
 

@@ -12,7 +12,7 @@ import samples
 from suite_samples import LOAD, figures, invalid, plan, subject
 from trueload.cli.suite import exit_code
 from trueload.errors import ExitCode
-from trueload.record.schema import Check, CpuDistance, Record
+from trueload.record.schema import Check, CoreLatency, Record
 from trueload.report import columns, table
 from trueload.store.runs import Damaged, Row
 from trueload.suites.definition import PublishedRow, PublishedTable
@@ -368,7 +368,7 @@ def test_a_suite_whose_cpus_were_moved_from_trial_to_trial_says_so() -> None:
     made = plan(subject("a"), subject("b"), repeat=1)
     trials = [Trial(Cell(each, LOAD), 1) for each in made.subjects]
     near, far = (
-        samples.good_record(cpu_distance=CpuDistance(cpus=(1, 0), before_ns=ns, after_ns=ns))
+        samples.good_record(cpu_distance=CoreLatency(cpus=(1, 0), before_ns=ns, after_ns=ns))
         for ns in (90.0, 400.0)
     )
     moved = collect(made, [row_of(trials[0], near, 1), row_of(trials[1], far, 2)]).moved

@@ -15,7 +15,7 @@ from trueload.errors import UserError
 from trueload.machine.accounting import ProcessSample, TreeSample
 from trueload.places import lines
 from trueload.protocol.plan import Duration, EngineOptions, Requests
-from trueload.record.schema import Check, CpuDistance, Record
+from trueload.record.schema import Check, CoreLatency, Record
 from trueload.request.values import Request
 from trueload.trial import run as trial_module
 from trueload.trial.run import make_plan, run_trial
@@ -112,13 +112,13 @@ BESIDE = dataclasses.replace(SPEC, engine=SPEC.engine.with_cpus((1,)), server=Pi
 
 
 @pytest.mark.parametrize(
-    ("script", "spec", "distance"),
+    ("script", "spec", "core_latency"),
     [
-        ("measure", BESIDE, CpuDistance(cpus=(1, 0), before_ns=90.0, after_ns=400.0)),
+        ("measure", BESIDE, CoreLatency(cpus=(1, 0), before_ns=90.0, after_ns=400.0)),
         (
             "fall_silent_at_the_end",
             BESIDE,
-            CpuDistance(cpus=(1, 0), before_ns=90.0, after_ns=None),
+            CoreLatency(cpus=(1, 0), before_ns=90.0, after_ns=None),
         ),
         ("measure", SPEC, None),
         ("measure", dataclasses.replace(BESIDE, server=PinnedTo({1})), None),
@@ -128,12 +128,12 @@ BESIDE = dataclasses.replace(SPEC, engine=SPEC.engine.with_cpus((1,)), server=Pi
 )
 @pytest.mark.usefixtures("scripted")
 def test_how_far_apart_the_cpus_are_is_looked_at_on_both_sides_of_the_window(
-    monkeypatch: pytest.MonkeyPatch, script: str, spec: TrialSpec, distance: CpuDistance | None
+    monkeypatch: pytest.MonkeyPatch, script: str, spec: TrialSpec, core_latency: CoreLatency | None
 ) -> None:
     monkeypatch.setattr(engine_module, "ANSWER_S", 0.5)
     record = play(monkeypatch, script, spec)
     assert record.trouble is None
-    assert record.cpu_distance == distance
+    assert record.cpu_distance == core_latency
 
 
 @pytest.mark.usefixtures("scripted")

@@ -39,7 +39,7 @@ from trueload.record.client import ClientAsked, interval_ns, make_client_end, to
 from trueload.record.schema import (
     SCHEMA,
     Connections,
-    CpuDistance,
+    CoreLatency,
     Environment,
     Generator,
     Host,
@@ -88,7 +88,7 @@ class ClientObservation:
     server_cpus: tuple[int, ...]
     front_pid: int
     environment: Environment
-    cpu_distance: CpuDistance | None = None
+    cpu_distance: CoreLatency | None = None
 
 
 def make_client_record(found: ClientObservation) -> Record:

@@ -11,7 +11,7 @@ from trueload.engines.member import HostReport
 from trueload.machine.accounting import MachineSample, TreeSample
 from trueload.machine.noise import NoiseSample
 from trueload.protocol.plan import Generate, Measurement, Phase, Ready, Speeds, Tick
-from trueload.record.schema import NO_CLAIM, Claim, CpuDistance, Environment, ServerSource, Trouble
+from trueload.record.schema import NO_CLAIM, Claim, CoreLatency, Environment, ServerSource, Trouble
 from trueload.units import NS_PER_S
 
 
@@ -88,7 +88,7 @@ class Observation:
     before: HostSample | None = None
     after: HostSample | None = None
     earliest: HostSample | None = None
-    cpu_distance: CpuDistance | None = None
+    cpu_distance: CoreLatency | None = None
     cpu_speeds: Speeds | None = None
     connect_wall_s: float = 0.0
     wall_s: float = 0.0

@@ -16,7 +16,7 @@ from trueload import __version__
 from trueload.commands import doctor
 from trueload.commands.folders import find_folder
 from trueload.commands.options import AsJsonOption
-from trueload.engines.engine import Engine, EngineError, ask_distance, find_engine
+from trueload.engines.engine import Engine, EngineError, ask_core_latency, find_engine
 from trueload.errors import UserError
 from trueload.machine import facts as machine
 from trueload.protocol import plan
@@ -68,12 +68,12 @@ def gather(quick: bool) -> doctor.Facts:
     skipped = _find_skipped()
     engine = _ask_engine()
     cpus = tuple(sorted(os.sched_getaffinity(0)))
-    # The CPUs are watched before this: their distance and the ceiling are loads of our own.
-    apart_ns = _look(cpus)
+    # The CPUs are watched before this: core latency and ceiling are loads of our own.
+    core_latencies_ns = _core_latencies(cpus)
     watched = machine.observe(QUICK_WATCH_S if quick else WATCH_S)
-    apart_ns += _look(cpus)
+    core_latencies_ns += _core_latencies(cpus)
     calibrated = calibrate(cpus) if not quick and engine.version is not None else None
-    apart_ns += _look(cpus) if calibrated else ()
+    core_latencies_ns += _core_latencies(cpus) if calibrated else ()
     return doctor.Facts(
         machine=watched,
         engine=engine,
@@ -82,20 +82,20 @@ def gather(quick: bool) -> doctor.Facts:
         subjects=0 if skipped is None else skipped[1],
         untried=0 if skipped is None else skipped[2],
         ceiling=calibrated,
-        apart_ns=apart_ns,
+        core_latencies_ns=core_latencies_ns,
     )
 
 
-def _look(cpus: tuple[int, ...]) -> tuple[float, ...]:
-    """Measure the distance of the first two CPUs, in ns; empty if that is impossible."""
+def _core_latencies(cpus: tuple[int, ...]) -> tuple[float, ...]:
+    """Measure the core latency of the first two CPUs, in ns; empty if that is impossible."""
     if len(cpus) < doctor.CPUS_MIN:
         return ()
     try:
         with Engine.start() as engine:
-            apart_ns = ask_distance(engine, (cpus[0], cpus[1]))
+            latency_ns = ask_core_latency(engine, (cpus[0], cpus[1]))
     except (EngineError, UserError):
         return ()
-    return () if apart_ns is None else (apart_ns,)
+    return () if latency_ns is None else (latency_ns,)
 
 
 def render(findings: list[doctor.Finding]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trueload.machine.facts import Machine
-from trueload.record.distance import have_moved, span_text
+from trueload.record.core_latency import have_moved, span_text
 from trueload.trial.ceiling import Ceiling
 from trueload.units import format_duration, format_rate, format_size
 from trueload.verdict.flow import LAG_FAIL_NS, LAG_WARN_NS
@@ -61,9 +61,9 @@ class Facts:
     """Everything that is judged.
 
     ``skipped`` has the reason for each subject that cannot be built or run here; None without a
-    catalogue. ``untried`` counts those never built from their registries. ``apart_ns`` has the
-    times of handing a cache line from one of the first two CPUs to the other and back, measured
-    several times.
+    catalogue. ``untried`` counts those never built from their registries. ``core_latencies_ns`` has
+    the times of handing a cache line from one of the first two CPUs to the other and back,
+    measured several times.
     """
 
     machine: Machine
@@ -73,7 +73,7 @@ class Facts:
     subjects: int
     untried: int = 0
     ceiling: Ceiling | None = None
-    apart_ns: tuple[float, ...] = ()
+    core_latencies_ns: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -213,12 +213,14 @@ def _judge_stolen(facts: Facts) -> Finding:
     )
 
 
-def _judge_distance(facts: Facts) -> Finding:
-    name, looks_ns = "cpu-distance", list(facts.apart_ns)
-    if not looks_ns:
+def _judge_core_latency(facts: Facts) -> Finding:
+    name, latencies_ns = "cpu-distance", list(facts.core_latencies_ns)
+    if not latencies_ns:
         return _unknown(name, "not measured (one CPU, or no engine)")
-    value = f"{span_text(looks_ns)} to hand a cache line over and back ({len(looks_ns)} looks)"
-    if not have_moved(looks_ns):
+    value = (
+        f"{span_text(latencies_ns)} to hand a cache line over and back ({len(latencies_ns)} looks)"
+    )
+    if not have_moved(latencies_ns):
         return _pass(name, value)
     return _warn(
         name,
@@ -230,16 +232,16 @@ def _judge_distance(facts: Facts) -> Finding:
     )
 
 
-def _judge_wakes(facts: Facts) -> Finding:
-    wakes = facts.machine.wakes
-    p99, p999 = format_duration(wakes.p99_ns), format_duration(wakes.p999_ns)
-    value = f"1 % come {p99} late or more, 0.1 % {p999} ({wakes.count:,} watched)"
+def _judge_wakeups(facts: Facts) -> Finding:
+    wakeups = facts.machine.wakeups
+    p99, p999 = format_duration(wakeups.p99_ns), format_duration(wakeups.p999_ns)
+    value = f"1 % come {p99} late or more, 0.1 % {p999} ({wakeups.count:,} watched)"
     # The limits of the check `send-lag`, at its percentile and at one further out.
-    if wakes.p99_ns < LAG_WARN_NS and wakes.p999_ns < LAG_FAIL_NS:
+    if wakeups.p99_ns < LAG_WARN_NS and wakeups.p999_ns < LAG_FAIL_NS:
         return _pass("wake-ups", value)
     return Finding(
         "wake-ups",
-        "fail" if wakes.p99_ns >= LAG_FAIL_NS else "warn",
+        "fail" if wakeups.p99_ns >= LAG_FAIL_NS else "warn",
         value,
         "an open loop sends late by as much, and high percentiles hold it (check `send-lag`)",
         "stop what runs in the background; use a machine whose CPUs no other virtual machine has",
@@ -395,12 +397,12 @@ JUDGES: tuple[Callable[[Facts], Finding], ...] = (
     _judge_engine,
     _judge_cpus,
     _judge_pinning,
-    _judge_distance,
+    _judge_core_latency,
     _judge_quota,
     _judge_frequency,
     _judge_noise,
     _judge_stolen,
-    _judge_wakes,
+    _judge_wakeups,
     _judge_memory,
     _judge_open_files,
     _judge_ports,

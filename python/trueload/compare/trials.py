@@ -24,7 +24,7 @@ from trueload.compare.difference import (
     told_once,
 )
 from trueload.protocol.plan import Closed, Open, RequestPlan, Stage
-from trueload.record.distance import moved_between_text
+from trueload.record.core_latency import moved_between_text
 from trueload.record.figures import is_too_few, metric_value
 from trueload.record.schema import Record
 from trueload.record.thresholds import (

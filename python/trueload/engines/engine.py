@@ -287,7 +287,7 @@ def seen_since_mark(server: Engine, name: str, timeout_s: float) -> Seen:
 Answer = TypeVar("Answer", Distance, Speeds)
 
 
-def ask_distance(
+def ask_core_latency(
     engine: Engine, cpus: tuple[int, int], note: Callable[[FromEngine], None] = lambda _: None
 ) -> float | None:
     """The time in ns to hand a cache line over from one CPU to the other and back, None if it

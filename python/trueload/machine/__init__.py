@@ -2,5 +2,5 @@
 
 `facts` properties of the machine · `accounting` resource usage of processes · `peers` backends
 behind a proxy · `noise` CPU use of unrelated processes · `throttling` effect of CPU limits · `here`
-whether an address may be on this machine · `wakes` wake-up latency · `open_files`, `ports` limits.
+whether an address may be on this machine · `wakeups` their latency · `open_files`, `ports` limits.
 """

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from trueload.machine.accounting import machine_sample, machine_usage
 from trueload.machine.open_files import open_files_limit
-from trueload.machine.wakes import Wakes, watch_wakes
+from trueload.machine.wakeups import WakeupLatency, measure_wakeups
 
 _CPU = Path("/sys/devices/system/cpu")
 _NET = Path("/proc/sys/net")
@@ -56,14 +56,14 @@ class Machine:
     busy_share: float
     """Share that processes other than this one used."""
     stolen_share: float
-    wakes: Wakes
+    wakeups: WakeupLatency
 
 
 def observe(watch_s: float) -> Machine:
     """Read everything; takes ``watch_s`` seconds, during which the CPUs are watched."""
     cpus = sorted(os.sched_getaffinity(0))
     before, own_before_s = machine_sample(), time.process_time()
-    wakes = watch_wakes(watch_s, cpus)
+    wakeups = measure_wakeups(watch_s, cpus)
     used = machine_usage(before, machine_sample(), cpus)
     own_share = (time.process_time() - own_before_s) / (used.wall_s * len(cpus))
     soft, hard = open_files_limit()
@@ -88,7 +88,7 @@ def observe(watch_s: float) -> Machine:
         watched_s=used.wall_s,
         busy_share=max(0.0, 1.0 - used.idle_share - used.stolen_share - own_share),
         stolen_share=used.stolen_share,
-        wakes=wakes,
+        wakeups=wakeups,
     )
 
 

@@ -248,7 +248,7 @@ class Server(Model):
     backends: tuple[Backend, ...] = ()
 
 
-class CpuDistance(Model):
+class CoreLatency(Model):
     """Time to hand a cache line over from one CPU to another and back, before and after the load.
     The CPUs are the generator's first, and the server's first other one; null if it was not
     measured."""
@@ -521,7 +521,7 @@ class Record(Model):
     probes: Probes | None = None
     idle: Idle | None = None
     client: ClientEnd | None = None
-    cpu_distance: CpuDistance | None = None
+    cpu_distance: CoreLatency | None = None
     cpu_speeds: tuple[CpuSpeed, ...] = ()
     client_ns: ClientTimes = ClientTimes()
     round_trip_ns: Distribution = Distribution()

@@ -20,7 +20,7 @@ from trueload.compare.trials import (
     with_metrics,
 )
 from trueload.record.bound import verdict_text
-from trueload.record.distance import moved_text
+from trueload.record.core_latency import moved_text
 from trueload.record.schema import SCHEMA, Check, Record, Verdict
 from trueload.record.thresholds import Condition, Crossed, crossed_by, ratio_text, untimed
 from trueload.record.turn import Letter, Turn

@@ -22,7 +22,7 @@ from trueload.protocol.plan import (
 from trueload.record import figures
 from trueload.record.bound import at_least, verdict_text
 from trueload.record.client import ClientEnd
-from trueload.record.distance import moved_text
+from trueload.record.core_latency import moved_text
 from trueload.record.memory import growth_text
 from trueload.record.schema import TOLD, Check, Record
 from trueload.report.client_result import client_headline, client_lines

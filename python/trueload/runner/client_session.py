@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from trueload.assemble.client import ClientObservation, EndSample
 from trueload.assemble.observation import HostSample
-from trueload.engines.engine import Engine, ask_distance, await_listening, seen_since_mark
+from trueload.engines.engine import Engine, ask_core_latency, await_listening, seen_since_mark
 from trueload.ids import now_iso, record_id
 from trueload.machine.accounting import ProcessTree, TreeSample, machine_sample, used_since
 from trueload.machine.noise import noise_sample
@@ -28,7 +28,7 @@ from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.plan import Serve, Served, ServeHttp, ServeHttp2
 from trueload.protocol.seen import Seen
 from trueload.record.client import ClientAsked, interval_ns
-from trueload.record.distance import distance_of, pair_of
+from trueload.record.core_latency import core_latency_of, pair_of
 from trueload.runner.build import Build
 from trueload.runner.client import Client, ClientError, running_client
 from trueload.runner.client_peers import SELF_SIGNED
@@ -196,7 +196,7 @@ class ClientSession:
             server_cpus=() if self.layout.shared else self.layout.engine,
             front_pid=os.getpid(),
             environment=read_environment(self.engine.hello.version),
-            cpu_distance=distance_of(self._pair, before_ns, after_ns),
+            cpu_distance=core_latency_of(self._pair, before_ns, after_ns),
         )
 
     def finish(self) -> None:
@@ -243,8 +243,8 @@ class ClientSession:
         return pair_of(self.layout.subject, self.layout.engine)
 
     def _cpus_apart_ns(self) -> float | None:
-        """Measure the distance of the client's and the server's CPUs while both are idle."""
-        return None if self._pair is None else ask_distance(self.engine, self._pair)
+        """Measure the core latency between client and server while both are idle."""
+        return None if self._pair is None else ask_core_latency(self.engine, self._pair)
 
     def _sample(self) -> EndSample:
         return EndSample(

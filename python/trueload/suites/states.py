@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from trueload.record.distance import MOVED_FACTOR, looks_of, span_text
+from trueload.record.core_latency import MOVED_FACTOR, latencies_of, span_text
 from trueload.record.schema import Record
 
 # Checks that tell of what comes and goes on a machine. Others of its faults, such as too few CPUs,
@@ -27,10 +27,10 @@ Apart = Literal["near", "far", "moved", "unknown"]
 
 @dataclass(frozen=True)
 class State:
-    """What a repetition's record tells of the machine: how far apart the CPUs of generator and
+    """What a repetition's record tells of the machine: the core latency between generator and
     server were at each look, in ns, and what disturbed it, if anything did."""
 
-    looks_ns: tuple[float, ...] = ()
+    latencies_ns: tuple[float, ...] = ()
     disturbed: str = ""
 
 
@@ -44,7 +44,7 @@ def state_of(record: Record) -> State:
         for check in record.checks
         if check.name in PASSING and check.status in ("warn", "fail")
     )
-    return State(tuple(looks_of([record.cpu_distance])), next(said, ""))
+    return State(tuple(latencies_of([record.cpu_distance])), next(said, ""))
 
 
 @dataclass(frozen=True)
@@ -58,18 +58,18 @@ class Usual:
         """Why a repetition is not like the usual ones; empty where it is."""
         apart = self.apart_of(state)
         if "unknown" not in (apart, self.apart) and apart != self.apart:
-            seen = span_text(list(state.looks_ns))
+            seen = span_text(list(state.latencies_ns))
             return f"its CPUs were {APART[apart]} ({seen}), those of most {APART[self.apart]}"
         return state.disturbed
 
     def apart_of(self, state: State) -> Apart:
         """How far apart its CPUs were."""
-        if not state.looks_ns:
+        if not state.latencies_ns:
             return "unknown"
         limit_ns = self.nearest_ns * MOVED_FACTOR
-        if max(state.looks_ns) <= limit_ns:
+        if max(state.latencies_ns) <= limit_ns:
             return "near"
-        return "far" if min(state.looks_ns) > limit_ns else "moved"
+        return "far" if min(state.latencies_ns) > limit_ns else "moved"
 
 
 APART = {"near": "near each other", "far": "far apart", "moved": "moved meanwhile"}
@@ -77,7 +77,7 @@ APART = {"near": "near each other", "far": "far apart", "moved": "moved meanwhil
 
 def usual_of(states: Sequence[State]) -> Usual:
     """The state of most repetitions: near where as many were far."""
-    nearest_ns = min((ns for state in states for ns in state.looks_ns), default=0.0)
+    nearest_ns = min((ns for state in states for ns in state.latencies_ns), default=0.0)
     classes = Usual("unknown", nearest_ns)
     counts = Counter(classes.apart_of(state) for state in states)
     if not counts["near"] and not counts["far"]:

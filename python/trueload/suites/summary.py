@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from trueload import stats
-from trueload.record.distance import moved_text
+from trueload.record.core_latency import moved_text
 from trueload.record.schema import (
     Check,
-    CpuDistance,
+    CoreLatency,
     Record,
     Verdict,
 )
@@ -156,7 +156,7 @@ def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
             by_key[cell.key] = CellRows(cell, planned=plan.repeat)
     checks: dict[str, Check] = {}
     damaged: list[str] = []
-    distances: list[CpuDistance | None] = []
+    latencies: list[CoreLatency | None] = []
     pairing = Pairing()
     for row in rows:
         if isinstance(row, Damaged):
@@ -176,7 +176,7 @@ def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
             continue
         if _add(into, plan, row):
             pairing.trial(into.cell.load.key, into.measured)
-        distances += [] if row.record is None else [row.record.cpu_distance]
+        latencies += [] if row.record is None else [row.record.cpu_distance]
         for check in row.record.checks if row.record is not None else ():
             known = checks.get(check.name)
             if known is None or SEVERITY[check.status] > SEVERITY[known.status]:
@@ -184,7 +184,7 @@ def collect(plan: SuitePlan, rows: Iterable[Row | Damaged]) -> Collected:
     cells = tuple(by_key.values())
     if plan.takes_again:
         _mark_unlike(cells)
-    return Collected(cells, tuple(checks.values()), tuple(damaged), moved_text(distances))
+    return Collected(cells, tuple(checks.values()), tuple(damaged), moved_text(latencies))
 
 
 def _mark_unlike(cells: Sequence[CellRows]) -> None:

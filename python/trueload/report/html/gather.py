@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from trueload.errors import UserError
-from trueload.record.distance import moved_text
+from trueload.record.core_latency import moved_text
 from trueload.record.figures import latency, percentile_share
-from trueload.record.schema import CpuDistance, Environment, Record
+from trueload.record.schema import CoreLatency, Environment, Record
 from trueload.record.thresholds import Threshold
 from trueload.report.html.entries import CheckTally, Told, in_order, with_own_names
 from trueload.report.result import load_text
@@ -57,7 +57,7 @@ class Tally:
     generators: dict[str, None] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
-    distances: list[CpuDistance | None] = field(default_factory=list)
+    core_latencies: list[CoreLatency | None] = field(default_factory=list)
     judge: Callable[[Row, Record], Step | None] | None = None
     is_of_search: bool = False
     steps: dict[tuple[str, str], dict[str, _Steps]] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Tally:
             yield row
 
     def _count(self, row: Row, record: Record) -> None:
-        self.distances.append(record.cpu_distance)
+        self.core_latencies.append(record.cpu_distance)
         environment = record.environment
         self.environments.setdefault(environment.model_dump_json(), environment)
         if record.client is None:
@@ -125,7 +125,7 @@ def gather(run: Run, rows: Iterable[Row | Damaged]) -> Told:
         generators=tuple(tally.generators),
         rows=tally.rows,
         damaged=tuple(tally.damaged),
-        moved=moved_text(tally.distances),
+        moved=moved_text(tally.core_latencies),
         notes=notes,
     )
 

@@ -18,7 +18,7 @@ STEP_S = 0.001
 
 
 @dataclass(frozen=True)
-class Wakes:
+class WakeupLatency:
     """Lateness of ``count`` wake-ups: 99 % and 99.9 % of them were at most this late."""
 
     count: int
@@ -26,7 +26,7 @@ class Wakes:
     p999_ns: int
 
 
-def watch_wakes(watch_s: float, cpus: Sequence[int]) -> Wakes:
+def measure_wakeups(watch_s: float, cpus: Sequence[int]) -> WakeupLatency:
     """Sleep for ``watch_s`` seconds in all, an equal part on each of ``cpus``."""
     late_ns: list[int] = []
     until_s = time.monotonic()
@@ -60,10 +60,10 @@ def sleep_until(
             return late_ns
 
 
-def summarise(late_ns: Sequence[int]) -> Wakes:
+def summarise(late_ns: Sequence[int]) -> WakeupLatency:
     """Percentiles by nearest rank; ``late_ns`` is not empty."""
     ordered = sorted(late_ns)
     count = len(ordered)
     # The 990th and the 999th of 1,000 sorted values: 99 % and 99.9 % of them are no larger.
     p99_ns, p999_ns = (ordered[-(-count * share // 1000) - 1] for share in (990, 999))
-    return Wakes(count, p99_ns, p999_ns)
+    return WakeupLatency(count, p99_ns, p999_ns)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from trueload.machine.wakes import STEP_S, sleep_until, summarise, watch_wakes
+from trueload.machine.wakeups import STEP_S, measure_wakeups, sleep_until, summarise
 
 
 class Clock:
@@ -46,6 +46,6 @@ def test_percentiles_are_values_that_were_seen(count: int, p99: int, p999: int) 
 
 def test_a_watch_leaves_the_process_where_it_was() -> None:
     cpus = sorted(os.sched_getaffinity(0))
-    found = watch_wakes(0.02, cpus)
+    found = measure_wakeups(0.02, cpus)
     assert found.count >= len(cpus)
     assert sorted(os.sched_getaffinity(0)) == cpus
