@@ -133,15 +133,15 @@ def watch(program: Program, watcher: Sequence[str], work: Work) -> int:
 
 def count_calls(program: Program, work: Work, folder: Path) -> dict[str, float]:
     """Return system calls per request, by name; `all` is their sum."""
-    told = folder / "calls"
+    report = folder / "calls"
     events = [EVERY_CALL, *(f"syscalls:sys_enter_{name}" for name in CALLS)]
     try:
-        watcher = ["perf", "stat", "-x", ";", "-o", str(told), "-e", ",".join(events), "--"]
+        watcher = ["perf", "stat", "-x", ";", "-o", str(report), "-e", ",".join(events), "--"]
         requests = watch(program, watcher, work)
-        counts = read_perf_stat(told.read_text())
+        counts = read_perf_stat(report.read_text())
     except BenchError:
-        requests = watch(program, ["strace", "-f", "-c", "-o", str(told)], work)
-        counts = read_strace(told.read_text())
+        requests = watch(program, ["strace", "-f", "-c", "-o", str(report)], work)
+        counts = read_strace(report.read_text())
     return {name: count / requests for name, count in counts.items()}
 
 
@@ -249,10 +249,12 @@ def markdown(all_watched: Sequence[Watched]) -> list[str]:
     )
     first = all_watched[0]
     tcp = sum(first.parts.get(place, 0.0) for place in TCP)
-    told = f"Of the {first.cpu_us:.2f} µs of a request ({first.name}), TCP in the kernel takes"
-    told += f" {tcp * first.cpu_us:.2f} µs ({tcp:.0%}), which no generator on sockets is without:"
-    told += f" {(1 - tcp) * first.cpu_us:.2f} µs are left to be gained at most."
-    return [*lines, "", told]
+    summary = f"Of the {first.cpu_us:.2f} µs of a request ({first.name}), TCP in the kernel takes"
+    summary += (
+        f" {tcp * first.cpu_us:.2f} µs ({tcp:.0%}), which no generator on sockets is without:"
+    )
+    summary += f" {(1 - tcp) * first.cpu_us:.2f} µs are left to be gained at most."
+    return [*lines, "", summary]
 
 
 def folded_calls(calls: Mapping[str, float]) -> dict[str, float]:

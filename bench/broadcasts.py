@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from engine import CONNECT_RATE_PER_S, Voice, hear
+from engine import CONNECT_RATE_PER_S, Voice, receive
 from process import BENCH, BenchError, built, run
 from trueload.protocol.plan import (
     ExpectPlan,
@@ -94,14 +94,14 @@ def ours(binary: Path, cpu: int, port: int, shape: Shape) -> Cost:
     def talk(stdin: IO[str], stdout: IO[str]) -> str:
         voice = Voice(stdin)
         try:
-            voice.say(plan_of(port, shape))
-            ready = hear(stdout, "ready")
+            voice.send(plan_of(port, shape))
+            ready = receive(stdout, "ready")
             if ready["established"] != shape.clients:
                 raise BenchError(f"{ready['established']} of {shape.clients} clients: {ready}")
             load, stop = Turns(concurrent=shape.concurrent), Requests(count=shape.messages)
-            voice.say(Phase(id="window", load=load, connections=None, stop=stop, at_ns=None))
-            done = hear(stdout, "phase_done")
-            voice.say(Stop())
+            voice.send(Phase(id="window", load=load, connections=None, stop=stop, at_ns=None))
+            done = receive(stdout, "phase_done")
+            voice.send(Stop())
             stdout.read()
         finally:
             voice.stop()
@@ -111,9 +111,9 @@ def ours(binary: Path, cpu: int, port: int, shape: Shape) -> Cost:
     measured = json.loads(ended.out)
     counts, found = measured["counts"], measured["deliveries"]
     if counts["failed"] or found["delivered"] != shape.clients * shape.messages:
-        told = {name: value for name, value in found.items() if name != "histograms"}
+        numbers = {name: value for name, value in found.items() if name != "histograms"}
         short = "was cut short" if measured["partial"] else "lost messages"
-        raise BenchError(f"our generator {short}: {counts}, {told}")
+        raise BenchError(f"our generator {short}: {counts}, {numbers}")
     return Cost(found["delivered"], measured["generator"]["cpu_ns"], measured["window_ns"])
 
 

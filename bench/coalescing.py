@@ -26,7 +26,7 @@ class Client:
 
     socket: socket.socket
     upgraded: bool = False
-    heard: bytearray = field(default_factory=bytearray)
+    received: bytearray = field(default_factory=bytearray)
 
 
 def frame(message: dict[str, Any]) -> bytes:
@@ -37,19 +37,19 @@ def frame(message: dict[str, Any]) -> bytes:
     return bytes([0x81, 126]) + len(payload).to_bytes(2, "big") + payload
 
 
-def take_frame(heard: bytearray) -> bytes | None:
+def take_frame(received: bytearray) -> bytes | None:
     """Take the first frame out of the buffer; return its payload, or None if it is incomplete."""
-    if len(heard) < 6:
+    if len(received) < 6:
         return None
-    length, at = heard[1] & 0x7F, 2
+    length, at = received[1] & 0x7F, 2
     if length == 126:
-        length, at = int.from_bytes(heard[2:4], "big"), 4
+        length, at = int.from_bytes(received[2:4], "big"), 4
     whole = at + 4 + length
-    if len(heard) < whole:
+    if len(received) < whole:
         return None
-    mask, payload = heard[at : at + 4], heard[at + 4 : whole]
+    mask, payload = received[at : at + 4], received[at + 4 : whole]
     key = int.from_bytes((bytes(mask) * (length // 4 + 1))[:length], "big")
-    del heard[:whole]
+    del received[:whole]
     return (int.from_bytes(payload, "big") ^ key).to_bytes(length, "big")
 
 
@@ -91,10 +91,10 @@ class Server:
         if not came:
             self._drop(client)
             return
-        client.heard += came
+        client.received += came
         if not client.upgraded:
             self._upgrade(client)
-        while client.upgraded and (payload := take_frame(client.heard)) is not None:
+        while client.upgraded and (payload := take_frame(client.received)) is not None:
             self._answer(client, json.loads(payload))
 
     def _drop(self, client: Client) -> None:
@@ -111,7 +111,7 @@ class Server:
             self._drop(client)
 
     def _upgrade(self, client: Client) -> None:
-        head, end, rest = bytes(client.heard).partition(b"\r\n\r\n")
+        head, end, rest = bytes(client.received).partition(b"\r\n\r\n")
         if not end:
             return
         name = b"sec-websocket-key:"
@@ -121,7 +121,7 @@ class Server:
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n"
         )
-        client.upgraded, client.heard = True, bytearray(rest)
+        client.upgraded, client.received = True, bytearray(rest)
 
     def _answer(self, client: Client, message: dict[str, Any]) -> None:
         if message["type"] == "echo":

@@ -108,7 +108,7 @@ class Voice:
         self._thread = threading.Thread(target=self._renew, daemon=True)
         self._thread.start()
 
-    def say(self, message: ToEngine) -> None:
+    def send(self, message: ToEngine) -> None:
         """Write one line; if the engine has exited, stop renewing instead."""
         try:
             with self._lock:
@@ -123,10 +123,10 @@ class Voice:
 
     def _renew(self) -> None:
         while not self._stop.wait(LEASE_EVERY_S):
-            self.say(Lease())
+            self.send(Lease())
 
 
-def hear(stdout: IO[str], kind: str) -> dict[str, Any]:
+def receive(stdout: IO[str], kind: str) -> dict[str, Any]:
     """Return the next line of this type.
 
     Raises `BenchError` on an `error` line or at the end of output.
@@ -144,15 +144,15 @@ def measure(work: Work, stdin: IO[str], stdout: IO[str], load: LoadPlan = CLOSED
     """Run the engine's conversation for one run; return the measurement as JSON."""
     voice = Voice(stdin)
     try:
-        voice.say(plan_of(work))
+        voice.send(plan_of(work))
         for blob in blobs(spec_of(work)):
-            voice.say(blob)
-        ready = hear(stdout, "ready")
+            voice.send(blob)
+        ready = receive(stdout, "ready")
         if ready["established"] != work.connections:
             raise BenchError(f"{ready['established']} of {work.connections} connections: {ready}")
-        voice.say(phase_of(work.duration_s, load))
-        done = hear(stdout, "phase_done")
-        voice.say(Stop())
+        voice.send(phase_of(work.duration_s, load))
+        done = receive(stdout, "phase_done")
+        voice.send(Stop())
         stdout.read()
     finally:
         voice.stop()
@@ -175,13 +175,13 @@ def serving(
     assert process.stdout is not None
     voice = Voice(process.stdin)
     try:
-        voice.say(Serve(listen="127.0.0.1:0", threads=1, cpus=(), driver=driver, service=service))
-        ready = hear(process.stdout, "ready")
+        voice.send(Serve(listen="127.0.0.1:0", threads=1, cpus=(), driver=driver, service=service))
+        ready = receive(process.stdout, "ready")
         # Keep reading its output, so that it never blocks on a full pipe.
         threading.Thread(target=_read_out, args=(process.stdout,), daemon=True).start()
         yield int(ready["listen"].rpartition(":")[2]), process.pid, ready["driver"]
     finally:
-        voice.say(Stop())
+        voice.send(Stop())
         voice.stop()
         try:
             process.wait(READY_S)

@@ -65,10 +65,10 @@ def run_bare(program: Path, work: Work) -> float:
     """
     numbers = (work.port, work.connections, work.depth, round(work.duration_s * 1e3))
     command = [str(program), *map(str, numbers)]
-    told = json.loads(run(command, cpu=GENERATOR_CPU, timeout_s=work.duration_s + PATIENCE_S).out)
-    if not told["answers"]:
+    result = json.loads(run(command, cpu=GENERATOR_CPU, timeout_s=work.duration_s + PATIENCE_S).out)
+    if not result["answers"]:
         raise BenchError("the bare loop heard no answer")
-    cpu_ns: float = told["cpu_ns"] / told["answers"]
+    cpu_ns: float = result["cpu_ns"] / result["answers"]
     return cpu_ns / 1e3
 
 

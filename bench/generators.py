@@ -70,9 +70,9 @@ def ours(binary: Path) -> Generator:
     return measure
 
 
-def our_requests(said: str) -> int:
+def our_requests(output: str) -> int:
     """Read the number of answered requests from the engine's measurement (JSON)."""
-    answered: int = json.loads(said)["counts"]["ok"]
+    answered: int = json.loads(output)["counts"]["ok"]
     return answered
 
 
@@ -85,11 +85,11 @@ def wrk_command(work: Work) -> list[str]:
     return command
 
 
-def wrk_requests(said: str) -> int:
+def wrk_requests(output: str) -> int:
     """Read the number of answered requests from wrk's output."""
-    found = re.search(r"(\d+) requests in", said)
+    found = re.search(r"(\d+) requests in", output)
     if found is None:
-        raise BenchError(f"wrk says:\n{said}")
+        raise BenchError(f"wrk says:\n{output}")
     return int(found[1])
 
 
@@ -144,8 +144,8 @@ def bare_http2(program: Path) -> Generator:
     def measure(work: Work, cpu: int, memory: bool) -> Took:
         numbers = (work.port, work.connections, work.depth, round(work.duration_s * 1e3))
         ended = _run([str(program), *map(str, numbers)], work, cpu, memory)
-        told = json.loads(ended.out)
-        return _took(ended, told["answers"], told["wall_ns"] / NS_PER_S)
+        result = json.loads(ended.out)
+        return _took(ended, result["answers"], result["wall_ns"] / NS_PER_S)
 
     return measure
 
@@ -171,14 +171,14 @@ def oha(binary: Path) -> Generator:
 
 def read_oha(ended: Ended) -> Took:
     """Parse oha's JSON. Raises `BenchError` if it reports errors."""
-    said = json.loads(ended.out)
-    codes: dict[str, int] = said["statusCodeDistribution"]
-    errors: dict[str, int] = said["errorDistribution"]
+    result = json.loads(ended.out)
+    codes: dict[str, int] = result["statusCodeDistribution"]
+    errors: dict[str, int] = result["errorDistribution"]
     # Requests still open at the end are no failures: oha gives them up at its deadline, as told.
     failed = {what for what in errors if "deadline" not in what}
     if failed or set(codes) - {"200"}:
         raise BenchError(f"oha met errors: {codes} {errors}")
-    return _took(ended, codes.get("200", 0), float(said["summary"]["total"]))
+    return _took(ended, codes.get("200", 0), float(result["summary"]["total"]))
 
 
 def hey(work: Work, cpu: int, memory: bool) -> Took:

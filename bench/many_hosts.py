@@ -122,8 +122,8 @@ def measure(folder: Path, variants: Sequence[Recording], count: int) -> Outcome:
     paths = [folder / f"{number}.jsonl" for number in range(len(variants))]
     for path, each in zip(paths, variants, strict=True):
         each.save(path)
-    said = [variants[variant_of(number, len(variants))] for number in range(count)]
-    total = sum(each.measurement.connections.requested for each in said)
+    recordings = [variants[variant_of(number, len(variants))] for number in range(count)]
+    total = sum(each.measurement.connections.requested for each in recordings)
     with staged(folder, paths, count) as stage:
         watch = Watch()
         Path("/proc/self/clear_refs").write_text("5")  # reset the peak to this trial's
@@ -134,7 +134,7 @@ def measure(folder: Path, variants: Sequence[Recording], count: int) -> Outcome:
             recorded_ns = time.monotonic_ns()
         cpu_s = time.process_time() - began_cpu_s
         peak_rss_bytes = vm_hwm_bytes(os.getpid())
-        told = stage.end()
+        traffic = stage.end()
     if found.trouble is not None:
         raise BenchError(f"{count} hosts: {found.trouble.what}")
     if watch.window_began is None or watch.window_ended is None:
@@ -146,16 +146,16 @@ def measure(folder: Path, variants: Sequence[Recording], count: int) -> Outcome:
         window_wall_s=watch.window_ended[0] - watch.window_began[0],
         cpu_s=cpu_s,
         peak_rss_bytes=peak_rss_bytes,
-        said_bytes=sum(each["said_bytes"] for each in told),
-        heard_bytes=sum(each["heard_bytes"] for each in told),
-        to_record_s=(recorded_ns - max(each["done_ns"] for each in told)) / NS_PER_S,
-        off=tuple(off(found, said, watch)),
+        said_bytes=sum(each["said_bytes"] for each in traffic),
+        heard_bytes=sum(each["heard_bytes"] for each in traffic),
+        to_record_s=(recorded_ns - max(each["done_ns"] for each in traffic)) / NS_PER_S,
+        off=tuple(off(found, recordings, watch)),
     )
 
 
-def off(found: Record, said: Sequence[Recording], watch: Watch) -> list[str]:
+def off(found: Record, recordings: Sequence[Recording], watch: Watch) -> list[str]:
     """Name the figures that are not the sum of what the hosts reported. Pure."""
-    parts = [each.measurement for each in said]
+    parts = [each.measurement for each in recordings]
     sums: dict[str, tuple[Any, Any]] = {
         "connections": (
             found.connections.established,
@@ -174,7 +174,7 @@ def off(found: Record, said: Sequence[Recording], watch: Watch) -> list[str]:
             merge_sparse(second.latency for part in parts for second in part.series),
         ),
         "hosts": ([host.ok for host in found.hosts], [part.counts.ok for part in parts]),
-        "live": (watch.fresh, sum(_fresh(each.ticks) for each in said)),
+        "live": (watch.fresh, sum(_fresh(each.ticks) for each in recordings)),
     }
     for name in ("scheduled", "issued", "ok", "cancelled", "unsent", "stale"):
         sums[name] = getattr(found.counts, name), sum(getattr(p.counts, name) for p in parts)

@@ -34,6 +34,6 @@ def find_oha(build: bool) -> Path:
     except subprocess.TimeoutExpired as error:
         raise BenchError(f"`cargo install` took longer than {BUILD_S:g} s") from error
     if ran.returncode != 0 or not binary.exists():
-        told = " ".join(ran.stderr.strip().splitlines()[-LOG_LINES:])
-        raise BenchError(f"`cargo install` failed: {told}")
+        log = " ".join(ran.stderr.strip().splitlines()[-LOG_LINES:])
+        raise BenchError(f"`cargo install` failed: {log}")
     return binary

@@ -192,11 +192,13 @@ def main() -> int:
     except PermissionError:
         print("error: the packets can be timed by root only\nhint: run it as root")
         return 2
-    told = [f"{describe()}\n\nMedians of {options.runs} runs of {options.seconds:g} s. {quiet}\n"]
-    told += [*mark_table(marked), "", *(f"- {line}" for line in lines)]
-    print("\n".join(told))
+    section = [
+        f"{describe()}\n\nMedians of {options.runs} runs of {options.seconds:g} s. {quiet}\n"
+    ]
+    section += [*mark_table(marked), "", *(f"- {line}" for line in lines)]
+    print("\n".join(section))
     if options.runs >= RUNS and not options.no_page:
-        write_section(ACCURACY, "pacing", told)
+        write_section(ACCURACY, "pacing", section)
     return exit_code(marked)
 
 
@@ -206,11 +208,11 @@ def _measure_all(binary: Path, runs: int, seconds: float) -> tuple[list[Mark], l
     with reference(binary, SERVER_CPU) as server:
         for arrivals in kinds:
             for rate_per_s in RATES_PER_S:
-                heard = [
+                received = [
                     measure(binary, server.port, arrivals, rate_per_s, seconds, seed)
                     for seed in range(1, runs + 1)
                 ]
-                marked, lines = ask(arrivals, heard)
+                marked, lines = ask(arrivals, received)
                 all_marks += marked
                 all_lines += lines
     return all_marks, all_lines

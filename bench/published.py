@@ -78,28 +78,28 @@ def words_of(name: str) -> tuple[str, ...]:
 def run_short(trueload: Trueload, name: str, budget_s: float) -> Short:
     """Run a suite and export it. Raises ``SettingError`` if it could not be run."""
     words, log = words_of(name), trueload.folder / "log"
-    with log.open("w") as told:
+    with log.open("w") as log_file:
         nowhere = subprocess.DEVNULL
-        process = trueload.start(*words, cwd=ROOT, stdout=nowhere, stderr=told.fileno())
+        process = trueload.start(*words, cwd=ROOT, stdout=nowhere, stderr=log_file.fileno())
         try:
             process.wait(timeout=budget_s)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
             process.wait(timeout=SAVE_S)
-    said = log.read_text()
+    output = log.read_text()
     if process.returncode not in MEASURED:
         raise SettingError(
-            f"`trueload {shlex.join(words)}` ended with {process.returncode}:\n{said}",
+            f"`trueload {shlex.join(words)}` ended with {process.returncode}:\n{output}",
             "`trueload subjects check` looks into subjects",
         )
     exported = trueload.run("runs", "export", "last", "--published", "--format", "text")
     cut_short = process.returncode == INTERRUPTED
-    return Short(words, exported.out, repetitions(said), cut_short)
+    return Short(words, exported.out, repetitions(output), cut_short)
 
 
-def repetitions(said: str) -> tuple[str, ...]:
+def repetitions(output: str) -> tuple[str, ...]:
     """Pick the lines about trials from a suite's output. Pure."""
-    return tuple(line for line in said.splitlines() if re.match(r"\[ *\d+/\d+\] ", line))
+    return tuple(line for line in output.splitlines() if re.match(r"\[ *\d+/\d+\] ", line))
 
 
 def spread(lines: Sequence[str]) -> tuple[str, float] | None:

@@ -61,9 +61,9 @@ def load(path: Path) -> Recording:
     return recording_of([parse_from_engine(line) for line in path.read_bytes().splitlines()])
 
 
-def recording_of(said: list[FromEngine]) -> Recording:
+def recording_of(messages: list[FromEngine]) -> Recording:
     """Sort the lines into a recording. Raises `ValueError` when one is missing."""
-    hello, ready, *ticks, done = said
+    hello, ready, *ticks, done = messages
     if not (isinstance(hello, Hello) and isinstance(ready, Ready) and isinstance(done, PhaseDone)):
         raise ValueError("a recording is hello, ready, ticks and phase_done")
     return Recording(hello, ready, tuple(tick for tick in ticks if isinstance(tick, Tick)), done)
@@ -72,30 +72,32 @@ def recording_of(said: list[FromEngine]) -> Recording:
 def record(work: Work, load_plan: LoadPlan = CLOSED) -> Recording:
     """Record one window of a real engine. Raises `EngineError`, `UserError`."""
     window = phase_of(work.duration_s, load_plan)
-    said: list[FromEngine] = []
+    messages: list[FromEngine] = []
     started_ns = 0
     with Engine.start() as engine:
-        said.append(engine.hello)
+        messages.append(engine.hello)
         engine.send(plan_of(work))
         engine.send(window)
-        for message in _heard(engine, work.duration_s + SLACK_S):
+        for message in _received(engine, work.duration_s + SLACK_S):
             match message:
                 case Error():
                     raise EngineError("engine", message.message)
                 case PhaseStarted():
                     started_ns = message.at_ns
                 case Tick() if message.id == window.id:
-                    said.append(message.model_copy(update={"at_ns": message.at_ns - started_ns}))
+                    messages.append(
+                        message.model_copy(update={"at_ns": message.at_ns - started_ns})
+                    )
                 case Ready():
-                    said.append(message)
+                    messages.append(message)
                 case PhaseDone():
-                    return recording_of([*said, _from_its_start(message)])
+                    return recording_of([*messages, _from_its_start(message)])
                 case _:
                     pass
     raise EngineError("silent", "the engine did not end its window")
 
 
-def _heard(engine: Engine, seconds: float) -> Iterator[FromEngine]:
+def _received(engine: Engine, seconds: float) -> Iterator[FromEngine]:
     deadline_s = time.monotonic() + seconds
     while seconds_left(deadline_s) > 0:
         if (message := engine.receive(seconds_left(deadline_s))) is not None:

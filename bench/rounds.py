@@ -124,9 +124,9 @@ def write_samples(
     file: str, machine: Machine, samples: Sequence[Sample], marked: Sequence[Mark]
 ) -> None:
     """Write everything that was measured to a file, as JSON."""
-    told = {
+    result = {
         "machine": asdict(machine),
         "samples": [asdict(sample) for sample in samples],
         "targets": [asdict(mark) | {"mark": mark.word} for mark in marked],
     }
-    Path(file).write_text(json.dumps(told, indent=1))
+    Path(file).write_text(json.dumps(result, indent=1))

@@ -163,11 +163,11 @@ def by_command(name: str, binary: Path, cpu: int, *flags: str) -> Iterator[Serve
     watchdog.start()
     try:
         assert process.stderr is not None
-        said = process.stderr.readline().decode(errors="replace").strip()
+        line = process.stderr.readline().decode(errors="replace").strip()
         watchdog.cancel()
-        found = re.search(r"(https?)://127\.0\.0\.1:(\d+)", said)
+        found = re.search(r"(https?)://127\.0\.0\.1:(\d+)", line)
         if found is None:
-            raise BenchError(f"`serve http {' '.join(flags)}`: {said or 'it says nothing'}")
+            raise BenchError(f"`serve http {' '.join(flags)}`: {line or 'it says nothing'}")
         yield Server(name, int(found[2]), process.pid, found[1])
     finally:
         watchdog.cancel()

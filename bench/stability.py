@@ -73,7 +73,7 @@ def name_of(row: Mapping[str, Any]) -> str:
     return f"{row['language']}/{row['framework']}"
 
 
-def told(run: Sequence[Mapping[str, Any]]) -> str:
+def run_text(run: Sequence[Mapping[str, Any]]) -> str:
     """One run, in a line."""
     cells = []
     for row in run:
@@ -134,8 +134,8 @@ def judge(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mark]:
         marks.append(mark(what, limit, farthest(rates) * 100 if rates else None, shown))
     against = contradicted(runs)
     orders = Limit(0, at_least=False, unit="")
-    said = ", ".join(against) or "none"
-    return [*marks, mark("pairs of subjects ranked both ways", orders, len(against), said)]
+    detail = ", ".join(against) or "none"
+    return [*marks, mark("pairs of subjects ranked both ways", orders, len(against), detail)]
 
 
 def main() -> int:
@@ -156,7 +156,7 @@ def main() -> int:
                 if number > 1:
                     time.sleep(PAUSE_S)
                 runs.append(run_suite(trueload, number, subjects, folder))
-                print(f"{number}: {told(runs[-1])}", flush=True)
+                print(f"{number}: {run_text(runs[-1])}", flush=True)
         finally:
             trueload.close()
     marked = judge_copies(runs) if options.copies else judge(runs)

@@ -79,26 +79,26 @@ class StandIn:
 
     def handle_start(self, now_ns: int) -> None:
         """Handle the start of the process."""
-        self._say(now_ns, lambda: self._lines.hello)
+        self._send(now_ns, lambda: self._lines.hello)
 
     def handle_line(self, now_ns: int, line: bytes) -> None:
         """Handle a line from the front."""
-        heard = json.loads(line)
+        message = json.loads(line)
         made_ns = now_ns + self._nature.there_ns
-        match heard["type"]:
+        match message["type"]:
             case "clock":
-                answer = Clock(type="clock", id=heard["id"], at_ns=self._own(made_ns))
-                self._say(made_ns, lambda: to_line(answer))
+                answer = Clock(type="clock", id=message["id"], at_ns=self._own(made_ns))
+                self._send(made_ns, lambda: to_line(answer))
             case "generate":
                 ready_ns = made_ns + SET_UP_NS
-                self._say(ready_ns, lambda: self._timed(self._lines.ready, ready_ns))
+                self._send(ready_ns, lambda: self._timed(self._lines.ready, ready_ns))
             case "phase":
-                planned_ns = heard["at_ns"] - self._nature.ahead_ns
+                planned_ns = message["at_ns"] - self._nature.ahead_ns
                 # If it is told too late, it begins late and reports so.
-                self._begin(heard["id"], max(planned_ns, made_ns))
+                self._begin(message["id"], max(planned_ns, made_ns))
             case "stop":
                 self._due.clear()
-                self._say(made_ns, lambda: to_line(Done(type="done", why="stopped")))
+                self._send(made_ns, lambda: to_line(Done(type="done", why="stopped")))
             case _:
                 pass
 
@@ -120,16 +120,16 @@ class StandIn:
         done_ns = max(stop_ns + lines.drain_ns, start_ns + last_ns)
         started = PhaseStarted(type="phase_started", id=name, at_ns=self._own(start_ns))
         stopped = PhaseStopped(type="phase_stopped", id=name, at_ns=self._own(stop_ns))
-        self._say_edge(started, start_ns)
+        self._send_edge(started, start_ns)
         for number, (since_ns, line) in enumerate(lines.ticks):
             if number == self._nature.ticks:
-                self._say(start_ns + since_ns, self._fall_silent)
-            self._say(start_ns + since_ns, self._later(line, start_ns + since_ns))
-        self._say_edge(stopped, stop_ns)
-        self._say(done_ns, self._later(lines.done, start_ns))
+                self._send(start_ns + since_ns, self._fall_silent)
+            self._send(start_ns + since_ns, self._later(line, start_ns + since_ns))
+        self._send_edge(stopped, stop_ns)
+        self._send(done_ns, self._later(lines.done, start_ns))
 
-    def _say_edge(self, edge: PhaseStarted | PhaseStopped, at_ns: int) -> None:
-        self._say(at_ns, lambda: to_line(edge))
+    def _send_edge(self, edge: PhaseStarted | PhaseStopped, at_ns: int) -> None:
+        self._send(at_ns, lambda: to_line(edge))
 
     def _fall_silent(self) -> bytes:
         self._silent = True
@@ -144,7 +144,7 @@ class StandIn:
     def _own(self, front_ns: int) -> int:
         return front_ns + self._nature.ahead_ns
 
-    def _say(self, made_ns: int, line: Callable[[], bytes]) -> None:
+    def _send(self, made_ns: int, line: Callable[[], bytes]) -> None:
         """Queue a line made at `made_ns`; the front gets it after the way back."""
         self._order += 1
         heapq.heappush(self._due, (made_ns + self._nature.back_ns, self._order, line))

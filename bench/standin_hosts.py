@@ -79,9 +79,9 @@ class Host(asyncio.Protocol):
                 self._machine.handle_start(now_ns)
             else:
                 self._machine.handle_line(now_ns, line)
-        self._say()
+        self._send()
 
-    def _say(self) -> None:
+    def _send(self) -> None:
         assert self._machine is not None
         assert self._transport is not None
         now_ns = time.monotonic_ns()
@@ -95,7 +95,7 @@ class Host(asyncio.Protocol):
         due_ns = self._machine.poll_timeout_ns()
         if due_ns is not None:
             delay_s = max(0, due_ns - now_ns) / NS_PER_S
-            self._timer = asyncio.get_running_loop().call_later(delay_s, self._say)
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._send)
 
 
 async def serve(path: str, variants: Sequence[Lines]) -> Traffic:

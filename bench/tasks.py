@@ -28,12 +28,12 @@ class Count:
 async def receive(client: ClientConnection, count: Count) -> None:
     """Receive the messages of one connection."""
     async for message in client:
-        heard = json.loads(message)
-        if heard["type"] == "broadcast":
+        received = json.loads(message)
+        if received["type"] == "broadcast":
             count.left -= 1
             if count.left == 0:
                 count.all_had.set()
-        elif heard["type"] == "broadcastResult":
+        elif received["type"] == "broadcastResult":
             count.receipts.put_nowait(time.monotonic())
 
 

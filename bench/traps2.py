@@ -53,7 +53,7 @@ from scripted_http2 import (  # noqa: E402
 SECONDS = 2
 PATIENCE_S = 20.0
 STATUS_500 = b"\x8e"  # :status 500, from the static table
-Says = Callable[[int, int], bytes | None]
+Answers = Callable[[int, int], bytes | None]
 
 
 def goes_away(number: int, stream: int) -> bytes:
@@ -130,7 +130,7 @@ class Trap:
     """A server, the load on it, and a test of whether what trueload says is right."""
 
     what: str
-    says: Says
+    answers: Answers
     is_right: Callable[[dict[str, Any], int], bool]
     begins: bytes = settings()
     connections: int = 2
@@ -147,7 +147,7 @@ class Trap:
         certificate.configure_cert(context)
         if not self.over_http1:
             context.set_alpn_protocols(["h2"])
-            peer = Http2Peer(self.says, self.begins, (context,) if secure else ())
+            peer = Http2Peer(self.answers, self.begins, (context,) if secure else ())
             yield peer.url, peer.seen
             return
         context.set_alpn_protocols(["http/1.1"])
@@ -157,9 +157,14 @@ class Trap:
             server.shutdown()
 
 
-def shown(said: Outcome, seen: Seen) -> str:
+def shown(outcome: Outcome, seen: Seen) -> str:
     """Format a cell of the table."""
-    words = [f"{said.ok:,} ok", f"{said.failed:,} failed", said.remark, f"exit {said.code}"]
+    words = [
+        f"{outcome.ok:,} ok",
+        f"{outcome.failed:,} failed",
+        outcome.remark,
+        f"exit {outcome.code}",
+    ]
     words.append(f"{seen.connections} connection{'s' if seen.connections != 1 else ''}")
     return ", ".join(each for each in words if each)
 
@@ -269,13 +274,13 @@ def read_oha(code: int, out: str, folder: Path) -> Outcome:
     oha counts a status of any kind as an answer; requests open at the end are no errors.
     """
     try:
-        said = json.loads(out)
+        result = json.loads(out)
     except ValueError:
         return Outcome(0, 0, "prints no figures", code)
-    errors = said["errorDistribution"].items()
+    errors = result["errorDistribution"].items()
     failed = sum(count for what, count in errors if "deadline" not in what)
-    ok, mean_s = sum(said["statusCodeDistribution"].values()), said["summary"]["average"]
-    share = said["summary"]["successRate"] or 0
+    ok, mean_s = sum(result["statusCodeDistribution"].values()), result["summary"]["average"]
+    share = result["summary"]["successRate"] or 0
     remark = f"success rate {share:.0%}" + (f", mean {mean_s * 1e3:.0f} ms" if mean_s else "")
     return Outcome(ok, failed, remark, code)
 

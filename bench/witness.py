@@ -54,7 +54,7 @@ def own_network() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Heard:
+class Captured:
     """The segments that passed during a run.
 
     ``dropped`` counts those that found no room in the ring.
@@ -78,13 +78,13 @@ def build_witness(folder: Path) -> Path:
 
 
 class Witness:
-    """Captures what passes to and from a port while the block runs; `heard` has it afterwards."""
+    """Captures what passes to and from a port while the block runs; then `captured` has it."""
 
     def __init__(self, program: Path, port: int, requests: float) -> None:
         """Prepare a ring for about `requests` requests, each with an answer."""
         self._program, self._port = program, port
         self._segments = int(max(LEAST_SEGMENTS, 2 * SPARE * requests))
-        self._heard: Heard | None = None
+        self._captured: Captured | None = None
 
     def __enter__(self) -> Witness:
         self._folder = tempfile.TemporaryDirectory()
@@ -99,12 +99,12 @@ class Witness:
             preexec_fn=prepare(SERVER_CPU),
         )
         assert self._process.stdout is not None
-        said = self._process.stdout.readline().strip()
-        if said != "ready":
+        line = self._process.stdout.readline().strip()
+        if line != "ready":
             self._process.kill()
             self._process.communicate()
             self._folder.cleanup()
-            raise BenchError(f"the witness cannot listen: {said}")
+            raise BenchError(f"the witness cannot listen: {line}")
         return self
 
     def __exit__(
@@ -116,7 +116,7 @@ class Witness:
         try:
             out, _ = self._process.communicate(timeout=ENDING_S)
             if kind is None:
-                self._heard = self._read(out)
+                self._captured = self._read(out)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.communicate()
@@ -124,17 +124,17 @@ class Witness:
         finally:
             self._folder.cleanup()
 
-    def _read(self, out: str) -> Heard:
+    def _read(self, out: str) -> Captured:
         if self._process.returncode != 0:
             raise BenchError(f"the witness ended with {self._process.returncode}: {out}")
-        told = json.loads(out)
+        counts = json.loads(out)
         segments = np.fromfile(self._file, dtype=SEGMENT)
         # Segments in a block that was never handed over count as dropped, too.
-        lost = told["heard"] - told["dropped"] - len(segments)
-        return Heard(segments, told["dropped"] + max(0, lost))
+        lost = counts["heard"] - counts["dropped"] - len(segments)
+        return Captured(segments, counts["dropped"] + max(0, lost))
 
     @property
-    def heard(self) -> Heard:
+    def captured(self) -> Captured:
         """What passed; available once the block has ended."""
-        assert self._heard is not None
-        return self._heard
+        assert self._captured is not None
+        return self._captured

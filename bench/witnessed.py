@@ -71,7 +71,7 @@ TABLE_HEAD = (
 
 
 @dataclass(frozen=True)
-class Said:
+class Reported:
     """What a tool says of its run.
 
     The number of requests, the seconds that they took, p50 and p99 in µs, and how much of each is
@@ -88,24 +88,24 @@ class Said:
 class Compared:
     """One percentile of one run, in µs, as said by the tool and as seen by the witness.
 
-    `own_us` is the tool's own part of it (0 where it does not say). `heard_us` is over all
+    `own_us` is the tool's own part of it (0 where it does not say). `captured_us` is over all
     connections, `sampled_us` the range of samples of one connection in sixteen.
     """
 
-    said_us: float
+    reported_us: float
     own_us: float
-    heard_us: float
+    captured_us: float
     sampled_us: tuple[float, float] | None = None
 
     @property
     def off_us(self) -> float:
         """The tool's figure without its own part, less the witness's."""
-        return self.said_us - self.own_us - self.heard_us
+        return self.reported_us - self.own_us - self.captured_us
 
     @property
     def allowed_us(self) -> float:
         """The allowed error: the larger of 20 µs and 2 %."""
-        return max(OFF_MOST_US, OFF_MOST_SHARE * self.heard_us)
+        return max(OFF_MOST_US, OFF_MOST_SHARE * self.captured_us)
 
 
 @dataclass(frozen=True)
@@ -146,21 +146,21 @@ def excess(found: Compared) -> float:
     return abs(found.off_us) / found.allowed_us
 
 
-def compare(said: Said, heard: Matched) -> tuple[Compared, Compared]:
+def compare(reported: Reported, captured: Matched) -> tuple[Compared, Compared]:
     """Compare both percentiles.
 
     Raises `BenchError` when tool and witness did not see the same run.
     """
-    matched = len(heard.service_ns)
-    if abs(matched - said.requests) > MISSED_MOST * said.requests:
-        raise BenchError(f"{said.requests:,} requests by the tool, {matched:,} by the witness")
-    own_us = said.own_us or (0.0, 0.0)
+    matched = len(captured.service_ns)
+    if abs(matched - reported.requests) > MISSED_MOST * reported.requests:
+        raise BenchError(f"{reported.requests:,} requests by the tool, {matched:,} by the witness")
+    own_us = reported.own_us or (0.0, 0.0)
     p50, p99 = (
         Compared(
-            said.percentiles_us[at],
+            reported.percentiles_us[at],
             own_us[at],
-            heard.percentile_ns(part) / 1e3,
-            _us(heard.sampled_ns(part)),
+            captured.percentile_ns(part) / 1e3,
+            _us(captured.sampled_ns(part)),
         )
         for at, part in enumerate(PARTS)
     )
@@ -171,14 +171,14 @@ def _us(range_ns: tuple[float, float]) -> tuple[float, float]:
     return range_ns[0] / 1e3, range_ns[1] / 1e3
 
 
-def read_ours(outcome: Outcome) -> Said:
+def read_ours(outcome: Outcome) -> Reported:
     """Read our service time, and how much it exceeds our round trip."""
     service = _percentiles_us(outcome.histogram("service").get_value_at_percentile)
     own = None
     if outcome.measurement["histograms"].get("round_trip"):
         trip = _percentiles_us(outcome.histogram("round_trip").get_value_at_percentile)
         own = service[0] - trip[0], service[1] - trip[1]
-    return Said(
+    return Reported(
         requests=outcome.ok,
         wall_s=outcome.ok / outcome.per_s,
         percentiles_us=service,
@@ -190,7 +190,7 @@ def _percentiles_us(at: Callable[[float], float]) -> tuple[float, float]:
     return at(PARTS[0]) / 1e3, at(PARTS[1]) / 1e3
 
 
-def read_wrk(out: str) -> Said:
+def read_wrk(out: str) -> Reported:
     """Parse what wrk and percentiles.lua print; the latter in µs."""
     found = dict(re.findall(r"percentile ([\d.]+) (\d+)", out))
     counted = re.search(r"(\d+) requests in ([\d.]+)(ms|s|m),", out)
@@ -198,41 +198,41 @@ def read_wrk(out: str) -> Said:
         raise BenchError(f"wrk says:\n{out}")
     unit_s = {"ms": 0.001, "s": 1.0, "m": 60.0}[counted[3]]
     percentiles_us = (float(found["50"]), float(found["99"]))
-    return Said(int(counted[1]), float(counted[2]) * unit_s, percentiles_us)
+    return Reported(int(counted[1]), float(counted[2]) * unit_s, percentiles_us)
 
 
-def read_oha(out: str) -> Said:
+def read_oha(out: str) -> Reported:
     """Parse oha's JSON; its times are in seconds."""
-    said = json.loads(out)
-    codes, errors = said["statusCodeDistribution"], said["errorDistribution"]
+    result = json.loads(out)
+    codes, errors = result["statusCodeDistribution"], result["errorDistribution"]
     if set(codes) != {"200"} or any("deadline" not in what for what in errors):
         raise BenchError(f"oha met errors: {codes} {errors}")
-    times_s = said["latencyPercentiles"]
-    return Said(
+    times_s = result["latencyPercentiles"]
+    return Reported(
         requests=codes["200"],
-        wall_s=float(said["summary"]["total"]),
+        wall_s=float(result["summary"]["total"]),
         percentiles_us=(times_s["p50"] * 1e6, times_s["p99"] * 1e6),
     )
 
 
-Tool = Callable[[Work, float | None], Said]
+Tool = Callable[[Work, float | None], Reported]
 """One run, at a rate, or as a closed loop."""
 
 
-def ours(binary: Path, work: Work, rate_per_s: float | None) -> Said:
+def ours(binary: Path, work: Work, rate_per_s: float | None) -> Reported:
     """Run our engine."""
     load = CLOSED if rate_per_s is None else opened(rate_per_s, work.duration_s)
     return read_ours(converse(binary, GENERATOR_CPU, work, load))
 
 
-def wrk(work: Work, rate_per_s: float | None) -> Said:
+def wrk(work: Work, rate_per_s: float | None) -> Reported:
     """Run wrk, which has a closed loop only."""
     assert rate_per_s is None
     load = ["-t1", f"-c{work.connections}", f"-d{work.duration_s:.0f}s"]
     return read_wrk(_ran(["wrk", *load, "-s", str(HERE / "percentiles.lua"), work.url], work))
 
 
-def oha(program: Path, work: Work, rate_per_s: float | None) -> Said:
+def oha(program: Path, work: Work, rate_per_s: float | None) -> Reported:
     """Run oha on one thread; a rate is passed as `-q`."""
     command = ["env", "TOKIO_WORKER_THREADS=1", str(program), "--no-tui"]
     command += ["--output-format", "json", "-z", f"{work.duration_s:.0f}s"]
@@ -266,9 +266,9 @@ class Bench:
         try:
             for _ in range(self._runs):
                 with Witness(self._witness, self._server.port, per_s * work.duration_s) as witness:
-                    said = tool(work, rate_per_s)
-                rates.append(said.requests / said.wall_s)
-                runs.append(compare(said, witness.heard.matched()))
+                    reported = tool(work, rate_per_s)
+                rates.append(reported.requests / reported.wall_s)
+                runs.append(compare(reported, witness.captured.matched()))
         except BenchError as error:
             return Row(work.connections, load, who, why=" ".join(str(error).split())[:200])
         is_judged = who.startswith("trueload") and rate_per_s is not None
@@ -325,10 +325,10 @@ def line(row: Row) -> str:
     cells.append(f"{median(row.per_s):,.0f}")
     for number in range(len(PARTS)):
         found = row.middle(number)
-        cells += [f"{found.said_us:,.0f}", f"{found.own_us:,.0f}" if found.own_us else ""]
-        cells.append(f"{found.heard_us:,.0f}")
+        cells += [f"{found.reported_us:,.0f}", f"{found.own_us:,.0f}" if found.own_us else ""]
+        cells.append(f"{found.captured_us:,.0f}")
         if PARTS[number] == PARTS[-1]:
-            low, high = found.sampled_us or (found.heard_us, found.heard_us)
+            low, high = found.sampled_us or (found.captured_us, found.captured_us)
             cells.append(f"{low:,.0f} to {high:,.0f}")
         cells.append(f"{found.off_us:+,.0f}")
     return f"| {' | '.join([*cells, within_text(row)])} |"

@@ -108,8 +108,8 @@ def test_who_is_absent_has_no_turn_and_its_targets_say_why(bench: Any) -> None:
     assert not {cell.tool for cell in left} & {"oha"}
     assert not {cell.server for cell in left} & {cells_tls(bench)}
     marked = bench["results"].marks([], cells.targets(), absent)
-    said = {mark.measured for mark in marked}
-    assert {"there is no cargo", "no TLS"} <= said
+    measured = {mark.measured for mark in marked}
+    assert {"there is no cargo", "no TLS"} <= measured
     assert {mark.word for mark in marked} == {"not measured"}
 
 
@@ -175,7 +175,7 @@ def test_a_report_is_written_into_its_own_section_of_the_page_and_nowhere_else(
 
 
 @pytest.mark.parametrize(
-    ("out", "said"),
+    ("out", "expected"),
     [
         (
             "requests: 40 total, 20 done, 20 succeeded, 20 failed, 20 errored, 0 timeout\n"
@@ -187,9 +187,11 @@ def test_a_report_is_written_into_its_own_section_of_the_page_and_nowhere_else(
         ("killed", (0, 0, "prints no counts", 0)),
     ],
 )  # fmt: skip
-def test_what_h2load_says_of_a_trap_is_read(bench: Any, out: str, said: tuple[object, ...]) -> None:
+def test_what_h2load_says_of_a_trap_is_read(
+    bench: Any, out: str, expected: tuple[object, ...]
+) -> None:
     found = bench["traps2"].read_h2load(0, out, ROOT)
-    assert (found.ok, found.failed, found.remark, found.code) == said
+    assert (found.ok, found.failed, found.remark, found.code) == expected
 
 
 def test_a_trap_is_not_right_for_another_class_or_exit_code(bench: Any) -> None:

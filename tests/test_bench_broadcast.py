@@ -36,9 +36,9 @@ def test_frames_are_taken_whole_however_they_are_split(bench: Any, length: int) 
     wire = masked(payload)
     for cut in {0, 1, 5, len(wire) - 1} - {len(wire)}:
         assert take(bytearray(wire[:cut])) is None
-    heard = bytearray(wire + wire[:3])
-    assert take(heard) == payload
-    assert heard == wire[:3]
+    received = bytearray(wire + wire[:3])
+    assert take(received) == payload
+    assert received == wire[:3]
 
 
 def test_ratios_are_of_one_round_and_their_median_is_judged(bench: Any) -> None:

@@ -81,8 +81,8 @@ def test_a_section_says_which_command_on_which_machine_and_whether_it_was_cut_sh
     machine = bench["machine"].Machine("A CPU", 2, "6.18", "cubic", "2026-11-22", {"wrk": "4.2"})
     table = "whose  server\nours   rust/mio\n"
     trial = "[ 1/24] rust/mio, 640 connections, single core, r1: 250,000 requests/s, valid"
-    said = f"run x: 24 trials\nbuilding rust/mio …\n{trial}\nsaved: trueload runs show x\n"
-    found = bench["published"].repetitions(said)
+    output = f"run x: 24 trials\nbuilding rust/mio …\n{trial}\nsaved: trueload runs show x\n"
+    found = bench["published"].repetitions(output)
     assert found == (trial,)
     short = bench["published"].Short(words, table, found, cut_short=True)
     text = "\n".join(bench["published"].section(short, machine, "Others took nothing."))

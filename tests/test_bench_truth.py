@@ -124,7 +124,7 @@ CLIENT, SERVER = False, True
 Passed = tuple[int, int, int, bool]
 
 
-def heard(bench: Any, *passed: Passed) -> Any:
+def capture(bench: Any, *passed: Passed) -> Any:
     """Match these segments, shuffled, since their order must not matter."""
     matching = bench["matching"]
     segments = np.zeros(len(passed), dtype=matching.SEGMENT)
@@ -135,7 +135,7 @@ def heard(bench: Any, *passed: Passed) -> Any:
 
 
 def test_an_answer_belongs_to_the_request_before_it_on_its_own_connection(bench: Any) -> None:
-    found = heard(
+    found = capture(
         bench,
         (100, 7001, 1, CLIENT),
         (110, 7002, 1, CLIENT),
@@ -150,11 +150,11 @@ def test_an_answer_belongs_to_the_request_before_it_on_its_own_connection(bench:
 
 def test_a_service_time_ends_with_the_last_segment_of_the_answer(bench: Any) -> None:
     answer = [(120, 7001, 1, SERVER), (121, 7001, 91, SERVER), (170, 7001, 181, SERVER)]
-    assert heard(bench, (100, 7001, 1, CLIENT), *answer).service_ns.tolist() == [70]
+    assert capture(bench, (100, 7001, 1, CLIENT), *answer).service_ns.tolist() == [70]
 
 
 def test_a_segment_that_was_sent_again_counts_once(bench: Any) -> None:
-    found = heard(
+    found = capture(
         bench,
         (100, 7001, 1, CLIENT),
         (300, 7001, 1, CLIENT),
@@ -168,7 +168,7 @@ def test_a_segment_that_was_sent_again_counts_once(bench: Any) -> None:
 def test_what_has_no_counterpart_is_counted_and_has_no_time(bench: Any) -> None:
     # The first answer belongs to a request before the capture, and the last request is open at the
     # end. The answer of the next connection does not belong to it.
-    found = heard(
+    found = capture(
         bench,
         (90, 7001, 1, SERVER),
         (100, 7001, 1, CLIENT),
@@ -181,7 +181,7 @@ def test_what_has_no_counterpart_is_counted_and_has_no_time(bench: Any) -> None:
 
 
 def test_nothing_heard_has_no_percentile(bench: Any) -> None:
-    found = heard(bench)
+    found = capture(bench)
     assert len(found.service_ns) == 0
     with pytest.raises(ValueError, match="no request was matched"):
         found.percentile_ns(50)
@@ -197,7 +197,7 @@ def test_a_percentile_is_by_the_nearest_rank(bench: Any, part: float, ns: int) -
             (1_000 * number + number, 7001, 90 * number, SERVER),
         )
     ]
-    assert heard(bench, *pairs).percentile_ns(part) == ns
+    assert capture(bench, *pairs).percentile_ns(part) == ns
 
 
 def test_a_sample_of_connections_has_the_percentiles_of_those_connections(bench: Any) -> None:
@@ -207,20 +207,20 @@ def test_a_sample_of_connections_has_the_percentiles_of_those_connections(bench:
         for port in range(1, 33)
         for passed in ((100, port, 1, CLIENT), (100 + port, port, 1, SERVER))
     ]
-    found = heard(bench, *pairs)
+    found = capture(bench, *pairs)
     assert found.port.tolist() == list(range(1, 33))
     low, high = found.sampled_ns(99)
     assert 2 <= low < high <= found.percentile_ns(99) == 32, "the slower of two connections"
-    alone = heard(bench, (100, 1, 1, CLIENT), (140, 1, 1, SERVER))
+    alone = capture(bench, (100, 1, 1, CLIENT), (140, 1, 1, SERVER))
     assert alone.sampled_ns(99) == (40, 40), "one connection is its own sample"
 
 
 def test_what_a_tool_says_less_its_own_part_is_compared_with_the_wire(bench: Any) -> None:
     witnessed = bench["witnessed"]
-    wire = heard(bench, (100_000, 7001, 1, CLIENT), (400_000, 7001, 1, SERVER))
+    wire = capture(bench, (100_000, 7001, 1, CLIENT), (400_000, 7001, 1, SERVER))
     for own_us, off_us, within in ((None, 50, False), ((10, 10), 40, False), ((35, 70), 15, True)):
-        said = witnessed.Said(1, 1.0, (350.0, 350.0), own_us)
-        p50, p99 = witnessed.compare(said, wire)
+        reported = witnessed.Reported(1, 1.0, (350.0, 350.0), own_us)
+        p50, p99 = witnessed.compare(reported, wire)
         assert p50.off_us == off_us
         row = witnessed.Row(64, "closed loop", "a tool", (1.0,), ((p50, p99),))
         assert row.is_within is within
@@ -243,9 +243,9 @@ def test_a_row_is_within_its_target_in_the_median_run(bench: Any) -> None:
 
 def test_a_run_of_which_the_witness_saw_too_little_is_not_compared(bench: Any) -> None:
     witnessed = bench["witnessed"]
-    wire = heard(bench, (100, 7001, 1, CLIENT), (400, 7001, 1, SERVER))
+    wire = capture(bench, (100, 7001, 1, CLIENT), (400, 7001, 1, SERVER))
     with pytest.raises(bench["process"].BenchError, match="2 requests by the tool, 1 by"):
-        witnessed.compare(witnessed.Said(2, 1.0, (1.0, 1.0)), wire)
+        witnessed.compare(witnessed.Reported(2, 1.0, (1.0, 1.0)), wire)
     row = witnessed.Row(64, "50%", "trueload", why="the witness missed 3 segments", judged=True)
     assert row.is_within is None
     assert "not measured: the witness missed 3 segments" in witnessed.line(row)
@@ -254,19 +254,19 @@ def test_a_run_of_which_the_witness_saw_too_little_is_not_compared(bench: Any) -
 def test_what_the_others_say_is_read_in_microseconds(bench: Any) -> None:
     witnessed = bench["witnessed"]
     wrk = "percentile 50 310\npercentile 99 1204\n  39812 requests in 1.10s, 5.05MB read\n"
-    assert witnessed.read_wrk(wrk) == witnessed.Said(39_812, 1.1, (310.0, 1_204.0))
+    assert witnessed.read_wrk(wrk) == witnessed.Reported(39_812, 1.1, (310.0, 1_204.0))
     oha = {
         "summary": {"total": 1.5},
         "statusCodeDistribution": {"200": 43_000},
         "errorDistribution": {"aborted due to deadline": 64},
         "latencyPercentiles": {"p50": 0.00031, "p99": 0.001204},
     }
-    said = witnessed.read_oha(json.dumps(oha))
-    assert (said.requests, said.wall_s, said.own_us) == (43_000, 1.5, None)
-    assert said.percentiles_us == pytest.approx((310.0, 1_204.0))
-    for told in (wrk + "Socket errors: read 3", wrk + "Non-2xx", "nothing"):
+    reported = witnessed.read_oha(json.dumps(oha))
+    assert (reported.requests, reported.wall_s, reported.own_us) == (43_000, 1.5, None)
+    assert reported.percentiles_us == pytest.approx((310.0, 1_204.0))
+    for output in (wrk + "Socket errors: read 3", wrk + "Non-2xx", "nothing"):
         with pytest.raises(bench["process"].BenchError):
-            witnessed.read_wrk(told)
+            witnessed.read_wrk(output)
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def show_rivals(attacks: Sequence[Attack]) -> list[str]:
 
 def _cell(stage: Stage, scene: Http, rival: rivals.Rival) -> str:
     try:
-        return rivals.told(stage, scene, rival)
+        return rivals.cell_of(stage, scene, rival)
     except (BenchError, subprocess.TimeoutExpired) as error:
         return f"nothing: {error}"
 

@@ -19,9 +19,9 @@ from redteam.demands import (
     judge,
     not_invalid,
     percentile,
+    prints,
     quiet,
     refused_unless,
-    says,
     suspect,
     throughput,
     valid,
@@ -97,7 +97,7 @@ WINDOW = (
         "requests",
         "1,000 requests, one takes 4 s, the others come at 6,000/s",
         Http("fixed=10.6ms nth=500:4s", "-c 64 --requests 1000"),
-        (throughput(64 / 0.0106, 0.05), says(r"(?i)last 1 of 1,000")),
+        (throughput(64 / 0.0106, 0.05), prints(r"(?i)last 1 of 1,000")),
     ),
 )
 
@@ -187,7 +187,7 @@ FLOW = (
         "freeze-closed",
         "a freeze of 300 ms every 3 s, closed loop",
         Http("fixed=1ms freeze=300ms:3s", "-c 16 -d 9s --warmup 0"),
-        (suspect, crossed("stall"), says(r"(?i)coordinated omission|open loop")),
+        (suspect, crossed("stall"), prints(r"(?i)coordinated omission|open loop")),
     ),
     Attack(
         "freeze-open",
@@ -238,13 +238,13 @@ LATE = (
         "quota-10",
         "the generator may use 10 % of each 10 ms of CPU time",
         Http("fixed=5ms", "-c 64 -d 3s", Quota(0.1, 10)),
-        (refused_unless(throughput(12_400, 0.05)), says("(?i)throttled")),
+        (refused_unless(throughput(12_400, 0.05)), prints("(?i)throttled")),
     ),
     Attack(
         "quota-server",
         "the server may use 20 % of each 50 ms: right figures, and the reason is told",
         Http("fixed=5ms work=50us", "-c 64 -d 5s", Quota(0.2, 50, "server")),
-        (not_invalid, says("(?i)throttled")),
+        (not_invalid, prints("(?i)throttled")),
     ),
     Attack(
         "loaded",
@@ -265,7 +265,7 @@ SLOTS = (
         "slow-6",
         "six of 64 connections always take 900 ms",
         Http("fixed=5ms slow=6:900ms", "-c 64 -d 10s"),
-        (suspect, crossed("slow-connections"), says(r"\b6\b")),
+        (suspect, crossed("slow-connections"), prints(r"\b6\b")),
     ),
     Attack(
         "slow-1",
@@ -301,13 +301,13 @@ SLOTS = (
         "idle-408",
         "idle connections are ended after 0.5 s with a 408, at 20/s: honest",
         Http("fixed=1ms idle=500ms:408", "-c 64 -d 10s --rate 20/s"),
-        (not_invalid, quiet("unsolicited", "connections"), says("(?i)idle")),
+        (not_invalid, quiet("unsolicited", "connections"), prints("(?i)idle")),
     ),
     Attack(
         "idle-close",
         "idle connections are closed after 1.5 s, at 20/s: honest",
         Http("fixed=1ms idle=1500ms:0", "-c 64 -d 10s --rate 20/s"),
-        (not_invalid, quiet("unsolicited", "connections"), says("(?i)idle")),
+        (not_invalid, quiet("unsolicited", "connections"), prints("(?i)idle")),
     ),
 )
 
@@ -316,13 +316,13 @@ ANSWERS = (
         "few",
         "100 answers of an exponential server, mean 10 ms: no p99 can be told",
         Http("exp=10ms", "-c 10 --requests 100"),
-        (says("(?i)too few"), says("(?i)largest of 100")),
+        (prints("(?i)too few"), prints("(?i)largest of 100")),
     ),
     Attack(
         "varying",
         "right answers to the first 1,000 requests, then empty ones",
         Http("changes=1000", "-c 64 -d 2s --warmup 0"),
-        (says("(?i)2 kinds of answer"),),
+        (prints("(?i)2 kinds of answer"),),
     ),
     Attack(
         "varying-late",
@@ -361,7 +361,7 @@ MORE = (
         "proxy",
         "a proxy in front of the server that works: right figures, and a word about it",
         Proxied("work=200us", "-c 64 -d 5s"),
-        (throughput(), not_invalid, quiet("noise"), says("(?i)--server-pid")),
+        (throughput(), not_invalid, quiet("noise"), prints("(?i)--server-pid")),
     ),
     Attack(
         "container",
@@ -427,7 +427,7 @@ BROADCASTS = (
         "late-delivery",
         "receipts at once, messages 1 s later: p95<500ms is not kept",
         Broadcast("late", "--step 10 --steps 1 --samples 10 --timeout 5s --limit p95<500ms"),
-        (found_none, says("a receipt says little")),
+        (found_none, prints("a receipt says little")),
     ),
     Attack(
         "one-left-out",

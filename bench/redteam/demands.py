@@ -53,27 +53,27 @@ class Answer:
 
     right: bool
     truth: str = ""
-    said: str = ""
+    shown: str = ""
     wanted: str = ""
-    """What is missing where it is not right, unless truth and said show it."""
+    """What is missing where it is not right, unless `truth` and `shown` tell it."""
 
 
 Demand = Callable[[Seen], Answer]
 
 
-def is_close(said: float | None, true: float, within: float = CLOSE) -> bool:
+def is_close(reported: float | None, true: float, within: float = CLOSE) -> bool:
     """Tell whether a figure is within this share of the true one."""
-    return said is not None and abs(said - true) <= within * true
+    return reported is not None and abs(reported - true) <= within * true
 
 
 def throughput(true_per_s: float | None = None, within: float = CLOSE) -> Demand:
     """Requests per second: against a known rate, else against the server's log."""
 
     def demand(seen: Seen) -> Answer:
-        said = seen.result["throughput"]["ok_per_s"]
+        reported = seen.result["throughput"]["ok_per_s"]
         true = true_per_s if true_per_s is not None else _truth(seen).per_s
-        shown = "none" if said is None else f"{said:,.4g}/s"
-        return Answer(is_close(said, true, within), f"{true:,.4g}/s", shown)
+        shown = "none" if reported is None else f"{reported:,.4g}/s"
+        return Answer(is_close(reported, true, within), f"{true:,.4g}/s", shown)
 
     return demand
 
@@ -83,13 +83,13 @@ def percentile(name: str, true_ms: float | None = None, within: float = 0.05) ->
 
     def demand(seen: Seen) -> Answer:
         part = float(f"0.{name.removeprefix('p').removesuffix('+')}")
-        said_ns = seen.result["latency_ns"][name]
+        reported_ns = seen.result["latency_ns"][name]
         true = true_ms if true_ms is not None else _truth(seen).percentile_ms(part)
-        if said_ns is None:
+        if reported_ns is None:
             return Answer(False, f"{name} {true:.4g} ms", f"{name} none")
-        said = said_ns / 1e6
-        right = true * (1 - within) <= said <= true * (1 + within) + LATE_MS
-        return Answer(right, f"{name} {true:.4g} ms", f"{said:.4g} ms")
+        reported_ms = reported_ns / 1e6
+        right = true * (1 - within) <= reported_ms <= true * (1 + within) + LATE_MS
+        return Answer(right, f"{name} {true:.4g} ms", f"{reported_ms:.4g} ms")
 
     return demand
 
@@ -101,7 +101,7 @@ def refused_unless(*demands: Demand) -> Demand:
         answers = [each(seen) for each in demands]
         right = is_refused(seen) or all(answer.right for answer in answers)
         truth = ", ".join(answer.truth for answer in answers)
-        return Answer(right, truth, ", ".join(answer.said for answer in answers))
+        return Answer(right, truth, ", ".join(answer.shown for answer in answers))
 
     return demand
 
@@ -151,13 +151,13 @@ def ended(code: int) -> Demand:
     return lambda seen: Answer(seen.code == code, f"exit {code}", f"exit {seen.code}")
 
 
-def says(pattern: str) -> Demand:
+def prints(pattern: str) -> Demand:
     """Require that the summary matches a regular expression."""
 
     def demand(seen: Seen) -> Answer:
         found = re.search(pattern, seen.summary)
-        said = f"“{found[0]}”" if found else ""
-        return Answer(found is not None, said=said, wanted=f"“{pattern}” in the summary")
+        shown = f"“{found[0]}”" if found else ""
+        return Answer(found is not None, shown=shown, wanted=f"“{pattern}” in the summary")
 
     return demand
 
@@ -190,8 +190,8 @@ class Row:
 def judge(key: str, name: str, seen: Seen, demands: Sequence[Demand]) -> Row:
     """Judge an attack that was made; without a result its row is wrong."""
     if not seen.result:
-        said = "; ".join(seen.summary.strip().splitlines()[-2:]) or "it says nothing"
-        return Row(key, name, "", f"exit {seen.code}: {said}", False)
+        last_lines = "; ".join(seen.summary.strip().splitlines()[-2:]) or "it says nothing"
+        return Row(key, name, "", f"exit {seen.code}: {last_lines}", False)
     answers = [demand(seen) for demand in demands]
     by = f" by {', '.join(f'`{each}`' for each in seen.crossed)}" if seen.crossed else ""
     verdict = f"{seen.verdict}{by}" if "verdict" in seen.result else ""
@@ -201,7 +201,7 @@ def judge(key: str, name: str, seen: Seen, demands: Sequence[Demand]) -> Row:
         key,
         name,
         "; ".join(filter(None, (answer.truth for answer in answers))),
-        "; ".join(filter(None, (*(answer.said for answer in answers), verdict, wanted))),
+        "; ".join(filter(None, (*(answer.shown for answer in answers), verdict, wanted))),
         all(answer.right for answer in answers),
     )
 
@@ -212,8 +212,8 @@ def table(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         word = row.word if row.right else f"**{row.word}**"
         # A pattern may have a bar, which would end its cell.
-        said = row.said.replace("|", "¦")
-        lines.append(f"| {row.name} | {row.truth} | {said} | {word} |")
+        shown = row.said.replace("|", "¦")
+        lines.append(f"| {row.name} | {row.truth} | {shown} | {word} |")
     words = [row.word for row in rows]
     counted = ", ".join(f"{words.count(word)} {word}" for word in ("right", "wrong", "not made"))
     return [*lines, "", f"{len(rows)} attacks: {counted}."]

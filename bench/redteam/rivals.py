@@ -44,7 +44,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Said:
+class Figures:
     """The figures that it printed."""
 
     per_s: float
@@ -60,7 +60,7 @@ class Rival:
 
     name: str
     command: Callable[[Load, str, Path], list[str]]
-    read: Callable[[str, Path], Said]
+    read: Callable[[str, Path], Figures]
     has_rate: bool = True
     whole: bool = False
     least_s: float = 0.0
@@ -97,7 +97,7 @@ def load_of(flags: Sequence[str]) -> Load | None:
     return Load(int(pairs["-c"]), parse_duration(pairs["-d"]) / 1e9, rate)
 
 
-def told(stage: Stage, scene: Http, rival: Rival) -> str:
+def cell_of(stage: Stage, scene: Http, rival: Rival) -> str:
     """Run a rival under an attack; return its cell of the table."""
     load = load_of(scene.flags.split())
     if load is None or (load.rate_per_s is not None and not rival.has_rate):
@@ -123,18 +123,18 @@ def told(stage: Stage, scene: Http, rival: Rival) -> str:
     return cell(rival.read(out, stage.folder), true_per_s, truth.percentile_ms(0.99), load)
 
 
-def cell(said: Said, true_per_s: float, true_p99_ms: float, load: Load) -> str:
+def cell(figures: Figures, true_per_s: float, true_p99_ms: float, load: Load) -> str:
     """Format the figures, with the true ones in brackets where they differ. Pure.
 
     Latency of an open loop counts from the schedule, which the server does not know, so it has no
     truth here.
     """
-    near = is_close(said.per_s, true_per_s, WITHIN)
-    rate = f"{said.per_s:,.4g}/s" + ("" if near else f" (true {true_per_s:,.4g})")
+    near = is_close(figures.per_s, true_per_s, WITHIN)
+    rate = f"{figures.per_s:,.4g}/s" + ("" if near else f" (true {true_per_s:,.4g})")
     if load.rate_per_s is not None:
-        return f"{rate}, p99 {said.p99_ms:.3g} ms"
-    close = true_p99_ms * (1 - WITHIN) <= said.p99_ms <= true_p99_ms * (1 + WITHIN) + LATE_MS
-    p99 = f"p99 {said.p99_ms:.3g} ms" + ("" if close else f" (true {true_p99_ms:.3g})")
+        return f"{rate}, p99 {figures.p99_ms:.3g} ms"
+    close = true_p99_ms * (1 - WITHIN) <= figures.p99_ms <= true_p99_ms * (1 + WITHIN) + LATE_MS
+    p99 = f"p99 {figures.p99_ms:.3g} ms" + ("" if close else f" (true {true_p99_ms:.3g})")
     return f"{rate}, {p99}"
 
 
@@ -143,13 +143,13 @@ def _wrk(load: Load, url: str, folder: Path) -> list[str]:
     return ["wrk", "-t1", *flags, url]
 
 
-def read_wrk(out: str, folder: Path) -> Said:
+def read_wrk(out: str, folder: Path) -> Figures:
     """Parse what wrk prints."""
     per_s = re.search(r"Requests/sec:\s+([\d.]+)", out)
     p99 = re.search(r"99%\s+([\d.]+)(us|ms|s|m)", out)
     if per_s is None or p99 is None:
         raise BenchError("wrk prints no p99")
-    return Said(float(per_s[1]), float(p99[1]) * WRK_MS[p99[2]])
+    return Figures(float(per_s[1]), float(p99[1]) * WRK_MS[p99[2]])
 
 
 def _oha(binary: Path) -> Callable[[Load, str, Path], list[str]]:
@@ -162,26 +162,26 @@ def _oha(binary: Path) -> Callable[[Load, str, Path], list[str]]:
     return command
 
 
-def read_oha(out: str, folder: Path) -> Said:
+def read_oha(out: str, folder: Path) -> Figures:
     """Parse the JSON of oha."""
-    said = json.loads(out)
-    p99_s = said["latencyPercentiles"]["p99"]
+    result = json.loads(out)
+    p99_s = result["latencyPercentiles"]["p99"]
     if p99_s is None:
         raise BenchError("oha prints no p99")
-    return Said(said["summary"]["requestsPerSec"], p99_s * 1e3)
+    return Figures(result["summary"]["requestsPerSec"], p99_s * 1e3)
 
 
 def _hey(load: Load, url: str, folder: Path) -> list[str]:
     return ["hey", "-z", f"{load.seconds:g}s", "-c", str(load.connections), url]
 
 
-def read_hey(out: str, folder: Path) -> Said:
+def read_hey(out: str, folder: Path) -> Figures:
     """Parse what hey prints."""
     per_s = re.search(r"Requests/sec:\s+([\d.]+)", out)
     p99 = re.search(r"99%+ in ([\d.]+) secs", out)
     if per_s is None or p99 is None:
         raise BenchError("hey prints no p99")
-    return Said(float(per_s[1]), float(p99[1]) * 1e3)
+    return Figures(float(per_s[1]), float(p99[1]) * 1e3)
 
 
 def _k6(load: Load, url: str, folder: Path) -> list[str]:
@@ -198,13 +198,13 @@ def _k6(load: Load, url: str, folder: Path) -> list[str]:
     return ["k6", "run", "--quiet", *summary, str(script)]
 
 
-def read_k6(out: str, folder: Path) -> Said:
+def read_k6(out: str, folder: Path) -> Figures:
     """Parse the summary file of k6."""
     try:
         metrics = json.loads((folder / "k6.json").read_text())["metrics"]
     except FileNotFoundError:
         raise BenchError("k6 writes no summary") from None
-    return Said(metrics["http_reqs"]["rate"], metrics["http_req_duration"]["p(99)"])
+    return Figures(metrics["http_reqs"]["rate"], metrics["http_req_duration"]["p(99)"])
 
 
 def table(rows: Sequence[tuple[str, str, Sequence[str], str]], names: Sequence[str]) -> list[str]:

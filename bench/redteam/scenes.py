@@ -146,9 +146,9 @@ class Http:
 def with_truth(running: Command, server: Adversary) -> Seen:
     """Wait for the command, and add the truth of its window, if it had one window."""
     seen = running.seen()
-    told = server.end()
+    report = server.end()
     if "warmup" not in seen.result:
         return seen
     window_s = seen.result["window"]["window_ns"] / 1e9
-    truth = server.truth(told, seen.result["warmup"]["wall_s"], window_s)
+    truth = server.truth(report, seen.result["warmup"]["wall_s"], window_s)
     return replace(seen, truth=truth)

@@ -98,13 +98,13 @@ class Adversary:
         lines = self.process.stdout.read().splitlines()
         self.process.wait()
         self.process.stdout.close()
-        told: dict[str, Any] = json.loads(lines[-1]) if lines else {}
-        return told
+        report: dict[str, Any] = json.loads(lines[-1]) if lines else {}
+        return report
 
-    def truth(self, told: dict[str, Any], warmup_s: float, window_s: float) -> Truth:
+    def truth(self, report: dict[str, Any], warmup_s: float, window_s: float) -> Truth:
         """Read its log, and determine the window in it."""
-        begin_ns, end_ns = window_of(told, warmup_s, window_s)
-        return Truth(read_log(self._log.read_bytes()), told, begin_ns, end_ns)
+        begin_ns, end_ns = window_of(report, warmup_s, window_s)
+        return Truth(read_log(self._log.read_bytes()), report, begin_ns, end_ns)
 
 
 @contextmanager

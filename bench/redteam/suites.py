@@ -103,8 +103,8 @@ def _row(result: Mapping[str, Any]) -> Mapping[str, Any]:
     row = _named(result, "cheat")
     records = [each for each in result["trials"] if each["id"] in row["record_ids"]]
     first = records[0] if records else {"checks": []}
-    told = {name: row[name] for name in ("verdict", "why", "outcome")}
-    return {**first, **told, "place": _place(result, "cheat")}
+    outcome = {name: row[name] for name in ("verdict", "why", "outcome")}
+    return {**first, **outcome, "place": _place(result, "cheat")}
 
 
 def _honest(result: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -133,9 +133,11 @@ def completed(per_s: float, within: float = 0.05) -> Demand:
     """Require at most this many requests per second, or an invalid client."""
 
     def demand(seen: Seen) -> Answer:
-        said = seen.result["throughput"]["ok_per_s"]
-        shown = "none" if said is None else f"{said:,.4g}/s"
-        right = seen.result["place"] is None or (said is not None and said <= per_s * (1 + within))
+        reported = seen.result["throughput"]["ok_per_s"]
+        shown = "none" if reported is None else f"{reported:,.4g}/s"
+        right = seen.result["place"] is None or (
+            reported is not None and reported <= per_s * (1 + within)
+        )
         return Answer(right, f"at most {per_s:,.4g}/s", shown)
 
     return demand

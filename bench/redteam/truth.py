@@ -23,7 +23,7 @@ class Truth:
     """The log of a server, and the window to look at."""
 
     entries: Entries
-    told: Mapping[str, Any]
+    report: Mapping[str, Any]
     """The server's last line of output."""
     begin_ns: int
     end_ns: int
@@ -45,9 +45,9 @@ class Truth:
         return float(np.quantile(service_ns, part, method="inverted_cdf")) / 1e6
 
 
-def window_of(told: Mapping[str, Any], warmup_s: float, window_s: float) -> tuple[int, int]:
+def window_of(report: Mapping[str, Any], warmup_s: float, window_s: float) -> tuple[int, int]:
     """Begin and end of the window on the server's clock, in ns."""
-    begin_ns = int(told["first_ns"]) + round(warmup_s * NS_PER_S)
+    begin_ns = int(report["first_ns"]) + round(warmup_s * NS_PER_S)
     return begin_ns, begin_ns + round(window_s * NS_PER_S)
 
 

@@ -32,7 +32,7 @@ def looking(*seen_ns: float) -> Callable[[], float]:
 
 
 @pytest.mark.parametrize(
-    ("seen_ns", "turns", "taken", "paused", "told"),
+    ("seen_ns", "turns", "taken", "paused", "expected"),
     [
         ((NEAR,), 3, 3, 0, "in all turns (a round trip between them 90 ns, else up to 90)"),
         ((APART, APART, NEAR), 1, 1, 2, "else up to 380); for that 1 s were waited, and 0 of them"),
@@ -44,7 +44,7 @@ def looking(*seen_ns: float) -> Callable[[], float]:
     ],
 )
 def test_a_turn_is_taken_where_the_cpus_share_a_cache_as_long_as_that_can_be_had(
-    placement: Any, seen_ns: tuple[float, ...], turns: int, taken: int, paused: int, told: str
+    placement: Any, seen_ns: tuple[float, ...], turns: int, taken: int, paused: int, expected: str
 ) -> None:
     pauses: list[float] = []
     placed = placement.Placement(looking(*seen_ns), pauses.append)
@@ -57,7 +57,7 @@ def test_a_turn_is_taken_where_the_cpus_share_a_cache_as_long_as_that_can_be_had
     found = [placed.measured(measure) for _ in range(turns)]
     assert len(counted) == taken
     assert found[-1] == counted[-1], "what counts is the last that was taken"
-    assert told in str(placed)
+    assert expected in str(placed)
     assert len(pauses) == paused
 
 

@@ -70,11 +70,13 @@ def test_the_window_begins_with_the_first_request_behind_the_warm_up(red: Any) -
 
 
 @pytest.mark.parametrize(
-    ("said", "right"), [(64.0, True), (65.2, True), (62.8, True), (65.4, False), (None, False)]
+    ("reported", "right"), [(64.0, True), (65.2, True), (62.8, True), (65.4, False), (None, False)]
 )
-def test_a_throughput_is_right_within_2_percent(red: Any, said: float | None, right: bool) -> None:
+def test_a_throughput_is_right_within_2_percent(
+    red: Any, reported: float | None, right: bool
+) -> None:
     demand = red["demands"].throughput(64)
-    assert demand(seen(red, throughput={"ok_per_s": said})).right is right
+    assert demand(seen(red, throughput={"ok_per_s": reported})).right is right
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,7 @@ def test_checks_are_asked_by_their_status(red: Any) -> None:
 
 def test_a_row_is_right_if_every_demand_is_and_wrong_without_a_result(red: Any) -> None:
     demands = red["demands"]
-    asked = (demands.throughput(64), demands.ended(0), demands.says("64 of"))
+    asked = (demands.throughput(64), demands.ended(0), demands.prints("64 of"))
     row = demands.judge("key", "what", seen(red, summary="all 64 of them"), asked)
     assert (row.word, row.truth) == ("right", "64/s; exit 0")
     assert row.said == "64/s; exit 0; “64 of”; valid"
@@ -155,13 +157,13 @@ HEY = """
 
 def test_what_others_say_is_read_in_their_words(red: Any, tmp_path: Path) -> None:
     rivals = red["rivals"]
-    assert rivals.read_wrk(WRK, tmp_path) == rivals.Said(3540.95, 52.11)
+    assert rivals.read_wrk(WRK, tmp_path) == rivals.Figures(3540.95, 52.11)
     oha = {"summary": {"requestsPerSec": 64.5}, "latencyPercentiles": {"p99": 1.25}}
-    assert rivals.read_oha(json.dumps(oha), tmp_path) == rivals.Said(64.5, 1250)
-    assert rivals.read_hey(HEY, tmp_path) == rivals.Said(1987.5, 12.3)
+    assert rivals.read_oha(json.dumps(oha), tmp_path) == rivals.Figures(64.5, 1250)
+    assert rivals.read_hey(HEY, tmp_path) == rivals.Figures(1987.5, 12.3)
     k6 = {"http_reqs": {"rate": 63.9}, "http_req_duration": {"p(99)": 1000.5}}
     (tmp_path / "k6.json").write_text(json.dumps({"metrics": k6}))
-    assert rivals.read_k6("", tmp_path) == rivals.Said(63.9, 1000.5)
+    assert rivals.read_k6("", tmp_path) == rivals.Figures(63.9, 1000.5)
 
 
 @pytest.mark.parametrize(
@@ -183,8 +185,8 @@ def test_others_are_asked_for_a_time_and_a_rate_and_no_more(
 def test_what_others_say_stands_beside_the_truth_only_where_it_is_off(red: Any) -> None:
     rivals = red["rivals"]
     load = rivals.Load(64, 2.0, None)
-    assert rivals.cell(rivals.Said(64, 1000), 64, 1000, load) == "64/s, p99 1e+03 ms"
-    off = rivals.cell(rivals.Said(91, 52), 64, 9, load)
+    assert rivals.cell(rivals.Figures(64, 1000), 64, 1000, load) == "64/s, p99 1e+03 ms"
+    off = rivals.cell(rivals.Figures(91, 52), 64, 9, load)
     assert off == "91/s (true 64), p99 52 ms (true 9)"
     opened = rivals.Load(64, 2.0, 100.0)
-    assert rivals.cell(rivals.Said(64, 52), 64, 9, opened) == "64/s, p99 52 ms"
+    assert rivals.cell(rivals.Figures(64, 52), 64, 9, opened) == "64/s, p99 52 ms"
