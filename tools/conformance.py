@@ -110,14 +110,14 @@ def python27() -> Path | None:
     found += sorted(map(str, pyenv.glob("versions/2.7.*/bin/python")), reverse=True)
     for name in filter(None, found):
         with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            said = subprocess.run(
+            result = subprocess.run(
                 [name, "-c", "import sys; print(sys.version_info[:2] == (2, 7))"],
                 capture_output=True,
                 text=True,
                 timeout=20,
                 check=False,
             )
-            if said.stdout.strip() == "True":
+            if result.stdout.strip() == "True":
                 return Path(name)
     return None
 

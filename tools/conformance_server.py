@@ -39,14 +39,14 @@ def serving(*words: str) -> Iterator[str]:
 def url_of(process: subprocess.Popen[bytes]) -> str:
     """Wait until the server says where it listens."""
     assert process.stderr is not None
-    said = b""
+    output = b""
     until = time.monotonic() + READY_S
     while (left_s := until - time.monotonic()) > 0:
         if select.select([process.stderr], [], [], left_s)[0]:
             more = os.read(process.stderr.fileno(), 4096)
-            said += more
-            if match := re.search(rb"listening on (\S+)\n", said):
+            output += more
+            if match := re.search(rb"listening on (\S+)\n", output):
                 return match[1].decode()
             if not more:
                 break
-    raise SystemExit(f"the server did not start: {said.decode(errors='replace')}")
+    raise SystemExit(f"the server did not start: {output.decode(errors='replace')}")

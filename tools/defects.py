@@ -118,15 +118,15 @@ def copy_crates() -> None:
 
 
 def apply(defect: Defect, *options: str) -> None:
-    code, said = run(["git", "apply", *options, str(defect.patch)])
+    code, output = run(["git", "apply", *options, str(defect.patch)])
     if code:
-        raise DefectError.stale(defect.patch, said)
+        raise DefectError.stale(defect.patch, output)
 
 
 def build(defect: Defect, command: list[str]) -> None:
-    code, said = run(command)
+    code, output = run(command)
     if code:
-        raise DefectError.broken(defect.patch, said)
+        raise DefectError.broken(defect.patch, output)
 
 
 def play_generator(defect: Defect, seeds: int) -> list[Found]:
@@ -134,8 +134,8 @@ def play_generator(defect: Defect, seeds: int) -> list[Found]:
     package = ["--locked", "--quiet", "--package", "trueload-sim"]
     build(defect, ["cargo", "build", "--profile", "sim", *package])
     binary = FOLDER / "build" / "sim" / "trueload-sim"
-    code, said = run([str(binary), "--seeds", str(seeds)])
-    broken = re.findall(r"^seed (\d+) breaks a law: ([^:]+):", said, re.MULTILINE)
+    code, output = run([str(binary), "--seeds", str(seeds)])
+    broken = re.findall(r"^seed (\d+) breaks a law: ([^:]+):", output, re.MULTILINE)
     return [Found(law, int(seed)) for seed, law in broken] if code else []
 
 
@@ -143,13 +143,13 @@ def play_drivers(defect: Defect, seeds: int) -> list[Found]:
     """Return each failing test of the simulated kernels, with its first seed."""
     test = ["cargo", "test", "--locked", "--quiet", "--package", "trueload-drive", "--lib"]
     build(defect, [*test, "--no-run"])
-    code, said = run([*test, "fake::"], {"TRUELOAD_SEEDS": str(seeds)})
-    return failures(said) if code else []
+    code, output = run([*test, "fake::"], {"TRUELOAD_SEEDS": str(seeds)})
+    return failures(output) if code else []
 
 
-def failures(said: str) -> list[Found]:
+def failures(output: str) -> list[Found]:
     """Parse the failing tests of the simulated kernels, each with its seed."""
-    panics = re.findall(r"^thread 'fake::tests::(\w+)'.*?\bseed (\d+)", said, _LINES)
+    panics = re.findall(r"^thread 'fake::tests::(\w+)'.*?\bseed (\d+)", output, _LINES)
     return [Found(name.replace("_", " "), int(seed)) for name, seed in panics]
 
 
@@ -186,8 +186,8 @@ def main() -> int:
                 continue
             found = put_back(defect, options.seeds)
             missed += not found
-            told = "; ".join(f"{each.law}: {each.seed}" for each in found) or "**not found**"
-            print(f"| {defect.title} | {defect.play} | {told} |", flush=True)
+            found_text = "; ".join(f"{each.law}: {each.seed}" for each in found) or "**not found**"
+            print(f"| {defect.title} | {defect.play} | {found_text} |", flush=True)
     except DefectError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

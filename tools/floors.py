@@ -104,11 +104,11 @@ def circles(found: list[Import]) -> Iterator[tuple[str, ...]]:
         if room_of(each.module) == room_of(each.imported):
             uses.setdefault(each.module, set()).add(each.imported)
     reached = {module: reachable(module, uses) for module in uses}
-    told: set[str] = set()
+    reported: set[str] = set()
     for module in sorted(uses):
         circle = {other for other in reached[module] if module in reached.get(other, ())}
-        if circle and not circle & told:
-            told |= circle
+        if circle and not circle & reported:
+            reported |= circle
             yield tuple(sorted(circle))
 
 

@@ -58,8 +58,8 @@ def _parameters(command: Any, context: Any) -> Iterator[str]:
     for parameter in sorted(listed, key=lambda each: bool(each.param_type_name != "argument")):
         record = parameter.get_help_record(context)
         if record is not None:
-            name, told = record
-            yield from (".TP", rf"\fB{_escaped(name)}\fR", _escaped(" ".join(told.split())))
+            name, help_text = record
+            yield from (".TP", rf"\fB{_escaped(name)}\fR", _escaped(" ".join(help_text.split())))
 
 
 def _paragraphs(text: str) -> list[str]:

@@ -29,7 +29,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 from trueload import __version__
 
 from tools import man_page, release_check
-from tools.release_steps import COMPLETIONS, MAN_PAGE, StepError, Target, run, say
+from tools.release_steps import COMPLETIONS, MAN_PAGE, StepError, Target, print_step, run
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
@@ -101,7 +101,7 @@ def build_sdist() -> Path:
     shutil.rmtree(SOURCE)
     with tarfile.open(sdist) as archive:
         archive.extractall(WORK, filter="data")
-    say(f"sdist {sdist.name}, {sdist.stat().st_size / 1e6:.1f} MB")
+    print_step(f"sdist {sdist.name}, {sdist.stat().st_size / 1e6:.1f} MB")
     return sdist
 
 
@@ -126,7 +126,7 @@ def build_wheel(target: Target) -> Path:
     pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
     run([*pip, "--wheel-dir", str(DIST), str(SOURCE)], env=build_env(target))
     (wheel,) = DIST.glob(f"*_{target.cpu}.whl")
-    say(release_check.inspect_wheel(wheel, target))
+    print_step(release_check.inspect_wheel(wheel, target))
     return wheel
 
 
@@ -152,22 +152,22 @@ def write_sums() -> str:
 
 def release(tag: str | None, names: Sequence[str]) -> None:
     """Run every step, in order. Raises ``StepError``."""
-    say(check_version(tag))
+    print_step(check_version(tag))
     targets = check_targets(names)
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
-    say(lay_out())
+    print_step(lay_out())
     sdist = build_sdist()
     wheels = {target: build_wheel(target) for target in targets}
-    say(build_crates())
+    print_step(build_crates())
     for target, wheel in wheels.items():
-        say(release_check.resolve_dependencies(wheel, target))
+        print_step(release_check.resolve_dependencies(wheel, target))
         if target.is_native:
             release_check.try_wheel(wheel, WORK / "try")
         else:
-            say(release_check.try_emulated(wheel, target, WORK / "emulated"))
-    say(release_check.try_sdist(sdist, WORK / "try-sdist", build_env()))
-    say(write_sums())
+            print_step(release_check.try_emulated(wheel, target, WORK / "emulated"))
+    print_step(release_check.try_sdist(sdist, WORK / "try-sdist", build_env()))
+    print_step(write_sums())
 
 
 def main() -> int:

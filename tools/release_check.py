@@ -20,7 +20,7 @@ from pathlib import Path
 
 from trueload.places.program import needs
 
-from tools.release_steps import COMPLETIONS, MAN_PAGE, StepError, Target, run, say
+from tools.release_steps import COMPLETIONS, MAN_PAGE, StepError, Target, print_step, run
 
 ENGINE_BYTES_MAX = 8_000_000
 VALID_OR_NOT = (0, 4)  # the machine may be busy; it only has to measure
@@ -107,9 +107,9 @@ def resolve_dependencies(wheel: Path, target: Target) -> str:
 
 def ask_engine(words: Sequence[str]) -> None:
     """Check that an engine says hello and ends when its input does."""
-    said = run(words).splitlines()
-    if not said or json.loads(said[0]).get("type") != "hello":
-        raise StepError(f"`{' '.join(words)}` does not say hello: {said}")
+    output = run(words).splitlines()
+    if not output or json.loads(output[0]).get("type") != "hello":
+        raise StepError(f"`{' '.join(words)}` does not say hello: {output}")
 
 
 def try_emulated(wheel: Path, target: Target, folder: Path) -> str:
@@ -135,8 +135,8 @@ class Place:
         self.venv = folder / "venv"
         self.bin = self.venv / "bin"
         run([sys.executable, "-m", "venv", str(self.venv)])
-        told = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_")
-        kept = {name: each for name, each in os.environ.items() if name.upper().startswith(told)}
+        needed = ("PIP_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_")
+        kept = {name: each for name, each in os.environ.items() if name.upper().startswith(needed)}
         self.env = {
             **kept,
             "PATH": str(self.bin),
@@ -164,10 +164,10 @@ class Place:
         ) as process:
             assert process.stdout is not None
             try:
-                said = process.stdout.readline().decode()
-                url = re.search(r"http://[\d.:]+/", said)
+                output = process.stdout.readline().decode()
+                url = re.search(r"http://[\d.:]+/", output)
                 if url is None:
-                    raise StepError(f"`trueload serve http` says {said!r}")
+                    raise StepError(f"`trueload serve http` says {output!r}")
                 yield url[0]
             finally:
                 process.terminate()
@@ -177,9 +177,9 @@ def try_wheel(wheel: Path, folder: Path) -> None:
     """Install a wheel with no compiler on the PATH, and use it. Each use prints its line."""
     place = Place(folder)
     place.install(f"{wheel}[report]", "--only-binary", ":all:")
-    say(f"installed without a compiler: {place.trueload('--version').strip()}")
+    print_step(f"installed without a compiler: {place.trueload('--version').strip()}")
     for use in (try_http, try_suite, try_report, try_man_page, try_completion):
-        say(use(place))
+        print_step(use(place))
 
 
 def try_http(place: Place) -> str:
@@ -200,10 +200,10 @@ def try_suite(place: Place) -> str:
     (subject / "subject.toml").write_text(SUBJECT)
     (subject / "hello.py").write_text(PROGRAM)
     (place.folder / "mine.toml").write_text(SUITE)
-    said = place.trueload("suite", "run", "mine.toml", "--share-cpus", codes=VALID_OR_NOT)
-    row = re.search(r"^python +hello .*", said, re.MULTILINE)
+    output = place.trueload("suite", "run", "mine.toml", "--share-cpus", codes=VALID_OR_NOT)
+    row = re.search(r"^python +hello .*", output, re.MULTILINE)
     if row is None:
-        raise StepError(f"`trueload suite run` shows no row of the subject:\n{said}")
+        raise StepError(f"`trueload suite run` shows no row of the subject:\n{output}")
     return f"`trueload suite run`: {' '.join(row[0].split())}"
 
 
@@ -222,10 +222,10 @@ def try_man_page(place: Place) -> str:
     if man is None:
         return "the manual page was not shown: there is no man here"
     env = {"PATH": f"{place.bin}:{os.defpath}", "MANWIDTH": "80", "LANG": "C.UTF-8"}
-    said = run([man, "trueload"], env=env)
-    if "trueload http [OPTIONS] [URL]" not in said:
-        raise StepError(f"`man trueload` shows {said.splitlines()[:5]}")
-    return f"`man trueload`: {len(said.splitlines())} lines"
+    output = run([man, "trueload"], env=env)
+    if "trueload http [OPTIONS] [URL]" not in output:
+        raise StepError(f"`man trueload` shows {output.splitlines()[:5]}")
+    return f"`man trueload`: {len(output.splitlines())} lines"
 
 
 def try_completion(place: Place) -> str:
@@ -239,9 +239,9 @@ def try_completion(place: Place) -> str:
         '_trueload_completion trueload; echo "${COMPREPLY[@]}"'
     )
     env = {**place.env, "PATH": f"{place.bin}:{os.defpath}"}
-    said = run([bash, "--norc", "-c", code], env=env, cwd=place.folder).strip()
-    if said != "show":
-        raise StepError(f"bash completes `trueload runs sh` by {said!r}")
+    output = run([bash, "--norc", "-c", code], env=env, cwd=place.folder).strip()
+    if output != "show":
+        raise StepError(f"bash completes `trueload runs sh` by {output!r}")
     return "bash completes `trueload runs sh` by `show`"
 
 

@@ -46,7 +46,7 @@ class Target:
         return "cc" if self.is_native else f"{self.cpu}-linux-gnu-gcc"
 
 
-def say(step: str) -> None:
+def print_step(step: str) -> None:
     """Print one line about what was done."""
     print(f"release: {step}", flush=True)
 

@@ -213,15 +213,15 @@ def opens_with_purpose(file: File) -> Iterator[Finding]:
     if not file.is_code or not file.text.strip():
         return
     if file.suffix == ".py":
-        told = file.tree is None or ast.get_docstring(file.tree) is not None
+        has_header = file.tree is None or ast.get_docstring(file.tree) is not None
     else:
         # In Java that comment is above the class, below the imports. In Haskell pragmas come first.
         before = {".java": ("#!", "import ", "package "), ".hs": ("{-#",)}.get(file.suffix, ("#!",))
         lines = [line for line in file.lines if line.strip() and not line.startswith(before)]
         is_makefile = file.path.name == "Makefile"
         marks = ("#",) if is_makefile else COMMENT_MARKS.get(file.suffix, ("//", "/*"))
-        told = bool(lines) and lines[0].startswith(marks)
-    if not told:
+        has_header = bool(lines) and lines[0].startswith(marks)
+    if not has_header:
         yield file.finding(1, "opens-with-purpose", "begin with a comment: what the file is")
 
 

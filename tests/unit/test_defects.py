@@ -26,14 +26,14 @@ def test_a_patch_without_a_head_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_failed_test_of_the_drivers_is_told_with_its_seed() -> None:
-    said = """
+    output = """
 thread 'fake::tests::each_connection_hears' (7) panicked at crates/drive/src/fake/tests.rs:9:5:
 assertion `left == right` failed: io_uring, seed 12: Plan {
 thread 'fake::tests::a_run_ends' panicked at crates/drive/src/fake/world.rs:3:4:
 byte 5 of what was sent
 epoll, seed 4
 """
-    assert defects.failures(said) == [
+    assert defects.failures(output) == [
         defects.Found("each connection hears", 12),
         defects.Found("a run ends", 4),
     ]
