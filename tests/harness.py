@@ -192,7 +192,7 @@ def start_server(
     process = trueload.start(
         "serve", service, "--listen", f"{address}:0", *args, stderr=subprocess.STDOUT
     )
-    said = ""
+    output = ""
     deadline_s = time.monotonic() + 30
     assert process.stdout is not None
     while time.monotonic() < deadline_s:
@@ -200,12 +200,12 @@ def start_server(
         line = process.stdout.readline() if readable else ""
         if not line:
             break
-        said += line
+        output += line
         found = re.search(rf"{re.escape(address)}:(\d+)", line)
         if found:
             return Server(address, int(found[1]), process)
     kill_group(process)
-    raise AssertionError(f"the reference server did not say where it listens: {said!r}")
+    raise AssertionError(f"the reference server did not say where it listens: {output!r}")
 
 
 @functools.cache

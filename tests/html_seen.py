@@ -10,11 +10,11 @@ class Seen(HTMLParser):
     def __init__(self, html: str) -> None:
         super().__init__()
         self.tags: set[str] = set()
-        self.said = ""
+        self.text = ""
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
         self.tags.add(tag)
 
     def handle_data(self, data: str) -> None:
-        self.said += data
+        self.text += data

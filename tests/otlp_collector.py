@@ -26,15 +26,15 @@ Manner = Literal["well", "silent", "endless"] | int
 class OtlpCollector:
     """The collector and what it received, in order.
 
-    ``heard`` is set with the first request. A silent collector answers nothing until ``release`` is
-    set.
+    ``received`` is set with the first request. A silent collector answers nothing until ``release``
+    is set.
     """
 
     manner: Manner
     requests: list[ExportMetricsServiceRequest] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
-    heard: threading.Event = field(default_factory=threading.Event)
+    received: threading.Event = field(default_factory=threading.Event)
     release: threading.Event = field(default_factory=threading.Event)
     port: int = 0
 
@@ -71,7 +71,7 @@ def otlp_collector(manner: Manner = "well") -> Iterator[OtlpCollector]:
             collector.paths.append(self.path)
             collector.headers.append(dict(self.headers.items()))
             collector.requests.append(ExportMetricsServiceRequest.FromString(body))
-            collector.heard.set()
+            collector.received.set()
             with contextlib.suppress(OSError):
                 self._answer()
 

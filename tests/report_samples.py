@@ -88,7 +88,7 @@ def html(store: Store, *runs: Run) -> str:
     return page(make(store, runs))
 
 
-def told(store: Store, run: Run) -> Any:
+def report_of(store: Store, run: Run) -> Any:
     """Gather the report's data of a run."""
     return gather(run, store.rows(run))
 

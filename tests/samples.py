@@ -282,6 +282,6 @@ def sparse_index(ns: int) -> int:
 def server_tree(at_ns: int = 0, **changes: Any) -> TreeSample:
     """A server of one process that has used nothing, except for the given changes."""
     used = {"cpu_ns": 0, "user_ns": 0, "system_ns": 0, "waited_user_ns": 0, "waited_system_ns": 0}
-    told: dict[str, Any] = {**used, "peak_rss_bytes": 0, "threads": {}, "cpus": frozenset()}
-    process = ProcessSample(pid=7, parent_pid=1, start_ticks=0, **{**told, **changes})
+    defaults: dict[str, Any] = {**used, "peak_rss_bytes": 0, "threads": {}, "cpus": frozenset()}
+    process = ProcessSample(pid=7, parent_pid=1, start_ticks=0, **{**defaults, **changes})
     return TreeSample(at_ns=at_ns, processes={process.identity: process}, group=None)

@@ -24,7 +24,7 @@ PORTS = 2_500
 SERVER = os.environ["SCRIPTED_BROADCAST"]
 
 
-def say(**line: Any) -> None:
+def send(**line: Any) -> None:
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 
@@ -111,28 +111,28 @@ def deliveries(receipt_ns: int, messages: int, expected: int, lost: int) -> dict
 
 
 def note(message: dict[str, Any]) -> None:
-    with open(os.environ["SCRIPTED_HEARD"], "a", encoding="utf-8") as heard:
-        heard.write(json.dumps(message) + "\n")
+    with open(os.environ["SCRIPTED_HEARD"], "a", encoding="utf-8") as log:
+        log.write(json.dumps(message) + "\n")
 
 
 def serve_phase(phase: dict[str, Any]) -> None:
     if SERVER == "dies" and phase["connections"] >= LOSES_FROM:
         sys.exit(7)
     refuse_shortage(phase["connections"])
-    say(type="phase_started", id=phase["id"], at_ns=0)
-    say(type="phase_stopped", id=phase["id"], at_ns=WINDOW_NS)
+    send(type="phase_started", id=phase["id"], at_ns=0)
+    send(type="phase_stopped", id=phase["id"], at_ns=WINDOW_NS)
     found = measurement(phase["connections"], phase["stop"]["count"])
-    say(type="phase_done", id=phase["id"], measurement=found)
+    send(type="phase_done", id=phase["id"], measurement=found)
 
 
 def refuse_shortage(connections: int) -> None:
     if SERVER == "short" and connections > PORTS:
-        say(type="error", **{"class": "local.ports"}, message=f"there are {PORTS} ports")
+        send(type="error", **{"class": "local.ports"}, message=f"there are {PORTS} ports")
         sys.exit(3)
 
 
 def main() -> None:
-    say(type="hello", protocol=1, version="scripted", pid=os.getpid())
+    send(type="hello", protocol=1, version="scripted", pid=os.getpid())
     for line in sys.stdin:
         message = json.loads(line)
         if message["type"] in ("generate", "phase"):
@@ -140,7 +140,7 @@ def main() -> None:
         if message["type"] == "generate":
             refuse_shortage(message["connections"])
             there = 0 if SERVER == "refuses" else message["connections"]
-            say(
+            send(
                 type="ready",
                 at_ns=0,
                 listen=None,
@@ -152,9 +152,9 @@ def main() -> None:
         elif message["type"] == "phase":
             serve_phase(message)
         elif message["type"] == "speeds":
-            say(type="speeds", from_ns=0, cpus=[])
+            send(type="speeds", from_ns=0, cpus=[])
         elif message["type"] == "stop":
-            say(type="done", why="stopped")
+            send(type="done", why="stopped")
             return
 
 

@@ -42,16 +42,16 @@ def look(cpu: int) -> dict[str, Any]:
     return {"cpu": cpu, "every_ns": 50_000_000, "work_ns": [10_000 + at for at in range(40)]}
 
 
-def say(line: dict[str, Any]) -> None:
+def send(line: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 
 
 def hello() -> None:
-    say({"type": "hello", "protocol": 1, "version": "scripted", "pid": os.getpid()})
+    send({"type": "hello", "protocol": 1, "version": "scripted", "pid": os.getpid()})
 
 
-def hear(*wanted: str) -> dict[str, Any]:
+def receive(*wanted: str) -> dict[str, Any]:
     """Return the next line of one of these types.
 
     Meanwhile it answers questions about the clock, the core latency and the speeds of CPUs, and
@@ -62,19 +62,19 @@ def hear(*wanted: str) -> dict[str, Any]:
         if message["type"] in wanted:
             return message
         if message["type"] == "clock":
-            say({"type": "clock", "id": message["id"], "at_ns": 0})
+            send({"type": "clock", "id": message["id"], "at_ns": 0})
         if message["type"] == "distance":
             latency_ns = CORE_LATENCIES_NS.pop(0) if CORE_LATENCIES_NS else None
-            say({"type": "distance", "cpus": message["cpus"], "ns": latency_ns})
+            send({"type": "distance", "cpus": message["cpus"], "ns": latency_ns})
         if message["type"] == "speeds":
-            say({"type": "speeds", "from_ns": 0, "cpus": LOOKS})
+            send({"type": "speeds", "from_ns": 0, "cpus": LOOKS})
             LOOKS[:] = [look(cpu) for cpu in message["cpus"]]
     sys.exit(0)
 
 
 def ready(established: int, failed: dict[str, int]) -> None:
-    plan = hear("generate")
-    say(
+    plan = receive("generate")
+    send(
         {
             "type": "ready",
             "at_ns": 0,
@@ -91,8 +91,8 @@ def begin_window() -> None:
     """Send two ticks of a window: 90 requests ended well, 5 failed and 5 are open."""
     hello()
     ready(4, {})
-    phase = hear("phase")
-    say({"type": "phase_started", "id": phase["id"], "at_ns": 0})
+    phase = receive("phase")
+    send({"type": "phase_started", "id": phase["id"], "at_ns": 0})
     for number in (1, 2):
         counts = {
             **COUNTS,
@@ -102,7 +102,7 @@ def begin_window() -> None:
             "failed": {"reset": 2 * number + number // 2},
             "statuses": {"200": 45 * number},
         }
-        say(
+        send(
             {
                 "type": "tick",
                 "at_ns": 600_000_000 * number,
@@ -120,16 +120,16 @@ def begin_window() -> None:
 
 def refuse() -> None:
     hello()
-    hear("generate")
-    say({"type": "error", "class": "plan", "message": "field `connections`: too many"})
+    receive("generate")
+    send({"type": "error", "class": "plan", "message": "field `connections`: too many"})
 
 
-def say_nothing() -> None:
+def stay_silent() -> None:
     hang()
 
 
 def speak_of_tomorrow() -> None:
-    say({"type": "hello", "protocol": 999, "version": "2", "pid": 1})
+    send({"type": "hello", "protocol": 999, "version": "2", "pid": 1})
     hang()
 
 
@@ -163,8 +163,8 @@ def run_out_of_memory() -> None:
 
 def serve_and_run_out_of_memory() -> None:
     hello()
-    plan = hear("serve")
-    say({"type": "ready", "at_ns": 0, "listen": plan["listen"], "requested": 0, "established": 0}
+    plan = receive("serve")
+    send({"type": "ready", "at_ns": 0, "listen": plan["listen"], "requested": 0, "established": 0}
         | {"failed": {}, "address": None})  # fmt: skip
     abort_without_memory()
 
@@ -202,9 +202,9 @@ def finished_window() -> dict[str, Any]:
 def measure() -> None:
     """Send a whole window as it should be."""
     begin_window()
-    say(finished_window())
-    hear("stop")
-    say({"type": "done", "why": "finished"})
+    send(finished_window())
+    receive("stop")
+    send({"type": "done", "why": "finished"})
 
 
 def measure_nonsense() -> None:
@@ -212,7 +212,7 @@ def measure_nonsense() -> None:
     begin_window()
     message = finished_window()
     message["measurement"]["histograms"]["service"] = "HISTFAAA"
-    say(message)
+    send(message)
     hang()
 
 
@@ -221,28 +221,28 @@ def warm_up_with_nonsense() -> None:
     begin_window()
     message = {**finished_window(), "id": "warmup"}
     message["measurement"]["histograms"]["service"] = "HISTFAAA"
-    say(message)
+    send(message)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def fall_silent_at_the_end() -> None:
     """Send everything needed, then fall silent: the final core latency stays unknown."""
     begin_window()
-    say(finished_window())
+    send(finished_window())
     hang()
 
 
 def end_the_window() -> None:
     """Send a whole window as it should be, all at once."""
     begin_window()
-    say({"type": "phase_stopped", "id": "window", "at_ns": 2_000_000_000})
+    send({"type": "phase_stopped", "id": "window", "at_ns": 2_000_000_000})
     examples = Path(__file__).resolve().parents[1] / "schema" / "examples" / "from-engine.jsonl"
     for line in examples.read_text().splitlines():
         message = json.loads(line)
         if message["type"] == "phase_done" and message["id"] == "window":
-            say(message)
-    hear("stop")
-    say({"type": "done", "why": "stopped"})
+            send(message)
+    receive("stop")
+    send({"type": "done", "why": "stopped"})
 
 
 def talk_without_end() -> None:
@@ -259,22 +259,22 @@ def close_stdout() -> None:
 
 def end_by_itself() -> None:
     begin_window()
-    say({"type": "done", "why": "signalled"})
+    send({"type": "done", "why": "signalled"})
 
 
 def have_no_connection() -> None:
     hello()
     ready(0, {"connect.refused": 3, "connect.timeout": 1})
-    hear("stop")
-    say({"type": "done", "why": "stopped"})
+    receive("stop")
+    send({"type": "done", "why": "stopped"})
 
 
 def tick_for_ever() -> None:
     begin_window()
     phase_id = "window"
-    threading.Thread(target=hear, args=("stop",), daemon=True).start()
+    threading.Thread(target=receive, args=("stop",), daemon=True).start()
     while True:
-        say(
+        send(
             {
                 "type": "tick",
                 "at_ns": 1_300_000_000,
@@ -293,8 +293,8 @@ def tick_for_ever() -> None:
 
 def complain_and_go_on() -> None:
     begin_window()
-    say({"type": "error", "class": "engine", "message": "thread 2 has ended"})
-    say({"type": "done", "why": "finished"})
+    send({"type": "error", "class": "engine", "message": "thread 2 has ended"})
+    send({"type": "done", "why": "finished"})
 
 
 def never_be_ready() -> None:

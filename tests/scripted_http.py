@@ -50,12 +50,12 @@ BEHAVIOURS = {
 
 
 class Connection(asyncio.Protocol):
-    """The server's side of one connection; ``heard`` counts the requests of all connections."""
+    """The server's side of one connection; ``received`` counts the requests of all connections."""
 
-    def __init__(self, behaviour: Behaviour, number: int, heard: Iterator[int]) -> None:
+    def __init__(self, behaviour: Behaviour, number: int, received: Iterator[int]) -> None:
         self._behaviour = behaviour
         self._number = number
-        self._heard = heard
+        self._received = received
         self._requests = itertools.count()
         self._pending = b""
 
@@ -68,7 +68,7 @@ class Connection(asyncio.Protocol):
         for head in heads:
             sum(range(self._behaviour.work))
             delay_s = self._behaviour.delay_s(self._number, next(self._requests))
-            if next(self._heard) == UNDER_LOAD:
+            if next(self._received) == UNDER_LOAD:
                 print("under load", flush=True)
             answer = self._behaviour.answer if head.split(b" ")[1] == b"/" else NOT_FOUND
             if delay_s:
@@ -79,9 +79,9 @@ class Connection(asyncio.Protocol):
 
 async def serve(behaviour: Behaviour, host: str, port: int) -> None:
     """Listen, print the port, and serve until killed."""
-    numbers, heard = itertools.count(), itertools.count(1)
+    numbers, received = itertools.count(), itertools.count(1)
     listening = await asyncio.get_running_loop().create_server(
-        lambda: Connection(behaviour, next(numbers), heard), host, port, backlog=1024
+        lambda: Connection(behaviour, next(numbers), received), host, port, backlog=1024
     )
     print(listening.sockets[0].getsockname()[1], flush=True)
     await listening.serve_forever()

@@ -56,15 +56,15 @@ class Http2Peer:
     """An HTTP/2 server that serves until the test ends.
 
     ``begins`` is what it sends first; with nothing there, it never acknowledges anything either.
-    ``says`` returns its answer to a complete request, given the request's number on the connection
-    (from 1) and its stream; None closes the connection.
+    ``answers`` returns its answer to a complete request, given the request's number on the
+    connection (from 1) and its stream; None closes the connection.
 
     ``secure`` holds TLS contexts, which take turns. Where ALPN does not choose h2, it answers
     requests in HTTP/1.1. With ``upgrades``, these bytes answer the HTTP/1.1 request that opens a
     connection.
     """
 
-    says: Callable[[int, int], bytes | None]
+    answers: Callable[[int, int], bytes | None]
     begins: bytes = settings()
     secure: tuple[ssl.SSLContext, ...] = ()
     upgrades: bytes | None = None
@@ -99,12 +99,12 @@ class Http2Peer:
                     return
             self._serve_http2(connection)
 
-    def _answer_upgrade(self, connection: socket.socket, says: bytes) -> None:
+    def _answer_upgrade(self, connection: socket.socket, answer: bytes) -> None:
         asked = b""
         while not asked.endswith(b"\r\n\r\n"):
             asked += connection.recv(1)
         self.seen.asked = asked
-        connection.sendall(says)
+        connection.sendall(answer)
 
     def _serve_http2(self, connection: socket.socket) -> None:
         connection.sendall(self.begins)
@@ -119,15 +119,15 @@ class Http2Peer:
                 continue
             requests += 1
             self.seen.requests += 1
-            said = self.says(requests, stream)
-            if said is None:
+            answer = self.answers(requests, stream)
+            if answer is None:
                 return
-            connection.sendall(said)
+            connection.sendall(answer)
 
     def _serve_http1(self, connection: socket.socket) -> None:
-        while said := connection.recv(65_536):
-            assert said.endswith(b"\r\n\r\n"), said
-            self.seen.pipelined |= said.count(b"\r\n\r\n") > 1
+        while received := connection.recv(65_536):
+            assert received.endswith(b"\r\n\r\n"), received
+            self.seen.pipelined |= received.count(b"\r\n\r\n") > 1
             self.seen.over_http1 += 1
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
@@ -139,9 +139,9 @@ class Http2Peer:
         elif kind == WINDOW_UPDATE and stream == 0:
             self.seen.connection_window += struct.unpack(">I", payload)[0]
         elif kind == SETTINGS and not flags & ACK:
-            told = dict(struct.iter_unpack(">HI", payload))
-            self.seen.header_table = told.get(HEADER_TABLE_SIZE)
-            self.seen.stream_window = told.get(INITIAL_WINDOW_SIZE, WINDOW_FIRST)
+            announced = dict(struct.iter_unpack(">HI", payload))
+            self.seen.header_table = announced.get(HEADER_TABLE_SIZE)
+            self.seen.stream_window = announced.get(INITIAL_WINDOW_SIZE, WINDOW_FIRST)
             self.seen.connection_window = WINDOW_FIRST
 
 

@@ -25,8 +25,8 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    while heard := await reader.read(65_536):
-        writer.write(heard)
+    while received := await reader.read(65_536):
+        writer.write(received)
         await writer.drain()
     writer.close()
 

@@ -237,10 +237,10 @@ def test_a_signal_ends_the_measurement_saves_it_and_goes_on(
 
         (engine,) = wait_until(has_started, "an engine is started")
         os.kill(process.pid, number)
-        _, said = process.communicate(timeout=30)
+        _, output = process.communicate(timeout=30)
     finally:
         kill_group(process)
-    assert process.returncode == code, said
+    assert process.returncode == code, output
     assert not Path(f"/proc/{engine}").exists()
     with Store.open(own_store) as store:
         (run,) = store.runs()

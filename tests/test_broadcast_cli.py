@@ -21,12 +21,12 @@ class Played:
     """The result of a command, and the messages that the engine received."""
 
     done: Finished
-    heard: list[dict[str, Any]]
+    received: list[dict[str, Any]]
 
     @property
     def phases(self) -> list[dict[str, Any]]:
         """The phases in which something was sent."""
-        phases = [line for line in self.heard if line["type"] == "phase"]
+        phases = [line for line in self.received if line["type"] == "phase"]
         return [phase for phase in phases if phase["stop"]["count"]]
 
 
@@ -41,15 +41,15 @@ class Stage:
         engine = self.folder / "engine"
         engine.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{SCRIPTED}"\n')
         engine.chmod(0o755)
-        heard = self.folder / "heard"
-        heard.unlink(missing_ok=True)
+        log = self.folder / "heard"
+        log.unlink(missing_ok=True)
         env = {
             "TRUELOAD_ENGINE": str(engine),
             "SCRIPTED_BROADCAST": server,
-            "SCRIPTED_HEARD": str(heard),
+            "SCRIPTED_HEARD": str(log),
         }
         done = self.trueload.run("ws", URL, "--mode", "broadcast", *flags, env=env)
-        lines = heard.read_text().splitlines() if heard.exists() else []
+        lines = log.read_text().splitlines() if log.exists() else []
         return Played(done, [json.loads(line) for line in lines])
 
 
@@ -78,7 +78,7 @@ def test_clients_join_until_the_limit_is_crossed_and_the_rest_is_bisected(stage:
 def test_one_engine_serves_all_steps_as_phases_of_so_many_messages(stage: Stage) -> None:
     played = stage.play("fair", "--steps", "2", "--step", "500", "--samples", "40", "--json", "-")
     assert played.done.code == 0, played.done
-    generate, phases = played.heard[0], played.phases
+    generate, phases = played.received[0], played.phases
     assert generate["exchange"] == {
         "kind": "ws_broadcast",
         "opening": {
@@ -99,12 +99,12 @@ def test_one_engine_serves_all_steps_as_phases_of_so_many_messages(stage: Stage)
 
 
 def test_local_addresses_are_had_ready_for_the_clients_that_may_come(stage: Stage) -> None:
-    few = stage.play("fair", "--steps", "2", "--step", "500").heard[0]
+    few = stage.play("fair", "--steps", "2", "--step", "500").received[0]
     assert few["local_addresses"] == []
-    many = stage.play("fair", "--step", "2500").heard[0]
+    many = stage.play("fair", "--step", "2500").received[0]
     assert len(set(many["local_addresses"])) >= 32
     named = ("--local-address", "127.0.0.3", "--local-address", "127.0.0.4")
-    ours = stage.play("fair", "--step", "2500", *named).heard[0]
+    ours = stage.play("fair", "--step", "2500", *named).received[0]
     assert ours["local_addresses"] == ["127.0.0.3", "127.0.0.4"]
 
 
@@ -205,7 +205,7 @@ def test_flags_that_contradict_are_refused_before_anything_is_sent(
     stage: Stage, flags: tuple[str, ...], why: str
 ) -> None:
     played = stage.play("fair", *flags)
-    assert (played.done.code, played.heard) == (2, []), played.done
+    assert (played.done.code, played.received) == (2, []), played.done
     assert why in played.done.err
 
 

@@ -60,9 +60,9 @@ def assert_two_lines(ended: Finished, what: str) -> tuple[str, str]:
 def test_a_mistake_gets_one_line_and_one_hint(
     trueload: Trueload, sentence: str, words: str, error: str, hint: str
 ) -> None:
-    said_error, said_hint = assert_two_lines(trueload.run(*words.split()), sentence)
-    assert error in said_error, sentence
-    assert hint in said_hint, sentence
+    error_line, hint_line = assert_two_lines(trueload.run(*words.split()), sentence)
+    assert error in error_line, sentence
+    assert hint in hint_line, sentence
 
 
 @pytest.mark.parametrize("row", FOREIGN_FLAGS, ids=lambda row: str(row.flag))
@@ -201,7 +201,7 @@ def test_a_bug_is_told_even_where_nothing_can_be_written(trueload: Trueload) -> 
 
 
 @pytest.mark.parametrize(
-    ("raised", "told"),
+    ("raised", "expected"),
     [
         (
             '__import__("resource").setrlimit(9, (2**28, 2**28)) or [__import__("threading")'
@@ -216,11 +216,11 @@ def test_a_bug_is_told_even_where_nothing_can_be_written(trueload: Trueload) -> 
         ),
     ],
 )
-def test_what_the_machine_refuses_is_no_bug(trueload: Trueload, raised: str, told: str) -> None:
+def test_what_the_machine_refuses_is_no_bug(trueload: Trueload, raised: str, expected: str) -> None:
     ended = run_broken(trueload, raised)
     assert ended.code == ExitCode.MACHINE, ended.err
     error, hint = ended.err.splitlines()
-    assert error == f"error: {told}"
+    assert error == f"error: {expected}"
     assert hint.startswith("hint: ")
 
 
@@ -354,8 +354,8 @@ def test_a_stdout_that_does_not_block_is_written_as_a_whole(trueload: Trueload) 
     # When it sleeps in poll, it has output that its reader must take.
     wait_until_asleep_in_poll(process.pid)
     with os.fdopen(reader) as pipe:
-        said = pipe.read()
-    assert said.lstrip(".") == expected.out
+        output = pipe.read()
+    assert output.lstrip(".") == expected.out
     assert process.wait(60) == expected.code == 0
     assert process.stderr is not None
     assert process.stderr.read() == ""
@@ -386,12 +386,12 @@ def test_a_terminal_that_does_not_block_is_written_as_a_whole(trueload: Trueload
     os.set_blocking(theirs, False)
     process = trueload.start("subjects", "list", "--json", stdout=theirs)
     os.close(theirs)
-    said = b""
+    output = b""
     with contextlib.suppress(OSError):  # EIO: no process has it open any more
         while chunk := os.read(ours, 4096):
-            said += chunk
+            output += chunk
     os.close(ours)
-    assert said.decode().replace("\r\n", "\n") == expected.out
+    assert output.decode().replace("\r\n", "\n") == expected.out
     assert process.wait(60) == 0
 
 

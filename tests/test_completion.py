@@ -65,9 +65,9 @@ def test_a_store_that_cannot_be_read_offers_no_runs(trueload: Trueload, tmp_path
 def test_other_shells_are_told_the_help_too(trueload: Trueload) -> None:
     words = {"_TYPER_COMPLETE_ARGS": "trueload com", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
     for shell in ("zsh", "fish"):
-        said = trueload.run(env={"_TRUELOAD_COMPLETE": f"complete_{shell}", **words}).out
-        assert "completion" in said, shell
-        assert "Print the completion script" in said, shell
+        output = trueload.run(env={"_TRUELOAD_COMPLETE": f"complete_{shell}", **words}).out
+        assert "completion" in output, shell
+        assert "Print the completion script" in output, shell
 
 
 def test_zsh_loads_its_script_from_a_file(trueload: Trueload) -> None:

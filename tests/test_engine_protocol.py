@@ -52,9 +52,9 @@ def test_hello_comes_first_and_names_the_protocol(engine_path: Path) -> None:
 
 def core_latency_ns(engine: Engine, cpus: list[int]) -> float | None:
     engine.send({"type": "distance", "cpus": cpus})
-    told = engine.wait_for("distance")
-    assert told["cpus"] == cpus
-    ns: float | None = told["ns"]
+    answer = engine.wait_for("distance")
+    assert answer["cpus"] == cpus
+    ns: float | None = answer["ns"]
     return ns
 
 
@@ -146,9 +146,9 @@ def test_ticks_of_an_open_loop_tell_service_times_beside_response_times(engine_p
             with Engine(engine_path) as engine:
                 run_plan(engine, plan_for(peer), by_duration(600) | {"load": load})
                 ticks = engine.all("tick")
-            told = {name: sum(sum(tick[name].values()) for tick in ticks) for name in TIMES}
-            assert told["latency"] > 0, kind
-            assert told["service"] == (told["latency"] if kind == "open" else 0), kind
+            totals = {name: sum(sum(tick[name].values()) for tick in ticks) for name in TIMES}
+            assert totals["latency"] > 0, kind
+            assert totals["service"] == (totals["latency"] if kind == "open" else 0), kind
 
 
 def test_a_phase_with_a_start_time_does_not_start_before_it(engine_path: Path) -> None:
@@ -184,8 +184,8 @@ def refused(engine_path: Path, *lines: Line) -> Line:
     with Engine(engine_path) as engine:
         engine.send(*lines)
         error = engine.wait_for("error")
-        assert engine.wait() == 2, engine.said()
-        assert not engine.all("ready") or len(lines) > 1, engine.said()
+        assert engine.wait() == 2, engine.output()
+        assert not engine.all("ready") or len(lines) > 1, engine.output()
         return error
 
 

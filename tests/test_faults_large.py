@@ -71,7 +71,7 @@ def listening(serve: Callable[[socket.socket, threading.Event], None]) -> Iterat
         server.close()
 
 
-def hear(sock: socket.socket) -> bytes:
+def receive(sock: socket.socket) -> bytes:
     """Receive the next bytes; raises an error at the end, so that no caller loops for ever."""
     if data := sock.recv(65536):
         return data
@@ -95,7 +95,7 @@ def refuse_and_reset(sock: socket.socket, _: threading.Event) -> None:
     """Answer in the middle of a body, then reset the connection."""
     taken = 0
     while taken < MUCH // 2:
-        taken += len(hear(sock))
+        taken += len(receive(sock))
     sock.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
@@ -171,7 +171,7 @@ def ping_unread(sock: socket.socket, over: threading.Event) -> None:
     """Upgrade the connection, then ping over and over and read no pong."""
     head = FrameCounter()
     while head.accept is None:
-        head.feed(hear(sock))
+        head.feed(receive(sock))
     sock.sendall(
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         b"Sec-WebSocket-Accept: " + head.accept + b"\r\n\r\n"

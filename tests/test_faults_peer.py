@@ -18,16 +18,16 @@ GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc"
 
 
-def talk(*script: str, says: bytes = GET) -> tuple[bytes, int]:
-    """Run this script against `says`; return what the peer sent and the requests it counted."""
+def talk(*script: str, request: bytes = GET) -> tuple[bytes, int]:
+    """Run this script with `request`; return what the peer sent and the requests it counted."""
     with Peer((tuple(parse_step(line, TEXTS) for line in script),)) as peer:
         with socket.create_connection((peer.host, peer.port), timeout=10) as sock:
-            sock.sendall(says)
+            sock.sendall(request)
             if "hold" in script:
                 sock.shutdown(socket.SHUT_WR)
-            heard = b"".join(iter(lambda: sock.recv(65536), b""))
+            received = b"".join(iter(lambda: sock.recv(65536), b""))
         peer.settle()
-        return heard, peer.requests
+        return received, peer.requests
 
 
 def test_a_peer_sends_what_its_script_says_and_closes() -> None:
@@ -38,7 +38,7 @@ def test_a_peer_sends_what_its_script_says_and_closes() -> None:
 
 
 def test_a_peer_counts_requests_that_come_behind_the_end_of_its_script() -> None:
-    assert talk("read", "send x", "hold", says=GET + POST + GET)[1] == 3
+    assert talk("read", "send x", "hold", request=GET + POST + GET)[1] == 3
 
 
 def test_a_peer_that_resets_is_heard_as_a_reset() -> None:
@@ -79,11 +79,11 @@ def test_later_connections_follow_the_last_script() -> None:
         (parse_step(f"send {letter}", TEXTS), parse_step("fin", TEXTS)) for letter in "ab"
     )
     with Peer(scripts) as peer:
-        heard = []
+        received = []
         for _ in range(3):
             with socket.create_connection((peer.host, peer.port), timeout=10) as sock:
-                heard.append(sock.recv(10))
-        assert heard == [b"a", b"b", b"b"]
+                received.append(sock.recv(10))
+        assert received == [b"a", b"b", b"b"]
         assert peer.accepted == 3
 
 

@@ -103,7 +103,7 @@ class Partial(Room):
         self.held: list[Any] = []
 
     def answer(self, client: ServerConnection, wire: str | bytes) -> None:
-        kind, payload = self.heard(wire)
+        kind, payload = self.decoded(wire)
         if kind == "echo":
             self.numbers[client] = payload["sender"]
             self.echo(client, payload)
@@ -114,11 +114,11 @@ class Partial(Room):
                 there = self.numbers[each] % 2 == 1
                 for one in self.due(payload) if mine and there else [payload]:
                     with suppress(ConnectionClosed):
-                        each.send(self.said("broadcast", one))
+                        each.send(self.encoded("broadcast", one))
             if mine and payload["sequence"] == 1:
                 self.held = [payload]
         with suppress(ConnectionClosed):
-            client.send(self.said("broadcastResult", payload, CLIENTS))
+            client.send(self.encoded("broadcastResult", payload, CLIENTS))
 
     def due(self, payload: Any) -> list[Any]:
         match self.flaw, payload["sequence"]:

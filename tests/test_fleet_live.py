@@ -206,7 +206,7 @@ def test_metrics_say_of_each_host_how_busy_it_is_and_of_all_what_they_did(spec: 
     tallies = [Tally.of(spec, (), (), 0)]
     record = run_trial(
         replace(spec, load=replace(spec.load, stop=Duration(ns=1_500 * MS), warmup=None)),
-        on_progress=lambda progress: tallies.append(tallies[-1].hear(progress)),
+        on_progress=lambda progress: tallies.append(tallies[-1].receive(progress)),
     )
     names = {"host0", "host1", "host2"}
     assert any(set(tally.saturation) == names for tally in tallies), "while it goes on"

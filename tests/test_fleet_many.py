@@ -194,7 +194,7 @@ def measurement(ticks: Sequence[Tick]) -> Measurement:
 
 def recorded(bench: Any, ticks: int) -> Any:
     """The recording of an engine's window with this many ticks."""
-    said = [tick(number) for number in range(ticks)]
+    sent = [tick(number) for number in range(ticks)]
     return bench["recording"].Recording(
         hello=Hello(type="hello", protocol=1, version="stand-in", pid=1),
         ready=Ready(
@@ -206,8 +206,8 @@ def recorded(bench: Any, ticks: int) -> Any:
             failed={},
             address="192.0.2.1:80",
         ),
-        ticks=tuple(said),
-        done=PhaseDone(type="phase_done", id="window", measurement=measurement(said)),
+        ticks=tuple(sent),
+        done=PhaseDone(type="phase_done", id="window", measurement=measurement(sent)),
     )
 
 

@@ -49,12 +49,12 @@ def test_every_request_is_answered_on_a_stream_of_its_own(
 
 
 def test_what_goaway_excludes_is_asked_again_on_another_connection(trueload: Trueload) -> None:
-    def says(number: int, stream: int) -> bytes:
+    def answers(number: int, stream: int) -> bytes:
         if number == 10:
             return answer(stream) + frame(GOAWAY, 0, 0, stream.to_bytes(4, "big") + bytes(4))
         return answer(stream) if number < 10 else b""
 
-    peer = Http2Peer(says)
+    peer = Http2Peer(answers)
     record = measured(trueload, peer, "--streams", "8")
     assert (record["counts"]["ok"], record["counts"]["failed"]) == (100, {})
     assert peer.seen.connections >= 10
@@ -63,21 +63,21 @@ def test_what_goaway_excludes_is_asked_again_on_another_connection(trueload: Tru
 
 @pytest.mark.parametrize("code", [0, 8])
 def test_a_reset_in_mid_body_is_a_failure_whatever_its_code(trueload: Trueload, code: int) -> None:
-    def says(_: int, stream: int) -> bytes:
+    def answers(_: int, stream: int) -> bytes:
         begun = frame(HEADERS, END_HEADERS, stream, OK) + frame(DATA, 0, stream, b"half")
         return begun + frame(RST_STREAM, 0, stream, code.to_bytes(4, "big"))
 
-    peer = Http2Peer(says)
+    peer = Http2Peer(answers)
     record = measured(trueload, peer)
     assert (record["counts"]["ok"], record["counts"]["failed"]) == (0, {"h2.stream": 100})
     assert peer.seen.connections == 2, "the connections live"
 
 
 def test_a_stream_that_never_ends_is_out_of_time_once_and_reset(trueload: Trueload) -> None:
-    def says(_: int, stream: int) -> bytes:
+    def answers(_: int, stream: int) -> bytes:
         return frame(HEADERS, END_HEADERS, stream, OK)
 
-    peer = Http2Peer(says)
+    peer = Http2Peer(answers)
     record = measured(trueload, peer, "--requests", "20", "--timeout", "200ms")
     assert record["counts"]["failed"] == {"timeout.total": 20}
     assert (peer.seen.connections, peer.seen.resets) == (2, 20)
@@ -99,10 +99,10 @@ def test_a_server_that_permits_no_stream_lets_all_run_out_of_time(trueload: True
 
 
 def test_a_body_is_sent_as_far_as_the_window_goes(trueload: Trueload) -> None:
-    def says(_: int, stream: int) -> bytes:
+    def answers(_: int, stream: int) -> bytes:
         return answer(stream)
 
-    peer = Http2Peer(says, begins=settings(window=1000))
+    peer = Http2Peer(answers, begins=settings(window=1000))
     words = ("--requests", "10", "--body", "x" * 1000, "--method", "POST")
     record = measured(trueload, peer, *words)
     assert record["counts"]["ok"] == 10
@@ -167,7 +167,7 @@ def speaks_http1(connection: socket.socket) -> None:
     connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
 
 
-def says_nothing(connection: socket.socket) -> None:
+def stay_silent(connection: socket.socket) -> None:
     while connection.recv(1000):
         pass
 
@@ -177,7 +177,7 @@ def says_nothing(connection: socket.socket) -> None:
     [
         (closes_at_once, "closed the connection before it sent the SETTINGS"),
         (speaks_http1, "h2.protocol: the peer answers in HTTP/1"),
-        (says_nothing, "timeout.first_byte: the SETTINGS that HTTP/2 begins with did not come"),
+        (stay_silent, "timeout.first_byte: the SETTINGS that HTTP/2 begins with did not come"),
     ],
 )
 def test_a_server_that_does_not_speak_it_is_told_with_a_hint(
@@ -222,7 +222,7 @@ def test_a_connection_is_upgraded_before_anything_is_counted(trueload: Trueload)
 
 
 @pytest.mark.parametrize(
-    ("says", "error"),
+    ("upgrade", "error"),
     [
         (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "answered 200 instead of 101"),
         (UPGRADES.replace(b"h2c", b"websocket"), "101 does not upgrade to h2c"),
@@ -230,9 +230,9 @@ def test_a_connection_is_upgraded_before_anything_is_counted(trueload: Trueload)
     ],
 )
 def test_a_server_that_does_not_upgrade_is_told_with_a_hint(
-    trueload: Trueload, says: bytes, error: str
+    trueload: Trueload, upgrade: bytes, error: str
 ) -> None:
-    peer = Http2Peer(lambda _, stream: answer(stream), upgrades=says)
+    peer = Http2Peer(lambda _, stream: answer(stream), upgrades=upgrade)
     done = trueload.run("http", peer.url, *FEW, "--h2c-upgrade")
     assert done.code == 3, done
     assert error in done.err

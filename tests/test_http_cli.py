@@ -44,7 +44,7 @@ class OneAnswer:
         self._answer = answer
         self._socket = socket.create_server((host, 0), family=family)
         self.port: int = self._socket.getsockname()[1]
-        self.heard = b""
+        self.received = b""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -56,7 +56,7 @@ class OneAnswer:
     def _serve(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
             while data := connection.recv(65_536):
-                self.heard += data
+                self.received += data
                 if self._answer:
                     connection.sendall(self._answer)
 
@@ -200,7 +200,7 @@ def test_the_request_is_what_the_flags_say(
     flags = ("-X", "PUT", "-H", "X-One:  1", "--body-file", str(body), "--close")
     record = measure(trueload, url, "--requests", "1", "-c", "1", *flags)
     credentials = base64.b64encode(b"me:secret").decode()
-    assert one_answer.heard == (
+    assert one_answer.received == (
         b"PUT /a?b=%20 HTTP/1.1\r\n"
         + f"Host: localhost:{one_answer.port}\r\n".encode()
         + b"X-One: 1\r\n"
@@ -216,7 +216,7 @@ def test_the_request_is_what_the_flags_say(
 def test_an_ipv6_host_stands_in_brackets(trueload: Trueload) -> None:
     server = OneAnswer(OK_ANSWER, socket.AF_INET6, "::1")
     record = measure(trueload, f"http://[::1]:{server.port}/", "--requests", "1", "-c", "1")
-    assert f"Host: [::1]:{server.port}\r\n".encode() in server.heard
+    assert f"Host: [::1]:{server.port}\r\n".encode() in server.received
     assert record["connections"]["family"] == "ipv6"
     server.close()
 
@@ -369,7 +369,7 @@ def start_long(trueload: Trueload, server: OneAnswer, *flags: str) -> subprocess
     """Start a run of a minute; its first request has arrived when this returns."""
     url = f"http://127.0.0.1:{server.port}/"
     process = trueload.start("http", url, "-d", "60s", "-c", "2", "--warmup", "0", *flags)
-    wait_until(lambda: server.heard, "something is sent")
+    wait_until(lambda: server.received, "something is sent")
     return process
 
 

@@ -30,8 +30,8 @@ def test_a_server_may_end_idle_connections(trueload: Trueload, last_words: bytes
     assert (by_check["connections"], by_check["unsolicited"]) == ("pass", "pass")
     assert found["connections"]["idle_closed"] > 16
     assert found["connections"]["dropped"] == 0
-    says = next(each["why"] for each in found["checks"] if each["name"] == "connections")
-    assert "the server ends connections that are idle for 0." in says
+    why = next(each["why"] for each in found["checks"] if each["name"] == "connections")
+    assert "the server ends connections that are idle for 0." in why
 
 
 def test_an_answer_that_nobody_asked_for_is_no_end(trueload: Trueload) -> None:

@@ -27,7 +27,7 @@ Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 SCRAPES_MAX = 20_000  # at a hundred a second at most: far beyond any test's time limit
 
 
-def said(process: subprocess.Popen[str]) -> str:
+def printed_line(process: subprocess.Popen[str]) -> str:
     """Return the URL of the metrics from a command's output."""
     assert process.stderr is not None
     for line in process.stderr:
@@ -92,7 +92,7 @@ def test_a_run_is_scraped_while_it_goes_on_and_its_last_scrape_agrees_with_the_r
         *("-d", "2s", "--warmup", "300ms", "--prometheus", "0", "--prometheus-linger", "60s"),
         *("--json", out),
     )
-    url = said(process)
+    url = printed_line(process)
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/metrics", url)
     ok = "trueload_requests_ok_total"
     first = until(url, lambda found: total(found, ok, phase="window") > 0)
@@ -173,7 +173,7 @@ def test_openmetrics_is_spoken_where_it_is_asked_for(trueload: Trueload, server:
         *("http", server.url, "-c", "1", "--requests", "10", "--prometheus", "127.0.0.1:0"),
         *("--prometheus-linger", "60s", "--no-save"),
     )
-    url = said(process)
+    url = printed_line(process)
     until_verdict = urllib.request.Request(url, headers={"Accept": OPENMETRICS})
     for _ in range(SCRAPES_MAX):
         with urllib.request.urlopen(until_verdict, timeout=30) as answer:
@@ -200,7 +200,7 @@ def test_each_trial_of_a_repetition_and_of_a_search_is_told_apart(
             *("http", server.url, "-c", "1", *flags, "--warmup", "0"),
             *("--prometheus", "0", "--prometheus-linger", "60s"),
         )
-        url = said(process)
+        url = printed_line(process)
         found = until(url, has_verdict_of(labels))
         assert total(found, "trueload_requests_ok_total", **labels) > 0
         assert total(found, "trueload_info", command="http", **labels) == 1
@@ -211,7 +211,7 @@ def test_both_sides_of_a_comparison_are_told_apart(trueload: Trueload, server: S
         *("ab", server.url, f"{server.url}/perf", "-c", "1", "--requests", "20", "--repeat", "1"),
         *("--prometheus", "0", "--prometheus-linger", "60s"),
     )
-    url = said(process)
+    url = printed_line(process)
     found = until(url, lambda found: total(found, "trueload_verdict") == 2)
     for side, subject in (("a", server.url), ("b", f"{server.url}/perf")):
         labels = {"side": side, "subject": subject, "pair": "1"}
@@ -226,7 +226,7 @@ def test_a_suite_tells_its_subjects_and_loads_apart(world: World) -> None:
         cwd=world.folder,
         env=world.env,
     )
-    url = said(process)
+    url = printed_line(process)
     found = last_of(url)
     infos = [dict(labels) for (name, labels) in found if name == "trueload_info"]
     expected = {"suite": "quick", "command": "suite", "trial": "1", "repetition": "1"}
@@ -240,7 +240,7 @@ def test_a_suite_of_clients_is_told_of_trial_by_trial(world: World) -> None:
     add_client(world, "fine")
     command = clients_command(world, "--prometheus", "0", "--prometheus-linger", "60s")
     process = world.trueload.start(*command, cwd=world.folder, env=world.env)
-    found = last_of(said(process))
+    found = last_of(printed_line(process))
     trials = {dict(labels)["trial"] for name, labels in found if name == "trueload_verdict"}
     assert trials
     for trial in trials:
@@ -266,7 +266,7 @@ def test_other_protocols_have_the_same_metrics(
         *(service, f"{scheme}127.0.0.1:{server.port}{path}", *flags),
         *("--prometheus", "0", "--prometheus-linger", "60s"),
     )
-    found = last_of(said(process))
+    found = last_of(printed_line(process))
     first = {"trial": "1", "phase": "window"}
     assert total(found, "trueload_requests_ok_total", **first) == 40
     assert total(found, "trueload_latency_seconds_count", **first) == 40
@@ -370,7 +370,7 @@ def test_a_run_ends_while_clients_hold_its_metrics(trueload: Trueload) -> None:
             *("http", f"http://127.0.0.1:{late.getsockname()[1]}/", "-c", "1", "--requests", "1"),
             *("--timeout", "60s", "--prometheus", "0", "--no-save"),
         )
-        port = int(said(process).rsplit(":", 1)[1].partition("/")[0])
+        port = int(printed_line(process).rsplit(":", 1)[1].partition("/")[0])
         with hostile_clients(port, 40):
             # The run continues until all of them are connected.
             connection, _ = late.accept()

@@ -29,10 +29,10 @@ def served(reads: Callable[[int], bool]) -> Iterator[tuple[str, int]]:
     """
 
     def serve(connection: socket.socket) -> None:
-        with connection, connection.makefile("rb") as heard, contextlib.suppress(OSError):
+        with connection, connection.makefile("rb") as request, contextlib.suppress(OSError):
             for number in itertools.count():
-                line = heard.readline()
-                while heard.readline() not in (b"\r\n", b""):
+                line = request.readline()
+                while request.readline() not in (b"\r\n", b""):
                     pass
                 if not line:
                     return

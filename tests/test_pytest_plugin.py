@@ -61,10 +61,10 @@ def test_what_does_not_hold_fails_and_shows_what_was_measured(ran: Ran) -> None:
     body = f"result = trueload.http(URL, {FEW}, invalid_ok=True)\nassert result.p99 < 1e-9"
     ended = ran(body)
     ended.assert_outcomes(failed=1)
-    told = [r"E .*assert .* < 1e-09", r"-+ trueload -+"]
+    expected = [r"E .*assert .* < 1e-09", r"-+ trueload -+"]
     # An invalid result begins with its verdict, so the two lines come in either order.
-    ended.stdout.re_match_lines([*told, r"requests +200 ok"])
-    ended.stdout.re_match_lines([*told, r"verdict +\w+"])
+    ended.stdout.re_match_lines([*expected, r"requests +200 ok"])
+    ended.stdout.re_match_lines([*expected, r"verdict +\w+"])
 
 
 def test_an_invalid_verdict_fails_the_test_at_once(ran: Ran) -> None:

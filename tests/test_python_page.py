@@ -57,14 +57,14 @@ def run(block: str, names: dict[str, Any], loop: asyncio.AbstractEventLoop) -> N
         assert names["r"].verdict == "invalid"
 
 
-def said_by(call: str, names: dict[str, Any]) -> str:
+def output_of(call: str, names: dict[str, Any]) -> str:
     """The last lines of the traceback of the error that a call raises."""
     with pytest.raises(tl.UserError) as refused:
         eval(call, names)
     return "".join(traceback.format_exception_only(refused.value)).strip()
 
 
-def said_by_pytest(test: str, folder: Path) -> str:
+def pytest_output(test: str, folder: Path) -> str:
     """Run one test in a pytest process of its own; return pytest's output.
 
     The fixture ``pytester`` would make this process forget modules first imported in this test, and
@@ -87,12 +87,12 @@ def test_every_block_of_the_page_runs(
     for block in blocks_of("docs/python.md", urls):
         if "def test_" in block:
             kinds.append("test")
-            said = said_by_pytest(block, tmp_path)
-            assert "1 passed" in said or "is invalid: " in said
+            output = pytest_output(block, tmp_path)
+            assert "1 passed" in output or "is invalid: " in output
         elif block.startswith(">>> "):
             kinds.append("mistake")
-            call, told = block.removeprefix(">>> ").split("\n", 1)
-            assert said_by(call, names) == told.strip()
+            call, expected = block.removeprefix(">>> ").split("\n", 1)
+            assert output_of(call, names) == expected.strip()
         else:
             kinds.append("code")
             run(block, names, loop)

@@ -94,10 +94,10 @@ def running(name: str) -> Iterator[Running]:
 def wait_until_it_listens(process: subprocess.Popen[str], port: int) -> tuple[str, int]:
     def listens() -> bool:
         if process.poll() is not None:
-            said = process.stderr.read() if process.stderr else ""
-            if "io_uring" in said:
-                pytest.skip(f"no io_uring here: {said.strip()}")
-            raise AssertionError(f"ended with {process.returncode}: {said}")
+            output = process.stderr.read() if process.stderr else ""
+            if "io_uring" in output:
+                pytest.skip(f"no io_uring here: {output.strip()}")
+            raise AssertionError(f"ended with {process.returncode}: {output}")
         with socket.socket() as caller:
             return caller.connect_ex(("127.0.0.1", port)) == 0
 

@@ -186,24 +186,24 @@ def test_faults_that_cannot_be_are_refused_by_their_name() -> None:
 def test_serve_tells_at_its_end_what_it_saw_and_what_it_did_wrong(
     trueload: Trueload, tmp_path: Path
 ) -> None:
-    told = tmp_path / "served.json"
+    json_file = tmp_path / "served.json"
     server = start_server(
-        trueload, "--error-share", "20%", "--close-after", "50", "--json", str(told)
+        trueload, "--error-share", "20%", "--close-after", "50", "--json", str(json_file)
     )
     ran = trueload.run("http", server.url, "-c", "1", "--requests", "400", "--json", "-")
     failed = ran.json()["counts"]["failed"]
     server.process.send_signal(signal.SIGTERM)
-    said, _ = server.process.communicate(timeout=30)
-    record = json.loads(told.read_text())["record"]
+    output, _ = server.process.communicate(timeout=30)
+    record = json.loads(json_file.read_text())["record"]
     assert failed == {"status": record["faults"]["error"]}
     assert (record["requests"], record["answered"]) == (400, 400)
     assert record["faults"]["close"] == 8
-    assert f"on purpose: 8 close, {failed['status']} error" in said
-    assert "requests per connection: 50 to 50, median 50" in said
+    assert f"on purpose: 8 close, {failed['status']} error" in output
+    assert "requests per connection: 50 to 50, median 50" in output
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "expected"),
     [
         (("--stall-for", "1s"), "--stall-for is of no use without --stall-share"),
         (("--slow-for", "1s"), "--slow-for is of no use without --slow-share"),
@@ -217,9 +217,9 @@ def test_serve_tells_at_its_end_what_it_saw_and_what_it_did_wrong(
     ],
 )
 def test_faults_that_make_no_sense_are_refused(
-    trueload: Trueload, flags: tuple[str, ...], said: str
+    trueload: Trueload, flags: tuple[str, ...], expected: str
 ) -> None:
     ended = trueload.run("serve", "http", *flags)
     assert ended.code == 2
-    assert said in ended.err
+    assert expected in ended.err
     assert "hint: " in ended.err

@@ -71,15 +71,17 @@ def test_what_is_deleted_is_gone_and_said_with_its_bytes(
     before = path.stat().st_size
     named = ids(path)
     code = run_command(["runs", *(word.format(*named) for word in words), "--json"])
-    told = json.loads(capsys.readouterr().out)
+    result = json.loads(capsys.readouterr().out)
     assert code == 0
     assert left(path) == [f"run {number}" for number in stay]
-    assert told["deleted"] == [each for number, each in enumerate(named) if str(number) not in stay]
-    assert told["going_on"] == []
+    assert result["deleted"] == [
+        each for number, each in enumerate(named) if str(number) not in stay
+    ]
+    assert result["going_on"] == []
     if len(stay) < 5:
         assert path.stat().st_size < before
-        assert told["freed_bytes"] == before - path.stat().st_size
-    assert told["store_bytes"] == path.stat().st_size
+        assert result["freed_bytes"] == before - path.stat().st_size
+    assert result["store_bytes"] == path.stat().st_size
 
 
 def test_a_line_says_what_was_deleted_and_nothing_of_it_stays_in_the_file(

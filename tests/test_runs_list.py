@@ -52,8 +52,8 @@ def test_figures_of_a_run_of_one_trial_are_listed(
     assert run_command(["runs", "list"]) == 0
     head, *lines = (line.split() for line in capsys.readouterr().out.splitlines())
     assert head == ["run", "kind", "rows", "state", "throughput", "p99", "verdict", "what"]
-    told = [line[2:] for line in lines]
-    assert told == [
+    listed = [line[2:] for line in lines]
+    assert listed == [
         ["1", "finished", "10,000/s", "1.00", "ms", "valid", "one"],
         ["1", "finished", "≥", "10,000/s", "1.00", "ms", "valid", "(lower", "bound)", "bound"],
         ["3", "finished", "three"],

@@ -98,15 +98,15 @@ def on_streams(frames: list[Frame]) -> list[tuple[int, int, bytes]]:
 
 @contextmanager
 def served(
-    trueload: Trueload, told: Path, *flags: str
+    trueload: Trueload, json_file: Path, *flags: str
 ) -> Iterator[tuple[str, int, dict[str, Any]]]:
     """Run a server with a record; once it has ended, the dict holds its counts."""
-    server = start_server(trueload, "--http", "2", "--record", "--json", str(told), *flags)
+    server = start_server(trueload, "--http", "2", "--record", "--json", str(json_file), *flags)
     counts: dict[str, Any] = {}
     yield server.host, server.port, counts
     server.process.send_signal(signal.SIGTERM)
     server.process.communicate(timeout=30)
-    counts |= json.loads(told.read_text())
+    counts |= json.loads(json_file.read_text())
 
 
 def test_one_port_speaks_both_versions_and_counts_alike(trueload: Trueload, tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_one_port_speaks_both_versions_and_counts_alike(trueload: Trueload, tmp_
             assert json.loads(bodies[5])["path"] == "/perf"
         with socket.create_connection((host, port)) as sock:
             sock.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-            said = b"".join(iter(lambda: sock.recv(4096), b""))
-            assert said.startswith(b"HTTP/1.1 200 OK\r\n")
+            received = b"".join(iter(lambda: sock.recv(4096), b""))
+            assert received.startswith(b"HTTP/1.1 200 OK\r\n")
     assert (counts["requests"], counts["responses"], counts["accepted"]) == (4, 4, 2)
     assert (counts["record"]["answered"], counts["malformed"]) == (4, 0)
 

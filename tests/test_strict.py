@@ -63,8 +63,8 @@ def running_on(cpu: int, *words: str) -> Iterator[Callable[[], str]]:
     )
     assert process.stdout is not None
     try:
-        with process.stdout as said:
-            yield lambda: said.readline().strip()
+        with process.stdout as output:
+            yield lambda: output.readline().strip()
     finally:
         kill_group(process)
 
@@ -106,7 +106,7 @@ class Case:
 
     behaviour: str
     flags: str
-    says: Mapping[str, str]
+    expected: Mapping[str, str]
     disturb: Disturb | None = None
     server_cpu: int = SERVER_CPU
 
@@ -167,9 +167,9 @@ SUITE_CASES = {
 }
 
 
-def assert_said(run: Callable[[], Any], says: Mapping[str, str]) -> None:
+def assert_checks(run: Callable[[], Any], expected: Mapping[str, str]) -> None:
     """Check that within `TRIES` results each check gives the wanted status."""
-    missing = dict(says)
+    missing = dict(expected)
     for _ in range(TRIES):
         checks = {check["name"]: check for check in run()["checks"]}
         missing = {
@@ -188,16 +188,16 @@ def assert_said(run: Callable[[], Any], says: Mapping[str, str]) -> None:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_a_check_says_of_a_run_what_is_so(trueload: Trueload, case: Case) -> None:
-    assert_said(lambda: run_once(trueload, case), case.says)
+    assert_checks(lambda: run_once(trueload, case), case.expected)
 
 
 def run_once(trueload: Trueload, case: Case) -> Any:
     """Run once and return the record; the engine may be disturbed once the server is under load."""
-    with running_on(case.server_cpu, str(PROGRAM), case.behaviour) as server_says:
-        url = f"http://127.0.0.1:{server_says()}/"
+    with running_on(case.server_cpu, str(PROGRAM), case.behaviour) as next_line:
+        url = f"http://127.0.0.1:{next_line()}/"
         words = (*case.flags.split(), "--cpus", str(ENGINE_CPU), "--json", "-", "--no-save")
         process = trueload.start("http", url, *words)
-        assert server_says() == "under load"
+        assert next_line() == "under load"
         with case.disturb(engine_of(process.pid)) if case.disturb else nullcontext():
             out, err = process.communicate(timeout=COMMAND_TIMEOUT_S)
     return Finished(process.returncode, out, err).json()
@@ -215,11 +215,13 @@ def test_a_check_says_of_a_claimed_maximum_what_is_so(world: World, case: Case) 
         (trial,) = done.json()["trials"]
         return trial
 
-    assert_said(run_suite, case.says)
+    assert_checks(run_suite, case.expected)
 
 
 def test_each_check_that_is_excused_elsewhere_is_seen_to_pass_and_to_speak() -> None:
-    said = {said for case in (*CASES.values(), *SUITE_CASES.values()) for said in case.says.items()}
+    expectations = {
+        each for case in (*CASES.values(), *SUITE_CASES.values()) for each in case.expected.items()
+    }
     seen = OF_THE_MACHINE - OF_OTHER_MACHINES
-    assert {name for name, status in said if status == "pass"} == seen
-    assert {name for name, status in said if status != "pass"} == seen
+    assert {name for name, status in expectations if status == "pass"} == seen
+    assert {name for name, status in expectations if status != "pass"} == seen

@@ -81,7 +81,7 @@ def test_the_table_has_the_published_columns_and_then_ours(world: World) -> None
     medians = {row["connections"]: row["verdict"] for row in rows if row["figures"] == "median"}
     assert list(medians) == ["2", "4"]
     # A busy machine may make a cell invalid, which then has no best row.
-    valid = [connections for connections, said in medians.items() if said != "invalid"]
+    valid = [connections for connections, verdict in medians.items() if verdict != "invalid"]
     assert [row["connections"] for row in rows if row["figures"] == "best"] == valid
     assert rows[0]["Res[B]"] == "78"
     assert rows[0]["Req"] == "200"

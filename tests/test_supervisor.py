@@ -38,13 +38,13 @@ def keep(started: list[subprocess.Popen[str]], program: str) -> subprocess.Popen
     return process
 
 
-def say(process: subprocess.Popen[str], text: str) -> None:
+def send(process: subprocess.Popen[str], text: str) -> None:
     assert process.stdin is not None
     process.stdin.write(text)
     process.stdin.flush()
 
 
-def hear(process: subprocess.Popen[str]) -> str:
+def receive(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     return process.stdout.readline()
 
@@ -53,23 +53,23 @@ def test_lines_are_handed_on_and_leases_come_between_them(
     started: list[subprocess.Popen[str]],
 ) -> None:
     process = keep(started, ECHO)
-    say(process, "one\n")
-    assert hear(process) == "one\n"
-    assert [hear(process), hear(process)] == [LEASE, LEASE]
+    send(process, "one\n")
+    assert receive(process) == "one\n"
+    assert [receive(process), receive(process)] == [LEASE, LEASE]
 
 
 def test_no_lease_falls_within_a_line(started: list[subprocess.Popen[str]]) -> None:
     # The program reads its input as it comes, and prints each complete line.
     process = keep(started, ECHO)
-    assert hear(process) == LEASE
-    say(process, "one ")
+    assert receive(process) == LEASE
+    send(process, "one ")
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(3 * supervisor.LEASE_EVERY_S)
-    say(process, "line\n")
-    heard = hear(process)
-    while heard == LEASE:
-        heard = hear(process)
-    assert heard == "one line\n"
+    send(process, "line\n")
+    received = receive(process)
+    while received == LEASE:
+        received = receive(process)
+    assert received == "one line\n"
 
 
 def test_the_end_of_the_input_is_the_end_of_the_programs(
@@ -93,5 +93,5 @@ def test_it_ends_as_the_program_does_though_its_input_goes_on(
     started: list[subprocess.Popen[str]], program: str, code: int
 ) -> None:
     process = keep(started, program)
-    assert hear(process) == ""
+    assert receive(process) == ""
     assert process.wait(60) == code

@@ -81,8 +81,8 @@ def test_one_request_is_filled_in_and_two_braces_stand_for_one(
     record = measure(trueload, f"{counting.url}/{{x}}", "-c", "2", *flags)
     assert record["targets"] is None
     assert {asked.path for asked in counting.asked} == {"/{x}"}
-    told = {asked.headers["x-id"]: asked.body for asked in counting.asked}
-    assert told == {f"n{n}": f"{{counter}}={n}".encode() for n in range(20)}
+    received = {asked.headers["x-id"]: asked.body for asked in counting.asked}
+    assert received == {f"n{n}": f"{{counter}}={n}".encode() for n in range(20)}
     assert all(asked.headers["content-length"] == str(len(asked.body)) for asked in counting.asked)
 
 

@@ -96,11 +96,11 @@ def test_an_open_loop_has_the_arrivals_of_its_schedule_whatever_the_threads(
     stages: tuple[tuple[int, float, float], ...],
     arrivals: str,
 ) -> None:
-    told = [{"ns": ms * NS_PER_MS, "from": first, "to": last} for ms, first, last in stages]
+    plan_stages = [{"ns": ms * NS_PER_MS, "from": first, "to": last} for ms, first, last in stages]
     phase = {
         "type": "phase",
         "id": "window",
-        "load": {"kind": "open", "stages": told, "arrivals": arrivals, "seed": 7},
+        "load": {"kind": "open", "stages": plan_stages, "arrivals": arrivals, "seed": 7},
         "connections": None,
         "stop": {"kind": "duration", "ns": sum(stage[0] for stage in stages) * NS_PER_MS},
         "at_ns": None,

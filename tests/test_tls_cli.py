@@ -62,10 +62,10 @@ def start_secure(command: Trueload, *flags: str | Path) -> Secure:
     readable, _, _ = select.select([process.stderr], [], [], 30)
     assert readable, "the reference server does not say where it listens"
     # It prints its lines at once, and prints nothing about a certificate that it was given.
-    said = "".join(process.stderr.readline() for _ in range(1 if flags else 2))
-    found = re.search(r"listening on (https://127\.0\.0\.1:(\d+)/)\n", said)
-    cacert = re.search(r"--cacert (\S+)\n", said)
-    assert found, said
+    output = "".join(process.stderr.readline() for _ in range(1 if flags else 2))
+    found = re.search(r"listening on (https://127\.0\.0\.1:(\d+)/)\n", output)
+    cacert = re.search(r"--cacert (\S+)\n", output)
+    assert found, output
     return Secure(found[1], int(found[2]), Path(cacert[1]) if cacert else Path())
 
 
@@ -116,10 +116,10 @@ def test_what_is_wrong_with_a_certificate_is_one_line_and_a_hint(
     with Peer((ANSWERS,), context=certificates.context(name)) as peer:
         done = trueload.run("http", peer.url, *FEW, "--cacert", certificates.cacert)
     assert done.code == 3, done
-    error, told = done.err.splitlines()[-2:]
+    error, hint_line = done.err.splitlines()[-2:]
     assert error.startswith("error: no connection became usable: tls."), error
-    assert told.startswith("hint: "), told
-    assert hint in told
+    assert hint_line.startswith("hint: "), hint_line
+    assert hint in hint_line
 
 
 def test_a_connection_that_does_not_count_as_established_was_not_dropped(

@@ -171,14 +171,14 @@ def test_a_server_that_starts_late_was_there(trueload: Trueload, driver: str) ->
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as early:
         early.bind(("127.0.0.1", port))
         early.recv(1)  # it has begun to send
-    heard = threading.Event()
+    received = threading.Event()
 
     def answer(_: int, datagram: bytes) -> list[bytes]:
-        heard.set()
+        received.set()
         return [datagram]
 
     Peer(answer, port)
-    assert heard.wait(30)
+    assert received.wait(30)
     out, _ = command.communicate(timeout=60)
     record = json.loads(out)
     assert command.returncode in (0, 4)
@@ -281,7 +281,7 @@ def test_what_is_lost_is_shown(trueload: Trueload) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flags", "said"),
+    ("flags", "expected"),
     [
         (("127.0.0.1:9", "--size", "15"), "a datagram cannot have 15 bytes here"),
         (("127.0.0.1:9", "--size", "65508"), "use 16 (two numbers that tell answers apart)"),
@@ -291,11 +291,11 @@ def test_what_is_lost_is_shown(trueload: Trueload) -> None:
     ],
 )
 def test_what_cannot_be_sent_is_refused(
-    trueload: Trueload, flags: tuple[str, ...], said: str
+    trueload: Trueload, flags: tuple[str, ...], expected: str
 ) -> None:
     done = trueload.run("udp", *flags)
     assert done.code == 2, done
-    assert said in done.err
+    assert expected in done.err
 
 
 def test_a_file_is_sent_behind_the_numbers(trueload: Trueload, tmp_path: Path) -> None:

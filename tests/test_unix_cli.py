@@ -25,7 +25,7 @@ class SocketFile:
 
     def __init__(self, path: Path, backlog: int = 64) -> None:
         self.path = path
-        self.heard = b""
+        self.received = b""
         self.listening = socket.socket(socket.AF_UNIX)
         self.listening.bind(str(path))
         self.listening.listen(backlog)
@@ -42,7 +42,7 @@ class SocketFile:
     def _answer(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
             while data := connection.recv(65_536):
-                self.heard += data
+                self.received += data
                 connection.sendall(OK_ANSWER)
 
 
@@ -79,7 +79,7 @@ def test_a_server_on_a_socket_file_is_measured_and_accounted_for(
     assert record["client_ns"]["receive"] is None
     share = next(check for check in record["checks"] if check["name"] == "client-share")
     assert (share["status"], "unix socket" in share["why"]) == ("n/a", True)
-    assert socket_file.heard.startswith(b"GET /path HTTP/1.1\r\nHost: example.org\r\n")
+    assert socket_file.received.startswith(b"GET /path HTTP/1.1\r\nHost: example.org\r\n")
 
 
 @DRIVERS

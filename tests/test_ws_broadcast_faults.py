@@ -28,7 +28,7 @@ class Wild(Room):
     """A room that errs from its third broadcast on; the other clients get what they should."""
 
     def answer(self, client: ServerConnection, wire: str | bytes) -> None:
-        kind, payload = self.heard(wire)
+        kind, payload = self.decoded(wire)
         if kind == "echo":
             self.echo(client, payload)
             return
@@ -41,7 +41,7 @@ class Wild(Room):
                     self.deliver(place, each, payload)
             count = len(self.clients)
         with suppress(ConnectionClosed, OSError):
-            client.send(self.said("broadcastResult", payload, count))
+            client.send(self.encoded("broadcastResult", payload, count))
 
     def err(self) -> None:
         if self.flaw == "drops half":
@@ -64,7 +64,7 @@ class Wild(Room):
             if self.flaw == "says garbage" and self.broadcasts == 3:
                 client.send(GARBAGE)
                 return
-        client.send(self.said("broadcast", payload))
+        client.send(self.encoded("broadcast", payload))
 
 
 def broadcast_to(trueload: Trueload, flaw: str) -> tuple[Finished, dict[str, Any]]:

@@ -79,11 +79,11 @@ def serve(trueload: Trueload) -> Iterator[Serve]:
             counts = trueload.folder / "served.json"
             words = ("serve", "ws", "--listen", "127.0.0.1:0", "--json", str(counts), *flags)
             process = trueload.start(*words, env={"TMPDIR": str(trueload.folder)})
-            said = read_lines(process.stderr, 2 if "--tls" in flags else 1)
-            found = re.search(r"listening on (wss?)://127\.0\.0\.1:(\d+)/ws\n", said)
-            assert found, said
+            output = read_lines(process.stderr, 2 if "--tls" in flags else 1)
+            found = re.search(r"listening on (wss?)://127\.0\.0\.1:(\d+)/ws\n", output)
+            assert found, output
             tls = None
-            if cacert := re.search(r"--cacert (\S+)\n", said):
+            if cacert := re.search(r"--cacert (\S+)\n", output):
                 tls = ssl.create_default_context(cafile=cacert[1])
                 # A client that reads and writes in two threads is not safe with TLS 1.3: OpenSSL
                 # handles tickets while it reads, and interferes with a write at that moment.
@@ -144,8 +144,8 @@ def test_many_messages_in_flight_come_back_in_order(serve: Serve) -> None:
     client = serve().open("/echo")
     for number in range(2000):
         client.send(f"{number}:" + "x" * (number % 300))
-    heard = [str(client.recv(timeout=WAIT_S)) for _ in range(2000)]
-    assert [int(text.split(":")[0]) for text in heard] == list(range(2000))
+    received = [str(client.recv(timeout=WAIT_S)) for _ in range(2000)]
+    assert [int(text.split(":")[0]) for text in received] == list(range(2000))
 
 
 # --- broadcast
@@ -165,8 +165,8 @@ def test_a_broadcast_reaches_every_client_once_and_its_sender_gets_a_receipt(
         client.send(json.dumps({"type": "broadcast", "payload": number}))
         receipt = {"type": "broadcastResult", "payload": number, "listenerCount": 8}
         for listener in clients:
-            heard = json.loads(listener.recv(timeout=WAIT_S))
-            assert heard == {"type": "broadcast", "payload": number}
+            received = json.loads(listener.recv(timeout=WAIT_S))
+            assert received == {"type": "broadcast", "payload": number}
         assert json.loads(client.recv(timeout=WAIT_S)) == receipt
     # Nobody has received anything else: the next message is the echo.
     for client in clients:
@@ -188,15 +188,15 @@ def test_a_client_that_is_gone_is_no_listener_any_more(serve: Serve) -> None:
     leaves.close()
     dies.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     dies.socket.close()
-    heard: Any = {}
+    received: Any = {}
     # Threads learn of it at different times; each receipt gives the present number of clients.
     for number in range(1000):
-        heard = exchange(stays, "broadcast", number)
-        assert heard == {"type": "broadcast", "payload": number}
-        heard = json.loads(stays.recv(timeout=WAIT_S))
-        if heard["listenerCount"] == 1:
+        received = exchange(stays, "broadcast", number)
+        assert received == {"type": "broadcast", "payload": number}
+        received = json.loads(stays.recv(timeout=WAIT_S))
+        if received["listenerCount"] == 1:
             break
-    assert heard["listenerCount"] == 1
+    assert received["listenerCount"] == 1
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
@@ -249,10 +249,10 @@ def frame(first: int, payload: bytes) -> bytes:
 
 def to_the_end(plain: socket.socket) -> bytes:
     """Read the rest; the server has to end the connection in order."""
-    heard = b""
+    received = b""
     while more := plain.recv(4096):
-        heard += more
-    return heard
+        received += more
+    return received
 
 
 LONG = bytes([0x82, 0xFF]) + struct.pack(">Q", 1 << 63) + bytes(4)
@@ -281,12 +281,12 @@ def test_what_must_not_be_said_is_answered_by_a_close_with_its_code(
 ) -> None:
     server = serve("--driver", driver)
     other = server.open("/ws")
-    for what, path, said, code in MUST_NOT:
-        for split in (len(said), 1):
+    for what, path, sent, code in MUST_NOT:
+        for split in (len(sent), 1):
             plain = upgraded(server, path)
-            for at in range(0, len(said), split):
+            for at in range(0, len(sent), split):
                 with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-                    plain.sendall(said[at : at + split])
+                    plain.sendall(sent[at : at + split])
             assert to_the_end(plain) == b"\x88\x02" + struct.pack(">H", code), what
             plain.close()
     assert exchange(other, "echo", 1) == {"type": "echo", "payload": 1}
@@ -313,14 +313,14 @@ NO_HANDSHAKE = [
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_what_is_no_handshake_is_answered_in_http(serve: Serve, driver: str) -> None:
     server = serve("--driver", driver)
-    for what, said, status in NO_HANDSHAKE:
+    for what, sent, status in NO_HANDSHAKE:
         plain = server.raw()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            plain.sendall(said.encode())
+            plain.sendall(sent.encode())
         with contextlib.suppress(ConnectionResetError):
-            heard = plain.recv(4096)
-            assert heard.startswith(f"HTTP/1.1 {status} ".encode()), what
-            assert b"Connection: close\r\n" in heard
+            received = plain.recv(4096)
+            assert received.startswith(f"HTTP/1.1 {status} ".encode()), what
+            assert b"Connection: close\r\n" in received
         plain.close()
     served = server.served()
     assert (served["malformed"], served["requests"]) == (len(NO_HANDSHAKE), 0)

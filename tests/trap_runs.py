@@ -33,7 +33,7 @@ class Talk:
 
     socket: socket.socket
     number: int
-    heard: threading.Event
+    received: threading.Event
     count: int = 0
 
     def requests(self) -> Iterator[int]:
@@ -43,7 +43,7 @@ class Talk:
                 yield self.count
                 self.count += 1
                 if self.count == REQUESTS_BEFORE_FREEZE:
-                    self.heard.set()
+                    self.received.set()
 
     def answer_all(self) -> None:
         """Answer every request, as an honest server does."""
@@ -141,7 +141,7 @@ class TrapServer:
         self._behave = behave
         self._listening = socket.create_server(("127.0.0.1", 0), backlog=256)
         self._talks: list[Talk] = []
-        self.heard = threading.Event()
+        self.received = threading.Event()
         self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}/"
         self._accepting = threading.Thread(target=self._accept, daemon=True)
 
@@ -161,7 +161,7 @@ class TrapServer:
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             for number in itertools.count():
-                talk = Talk(self._listening.accept()[0], number, self.heard)
+                talk = Talk(self._listening.accept()[0], number, self.received)
                 self._talks.append(talk)
                 threading.Thread(target=self._serve, args=(talk,), daemon=True).start()
 
@@ -175,7 +175,7 @@ def spring(trueload: Trueload, trap: Trap) -> tuple[int, Any]:
     with TrapServer(trap.behave) as server:
         process = trueload.start("http", server.url, *trap.flags, "--json", "-", "--no-save")
         if trap.freeze:
-            assert server.heard.wait(COMMAND_TIMEOUT_S), "nothing was sent"
+            assert server.received.wait(COMMAND_TIMEOUT_S), "nothing was sent"
             _freeze(engine_of(process.pid))
         out, err = process.communicate(timeout=COMMAND_TIMEOUT_S)
     return process.returncode, Finished(process.returncode, out, err).json()

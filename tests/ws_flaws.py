@@ -21,7 +21,7 @@ class LateRoom(Room):
         self.late_s = late_s
 
     def answer(self, client: ServerConnection, wire: str | bytes) -> None:
-        kind, payload = self.heard(wire)
+        kind, payload = self.decoded(wire)
         if kind == "echo":
             self.echo(client, payload)
             return
@@ -31,7 +31,7 @@ class LateRoom(Room):
     def confirm(self, client: ServerConnection, payload: Any) -> None:
         """Send a client its receipt."""
         with suppress(ConnectionClosed, OSError):
-            client.send(self.said("broadcastResult", payload, len(self.clients)))
+            client.send(self.encoded("broadcastResult", payload, len(self.clients)))
 
     def after(self, seconds: float, what: Any, *arguments: Any) -> None:
         """Call ``what`` later, unless the test is over by then."""
@@ -45,7 +45,7 @@ class LateRoom(Room):
             for place, each in enumerate(self.clients):
                 for payload in reversed(payloads) if swapped and place % 2 else payloads:
                     with suppress(ConnectionClosed, OSError):
-                        each.send(self.said("broadcast", payload))
+                        each.send(self.encoded("broadcast", payload))
 
 
 class SwappingRoom(LateRoom):
@@ -63,7 +63,7 @@ class SwappingRoom(LateRoom):
         self.sender: ServerConnection | None = None
 
     def answer(self, client: ServerConnection, wire: str | bytes) -> None:
-        kind, payload = self.heard(wire)
+        kind, payload = self.decoded(wire)
         if kind == "echo":
             self.echo(client, payload)
             return

@@ -84,7 +84,7 @@ class Room:
         client.send(text(topic="phoenix", event="phx_reply", payload=payload, ref=ref))
 
     def answer(self, client: ServerConnection, wire: str | bytes) -> None:
-        kind, payload = self.heard(wire)
+        kind, payload = self.decoded(wire)
         if kind == "echo":
             self.echo(client, payload)
             return
@@ -96,12 +96,12 @@ class Room:
             chosen = self.clients[: -1 if self.flaw == "forgets one" else None]
             for each in chosen * (2 if self.flaw == "says all twice" else 1):
                 with suppress(ConnectionClosed):
-                    each.send(self.said("broadcast", payload))
+                    each.send(self.encoded("broadcast", payload))
             count = len(self.clients) - (self.flaw == "counts the others")
             if self.flaw == "never forgets":
                 count = self.ever
             if self.flaw != "gives no receipt":
-                client.send(self.said("broadcastResult", payload, count))
+                client.send(self.encoded("broadcastResult", payload, count))
             if self.flaw == "drops a client" and self.broadcasts >= 3:
                 self.dropped = self.clients[-1]
                 self.dropped.socket.shutdown(socket.SHUT_RDWR)
@@ -113,22 +113,22 @@ class Room:
         if self.flaw == "alters the payload" and len(payload["padding"]) > 1000:
             payload["padding"] = payload["padding"].encode("ascii", "replace").decode()
         if self.flaw == "echoes as binary":
-            client.send(self.said("echo", payload).encode())
+            client.send(self.encoded("echo", payload).encode())
             return
-        client.send(self.said("echo", payload))
+        client.send(self.encoded("echo", payload))
 
-    def heard(self, wire: str | bytes) -> tuple[Kind, Any]:
+    def decoded(self, wire: str | bytes) -> tuple[Kind, Any]:
         if isinstance(wire, bytes):
             return ("echo" if wire[:1] == b"e" else "broadcast"), wire[5:]
-        said = json.loads(wire)
+        message = json.loads(wire)
         if self.dialect == "actioncable":
-            data = json.loads(said["data"])
+            data = json.loads(message["data"])
             return data["action"], data["payload"]
         if self.dialect == "phoenix":
-            return said["event"], said["payload"]["body"]
-        return said["type"], said["payload"]
+            return message["event"], message["payload"]["body"]
+        return message["type"], message["payload"]
 
-    def said(self, kind: Kind, payload: Any, count: int | None = None) -> Any:
+    def encoded(self, kind: Kind, payload: Any, count: int | None = None) -> Any:
         if self.dialect == "binary":
             letter = {"echo": b"e", "broadcast": b"b", "broadcastResult": b"r"}[kind]
             return letter + struct.pack(">I", len(payload)) + payload

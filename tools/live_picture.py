@@ -48,15 +48,15 @@ def last_rows(spec: TrialSpec) -> list[Row]:
     course, heading = Course(), Heading(f"trueload http {spec.url}")
     rows: list[Row] = []
 
-    def hear(progress: Progress) -> None:
+    def receive(progress: Progress) -> None:
         if progress.record is not None:
             return
-        course.hear(progress, is_open=spec.load.is_open)
+        course.receive(progress, is_open=spec.load.is_open)
         if progress.stage == "window" and progress.elapsed_ns <= SHOWN_S * 10**9:
             room = inside(WIDTH, HEIGHT, alone=True)
             rows[:] = load_rows(spec, progress, course, heading, room)
 
-    run_trial(spec, on_progress=hear)
+    run_trial(spec, on_progress=receive)
     return rows
 
 

@@ -49,7 +49,7 @@ SPEAKERS: dict[str, Takes] = {
     **dict.fromkeys(("BadParameter", "UsageError"), _OF_ERROR[:1]),
     "Trouble": (("kind", ""), ("what", "error")),
     "Mistake": (("keys", ""), ("what", "error")),
-    **dict.fromkeys(("talk", "tell", "warn"), (("line", "note"),)),
+    **dict.fromkeys(("talk", "announce", "warn"), (("line", "note"),)),
 }
 # Raised for programmers, not for users.
 FOR_PROGRAMMERS = {"AssertionError", "NotImplementedError"}
@@ -503,12 +503,12 @@ def in_rust(paths: Iterable[Path]) -> Iterator[Message]:
         text = text[: tests.start()] if tests else text
         blanked = _LITERAL.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
         for found in _LITERAL.finditer(text):
-            said = found["text"] or found["raw"] or ""
+            literal = found["text"] or found["raw"] or ""
             began = max(blanked.rfind(mark, 0, found.start()) for mark in ";{}")
             statement = blanked[began + 1 : found.start()]
-            if _is_prose(said) and not _UNSPOKEN.search(statement):
+            if _is_prose(literal) and not _UNSPOKEN.search(statement):
                 line = text.count("\n", 0, found.start()) + 1
-                yield Message(shown, line, "error", re.sub(r"\\\n\s*", "", said))
+                yield Message(shown, line, "error", re.sub(r"\\\n\s*", "", literal))
 
 
 def _is_prose(text: str) -> bool:

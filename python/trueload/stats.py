@@ -538,5 +538,5 @@ def pairs_to_find(spread: float, difference: float, chance_max: float) -> float:
 def _may_disagree(count: int, chance_max: float) -> int | None:
     """The most pairs of ``count`` that may disagree with a claim; None if unanimity is not
     enough."""
-    told = [k for k in range(count // 2) if 2 * _at_most(k, count, 0.5) <= chance_max]
-    return told[-1] if told else None
+    fitting = [k for k in range(count // 2) if 2 * _at_most(k, count, 0.5) <= chance_max]
+    return fitting[-1] if fitting else None

@@ -178,9 +178,9 @@ class Engine:
             try:
                 line = self._incoming.get(timeout=max(0.0, deadline_s - time.monotonic()))
             except queue.Empty:
-                raise AssertionError(f"no `{kind}` within {timeout_s} s: {self.said()}") from None
+                raise AssertionError(f"no `{kind}` within {timeout_s} s: {self.output()}") from None
             if line is None:
-                raise AssertionError(f"the engine ended without `{kind}`: {self.said()}")
+                raise AssertionError(f"the engine ended without `{kind}`: {self.output()}")
             self.lines.append(line)
             if line["type"] == kind:
                 return line
@@ -192,7 +192,7 @@ class Engine:
             try:
                 line = self._incoming.get(timeout=max(0.0, deadline_s - time.monotonic()))
             except queue.Empty:
-                raise AssertionError(f"still runs after {timeout_s} s: {self.said()}") from None
+                raise AssertionError(f"still runs after {timeout_s} s: {self.output()}") from None
             if line is None:
                 return self.process.wait(timeout_s)
             self.lines.append(line)
@@ -207,7 +207,7 @@ class Engine:
         """Return every line of this type among those already consumed by a wait."""
         return [line for line in self.lines if line["type"] == kind]
 
-    def said(self) -> str:
+    def output(self) -> str:
         """Return all of its output, for the message of a failing test."""
         shown = [line for line in self.lines if line["type"] != "tick"]
         return f"{shown} stderr={self._errors.decode(errors='replace')!r}"
@@ -273,7 +273,7 @@ def run_plan(engine: Engine, plan: Plan, *phases: Line, bound_s: float = 20.0) -
     measurements = {}
     for phase in phases:
         done = engine.wait_for("phase_done", timeout_s=bound_s)
-        assert done["id"] == phase["id"], engine.said()
+        assert done["id"] == phase["id"], engine.output()
         measurements[done["id"]] = done["measurement"]
     engine.send({"type": "stop"})
     code = engine.wait()

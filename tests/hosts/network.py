@@ -247,10 +247,10 @@ def ip(*words: str) -> None:
 
 def free_third() -> int:
     """Return a third byte of a network address that no other test on this machine uses now."""
-    said = subprocess.run(["ip", "-json", "address"], capture_output=True, text=True, check=True)
+    result = subprocess.run(["ip", "-json", "address"], capture_output=True, text=True, check=True)
     taken = {
         int(address["local"].split(".")[2])
-        for link in json.loads(said.stdout)
+        for link in json.loads(result.stdout)
         for address in link.get("addr_info", ())
         if address.get("local", "").startswith(f"{NET}.")
     }
@@ -260,9 +260,9 @@ def free_third() -> int:
 def lines_of(process: subprocess.Popen[str], containing: str) -> str:
     """Wait for an output line that contains a word. Raises AssertionError at the end of output."""
     assert process.stdout is not None
-    said = ""
+    output = ""
     for line in process.stdout:
-        said += line
+        output += line
         if containing in line:
             return line
-    raise AssertionError(f"it never said {containing!r}: {said}")
+    raise AssertionError(f"it never said {containing!r}: {output}")

@@ -55,7 +55,7 @@ def start_ray(network: Network) -> Raylets:
 
 def await_clients(raylets: Raylets) -> None:
     """Wait until the head takes clients, which it does once all its parts are up."""
-    said = ""
+    output = ""
     for _ in range(CLIENT_TRIES):
         tried = subprocess.run(
             [sys.executable, "-c", CLIENT, raylets.address],
@@ -66,8 +66,8 @@ def await_clients(raylets: Raylets) -> None:
         )
         if tried.returncode == 0:
             return
-        said = tried.stderr
-    raise AssertionError(f"the head of the cluster takes nobody in: {said}")
+        output = tried.stderr
+    raise AssertionError(f"the head of the cluster takes nobody in: {output}")
 
 
 def start_node(host: Host, *flags: str) -> subprocess.Popen[str]:

@@ -49,9 +49,9 @@ def test_what_runs_on_a_host_is_seen_and_is_of_that_host_alone(network: Network)
 
 def test_a_host_is_logged_in_to_by_its_name(ssh: Ssh) -> None:
     for host in ssh.network.hosts:
-        said = ssh.run("-o", "BatchMode=yes", host.name, "echo $XDG_CACHE_HOME; ip -br address")
-        assert str(host.cache) in said.stdout
-        assert host.address in said.stdout
+        result = ssh.run("-o", "BatchMode=yes", host.name, "echo $XDG_CACHE_HOME; ip -br address")
+        assert str(host.cache) in result.stdout
+        assert host.address in result.stdout
 
 
 def test_nothing_is_left_of_a_network_that_has_gone(tmp_path: Path) -> None:

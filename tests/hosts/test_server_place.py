@@ -151,7 +151,7 @@ def test_serve_runs_there_until_it_is_told_to_end(trueload: Trueload, ssh: Ssh) 
     done = trueload.run("http", found[0], "--requests", "100", "--json", "-")
     assert done.json()["counts"]["ok"] == 100
     served.send_signal(signal.SIGINT)
-    said, _ = served.communicate(timeout=30)
+    output, _ = served.communicate(timeout=30)
     assert served.returncode == 0
-    assert re.search(r"served 1\d\d responses", said)
+    assert re.search(r"served 1\d\d responses", output)
     assert not ours(host)

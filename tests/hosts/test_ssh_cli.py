@@ -139,7 +139,7 @@ def test_an_engine_killed_on_its_host_makes_the_run_invalid_and_says_how(
     assert "invalid" in out
 
 
-def ssh_that_tells(folder: Path) -> dict[str, str]:
+def ssh_that_leaves_a_file(folder: Path) -> dict[str, str]:
     """The environment of an ``ssh`` that creates a file when it is started."""
     folder.mkdir()
     script = folder / "ssh"
@@ -165,7 +165,7 @@ def ssh_that_tells(folder: Path) -> dict[str, str]:
 def test_bad_places_get_a_line_and_a_hint_and_nothing_is_started(
     trueload: Trueload, tmp_path: Path, flags: tuple[str, ...], words: str
 ) -> None:
-    env = ssh_that_tells(tmp_path / "bin")
+    env = ssh_that_leaves_a_file(tmp_path / "bin")
     done = trueload.run("http", "http://127.0.0.1:1/", *flags, env=env, cwd=tmp_path)
     assert done.code == 2
     error, hint = done.err.splitlines()

@@ -19,12 +19,12 @@ from trueload.machine.accounting import (
     ProcessTree,
     ThreadSample,
     TreeSample,
+    accounts_for_all,
     descendants,
     listeners,
     machine_sample,
     machine_usage,
     read_process,
-    tells_all,
     unix_listeners,
     usage,
     used_since,
@@ -109,7 +109,7 @@ def test_of_a_process_that_ended_only_its_parent_or_its_group_tells() -> None:
     parent, child = IDLE, replace(IDLE, pid=11, parent_pid=IDLE.pid)
     again = replace(IDLE, pid=12)
     group = GroupCpu(0, 0)
-    for name, before, after, told in (
+    for name, before, after, expected in (
         ("all are there", tree(0, parent, child), tree(1, parent, child), True),
         ("one came", tree(0, parent), tree(1, parent, child), True),
         ("a child ended", tree(0, parent, child), tree(1, parent), True),
@@ -118,7 +118,7 @@ def test_of_a_process_that_ended_only_its_parent_or_its_group_tells() -> None:
         ("another took its place", tree(0, parent), tree(1, again), False),
         ("all of a group ended", tree(0, parent, group=group), tree(1, group=group), True),
     ):
-        assert tells_all(before, after) == told, name
+        assert accounts_for_all(before, after) == expected, name
 
 
 def test_a_server_that_was_found_is_followed_when_it_no_longer_listens() -> None:

@@ -24,7 +24,7 @@ def totals(ok: int, failed: int = 0) -> Counts:
     )
 
 
-def heard(seconds: int, step_s: int, latency: Sparse) -> Bins:
+def bins_of(seconds: int, step_s: int, latency: Sparse) -> Bins:
     bins = Bins()
     for number, second in enumerate(range(0, seconds, step_s), 1):
         bins.add(second, totals(number * 10, number), latency)
@@ -42,7 +42,7 @@ def heard(seconds: int, step_s: int, latency: Sparse) -> Bins:
     ],
 )
 def test_bins_become_wider_and_lose_nothing(seconds: int, width_s: int, count: int) -> None:
-    bins = heard(seconds, 1, {100: 9, 200: 1})
+    bins = bins_of(seconds, 1, {100: 9, 200: 1})
     assert (bins.width_s, len(bins)) == (width_s, count)
     found = bins.seconds()
     assert [second.t_s for second in found] == list(range(0, seconds, width_s))
@@ -56,7 +56,7 @@ def test_bins_become_wider_and_lose_nothing(seconds: int, width_s: int, count: i
 
 def test_a_day_of_10_000_requests_a_second_takes_less_than_100_mb() -> None:
     # A loaded server has about this many different latencies within some seconds: 50 us to 50 ms.
-    bins = heard(DAY_S, 8, dict.fromkeys(range(960, 1600), 13))
+    bins = bins_of(DAY_S, 8, dict.fromkeys(range(960, 1600), 13))
     assert len(bins) <= BINS_MOST
     assert bins.width_s == 32
     held = [each for each in bins.latencies() if isinstance(each, PackedCounts)]

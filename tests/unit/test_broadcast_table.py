@@ -157,7 +157,7 @@ def test_a_step_is_no_repetition(two: LoadTable) -> None:
     assert [len(summary.record_ids) for summary in two.ranked] == [1, 1]
 
 
-def told(whole: SuitePlan, rows: list[Row]) -> tuple[list[float], list[float]]:
+def loads_shown(whole: SuitePlan, rows: list[Row]) -> tuple[list[float], list[float]]:
     """The loads of the search in the table, and of the one that a report draws."""
     (found,) = tabulate(collect(whole, rows), whole)
     (shown,) = found.ranked
@@ -194,7 +194,7 @@ def test_of_many_repetitions_the_steps_of_the_last_are_shown() -> None:
     ]
     expected = loads(rows[-1])
     assert expected != loads(rows[-2])
-    assert told(whole, list(itertools.chain(*rows))) == (expected, expected)
+    assert loads_shown(whole, list(itertools.chain(*rows))) == (expected, expected)
 
 
 def test_the_steps_of_a_repetition_that_was_cut_short_are_not_among_those_of_the_next() -> None:
@@ -202,7 +202,7 @@ def test_the_steps_of_a_repetition_that_was_cut_short_are_not_among_those_of_the
     whole = plan(one)
     again = rows_of(whole, one, 1_914)
     rows = [*rows_of(whole, one, 1_000, end=PARTIAL), *again]
-    assert told(whole, rows) == (loads(again), loads(again))
+    assert loads_shown(whole, rows) == (loads(again), loads(again))
 
 
 def test_the_table_is_written_for_other_programs(two: LoadTable) -> None:

@@ -173,10 +173,10 @@ def test_a_build_that_is_made_anew_and_cut_short_is_not_taken_for_whole(
 
 
 def test_it_is_said_that_a_build_is_made_anew(subject: Subject) -> None:
-    said: list[str] = []
+    notes: list[str] = []
     forbid_to_run(built(subject).folder)
-    build(subject, trueload_command=(), announce=said.append)
-    assert said == ["c/made: its build is no longer as it was made, and is made anew"]
+    build(subject, trueload_command=(), announce=notes.append)
+    assert notes == ["c/made: its build is no longer as it was made, and is made anew"]
 
 
 def old(path: Path) -> None:

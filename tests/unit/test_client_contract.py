@@ -60,8 +60,8 @@ CLAIMS = [
 
 @pytest.mark.parametrize(("made", "fault"), CLAIMS)
 def test_a_claim_adds_up_or_its_fault_is_named(made: Claim, fault: str | None) -> None:
-    said = judge_claim(TALK, 10, made, 1.0)
-    assert said is None if fault is None else said is not None and fault in said
+    found = judge_claim(TALK, 10, made, 1.0)
+    assert found is None if fault is None else found is not None and fault in found
 
 
 def test_failures_are_called_by_the_class_that_the_run_knows() -> None:
@@ -99,8 +99,8 @@ COUNTS: list[tuple[dict[str, Any], Counted, str | None]] = [
 def test_the_servers_counts_decide(
     changes: dict[str, Any], seen: Counted, fault: str | None
 ) -> None:
-    said = judge_conversation(TALK.model_copy(update=changes), [FINE], seen)
-    assert said is None if fault is None else said is not None and fault in said
+    found = judge_conversation(TALK.model_copy(update=changes), [FINE], seen)
+    assert found is None if fault is None else found is not None and fault in found
 
 
 def test_what_a_library_does_beyond_its_room_is_noted_where_the_talk_is_loose() -> None:

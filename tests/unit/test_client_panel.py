@@ -56,7 +56,7 @@ BEFORE = replace(
 def followed(*progress: ClientProgress) -> ClientCourse:
     course = ClientCourse()
     for one in progress:
-        course.hear(one)
+        course.receive(one)
     return course
 
 
@@ -85,7 +85,7 @@ def test_the_view_shows_how_far_the_order_is_what_the_server_sees_and_both_ends_
 
 
 @pytest.mark.parametrize(
-    ("progress", "label", "said"),
+    ("progress", "label", "expected"),
     [
         (replace(NOW, stage="start", requests=None), "start", "2.00 s"),
         (replace(NOW, answered=0), "window", "0 of 2,000"),
@@ -100,9 +100,9 @@ def test_the_view_shows_how_far_the_order_is_what_the_server_sees_and_both_ends_
     ],
 )
 def test_the_view_has_something_to_say_of_whatever_happens(
-    progress: ClientProgress, label: str, said: str
+    progress: ClientProgress, label: str, expected: str
 ) -> None:
-    assert shown(progress)[label].endswith(said)
+    assert shown(progress)[label].endswith(expected)
 
 
 def test_without_a_second_word_of_the_server_no_throughput_is_known() -> None:

@@ -127,8 +127,8 @@ def test_a_cell_beyond_the_limits_of_files_and_ports_says_so(
 ) -> None:
     count, size, at_once, files = load
     pools = PlannedPools(pools=count, pool_size=size, concurrency=at_once, files=files)
-    said = beyond_limits(pools, hard, ports)
-    assert said is None if why is None else said is not None and why in said
+    found = beyond_limits(pools, hard, ports)
+    assert found is None if why is None else found is not None and why in found
 
 
 # (rate of the order before, time, concurrency, number of requests)
@@ -209,7 +209,7 @@ def test_all_cells_stand_in_one_table_by_goodput_and_errors_never_lead() -> None
 
 
 # (rows without figures, the lines about their reasons)
-SAID = [
+SUMMARIES = [
     ([("a", 0), ("a", 1), ("a", 2), ("a", 3)], ["c/a: it has no pools"]),
     ([("a", 0), ("a", 1), ("a", 2)], ["c/a, 3 of 4 loads: it has no pools"]),
     (
@@ -221,7 +221,7 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("cells", "lines"), SAID)
+@pytest.mark.parametrize(("cells", "lines"), SUMMARIES)
 def test_the_reason_of_a_client_is_told_once_for_all_of_its_pools(
     cells: list[tuple[str, int]], lines: list[str]
 ) -> None:

@@ -18,9 +18,9 @@ from trueload.compare import baseline
 from trueload.compare.baseline import read_side, row_name
 from trueload.compare.difference import (
     Ratio,
+    counted_once,
     of_pairs,
     of_trials,
-    told_once,
     too_few_pairs,
     too_few_trials,
 )
@@ -266,7 +266,7 @@ def test_equal_servers_are_seldom_told_apart(base: int, new: int, share_max: flo
             of_trials(metric, [each[metric] for each in olds], [each[metric] for each in news])
             for metric in OF_ALL
         ]
-        false += sum(each.word in ("better", "worse") for each in told_once(ratios))
+        false += sum(each.word in ("better", "worse") for each in counted_once(ratios))
     assert false <= share_max * SEEN * len(OF_ALL)
 
 
@@ -285,7 +285,7 @@ def test_equal_servers_in_pairs_are_seldom_told_apart(pairs: int) -> None:
     for _ in range(SEEN):
         both = list(zip(equal_trials(chance, pairs), equal_trials(chance, pairs), strict=True))
         ratios = [of_pairs(metric, [(a[metric], b[metric]) for a, b in both]) for metric in OF_ALL]
-        false += sum(each.word in ("better", "worse") for each in told_once(ratios))
+        false += sum(each.word in ("better", "worse") for each in counted_once(ratios))
     assert false <= (0.05 if pairs >= 6 else 0.0) * SEEN * len(OF_ALL)
 
 
@@ -436,8 +436,8 @@ def test_a_row_without_a_difference_says_how_many_pairs_take_one(format_: Format
         needed = {each["metric"]: each["pairs_needed"] for each in row["ratios"]}
         assert (row["primary"], needed["throughput"]) == ("throughput", 15)
     else:
-        said = "a difference of 3 % in throughput takes some 15 pairs at this spread"
-        assert text.count(f"{said} (trueload ab --repeat 15)") == 1
+        expected = "a difference of 3 % in throughput takes some 15 pairs at this spread"
+        assert text.count(f"{expected} (trueload ab --repeat 15)") == 1
 
 
 def test_junit_is_xml_with_a_failure_for_what_was_crossed() -> None:

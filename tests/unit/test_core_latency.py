@@ -46,11 +46,8 @@ def test_only_more_than_three_times_as_far_is_another_place(
 
 
 def test_what_was_not_seen_is_no_look() -> None:
-    assert latencies_of([None, latency(90.0, None), latency(None, None), latency(91.0, 92.0)]) == [
-        90,
-        91,
-        92,
-    ]
+    measured = [None, latency(90.0, None), latency(None, None), latency(91.0, 92.0)]
+    assert latencies_of(measured) == [90, 91, 92]
 
 
 @pytest.mark.parametrize(

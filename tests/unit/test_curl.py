@@ -39,10 +39,10 @@ WORDS = [
 @pytest.mark.parametrize("command", WORDS)
 def test_words_are_those_of_bash(command: str) -> None:
     script = f"words() {{ printf '%s\\0' \"$@\"; }}; words {command}"
-    told = subprocess.run(
+    result = subprocess.run(
         ["bash", "-c", script], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}
     )
-    words = told.stdout.decode("utf-8", "surrogateescape").split("\0")[:-1]
+    words = result.stdout.decode("utf-8", "surrogateescape").split("\0")[:-1]
     assert split_words(command) == words
 
 

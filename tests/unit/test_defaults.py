@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 from trueload.cli.app import COMMANDS, build_command
-from trueload.commands.defaults import ConfigFile, find_config, in_front, read_defaults, told
+from trueload.commands.defaults import (
+    ConfigFile,
+    defaults_text,
+    find_config,
+    in_front,
+    read_defaults,
+)
 from trueload.errors import UserError
 
 
@@ -127,11 +133,11 @@ def test_what_was_used_is_told_without_its_secrets() -> None:
     config = ConfigFile("trueload.toml", tables)
     found = read_defaults(("http",), command, environ, config, list(COMMANDS))
     _, used = in_front(["URL"], command, found)
-    assert told(used) == (
+    assert defaults_text(used) == (
         "defaults: --connections=4 (from TRUELOAD_HTTP_CONNECTIONS), "
         "'--header=Authorization: <redacted>' (from trueload.toml)"
     )
-    assert told([]) == ""
+    assert defaults_text([]) == ""
 
 
 @pytest.fixture
@@ -142,9 +148,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def found_in(folder: Path, environ: Mapping[str, str] | None = None) -> tuple[str, object] | None:
-    said: list[str] = []
-    config = find_config(folder, environ or {}, said.append)
-    assert not said
+    notes: list[str] = []
+    config = find_config(folder, environ or {}, notes.append)
+    assert not notes
     return None if config is None else (config.name, config.tables)
 
 
@@ -181,9 +187,9 @@ def test_a_file_that_others_can_change_is_passed_over_and_told(folder: Path) -> 
     path = folder / "trueload.toml"
     path.write_text("[http]\nconnections = 1")
     path.chmod(0o666)
-    said: list[str] = []
-    assert find_config(folder, {}, said.append) is None
-    assert len(said) == 1
-    assert said[0].startswith("trueload.toml is not used: ")
-    assert f"set TRUELOAD_CONFIG={path} to use it all the same" in said[0]
+    notes: list[str] = []
+    assert find_config(folder, {}, notes.append) is None
+    assert len(notes) == 1
+    assert notes[0].startswith("trueload.toml is not used: ")
+    assert f"set TRUELOAD_CONFIG={path} to use it all the same" in notes[0]
     assert found_in(folder, {"TRUELOAD_CONFIG": str(path)}) is not None

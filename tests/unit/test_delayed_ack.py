@@ -71,8 +71,8 @@ def check(service: Times, first_byte: Times, pipeline: int = 1, **changes: Any) 
     good = good_record()
     encoded = {"service": histogram(*added(service)), "first_byte": histogram(*added(first_byte))}
     histograms = good.histograms.model_copy(update=encoded)
-    told = good.plan.model_copy(update={"generate": plan(pipeline=pipeline)})
-    record = good_record(**{"histograms": histograms, "plan": told, **changes})
+    changed = good.plan.model_copy(update={"generate": plan(pipeline=pipeline)})
+    record = good_record(**{"histograms": histograms, "plan": changed, **changes})
     return next(each for each in record.checks if each.name == "delayed-ack")
 
 

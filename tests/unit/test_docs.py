@@ -144,13 +144,13 @@ def test_the_dashboard_asks_for_metrics_that_there_are() -> None:
 def test_the_manifest_page_explains_every_key() -> None:
     page = read("docs/adding-a-subject.md")
     rows = re.findall(r"^\| (`[a-z_`, ]+) \|", page, re.MULTILINE)
-    told = {key.strip("` ") for row in rows for key in row.split(",")}
-    assert set(MANIFEST_KEYS) - {"variants"} <= told
+    documented = {key.strip("` ") for row in rows for key in row.split(",")}
+    assert set(MANIFEST_KEYS) - {"variants"} <= documented
 
 
 def test_the_report_page_lists_every_exit_code() -> None:
-    told = re.findall(r"^\| (\d+) \|", read("docs/reading-a-report.md"), re.MULTILINE)
-    assert [int(code) for code in told] == sorted([*ExitCode, EXIT_CODE_BROKEN_PIPE])
+    documented = re.findall(r"^\| (\d+) \|", read("docs/reading-a-report.md"), re.MULTILINE)
+    assert [int(code) for code in documented] == sorted([*ExitCode, EXIT_CODE_BROKEN_PIPE])
 
 
 def test_every_page_with_output_has_it() -> None:

@@ -212,9 +212,10 @@ def test_every_judge_has_trouble_in_the_table() -> None:
 
 
 def test_what_was_never_built_from_its_registry_is_not_claimed() -> None:
-    told = named("subjects", replace(FIT, subjects=92, untried=8))
+    finding = named("subjects", replace(FIT, subjects=92, untried=8))
     assert (
-        told.value == "92 of 92 have what they need here; 8 were never built from their registries"
+        finding.value
+        == "92 of 92 have what they need here; 8 were never built from their registries"
     )
 
 

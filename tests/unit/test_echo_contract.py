@@ -38,8 +38,8 @@ JUDGED = [
 def test_what_came_back_is_right_or_its_fault_is_named(
     sent: bytes, back: bytes, fault: str | None
 ) -> None:
-    said = judge_echo(sent, back)
-    assert said is None if fault is None else said is not None and fault in said
+    found = judge_echo(sent, back)
+    assert found is None if fault is None else found is not None and fault in found
 
 
 def echo_contract() -> EchoContract:
@@ -91,7 +91,7 @@ def never_ends(connection: socket.socket) -> None:
     verifying_is_over.wait(10)
 
 
-def says_more(connection: socket.socket) -> None:
+def send_more(connection: socket.socket) -> None:
     good(connection)
     connection.sendall(b"bye")
 
@@ -131,7 +131,7 @@ FAULTY = [
     ("it alters a byte", alters_the_last, "plain", "byte 63 of 64 came back as"),
     ("it loses a part", forgets_the_first_part, "split", "byte 0 of 64"),
     ("it answers once", answers_once, "twice", "only 0 of 64"),
-    ("it says more", says_more, "half-close", "3 bytes came back that nobody had sent"),
+    ("it says more", send_more, "half-close", "3 bytes came back that nobody had sent"),
     ("it never ends", never_ends, "half-close", "did not end its side within"),
 ]
 

@@ -14,7 +14,7 @@ from samples import good_record
 from trueload.metrics import otlp
 from trueload.metrics.exports import KEPT, Exports, exporting
 from trueload.metrics.families import make_families
-from trueload.metrics.outlets import NOTHING_WANTED, Tell, Wanted
+from trueload.metrics.outlets import NOTHING_WANTED, Announce, Wanted
 from trueload.report.heading import Heading
 from trueload.report.live import NO_LABELS, unwatched
 from trueload.request.values import Request
@@ -34,7 +34,7 @@ class Outlet:
         self.thread = threading.Thread(target=self._ended.wait, daemon=True)
         self.thread.start()
 
-    def finish(self, stopped: Callable[[], bool], tell: Tell) -> None:
+    def finish(self, stopped: Callable[[], bool], announce: Announce) -> None:
         self.finished += 1
 
     def close(self) -> str | None:
@@ -156,17 +156,17 @@ def test_an_export_that_breaks_is_told_and_not_the_end_of_the_thread(
 
 
 def test_nothing_wanted_is_nothing_done() -> None:
-    said: list[str] = []
-    with exporting(NOTHING_WANTED, {}, Running(), said.append) as exports:
+    notes: list[str] = []
+    with exporting(NOTHING_WANTED, {}, Running(), notes.append) as exports:
         assert exports.beside(unwatched) is unwatched
-    assert said == []
+    assert notes == []
 
 
 def test_at_the_end_all_are_finished_and_closed_and_trouble_is_told() -> None:
-    said: list[str] = []
+    notes: list[str] = []
     good, bad = Outlet(), Outlet("it failed")
-    with exporting(Wanted(), {}, Running(), said.append) as exports:
+    with exporting(Wanted(), {}, Running(), notes.append) as exports:
         exports.add(good)
         exports.add(bad)
     assert [(each.finished, each.closed) for each in (good, bad)] == [(1, 1)] * 2
-    assert said == ["warning: it failed"]
+    assert notes == ["warning: it failed"]

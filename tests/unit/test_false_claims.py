@@ -13,9 +13,9 @@ from trueload.compare.difference import (
     Bounds,
     Ratio,
     as_family,
+    counted_once,
     of_pairs,
     of_trials,
-    told_once,
 )
 from trueload.report.compare import pairs_text
 
@@ -51,7 +51,7 @@ def test_equal_servers_are_told_apart_in_at_most_one_of_twenty_comparisons(
     for _ in range(FAMILIES):
         ratios = make(chance, count)
         for load, family in (
-            ("a closed loop", as_family(told_once(ratios), "throughput")),
+            ("a closed loop", as_family(counted_once(ratios), "throughput")),
             ("an open loop", as_family(ratios, "p99")),
         ):
             false[load] += any(each.word in CLAIMS for each in family)
@@ -104,7 +104,7 @@ PAIRS = "a difference of 3 % in throughput takes"
 
 
 @pytest.mark.parametrize(
-    ("pairs", "said"),
+    ("pairs", "expected"),
     [
         ([(100.0, 97.0), (100.0, 100.0), (100.0, 103.0)], "some 15 pairs at this spread"),
         ([(100.0, 50.0), (100.0, 200.0)], "more than 100 pairs at this spread"),
@@ -113,11 +113,11 @@ PAIRS = "a difference of 3 % in throughput takes"
     ],
 )
 def test_where_no_difference_shows_a_comparison_says_what_it_takes_to_find_one(
-    pairs: list[tuple[float, float]], said: str
+    pairs: list[tuple[float, float]], expected: str
 ) -> None:
     text = pairs_text([of_pairs("throughput", pairs)], "throughput")
-    assert text.startswith(f"{PAIRS} {said}" if said else "")
-    assert bool(text) == bool(said)
+    assert text.startswith(f"{PAIRS} {expected}" if expected else "")
+    assert bool(text) == bool(expected)
 
 
 def bimodal(chance: random.Random) -> float:

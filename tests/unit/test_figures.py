@@ -200,7 +200,7 @@ def _panel() -> tuple[str, ...]:
             bytes_out=0,
             busiest_ns=0,
         )
-        course.hear(Progress("window", at_s * 10**9, tick), is_open=True)
+        course.receive(Progress("window", at_s * 10**9, tick), is_open=True)
     spec = TrialSpec(url="http://h/", addresses=("h:1",), request=Request(host="h"))
     progress = Progress("window", 2 * 10**9, tick)
     rows = load_rows(spec, progress, course, Heading(""), Size(40, 40))
@@ -212,7 +212,7 @@ def _panel() -> tuple[str, ...]:
 def _metrics() -> tuple[str, ...]:
     tally = Tally.of(
         TrialSpec(url="http://h/", addresses=("h:1",), request=Request(host="h")), (), (), 0
-    ).hear(Progress("ended", 0, None, record=RECORD))
+    ).receive(Progress("ended", 0, None, record=RECORD))
     [family] = [each for each in make_families([tally]) if each.metric is names.PERCENTILE]
     found = {dict(each.labels)["quantile"]: each.value for each in family.samples}
     assert found["0.99"] == math.inf
@@ -307,9 +307,9 @@ def test_a_percentile_of_too_few_requests_is_not_printed(
     number: int, shown: dict[str, str]
 ) -> None:
     record = few(number)
-    said = "   ".join(f"{name} {text}" for name, text in shown.items())
+    expected = "   ".join(f"{name} {text}" for name, text in shown.items())
     most = "max" if number == 3_688 else f"largest of {number}"
-    assert latency_text(record) == f"{said}   {most} 1.00 ms"
+    assert latency_text(record) == f"{expected}   {most} 1.00 ms"
     p99 = shown["p99"]
     assert p99 in "".join(export(*run_of(record), "markdown"))
     assert figure_text(figures_of_row(record, {}), "p99") == p99

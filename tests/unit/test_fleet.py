@@ -116,8 +116,8 @@ def test_junk_is_no_histogram() -> None:
 
 
 def ready(**changes: Any) -> Ready:
-    said: dict[str, Any] = {"requested": 2, "established": 2, "failed": {}, "address": None}
-    return Ready(type="ready", at_ns=1, listen=None, **{**said, **changes})
+    fields: dict[str, Any] = {"requested": 2, "established": 2, "failed": {}, "address": None}
+    return Ready(type="ready", at_ns=1, listen=None, **{**fields, **changes})
 
 
 def test_all_have_connected_when_the_slowest_has() -> None:
@@ -143,7 +143,7 @@ def test_all_have_connected_when_the_slowest_has() -> None:
 
 
 def test_connections_were_down_at_the_same_time_on_all_hosts() -> None:
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "requested": 4,
         "established": 4,
         "reconnects": 4,
@@ -151,7 +151,7 @@ def test_connections_were_down_at_the_same_time_on_all_hosts() -> None:
         "family": "ipv4",
     }
     merged = merge_connections(
-        [Connections(**said, outages=2, outage_ns=longest_ns) for longest_ns in (3, 9, 5)]
+        [Connections(**fields, outages=2, outage_ns=longest_ns) for longest_ns in (3, 9, 5)]
     )
     assert (merged.requested, merged.down, merged.outages) == (12, 3, 6)
     assert merged.outage_ns == 9
@@ -225,7 +225,7 @@ def tick(ok: int, fresh: int, at_ns: int = 1) -> Tick:
 
 
 @pytest.mark.parametrize(
-    ("why", "count", "said", "expected"),
+    ("why", "count", "ticks_sent", "expected"),
     [
         ("one engine's ticks go through", 1, [(0, 3, 3), (0, 5, 2)], [(3, 3), (5, 2)]),
         ("two are waited for", 2, [(0, 3, 3), (1, 4, 4)], [(7, 7)]),
@@ -245,21 +245,21 @@ def tick(ok: int, fresh: int, at_ns: int = 1) -> Tick:
     ],
 )
 def test_ticks(
-    why: str, count: int, said: list[tuple[int, int, int]], expected: list[tuple[int, int]]
+    why: str, count: int, ticks_sent: list[tuple[int, int, int]], expected: list[tuple[int, int]]
 ) -> None:
     ticks = Ticks(count)
     turns: Counter[int] = Counter()
     merged = []
-    for index, ok, fresh in said:
+    for index, ok, fresh in ticks_sent:
         turns[index] += 1
-        merged.append(ticks.hear(index, tick(ok, fresh, at_ns=turns[index] * 250 * MS)))
-    heard = [(each.counts.ok, each.latency[5]) for each in merged if each is not None]
-    assert heard == expected, why
+        merged.append(ticks.receive(index, tick(ok, fresh, at_ns=turns[index] * 250 * MS)))
+    received = [(each.counts.ok, each.latency[5]) for each in merged if each is not None]
+    assert received == expected, why
 
 
 def test_what_no_merged_tick_has_told_is_told_at_the_end() -> None:
     ticks = Ticks(2)
-    assert ticks.hear(0, tick(3, 3)) is None
+    assert ticks.receive(0, tick(3, 3)) is None
     rest = ticks.rest()
     assert rest is not None
     assert (rest.counts.ok, rest.latency) == (3, {5: 3})

@@ -107,8 +107,8 @@ def test_a_row_is_named_by_all_that_its_load_is() -> None:
     load = PlannedHttp(streams=10, tls=True, path="/bytes/1024")
     labels = {"subject": "c/h2o", "connections": "8", "cores": "single", **http_labels(load)}
     assert labelled_http(labels) == load
-    said = "c/h2o, 8 connections, 10 streams on each, over TLS, /bytes/1024, single core"
-    assert row_name(labels) == said
+    expected = "c/h2o, 8 connections, 10 streams on each, over TLS, /bytes/1024, single core"
+    assert row_name(labels) == expected
 
 
 WRONG = [

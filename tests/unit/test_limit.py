@@ -46,9 +46,9 @@ RATE_PER_S = OK / (GOOD.window.window_ns / 1e9)
 )
 def test_it_is_said_what_was_the_limit(changes: dict[str, Any], expected: str) -> None:
     record = good_record(**changes)
-    said = limit_text(record)
-    assert said.startswith(expected)
-    assert f"limit        {said}" in result_lines(record)
+    text = limit_text(record)
+    assert text.startswith(expected)
+    assert f"limit        {text}" in result_lines(record)
 
 
 @pytest.mark.parametrize(

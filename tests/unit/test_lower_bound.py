@@ -71,11 +71,11 @@ def test_what_is_invalid_bounds_nothing() -> None:
 
 
 def test_a_lower_bound_is_said_in_text_json_and_csv() -> None:
-    said = "\n".join(result_lines(BOUND))
-    assert "≥ 10,000 requests/s" in said
-    assert "valid (lower bound)" in said
-    assert "  bound generator-limit: " in said
-    assert "suspect" not in said
+    text = "\n".join(result_lines(BOUND))
+    assert "≥ 10,000 requests/s" in text
+    assert "valid (lower bound)" in text
+    assert "  bound generator-limit: " in text
+    assert "suspect" not in text
     assert result_json([BOUND], None)["lower_bound"] is True
     assert record_values(BOUND)["lower_bound"] is True
     assert "≥" not in "\n".join(result_lines(EXACT))

@@ -39,11 +39,11 @@ HELPS = dict(helps(build_command()))
 
 @pytest.mark.parametrize("name", HELPS)
 def test_every_word_of_a_help_is_in_the_part_of_its_command(name: str) -> None:
-    told = re.sub(r"^(Usage: |Arguments:$|Options:$)", "", HELPS[name], flags=re.MULTILINE)
+    help_text = re.sub(r"^(Usage: |Arguments:$|Options:$)", "", HELPS[name], flags=re.MULTILINE)
     (part,) = (each for each in page().split("\n.SS ") if f"{each} ".startswith(f"{name} "))
     part = re.sub(r"^\.(PP|TP|SH .*\n.*)$", "", part, flags=re.MULTILINE)
     # Only line breaks may differ.
-    assert "".join(part.split()) == "".join(told.split())
+    assert "".join(part.split()) == "".join(help_text.split())
 
 
 def test_only_known_requests_begin_a_line() -> None:

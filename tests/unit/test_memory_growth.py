@@ -23,17 +23,17 @@ GROWN = [
 ]
 
 
-@pytest.mark.parametrize(("what", "before", "after", "said"), GROWN, ids=[g[0] for g in GROWN])
+@pytest.mark.parametrize(("what", "before", "after", "expected"), GROWN, ids=[g[0] for g in GROWN])
 def test_growth_by_more_than_half_is_told(
-    what: str, before: int | None, after: int, said: str
+    what: str, before: int | None, after: int, expected: str
 ) -> None:
     good = samples.good_record()
     assert good.server is not None
     server = good.server.model_copy(update={"rss_before_bytes": before, "rss_after_bytes": after})
     found = growth_text(server)
-    assert said in found if said else not found, what
+    assert expected in found if expected else not found, what
     lines = "\n".join(result_lines(good.model_copy(update={"server": server})))
-    assert (said in lines) if said else ("memory grew" not in lines)
+    assert (expected in lines) if expected else ("memory grew" not in lines)
 
 
 def test_no_server_that_is_seen_says_nothing() -> None:

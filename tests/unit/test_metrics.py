@@ -68,9 +68,9 @@ def ended(**changes: Any) -> Progress:
     return Progress("ended", 0, None, record=good_record(**changes))
 
 
-def after(tally: Tally, *heard: Progress) -> Tally:
-    for progress in heard:
-        tally = tally.hear(progress)
+def after(tally: Tally, *received: Progress) -> Tally:
+    for progress in received:
+        tally = tally.receive(progress)
     return tally
 
 
@@ -188,12 +188,12 @@ def test_of_several_hosts_each_says_how_busy_it_is() -> None:
     assert one.tick is not None
     assert other.tick is not None
     idle = other.tick.model_copy(update={"busiest_ns": one.tick.busiest_ns})
-    heard = [
+    received = [
         replace(one, hosts=(HostTick("near", one.tick), HostTick("far", one.tick))),
         replace(other, hosts=(HostTick("near", other.tick), HostTick("far", idle))),
         replace(other, hosts=(HostTick("near", other.tick), HostTick("far", idle))),
     ]
-    tally = after(begun(), *heard)
+    tally = after(begun(), *received)
     assert value(tally, names.SATURATION, host="near") == 0.75
     assert value(tally, names.SATURATION, host="far") == 0
     host = good_record().hosts[0]
@@ -272,7 +272,7 @@ def latencies(*values_and_counts: tuple[int, int]) -> Histograms:
     return good_record().histograms.model_copy(update={"latency": encoded, "service": encoded})
 
 
-HEARD = [
+PROGRESS = [
     Progress("connect", 0, None),
     tick(0.2, 50, id="warm-up", stage="warm-up", failed={"reset": 3}),
     tick(0.1, 40),
@@ -287,8 +287,8 @@ HEARD = [
 def test_no_counter_ever_goes_back_and_buckets_stay_cumulative() -> None:
     tally = begun()
     before: dict[Any, float | Times] = {}
-    for number, progress in enumerate(HEARD):
-        tally = tally.hear(progress)
+    for number, progress in enumerate(PROGRESS):
+        tally = tally.receive(progress)
         now = {
             (family.metric.name, sample.labels): sample.value
             for family in make_families([tally])
@@ -336,7 +336,7 @@ def test_hostile_text_in_labels_is_one_short_line_and_comes_back_as_one_label() 
 
 
 def test_both_text_formats_are_read_by_their_own_parser() -> None:
-    tally = after(begun(OPEN), *HEARD[:-1])
+    tally = after(begun(OPEN), *PROGRESS[:-1])
     plain = {family.name: family for family in text_string_to_metric_families(as_text(tally))}
     found = strict.text_string_to_metric_families(as_openmetrics(tally))  # type: ignore[no-untyped-call]
     open_ = {family.name: family for family in found}
@@ -369,7 +369,7 @@ def registry_of(tally: Tally) -> CollectorRegistry:
 
 
 def test_the_collectors_words_say_the_same_as_the_families() -> None:
-    families = make_families([after(begun(OPEN), *HEARD[:-1])])
+    families = make_families([after(begun(OPEN), *PROGRESS[:-1])])
     sent = encode_metrics(make_data(families, Resource({}), 9))
     metrics = sent.resource_metrics[0].scope_metrics[0].metrics
     assert [metric.name for metric in metrics] == [family.metric.name for family in families]
@@ -409,6 +409,6 @@ def expected_of(found: float | Times) -> Any:
 
 
 def test_families_come_in_the_order_of_the_table() -> None:
-    found: list[Family] = make_families([after(begun(OPEN), *HEARD)])
+    found: list[Family] = make_families([after(begun(OPEN), *PROGRESS)])
     order = [METRICS.index(family.metric) for family in found]
     assert order == sorted(order)

@@ -170,8 +170,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(kind: catalogue.Kind) -> tuple[Path, list[str]]:
-    told: list[str] = []
-    return catalogue.find_folder(kind, told.append), told
+    notes: list[str] = []
+    return catalogue.find_folder(kind, notes.append), notes
 
 
 @pytest.mark.parametrize("kind", ["suites", "subjects", "contracts"])
@@ -191,9 +191,9 @@ def test_what_everybody_can_write_is_passed_over(
     assert found(kind) == (home / kind, []), "what the user names is the user's decision"
     monkeypatch.delenv("TRUELOAD_HOME")
     open_folder.chmod(0o1777)
-    (folder, told) = found(kind)
+    (folder, notes) = found(kind)
     assert (folder == home / kind) == (open_folder == home), "sticky: on the way alone"
-    assert len(told) == (folder != home / kind)
+    assert len(notes) == (folder != home / kind)
 
 
 def test_the_next_folder_above_is_tried(home: Path) -> None:
@@ -202,9 +202,9 @@ def test_the_next_folder_above_is_tried(home: Path) -> None:
     (lower / "subject.toml").write_text(MANIFEST)
     assert found("subjects")[0] == home / "at" / "subjects"
     (home / "at" / "subjects").chmod(0o777)
-    folder, told = found("subjects")
+    folder, notes = found("subjects")
     assert folder == home / "subjects"
-    assert len(told) == 1
+    assert len(notes) == 1
 
 
 @needs_root

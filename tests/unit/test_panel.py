@@ -59,7 +59,7 @@ def progressed(one: Tick, stage: str = "window", **changes: object) -> Progress:
 def followed(*ticks: Tick, is_open: bool = False) -> Course:
     made = Course()
     for one in ticks:
-        made.hear(progressed(one), is_open=is_open)
+        made.receive(progressed(one), is_open=is_open)
     return made
 
 
@@ -192,15 +192,15 @@ def test_each_reason_that_is_known_before_the_end_is_told(
 
 def test_the_reason_is_whole_on_a_narrow_terminal_too() -> None:
     rows = shown(tick(1.0, 100), tick(2.0, 200, {"reset": 30}), size=Size(36, 40))
-    said = " ".join(row_text(row).strip() for row in rows[:2])
-    assert said == "invalid so far: errors: 15 % of the requests failed, mostly reset"
+    text = " ".join(row_text(row).strip() for row in rows[:2])
+    assert text == "invalid so far: errors: 15 % of the requests failed, mostly reset"
 
 
 def test_a_few_failures_and_those_of_a_warm_up_make_nothing_invalid() -> None:
     assert "invalid" not in row_text(shown(tick(1.0, 9_000), tick(2.0, 9_999, {"reset": 1}))[0])
     course = Course()
     for one in (tick(1.0, 1), tick(2.0, 2, {"reset": 99})):
-        course.hear(progressed(one, "warm-up"), is_open=False)
+        course.receive(progressed(one, "warm-up"), is_open=False)
     rows = load_rows(SPEC, progressed(one, "warm-up"), course, ALONE, ROOMY)
     assert row_text(rows[0]).startswith("warm-up")
 
@@ -241,7 +241,7 @@ WORDS = st.dictionaries(st.text(max_size=40), st.integers(0, 10**12), max_size=6
     st.sampled_from(PHASES[:-1]),
 )
 def test_whatever_is_told_is_shown_and_fits(
-    told: list[tuple[int, int, dict[int, int], dict[str, int]]],
+    given_ticks: list[tuple[int, int, dict[int, int], dict[str, int]]],
     width: int,
     height: int,
     spec: TrialSpec,
@@ -250,12 +250,12 @@ def test_whatever_is_told_is_shown_and_fits(
     course, size = Course(), inside(width, height, alone=True)
     progress = Progress(stage, 0, None)
     at_ns = 0
-    for gap_ns, ok, latency, words in told:
+    for gap_ns, ok, latency, words in given_ticks:
         at_ns += gap_ns
         counted = counts(ok=ok, issued=ok // 2, scheduled=ok, failed=words, statuses=words)
         one = tick(0, 0, counts=counted, latency=latency, at_ns=at_ns, bytes_in=ok)
         progress = progressed(one, stage, hosts=(HostTick("ssh:\x1b[31m" + "h" * 99, one),))
-        course.hear(progress, is_open=spec.load.is_open)
+        course.receive(progress, is_open=spec.load.is_open)
         rows = load_rows(spec, progress, course, ALONE, size)
         assert len(rows) <= size.height
         assert {row_width(row) for row in rows} <= {size.width}
@@ -285,10 +285,10 @@ def test_a_course_keeps_so_many_points_and_begins_anew_with_a_stage_but_not_with
 ):
     made = followed(*(tick(1 + at / 4, at) for at in range(POINTS + 50)))
     assert len(made.points) == POINTS
-    made.hear(Progress("drain", 1, None), is_open=False)
+    made.receive(Progress("drain", 1, None), is_open=False)
     assert made.points
     assert made.stage == "window"
-    made.hear(Progress("window", 0, None), is_open=False)
+    made.receive(Progress("window", 0, None), is_open=False)
     assert not made.points
     assert not made.recent
     assert not made.latency
@@ -299,7 +299,7 @@ def test_the_sum_of_a_stage_is_made_once_a_second_and_for_a_new_maximum() -> Non
     counted = []
     for at in range(1, 13):
         latency = {500 if at != 11 else 600: 10}
-        course.hear(progressed(tick(at / 4, at, latency=latency)), is_open=False)
+        course.receive(progressed(tick(at / 4, at, latency=latency)), is_open=False)
         counted.append(course.so_far.count)
     assert counted == [10, 10, 10, 10, 50, 50, 50, 50, 90, 90, 110, 110]
 
@@ -324,7 +324,7 @@ def of_hosts(*oks: tuple[int, int]) -> list[str]:
             HostTick(f"ssh:h{number}", tick(at_s, both[at], {"reset": number}))
             for number, both in enumerate(oks)
         )
-        made.hear(progressed(hosts[0].tick, hosts=hosts), is_open=False)
+        made.receive(progressed(hosts[0].tick, hosts=hosts), is_open=False)
     rows = load_rows(SPEC, progressed(hosts[0].tick), made, ALONE, ROOMY)
     lines = [" ".join(row_text(row).split()) for row in rows]
     return [line for line in lines if "ssh:" in line or "hosts that" in line]

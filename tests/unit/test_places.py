@@ -252,7 +252,7 @@ def test_subjects_on_a_host_are_loaded_over_ipv4(
 
 
 @pytest.mark.parametrize(
-    ("named", "found", "said"),
+    ("named", "found", "expected"),
     [
         (None, (), "the address of big is not known, and ssh:big cannot be loaded without it"),
         (None, ("[fd00::7]:0",), "loaded over IPv4, and ssh:big is at fd00::7"),
@@ -260,9 +260,9 @@ def test_subjects_on_a_host_are_loaded_over_ipv4(
     ],
 )
 def test_a_host_without_an_address_for_subjects_is_refused(
-    named: str | None, found: tuple[str, ...], said: str
+    named: str | None, found: tuple[str, ...], expected: str
 ) -> None:
     with pytest.raises(UserError) as caught:
         address_of(ServerHost(place=SshHost("big"), address=named), "big", found)
-    assert said in caught.value.message
+    assert expected in caught.value.message
     assert "places.toml: address, below [server]" in caught.value.hint

@@ -20,12 +20,12 @@ def lines(name: str) -> list[str]:
 
 @pytest.mark.parametrize("line", lines("from-engine.jsonl"))
 def test_what_the_engine_says_is_read_and_written_back_unchanged(line: str) -> None:
-    said = json.loads(line)
+    fields = json.loads(line)
     # Packed on the wire, but an object in JSON for people.
-    for second in said.get("measurement", {}).get("series", []):
+    for second in fields.get("measurement", {}).get("series", []):
         latency = PackedCounts.of_base64(second["latency"])
         second["latency"] = {str(index): count for index, count in latency.items()}
-    assert to_json(parse_from_engine(line)) == said
+    assert to_json(parse_from_engine(line)) == fields
 
 
 @pytest.mark.parametrize("line", lines("to-engine.jsonl"))

@@ -79,7 +79,7 @@ def test_arithmetic_is_that_of_floats() -> None:
 
 
 @pytest.mark.parametrize(
-    ("compare", "said"),
+    ("compare", "expected"),
     [
         (lambda: ten_ms < "10", "'10' has no unit"),
         (lambda: ten_ms > "soon", "'soon' is not a duration"),
@@ -98,8 +98,8 @@ def test_arithmetic_is_that_of_floats() -> None:
         (lambda: Time(math.nan), "nan is no time"),
     ],
 )
-def test_nonsense_is_refused_with_a_hint(compare: Callable[[], object], said: str) -> None:
-    with pytest.raises(IncomparableError, match=said) as refused:
+def test_nonsense_is_refused_with_a_hint(compare: Callable[[], object], expected: str) -> None:
+    with pytest.raises(IncomparableError, match=expected) as refused:
         compare()
     assert isinstance(refused.value, UserError)
     assert isinstance(refused.value, TypeError)

@@ -13,7 +13,7 @@ import pytest
 from trueload.deadline import within
 from trueload.errors import UserError
 from trueload.places.ray import cluster, reserve
-from trueload.places.ray.channel import telling
+from trueload.places.ray.channel import cause_of_death
 from trueload.places.ray.cluster import imported, names, refusal
 
 
@@ -66,8 +66,8 @@ HUNG_UP = "Request can't be sent because the Ray client has already been disconn
 class Head:
     """A stand-in for Ray whose head refuses with these messages before it accepts a client."""
 
-    def __init__(self, *said: str) -> None:
-        self._said = list(said)
+    def __init__(self, *errors: str) -> None:
+        self._errors = list(errors)
         self.tried = 0
 
     def is_initialized(self) -> bool:
@@ -75,15 +75,15 @@ class Head:
 
     def init(self, *_: object, **__: object) -> None:
         self.tried += 1
-        if self._said:
-            raise ConnectionError(self._said.pop(0))
+        if self._errors:
+            raise ConnectionError(self._errors.pop(0))
 
     def shutdown(self) -> None:
         pass
 
 
 @pytest.mark.parametrize(
-    ("said", "tried", "joined"),
+    ("errors", "tried", "joined"),
     [
         ((), 1, True),
         ((FAILED_FIRST, HUNG_UP, FOUND_DEAD), 4, True),
@@ -93,9 +93,9 @@ class Head:
     ],
 )
 def test_a_head_that_could_not_start_what_it_needs_for_us_is_asked_again(
-    said: tuple[str, ...], tried: int, joined: bool, monkeypatch: pytest.MonkeyPatch
+    errors: tuple[str, ...], tried: int, joined: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    head = Head(*said)
+    head = Head(*errors)
     monkeypatch.setattr(cluster, "imported", lambda *, client: head)
     monkeypatch.setattr(cluster, "JOIN_PAUSE_S", 0.0)
     monkeypatch.setattr(cluster, "_joined", [])
@@ -126,15 +126,15 @@ def test_who_parts_from_a_head_does_not_wait_for_its_logs(monkeypatch: pytest.Mo
 
 def test_another_version_is_told_from_what_ray_itself_says() -> None:
     check = importlib.import_module("ray._private.utils").check_version_info
-    with pytest.raises(RuntimeError) as said:
+    with pytest.raises(RuntimeError) as raised:
         check({"ray_version": "2.9.0", "python_version": "3.9.1"}, "Ray Client")
-    told = refusal("ray://head:10001", said.value)
+    error = refusal("ray://head:10001", raised.value)
     python = ".".join(map(str, sys.version_info[:3]))
     version = importlib.import_module("ray").__version__
-    assert told.message == (
+    assert error.message == (
         f"the Ray cluster runs Ray 2.9.0 on Python 3.9.1, this is Ray {version} on Python {python}"
     )
-    assert "'ray[client]==2.9.0'" in told.hint
+    assert "'ray[client]==2.9.0'" in error.hint
 
 
 def test_why_an_actor_died_is_told_in_a_few_words() -> None:
@@ -153,7 +153,7 @@ def test_why_an_actor_died_is_told_in_a_few_words() -> None:
         "": "",
     }
     for text, words in table.items():
-        assert telling(text) == words, text
+        assert cause_of_death(text) == words, text
 
 
 def test_hosts_of_one_name_get_different_ones() -> None:

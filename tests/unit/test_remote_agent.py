@@ -37,7 +37,7 @@ from waiting import wait_until
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("output", "words"),
     [
         ("me@h: Permission denied (publickey).", "lets none of your keys in"),
         ("Host key verification failed.", "does not know the key"),
@@ -55,11 +55,11 @@ from waiting import wait_until
         ("", "h cannot be used: ssh ended with 255"),
     ],
 )
-def test_what_ssh_says_is_told_in_words_that_help(said: str, words: str) -> None:
-    told = refusals.explain("h", said, "ssh ended with 255")
-    assert words in told.message
-    assert "\n" not in told.message
-    assert told.hint
+def test_what_ssh_says_is_told_in_words_that_help(output: str, words: str) -> None:
+    error = refusals.explain("h", output, "ssh ended with 255")
+    assert words in error.message
+    assert "\n" not in error.message
+    assert error.hint
 
 
 @pytest.mark.parametrize(

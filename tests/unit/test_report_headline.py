@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_samples import made, put, read, told
+from report_samples import made, put, read, report_of
 from trueload.report.html.entries import merged
 from trueload.store.runs import Run, Store
 from trueload.suites.summary import LoadTable
@@ -26,9 +26,9 @@ def test_the_headline_of_single_runs_claims_no_difference(store: Store) -> None:
     assert {
         entry.rank for section in view_sections(store, one, two) for entry in section.ranked
     } == {1}
-    said = " ".join(view.words)
-    assert "cannot be told apart: one trial each; use --repeat 6 or trueload ab" in said
-    assert "is ahead" not in said
+    text = " ".join(view.words)
+    assert "cannot be told apart: one trial each; use --repeat 6 or trueload ab" in text
+    assert "is ahead" not in text
     compared = view.parts[0].tables[0]
     assert set(compared.marks) == {"unclear"}
 
@@ -39,13 +39,13 @@ def test_the_headline_of_pairs_says_what_their_table_says(store: Store, speed: f
     view = made(store, run).view
     grid = view.parts[0].tables[0]
     line, mark = grid.rows[0], grid.marks[0]
-    said = view.words[0]
+    text = view.words[0]
     assert line[0] == "throughput"
-    assert f"ratio {line[3]}, {line[4]}" in said
+    assert f"ratio {line[3]}, {line[4]}" in text
     if mark in ("better", "worse"):
-        assert f" is {mark} than " in said
+        assert f" is {mark} than " in text
     else:
-        assert "cannot be told apart" in said
+        assert "cannot be told apart" in text
     ranks = [entry.rank for entry in view_sections(store, run)[0].ranked]
     assert ranks == ([1, 2] if mark in ("better", "worse") else [1, 1])
 
@@ -60,4 +60,4 @@ def at_speed(value: dict[str, Any], speed: float, side: str | None = None) -> di
 
 
 def view_sections(store: Store, *runs: Run) -> tuple[LoadTable, ...]:
-    return merged([told(store, run) for run in runs])
+    return merged([report_of(store, run) for run in runs])

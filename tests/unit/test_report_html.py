@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import html5lib
 import pytest
-from report_samples import HOSTILE, NAMES, hostile, html, made, put, put_records, read, told
+from report_samples import HOSTILE, NAMES, hostile, html, made, put, put_records, read, report_of
 from samples import counts, good_record, histogram, staged
 from trueload.protocol.plan import Histograms, Second
 from trueload.published.tables import broadcast_curves
@@ -165,7 +165,7 @@ def test_what_altair_is_told_is_what_vega_lite_knows(store: Store, name: str) ->
 
 def test_a_suite_says_what_the_command_line_says(store: Store) -> None:
     run = put(store, read("suite"))
-    found = told(store, run)
+    found = report_of(store, run)
     for section in found.sections:
         ranked = [entry for entry in section.everything if entry.rank is not None]
         assert [e.score for e in ranked] == sorted((e.score for e in ranked), reverse=True)
@@ -177,7 +177,7 @@ def test_a_suite_says_what_the_command_line_says(store: Store) -> None:
 
 def test_a_search_shows_the_sentence_and_the_largest_load(store: Store) -> None:
     run = put(store, read("search"))
-    search = told(store, run).sections[0].searches[0]
+    search = report_of(store, run).sections[0].searches[0]
     shown = text_of(html(store, run))
     assert search.sentence in shown
     assert len(search.steps) == run.row_count
@@ -185,7 +185,7 @@ def test_a_search_shows_the_sentence_and_the_largest_load(store: Store) -> None:
 
 def test_of_a_search_the_checks_of_the_step_that_decided_count(store: Store) -> None:
     run = put(store, read("search"))
-    found = told(store, run)
+    found = report_of(store, run)
     assert {sum(tally.counts.values()) for tally in found.checks} == {1}
     page = made(store, run).view
     assert page.verdict == found.sections[0].everything[0].verdict
@@ -440,9 +440,9 @@ def test_the_words_say_each_reason_for_not_measuring_once() -> None:
         ),
     ]
     for entries, expected in table:
-        said = words_of(*entries)
-        assert expected in said, said
-        assert said.count("no php") <= 1
+        text = words_of(*entries)
+        assert expected in text, text
+        assert text.count("no php") <= 1
 
 
 def test_an_invalid_row_is_never_ahead_whatever_it_scored() -> None:

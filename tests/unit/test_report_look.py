@@ -124,8 +124,8 @@ def test_of_an_invalid_run_the_reason_comes_first_and_its_figures_are_grey(store
 
 def test_a_remark_of_the_machine_stands_below_the_result(store: Store) -> None:
     page = html(store, put(store, read("http")))
-    said = [page.index(text) for text in ("came to 384,671", 'class="tiles"', "is suspect: gen")]
-    assert said == sorted(said)
+    places = [page.index(text) for text in ("came to 384,671", 'class="tiles"', "is suspect: gen")]
+    assert places == sorted(places)
 
 
 # ---- colours

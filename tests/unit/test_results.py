@@ -86,8 +86,8 @@ def test_a_result_is_json_as_the_command_writes_it() -> None:
 def test_a_notebook_shows_text_as_text() -> None:
     seen = Seen(hostile()._repr_html_())
     assert seen.tags <= {"table", "caption", "thead", "tbody", "tr", "th", "td", "ul", "li"}
-    assert "<script>alert(1)</script>[red]&" in seen.said
-    assert "\x1b" not in seen.said
+    assert "<script>alert(1)</script>[red]&" in seen.text
+    assert "\x1b" not in seen.text
 
 
 def test_a_terminal_shows_text_as_text() -> None:
@@ -140,9 +140,9 @@ def test_a_chart_is_drawn_shown_and_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "said"), [("pie", "no plot 'pie'"), ("latency", "nothing to plot")]
+    ("what", "expected"), [("pie", "no plot 'pie'"), ("latency", "nothing to plot")]
 )
-def test_what_cannot_be_drawn_is_refused(what: str, said: str) -> None:
+def test_what_cannot_be_drawn_is_refused(what: str, expected: str) -> None:
     nothing = good_record(series=(), histograms=NOTHING)
-    with pytest.raises(UserError, match=said):
+    with pytest.raises(UserError, match=expected):
         Result(records=(nothing,)).plot(what)

@@ -99,8 +99,8 @@ def test_a_notebook_shows_text_as_text(store: Store) -> None:
     found = loaded(store, spoilt)
     seen = Seen(found._repr_html_())
     assert seen.tags <= {"table", "caption", "thead", "tbody", "tr", "th", "td", "ul", "li"}
-    assert "<script>window.hacked=1" in seen.said
-    assert "\x1b" not in seen.said + repr(found) + str(found)
+    assert "<script>window.hacked=1" in seen.text
+    assert "\x1b" not in seen.text + repr(found) + str(found)
 
 
 @pytest.mark.parametrize(

@@ -84,24 +84,24 @@ VERSIONS = [
 ]
 
 
-@pytest.mark.parametrize(("said", "operator", "wanted", "expected"), VERSIONS)
+@pytest.mark.parametrize(("version", "operator", "wanted", "expected"), VERSIONS)
 def test_a_version_is_compared_by_its_parts(
-    said: str, operator: str, wanted: str, expected: bool
+    version: str, operator: str, wanted: str, expected: bool
 ) -> None:
-    assert version_satisfies(said, operator, wanted) is expected
+    assert version_satisfies(version, operator, wanted) is expected
 
 
-def tool(folder: Path, monkeypatch: pytest.MonkeyPatch, says: str) -> str:
+def tool(folder: Path, monkeypatch: pytest.MonkeyPatch, output: str) -> str:
     """Create a program that prints this version; return its name."""
     name = f"tool-{uuid.uuid4().hex}"  # answers are remembered by name
     path = folder / name
-    path.write_text(f"#!{sys.executable}\nprint({says!r})\n")
+    path.write_text(f"#!{sys.executable}\nprint({output!r})\n")
     path.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=":")
     return name
 
 
-SAID = [
+TOOL_OUTPUTS = [
     ("\x1b[1mApache Maven 3.8.7\x1b[m", "Apache Maven 3.8.7"),
     ("\x1b[38;5;208mMaven\x1b[0m \x1b[1m3.8.7\x1b(B\x1b[m", "Maven 3.8.7"),
     ("\x1b]8;;http://127.0.0.1/\x1b\\Maven\x1b]8;;\x1b\\ 3.8.7", "Maven 3.8.7"),
@@ -113,15 +113,15 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("says", "heard"), SAID, ids=range(len(SAID)))
+@pytest.mark.parametrize(("output", "expected"), TOOL_OUTPUTS, ids=range(len(TOOL_OUTPUTS)))
 def test_a_version_is_read_through_escape_sequences(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, heard: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str, expected: str
 ) -> None:
-    name = tool(tmp_path, monkeypatch, says)
-    said = needs.tool_version(name)
-    assert said == heard
-    assert version_satisfies(said, ">=", "3.6.3")
-    assert not version_satisfies(said, ">=", "4")
+    name = tool(tmp_path, monkeypatch, output)
+    version = needs.tool_version(name)
+    assert version == expected
+    assert version_satisfies(version, ">=", "3.6.3")
+    assert not version_satisfies(version, ">=", "4")
 
 
 @given(st.text(), st.text())

@@ -142,19 +142,19 @@ def test_it_ends_though_clients_hold_on_to_it() -> None:
 def test_lingering_ends_with_a_scrape_that_has_the_end_of_the_run_or_with_the_user() -> None:
     hour_ns = 3_600 * 10**9
     outlet = ScrapeOutlet(ScrapeAt("127.0.0.1", 0), lambda: TALLIES, hour_ns)
-    said: list[str] = []
-    waiting = threading.Thread(target=outlet.finish, args=(lambda: False, said.append))
+    notes: list[str] = []
+    waiting = threading.Thread(target=outlet.finish, args=(lambda: False, notes.append))
     waiting.start()
     ask(outlet, b"HEAD /metrics HTTP/1.1\r\n\r\n")
     assert waiting.is_alive()
     while waiting.is_alive():
         ask(outlet, GET + b"\r\n")
-    assert said == ["waiting up to 3600 s for the last scrape"]
-    outlet.finish(lambda: False, said.append)
-    assert len(said) == 1, "all there is has been scraped"
+    assert notes == ["waiting up to 3600 s for the last scrape"]
+    outlet.finish(lambda: False, notes.append)
+    assert len(notes) == 1, "all there is has been scraped"
     outlet.close()
     stopped = ScrapeOutlet(ScrapeAt("127.0.0.1", 0), lambda: TALLIES, hour_ns)
-    stopped.finish(lambda: True, said.append)
+    stopped.finish(lambda: True, notes.append)
     stopped.close()
 
 
@@ -173,16 +173,16 @@ class Stopped:
 
 
 def test_a_mistake_within_closes_what_was_open(free_port: int) -> None:
-    said: list[str] = []
+    notes: list[str] = []
     wanted = Wanted(ScrapeAt("127.0.0.1", free_port))
 
     def fail() -> None:
-        with exporting(wanted, {}, Stopped(), said.append):
+        with exporting(wanted, {}, Stopped(), notes.append):
             raise RuntimeError("of the run")
 
     with pytest.raises(RuntimeError, match="of the run"):
         fail()
-    assert said == [f"metrics at http://127.0.0.1:{free_port}/metrics"]
+    assert notes == [f"metrics at http://127.0.0.1:{free_port}/metrics"]
     socket.create_server(("127.0.0.1", free_port)).close()
 
 

@@ -543,10 +543,10 @@ def test_a_lower_bound_that_nothing_confirmed_is_said() -> None:
     taken = list(run_steps(plan, measure))
     assert exit_code(plan, taken) == 4
     why = "the generator sent late or other processes held it up in each confirming run"
-    said = search_lines(plan, taken)
-    assert any(f"a lower bound that is not confirmed: {why}" in line for line in said)
-    assert said[-2] == "verdict      invalid"
-    assert said[-1].startswith("  fail noise: ")
+    lines = search_lines(plan, taken)
+    assert any(f"a lower bound that is not confirmed: {why}" in line for line in lines)
+    assert lines[-2] == "verdict      invalid"
+    assert lines[-1].startswith("  fail noise: ")
     assert search_json(plan, taken, None, interrupted=False)["verdict"] == "invalid"
 
 
@@ -558,8 +558,8 @@ def test_what_spoiled_the_next_larger_load_is_said() -> None:
         return records_up_to(5_000)(following, ns) if following.load <= 5_000 else noisy
 
     taken = list(run_steps(plan, measure))
-    said = search_lines(plan, taken)[-2]
-    assert "a lower bound, because other processes held it up at 5," in said
+    line = search_lines(plan, taken)[-2]
+    assert "a lower bound, because other processes held it up at 5," in line
     assert exit_code(plan, taken) == 0
 
 

@@ -152,9 +152,9 @@ def test_so_it_does_where_our_side_spoiled_each_step() -> None:
     plan, _ = searched(NOBODY_OK)
     record = failing("noise", histograms=SLOW, counts=NOBODY_OK.counts)
     taken = list(run_steps(plan, lambda following, ns: record))
-    said = search_json(plan, taken, None, interrupted=False)["result"]["sentence"]
-    assert said.startswith("other processes held it up at every load")
-    assert said.endswith("1 request/s, and not one request was ok: timeout.first_byte")
+    text = search_json(plan, taken, None, interrupted=False)["result"]["sentence"]
+    assert text.startswith("other processes held it up at every load")
+    assert text.endswith("1 request/s, and not one request was ok: timeout.first_byte")
 
 
 def test_a_good_answer_in_the_warmup_is_one() -> None:

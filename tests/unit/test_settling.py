@@ -26,19 +26,19 @@ OTHER = FailedMessage(sender=1, sequence=2, fault="lost")
 
 def test_all_are_told_what_all_have_sent_as_soon_as_the_last_has_said_it() -> None:
     settling = Settling(3)
-    assert settling.hear_sent(2, sent("one", {2: 5})) is None
-    assert settling.hear_sent(0, sent("one", {0: 1, 3: 7})) is None
-    assert settling.hear_sent(0, sent("two", {0: 2})) is None, "another phase is another matter"
-    settle = settling.hear_sent(1, sent("one", {}))
+    assert settling.receive_sent(2, sent("one", {2: 5})) is None
+    assert settling.receive_sent(0, sent("one", {0: 1, 3: 7})) is None
+    assert settling.receive_sent(0, sent("two", {0: 2})) is None, "another phase is another matter"
+    settle = settling.receive_sent(1, sent("one", {}))
     assert settle is not None
     assert (settle.id, settle.sent, settle.until_ns) == ("one", {0: 1, 2: 5, 3: 7}, None)
 
 
 def test_a_message_that_failed_at_several_hosts_is_charged_once() -> None:
     settling = Settling(3)
-    assert settling.hear_settled(1, failed("one", LOST)) is None
-    assert settling.hear_settled(0, failed("one")) is None
-    charge = settling.hear_settled(2, failed("one", TWICE, OTHER))
+    assert settling.receive_settled(1, failed("one", LOST)) is None
+    assert settling.receive_settled(0, failed("one")) is None
+    charge = settling.receive_settled(2, failed("one", TWICE, OTHER))
     assert charge is not None
     assert {(each.sender, each.sequence) for each in charge.failed} == {(4, 2), (1, 2)}
     assert len(charge.failed) == 2

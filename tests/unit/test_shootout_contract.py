@@ -169,13 +169,13 @@ def test_a_message_is_due_or_its_fault_is_named(
     due: list[Message], got: Message, fault: str | None
 ) -> None:
     before = len(due)
-    said = judge_message(due, got, range(3, 4))
+    fault_text = judge_message(due, got, range(3, 4))
     if fault is None:
-        assert said is None
+        assert fault_text is None
         assert len(due) == before - 1
     else:
-        assert said is not None
-        assert fault in said
+        assert fault_text is not None
+        assert fault in fault_text
 
 
 # --- servers --------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ OLD, NEW = "Linux 6.1.0-18-amd64", "Linux 6.8.12"
 
 
 @pytest.mark.parametrize(
-    ("what", "connections", "addresses", "kernel", "ports", "told"),
+    ("what", "connections", "addresses", "kernel", "ports", "expected"),
     [
         ("more than half of each", 100_000, 4, OLD, 28_232, "25,000 connections from one address"),
         ("of the one that the kernel chooses", 20_000, 0, OLD, 28_232, "20,000 connections"),
@@ -21,11 +21,11 @@ OLD, NEW = "Linux 6.1.0-18-amd64", "Linux 6.8.12"
     ],
 )
 def test_ports_are_named_where_they_are_slow_to_find(
-    what: str, connections: int, addresses: int, kernel: str, ports: int | None, told: str
+    what: str, connections: int, addresses: int, kernel: str, ports: int | None, expected: str
 ) -> None:
     limits = {} if ports is None else {"local_ports": ports}
     changes = {"kernel": kernel, "limits": limits}
     environment = good_record().environment.model_copy(update=changes)
     found = crowded_ports(connections, addresses, environment)
-    assert (told in found) if told else not found, what
+    assert (expected in found) if expected else not found, what
     assert not found or "--local-address" in found, what

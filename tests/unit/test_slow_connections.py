@@ -72,7 +72,7 @@ def slow_slots(count: int, of: int, window_s: float, ms: float = 900) -> list[Ti
 
 
 @pytest.mark.parametrize(
-    ("sentence", "times", "says"),
+    ("sentence", "times", "expected"),
     [
         ("six of 64", slow_slots(6, 64, 5), "6 of 64 connections took 89"),
         ("six of 64 in a second", slow_slots(6, 64, 1), "6 of 64 connections took 89"),
@@ -83,11 +83,11 @@ def slow_slots(count: int, of: int, window_s: float, ms: float = 900) -> list[Ti
     ],
 )
 def test_connections_that_are_always_slow_are_told(
-    sentence: str, times: list[Times], says: str
+    sentence: str, times: list[Times], expected: str
 ) -> None:
     found = judged(times)
     assert found.status == "warn", sentence
-    assert found.why.startswith(says)
+    assert found.why.startswith(expected)
     assert found.why.endswith("on average, the median 5.05 ms")
 
 

@@ -80,7 +80,7 @@ SERVED = (1_000, 0)
 
 
 @pytest.mark.parametrize(
-    ("sentence", "found", "says"),
+    ("sentence", "found", "expected"),
     [
         ("six that had one request each", [(1, 1)] * 6 + [SERVED] * 58, "fail"),
         ("six that waited twice", [(2, 2)] * 6 + [SERVED] * 58, "fail"),
@@ -95,13 +95,13 @@ SERVED = (1_000, 0)
     ],
 )  # fmt: skip
 def test_slots_that_wait_while_others_are_served_are_starved(
-    sentence: str, found: list[Slot], says: str
+    sentence: str, found: list[Slot], expected: str
 ) -> None:
-    assert judged(found) == says, sentence
+    assert judged(found) == expected, sentence
 
 
 @pytest.mark.parametrize(
-    ("sentence", "found", "says"),
+    ("sentence", "found", "expected"),
     [
         ("answered once, and never again", [(2, 1)] + [SERVED] * 63, "warn"),
         ("the same, while others had very many", [(2, 1)] + [(100_000, 0)] * 63, "fail"),
@@ -111,10 +111,10 @@ def test_slots_that_wait_while_others_are_served_are_starved(
     ],
 )
 def test_a_slot_that_waits_in_vain_to_the_end_of_the_window_is_told(
-    sentence: str, found: list[Slot], says: str
+    sentence: str, found: list[Slot], expected: str
 ) -> None:
-    assert judged(found, hung=True) == says, sentence
-    if says == "warn":
+    assert judged(found, hung=True) == expected, sentence
+    if expected == "warn":
         assert judged(found) == "pass", sentence
 
 

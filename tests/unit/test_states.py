@@ -31,10 +31,10 @@ USUAL = [
 ]
 
 
-@pytest.mark.parametrize(("what", "states", "said"), USUAL, ids=[each[0] for each in USUAL])
-def test_what_is_unlike_most_says_why(what: str, states: list[State], said: list[str]) -> None:
+@pytest.mark.parametrize(("what", "states", "reasons"), USUAL, ids=[each[0] for each in USUAL])
+def test_what_is_unlike_most_says_why(what: str, states: list[State], reasons: list[str]) -> None:
     usual = usual_of(states)
-    for state, expected in zip(states, said, strict=True):
+    for state, expected in zip(states, reasons, strict=True):
         why = usual.unlike(state)
         assert expected in why if expected else not why, what
 

@@ -353,10 +353,10 @@ def test_of_a_broken_one_the_selector_hears_and_the_others_go_on(
 ) -> None:
     harm(catalogue)
     for texts, others in ([], ALL[1:]), (["c"], ["c/nginx"]), (["!nginx"], ALL[2:]):
-        heard: dict[str, str] = {}
-        found = select_subjects(catalogue, parse_selects(texts), hear(heard))
+        broken: dict[str, str] = {}
+        found = select_subjects(catalogue, parse_selects(texts), noted_in(broken))
         assert [s.name for s in found if not s.variant] == others
-        ((name, why),) = heard.items()
+        ((name, why),) = broken.items()
         assert name.startswith("c/")
         assert name in why, "the line names the path"
         assert "\n" not in why
@@ -368,8 +368,8 @@ def test_of_a_broken_one_the_selector_hears_and_the_others_go_on(
     assert name in caught.value.message
 
 
-def hear(heard: dict[str, str]) -> OnBroken:
-    return lambda entry, why: heard.update({entry.name: why.message})
+def noted_in(broken: dict[str, str]) -> OnBroken:
+    return lambda entry, why: broken.update({entry.name: why.message})
 
 
 def fail(entry: Entry, why: UserError) -> None:

@@ -45,8 +45,8 @@ def test_trials_are_paired(
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("", "this suite names no reference"), ("rust/nothing", "rust/nothing")]
+    ("name", "expected"), [("", "this suite names no reference"), ("rust/nothing", "rust/nothing")]
 )
-def test_what_is_asked_for_and_not_there_is_an_error(name: str, said: str) -> None:
-    with pytest.raises(UserError, match=said):
+def test_what_is_asked_for_and_not_there_is_an_error(name: str, expected: str) -> None:
+    with pytest.raises(UserError, match=expected):
         find_reference(Pair.REFERENCE, name, 6)

@@ -38,7 +38,7 @@ def invalid() -> Record:
     return judge(good_record(counts=counts(ok=5_000, failed={"reset": 5_000})))
 
 
-def told(out: io.StringIO, outcome: Measured | Failed) -> str:
+def shown(out: io.StringIO, outcome: Measured | Failed) -> str:
     progress = Progress(out, Exports({}))
     progress.starts(TRIAL, 3, 24)
     before = len(out.getvalue())
@@ -48,25 +48,25 @@ def told(out: io.StringIO, outcome: Measured | Failed) -> str:
 
 def test_a_result_is_a_line_with_its_verdict() -> None:
     line = f"{HEAD}10,000 requests/s, valid\n"
-    assert told(io.StringIO(), GOOD) == line
-    assert told(Terminal(), GOOD) == CLEAR + line
+    assert shown(io.StringIO(), GOOD) == line
+    assert shown(Terminal(), GOOD) == CLEAR + line
 
 
 def test_on_a_terminal_an_invalid_result_has_its_reason_first_and_its_figure_dim() -> None:
     outcome = replace(GOOD, record=invalid())
-    line = told(Terminal(), outcome)
+    line = shown(Terminal(), outcome)
     assert line.startswith(f"{CLEAR}{HEAD}invalid, errors: 5,000 of 10,000 requests failed")
     assert line.endswith(f": {DIM}10,000 requests/s{PLAIN}\n")
-    assert told(io.StringIO(), outcome) == f"{HEAD}10,000 requests/s, invalid\n"
+    assert shown(io.StringIO(), outcome) == f"{HEAD}10,000 requests/s, invalid\n"
 
 
 def test_a_subject_that_died_is_the_reason() -> None:
-    line = told(Terminal(), replace(GOOD, died="it ended with signal 11"))
+    line = shown(Terminal(), replace(GOOD, died="it ended with signal 11"))
     assert line.startswith(f"{CLEAR}{HEAD}invalid, it ended with signal 11: ")
 
 
 def test_a_trial_that_could_not_be_measured_says_why() -> None:
-    assert told(io.StringIO(), Failed("it hangs", "")) == f"{HEAD}failed: it hangs\n"
+    assert shown(io.StringIO(), Failed("it hangs", "")) == f"{HEAD}failed: it hangs\n"
 
 
 def test_a_status_line_is_cut_so_that_it_can_be_taken_back() -> None:

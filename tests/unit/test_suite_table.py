@@ -454,7 +454,7 @@ def measured(name: str, load: int) -> CellRows:
 
 
 # Rows of subjects, how often each reason is said, and where.
-SAID = [
+SUMMARIES = [
     (
         "under every load",
         [skipped("a", 0), skipped("a", 1), skipped("a", 2), measured("b", 0)],
@@ -481,7 +481,7 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("what", "rows", "lines"), SAID, ids=[what for what, *_ in SAID])
+@pytest.mark.parametrize(("what", "rows", "lines"), SUMMARIES, ids=[what for what, *_ in SUMMARIES])
 def test_why_a_subject_was_not_measured_is_said_once(
     what: str, rows: list[CellRows], lines: list[str]
 ) -> None:
@@ -514,5 +514,5 @@ def test_a_lower_bound_is_marked_and_never_ranked_below_a_row_that_it_may_exceed
     assert f"Lower bounds:\n  c/bound: {why}" in shown
     assert "Suspect:" not in shown
     lines = list(csv.DictReader(io.StringIO(table.csv_lines([found], published=False))))
-    told = [(line["RPS"], line["verdict"], line["lower_bound"]) for line in lines]
-    assert told == [("100", "valid", "false"), ("90", "valid", "true"), ("80", "valid", "false")]
+    cells = [(line["RPS"], line["verdict"], line["lower_bound"]) for line in lines]
+    assert cells == [("100", "valid", "false"), ("90", "valid", "true"), ("80", "valid", "false")]

@@ -190,8 +190,8 @@ def test_an_open_loop_is_as_fast_as_its_server_answers() -> None:
         ("an answer takes longer than the window", 0, asked(1000, 2.0), 0, 1000),
     ):
         counts = (answered // 10,) * 10
-        told = backlog.model_copy(update={"at_start": at_start})
-        flow = Flow(whole_ns=S, part_ns=S // 10, answered=counts, gaps={}, backlog=told)
+        changed = backlog.model_copy(update={"at_start": at_start})
+        flow = Flow(whole_ns=S, part_ns=S // 10, answered=counts, gaps={}, backlog=changed)
         _, per_s = of_open(flow, load, 1000)
         assert per_s == pytest.approx(expected, rel=0.01), name
     assert pipe_ns(asked(1000, 0.0, 0.25)) == pytest.approx(0, abs=1)
@@ -242,6 +242,8 @@ def test_the_standard_error_is_about_what_runs_differ_by() -> None:
             errors.append(standard_error(stretch, times_of(answers)) or 0.0)
         mean = sum(found) / len(found)
         truth = math.sqrt(sum((rate - mean) ** 2 for rate in found) / (len(found) - 1))
-        told = sum(errors) / len(errors)
-        assert truth / 1.6 < told < truth * within * 1.3, f"{window}: told {told}, true {truth}"
+        estimate = sum(errors) / len(errors)
+        assert truth / 1.6 < estimate < truth * within * 1.3, (
+            f"{window}: told {estimate}, true {truth}"
+        )
     assert standard_error(stretch_of((), 10, 0, 40, True), Distribution()) is None

@@ -133,18 +133,18 @@ def test_what_few_requests_do_not_say_is_on_no_surface(
 ) -> None:
     with Store.open(tmp_path / "store.sqlite") as store:
         run = put(store, stored(name, FEW[what]))
-        for surface, said in surfaces_of(store, run):
+        for surface, text in surfaces_of(store, run):
             # It must not match a time of day, such as 17:01:57.776.
-            assert not re.search(rf"(?<!\d){re.escape(AT_RANK)}", said), (
-                f"{surface}: {around(said, AT_RANK)}"
+            assert not re.search(rf"(?<!\d){re.escape(AT_RANK)}", text), (
+                f"{surface}: {around(text, AT_RANK)}"
             )
-            if re.search(LARGEST, said):
-                assert "argest of " in said or "longest of " in said, surface
+            if re.search(LARGEST, text):
+                assert "argest of " in text or "longest of " in text, surface
 
 
-def around(said: str, word: str) -> str:
-    at = said.index(word)
-    return said[max(0, at - 200) : at + 100]
+def around(text: str, word: str) -> str:
+    at = text.index(word)
+    return text[max(0, at - 200) : at + 100]
 
 
 FEW_RECORD = few(good_record(), FEW["p99 of 100"])
@@ -162,7 +162,7 @@ TARGET = TargetRecord(
 
 def _metrics() -> str:
     spec = TrialSpec(url="http://h/", addresses=("h:1",), request=Request(host="h"))
-    tally = Tally.of(spec, (), (), 0).hear(Progress("ended", 0, None, record=FEW_RECORD))
+    tally = Tally.of(spec, (), (), 0).receive(Progress("ended", 0, None, record=FEW_RECORD))
     [family] = [each for each in make_families([tally]) if each.metric is names.PERCENTILE]
     found = {dict(each.labels)["quantile"]: each.value for each in family.samples}
     assert found["1"] == pytest.approx(4.56, rel=1e-3), "the largest stays a number"
@@ -226,9 +226,9 @@ RECORDS: dict[str, tuple[Callable[[], str], str, str]] = {
 
 @pytest.mark.parametrize("surface", RECORDS)
 def test_one_record_of_few_requests_says_so(surface: str) -> None:
-    shown, said, unsaid = RECORDS[surface]
-    assert re.search(said, shown()), shown()
-    assert not re.search(unsaid, shown()), shown()
+    shown, pattern, absent = RECORDS[surface]
+    assert re.search(pattern, shown()), shown()
+    assert not re.search(absent, shown()), shown()
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def test_what_had_come_while_the_front_was_kept_from_hearing_it_is_not_late(
             "memory",
             "the engine ran out of memory in the connect phase",
         ),
-        ("say_nothing", "start", "said nothing for 0.5 s"),
+        ("stay_silent", "start", "said nothing for 0.5 s"),
         ("never_be_ready", "silent", "did not report in time that its connections are open"),
     ],
 )

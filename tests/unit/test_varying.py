@@ -36,8 +36,8 @@ def answers(*kinds: AnswerKind, **changes: Any) -> Answers:
 
 def record_of(*found: Answers, claim: Claim | None = None, **changes: Any) -> Record:
     record = good_record(answers=found, **changes)
-    told = record.plan.model_copy(update={"claim": claim or Claim()})
-    return record.model_copy(update={"plan": told})
+    changed_plan = record.plan.model_copy(update={"claim": claim or Claim()})
+    return record.model_copy(update={"plan": changed_plan})
 
 
 SERVED = kind(13, HELLO, 1_000, 9_000, 0)
@@ -230,7 +230,7 @@ def test_answers_have_the_size_of_the_one_that_was_verified(
 
 def test_answers_of_the_warm_up_that_come_late_are_no_change_of_size() -> None:
     # 10 slots and 100 answers: up to ten of them were requested earlier.
-    told = good_record().plan.model_copy(
+    changed_plan = good_record().plan.model_copy(
         update={"claim": Claim(answer_bytes=192), "generate": plan(connections=10)}
     )
     record = good_record(
@@ -238,7 +238,8 @@ def test_answers_of_the_warm_up_that_come_late_are_no_change_of_size() -> None:
     )
     counts = record.counts.model_copy(update={"ok": 100})
     assert (
-        check_varying(record.model_copy(update={"plan": told, "counts": counts})).status == "pass"
+        check_varying(record.model_copy(update={"plan": changed_plan, "counts": counts})).status
+        == "pass"
     )
 
 

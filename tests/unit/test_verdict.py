@@ -151,11 +151,11 @@ def test_every_check_is_explained_and_named_once() -> None:
 
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_check_is_explained_in_one_sentence_with_what_to_do(name: str) -> None:
-    told = CHECKS[name]
-    assert re.fullmatch(r"[A-Z][^.!?]+\.", told.meaning), "one sentence"
+    check = CHECKS[name]
+    assert re.fullmatch(r"[A-Z][^.!?]+\.", check.meaning), "one sentence"
     orders = ("Look", "Mend", "Raise", "Give", "Use", "End", "Pin", "Above", "If")
-    assert told.remedy.startswith(orders), "what to do comes first"
-    assert told.remedy.endswith(".")
+    assert check.remedy.startswith(orders), "what to do comes first"
+    assert check.remedy.endswith(".")
 
 
 NOT_OF_HTTP_SERVERS = {"ledger", "both-ends", "over-pool"}

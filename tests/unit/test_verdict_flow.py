@@ -368,7 +368,7 @@ def frozen(freeze_ms: int, every_ms: int, p999_ms: float = 0.33, slots: int = 64
 
 
 @pytest.mark.parametrize(
-    ("what", "record", "status", "said"),
+    ("what", "record", "status", "expected"),
     [
         ("300 ms of 3 s", frozen(300, 3000), "warn", "p99 of about 27"),
         ("10 ms of 100 ms", frozen(10, 100), "warn", "p99 of about 9"),
@@ -383,10 +383,10 @@ def frozen(freeze_ms: int, every_ms: int, p999_ms: float = 0.33, slots: int = 64
     ],
 )
 def test_a_server_that_stands_still_is_told(
-    what: str, record: Record, status: str, said: str
+    what: str, record: Record, status: str, expected: str
 ) -> None:
     check = found(record, "stall")
-    assert (check.status, said in check.why) == (status, True), (what, check)
+    assert (check.status, expected in check.why) == (status, True), (what, check)
 
 
 def test_what_an_open_loop_would_have_shown_is_what_one_shows() -> None:

@@ -52,8 +52,8 @@ def spoken(**changes: Any) -> Http2:
 
 def record(found: Http2 | None, window: Any = PHASE, **changes: Any) -> Record:
     generate = plan(http2=BROWSER, pipeline=STREAMS, **changes.pop("plan", {}))
-    told = good_record().plan.model_copy(update={"generate": generate, "window": window})
-    return good_record(http2=found, **{"plan": told, **changes})
+    changed_plan = good_record().plan.model_copy(update={"generate": generate, "window": window})
+    return good_record(http2=found, **{"plan": changed_plan, **changes})
 
 
 def check(name: str, found: Http2 | None, **changes: Any) -> Check:
@@ -249,10 +249,10 @@ def test_where_the_server_chooses_no_version_is_wrong_and_each_is_told(
     connections_of: tuple[int, int], spoke: str, streams: Status
 ) -> None:
     found = spoken(connections=connections_of[0], http1=connections_of[1])
-    told = record(found).plan
+    planned = record(found).plan
     http2_plan = BROWSER.model_copy(update={"http1_pipeline": 1})
-    generate = told.generate.model_copy(update={"http2": http2_plan})
-    chosen = good_record(http2=found, plan=told.model_copy(update={"generate": generate}))
+    generate = planned.generate.model_copy(update={"http2": http2_plan})
+    chosen = good_record(http2=found, plan=planned.model_copy(update={"generate": generate}))
     by_name = {each.name: each for each in chosen.checks}
     protocol = by_name["protocol"]
     assert (protocol.status, protocol.why) == ("pass", f"{spoke}, as the server chose")

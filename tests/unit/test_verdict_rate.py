@@ -34,7 +34,7 @@ TIMEOUT = counts(ok=OK - 1, failed={"timeout.total": 1})
 
 
 @pytest.mark.parametrize(
-    ("what", "record", "status", "said"),
+    ("what", "record", "status", "expected"),
     [
         ("in its time", by_count(SENT_NS), "pass", "10,000/s sent"),
         ("slow answers", by_count(SENT_NS + LATE_NS, LATE_NS), "pass", "10,000/s sent"),
@@ -49,10 +49,10 @@ TIMEOUT = counts(ok=OK - 1, failed={"timeout.total": 1})
     ],
 )
 def test_the_last_answer_is_no_time_of_sending(
-    what: str, record: Record, status: str, said: str
+    what: str, record: Record, status: str, expected: str
 ) -> None:
     check = found(record)
-    assert (check.status, said in check.why) == (status, True), (what, check)
+    assert (check.status, expected in check.why) == (status, True), (what, check)
 
 
 def test_the_result_names_the_rate_that_the_check_names() -> None:

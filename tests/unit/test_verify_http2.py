@@ -34,11 +34,11 @@ def answered(stream: int, body: bytes = b"hello", head: bytes = OK) -> bytes:
     return frame(HEADERS, END_HEADERS, stream, head) + frame(DATA, END_STREAM, stream, body)
 
 
-def told(
-    says: Callable[[int, int], bytes | None], asked: Exchange, begins: bytes = SETTINGS_FIRST
+def fault_of(
+    answers: Callable[[int, int], bytes | None], asked: Exchange, begins: bytes = SETTINGS_FIRST
 ) -> str | None:
-    """The fault found with a peer that answers each request with ``says``."""
-    peer = Http2Peer(says, begins)
+    """The fault found with a peer that answers each request with ``answers``."""
+    peer = Http2Peer(answers, begins)
     host, port = peer.url.removeprefix("http://").rstrip("/").split(":")
     return ask(asked, [], (host, int(port)), means=OVER).fault
 
@@ -53,7 +53,7 @@ def goaway(last: int) -> bytes:
 
 @pytest.mark.parametrize("form", ["plain", "twice", "split"])
 def test_a_right_answer_has_no_fault(form: str) -> None:
-    assert told(lambda _, stream: answered(stream), exchange(form)) is None
+    assert fault_of(lambda _, stream: answered(stream), exchange(form)) is None
 
 
 def test_answers_may_come_in_any_order() -> None:
@@ -61,7 +61,7 @@ def test_answers_may_come_in_any_order() -> None:
         turn = (answered(each) for each in range(stream, 0, -2))
         return b"".join(turn) if number == 3 else b""
 
-    assert told(backwards, exchange("pipelined")) is None
+    assert fault_of(backwards, exchange("pipelined")) is None
 
 
 FAULTS: list[tuple[Callable[[int, int], bytes | None], str]] = [
@@ -74,11 +74,11 @@ FAULTS: list[tuple[Callable[[int, int], bytes | None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("says", "fault"), FAULTS, ids=[fault for _, fault in FAULTS])
+@pytest.mark.parametrize(("answers", "fault"), FAULTS, ids=[fault for _, fault in FAULTS])
 def test_a_wrong_answer_is_told_in_a_line(
-    says: Callable[[int, int], bytes | None], fault: str
+    answers: Callable[[int, int], bytes | None], fault: str
 ) -> None:
-    found = told(says, exchange())
+    found = fault_of(answers, exchange())
     assert found is not None
     # Closing a socket with our SETTINGS unread resets the connection.
     assert found.startswith((fault, "the connection broke") if "closed" in fault else fault)
@@ -86,5 +86,5 @@ def test_a_wrong_answer_is_told_in_a_line(
 
 
 def test_a_server_of_http1_is_told_as_one() -> None:
-    found = told(lambda _, stream: b"", exchange(), begins=b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    found = fault_of(lambda _, stream: b"", exchange(), begins=b"HTTP/1.1 400 Bad Request\r\n\r\n")
     assert found == "the peer answers in HTTP/1"

@@ -128,7 +128,7 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
     from trueload.api.body import with_json_body
     from trueload.api.results.ab import AbResult
     from trueload.commands.ab import measure_ab, read_ab
-    from trueload.commands.job import nothing_measured, tell
+    from trueload.commands.job import announce, nothing_measured
     from trueload.commands.words import understand
     from trueload.engines.engine import find_engine
     from trueload.interrupt import Interrupt
@@ -143,7 +143,7 @@ def ab(url_a: str, url_b: str, /, **options: Unpack[AbOptions]) -> AbResult:
     try:
         with (
             interrupt,
-            exporting(job.jobs[0].metrics, {"command": "ab"}, interrupt, tell) as exports,
+            exporting(job.jobs[0].metrics, {"command": "ab"}, interrupt, announce) as exports,
         ):
             done, saved = measure_ab(job, interrupt, watch=exports.beside(unwatched))
     finally:
@@ -271,7 +271,7 @@ def _tried(job: Job, interrupt: Interrupt) -> Result:
 
     notes: list[str] = []
     with exporting(job.metrics, {"command": job.kind}, interrupt, notes.append) as exports:
-        done = measure_job(job, interrupt, watch=exports.beside(unwatched), tell=notes.append)
+        done = measure_job(job, interrupt, watch=exports.beside(unwatched), announce=notes.append)
     _warn(done.saved)
     return Result(
         records=done.records,

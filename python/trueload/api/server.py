@@ -33,7 +33,7 @@ class Server(Closing):
         self._serving = serving
         self._stack = contextlib.ExitStack()
         self._over = threading.Event()
-        self._heard: Served | None = None
+        self._received: Served | None = None
         self._url: str | None = None
         self.cacert: Path | None = None
         self.served: Served | None = None
@@ -61,12 +61,12 @@ class Server(Closing):
                 self._engine = stack.enter_context(Engine.start(kept))
                 ready = begin(self._engine, self._serving, NeverAsked())
             except EngineError as error:
-                raise error.told("while serving") from error
+                raise error.as_user_error("while serving") from error
             assert ready is not None, "nobody has asked for the end"
             self._url = url_of(ready, self._serving)
             self.cacert = write_certificate(ready, stack)
             self._over.clear()
-            self._listener = threading.Thread(target=self._hear, name="served", daemon=True)
+            self._listener = threading.Thread(target=self._receive, name="served", daemon=True)
             self._listener.start()
             stack.callback(self._end)
             self._stack = stack.pop_all()
@@ -83,13 +83,13 @@ class Server(Closing):
         self._over.set()
         self._listener.join()
         with contextlib.suppress(EngineError):
-            self._heard = end(self._engine) or self._heard
-        self.served, self._url = self._heard, None
+            self._received = end(self._engine) or self._received
+        self.served, self._url = self._received, None
 
-    def _hear(self) -> None:
+    def _receive(self) -> None:
         # If the engine dies, the load on it will show that.
         with contextlib.suppress(EngineError):
             while not self._over.is_set():
                 message = self._engine.receive(POLL_S)
                 if isinstance(message, Served):
-                    self._heard = message
+                    self._received = message

@@ -12,7 +12,7 @@ from trueload.record.schema import Deliveries
 from trueload.units import NS_PER_S
 
 # Below this many connections, most of a server's growth is what it allocates once at its start.
-TELLING_CONNECTIONS = 100
+MEANINGFUL_CONNECTIONS = 100
 
 
 def make_deliveries(measured: Measurement) -> Deliveries | None:
@@ -64,9 +64,9 @@ def bytes_per_connection(
     """Return the growth of the tree's resident memory since ``idle``, per connection, in bytes.
 
     ``connections`` is the largest number of connections since then. None if there is no idle
-    sample, if memory has not grown, or with fewer than ``TELLING_CONNECTIONS`` connections.
+    sample, if memory has not grown, or with fewer than ``MEANINGFUL_CONNECTIONS`` connections.
     """
-    if idle is None or connections < TELLING_CONNECTIONS:
+    if idle is None or connections < MEANINGFUL_CONNECTIONS:
         return None
     grown = rss_bytes(now) - rss_bytes(idle)
     return grown / connections if grown > 0 else None

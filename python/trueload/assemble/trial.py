@@ -28,7 +28,7 @@ from trueload.assemble.server import (
 from trueload.assemble.tls import make_tls_record
 from trueload.engines.histograms import merge_histogram
 from trueload.engines.merge import add_up
-from trueload.machine.accounting import covers, tells_all
+from trueload.machine.accounting import accounts_for_all, covers
 from trueload.protocol import plan
 from trueload.protocol.plan import (
     NO_EARLY,
@@ -66,7 +66,7 @@ from trueload.stats import Distribution, encode_histogram, merge_sparse
 from trueload.units import NS_PER_S
 from trueload.verdict import jain_index, judge, starvation_ns, starved
 
-TELLING_CONNECTIONS = 1_000
+MEANINGFUL_CONNECTIONS = 1_000
 REFUSED = "connect.refused"
 NOTHING_TIMED = Distribution()
 NO_THROUGHPUT = Throughput(ok_per_s=None, bytes_in_per_s=None, bytes_out_per_s=None)
@@ -328,12 +328,12 @@ def _connections(seen: Observation, measured: Measurement, complete: bool) -> Co
         family=found.family or _family(ready),
         address=ready.address if ready else None,
         connect_rate_per_s=_per_s(ready.established, ready.set_up_ns) if ready else None,
-        reasons=_told({**found.reasons, **(ready.reasons if ready else {})}),
+        reasons=_redacted_reasons({**found.reasons, **(ready.reasons if ready else {})}),
         server_files=seen.server_files,
     )
 
 
-def _told(reasons: Mapping[str, str]) -> dict[str, str]:
+def _redacted_reasons(reasons: Mapping[str, str]) -> dict[str, str]:
     """The engine's reasons, without secrets in the URL that a redirect leads to."""
     return {
         name: REDIRECT + redact_url(why.removeprefix(REDIRECT)) if why.startswith(REDIRECT) else why
@@ -349,8 +349,8 @@ def is_nobody_there(phases: Sequence[Measurement]) -> bool:
     """
     sent = [each for each in phases if each.datagrams is not None]
     refused = any(each.counts.failed.get(REFUSED) for each in sent)
-    heard = (each.bytes_in or (each.datagrams and each.datagrams.unsolicited) for each in sent)
-    return refused and not any(heard)
+    received = (each.bytes_in or (each.datagrams and each.datagrams.unsolicited) for each in sent)
+    return refused and not any(received)
 
 
 def _family(ready: Ready | None) -> str | None:
@@ -406,7 +406,7 @@ def _per_s(count: int, ns: int) -> float | None:
 
 
 def _bytes_per_connection(ready: Ready | None) -> float | None:
-    if ready is None or ready.established < TELLING_CONNECTIONS or not ready.grown_bytes:
+    if ready is None or ready.established < MEANINGFUL_CONNECTIONS or not ready.grown_bytes:
         return None
     return ready.grown_bytes / ready.established
 
@@ -418,7 +418,7 @@ def _server(seen: Observation, measured: Measurement, machine: MachineUse | None
     before, after = seen.before.server, seen.after.server
     if before is None or after is None or not (before.processes or after.processes):
         return None
-    if not covers(before.at_ns, after.at_ns, window_ns) or not tells_all(before, after):
+    if not covers(before.at_ns, after.at_ns, window_ns) or not accounts_for_all(before, after):
         return None
     connections = max(measured.connections.established, seen.most_connections)
     each = bytes_per_connection(seen.idle_server, after, connections)

@@ -16,7 +16,7 @@ from trueload.cli.run import exit_code
 from trueload.commands import options
 from trueload.commands.ab import AbJob, measure_ab, read_ab
 from trueload.commands.flags import command
-from trueload.commands.job import Saved, notes_of, tell_shortfall, write_json
+from trueload.commands.job import Saved, notes_of, report_shortfall, write_json
 from trueload.engines.engine import find_engine
 from trueload.errors import unsaved
 from trueload.interrupt import Interrupt
@@ -86,5 +86,5 @@ def _show(job: AbJob, done: Paired, saved: Saved) -> bool:
     for each in done.crossed:
         sys.stderr.write(f"threshold crossed: {crossed_sentence(each)}\n")
     for turn, record in done.taken:
-        tell_shortfall(job.jobs["ab".index(turn.letter)], [record])
-    return saved.tell(unwritten)
+        report_shortfall(job.jobs["ab".index(turn.letter)], [record])
+    return saved.report_unsaved(unwritten)

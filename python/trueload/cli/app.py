@@ -91,22 +91,22 @@ def run(argv: Sequence[str]) -> int:
             return completion.answer(build_command)
         return _invoke(argv)
     except UserError as error:
-        _say_of(argv, error.message, error.hint)
+        _report_error_of(argv, error.message, error.hint)
         return error.exit_code
     except typer.TyperException as error:
-        _say_of(argv, *explain_usage_error(error, lambda: _command_path(argv)))
+        _report_error_of(argv, *explain_usage_error(error, lambda: _command_path(argv)))
         return ExitCode.USAGE
     except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted", "what had been saved is kept: `trueload runs list` shows it")
+        _report_error("interrupted", "what had been saved is kept: `trueload runs list` shows it")
         return ExitCode.INTERRUPTED
     except OSError as error:
         if error.filename is None and error.errno in _OF_OUTPUT:
             return _close_output(error)
         if (hint := shortage_hint(error)) is not None:
-            _say(f"this machine has no more of what was needed: {error}", hint)
+            _report_error(f"this machine has no more of what was needed: {error}", hint)
             return ExitCode.USAGE
         if (fault := path_fault(error) or _fault_of_here()) is not None:
-            _say(*fault)
+            _report_error(*fault)
             return ExitCode.USAGE
         return _refused_or_bug(error, argv)
     except Exception as error:
@@ -197,19 +197,19 @@ def _with_defaults(argv: Sequence[str], path: Sequence[str], command: Any) -> li
     """Return the command line with the defaults of the environment and of a file in it."""
     from trueload.commands import defaults
 
-    def tell(line: str) -> None:
+    def announce(line: str) -> None:
         with contextlib.suppress(OSError):
             sys.stderr.write(f"{one_line(line)}\n")
 
     words = argv[len(path) :]
     if {"-h", "--help"} & set(words):
         return list(argv)
-    config = defaults.find_config(defaults.current_folder(), os.environ, tell)
+    config = defaults.find_config(defaults.current_folder(), os.environ, announce)
     found = defaults.read_defaults(path, command, os.environ, config, list(COMMANDS))
     whole, used = defaults.in_front(words, command, found)
-    if told := defaults.told(used):
+    if text := defaults.defaults_text(used):
         if "--quiet" not in whole:
-            tell(told)
+            announce(text)
         # The stored command must be the one that ran.
         sys.argv[1:] = [*path, *whole]
     return [*path, *whole]
@@ -296,19 +296,19 @@ def _take_alias(param: Any, alias: str) -> None:
     param.add_to_parser = add
 
 
-def _say(message: str, hint: str) -> None:
+def _report_error(message: str, hint: str) -> None:
     try:
         sys.stderr.write(f"error: {one_line(message)}\nhint: {one_line(hint)}\n")
     except OSError:
         _discard(sys.stderr)  # nobody reads it any more
 
 
-def _say_of(argv: Sequence[str], message: str, hint: str) -> None:
+def _report_error_of(argv: Sequence[str], message: str, hint: str) -> None:
     """Report an error of a command line, without the secrets in it."""
     from trueload.request.redact import hide_arguments  # not needed without an error
 
     words = [*argv, *sys.argv[1:]]  # the latter include the defaults
-    _say(hide_arguments(message, words), hide_arguments(hint, words))
+    _report_error(hide_arguments(message, words), hide_arguments(hint, words))
 
 
 def _discard(stream: Any) -> None:
@@ -320,7 +320,9 @@ def _close_output(error: OSError) -> int:
     _discard(sys.stdout)
     if error.errno in _READER_GONE:
         return EXIT_CODE_BROKEN_PIPE
-    _say(f"the output could not be written: {error.strerror}", "free some space and repeat")
+    _report_error(
+        f"the output could not be written: {error.strerror}", "free some space and repeat"
+    )
     return ExitCode.OUTPUT
 
 
@@ -335,7 +337,7 @@ def _fault_of_here() -> tuple[str, str] | None:
 def _refused_or_bug(error: Exception, argv: Sequence[str]) -> int:
     if (fault := machine_fault(error)) is None:
         return _report_bug(error, argv)
-    _say(*fault)
+    _report_error(*fault)
     return ExitCode.MACHINE
 
 
@@ -343,7 +345,7 @@ def _report_bug(error: Exception, argv: Sequence[str]) -> int:
     kind = type(error).__name__
     path = _write_traceback(error, argv)
     where = f"the details are in {path}" if path else "the details could not be written"
-    _say_of(
+    _report_error_of(
         argv,
         f"trueload failed ({kind}: {error}); {where}",
         "this is a bug of trueload: please report it with that file",

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from trueload.cli.search import run_search
-from trueload.commands.job import Job, Saved, notes_of, tell_shortfall, write_json
+from trueload.commands.job import Job, Saved, notes_of, report_shortfall, write_json
 from trueload.commands.options import check_writable
 from trueload.commands.run import measure_job
 from trueload.engines.engine import find_engine
@@ -31,15 +31,15 @@ def run_job(job: Job) -> int:
     if job.search is not None:
         return run_search(job, job.search)
     check_writable(job.json_path)
-    tell = notes_of(job)
+    announce = notes_of(job)
     find_engine()  # before a run begins in the store that could measure nothing
     with (
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=job.live),
-        exporting(job.metrics, {"command": job.kind}, interrupt, tell) as exports,
+        exporting(job.metrics, {"command": job.kind}, interrupt, announce) as exports,
     ):
         seen = exports.beside(watch(live=job.live))
-        done = measure_job(job, interrupt, watch=seen, tell=tell)
+        done = measure_job(job, interrupt, watch=seen, announce=announce)
         code = exit_code(
             done.records, done.over, interrupted=interrupt.requested, strict=job.strict
         )
@@ -85,5 +85,5 @@ def _show(job: Job, records: Sequence[Record], over: Sequence[Crossed], saved: S
     sys.stdout.write(printed(job.format, whole, saved.run_id, rows))
     for crossing in over:
         sys.stderr.write(f"threshold crossed: {crossing.sentence()}\n")
-    tell_shortfall(job, records)
-    return saved.tell(unwritten)
+    report_shortfall(job, records)
+    return saved.report_unsaved(unwritten)

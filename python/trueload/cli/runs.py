@@ -24,7 +24,7 @@ from trueload.errors import ExitCode, UserError
 from trueload.files.outputs import text_output
 from trueload.record import figures
 from trueload.record.bound import at_least
-from trueload.record.schema import TOLD, Record
+from trueload.record.schema import REPORTED_STATUSES, Record
 from trueload.report import apachebench, table
 from trueload.report.colour import write_lines
 from trueload.report.export import Format, export, run_json, whole_json
@@ -138,7 +138,7 @@ def list_runs(as_json: AsJsonOption = False) -> int:
             cells = tuple(_run_cells(store, run, tags) for run in runs)
             listed = text_lines(Grid(LISTED, cells))
             sys.stdout.writelines(f"{line}\n" for line in listed)
-        _tell_damage(store, damaged)
+        _report_damage(store, damaged)
     return ExitCode.OK
 
 
@@ -203,7 +203,7 @@ def show_run(
                 damaged.append(row)
             sys.stdout.write("\n")
             write_lines(sys.stdout, _row_lines(row))
-        _tell_damage(store, damaged)
+        _report_damage(store, damaged)
     return ExitCode.OK
 
 
@@ -238,7 +238,7 @@ def export_run(
         else:
             with _opened(output) as stream:
                 stream.writelines(export(found, rows, cast(Format, chosen.value)))
-        _tell_damage(store, damaged)
+        _report_damage(store, damaged)
     return ExitCode.OK
 
 
@@ -351,12 +351,12 @@ def check_lines(record: Record) -> list[str]:
         if explanation is None:
             continue
         lines.append(f"       {explanation.meaning}")
-        if check.status in TOLD:
+        if check.status in REPORTED_STATUSES:
             lines.append(f"       What to do: {explanation.remedy_for(record)}")
     return lines
 
 
-def _tell_damage(store: Store, damaged: list[Damaged]) -> None:
+def _report_damage(store: Store, damaged: list[Damaged]) -> None:
     if damaged:
         sys.stderr.write(
             f"warning: {len(damaged)} damaged in {store.path}: {damaged[0].why};"

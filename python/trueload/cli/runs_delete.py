@@ -113,8 +113,8 @@ def _delete(store: Store, runs: Sequence[Run], *, as_json: bool) -> int:
     kept = [run for run in runs if run.seq not in gone]
     freed = max(0, before - after)
     if as_json:
-        told = {"deleted": [run.id for run in deleted], "going_on": [run.id for run in kept]}
-        sys.stdout.write(json.dumps({**told, "freed_bytes": freed, "store_bytes": after}) + "\n")
+        result = {"deleted": [run.id for run in deleted], "going_on": [run.id for run in kept]}
+        sys.stdout.write(json.dumps({**result, "freed_bytes": freed, "store_bytes": after}) + "\n")
     else:
         noun = "run" if len(deleted) == 1 else "runs"
         sys.stdout.write(

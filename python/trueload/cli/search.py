@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from trueload.commands.job import Job, Saved, notes_of, tell_shortfall, write_json
+from trueload.commands.job import Job, Saved, notes_of, report_shortfall, write_json
 from trueload.commands.options import check_writable
 from trueload.commands.search import Searched, measure_search
 from trueload.engines.engine import find_engine
@@ -37,18 +37,18 @@ def run_search(job: Job, plan: SearchPlan) -> int:
     """Search, save and show; return the exit code."""
     check_writable(job.json_path)
     find_engine()
-    say = notes_of(job)
+    announce = notes_of(job)
     with (
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=job.live),
-        exporting(job.metrics, {"command": job.kind}, interrupt, say) as exports,
+        exporting(job.metrics, {"command": job.kind}, interrupt, announce) as exports,
     ):
 
-        def tell(taken: Sequence[Taken]) -> None:
-            _tell_step(job, plan, taken)
+        def on_step(taken: Sequence[Taken]) -> None:
+            _report_step(job, plan, taken)
 
         seen = exports.beside(watch(live=job.live))
-        done = measure_search(job, plan, interrupt, watch=seen, tell=tell)
+        done = measure_search(job, plan, interrupt, watch=seen, on_step=on_step)
         code = exit_code(
             plan,
             done.taken,
@@ -62,7 +62,7 @@ def run_search(job: Job, plan: SearchPlan) -> int:
         return code
 
 
-def _tell_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
+def _report_step(job: Job, plan: SearchPlan, taken: Sequence[Taken]) -> None:
     """Show a step that has ended, in the published form if asked for."""
     last = taken[-1]
     if job.format == "shootout" and is_published(last):
@@ -88,10 +88,10 @@ def _show(job: Job, plan: SearchPlan, done: Searched, *, interrupted: bool) -> b
     rows = [measured_row(number, each.record, labels(each)) for number, each in enumerate(taken, 1)]
     sys.stdout.write(printed(job.format, whole, saved.run_id, rows))
     if taken:
-        tell_shortfall(job, [taken[0].record])
+        report_shortfall(job, [taken[0].record])
     for crossing in done.over:
         sys.stderr.write(f"threshold crossed: {crossing.sentence()}\n")
-    return saved.tell(unwritten)
+    return saved.report_unsaved(unwritten)
 
 
 def _json(

@@ -57,8 +57,8 @@ def register(app: typer.Typer) -> None:
     serve = typer.Typer(help="Run a reference server.")
     for name, protocol in PROTOCOLS.items():
         server = protocol.server
-        told = HELP.format(of=server.of, what=server.what, example=f"{name} {server.example}")
-        serve.command(name, help=told)(command(SERVERS[name].read, run_server))
+        help_text = HELP.format(of=server.of, what=server.what, example=f"{name} {server.example}")
+        serve.command(name, help=help_text)(command(SERVERS[name].read, run_server))
     app.add_typer(serve, name="serve")
 
 
@@ -79,7 +79,7 @@ def run_server(serving: Serving) -> int:
                 seen = _record(engine, plan)
                 served = end(engine) or served
         except EngineError as error:
-            raise error.told("while serving") from error
+            raise error.as_user_error("while serving") from error
     server = PROTOCOLS[serving.loaded_by].server
     _report(served, seen, ready, plan, server, serving.json_path)
     return ExitCode.OK

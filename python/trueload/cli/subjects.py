@@ -107,7 +107,7 @@ def list_subjects(selects: Selects = None, as_json: AsJsonOption = False) -> Non
         lines = {subject.name: _facts(subject, missing[subject.name]) for subject in found}
         lines |= {name: f"broken: {why.message}" for name, why in broken.items()}
         for line in text_lines(Grid((), tuple(lines.items()))):
-            _say(line)
+            _print_line(line)
     if broken:
         raise some_broken("subjects", broken)
 
@@ -144,8 +144,10 @@ def new_subject(
     if as_json:
         _print_json("subject", {"name": name, "folder": str(folder)})
         return
-    _say(f"made {folder}")
-    _say(f"next: write the program, fill in {MANIFEST}, then: trueload subjects check {name}")
+    _print_line(f"made {folder}")
+    _print_line(
+        f"next: write the program, fill in {MANIFEST}, then: trueload subjects check {name}"
+    )
 
 
 NEW_MANIFEST = """\
@@ -218,9 +220,9 @@ def check_subjects(selects: Selects = None, as_json: AsJsonOption = False) -> in
 def _print_checked(result: Checked) -> None:
     contract = f" {result.contract}" if result.contract else ""
     why = f": {result.why}" if result.why else ""
-    _say(f"{result.outcome:<7} {result.subject}{contract}{why}")
+    _print_line(f"{result.outcome:<7} {result.subject}{contract}{why}")
     for line in result.detail.splitlines()[-20:]:
-        _say(f"    | {line}")
+        _print_line(f"    | {line}")
 
 
 def _check(subject: Subject, stopped: Callable[[], bool]) -> Iterator[Checked]:
@@ -356,15 +358,15 @@ def install_packages(selects: Selects = None, as_json: AsJsonOption = False) -> 
 
     Example: sudo trueload subjects install c/nginx
     """
-    chosen = _going_on(selects, _tell_broken)
+    chosen = _going_on(selects, _report_broken)
     packages = sorted({p for s in chosen for p in needs.missing_packages(s)})
     if as_json:
         _print_json("packages", packages)
     elif packages:
-        _say(f"packages: {' '.join(packages)}")
+        _print_line(f"packages: {' '.join(packages)}")
     if not packages:
         if not as_json:
-            _say("nothing to install")
+            _print_line("nothing to install")
         return ExitCode.OK
     if os.geteuid() != 0:
         raise UserError(
@@ -404,7 +406,7 @@ def show_versions(selects: Selects = None, as_json: AsJsonOption = False) -> Non
     else:
         found = tuple((*key, version) for key, version in rows.items())
         for line in markdown_lines(Grid(("Language", "Framework", "Version"), found)):
-            _say(line)
+            _print_line(line)
     if broken:
         raise some_broken("subjects", broken)
 
@@ -413,11 +415,11 @@ def _version(subject: Subject) -> str:
     """The version of its library, as pinned, before what its version command says."""
     library = subject.manifest.library
     pinned = None if library is None else pinned_version(subject.folder, library)
-    said = _said_version(subject)
-    return said if pinned is None else f"{library} {pinned} ({said})"
+    version = _printed_version(subject)
+    return version if pinned is None else f"{library} {pinned} ({version})"
 
 
-def _said_version(subject: Subject) -> str:
+def _printed_version(subject: Subject) -> str:
     argv = subject.manifest.version
     if reason := needs.missing(subject):
         return f"skipped here: {reason}"
@@ -533,14 +535,14 @@ def _shown_body(body: bytes) -> str:
 
 def _print_responses(answers: dict[str, Any]) -> None:
     why = f": {answers['outcome']}: {answers['why']}" if "why" in answers else ""
-    _say(f"{answers['subject']}{why}")
+    _print_line(f"{answers['subject']}{why}")
     for answer in answers.get("answers", ()):
         fault = f" (wrong: {answer['fault']})" if answer["fault"] else ""
-        _say(f"  {answer['request']}: {answer['bytes']} bytes{fault}")
+        _print_line(f"  {answer['request']}: {answer['bytes']} bytes{fault}")
         for line in answer["head"]:
-            _say(f"    {line}")
+            _print_line(f"    {line}")
         if answer["head"]:
-            _say(f"    > {answer['body']}")
+            _print_line(f"    > {answer['body']}")
 
 
 def _selected(selects: Sequence[str] | None, on_broken: OnBroken) -> list[Subject]:
@@ -552,7 +554,7 @@ def _going_on(selects: Sequence[str] | None, on_broken: OnBroken) -> list[Subjec
     return _selected(selects, unless_named(parse_selects(selects or ()), on_broken))
 
 
-def _tell_broken(entry: Entry, why: UserError) -> None:
+def _report_broken(entry: Entry, why: UserError) -> None:
     sys.stderr.write(f"note: {plain(entry.name)} is broken: {plain(why.message)}\n")
 
 
@@ -570,6 +572,6 @@ def _print_json(key: str, value: Any) -> None:
     sys.stdout.write(json.dumps({key: value}, indent=1) + "\n")
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     sys.stdout.write(plain(line).rstrip() + "\n")
     sys.stdout.flush()

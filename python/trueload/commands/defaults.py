@@ -68,14 +68,14 @@ def current_folder() -> Path | None:
 
 
 def find_config(
-    folder: Path | None, environ: Mapping[str, str], tell: Callable[[str], object]
+    folder: Path | None, environ: Mapping[str, str], announce: Callable[[str], object]
 ) -> ConfigFile | None:
     """Find the configuration file.
 
     It is the file that ``TRUELOAD_CONFIG`` names. Otherwise it is the first ``trueload.toml``, or
     ``pyproject.toml`` with ``[tool.trueload]``, in the folder or one above. A file that another
-    user could change is skipped, and ``tell`` gets a line on it. Raises ``UserError`` for a file
-    that cannot be read.
+    user could change is skipped, and ``announce`` gets a line on it. Raises ``UserError`` for a
+    file that cannot be read.
     """
     if (named := environ.get(CONFIG)) is not None:
         return _read(Path(named), named) if named else None
@@ -90,7 +90,7 @@ def find_config(
                 continue
             if (why := _not_trusted(path)) is None:
                 return found
-            tell(
+            announce(
                 f"{shown} is not used: {why}; set {CONFIG}={shlex.quote(str(path))} to use it"
                 " all the same"
             )
@@ -260,7 +260,7 @@ def _replaced_by(flag: str) -> Iterator[str]:
             yield from line
 
 
-def told(used: Sequence[Default]) -> str:
+def defaults_text(used: Sequence[Default]) -> str:
     """Return a line with the defaults used and where they come from, without their secrets.
 
     Empty if there are none.

@@ -12,14 +12,14 @@ from trueload.text import plain
 
 def find_folder(kind: catalogue.Kind) -> Path:
     """Return the folder of a kind, as ``catalogue.find_folder`` does."""
-    return catalogue.find_folder(kind, _tell)
+    return catalogue.find_folder(kind, _announce)
 
 
 def subjects_home() -> Path:
     """Return the folder of subjects, as ``catalogue.subjects_home`` does."""
-    return catalogue.subjects_home(_tell)
+    return catalogue.subjects_home(_announce)
 
 
 @functools.cache
-def _tell(line: str) -> None:
+def _announce(line: str) -> None:
     sys.stderr.write(f"note: {plain(line)}\n")

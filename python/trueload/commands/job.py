@@ -176,7 +176,7 @@ class Saved(Closing):
             except StoreError as error:
                 self.error = error
 
-    def tell(self, unwritten: UserError | None = None) -> bool:
+    def report_unsaved(self, unwritten: UserError | None = None) -> bool:
         """Report what was not saved or written; return whether everything was."""
         failed = [error for error in (unwritten, self.error) if error is not None]
         for error in failed:
@@ -186,17 +186,17 @@ class Saved(Closing):
 
 def notes_of(job: Job) -> Callable[[str], None]:
     """Return the function for notes to the user; it does nothing with ``--quiet``."""
-    return (lambda _: None) if job.quiet else tell
+    return (lambda _: None) if job.quiet else announce
 
 
-def tell(line: str) -> None:
+def announce(line: str) -> None:
     """Write a line to stderr, where the reader may have gone."""
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
 
 
-def tell_shortfall(job: Job, records: Sequence[Record]) -> None:
+def report_shortfall(job: Job, records: Sequence[Record]) -> None:
     """Report that the engine ran out of memory, or that no trial had a usable connection.
 
     Says nothing if the user interrupted the attempts, as that is reported elsewhere.

@@ -34,11 +34,11 @@ class Measured:
 
 
 def measure_job(
-    job: Job, interrupt: Interrupt, *, watch: Watch = unwatched, tell: Callable[[str], object]
+    job: Job, interrupt: Interrupt, *, watch: Watch = unwatched, announce: Callable[[str], object]
 ) -> Measured:
     """Measure as often as asked for, saving each trial.
 
-    Shows nothing except through ``watch`` and, beforehand, ``tell``. Raises ``UserError``.
+    Shows nothing except through ``watch`` and, beforehand, ``announce``. Raises ``UserError``.
     """
     with contextlib.ExitStack() as stack:
         hosts = stack.enter_context(open_places(job.where, find_engine()))
@@ -48,7 +48,7 @@ def measure_job(
             Saved.begin(stack, job.kind, job.spec.url, save=job.save, words=job.words)
         )
         if note := files_note(spec):
-            tell(note)
+            announce(note)
         records = []
         for number in range(1, job.repeat + 1):
             heading = Heading(f"trueload {job.kind} {spec.url}", number, job.repeat)

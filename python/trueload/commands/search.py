@@ -102,11 +102,11 @@ def measure_search(
     interrupt: Interrupt,
     *,
     watch: Watch = unwatched,
-    tell: Callable[[Sequence[Taken]], object] = lambda taken: None,
+    on_step: Callable[[Sequence[Taken]], object] = lambda taken: None,
 ) -> Searched:
     """Search, saving each step.
 
-    Shows nothing except through ``watch`` and, after each step, ``tell``. Raises ``UserError``.
+    Shows nothing except through ``watch`` and, after each step, ``on_step``. Raises ``UserError``.
     """
     with contextlib.ExitStack() as stack:
         hosts = stack.enter_context(open_places(job.where, find_engine()))
@@ -122,7 +122,7 @@ def measure_search(
             found = labels(each)
             saved.add(each.record, key=f"{found['stage']} {found['load']}", labels=found)
             taken.append(each)
-            tell(taken)
+            on_step(taken)
         saved.end(interrupt.requested)
         over = crossed(job.thresholds, [deciding(plan, taken).record] if taken else [])
     return Searched(tuple(taken), tuple(over), saved)

@@ -55,11 +55,13 @@ def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
             message = f"{host.place.name}: {error.message}"
             raise UserError(message, hint, error.exit_code) from error
         except EngineError as error:
-            told = error.told("while serving")
-            hint = told.hint if error.kind == "memory" else "look at that host"
-            raise UserError(f"{host.place.name}: {told.message}", hint, told.exit_code) from error
+            user_error = error.as_user_error("while serving")
+            hint = user_error.hint if error.kind == "memory" else "look at that host"
+            raise UserError(
+                f"{host.place.name}: {user_error.message}", hint, user_error.exit_code
+            ) from error
         tree = account_for(host, place, engine.pid, stack)
-        stack.enter_context(_heard(engine))
+        stack.enter_context(_drained(engine))
         is_here = isinstance(host.place, Here)
         yield replace(spec, server=tree, server_place=None if is_here else host.place.name)
 
@@ -99,17 +101,17 @@ def account_for(host: ServerHost, place: Place, pid: int, stack: contextlib.Exit
 
 
 @contextlib.contextmanager
-def _heard(engine: Engine) -> Iterator[None]:
+def _drained(engine: Engine) -> Iterator[None]:
     """Read the server's output, so that its pipe never fills; end the server at the end."""
     over = threading.Event()
 
-    def hear() -> None:
+    def drain() -> None:
         # If the server dies, the load on it will show that.
         with contextlib.suppress(EngineError):
             while not over.is_set():
                 engine.receive(POLL_S)
 
-    thread = threading.Thread(target=hear, name="server-heard", daemon=True)
+    thread = threading.Thread(target=drain, name="server-drain", daemon=True)
     thread.start()
     try:
         yield

@@ -178,11 +178,11 @@ def read_broadcast_job(
     opened = read_opening(**opening_flags)
     asked, dialect = opened.asked, opened.dialect or DialectChoice.JSON
     options.check_one_stdout(json_path, format_)
-    unless_said = LIMIT_PUBLISHED if format_ is WsFormat.SHOOTOUT else LIMIT_ASKED
+    default_limit = LIMIT_PUBLISHED if format_ is WsFormat.SHOOTOUT else LIMIT_ASKED
     grows_by, messages = step or STEP, samples or SAMPLES
     plan = SearchPlan(
         axis="clients",
-        limit=parse_condition(limit or unless_said, CLIENTS_LIMIT),
+        limit=parse_condition(limit or default_limit, CLIENTS_LIMIT),
         bounds=make_clients(initial_clients or grows_by, grows_by, steps),
         step_ns=None,
         samples=messages,

@@ -195,7 +195,7 @@ def too_few_pairs(pairs: int) -> str:
     return "one pair" if pairs == 1 else f"{pairs} pairs"
 
 
-def told_once(ratios: Sequence[Ratio]) -> list[Ratio]:
+def counted_once(ratios: Sequence[Ratio]) -> list[Ratio]:
     """Return the ratios of a closed loop with throughput and mean counted once.
 
     There both are one number (Little's law). Only throughput makes a claim, and the mean refers to

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trueload.compare.difference import Ratio, of_pairs
-from trueload.compare.trials import METRICS, invalid_text, side_bounds, told
+from trueload.compare.trials import METRICS, claimed_together, invalid_text, side_bounds
 from trueload.record.figures import metric_value
 from trueload.record.schema import Record
 from trueload.record.turn import Letter, Turn
@@ -76,4 +76,4 @@ def compare_pairs(
         )
         for metric in metrics
     ]
-    return told(ratios, sides["A"], sides["B"], primary)
+    return claimed_together(ratios, sides["A"], sides["B"], primary)

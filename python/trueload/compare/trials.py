@@ -19,9 +19,9 @@ from trueload.compare.difference import (
     as_family,
     bound_texts,
     claimed,
+    counted_once,
     of_too_few,
     of_trials,
-    told_once,
 )
 from trueload.protocol.plan import Closed, Open, RequestPlan, Stage
 from trueload.record.core_latency import moved_between_text
@@ -89,7 +89,7 @@ class CrossedRow:
     def sentence(self) -> str:
         """A text such as ``throughput is 0.91 of the base, and --fail-on says throughput<0.95``."""
         name = f"{self.row}: " if self.row else ""
-        return name + self.crossed.told(lambda _, value: ratio_text(value, "of the base"))
+        return name + self.crossed.sentence_with(lambda _, value: ratio_text(value, "of the base"))
 
 
 Groups = Mapping[str, Sequence[Record]]
@@ -244,10 +244,10 @@ def compare_records(
         )
         for metric in metrics
     ]
-    return told(ratios, base, new, primary)
+    return claimed_together(ratios, base, new, primary)
 
 
-def told(
+def claimed_together(
     ratios: Sequence[Ratio], base: Sequence[Record], new: Sequence[Record], primary: str | None
 ) -> list[Ratio]:
     """Return the ratios, with the claims that may be made over all metrics together."""
@@ -256,7 +256,7 @@ def told(
         of_too_few(found, *(any(is_too_few(found.metric, r) for r in some) for some in (base, new)))
         for found in ratios
     ]
-    once = told_once(known) if all(map(is_closed, records)) else known
+    once = counted_once(known) if all(map(is_closed, records)) else known
     return as_family(once, primary or primary_metric(records))
 
 

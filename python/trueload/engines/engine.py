@@ -64,7 +64,7 @@ class EngineError(Exception):
         super().__init__(message)
         self.kind = kind
 
-    def told(self, doing: str) -> UserError:
+    def as_user_error(self, doing: str) -> UserError:
         """The error to report if the engine is indispensable; ``doing`` says what it failed at."""
         if self.kind == "memory":
             return out_of_memory(f"{self} {doing}")
@@ -174,15 +174,15 @@ class Engine(Closing):
         for ``receive``. ``understand`` parses such a line."""
         self._channel.divert(sink)
 
-    def understand(self, said: bytes | ChannelClosedError) -> FromEngine:
+    def understand(self, line: bytes | ChannelClosedError) -> FromEngine:
         """Parse a line. Raises ``EngineError`` for junk, and for the end of the channel."""
-        if isinstance(said, ChannelClosedError):
-            raise self._failure(said) from said
+        if isinstance(line, ChannelClosedError):
+            raise self._failure(line) from line
         try:
-            message = parse_from_engine(said)
+            message = parse_from_engine(line)
         except ValueError as error:
             raise EngineError(
-                "junk", (f"the engine sent a line that is not a message: {said[:80]!r}")
+                "junk", (f"the engine sent a line that is not a message: {line[:80]!r}")
             ) from (error)
         if isinstance(message, Done):
             self._done = True
@@ -203,8 +203,10 @@ class Engine(Closing):
     def _greet(self) -> Hello:
         message = self.receive(HELLO_S)
         if not isinstance(message, Hello):
-            said = f"said '{message.type}' first" if message else f"said nothing for {HELLO_S:g} s"
-            raise EngineError("start", f"the engine {said}")
+            received = (
+                f"said '{message.type}' first" if message else f"said nothing for {HELLO_S:g} s"
+            )
+            raise EngineError("start", f"the engine {received}")
         if message.protocol != PROTOCOL:
             raise UserError(
                 f"the engine speaks protocol {message.protocol}, this trueload {PROTOCOL}",
@@ -223,8 +225,8 @@ class Engine(Closing):
         if code == -signal.SIGABRT and NO_MEMORY.search(log):
             return EngineError("memory", "the engine ran out of memory")
         last = last_words(log)
-        said = f"; its last words: {last}" if last else ""
-        return EngineError("died", f"the engine died: {_how(code)}{said}")
+        last_text = f"; its last words: {last}" if last else ""
+        return EngineError("died", f"the engine died: {_how(code)}{last_text}")
 
     def _keep_alive(self) -> None:
         line = to_line(Lease())
@@ -237,12 +239,12 @@ class Engine(Closing):
 def last_words(log: str) -> str:
     """The last line of a log that says what happened, without hints of the language's runtime and
     lines of its backtrace. Printable, at most 200 characters."""
-    telling = [
+    meaningful = [
         line.strip()
         for line in log.splitlines()
         if line.strip() and not line.strip().startswith(("note:", "skipping ", "stack backtrace"))
     ]
-    words = telling[-1] if telling else ""
+    words = meaningful[-1] if meaningful else ""
     return "".join(c if c.isprintable() else " " for c in words)[:200]
 
 

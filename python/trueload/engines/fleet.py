@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from trueload.closing import Closing
 from trueload.deadline import seconds_left
 from trueload.engines.engine import Engine, EngineError, FailureKind
-from trueload.engines.member import Heard, HostReport, Member
+from trueload.engines.member import HostReport, Member, ReceivedLine
 from trueload.engines.merge import Series, merge_measurements, merge_ready
 from trueload.engines.settling import Settling
 from trueload.engines.ticks import Ticks
@@ -60,7 +60,9 @@ IDLE_S = 2.5  # ten ticks: an engine that answers, but reports no work
 ASK_EVERY_S = 0.25  # a quarter of the engine's lease of 2 s, and six answers before silence
 START_LEAD_NS = 50_000_000
 """Lead time of announcing a phase; four of the slowest round trips are added to it."""
-START_LEAD_EACH_NS = 200_000  # and so much for each host, since they are told one after the other
+START_LEAD_EACH_NS = (
+    200_000  # and so much for each host, since they are sent to one after the other
+)
 LOOK_EVERY_S = SILENCE_S / 10
 STALL_S = 0.5  # a front that itself stood still for so long cannot tell who was silent
 STARTERS_MAX = 64  # hosts that are started at the same time
@@ -71,7 +73,7 @@ class Fleet(Closing):
 
     def __init__(self, hosts: Sequence[EngineHost]) -> None:
         self._members = [Member(index, host) for index, host in enumerate(hosts)]
-        self._heard: queue.SimpleQueue[Heard] = queue.SimpleQueue()
+        self._received: queue.SimpleQueue[ReceivedLine] = queue.SimpleQueue()
         self._out: deque[FromEngine] = deque()
         self._waiting: deque[Phase] = deque()
         self._running: list[Phase] = []
@@ -85,7 +87,7 @@ class Fleet(Closing):
         self._stopping = False
         self._looked_s = time.monotonic()
         self._series: dict[str, Series] = {}
-        self._said: dict[str, set[int]] = {}
+        self._senders: dict[str, set[int]] = {}
         """Which members have sent a message that all have to send."""
 
     @classmethod
@@ -93,7 +95,7 @@ class Fleet(Closing):
         """Start an engine on every host, all of them or none. Raises ``UserError``,
         ``EngineError``, which name the host."""
         fleet = cls(hosts)
-        # Engines that are up wait for the others, and must hear meanwhile that the front is alive.
+        # Engines that are up wait for the others, and must learn meanwhile that the front is alive.
         threading.Thread(target=fleet._ask_clocks, name="fleet-clocks", daemon=True).start()
         try:
             with ThreadPoolExecutor(min(len(hosts), STARTERS_MAX)) as starters:
@@ -151,11 +153,11 @@ class Fleet(Closing):
         of kind ``lost`` if a host is lost."""
         deadline_s = time.monotonic() + timeout_s
         while not self._out:
-            if self._heard.empty():  # a host with unread messages is not silent
+            if self._received.empty():  # a host with unread messages is not silent
                 self._look_for_silence()
             try:
                 left_s = min(seconds_left(deadline_s), LOOK_EVERY_S)
-                self._hear(self._heard.get(timeout=left_s))
+                self._handle(self._received.get(timeout=left_s))
             except queue.Empty:
                 if seconds_left(deadline_s) == 0:
                     return None
@@ -185,7 +187,7 @@ class Fleet(Closing):
             raise UserError(message, error.hint, error.exit_code) from error
         except EngineError as error:
             raise EngineError(error.kind, f"{member.name}: {error}") from error
-        member.divert(self._heard)
+        member.divert(self._received)
 
     def _part_of(self, plan: Generate, member: Member) -> Generate:
         """The whole plan with a member's part, CPUs and local addresses."""
@@ -239,87 +241,89 @@ class Fleet(Closing):
     def _all_have(self, what: str, member: Member) -> bool:
         """Whether all members have sent this message, now that one has. Members are remembered by
         index, because there may be very many."""
-        said = self._said.setdefault(what, set())
-        said.add(member.index)
-        return len(said) == len(self._members)
+        senders = self._senders.setdefault(what, set())
+        senders.add(member.index)
+        return len(senders) == len(self._members)
 
     def _is_over(self, phase: Phase) -> bool:
         return all(phase.id in member.measurements for member in self._members)
 
-    def _hear(self, heard: Heard) -> None:
-        member = self._members[heard.index]
+    def _handle(self, received: ReceivedLine) -> None:
+        member = self._members[received.index]
         if member.done and self._stopping:
             return
-        member.heard_s = time.monotonic()
+        member.received_s = time.monotonic()
         try:
-            said = member.engine.understand(heard.said)
+            message = member.engine.understand(received.line)
         except EngineError as error:
             raise self._lost(member, str(error), error.kind) from error
-        if not isinstance(said, Clock):
-            member.spoke_s = member.heard_s
-        match said:
+        if not isinstance(message, Clock):
+            member.spoke_s = member.received_s
+        match message:
             case Clock():
-                member.answer(said, heard.at_ns)
+                member.answer(message, received.at_ns)
             case Ready():
-                self._hear_ready(member, said)
+                self._handle_ready(member, message)
             case PhaseStarted() | PhaseStopped():
-                self._hear_edge(member, said)
+                self._handle_edge(member, message)
             case Tick():
-                self._hear_tick(member, said)
+                self._handle_tick(member, message)
             case PhaseDone():
-                self._hear_done_phase(member, said)
+                self._handle_done_phase(member, message)
             case PhaseSent() | Settled() if not self._stopping:
-                self._settle(member, said)
+                self._settle(member, message)
             case Error():
-                message = f"{member.name}: {said.message}"
-                self._out.append(said.model_copy(update={"message": message}))
+                named = f"{member.name}: {message.message}"
+                self._out.append(message.model_copy(update={"message": named}))
             case Done():
-                self._hear_done(member, said)
+                self._handle_done(member, message)
             case _:
                 pass
 
-    def _hear_ready(self, member: Member, said: Ready) -> None:
-        member.ready = said
+    def _handle_ready(self, member: Member, message: Ready) -> None:
+        member.ready = message
         if self._all_have("ready", member):
             found = [each.ready for each in self._members if each.ready is not None]
             self._out.append(merge_ready(found, time.monotonic_ns()))
             self._advance()
 
-    def _hear_edge(self, member: Member, said: PhaseStarted | PhaseStopped) -> None:
+    def _handle_edge(self, member: Member, message: PhaseStarted | PhaseStopped) -> None:
         """A phase has started, or stopped, once it has on all engines. So none starts before the
         one before it has stopped. Its start is that of the first engine, its end that of the last.
         """
-        started = isinstance(said, PhaseStarted)
-        (member.started_ns if started else member.stopped_ns)[said.id] = said.at_ns
-        if self._all_have(f"{said.type} {said.id}", member):
+        started = isinstance(message, PhaseStarted)
+        (member.started_ns if started else member.stopped_ns)[message.id] = message.at_ns
+        if self._all_have(f"{message.type} {message.id}", member):
             found = [
-                each.offset.to_front((each.started_ns if started else each.stopped_ns)[said.id])
+                each.offset.to_front((each.started_ns if started else each.stopped_ns)[message.id])
                 for each in self._members
             ]
             at_ns = min(found) if started else max(found)
-            self._out.append(said.model_copy(update={"at_ns": at_ns}))
+            self._out.append(message.model_copy(update={"at_ns": at_ns}))
 
-    def _hear_tick(self, member: Member, said: Tick) -> None:
-        ticks = self._ticks.get(said.id or "")
+    def _handle_tick(self, member: Member, message: Tick) -> None:
+        ticks = self._ticks.get(message.id or "")
         if ticks is None:
             return
-        moved = said.model_copy(update={"at_ns": member.offset.to_front(said.at_ns)})
-        if (merged := ticks.hear(member.index, moved)) is not None:
+        moved = message.model_copy(update={"at_ns": member.offset.to_front(message.at_ns)})
+        if (merged := ticks.receive(member.index, moved)) is not None:
             self._out.append(merged)
 
-    def _settle(self, member: Member, said: PhaseSent | Settled) -> None:
-        """Settle a broadcast: what was sent, and what failed, is told to all once all have reported
+    def _settle(self, member: Member, message: PhaseSent | Settled) -> None:
+        """Settle a broadcast: what was sent, and what failed, is sent to all once all have reported
         it. A message that has not come when the timeout has passed since the last was sent is lost.
         """
-        if isinstance(said, Settled):
-            charge = self._settling.hear_settled(member.index, said)
+        if isinstance(message, Settled):
+            charge = self._settling.receive_settled(member.index, message)
             if charge is not None:
                 self._to_all(lambda member: charge)
             return
-        settle = self._settling.hear_sent(member.index, said)
+        settle = self._settling.receive_sent(member.index, message)
         if settle is None:
             return
-        stopped_ns = max(each.offset.to_front(each.stopped_ns[said.id]) for each in self._members)
+        stopped_ns = max(
+            each.offset.to_front(each.stopped_ns[message.id]) for each in self._members
+        )
         until_ns = stopped_ns + self._timeout_ns
 
         def in_its_time(member: Member) -> Settle:
@@ -327,36 +331,36 @@ class Fleet(Closing):
 
         self._to_all(in_its_time)
 
-    def _hear_done_phase(self, member: Member, said: PhaseDone) -> None:
-        if said.id not in self._ticks:
+    def _handle_done_phase(self, member: Member, message: PhaseDone) -> None:
+        if message.id not in self._ticks:
             return
-        series = self._series.setdefault(said.id, Series())
-        series.add(said.measurement.series)
+        series = self._series.setdefault(message.id, Series())
+        series.add(message.measurement.series)
         # Kept for each host, the series would take most of the front's memory.
-        member.measurements[said.id] = said.measurement.model_copy(update={"series": ()})
-        if not self._all_have(f"{said.type} {said.id}", member):
+        member.measurements[message.id] = message.measurement.model_copy(update={"series": ()})
+        if not self._all_have(f"{message.type} {message.id}", member):
             return
-        if (rest := self._ticks[said.id].rest()) is not None:
+        if (rest := self._ticks[message.id].rest()) is not None:
             self._out.append(rest)
-        parts = [each.measurements[said.id] for each in self._members]
-        spans = [each.span(said.id) for each in self._members]
+        parts = [each.measurements[message.id] for each in self._members]
+        spans = [each.span(message.id) for each in self._members]
         try:
             merged = merge_measurements(parts, spans, series.sums())
         except ValueError as error:
             raise EngineError(
                 "junk", (f"the measurements of the hosts cannot be added up: {error}")
             ) from error
-        self._out.append(said.model_copy(update={"measurement": merged}))
+        self._out.append(message.model_copy(update={"measurement": merged}))
         self._advance()
 
-    def _hear_done(self, member: Member, said: Done) -> None:
-        member.done = said.why
-        if not self._stopping and said.why in ("signalled", "orphaned"):
-            raise self._lost(member, f"the engine ended by itself: {said.why}")
+    def _handle_done(self, member: Member, message: Done) -> None:
+        member.done = message.why
+        if not self._stopping and message.why in ("signalled", "orphaned"):
+            raise self._lost(member, f"the engine ended by itself: {message.why}")
         if all(each.done for each in self._members):
             whys = [each.done for each in self._members if each.done]
             odd = [why for why in whys if why in ("signalled", "orphaned")]
-            self._out.append(said.model_copy(update={"why": (odd or whys)[0]}))
+            self._out.append(message.model_copy(update={"why": (odd or whys)[0]}))
 
     def _look_for_silence(self) -> None:
         now_s = time.monotonic()
@@ -366,10 +370,10 @@ class Fleet(Closing):
         self._looked_s = now_s
         if stood_s > STALL_S:
             for member in self._members:
-                member.heard_s += stood_s
+                member.received_s += stood_s
                 member.spoke_s += stood_s
         for member in self._members:
-            silent_s = now_s - member.heard_s
+            silent_s = now_s - member.received_s
             if silent_s > SILENCE_S and not member.done:
                 raise self._lost(member, f"nothing was heard of it for {silent_s:.1f} s")
             if now_s - member.spoke_s > IDLE_S and self._is_at_work(member):
@@ -388,7 +392,7 @@ class Fleet(Closing):
         """Give up a lost host, and with it the run: stop the others, and return the error."""
         member.lost = True
         self.stop()
-        silent_s = time.monotonic() - member.heard_s
+        silent_s = time.monotonic() - member.received_s
         seen = "seen at once" if silent_s < ASK_EVERY_S else f"seen after {silent_s:.1f} s"
         return EngineError(
             "memory" if kind == "memory" else "lost",

@@ -1,4 +1,4 @@
-"""One engine of a fleet: what it was told, what it said, and its clock. Must not know the
+"""One engine of a fleet: what it was sent, what it sent, and its clock. Must not know the
 others.
 """
 
@@ -22,11 +22,11 @@ COMPARE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ReceivedLine:
     """An unread line from a member, or its end, and its time of arrival (``time.monotonic_ns``)."""
 
     index: int
-    said: bytes | ChannelClosedError
+    line: bytes | ChannelClosedError
     at_ns: int
 
 
@@ -53,7 +53,7 @@ class Member:
         self.ready: Ready | None = None
         self.done: str | None = None
         self.lost = False
-        self.heard_s = self.spoke_s = time.monotonic()
+        self.received_s = self.spoke_s = time.monotonic()
         self.starts_ns: dict[str, int] = {}
         """When each phase was to begin, on its own clock."""
         self.started_ns: dict[str, int] = {}
@@ -88,15 +88,17 @@ class Member:
             self.ask_clock()
             answer = self.engine.receive(seconds_left(deadline_s))
             if not isinstance(answer, Clock):
-                said = f"said '{answer.type}'" if answer else f"said nothing for {COMPARE_S:g} s"
-                raise EngineError("start", f"the engine {said} when asked for its clock")
+                received = (
+                    f"said '{answer.type}'" if answer else f"said nothing for {COMPARE_S:g} s"
+                )
+                raise EngineError("start", f"the engine {received} when asked for its clock")
             self.answer(answer, time.monotonic_ns())
-        self.heard_s = time.monotonic()
+        self.received_s = time.monotonic()
 
-    def divert(self, into: queue.SimpleQueue[Heard]) -> None:
+    def divert(self, into: queue.SimpleQueue[ReceivedLine]) -> None:
         """Put what the engine says into a queue that all members share."""
         self.engine.divert(
-            lambda said: into.put(Heard(self.index, said, time.monotonic_ns())),
+            lambda line: into.put(ReceivedLine(self.index, line, time.monotonic_ns())),
         )
 
     def ask_clock(self) -> None:
@@ -106,7 +108,7 @@ class Member:
         self.engine.send(AskClock(id=number))
 
     def answer(self, clock: Clock, at_ns: int) -> None:
-        """Note the answer to ``ask_clock``, heard at ``at_ns`` of the front's clock."""
+        """Note the answer to ``ask_clock``, received at ``at_ns`` of the front's clock."""
         asked_ns = self._asked_ns.pop(clock.id, None)
         if asked_ns is not None:
             self._comparison.add(Reading(asked_ns, at_ns, clock.at_ns))

@@ -379,7 +379,7 @@ def merge_http2(parts: Sequence[Http2]) -> Http2 | None:
     """The sum of all, with what all of their peers announced; None if there are none."""
     if not parts:
         return None
-    heard = [part for part in parts if part.connections]
+    connected = [part for part in parts if part.connections]
     announced = (
         name for name, field in Http2.model_fields.items() if field.annotation is Announced
     )
@@ -388,7 +388,7 @@ def merge_http2(parts: Sequence[Http2]) -> Http2 | None:
         waits_ns=add_up([part.waits_ns for part in parts]),
         headers_out=add_up([part.headers_out for part in parts]),
         headers_in=add_up([part.headers_in for part in parts]),
-        **{name: _all_announced([getattr(part, name) for part in heard]) for name in announced},
+        **{name: _all_announced([getattr(part, name) for part in connected]) for name in announced},
     )
 
 

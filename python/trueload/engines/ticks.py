@@ -25,7 +25,7 @@ class Ticks:
         self._latency: list[Sparse] = []
         self._service: list[Sparse] = []
 
-    def hear(self, index: int, tick: Tick) -> Tick | None:
+    def receive(self, index: int, tick: Tick) -> Tick | None:
         """Add an engine's tick, timed on the front's clock; return a merged tick if one is due."""
         apart = self._merged_ns is None or tick.at_ns - self._merged_ns >= APART_NS
         due = self._merged() if index in self._fresh and apart else None

@@ -35,9 +35,9 @@ _MARKS: dict[Kind, str] = {
 }
 
 
-def find_folder(kind: Kind, tell: Callable[[str], None]) -> Path:
-    """The catalogue's folder of a kind. ``tell`` gets one line for each folder that exists but is
-    not used, because somebody else could change it. Raises ``UserError`` if there is none."""
+def find_folder(kind: Kind, announce: Callable[[str], None]) -> Path:
+    """The catalogue's folder of a kind. ``announce`` gets one line for each folder that exists but
+    is not used, because somebody else could change it. Raises ``UserError`` if there is none."""
     for root in _roots():
         folder = root / kind
         # Unlike Path.is_dir, this is False where we have no permission.
@@ -47,7 +47,7 @@ def find_folder(kind: Kind, tell: Callable[[str], None]) -> Path:
         if why is None:
             return folder
         home = shlex.quote(str(root))
-        tell(f"{folder} is not used: {why}; set TRUELOAD_HOME={home} to use it all the same")
+        announce(f"{folder} is not used: {why}; set TRUELOAD_HOME={home} to use it all the same")
     raise UserError(
         (
             f"no usable folder {kind}/ here, in the folders above, in $TRUELOAD_HOME or in"
@@ -90,11 +90,11 @@ def _is_own(folder: Path) -> bool:
     return root in (str(_PACKAGE / "catalogue"), str(_PACKAGE.parent.parent))
 
 
-def subjects_home(tell: Callable[[str], None]) -> Path:
-    """Where a new subject goes: the catalogue if it is writable, else ./subjects. ``tell`` is that
-    of ``find_folder``."""
+def subjects_home(announce: Callable[[str], None]) -> Path:
+    """Where a new subject goes: the catalogue if it is writable, else ./subjects. ``announce`` is
+    that of ``find_folder``."""
     try:
-        folder = find_folder("subjects", tell)
+        folder = find_folder("subjects", announce)
     except UserError:
         return Path.cwd() / "subjects"
     return folder if os.access(folder, os.W_OK) else Path.cwd() / "subjects"

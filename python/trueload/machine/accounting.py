@@ -173,9 +173,9 @@ def sample_json(sample: TreeSample) -> dict[str, Any]:
     }
 
 
-def parse_sample(said: dict[str, Any]) -> TreeSample:
+def parse_sample(sample: dict[str, Any]) -> TreeSample:
     """The inverse of ``sample_json``. Times are on the host's clock: compare them only with each
-    other. Raises ``KeyError``, ``TypeError`` or ``ValueError`` if ``said`` is not a sample."""
+    other. Raises ``KeyError``, ``TypeError`` or ``ValueError`` if ``sample`` is not a sample."""
     processes = [
         ProcessSample(
             **{
@@ -184,13 +184,13 @@ def parse_sample(said: dict[str, Any]) -> TreeSample:
                 "threads": {tid: ThreadSample(run, wait) for tid, run, wait in each["threads"]},
             }
         )
-        for each in said["processes"]
+        for each in sample["processes"]
     ]
     return TreeSample(
-        at_ns=said["at_ns"],
+        at_ns=sample["at_ns"],
         processes={each.identity: each for each in processes},
-        group=None if said["group"] is None else GroupCpu(**said["group"]),
-        throttled={name: Throttled(**each) for name, each in said["throttled"].items()},
+        group=None if sample["group"] is None else GroupCpu(**sample["group"]),
+        throttled={name: Throttled(**each) for name, each in sample["throttled"].items()},
     )
 
 
@@ -200,7 +200,7 @@ def covers(before_ns: int, after_ns: int, window_ns: int) -> bool:
     return window_ns - (after_ns - before_ns) <= max(window_ns // 10, NS_PER_S // 10)
 
 
-def tells_all(before: TreeSample, after: TreeSample) -> bool:
+def accounts_for_all(before: TreeSample, after: TreeSample) -> bool:
     """Whether these samples account for all CPU time that the tree used between them. The time of a
     process that has ended is known only from its parent or its cgroup. Pure."""
     if before.group is not None and after.group is not None:

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from trueload import __version__
 from trueload.extras import require
-from trueload.metrics.outlets import Outlet, Tell, Wanted
+from trueload.metrics.outlets import Announce, Outlet, Wanted
 from trueload.metrics.tally import Labels, Tally
 from trueload.record.schema import Record
 from trueload.report.heading import Heading
@@ -47,15 +47,15 @@ class Exports:
         """Add an exporter."""
         self._outlets.append(outlet)
 
-    def finish(self, stopped: Callable[[], bool], tell: Tell) -> None:
+    def finish(self, stopped: Callable[[], bool], announce: Announce) -> None:
         """Let each exporter deliver the last values; the run is over."""
         for outlet in self._outlets:
-            outlet.finish(stopped, tell)
+            outlet.finish(stopped, announce)
 
     def close(self) -> list[str]:
         """Close all exporters; return what went wrong with them."""
-        said = [outlet.close() for outlet in self._outlets]
-        return [line for line in said if line is not None]
+        faults = [outlet.close() for outlet in self._outlets]
+        return [line for line in faults if line is not None]
 
     def beside(self, watch: Watch) -> Watch:
         """Return a watch that observes trials and passes everything on to ``watch``."""
@@ -88,12 +88,12 @@ class Exports:
         before = self._tallies[-KEPT:]
         self._tallies = (*before, tally)
 
-        def hear(progress: Progress) -> None:
-            self._tallies = (*before, self._tallies[-1].hear(progress))
+        def receive(progress: Progress) -> None:
+            self._tallies = (*before, self._tallies[-1].receive(progress))
 
         try:
             with shown as show:
-                yield _both(hear, show)
+                yield _both(receive, show)
         finally:
             self._tallies = (*before, self._tallies[-1].over())
 
@@ -106,20 +106,20 @@ class Exports:
                     os.sched_setaffinity(outlet.thread.native_id, cpus)
 
 
-def _both(hear: OnProgress, show: OnProgress | None) -> OnProgress:
+def _both(receive: OnProgress, show: OnProgress | None) -> OnProgress:
     if show is None:
-        return hear
+        return receive
 
-    def tell(progress: Progress) -> None:
-        hear(progress)
+    def receive_and_show(progress: Progress) -> None:
+        receive(progress)
         show(progress)
 
-    return tell
+    return receive_and_show
 
 
 @contextmanager
 def exporting(
-    wanted: Wanted, about: Mapping[str, str], interrupt: Interrupt, tell: Tell
+    wanted: Wanted, about: Mapping[str, str], interrupt: Interrupt, announce: Announce
 ) -> Iterator[Exports]:
     """Run the exporters that were asked for until the block ends.
 
@@ -127,7 +127,7 @@ def exporting(
     """
     exports = Exports(about)
     with contextlib.ExitStack() as stack:
-        stack.callback(lambda: [tell(f"warning: {line}") for line in exports.close()])
+        stack.callback(lambda: [announce(f"warning: {line}") for line in exports.close()])
         if wanted.otlp is not None:
             require("metrics", "--otlp", "opentelemetry.sdk", "opentelemetry.exporter.otlp")
             from trueload.metrics.otlp import OtlpOutlet
@@ -139,6 +139,6 @@ def exporting(
 
             outlet = ScrapeOutlet(wanted.scrape, exports.tallies, wanted.linger_ns)
             exports.add(outlet)
-            tell(f"metrics at {outlet.url}")
+            announce(f"metrics at {outlet.url}")
         yield exports
-        exports.finish(lambda: interrupt.requested, tell)
+        exports.finish(lambda: interrupt.requested, announce)

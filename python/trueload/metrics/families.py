@@ -80,21 +80,21 @@ def _tally_samples(tally: Tally) -> Iterator[_Found]:
     for phase in PHASES:
         if not tally.is_over or tally.outcome is not None:
             yield names.PHASE, (*mine, ("phase", phase)), float(phase == tally.stage)
-    for phase, heard in tally.phases.items():
-        yield from _phase_samples(tally, (*mine, ("phase", phase)), heard)
+    for phase, phase_tally in tally.phases.items():
+        yield from _phase_samples(tally, (*mine, ("phase", phase)), phase_tally)
     if tally.outcome is not None:
         yield from _outcome_samples(mine, tally.outcome)
     elif not tally.is_over:
         yield from _present_samples(tally)
 
 
-def _phase_samples(tally: Tally, labels: Labels, heard: PhaseTally) -> Iterator[_Found]:
-    for (name, detail), count in heard.totals.items():
+def _phase_samples(tally: Tally, labels: Labels, phase_tally: PhaseTally) -> Iterator[_Found]:
+    for (name, detail), count in phase_tally.totals.items():
         own = ((_DETAILS[name], detail),) if name in _DETAILS else ()
         yield _TOTALS[name], (*labels, *own), count
-    yield names.LATENCY, labels, heard.latency
+    yield names.LATENCY, labels, phase_tally.latency
     if tally.is_open_loop:
-        yield names.SERVICE, labels, heard.service
+        yield names.SERVICE, labels, phase_tally.service
 
 
 def _present_samples(tally: Tally) -> Iterator[_Found]:

@@ -37,7 +37,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from trueload import __version__
 from trueload.metrics.families import Family, Sample, make_families
-from trueload.metrics.outlets import Tell
+from trueload.metrics.outlets import Announce
 from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times
 from trueload.text import plain
@@ -68,7 +68,7 @@ class OtlpOutlet:
         self.thread = threading.Thread(target=self._run, name="metrics-otlp", daemon=True)
         self.thread.start()
 
-    def finish(self, stopped: Callable[[], bool], tell: Tell) -> None:
+    def finish(self, stopped: Callable[[], bool], announce: Announce) -> None:
         """Do nothing: ``close`` sends the last values."""
 
     def close(self) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-Tell = Callable[[str], object]
+Announce = Callable[[str], object]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Outlet(Protocol):
     @property
     def thread(self) -> threading.Thread: ...
 
-    def finish(self, stopped: Callable[[], bool], tell: Tell) -> None:
+    def finish(self, stopped: Callable[[], bool], announce: Announce) -> None:
         """Deliver the last values, in bounded time; no new ones come."""
         ...
 

@@ -26,7 +26,7 @@ from prometheus_client.utils import floatToGoString
 
 from trueload.errors import UserError
 from trueload.metrics.families import Family, make_families
-from trueload.metrics.outlets import ScrapeAt, Tell
+from trueload.metrics.outlets import Announce, ScrapeAt
 from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times
 
@@ -96,10 +96,10 @@ class ScrapeOutlet:
         host, port = self._server.socket.getsockname()[:2]
         return f"http://{f'[{host}]' if ':' in host else host}:{port}/metrics"
 
-    def finish(self, stopped: Callable[[], bool], tell: Tell) -> None:
+    def finish(self, stopped: Callable[[], bool], announce: Announce) -> None:
         """Wait until the last values have been scraped, if so asked."""
         if self._linger_s and not (stopped() or self._answered is self._tallies()):
-            tell(f"waiting up to {self._linger_s:g} s for the last scrape")
+            announce(f"waiting up to {self._linger_s:g} s for the last scrape")
         until_s = time.monotonic() + self._linger_s
         while not (stopped() or self._answered is self._tallies()):
             left_s = until_s - time.monotonic()
@@ -132,9 +132,9 @@ class ScrapeOutlet:
 
     def _answer_whole(self, environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
         tallies = self._tallies()
-        said: list[Any] = []
-        (body,) = self._app(environ, lambda *words: said.extend(words))
-        status, headers = said
+        started: list[Any] = []
+        (body,) = self._app(environ, lambda *words: started.extend(words))
+        status, headers = started
         start_response(status, [*headers, ("Content-Length", str(len(body)))])
         yield body
         if environ["REQUEST_METHOD"] == "GET":

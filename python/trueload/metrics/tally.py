@@ -60,7 +60,7 @@ class PhaseTally:
             service=self.service,
         )
 
-    def hear(self, tick: Tick) -> PhaseTally:
+    def receive(self, tick: Tick) -> PhaseTally:
         """Return the state after one more tick."""
         return replace(
             self,
@@ -125,18 +125,18 @@ class Tally:
             began_unix_ns=now_unix_ns,
         )
 
-    def hear(self, progress: Progress) -> Tally:
+    def receive(self, progress: Progress) -> Tally:
         """Return the tally after the trial's progress."""
         if progress.record is not None:
             return self.end(progress.record)
-        heard = replace(self, stage=progress.stage)
+        updated = replace(self, stage=progress.stage)
         tick = progress.tick
         if tick is None or tick.id is None:
-            return heard
+            return updated
         ticks = {host.place: host.tick for host in progress.hosts}
-        return heard._hear_tick(tick, ticks or {"": tick})
+        return updated._receive_tick(tick, ticks or {"": tick})
 
-    def _hear_tick(self, tick: Tick, ticks: Mapping[str, Tick]) -> Tally:
+    def _receive_tick(self, tick: Tick, ticks: Mapping[str, Tick]) -> Tally:
         name = WARMUP if tick.id == WARMUP else WINDOW
         phase = self.phases.get(name, PhaseTally())
         if self.tick is None or self.tick.id != tick.id:
@@ -147,7 +147,7 @@ class Tally:
         }
         return replace(
             self,
-            phases={**self.phases, name: phase.hear(tick)},
+            phases={**self.phases, name: phase.receive(tick)},
             tick=tick,
             ticks=ticks,
             saturation={host: share for host, share in known.items() if share is not None},

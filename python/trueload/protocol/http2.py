@@ -32,7 +32,7 @@ class HeaderBytes(Model):
 
 class Announced(Model):
     """A parameter of SETTINGS as the peers announced it, or its default: the least and the most of
-    all connections and times. Null means no limit, or that nothing was heard."""
+    all connections and times. Null means no limit, or that none was received."""
 
     least: int | None = None
     most: int | None = None

@@ -72,12 +72,12 @@ def decode(dialect: Dialect, wire: Wire) -> Message | None:
     """
     if dialect == "binary":
         return _decode_binary(wire)
-    said = _object(wire)
+    message = _object(wire)
     if dialect == "actioncable":
-        return _decode_cable(said)
+        return _decode_cable(message)
     if dialect == "phoenix":
-        return _decode_phoenix(said)
-    return _message(said, "type", "payload", exact=True)
+        return _decode_phoenix(message)
+    return _message(message, "type", "payload", exact=True)
 
 
 def opening(dialect: Dialect) -> Wire | None:
@@ -97,19 +97,19 @@ def join(dialect: Dialect, wire: Wire) -> Wire | bool:
 
     Raises ``ValueError`` if joining is refused.
     """
-    said = _object(wire)
+    message = _object(wire)
     if dialect == "phoenix":
-        reply = said.get("payload")
-        if said.get("event") != "phx_reply" or not isinstance(reply, dict):
+        reply = message.get("payload")
+        if message.get("event") != "phx_reply" or not isinstance(reply, dict):
             raise ValueError(f"{_shown(wire)} instead of the reply to phx_join")
         if reply.get("status") != "ok":
             raise ValueError(f"phx_join is refused: {_shown(wire)}")
         return True
-    if said.get("type") == "welcome":
+    if message.get("type") == "welcome":
         return _json({"command": "subscribe", "identifier": CHANNEL})
-    if said.get("type") not in _CABLE_OWN:
+    if message.get("type") not in _CABLE_OWN:
         raise ValueError(f"{_shown(wire)} instead of the confirmation of the subscription")
-    return bool(said["type"] == "confirm_subscription")
+    return bool(message["type"] == "confirm_subscription")
 
 
 def _decode_binary(wire: Wire) -> Message:
@@ -126,47 +126,47 @@ def _decode_binary(wire: Wire) -> Message:
     return Message(_BINARY_KINDS[letter], payload)
 
 
-def _decode_cable(said: dict[str, Any]) -> Message | None:
-    if said.get("type") in _CABLE_OWN:
+def _decode_cable(message: dict[str, Any]) -> Message | None:
+    if message.get("type") in _CABLE_OWN:
         return None
-    inner = said.get("message")
-    if said.get("identifier") != CHANNEL or not isinstance(inner, dict):
-        raise ValueError(f"{_shown(_json(said))} is no message of the channel")
+    inner = message.get("message")
+    if message.get("identifier") != CHANNEL or not isinstance(inner, dict):
+        raise ValueError(f"{_shown(_json(message))} is no message of the channel")
     return _message(inner, "action", "payload", exact=False)
 
 
-def _decode_phoenix(said: dict[str, Any]) -> Message:
-    payload = said.get("payload")
-    if said.get("topic") != TOPIC or not isinstance(payload, dict):
-        raise ValueError(f"{_shown(_json(said))} is no message of {TOPIC}")
+def _decode_phoenix(message: dict[str, Any]) -> Message:
+    payload = message.get("payload")
+    if message.get("topic") != TOPIC or not isinstance(payload, dict):
+        raise ValueError(f"{_shown(_json(message))} is no message of {TOPIC}")
     inner = payload.get("response", payload)
     if not isinstance(inner, dict):
-        raise ValueError(f"{_shown(_json(said))} has no response")
+        raise ValueError(f"{_shown(_json(message))} has no response")
     return _message(inner, "type", "body", exact=False)
 
 
-def _message(said: dict[str, Any], kind_key: str, payload_key: str, *, exact: bool) -> Message:
-    kind, listeners = said.get(kind_key), said.get("listenerCount")
-    if kind not in ("echo", "broadcast", "broadcastResult") or payload_key not in said:
-        raise ValueError(f"{_shown(_json(said))} is no message of the contract")
+def _message(message: dict[str, Any], kind_key: str, payload_key: str, *, exact: bool) -> Message:
+    kind, listeners = message.get(kind_key), message.get("listenerCount")
+    if kind not in ("echo", "broadcast", "broadcastResult") or payload_key not in message:
+        raise ValueError(f"{_shown(_json(message))} is no message of the contract")
     known = {kind_key, payload_key} | ({"listenerCount"} if kind == "broadcastResult" else set())
-    if exact and set(said) != known:
-        raise ValueError(f"{NAMES[kind]} with the keys {_shown(', '.join(sorted(said)))}")
+    if exact and set(message) != known:
+        raise ValueError(f"{NAMES[kind]} with the keys {_shown(', '.join(sorted(message)))}")
     if listeners is not None and (not isinstance(listeners, int) or isinstance(listeners, bool)):
         raise ValueError(f"listenerCount is {_shown(_json(listeners))}, not a number")
-    return Message(kind, said[payload_key], listeners)
+    return Message(kind, message[payload_key], listeners)
 
 
 def _object(wire: Wire) -> dict[str, Any]:
     if isinstance(wire, bytes):
         raise ValueError("a binary message instead of a text")
     try:
-        said = json.loads(wire)
+        message = json.loads(wire)
     except (ValueError, RecursionError):
         raise ValueError(f"{_shown(wire)} is not JSON") from None
-    if not isinstance(said, dict):
+    if not isinstance(message, dict):
         raise ValueError(f"{_shown(wire)} is not a JSON object")
-    return said
+    return message
 
 
 def _json(value: Any) -> str:

@@ -41,8 +41,8 @@ Status = Literal["pass", "bound", "warn", "fail", "n/a"]
 """``bound``: nothing is wrong, but the throughput is only a lower bound."""
 REDIRECT = "a redirect to "
 """How the engine's reason for the class `status` begins if it knows where a redirect leads."""
-TOLD: tuple[Status, ...] = ("bound", "warn", "fail")
-"""Statuses whose reason people are told."""
+REPORTED_STATUSES: tuple[Status, ...] = ("bound", "warn", "fail")
+"""Statuses whose reason is reported."""
 
 
 class Check(Model):

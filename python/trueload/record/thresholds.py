@@ -144,17 +144,17 @@ class Crossed:
 
     def sentence(self) -> str:
         """For people: ``p99 is 31.0 ms, and --fail-on says p99>20ms``."""
-        return self.told(lambda part, value: f"is {part.shown(value)}")
+        return self.sentence_with(lambda part, value: f"is {part.shown(value)}")
 
-    def told(self, shown: Callable[[Threshold, float], str]) -> str:
+    def sentence_with(self, shown: Callable[[Threshold, float], str]) -> str:
         """The same sentence with the values in other words."""
         found = zip(self.condition.parts, self.values, strict=True)
-        said = " and ".join(
+        text = " and ".join(
             f"{part.label}{OF_TOO_FEW if part.metric in self.too_few else ''} {shown(part, value)}"
             for part, value in found
         )
         more = f" with {untimed_text(self.untimed)}" if self.untimed else ""
-        return f"{said}{more}, and --fail-on says {self.condition.text}"
+        return f"{text}{more}, and --fail-on says {self.condition.text}"
 
 
 def untimed_text(untimed: int) -> str:

@@ -68,7 +68,7 @@ class Paired:
 
     @property
     def primary(self) -> str:
-        """The metric that is told first: the one that a condition names, else by the load."""
+        """The metric that is shown first: the one that a condition names, else by the load."""
         return self.named or primary_metric(self.records)
 
     @property
@@ -108,7 +108,7 @@ class Paired:
 
 def crossed_sentence(crossed: Crossed) -> str:
     """A sentence: ``p99 of B is 1.310 of A's, and --fail-on says p99>1.2``."""
-    return crossed.told(lambda _, value: "of B " + ratio_text(value, "of A's"))
+    return crossed.sentence_with(lambda _, value: "of B " + ratio_text(value, "of A's"))
 
 
 def paired_json(paired: Paired, run_id: str | None) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def paired_lines(paired: Paired) -> list[str]:
     if paired.ratios:
         header = ("metric", "A", "B", "B / A", "where it lies", "B is")
         lines += ["", *text_lines(ratio_grid(paired.ratios, header))]
-        lines += ["", said] if (said := pairs_text(paired.ratios, paired.primary)) else []
+        lines += ["", text] if (text := pairs_text(paired.ratios, paired.primary)) else []
     if moved := moved_text(record.cpu_distance for record in paired.records):
         lines += ["", f"{'moved':<13}{moved}"]
     lines += ["", f"{'verdict':<13}{paired.verdict_text}"]

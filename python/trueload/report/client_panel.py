@@ -36,7 +36,7 @@ class ClientCourse:
     client: deque[CpuTime] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
     server: deque[CpuTime] = field(default_factory=lambda: deque(maxlen=RECENT_TICKS))
 
-    def hear(self, progress: ClientProgress) -> None:
+    def receive(self, progress: ClientProgress) -> None:
         """Add a progress report."""
         served = progress.served
         self.recent.append(served)

@@ -119,7 +119,7 @@ def _text(compared: Compared) -> str:
         title = f"{plain(row.name)}: " if row.name else ""
         lines += ["", f"{title}{_trials(row)}"]
         lines += text_lines(ratio_grid(row.ratios))
-        lines += [said] if (said := pairs_text(row.ratios, row.primary)) else []
+        lines += [text] if (text := pairs_text(row.ratios, row.primary)) else []
     lines += ["", *notes] if (notes := _notes(compared)) else []
     lines += [f"threshold crossed: {plain(each.sentence())}" for each in compared.crossed]
     return "\n".join(lines) + "\n"
@@ -133,7 +133,7 @@ def _markdown(compared: Compared) -> str:
             f"**{markdown_cell(row.name)}** ({_trials(row)})" if row.name else _trials(row),
         ]
         lines += ["", *markdown_lines(ratio_grid(row.ratios))]
-        lines += ["", said] if (said := pairs_text(row.ratios, row.primary)) else []
+        lines += ["", text] if (text := pairs_text(row.ratios, row.primary)) else []
     listed = [*_notes(compared), *(f"threshold crossed: {c.sentence()}" for c in compared.crossed)]
     lines += ["", *(f"- {markdown_cell(line)}" for line in listed)] if listed else []
     return "\n".join(lines) + "\n"

@@ -54,7 +54,7 @@ class Course:
     summed_ns: int = 0
     greatest: int = 0
 
-    def hear(self, progress: Progress, *, is_open: bool) -> None:
+    def receive(self, progress: Progress, *, is_open: bool) -> None:
         """Add a progress report.
 
         A report without a tick begins a new stage, unless the stage is a drain.
@@ -67,7 +67,7 @@ class Course:
                 self._begin()
             return
         for host in progress.hosts:
-            self._hear_host(host)
+            self._receive_host(host)
         for index, count in tick.latency.items():
             self.latency[index] = self.latency.get(index, 0) + count
         if progress.server is not None and progress.stage != DRAIN:
@@ -88,7 +88,7 @@ class Course:
         self.last_second, self.so_far = NOTHING, UNTIMED
         self.summed_ns = self.greatest = 0
 
-    def _hear_host(self, host: HostTick) -> None:
+    def _receive_host(self, host: HostTick) -> None:
         ticks = self.hosts.setdefault(host.place, deque(maxlen=RECENT_TICKS))
         if not ticks or ticks[-1].at_ns < host.tick.at_ns:
             ticks.append(host.tick)

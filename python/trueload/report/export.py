@@ -15,7 +15,7 @@ from typing import Any, Literal
 from trueload.protocol.plan import Open
 from trueload.record import figures
 from trueload.record.bound import at_least
-from trueload.record.schema import TOLD, ClientTimes, Record
+from trueload.record.schema import REPORTED_STATUSES, ClientTimes, Record
 from trueload.report.grid import csv_rows, markdown_cell, markdown_rows
 from trueload.report.times import quantile_text
 from trueload.request.redact import redact_command
@@ -187,7 +187,7 @@ def record_values(record: Record) -> dict[str, object]:
         "checks": "; ".join(
             f"{check.status} {check.name}: {check.why}"
             for check in record.checks
-            if check.status in TOLD
+            if check.status in REPORTED_STATUSES
         ),
     }
 
@@ -221,7 +221,7 @@ def _markdown_cells(row: Row | Damaged) -> tuple[str, ...]:
     if row.record is None:
         return (str(row.number), what, *[""] * 6, f"{row.outcome}: {row.reason}")
     record, latency = row.record, figures.latency(row.record).figures
-    crossed = [c for c in record.checks if c.status in TOLD]
+    crossed = [c for c in record.checks if c.status in REPORTED_STATUSES]
     why = "".join(f"; {check.name}: {check.why}" for check in crossed)
     per_s = record.throughput.ok_per_s
     return (

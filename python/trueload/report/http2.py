@@ -12,7 +12,7 @@ from trueload.units import format_share, format_size
 from trueload.verdict.common import times
 from trueload.verdict.http2 import WINDOWS, is_chosen, permitted_text, versions_text, window_text
 
-TOLD_FROM = 0.01  # of the time in flight: below this it does not matter whose window it was
+WINDOW_SHOWN_FROM = 0.01  # of the time in flight: below this it does not matter whose window it was
 
 
 def http2_lines(record: Record) -> list[tuple[str, str]]:
@@ -20,11 +20,14 @@ def http2_lines(record: Record) -> list[tuple[str, str]]:
     found = record.http2
     if found is None:
         return []
-    lines = [("versions", versions_text(found) if is_chosen(record) else ""), *told(found)]
+    lines = [
+        ("versions", versions_text(found) if is_chosen(record) else ""),
+        *labelled_texts(found),
+    ]
     return [(label, text) for label, text in lines if text]
 
 
-def told(found: Http2) -> list[tuple[str, str]]:
+def labelled_texts(found: Http2) -> list[tuple[str, str]]:
     """Return the same labels every time, without the versions; a text may be empty."""
     return [
         ("streams", _streams(found)),
@@ -48,7 +51,7 @@ def waits_text(found: Http2) -> str:
     windows = sum(getattr(waited, name) for name in WINDOWS)
     shares = f"for a stream {format_share(waited.stream)} of the time in flight"
     shares += f", for a window {format_share(windows)}"
-    return f"{shares} ({window_text(waited)})" if windows >= TOLD_FROM else shares
+    return f"{shares} ({window_text(waited)})" if windows >= WINDOW_SHOWN_FROM else shares
 
 
 def headers_text(found: Http2) -> str:

@@ -1,9 +1,9 @@
 """The live view on a terminal while a trial runs, and its key: ``q`` stops and saves.
 
 How: draw.py draws the rows of panel.py and client_panel.py. ``rich`` is imported only if there is a
-terminal; in a pipe, told.py writes a line from time to time. The key is read only if the terminal
-is ours alone: stdin and stderr are terminals, and we are in the foreground. Must not decide
-anything.
+terminal; in a pipe, progress_log.py writes a line from time to time. The key is read only if the
+terminal is ours alone: stdin and stderr are terminals, and we are in the foreground. Must not
+decide anything.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from trueload.report.client_panel import ClientCourse, client_rows
 from trueload.report.course import Course
 from trueload.report.heading import Heading
 from trueload.report.panel import load_rows
-from trueload.report.told import telling
+from trueload.report.progress_log import progress_logger
 from trueload.text import plain
 from trueload.trial.spec import OnProgress, Progress, TrialSpec
 
@@ -64,7 +64,7 @@ def live_view(
 ) -> Iterator[OnProgress | None]:
     """Show a view on stderr if it is a terminal, else a line from time to time in a long trial."""
     if not is_terminal(sys.stderr):
-        yield telling(spec, heading.title, time.monotonic, _tell)
+        yield progress_logger(spec, heading.title, time.monotonic, _write_line)
         return
     from trueload.report.draw import LiveView
 
@@ -74,13 +74,13 @@ def live_view(
         def show(progress: Progress) -> None:
             if progress.record is not None:
                 return  # the end has its own result
-            course.hear(progress, is_open=spec.load.is_open)
+            course.receive(progress, is_open=spec.load.is_open)
             view.draw(lambda size: load_rows(spec, progress, course, heading, size))
 
         yield show
 
 
-def _tell(line: str) -> None:
+def _write_line(line: str) -> None:
     with suppress(OSError):  # the reader may have gone
         sys.stderr.write(f"{plain(line)}\n")
         sys.stderr.flush()
@@ -103,7 +103,7 @@ def client_view(heading: Heading) -> Iterator[OnClientProgress | None]:
     with LiveView(heading.title, time.monotonic, alone=heading.is_alone) as view:
 
         def show(progress: ClientProgress) -> None:
-            course.hear(progress)
+            course.receive(progress)
             view.draw(lambda size: client_rows(progress, course, heading, size))
 
         yield show

@@ -24,7 +24,7 @@ from trueload.record.bound import at_least, verdict_text
 from trueload.record.client import ClientEnd
 from trueload.record.core_latency import moved_text
 from trueload.record.memory import growth_text
-from trueload.record.schema import TOLD, Check, Record
+from trueload.record.schema import REPORTED_STATUSES, Check, Record
 from trueload.report.client_result import client_headline, client_lines
 from trueload.report.hosts import host_lines
 from trueload.report.http2 import http2_lines
@@ -58,7 +58,7 @@ from trueload.verdict.throttling import throttled_text
 from trueload.verdict.varying import answers_text
 
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999"}
-TAIL_TOLD = 0.05  # of the time that counts: less would not show in a rate over the whole
+TAIL_SHOWN_FROM = 0.05  # of the time that counts: less would not show in a rate over the whole
 _LABEL_WIDTH = 13
 
 
@@ -120,10 +120,10 @@ def _with_verdict(
 
     The verdict comes after the figures, or before them if they cannot be trusted.
     """
-    said = [*_line("verdict", verdict), *verdict_lines(records)]
+    verdict_part = [*_line("verdict", verdict), *verdict_lines(records)]
     if verdict == "invalid":
-        return [head, "", *said, "", *lines]
-    return [head, "", *lines, *said]
+        return [head, "", *verdict_part, "", *lines]
+    return [head, "", *lines, *verdict_part]
 
 
 def repeated_lines(records: Sequence[Record]) -> list[str]:
@@ -146,8 +146,10 @@ def repeated_lines(records: Sequence[Record]) -> list[str]:
 
 def verdict_lines(records: Sequence[Record]) -> list[str]:
     """Return the checks that fail, warn or bound, each with its reason, the worst first."""
-    found = [check for check in worst_checks(records) if check.status in TOLD]
-    return check_lines(sorted(found, key=lambda check: TOLD.index(check.status), reverse=True))
+    found = [check for check in worst_checks(records) if check.status in REPORTED_STATUSES]
+    return check_lines(
+        sorted(found, key=lambda check: REPORTED_STATUSES.index(check.status), reverse=True)
+    )
 
 
 def check_lines(checks: Iterable[Check]) -> list[str]:
@@ -155,7 +157,7 @@ def check_lines(checks: Iterable[Check]) -> list[str]:
     return [
         f"  {check.status} {check.name}: {plain(check.why)}"
         for check in checks
-        if check.status in TOLD
+        if check.status in REPORTED_STATUSES
     ]
 
 
@@ -292,7 +294,7 @@ def _throughput(record: Record) -> str:
 def tail_text(record: Record) -> str:
     """A text: ``the last 1 of 1,000 took 4.0 s more``; empty if counting it would not matter."""
     tail, counted_ns = record.tail, record.throughput.counted_to_ns
-    if tail is None or counted_ns is None or tail.ns < TAIL_TOLD * counted_ns:
+    if tail is None or counted_ns is None or tail.ns < TAIL_SHOWN_FROM * counted_ns:
         return ""
     of = f"{format_count(tail.last)} of {format_count(record.counts.issued)}"
     return f"the last {of} took {format_duration(tail.ns)} more"

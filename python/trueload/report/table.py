@@ -86,7 +86,7 @@ def _thousands(summary: Summary | None) -> tuple[str, str, str, str]:
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of what is told of a load: a title, a table and lines, each where there is one."""
+    """A part of what is shown of a load: a title, a table and lines, each where there is one."""
 
     title: str
     grid: Grid | None = None
@@ -97,7 +97,7 @@ def text(tables: Iterable[LoadTable], *, width: int | None, published: bool) -> 
     """All tables for people. `width` is the terminal's columns; None keeps rows whole."""
     shown = list(tables)
     found = []
-    for table, parts in _told(shown, published):
+    for table, parts in _with_parts(shown, published):
         lines = [table.title]
         for part in parts:
             lines += ["", *([part.title] if part.title else [])]
@@ -114,7 +114,7 @@ def text(tables: Iterable[LoadTable], *, width: int | None, published: bool) -> 
 def markdown(tables: Iterable[LoadTable], *, published: bool) -> str:
     """The same as Markdown tables."""
     shown, lines = list(tables), []
-    for table, parts in _told(shown, published):
+    for table, parts in _with_parts(shown, published):
         lines += [f"### {table.title}", ""]
         for part in parts:
             lines += [f"**{markdown_cell(part.title)}**", ""] if part.title else []
@@ -130,7 +130,7 @@ def _list(lines: Iterable[str]) -> list[str]:
     return [f"- {markdown_cell(line)}" for line in lines]
 
 
-def _told(
+def _with_parts(
     tables: Sequence[LoadTable], published: bool
 ) -> Iterator[tuple[LoadTable, Iterator[_Part]]]:
     """Each load with its parts; what is measured under no load is said below all."""

@@ -57,12 +57,12 @@ def _origin_cells(origin: OriginRecord) -> tuple[str, ...]:
     made, asked, counts = origin.established, origin.requested, origin.counts
     known = made is not None and asked is not None
     of = f" of {format_count(asked or 0)}" if made != asked else ""
-    told = (counts.issued, counts.ok, figures.failed(counts)) if counts else ()
+    shown = (counts.issued, counts.ok, figures.failed(counts)) if counts else ()
     return (
         plain(origin.url, NAME_LENGTH_MAX),
         f"{format_count(made or 0)}{of}" if known else "",
-        *(format_count(figure) for figure in told),
-        *([""] * (3 - len(told))),
+        *(format_count(figure) for figure in shown),
+        *([""] * (3 - len(shown))),
     )
 
 

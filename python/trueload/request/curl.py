@@ -230,7 +230,7 @@ class _Reader:
         self._defaults: dict[str, str] = {}
         self._without: set[str] = set()
         self._on: set[str] = set()
-        self._says_empty = self._is_json = False
+        self._declares_empty = self._is_json = False
 
     def take(self, name: str, value: str) -> None:
         found = self._found
@@ -277,7 +277,7 @@ class _Reader:
             self._found.close |= value.strip().lower() == "close"
         elif lowered == "content-length":
             # With data the length is known; without any, 0 is how a browser copies an empty body.
-            self._says_empty = value.strip() == "0"
+            self._declares_empty = value.strip() == "0"
         else:
             self._found.headers.append(line)
 
@@ -314,7 +314,7 @@ class _Reader:
             found.body = data
         if "--head" in self._on and found.method is None:
             found.method = "HEAD"
-        if data is None and self._says_empty:
+        if data is None and self._declares_empty:
             found.body, found.method = b"", found.method or "GET"
         if self._cookies:
             self._defaults["Cookie"] = "; ".join(self._cookies)

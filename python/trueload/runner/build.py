@@ -40,7 +40,7 @@ from trueload.subjects.manifest import Subject, contents
 
 UNUSED_S_MAX = 30 * 24 * 3600.0
 LOCK_POLL_S = 0.05
-SAID_MAX = 200  # characters of a line that is quoted
+LOG_LINE_MAX = 200  # characters of a line that is quoted
 
 
 class BuildError(Exception):
@@ -215,8 +215,8 @@ def _run_commands(work: _Work) -> None:
         except BuildError as error:
             if work.stopped():
                 raise
-            said = _last_line(error.log_tail)
-            reason = f"{error.reason}: {said}" if said else error.reason
+            last_line = _last_line(error.log_tail)
+            reason = f"{error.reason}: {last_line}" if last_line else error.reason
             raise FetchError(reason, error.log_tail) from None
     if work.subject.manifest.shows_certificate:
         _run_command(work, "certificate", CERTIFICATE)
@@ -253,8 +253,8 @@ def _run_command(work: _Work, what: str, argv: tuple[str, ...]) -> None:
 def _last_line(text: str) -> str:
     """Return the last non-empty line without colours; "" if there is none."""
     lines = [line.strip() for line in without_escapes(text).splitlines()]
-    said = [line for line in lines if line]
-    return said[-1][:SAID_MAX] if said else ""
+    printed = [line for line in lines if line]
+    return printed[-1][:LOG_LINE_MAX] if printed else ""
 
 
 def _wait(processes: Processes, deadline_s: float, stopped: Callable[[], bool]) -> bool:

@@ -47,7 +47,7 @@ class Client:
     _output: int
     _pending: bytes = b""
 
-    def say(self, line: str) -> None:
+    def send(self, line: str) -> None:
         """Send it one line. Raises ``ClientError`` if it has ended, or said something unasked."""
         if select.select([self._output], [], [], 0)[0]:
             self._read()
@@ -62,7 +62,7 @@ class Client:
                 f"it closed its input and reads no more orders{self._how_ended()}"
             ) from None
 
-    def hear(self, timeout_s: float) -> str:
+    def receive(self, timeout_s: float) -> str:
         """Return its next line. Raises ``ClientError`` if none comes in time."""
         for left_s in looks(time.monotonic() + timeout_s):
             if b"\n" in self._pending:
@@ -74,8 +74,8 @@ class Client:
             if select.select([self._output], [], [], min(left_s, LOOK_S))[0]:
                 self._read()
         if b"\n" not in self._pending:
-            said = f", but {_quoted(self._pending)}" if self._pending else ""
-            raise ClientError(f"no answer within {timeout_s:g} s{said}")
+            output = f", but {_quoted(self._pending)}" if self._pending else ""
+            raise ClientError(f"no answer within {timeout_s:g} s{output}")
         line, _, self._pending = self._pending.partition(b"\n")
         return line.decode("utf-8", errors="backslashreplace")
 

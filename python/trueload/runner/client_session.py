@@ -128,7 +128,7 @@ class ClientSession:
     _failed: Counter[str] = field(default_factory=Counter)
     _before: EndSample | None = None
 
-    def heard(self, served: Served) -> None:
+    def received(self, served: Served) -> None:
         """Report the server's progress to ``on_progress``, if there is one."""
         if self.on_progress is None:
             return
@@ -150,8 +150,8 @@ class ClientSession:
     def begin(self) -> None:
         """Send the setup and run the warm-up. Raises ``UnsupportedError``."""
         begun_s = self._begun_s = time.monotonic()
-        self.client.say(self.setup.model_dump_json())
-        answer = parse_answer(self.client.hear(self.client.ready_s))
+        self.client.send(self.setup.model_dump_json())
+        answer = parse_answer(self.client.receive(self.client.ready_s))
         if isinstance(answer, Unsupported):
             raise UnsupportedError(answer.why)
         self.ready_wall_s = time.monotonic() - begun_s
@@ -217,8 +217,8 @@ class ClientSession:
     def _order(self, number: int, stage: str) -> tuple[Claim, float]:
         begun_s = self._begun_s = time.monotonic()
         self._stage, self._requests = stage, number
-        self.client.say(f"go {number}")
-        line = self.client.hear(patience_s(number, self.rate_per_s, self.load.timeout_ms))
+        self.client.send(f"go {number}")
+        line = self.client.receive(patience_s(number, self.rate_per_s, self.load.timeout_ms))
         claim, wall_s = parse_claim(line), time.monotonic() - begun_s
         self._failed.update(claim.failed)
         return claim, wall_s
@@ -291,7 +291,7 @@ def client_session(
             # error.
             while (message := engine.receive(0)) is not None:
                 if isinstance(message, Served) and at_work:
-                    at_work[0].heard(message)
+                    at_work[0].received(message)
             return stopped()
 
         at_work: list[ClientSession] = []

@@ -133,13 +133,13 @@ def first_line(argv: tuple[str, ...], folder: Path = Path("/")) -> str | None:
     text = without_escapes(done.stdout.decode(errors="replace"))
     lines = ["".join(filter(str.isprintable, line)).strip() for line in text.splitlines()]
     # A Java virtual machine first announces options from the environment.
-    said = [line for line in lines if line and not line.startswith("Picked up ")]
-    return said[0][:200] if done.returncode == 0 and said else None
+    printed = [line for line in lines if line and not line.startswith("Picked up ")]
+    return printed[0][:200] if done.returncode == 0 and printed else None
 
 
-def version_satisfies(said: str, operator: str, wanted: str) -> bool:
+def version_satisfies(version: str, operator: str, wanted: str) -> bool:
     """Whether a version line meets a need such as >= 1.22; only the parts named count."""
-    found = re.search(r"\d+(?:\.\d+)*", said)
+    found = re.search(r"\d+(?:\.\d+)*", version)
     if found is None:
         return False
     parts = [int(part) for part in wanted.split(".")]
@@ -157,12 +157,12 @@ def _tool_missing(need: str) -> str | None:
         return f"{tool} is not installed"
     if operator is None:
         return None
-    said = tool_version(tool)
-    if said is None:
+    version = tool_version(tool)
+    if version is None:
         return f"{tool} does not say its version; {need} is needed"
     # The tool's name may contain digits.
-    if not version_satisfies(said.removeprefix(tool), operator, wanted):
-        return f"{need} is needed, and there is {said}"
+    if not version_satisfies(version.removeprefix(tool), operator, wanted):
+        return f"{need} is needed, and there is {version}"
     return None
 
 

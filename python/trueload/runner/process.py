@@ -169,7 +169,7 @@ class Processes:
             self._gone = True
         *lines, self._partial = (self._partial + data).split(b"\n")
         for line in lines:
-            self._hear(json.loads(line))
+            self._receive(json.loads(line))
 
     def terminate(self) -> None:
         """SIGTERM to the programs that were started, and to none that they have started."""
@@ -244,7 +244,7 @@ class Processes:
         }
         return json.dumps(orders, default=str).encode() + b"\n"
 
-    def _hear(self, line: dict[str, object]) -> None:
+    def _receive(self, line: dict[str, object]) -> None:
         if "error" in line:
             raise StartError(str(line["error"]))
         started = line.get("started")

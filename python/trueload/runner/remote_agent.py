@@ -88,9 +88,9 @@ class RemoteAgent(Closing):
         """Return the answer to a call, and drop those to other calls. Raises ``EngineError``."""
         due_s = time.monotonic() + wait_s
         before = self.dropped
-        while (said := self._channel.read_line(max(0.0, due_s - time.monotonic()))) is not None:
+        while (line := self._channel.read_line(max(0.0, due_s - time.monotonic()))) is not None:
             try:
-                answer = json.loads(said)
+                answer = json.loads(line)
             except ValueError as error:
                 raise self._lost("its agent sent a line that is not an answer") from error
             if not isinstance(answer, dict):
@@ -121,8 +121,8 @@ class RemoteAgent(Closing):
 
     def _lost(self, why: str) -> EngineError:
         words = last_words(self._channel.log_tail())
-        said = f"; its last words: {words}" if words else ""
-        return EngineError("died", f"the server's host {self.name} is lost: {why}{said}")
+        last_text = f"; its last words: {words}" if words else ""
+        return EngineError("died", f"the server's host {self.name} is lost: {why}{last_text}")
 
     def _first_answer(self) -> Any:
         try:

@@ -70,7 +70,7 @@ class RemoteProcesses(Closing):
         self._orders = orders
         self._alive = True
         self._ended = False
-        self._heard_s = time.monotonic()
+        self._received_s = time.monotonic()
         self.started: tuple[int, ...] = ()
         self.exits: list[Exit] = []
 
@@ -99,13 +99,13 @@ class RemoteProcesses(Closing):
     def alive(self) -> bool:
         """Whether any process is left there."""
         if not self._ended:
-            self.hear(self._host.call("news"))
+            self.receive(self._host.call("news"))
         return self._alive
 
     def look(self, host: str, port: int) -> Look:
         """Return the state of the programs, and who listens on their port."""
         found = self._host.call("look", host=host, port=port)
-        self.hear(found)
+        self.receive(found)
         taken = found["taken_by"]
         return Look(bool(found["alive"]), int(found["sockets"]), taken and str(taken))
 
@@ -115,14 +115,14 @@ class RemoteProcesses(Closing):
 
     def poll(self, timeout_s: float) -> None:
         """Ask for news, at most every ``NEWS_EVERY_S``; sleep otherwise."""
-        if time.monotonic() - self._heard_s < NEWS_EVERY_S:
+        if time.monotonic() - self._received_s < NEWS_EVERY_S:
             time.sleep(timeout_s)
         else:
             self.alive()
 
-    def hear(self, news: Mapping[str, object]) -> None:
+    def receive(self, news: Mapping[str, object]) -> None:
         """Store the agent's news."""
-        self._heard_s = time.monotonic()
+        self._received_s = time.monotonic()
         self._alive = bool(news["alive"])
         exits = news["exits"]
         assert isinstance(exits, list)

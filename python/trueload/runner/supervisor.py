@@ -88,25 +88,25 @@ def descendants(root: int) -> set[int]:
     return found
 
 
-def say(**line: Any) -> None:
+def send(**line: Any) -> None:
     with contextlib.suppress(OSError):  # the runner has gone; the end of stdin will show it
         os.write(1, json.dumps(line).encode() + b"\n")
 
 
 def start(child: dict[str, Any], orders: dict[str, Any], output: int) -> int:
     """Fork and exec; return the pid. Raises OSError if the program cannot be run."""
-    told, tell = os.pipe()  # both ends close on exec: no message means that the program runs
+    reader, writer = os.pipe()  # both ends close on exec: no message means that the program runs
     pid = os.fork()
     if pid == 0:
         try:
             become(child, orders, output)
         except OSError as error:
-            os.write(tell, str(error.errno or 1).encode())
+            os.write(writer, str(error.errno or 1).encode())
         finally:
             os._exit(127)
-    os.close(tell)
-    why = os.read(told, 16)
-    os.close(told)
+    os.close(writer)
+    why = os.read(reader, 16)
+    os.close(reader)
     if why:
         os.waitpid(pid, 0)
         raise OSError(int(why), os.strerror(int(why)))
@@ -156,18 +156,18 @@ class Supervisor:
                 self.mine.add(start(child, self.orders, self.output_in))
         except OSError as error:
             self.end(0)
-            say(error=f"{child['argv'][0]}: {error.strerror}")
+            send(error=f"{child['argv'][0]}: {error.strerror}")
             return
         for fd in (self.output_in, *(self.orders["pipes"] or ())):
             os.close(fd)
-        say(started=sorted(self.mine))
+        send(started=sorted(self.mine))
         self.events.register(0, selectors.EVENT_READ, "orders")
         self.events.register(self.output, selectors.EVENT_READ, "output")
         self.events.register(self.wake, selectors.EVENT_READ, "child")
         grace_s = self.watch()
         self.end(grace_s)
         self.log.close()
-        say(gone=self.log.seen)
+        send(gone=self.log.seen)
 
     def watch(self) -> float:
         """Wait until told to stop; return the grace in seconds, 0 if the runner has gone."""
@@ -203,7 +203,7 @@ class Supervisor:
                 return
             if pid in self.mine:
                 self.mine.remove(pid)
-                say(exited=pid, status=status)
+                send(exited=pid, status=status)
 
     def end(self, grace_s: float) -> None:
         """Send SIGTERM to all, then SIGKILL to what is left, until nothing is."""

@@ -266,9 +266,9 @@ def _become_ready(
 
 def _other_addresses(processes: Kept, host: str) -> str:
     """Where it can be reached but by the address that it was told, which others may do, too."""
-    told = _address(host)
-    places = (place.rpartition(":") for place in processes.listens_on()) if told else ()
-    return ", ".join(f"{at}:{port}" for at, _, port in places if _address(at) != told)
+    own = _address(host)
+    places = (place.rpartition(":") for place in processes.listens_on()) if own else ()
+    return ", ".join(f"{at}:{port}" for at, _, port in places if _address(at) != own)
 
 
 def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:

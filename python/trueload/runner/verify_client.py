@@ -118,8 +118,8 @@ def _hold(talk: Conversation, client: Client, means: Over) -> str | None:
 
 def _converse(talk: Conversation, setup: ClientSetup, client: Client) -> list[Claim] | Unsupported:
     """Send the setup and the orders, and end the client; return its claims."""
-    client.say(setup.model_dump_json())
-    answer = parse_answer(client.hear(client.ready_s))
+    client.send(setup.model_dump_json())
+    answer = parse_answer(client.receive(client.ready_s))
     if isinstance(answer, Unsupported):
         _end(client)
         return answer
@@ -130,8 +130,8 @@ def _converse(talk: Conversation, setup: ClientSetup, client: Client) -> list[Cl
 
 def _order(talk: Conversation, number: int, client: Client) -> Claim:
     begun_s = time.monotonic()
-    client.say(f"go {number}")
-    claim = parse_claim(client.hear(_patience_s(talk, number)))
+    client.send(f"go {number}")
+    claim = parse_claim(client.receive(_patience_s(talk, number)))
     if fault := judge_claim(talk, number, claim, time.monotonic() - begun_s):
         raise ClientError(fault)
     return claim
@@ -159,7 +159,7 @@ def _end(client: Client) -> None:
 
 def _refuse(refusal: Refusal, client: Client) -> None:
     """Check that the client ends by itself while its input is still open."""
-    client.say(refusal.line)
+    client.send(refusal.line)
     if not client.processes.wait(time.monotonic() + client.ready_s):
         raise ClientError("it must end after a first line that is no setup, but it keeps running")
     if client.finish() == 0:

@@ -55,7 +55,7 @@ class Http2Talk:
         self._machine.initiate_connection()
         self._answers: dict[int, _Answer] = {}
         self._asked: list[int] = []  # streams whose answers were not taken yet
-        self._heard = False
+        self._received = False
         self._sent_s = time.monotonic()
 
     def requests(self, exchanges: Sequence[Exchange]) -> bytes:
@@ -102,9 +102,9 @@ class Http2Talk:
 
     def _take(self, data: bytes) -> None:
         # Read as a frame this would be one of 4.7 MB, and we would wait for its end.
-        if not self._heard and data.startswith(b"HTTP/"):
+        if not self._received and data.startswith(b"HTTP/"):
             raise Http2Error("the peer answers in HTTP/1")
-        self._heard = True
+        self._received = True
         try:
             for event in self._machine.receive_data(data):
                 self._note(event)

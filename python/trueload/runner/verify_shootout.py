@@ -159,7 +159,7 @@ class _Room:
         self.deadline_s = time.monotonic() + MESSAGE_TIMEOUT_S
         sender = self.clients[0]
         self._send_one(sender, "broadcast", self._payload(0))
-        self._expect_all(self.clients, heard=lambda got: named.append(got.listeners))
+        self._expect_all(self.clients, on_received=lambda got: named.append(got.listeners))
         return all(count in (None, clients) for count in named)
 
     def _ask_late(self, message: Message, sender: Client) -> None:
@@ -268,18 +268,18 @@ class _Room:
         clients: Sequence[Client],
         *,
         stuck: bool = False,
-        heard: Callable[[Received], None] = lambda got: None,
+        on_received: Callable[[Received], None] = lambda got: None,
     ) -> None:
         """Wait until nothing is due to these clients.
 
-        With `stuck` it also returns once nothing moves any more. `heard` is called with each
+        With `stuck` it also returns once nothing moves any more. `on_received` is called with each
         result.
         """
 
         def done() -> bool:
             return not self.paced and not any(self.due[client] for client in clients)
 
-        if self._poll_until(done, stuck=stuck, heard=heard) or stuck:
+        if self._poll_until(done, stuck=stuck, on_received=on_received) or stuck:
             return
         # Broadcasts not yet sent wait for a receipt of their sender.
         missing = next(client for client in (*clients, *self.clients) if self.due[client])
@@ -292,7 +292,7 @@ class _Room:
         done: Callable[[], bool],
         *,
         stuck: bool = False,
-        heard: Callable[[Received], None] = lambda got: None,
+        on_received: Callable[[Received], None] = lambda got: None,
     ) -> bool:
         """Move bytes until ``done`` is true; return False at the deadline.
 
@@ -300,7 +300,7 @@ class _Room:
         """
         moved_s = time.monotonic()
         while True:
-            self._hear(heard)
+            self._receive(on_received)
             self._send_paced()
             if done():
                 return True
@@ -320,7 +320,7 @@ class _Room:
             self.paced.pop()
             self._send_one(sender, "broadcast", self._payload(padding_bytes))
 
-    def _hear(self, heard: Callable[[Received], None]) -> None:
+    def _receive(self, on_received: Callable[[Received], None]) -> None:
         """Judge what has come to every client."""
         for number, client in enumerate(self.clients, 1):
             who = f"client {number} of {len(self.clients)}"
@@ -332,7 +332,7 @@ class _Room:
                 if got is None:
                     continue
                 if got.kind == "broadcastResult":
-                    heard(got)
+                    on_received(got)
                 if fault := judge_message(self.due[client], got, self.counts):
                     raise PeerError(f"{who} got {fault}")
             if client.ended and not client.may_go:

@@ -64,9 +64,9 @@ class Crowd(Closing):
         if self._session is not None:
             self._session.close()
         spec = with_sources(spec, self._room)
-        self._session = Session(spec, on_progress=self._tell, interrupt=self._interrupt)
+        self._session = Session(spec, on_progress=self._report, interrupt=self._interrupt)
         return self._session
 
-    def _tell(self, progress: Progress) -> None:
+    def _report(self, progress: Progress) -> None:
         if self._on_progress is not None:
             self._on_progress(progress)

@@ -99,8 +99,8 @@ def spec_at(plan: SearchPlan, spec: TrialSpec, following: Try, length: int) -> T
         (percentile_share(part.metric) or 0.0, part.metric.removeprefix(RECEIPT))
         for part in plan.limit.parts
     )
-    says = {"percentile": name if share else None, "maximum": following.largest}
-    claim = spec.claim.model_copy(update=says)
+    update = {"percentile": name if share else None, "maximum": following.largest}
+    claim = spec.claim.model_copy(update=update)
     if plan.axis == "clients":
         # The published method's steps are too short to claim a percentile from one alone.
         return replace(

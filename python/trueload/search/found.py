@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from trueload.errors import ExitCode
 from trueload.record import figures
-from trueload.record.schema import SCHEMA, TOLD, Record
+from trueload.record.schema import REPORTED_STATUSES, SCHEMA, Record
 from trueload.record.shortage import Shortage, memory_fault
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
 from trueload.search.clients import clients_header, clients_line
@@ -277,14 +277,14 @@ def sentence(plan: SearchPlan, taken: Sequence[Taken], *, by_user: bool = False)
 
 def _blame(taken: Iterable[Taken]) -> str:
     """Say how our side spoiled these steps, or what they lacked."""
-    said: list[str] = []
+    reasons: list[str] = []
     for each in taken:
         if each.judgement.shortage is not None:
-            said.append(f"{each.judgement.shortage.limit} was reached")
+            reasons.append(f"{each.judgement.shortage.limit} was reached")
         elif each.step.outcome == "limited":
             check = CHECKS.get(each.judgement.why.partition(":")[0])
-            said.append((check and check.spoiled) or SPOILED_OTHERWISE)
-    return " or ".join(dict.fromkeys(said))
+            reasons.append((check and check.spoiled) or SPOILED_OTHERWISE)
+    return " or ".join(dict.fromkeys(reasons))
 
 
 def _largest(plan: SearchPlan, taken: Iterable[Taken]) -> list[str]:
@@ -325,7 +325,7 @@ def search_lines(
     lines += [
         f"  {check.status} {check.name}: {plain(check.why)}"
         for check in record.checks
-        if check.status in TOLD
+        if check.status in REPORTED_STATUSES
     ]
     return lines
 
@@ -341,8 +341,8 @@ def step_line(plan: SearchPlan, taken: Taken) -> str:
         return clients_line(taken)
     judged = taken.judgement
     shown = "  ".join(f"{v.threshold.label} {v.shown}" for v in judged.values)
-    told = judged.outcome in ("limited", "short", "gone")
-    why = f": {plain(judged.why)}" if judged.why and told else ""
+    explained = judged.outcome in ("limited", "short", "gone")
+    why = f": {plain(judged.why)}" if judged.why and explained else ""
     if judged.outcome == "exceeded" and all(v.threshold.holds(v.value) for v in judged.values):
         why = f": {plain(judged.why)}"
     span = format_span(taken.record.window.window_ns // 10**6 * 10**6)

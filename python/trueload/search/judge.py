@@ -86,14 +86,14 @@ class LimitValue:
     def _is_spoilt(self) -> bool:
         return self.threshold.is_guarded and self.untimed > 0
 
-    def told(self) -> str:
+    def value_text(self) -> str:
         """A text to show: ``mean of answers 3.00 ms with 1 request that failed …``."""
         more = f" with {untimed_text(self.untimed)}" if self._is_spoilt else ""
         return f"{self.shown}{more}"
 
     def sentence(self) -> str:
         """A text to show: ``p99 8.10 ms (7.90 ms to 8.40 ms)``."""
-        text = f"{self.threshold.label} {self.told()}"
+        text = f"{self.threshold.label} {self.value_text()}"
         if self.within is None or self.too_few:
             return text
         low, high = self.within
@@ -143,7 +143,7 @@ def judge_step(
         return Judgement("limited", ours or "", values)
     for found in beyond:
         mostly = _mostly(record) if math.isinf(found.value) else ""
-        why = f"{found.threshold.label} is {found.told()}{mostly}"
+        why = f"{found.threshold.label} is {found.value_text()}{mostly}"
         return Judgement("exceeded", why, values)
     warned = (each for each in record.checks if each.status == "warn")
     growing = {each.name: each for each in warned if each.name in GROWS}

@@ -36,12 +36,12 @@ def choose_subjects(
     that is broken or lacks the contract, and if no subject is left.
     """
 
-    def tell_broken(entry: Entry, why: UserError) -> None:
+    def report_broken(entry: Entry, why: UserError) -> None:
         talk(f"note: {entry.name} is broken: {why.message}")
 
     positive = [select for select in selects if not select.exclude]
     own = [] if positive else _known(catalogue, suite, talk)
-    found = select_subjects(catalogue, [*own, *selects], unless_named(positive, tell_broken))
+    found = select_subjects(catalogue, [*own, *selects], unless_named(positive, report_broken))
     named = [select for select in positive if select.variant is not None]
     if suite.variants == "default":
         asked = [s for s in own if s.variant] + named

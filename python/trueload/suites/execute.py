@@ -66,7 +66,7 @@ Unmeasured = Literal["skipped", "failed", "unsupported"]
 
 @dataclass(frozen=True)
 class Events:
-    """What a run tells while it goes on. All are optional and must not raise."""
+    """What a run reports while it goes on. All are optional and must not raise."""
 
     talk: Talk = lambda line: None
     trial_starts: Callable[[Trial, int, int], None] = lambda trial, number, of: None

@@ -28,7 +28,7 @@ Apart = Literal["near", "far", "moved", "unknown"]
 @dataclass(frozen=True)
 class State:
     """What a repetition's record tells of the machine: the core latency between generator and
-    server were at each look, in ns, and what disturbed it, if anything did."""
+    server at each look, in ns, and what disturbed it, if anything did."""
 
     latencies_ns: tuple[float, ...] = ()
     disturbed: str = ""
@@ -39,12 +39,12 @@ UNKNOWN = State()
 
 def state_of(record: Record) -> State:
     """That of a repetition."""
-    said = (
+    disturbances = (
         f"{check.name}: {check.why}"
         for check in record.checks
         if check.name in PASSING and check.status in ("warn", "fail")
     )
-    return State(tuple(latencies_of([record.cpu_distance])), next(said, ""))
+    return State(tuple(latencies_of([record.cpu_distance])), next(disturbances, ""))
 
 
 @dataclass(frozen=True)

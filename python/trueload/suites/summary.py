@@ -235,8 +235,8 @@ def summarise(rows: CellRows) -> Summary | None:
     alike, left_out = without_unlike(done, rows.planned)
     verdict, why = judge(alike, rows.failed)
     if left_out and verdict != "invalid":
-        said = f"{len(left_out)} of {len(done)} repetitions left out: {left_out[0].unlike}"
-        why = f"{why}; {said}" if why else said
+        left_out_text = f"{len(left_out)} of {len(done)} repetitions left out: {left_out[0].unlike}"
+        why = f"{why}; {left_out_text}" if why else left_out_text
         verdict = verdict if len(alike) >= rows.planned else "suspect"
     if remark := next((each.remark for each in alike if each.remark), ""):
         why = f"{why}; {remark}" if why else remark

@@ -274,8 +274,8 @@ class Session(Closing):
         )
         if self._ready is not None:
             # The first window's record already tells how the first connections were set up.
-            told = {"failed": {}, "reasons": {}, "set_up_ns": 0, "grown_bytes": 0}
-            seen.ready = self._ready.model_copy(update=told)
+            changes = {"failed": {}, "reasons": {}, "set_up_ns": 0, "grown_bytes": 0}
+            seen.ready = self._ready.model_copy(update=changes)
         return seen
 
     def _drive(self, began_s: float, *, last: bool) -> None:
@@ -429,11 +429,11 @@ class Session(Closing):
         deadline = self._phases_deadline()
         silent_from = time.monotonic()
         seen = self._seen
-        heard_late = 0
+        received_late = 0
         while not seen.interrupted and seen.phase(seen.window.id).measurement is None:
             if self._interrupted(engine):
                 return
-            message = engine.receive(0.0 if heard_late else POLL_S)
+            message = engine.receive(0.0 if received_late else POLL_S)
             now = time.monotonic()
             if message is not None:
                 self._note(message)
@@ -445,9 +445,9 @@ class Session(Closing):
             if deadline is None or now <= deadline:
                 continue
             # Read the lines that came by the deadline first: here it is the front that is late.
-            heard_late += 1
+            received_late += 1
             ended = seen.phase(seen.window.id).measurement is not None
-            if not ended and (message is None or heard_late > LINES_MAX):
+            if not ended and (message is None or received_late > LINES_MAX):
                 raise EngineError("late", "the engine did not end its phases in time")
 
     def _phases_deadline(self) -> float | None:

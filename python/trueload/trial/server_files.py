@@ -22,7 +22,7 @@ from trueload.trial.spec import TrialSpec
 from trueload.units import format_count
 from trueload.verdict import is_loopback
 
-TELLING_CONNECTIONS = 200
+MEANINGFUL_CONNECTIONS = 200
 """Below this many connections the default file limit is never reached."""
 SPARE = 100
 """Files that a server has open beside its connections."""
@@ -37,7 +37,7 @@ def files_note(spec: TrialSpec) -> str | None:
     None if there is nothing to say.
     """
     connections = spec.load.most
-    if connections < TELLING_CONNECTIONS:
+    if connections < MEANINGFUL_CONNECTIONS:
         return None
     limits = read_limits(spec.addresses)
     return make_note(limits, connections, has_ring=any(map(_has_ring, limits)))

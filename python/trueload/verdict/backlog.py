@@ -58,16 +58,16 @@ def check_backlog(record: Record) -> Finding:
     walk = WALK * math.sqrt(by_chance + found.at_start + found.at_end) / scheduled
     warn = max(BACKLOG_WARN, walk) if _has_waited(found, growth * span_ns / scheduled) else math.inf
     status, limit = graded_beyond(share, warn, max(BACKLOG_FAIL, walk))
-    told = (
+    text = (
         f"{times(found.at_start, 'request')} unanswered at the beginning,"
         f" {format_count(found.at_end)} at the end, of {format_count(scheduled)} scheduled"
     )
     if status == "pass":
-        return Finding("pass", told, share, max(BACKLOG_WARN, walk))
+        return Finding("pass", text, share, max(BACKLOG_WARN, walk))
     asked, carried = (n * NS_PER_S / span_ns for n in (scheduled, scheduled - growth))
     why = (
         f"the server carried {format_count(carried)}/s of {format_count(asked)}/s asked; latency"
-        f" is that of a growing queue, and a longer run would show more ({told}:"
+        f" is that of a growing queue, and a longer run would show more ({text}:"
         f" {format_share(share)} more than an unqueued server has)"
     )
     return Finding(status, why, share, limit)

@@ -16,7 +16,7 @@ from trueload.record.client import ClientEnd
 from trueload.record.schema import Check, Record, Status
 from trueload.units import format_count, format_duration
 
-TELLING_WINDOW_NS = 100_000_000  # a share of fewer than some ten scheduler ticks tells nothing
+MEANINGFUL_WINDOW_NS = 100_000_000  # a share of fewer than some ten scheduler ticks tells nothing
 
 Fault = Literal["subject", "generator", "machine", "either", "load", "hosts", "trueload"]
 """The cause of a check's warning or failure.
@@ -126,7 +126,7 @@ def is_staged(record: Record) -> bool:
     return len({value for stage in stages for value in (stage.from_, stage.to)}) > 1
 
 
-def too_short(record: Record, least_ns: int = TELLING_WINDOW_NS) -> str | None:
+def too_short(record: Record, least_ns: int = MEANINGFUL_WINDOW_NS) -> str | None:
     """Return why the window is too short to tell, if it is shorter than ``least_ns``."""
     if record.window.window_ns >= least_ns:
         return None

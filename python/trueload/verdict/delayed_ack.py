@@ -122,16 +122,16 @@ def check_delayed_ack(record: Record) -> Finding:
         share = worst.share if worst is not None else 0.0
         why = "no separate group of answers took 40 ms or 200 ms longer than the others"
         if worst is not None:
-            why = f"{_told(worst)}: too few to tell"
+            why = f"{_mode_text(worst)}: too few to tell"
         return Finding("pass", why, share, DELAYED_WARN)
     if record.plan.generate.pipeline == 1 and is_late_from_the_start(worst, first_bytes):
-        why = f"{_told(worst)}, but so did their first bytes: the server itself waited"
+        why = f"{_mode_text(worst)}, but so did their first bytes: the server itself waited"
         return Finding("pass", why, worst.share, DELAYED_WARN)
     others = f"p50 {format_duration(_median(times))}"
     if worst.share > 1 / 2:
         others = f"p50 of first bytes {format_duration(_median(first_bytes))}"
     why = (
-        f"{_told(worst)}, a group apart from the others ({others}): typical of Nagle's"
+        f"{_mode_text(worst)}, a group apart from the others ({others}): typical of Nagle's"
         " algorithm together with delayed acknowledgements"
     )
     return Finding("warn", why, worst.share, DELAYED_WARN)
@@ -147,7 +147,7 @@ def _by_request(record: Record, times: Buckets) -> Iterable[tuple[Buckets, Bucke
     return [(merge_sparse([target.latency]), EMPTY) for target in record.targets]
 
 
-def _told(mode: Mode) -> str:
+def _mode_text(mode: Mode) -> str:
     return (
         f"{format_count(mode.count)} answers ({format_share(mode.share)}) took just over"
         f" {format_duration(mode.timer_ns)}"

@@ -37,11 +37,11 @@ def check_host_bias(record: Record) -> Finding:
     """Compare each host's percentiles with those of the rest."""
     if len(record.hosts) < 2:
         return not_applicable("the load came from one host")
-    telling = [host for host in record.hosts if _count(host) >= BIAS_REPLIES_MIN]
-    if len(telling) < 2:
+    meaningful = [host for host in record.hosts if _count(host) >= BIAS_REPLIES_MIN]
+    if len(meaningful) < 2:
         few = f"fewer than two hosts had {BIAS_REPLIES_MIN} replies each"
         return not_applicable(few)
-    found = [bias for percentile in ("p50", "p99") for bias in _biases(telling, percentile)]
+    found = [bias for percentile in ("p50", "p99") for bias in _biases(meaningful, percentile)]
     worst = max(found, key=lambda each: each.share)
     status, limit = graded(worst.share, BIAS_WARN, BIAS_FAIL)
     why = (

@@ -108,11 +108,11 @@ def check_streams(record: Record) -> Finding:
         return not_applicable("nothing was asked for")
     share = found.streams / asked
     count = f"{found.streams:.1f} streams in flight on average, {asked:,.1f} asked for"
-    told = f"{count}; {permitted_text(found)}"
+    streams_text = f"{count}; {permitted_text(found)}"
     if share >= STREAMS_WARN:
-        return Finding("pass", told, share, STREAMS_WARN)
+        return Finding("pass", streams_text, share, STREAMS_WARN)
     ended = f"the server ended {times(found.goaways, 'connection')} (GOAWAY)"
-    parts = [told, ended if found.goaways else "", _waited_text(found)]
+    parts = [streams_text, ended if found.goaways else "", _waited_text(found)]
     return Finding("warn", in_one_line(parts), share, STREAMS_WARN)
 
 
@@ -145,14 +145,14 @@ def versions_text(found: Http2) -> str:
 
 def permitted_text(found: Http2) -> str:
     """Return a text such as ``the server permits 100 on each connection``."""
-    told = found.max_concurrent_streams
-    if told.least is None:
+    limit = found.max_concurrent_streams
+    if limit.least is None:
         return "the server sets no limit to them"
-    if told.most == told.least:
-        return f"the server permits {told.least:,} on each connection (MAX_CONCURRENT_STREAMS)"
-    most = "any number" if told.most is None else f"{told.most:,}"
+    if limit.most == limit.least:
+        return f"the server permits {limit.least:,} on each connection (MAX_CONCURRENT_STREAMS)"
+    most = "any number" if limit.most is None else f"{limit.most:,}"
     return (
-        f"the server permits {told.least:,} to {most} on each connection (MAX_CONCURRENT_STREAMS)"
+        f"the server permits {limit.least:,} to {most} on each connection (MAX_CONCURRENT_STREAMS)"
     )
 
 

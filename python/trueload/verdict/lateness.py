@@ -71,7 +71,7 @@ def check_hiccup(record: Record) -> Finding:
     share = _stood_share(record, stood)
     found = [_of_throughput(record, share), *_of_percentiles(record, stood)]
     worst = max(found, key=lambda each: SEVERITY[each.status])
-    why = f"{_said(record, share, stood)}{worst.why}"
+    why = f"{_stood_text(record, share, stood)}{worst.why}"
     return Finding(worst.status, why, worst.value, worst.limit)
 
 
@@ -116,7 +116,7 @@ def _stood_share(record: Record, stood: Sequence[Stood]) -> float:
     return min(1.0, sum(each.ns for each in stood) / all_ns) if all_ns else 0.0
 
 
-def _said(record: Record, share: float, stood: Sequence[Stood]) -> str:
+def _stood_text(record: Record, share: float, stood: Sequence[Stood]) -> str:
     count = round(sum(each.count for each in stood))
     if not count:
         return "the generator never stood still"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from trueload.protocol.plan import Closed, Open
 from trueload.record import figures
-from trueload.record.schema import TOLD, Record
+from trueload.record.schema import REPORTED_STATUSES, Record
 from trueload.units import format_share
 from trueload.verdict.common import too_short
 from trueload.verdict.machine import GENERATOR_FULL, SERVER_FULL
@@ -37,7 +37,9 @@ def limit_text(record: Record) -> str:
             return f"not the server's CPU ({busy}): more connections (-c) may give more throughput"
         case Open():
             behind = ("rate-reached", "backlog", "censored")
-            if any(each.name in behind and each.status in TOLD for each in record.checks):
+            if any(
+                each.name in behind and each.status in REPORTED_STATUSES for each in record.checks
+            ):
                 return ""
             return f"not reached: the server kept up, {busy}"
     return ""

@@ -254,8 +254,8 @@ def check_same_host(record: Record) -> Finding:
     }
     if len(waits) == len(ends):
         most = max(waits.values())
-        told = " and ".join(f"{name} for {format_share(share)}" for name, share in waits.items())
-        why = f"generator and server share CPUs, and waited for each other: {told} of the window"
+        waited = " and ".join(f"{name} for {format_share(share)}" for name, share in waits.items())
+        why = f"generator and server share CPUs, and waited for each other: {waited} of the window"
         return Finding("warn" if most >= SHARED_WARN else "pass", why, most, SHARED_WARN)
     idle = record.window.host_idle_share
     if idle is None:

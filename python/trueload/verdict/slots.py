@@ -427,8 +427,8 @@ def check_connections(record: Record) -> Finding:
         why = in_one_line(parts)
         return Finding("fail", why, lost, LOST_FAIL)
     if not any(parts):
-        told = [f"all {found.requested} were there", idle_closed_text(record)]
-        return Finding("pass", in_one_line(told), 0, 0)
+        parts = [f"all {found.requested} were there", idle_closed_text(record)]
+        return Finding("pass", in_one_line(parts), 0, 0)
     why = in_one_line(parts)
     status: Status = "fail" if share >= CONNECTIONS_FAIL else "warn"
     return Finding(status, why, share, CONNECTIONS_FAIL if status == "fail" else 0)

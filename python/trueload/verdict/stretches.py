@@ -76,8 +76,8 @@ def largest_change(
     edge. The work of ``turn`` parts may be missing because a thread waited for its turn.
     """
     found = (each for each in _stretches(rates, at_once) if each.errors > STANDARD_ERRORS)
-    telling = [each for each in found if each.effect > each.limit and each.worth > turn]
-    return max(telling, key=lambda each: each.errors, default=None)
+    significant = [each for each in found if each.effect > each.limit and each.worth > turn]
+    return max(significant, key=lambda each: each.errors, default=None)
 
 
 def _stretches(rates: Sequence[float], at_once: float) -> Iterator[Stretch]:

@@ -64,16 +64,16 @@ CPU_LIMIT = Definition(
 def check_subject_cpu_limit(record: Record) -> Finding:
     """Report the server's limit, which is no fault."""
     found = record.server.throttled_share if record.server is not None else None
-    return _told("the server", found)
+    return _finding("the server", found)
 
 
 def check_client_subject_cpu_limit(record: Record, client: ClientEnd) -> Finding:
     """Report the client's limit, which is no fault."""
     del client
-    return _told("the client", record.generator.throttled_share)
+    return _finding("the client", record.generator.throttled_share)
 
 
-def _told(whose: str, share: float | None) -> Finding:
+def _finding(whose: str, share: float | None) -> Finding:
     if share is None:
         return not_applicable(NOBODY_COUNTS.format(whose=whose))
     return Finding("pass", throttled_text(whose, share), share)

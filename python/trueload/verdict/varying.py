@@ -99,15 +99,17 @@ def _size(record: Record) -> Finding | None:
 def _kinds(record: Record) -> Finding:
     """Compare the kinds of answer in the window with those before."""
     answers = record.answers
-    told = answers_text(record)
-    if told and record.plan.claim.same:
-        return Finding("fail", f"--expect-same, but {told}", sum(each.vary for each in answers), 0)
+    kinds_text = answers_text(record)
+    if kinds_text and record.plan.claim.same:
+        return Finding(
+            "fail", f"--expect-same, but {kinds_text}", sum(each.vary for each in answers), 0
+        )
     slots = record.plan.generate.connections * record.plan.generate.pipeline
     unlike = {each.target: _unlike(each, slots) for each in answers}
     window = sum(each.window for each in answers)
     share = sum(unlike.values()) / window if window else 0.0
     if share < UNLIKE_WARN:
-        why = told or "the answers to each request were alike"
+        why = kinds_text or "the answers to each request were alike"
         return Finding("pass", why, share, UNLIKE_WARN)
     worst = max(answers, key=lambda each: unlike[each.target])
     why = (

@@ -25,9 +25,9 @@ def table_html(
     notes: Iterable[str] = (),
 ) -> str:
     """Return a table with a header, and below it the verdict, if there is one, and notes."""
-    said = [tuple(row) for row in rows]
-    said += [] if verdict is None else [("verdict", verdict_text(verdict))]
-    return html_table(Grid(tuple(header), tuple(said)), caption) + _list(notes)
+    cells = [tuple(row) for row in rows]
+    cells += [] if verdict is None else [("verdict", verdict_text(verdict))]
+    return html_table(Grid(tuple(header), tuple(cells)), caption) + _list(notes)
 
 
 def verdict_text(verdict: str) -> str:

@@ -76,7 +76,7 @@ class Plot:
             file.write(made)
 
     def __repr__(self) -> str:
-        return f"<{self.drawn.title}: {self.drawn.says}>"
+        return f"<{self.drawn.title}: {self.drawn.description}>"
 
     def _repr_svg_(self) -> str:
         return self.svg

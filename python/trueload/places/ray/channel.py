@@ -79,10 +79,10 @@ class Actor:
     def _how(self, error: Exception, timeout_s: float) -> str:
         if isinstance(error, TimeoutError):
             return f"it has not answered for {timeout_s:g} s"
-        return telling(str(error)) or type(error).__name__
+        return cause_of_death(str(error)) or type(error).__name__
 
 
-def telling(text: str) -> str:
+def cause_of_death(text: str) -> str:
     """The cause of an actor's death in a long text of Ray's; if none is known, its first line."""
     for words, meaning in (
         (NODE_DIED, NODE_DIED),

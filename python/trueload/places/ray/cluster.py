@@ -129,12 +129,12 @@ def join(address: str | None) -> Any:
     # Otherwise Ray prints events of the cluster in the midst of our output (of `--json`, say).
     with contextlib.suppress(ImportError):
         rays: Any = importlib.import_module("ray._private.worker")
-        rays.print_to_stdstream = say_nothing
+        rays.print_to_stdstream = discard_output
     _joined.append(True)
     return ray
 
 
-def say_nothing(data: object, *, ignore_prefix: bool = False) -> None:
+def discard_output(data: object, *, ignore_prefix: bool = False) -> None:
     """Replaces Ray's own printing of events."""
 
 

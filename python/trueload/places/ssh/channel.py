@@ -31,7 +31,7 @@ class SshChannel(LocalChannel):
         self._kept_name = kept_name
         super().__init__(connection.argv(scripts.RUN, kept_name, *arguments))
         try:
-            self._pid = self._hear_pid()
+            self._pid = self._receive_pid()
         except BaseException:
             super().kill()
             raise
@@ -54,7 +54,7 @@ class SshChannel(LocalChannel):
 
     def divert(self, sink: Sink) -> None:
         super().divert(
-            lambda said: sink(self._closed(said) if isinstance(said, ChannelClosedError) else said)
+            lambda line: sink(self._closed(line) if isinstance(line, ChannelClosedError) else line)
         )
 
     def wait(self, timeout_s: float) -> int | None:
@@ -80,15 +80,15 @@ class SshChannel(LocalChannel):
         host = self._connection.destination
         return ChannelClosedError(f"ssh has lost {host}{f': {why}' if why else ''}")
 
-    def _hear_pid(self) -> int:
+    def _receive_pid(self) -> int:
         host = self._connection.destination
         try:
-            said = scripts.hear_mark(super().read_line, START_S, [])
+            text = scripts.receive_mark(super().read_line, START_S, [])
         except ChannelClosedError as error:
             otherwise = f"the engine's shell ended with {super().wait(KILL_S)}"
             raise refusals.explain(host, self.log_tail(), otherwise) from error
-        if said is None or not said.isdigit():
+        if text is None or not text.isdigit():
             raise UserError(
                 f"{host} has not started the engine within {START_S:g} s", "is the host busy?"
             )
-        return int(said)
+        return int(text)

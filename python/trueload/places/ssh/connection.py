@@ -73,7 +73,7 @@ class Connection:
                 ["ssh", *self._options, *mastering, "--", destination, probe]
             )
             try:
-                self.host = self._hear_of_host()
+                self.host = self._receive_host()
             except BaseException:
                 self._master.kill()
                 raise
@@ -103,8 +103,8 @@ class Connection:
             )
         except subprocess.TimeoutExpired:
             return Ended(None, "", "")
-        said = (done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
-        return Ended(done.returncode, *said)
+        output = (done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        return Ended(done.returncode, *output)
 
     def lost(self, wait_s: float = 0.0) -> str | None:
         """Why the connection was lost, in one line; None if it still exists after ``wait_s``."""
@@ -119,15 +119,15 @@ class Connection:
             self._master.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _hear_of_host(self) -> Host:
+    def _receive_host(self) -> Host:
         """Wait for our first line; a shell's greetings before it are ignored."""
         noise: list[str] = []
         try:
-            said = scripts.hear_mark(self._master.read_line, LOG_IN_S, noise)
+            text = scripts.receive_mark(self._master.read_line, LOG_IN_S, noise)
         except ChannelClosedError:
             raise self._refusal(noise) from None
-        if said is not None:
-            return _parse_host(self.destination, said)
+        if text is not None:
+            return _parse_host(self.destination, text)
         if noise:
             raise UserError(
                 f"the shell on {self.destination} does not run commands: it says"
@@ -141,9 +141,9 @@ class Connection:
 
     def _refusal(self, noise: list[str]) -> UserError:
         code = self._master.wait(END_S)
-        said = self._master.log_tail()
+        log = self._master.log_tail()
         if code == 255 or not noise:
-            return refusals.explain(self.destination, said, f"ssh ended with {code}")
+            return refusals.explain(self.destination, log, f"ssh ended with {code}")
         return UserError(
             f"the shell on {self.destination} runs no commands: it says '{scripts.plain(noise)}'",
             "the user there needs a shell",

@@ -19,7 +19,7 @@ from trueload.errors import UserError
 from trueload.places.ssh import refusals
 
 END_S = 5.0  # its output has been read by then: only its exit is awaited
-SAID_BYTES_MAX = 4096
+OUTPUT_BYTES_MAX = 4096
 
 
 class Packing(Closing):
@@ -29,12 +29,12 @@ class Packing(Closing):
         """Start tar. Raises ``UserError``."""
         with contextlib.ExitStack() as stack:
             # A file, not a pipe: nobody reads while tar runs, and a full pipe would block it.
-            self._said = stack.enter_context(tempfile.TemporaryFile())
+            self._output = stack.enter_context(tempfile.TemporaryFile())
             try:
                 self._tar = subprocess.Popen(
                     ["tar", "-cf", "-", *options, "-C", str(folder), "."],
                     stdout=subprocess.PIPE,
-                    stderr=self._said,
+                    stderr=self._output,
                     env={**os.environ, "LC_ALL": "C"},
                     process_group=0,
                 )
@@ -58,10 +58,10 @@ class Packing(Closing):
             return "tar does not end"
         if code == 0:
             return None
-        self._said.seek(0)
-        said = self._said.read(SAID_BYTES_MAX).decode(errors="replace")
+        self._output.seek(0)
+        output = self._output.read(OUTPUT_BYTES_MAX).decode(errors="replace")
         # The first line is the cause; the last one only says that there was an error.
-        return refusals.last_line(said.strip().partition("\n")[0]) or f"tar ended with {code}"
+        return refusals.last_line(output.strip().partition("\n")[0]) or f"tar ended with {code}"
 
     def close(self) -> None:
         """Kill tar, whether the stream was read or not."""

@@ -85,26 +85,26 @@ KEEP_ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 
 def explain(
     host: str,
-    said: str,
+    output: str,
     otherwise: str,
     rows: tuple[tuple[tuple[str, ...], str, str], ...] = ROWS,
     hint: str = "`ssh {host} true` must work without a question",
 ) -> UserError:
     """The error for a failed ssh. ``otherwise`` is its text if ssh has printed nothing."""
-    last = last_line(said)
+    last = last_line(output)
     for words, message, its_hint in rows:
-        if any(each in said for each in words):
+        if any(each in output for each in words):
             return UserError(message.format(host=host, last=last), its_hint.format(host=host))
     return UserError(f"{host} cannot be used: {last or otherwise}", hint.format(host=host))
 
 
-def explain_keep(host: str, said: str, otherwise: str) -> UserError:
+def explain_keep(host: str, output: str, otherwise: str) -> UserError:
     """The error for a program that could not be copied to the host."""
-    return explain(host, said, otherwise, (*KEEP_ROWS, *ROWS), "look at the host's disk")
+    return explain(host, output, otherwise, (*KEEP_ROWS, *ROWS), "look at the host's disk")
 
 
-def last_line(said: str) -> str:
+def last_line(output: str) -> str:
     """The last line of a text that is not blank, printable and at most 300 characters long."""
-    lines = [" ".join(line.split()) for line in said.splitlines()]
+    lines = [" ".join(line.split()) for line in output.splitlines()]
     found = next((line for line in reversed(lines) if line), "")
     return "".join(c if c.isprintable() else "?" for c in found)[:300]

@@ -81,7 +81,7 @@ def plain(lines: Sequence[str]) -> str:
     return " ".join(" ".join(lines).split())[:200]
 
 
-def hear_mark(
+def receive_mark(
     read_line: Callable[[float], bytes | None], within_s: float, noise: list[str]
 ) -> str | None:
     """Return the rest of our first line behind its mark; None if it does not come. Lines that a
@@ -92,8 +92,8 @@ def hear_mark(
         if line is None:
             break
         text = line.decode(errors="replace")
-        mark, _, said = text.partition(" ")
+        mark, _, rest = text.partition(" ")
         if mark == MARK:
-            return said
+            return rest
         noise.append(text)
     return None

@@ -117,7 +117,7 @@ def _local(tag: Any) -> str:
     return str(tag).rpartition("}")[2]
 
 
-def inline(svg: str, prefix: str, says: str) -> str:
+def inline(svg: str, prefix: str, description: str) -> str:
     """Return the drawing as part of a page.
 
     It takes the width that it is given, and has a description for readers who cannot see it.
@@ -127,7 +127,7 @@ def inline(svg: str, prefix: str, says: str) -> str:
         drawing.attrib.pop(name, None)
     drawing.set("class", "chart")
     drawing.set("role", "img")
-    drawing.set("aria-label", says)
+    drawing.set("aria-label", description)
     return _text(drawing)
 
 

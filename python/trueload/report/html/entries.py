@@ -41,7 +41,7 @@ class CheckTally:
 
 
 @dataclass(frozen=True)
-class Told:
+class RunReport:
     """A run with everything that a report says of it."""
 
     run: Run
@@ -160,10 +160,10 @@ def with_own_names(entries: Sequence[Summary]) -> tuple[Summary, ...]:
     return tuple(named)
 
 
-def merged(told: Sequence[Told]) -> tuple[LoadTable, ...]:
+def merged(reports: Sequence[RunReport]) -> tuple[LoadTable, ...]:
     """The sections of several runs: those of the same load become one, ranked anew."""
     together: dict[tuple[str, Unit, bool], list[LoadTable]] = {}
-    for each in told:
+    for each in reports:
         for section in each.sections:
             key = (section.title, section.unit, section.broadcast)
             together.setdefault(key, []).append(section)

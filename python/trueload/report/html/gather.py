@@ -18,7 +18,7 @@ from trueload.record.core_latency import moved_text
 from trueload.record.figures import latency, percentile_share
 from trueload.record.schema import CoreLatency, Environment, Record
 from trueload.record.thresholds import Threshold
-from trueload.report.html.entries import CheckTally, Told, in_order, with_own_names
+from trueload.report.html.entries import CheckTally, RunReport, in_order, with_own_names
 from trueload.report.result import load_text
 from trueload.report.suite_json import read_plan as read_suite_plan
 from trueload.search.decide import Found
@@ -105,7 +105,7 @@ class Tally:
                 tally.remedy = explained.remedy_for(record) if explained else ""
 
 
-def gather(run: Run, rows: Iterable[Row | Damaged]) -> Told:
+def gather(run: Run, rows: Iterable[Row | Damaged]) -> RunReport:
     """Return everything that a report says about a run."""
     tally = Tally(run)
     notes: tuple[str, ...] = ()
@@ -117,7 +117,7 @@ def gather(run: Run, rows: Iterable[Row | Damaged]) -> Told:
     else:
         sections = _of_rows(tally, rows)
         notes = (STORED,) if run.kind in ("suite", "search") else ()
-    return Told(
+    return RunReport(
         run=run,
         sections=sections,
         checks=tuple(tally.checks.values()),
@@ -195,7 +195,7 @@ def _suite_searches(plan: SuitePlan, table: LoadTable, tally: Tally) -> tuple[Se
                 steps.taken,
                 largest=largest,
                 bound=largest is not None and last.get("limited_by") != "server",
-                said=last.get("result", ""),
+                sentence_text=last.get("result", ""),
             )
         )
     return tuple(found)
@@ -234,7 +234,7 @@ def _of_search(
         [_step(each, _decisive(plan).metric) for each in taken],
         largest=found.load if found else None,
         bound=found is not None and found.limited_by != "server",
-        said=sentence(plan, taken),
+        sentence_text=sentence(plan, taken),
     )
     entry = _repeated(_short(name), tally.run.id, [figures(decided, {}, seqs[decided.id])])
     what = "rate" if plan.axis == "rate" else f"number of {plan.axis}"
@@ -269,7 +269,7 @@ def _search(
     *,
     largest: float | None,
     bound: bool,
-    said: str,
+    sentence_text: str,
 ) -> Search:
     part = _decisive(plan)
     timed = percentile_share(part.metric) is not None or part.metric == "mean"
@@ -281,7 +281,7 @@ def _search(
         limit_ns=float(part.limit) if timed else None,
         largest=largest,
         bound=bound,
-        sentence=plain(said),
+        sentence=plain(sentence_text),
         steps=tuple(steps),
     )
 

@@ -26,7 +26,7 @@ class Made:
 
 def make(store: Store, runs: Sequence[Run]) -> Made:
     """Return the report of these runs; the first is the base of comparisons."""
-    told = [gather(run, store.rows(run)) for run in runs]
+    reports = [gather(run, store.rows(run)) for run in runs]
     by_id = {run.id: run for run in runs}
 
     def fetch(run_id: str, seq: int) -> Record | None:
@@ -35,7 +35,7 @@ def make(store: Store, runs: Sequence[Run]) -> Made:
 
     pairs = [of_pairs(run, store.rows(run)) for run in runs if run.kind == "ab"]
     compared = of_runs(store, runs) if len(runs) > 1 else None
-    view = make_view(told, fetch, [each for each in pairs if each is not None], compared)
+    view = make_view(reports, fetch, [each for each in pairs if each is not None], compared)
     return Made(view, Plots())
 
 

@@ -50,7 +50,7 @@ class Plots:
         """Return the chart as part of the page."""
         prefix = f"d{next(self._numbers)}-"
         # Not escaped: `inline` leaves only shapes and text in it.
-        return Markup(inline(self.svg(drawn), prefix, f"{drawn.title}. {drawn.says}"))
+        return Markup(inline(self.svg(drawn), prefix, f"{drawn.title}. {drawn.description}"))
 
     def files(self, view: View) -> list[Plot]:
         """Return every chart of the report with a name for its file, in order."""

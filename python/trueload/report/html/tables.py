@@ -16,7 +16,7 @@ from trueload.report.columns import kind_of, rows_of, verdict_of
 from trueload.report.compare import ratio_grid
 from trueload.report.grid import Grid
 from trueload.report.html.entries import CheckTally
-from trueload.report.http2 import told
+from trueload.report.http2 import labelled_texts
 from trueload.report.targets import origin_grid, target_grid
 from trueload.report.times import figure_text, quantile_text
 from trueload.suites.steps import Search
@@ -119,7 +119,7 @@ def suite_columns(section: LoadTable) -> Grid | None:
 
 
 def http2_table(section: LoadTable) -> Grid | None:
-    """What is told of HTTP/2, of several trials of the middle one; None of other protocols."""
+    """The texts on HTTP/2, of several trials of the middle one; None of other protocols."""
     found = [
         (entry.name, entry.figures.http2)
         for entry in section.measured[:ROWS_MAX]
@@ -127,10 +127,10 @@ def http2_table(section: LoadTable) -> Grid | None:
     ]
     if not found:
         return None
-    header = ("program", *(label for label, _ in told(found[0][1])))
+    header = ("program", *(label for label, _ in labelled_texts(found[0][1])))
     return Grid(
         header,
-        tuple((name, *(text for _, text in told(http2))) for name, http2 in found),
+        tuple((name, *(text for _, text in labelled_texts(http2))) for name, http2 in found),
         title="HTTP/2: streams, what requests waited for, headers",
         named=0,
     )

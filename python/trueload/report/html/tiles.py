@@ -90,9 +90,9 @@ def _of_one(entry: Summary, section: LoadTable) -> Iterator[Tile]:
             yield Tile(spread, "spread, from worst to best", void=void)
     few = figures.largest_of
     slowest = "slowest answer" if few is None else f"slowest of {format_count(few)} answers"
-    for name, said in (("p50", "p50"), ("p99", "p99"), ("max", slowest)):
+    for name, tile_label in (("p50", "p50"), ("p99", "p99"), ("max", slowest)):
         if text := figure_text(figures, name).partition(" (")[0]:
-            yield Tile(text, said, void=void)
+            yield Tile(text, tile_label, void=void)
     yield Tile(format_count(figures.errors), "failed", "failed" if figures.errors else "")
     whose = "client" if figures.client is not None else "server"
     if figures.cpu_share is not None:
@@ -106,15 +106,15 @@ def _of_several(section: LoadTable) -> Iterator[Tile]:
     if not ranked:
         return
     best, worst = ranked[0], ranked[-1]
-    told_apart = worst.rank not in (None, 1)
-    first, last = ("best", "worst") if told_apart else ("most", "least")
+    distinct = worst.rank not in (None, 1)
+    first, last = ("best", "worst") if distinct else ("most", "least")
     yield _score(best, f"{first}, {section.unit}: {best.name}")
     if worst is not best:
         yield _score(worst, f"{last}, {section.unit}: {worst.name}")
         if worst.score:
             times = (best.score or 0.0) / worst.score
             spread = f"spread, from {last} to {first}"
-            yield Tile(f"{times:,.3g} x", spread if told_apart else f"{spread}: not told apart")
+            yield Tile(f"{times:,.3g} x", spread if distinct else f"{spread}: not told apart")
 
 
 def _of_loads(sections: Sequence[LoadTable]) -> Iterator[Tile]:
@@ -124,8 +124,8 @@ def _of_loads(sections: Sequence[LoadTable]) -> Iterator[Tile]:
             yield _score(best, f"best, {section.unit}: {best.name}, {section.title}")
 
 
-def _score(entry: Summary, said: str) -> Tile:
-    return Tile(at_least(format_count(entry.score or 0.0), entry.lower_bound), said)
+def _score(entry: Summary, label: str) -> Tile:
+    return Tile(at_least(format_count(entry.score or 0.0), entry.lower_bound), label)
 
 
 def _verdict(entries: Sequence[Summary]) -> Tile:
@@ -134,13 +134,13 @@ def _verdict(entries: Sequence[Summary]) -> Tile:
         return Tile(verdict_text(verdict, entries[0].lower_bound), "verdict", verdict)
     counted = [entry for entry in entries if entry.verdict is not None and not entry.trap]
     counts = {name: sum(e.verdict == name for e in counted) for name in VERDICTS}
-    said = [f"{count} {name}" for name, count in counts.items() if count and name != "valid"]
+    parts = [f"{count} {name}" for name, count in counts.items() if count and name != "valid"]
     bounds = sum(entry.lower_bound for entry in counted if entry.verdict == "valid")
-    said += [f"{bounds} of them lower bounds"] if bounds else []
+    parts += [f"{bounds} of them lower bounds"] if bounds else []
     traps = sum(entry.trap and entry.outcome == "measured" for entry in entries)
-    said += [f"{traps} {'trap' if traps == 1 else 'traps'}"] if traps else []
+    parts += [f"{traps} {'trap' if traps == 1 else 'traps'}"] if traps else []
     for outcome in dict.fromkeys(e.outcome for e in entries if e.outcome != "measured"):
-        said.append(f"{sum(e.outcome == outcome for e in entries)} {outcome}")
+        parts.append(f"{sum(e.outcome == outcome for e in entries)} {outcome}")
     mark = next((name for name in reversed(VERDICTS) if counts[name]), "")
-    label_ = ", ".join(said) or "verdict"
+    label_ = ", ".join(parts) or "verdict"
     return Tile(f"{counts['valid']} of {len(counted)} valid", label_, mark)

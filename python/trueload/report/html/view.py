@@ -40,7 +40,7 @@ from trueload.report.html.curves import (
     percentile_points,
     second_points,
 )
-from trueload.report.html.entries import Told, merged
+from trueload.report.html.entries import RunReport, merged
 from trueload.report.html.tables import (
     STATUSES,
     Checked,
@@ -130,10 +130,13 @@ class View:
 
 
 def make_view(
-    told: Sequence[Told], fetch: Fetch, pairs: Sequence[Against] = (), runs: Compared | None = None
+    reports: Sequence[RunReport],
+    fetch: Fetch,
+    pairs: Sequence[Against] = (),
+    runs: Compared | None = None,
 ) -> View:
     """Return everything that the page shows, in order."""
-    sections = merged(told)
+    sections = merged(reports)
     left_out = []
     if len(sections) > SECTIONS_MAX:
         left_out.append(
@@ -158,18 +161,18 @@ def make_view(
     if comparison := _comparison(compared, runs):
         void = not any(section.ranked for section in sections)
         parts.insert(0, replace(comparison, void=void))
-    tallies = _tallies(told)
+    tallies = _tallies(reports)
     return View(
-        title=plain(words.title_of(told)),
+        title=plain(words.title_of(reports)),
         verdict=_verdict(sections) or "nothing measured",
         words=tuple(_lead(sections)),
         tiles=tuple(tiles(sections, compared, _connection_bytes(sections, fetch))),
-        remarks=tuple(_remarks(told, sections)),
+        remarks=tuple(_remarks(reports, sections)),
         parts=tuple(parts),
         checks=tuple(tallies),
-        checks_words=words.checks_words([tally for each in told for tally in each.checks]),
-        environments=tuple(_environments(told)),
-        runs=tuple(_run_view(each) for each in told),
+        checks_words=words.checks_words([tally for each in reports for tally in each.checks]),
+        environments=tuple(_environments(reports)),
+        runs=tuple(_run_view(each) for each in reports),
         left_out=tuple(left_out),
     )
 
@@ -183,13 +186,13 @@ def _lead(sections: Sequence[LoadTable]) -> Iterator[str]:
         yield f"{_capital(section.title)}: {words.results(section)[0]}"
 
 
-def _remarks(told: Sequence[Told], sections: Sequence[LoadTable]) -> Iterator[str]:
+def _remarks(reports: Sequence[RunReport], sections: Sequence[LoadTable]) -> Iterator[str]:
     """Yield the remarks on the whole report and, with a single load, on that load."""
     if len(sections) == 1:
         yield from words.remarks(sections[0])[:LEAD_SENTENCES]
-    if len(told) > 1:
-        yield words.across_words([each.run for each in told])
-    for each in told:
+    if len(reports) > 1:
+        yield words.across_words([each.run for each in reports])
+    for each in reports:
         yield from words.run_words(each)
 
 
@@ -339,15 +342,15 @@ def _capped(
     """Add a note on which entries the curves show, if these are not all."""
     if drawn is None:
         return None
-    said = [drawn.note]
+    sentences = [drawn.note]
     if any(entry.counted > 1 for entry, _ in few):
-        said.append("Of several repetitions, the one in the middle.")
+        sentences.append("Of several repetitions, the one in the middle.")
     left = len(section.ranked or section.measured) - len(few)
     if left > 0:
-        said.append(f"The first {len(few)}; {left} more are in the table only.")
+        sentences.append(f"The first {len(few)}; {left} more are in the table only.")
     if few and not section.ranked:
-        said.append("What is drawn here is invalid.")
-    return replace(drawn, note=" ".join(text for text in said if text))
+        sentences.append("What is drawn here is invalid.")
+    return replace(drawn, note=" ".join(text for text in sentences if text))
 
 
 def _taken(entry: Summary, record: Record) -> Taken:
@@ -404,42 +407,42 @@ def _verdict(sections: Iterable[LoadTable]) -> Verdict | None:
     return "valid" if all(entry.verdict == "valid" for entry in measured) else "suspect"
 
 
-def _tallies(told: Sequence[Told]) -> list[Checked]:
-    if len(told) == 1:
-        return checked(told[0].checks)
+def _tallies(reports: Sequence[RunReport]) -> list[Checked]:
+    if len(reports) == 1:
+        return checked(reports[0].checks)
     found = [
         replace(one, where=f"run {each.run.id}, {one.where}" if one.where else "")
-        for each in told
+        for each in reports
         for one in checked(each.checks)
     ]
     return sorted(found, key=lambda each: (STATUSES.index(each.status), each.name))
 
 
-def _environments(told: Sequence[Told]) -> Iterator[tuple[tuple[str, str], ...]]:
+def _environments(reports: Sequence[RunReport]) -> Iterator[tuple[tuple[str, str], ...]]:
     """Yield each machine, and each set of versions, once."""
     seen: dict[str, tuple[tuple[str, str], ...]] = {}
-    for each in told:
+    for each in reports:
         for environment in each.environments:
             rows = _environment(environment, each)
             seen.setdefault(environment.model_dump_json(), rows)
     yield from list(seen.values())[:ENVIRONMENTS_MAX]
 
 
-def _environment(found: Environment, told: Told) -> tuple[tuple[str, str], ...]:
+def _environment(found: Environment, report: RunReport) -> tuple[tuple[str, str], ...]:
     rows = [
         ("kernel", found.kernel),
         ("CPU", f"{found.cpu_model or 'unknown'}, {found.cpu_count} online"),
         ("governor", found.governor or "unknown"),
-        ("generator", "; ".join(told.generators[:ENVIRONMENTS_MAX])),
+        ("generator", "; ".join(report.generators[:ENVIRONMENTS_MAX])),
         ("limits", ", ".join(f"{k} {format_count(v)}" for k, v in found.limits.items())),
         ("versions", ", ".join(f"{name} {found.versions[name]}" for name in found.versions)),
     ]
     return tuple((name, plain(text)) for name, text in rows if text)
 
 
-def _run_view(told: Told) -> RunView:
-    run = told.run
-    counts = ", ".join(f"{format_count(count)} {name}" for name, count in told.rows.items())
+def _run_view(report: RunReport) -> RunView:
+    run = report.run
+    counts = ", ".join(f"{format_count(count)} {name}" for name, count in report.rows.items())
     return RunView(
         id=run.id,
         kind=run.kind,
@@ -449,7 +452,7 @@ def _run_view(told: Told) -> RunView:
         # Redacted when it was stored, but another version's store may not have been.
         command=command_text(run.command),
         fill_in=FILL_IN if has_placeholders(run.command) else "",
-        notes=(*((f"rows: {counts}",) if counts else ()), *map(plain, told.notes)),
+        notes=(*((f"rows: {counts}",) if counts else ()), *map(plain, report.notes)),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from trueload.report.compare import ratio_cells
 from trueload.report.html.entries import (
     CheckTally,
-    Told,
+    RunReport,
     ratio_of,
     sides_of,
     why_tied,
@@ -30,49 +30,51 @@ REASONS_MAX = 6
 def results(section: LoadTable) -> list[str]:
     """What came of one load: a sentence or more. Of what is invalid the reason, and no figure."""
     ranked, invalid = section.ranked, section.invalid
-    said = [f"{each.name}: {each.sentence}." for each in section.searches[:REASONS_MAX]]
+    sentences = [f"{each.name}: {each.sentence}." for each in section.searches[:REASONS_MAX]]
     if not section.measured:
-        said.append("Nothing was measured.")
+        sentences.append("Nothing was measured.")
     elif len(section.everything) == 1:
-        said += alone(section.everything[0], section.unit) if not invalid else []
+        sentences += alone(section.everything[0], section.unit) if not invalid else []
     elif (sides := sides_of(ranked)) is not None:
-        said += in_turns(*sides)
+        sentences += in_turns(*sides)
     elif not ranked:
-        said.append("No row can be ranked: every one that was measured is invalid.")
+        sentences.append("No row can be ranked: every one that was measured is invalid.")
     else:
-        said += ahead(ranked, section.unit, section.too_few)
-    return said + apart("invalid, so its figures stand for nothing", invalid)
+        sentences += ahead(ranked, section.unit, section.too_few)
+    return sentences + apart("invalid, so its figures stand for nothing", invalid)
 
 
 def remarks(section: LoadTable) -> list[str]:
     """What is to know about these results: doubts, bounds, traps and what is missing."""
     ranked = section.ranked
-    said = apart("suspect", [entry for entry in ranked if entry.verdict == "suspect"])
-    said += apart("a lower bound", [e for e in ranked if e.verdict == "valid" and e.lower_bound])
-    said += [
+    sentences = apart("suspect", [entry for entry in ranked if entry.verdict == "suspect"])
+    sentences += apart(
+        "a lower bound", [e for e in ranked if e.verdict == "valid" and e.lower_bound]
+    )
+    sentences += [
         f"{entry.name}: {entry.why}."
         for entry in ranked
         if entry.verdict == "valid" and not entry.lower_bound and entry.why
     ]
-    said += apart("a trap, measured to show what a check catches", section.traps)
+    sentences += apart("a trap, measured to show what a check catches", section.traps)
     for outcome in dict.fromkeys(entry.outcome for entry in section.unmeasured):
-        said += absent(outcome, [e for e in section.unmeasured if e.outcome == outcome])
-    return said
+        sentences += absent(outcome, [e for e in section.unmeasured if e.outcome == outcome])
+    return sentences
 
 
 def alone(entry: Summary, unit: Unit) -> list[str]:
     """One program by itself."""
-    said = f"{entry.name} came to {score_text(entry, unit)}{_within(entry)}"
+    text = f"{entry.name} came to {score_text(entry, unit)}{_within(entry)}"
     figures = entry.figures
     if figures is not None and figures.p50_ms is not None:
-        said += f"; {_share_text(figures, 'p50', 'half')}"
+        text += f"; {_share_text(figures, 'p50', 'half')}"
         if "p50" not in figures.latency_at_least and "p99" not in figures.latency_too_few:
-            said += f", {_share_text(figures, 'p99', '99 %')}"
-        said += f", the slowest answer {figure_text(figures, 'max')}"
+            text += f", {_share_text(figures, 'p99', '99 %')}"
+        text += f", the slowest answer {figure_text(figures, 'max')}"
     if figures is not None and figures.errors:
         share = format_share(figures.errors / figures.requests) if figures.requests else "all"
-        said += f"; {format_count(figures.errors)} failed ({share})"
-    return [f"{said}."]
+        text += f"; {format_count(figures.errors)} failed ({share})"
+    return [f"{text}."]
 
 
 def in_turns(a: Summary, b: Summary) -> list[str]:
@@ -102,19 +104,21 @@ def ahead(ranked: Sequence[Summary], unit: Unit, too_few: int | None = None) -> 
         repetitions = _count(too_few, "repetition is", "repetitions are")
         return [f"{repetitions} too few to rank: it takes {REPETITIONS_MIN}. {most}"]
     if len(first) == 1:
-        said = [f"{leader.name} is ahead with {score_text(leader, unit)}{_within(leader)}."]
+        sentences = [f"{leader.name} is ahead with {score_text(leader, unit)}{_within(leader)}."]
     elif not rest:
-        said = [f"{listed(ranked)} cannot be told apart: {why_tied(*ranked[:2])}. {most}"]
+        sentences = [f"{listed(ranked)} cannot be told apart: {why_tied(*ranked[:2])}. {most}"]
     else:
-        said = [
+        sentences = [
             f"{listed(first)} may each be the first: {why_tied(*first[:2])}, so that what was"
             f" measured cannot tell them apart. {most}"
         ]
     if rest and rest[0].score and leader.score:
         share = format_share(rest[0].score / leader.score)
         share = f"at most {share}" if leader.lower_bound else share
-        said.append(f"Next is {rest[0].name} with {score_text(rest[0], unit)}, {share} of that.")
-    return said + ties(rest)
+        sentences.append(
+            f"Next is {rest[0].name} with {score_text(rest[0], unit)}, {share} of that."
+        )
+    return sentences + ties(rest)
 
 
 def ties(rest: Sequence[Summary]) -> list[str]:
@@ -132,14 +136,16 @@ def ties(rest: Sequence[Summary]) -> list[str]:
 
 def apart(what: str, entries: Sequence[Summary]) -> list[str]:
     """Each with its reason, up to a few."""
-    said = [
+    sentences = [
         f"{entry.name} is {what}: {entry.why or 'no reason is given'}"
         for entry in entries[:REASONS_MAX]
     ]
-    said = [text if text.endswith(".") else f"{text}." for text in said]
+    sentences = [text if text.endswith(".") else f"{text}." for text in sentences]
     if len(entries) > REASONS_MAX:
-        said.append(f"{len(entries) - REASONS_MAX} more are {what}; the table has their reasons.")
-    return said
+        sentences.append(
+            f"{len(entries) - REASONS_MAX} more are {what}; the table has their reasons."
+        )
+    return sentences
 
 
 def absent(outcome: str, entries: Sequence[Summary]) -> list[str]:
@@ -148,15 +154,15 @@ def absent(outcome: str, entries: Sequence[Summary]) -> list[str]:
     for entry in entries:
         by_reason.setdefault(entry.why, []).append(entry)
     shown = list(by_reason.items())[:REASONS_MAX]
-    said = []
+    sentences = []
     for why, some in shown:
         are = "is" if len(some) == 1 else "are"
         reason = (why or "no reason is given").removesuffix(".")
-        said.append(f"{listed(some)} {are} {outcome}: {reason}.")
+        sentences.append(f"{listed(some)} {are} {outcome}: {reason}.")
     left = len(entries) - sum(len(some) for _, some in shown)
     if left:
-        said.append(f"{left} more are {outcome}; the table has their reasons.")
-    return said
+        sentences.append(f"{left} more are {outcome}; the table has their reasons.")
+    return sentences
 
 
 def checks_words(checks: Sequence[CheckTally]) -> str:
@@ -176,20 +182,20 @@ def checks_words(checks: Sequence[CheckTally]) -> str:
     return "; ".join(parts) + "."
 
 
-def run_words(told: Told) -> list[str]:
+def run_words(report: RunReport) -> list[str]:
     """What is to know of a run as a whole."""
-    said = []
-    if told.run.state != "finished":
-        why = "was interrupted" if told.run.state == "interrupted" else "has not ended"
-        said.append(f"Run {told.run.id} {why}: what was measured until then is here.")
-    if told.damaged:
-        rows = _count(len(told.damaged), "row", "rows")
-        said.append(f"{rows} of run {told.run.id} cannot be read: {told.damaged[0]}.")
-    if told.moved:
-        said.append(f"In run {told.run.id} {told.moved}.")
-    if not told.rows:
-        said.append(f"Run {told.run.id} has no rows.")
-    return said
+    sentences = []
+    if report.run.state != "finished":
+        why = "was interrupted" if report.run.state == "interrupted" else "has not ended"
+        sentences.append(f"Run {report.run.id} {why}: what was measured until then is here.")
+    if report.damaged:
+        rows = _count(len(report.damaged), "row", "rows")
+        sentences.append(f"{rows} of run {report.run.id} cannot be read: {report.damaged[0]}.")
+    if report.moved:
+        sentences.append(f"In run {report.run.id} {report.moved}.")
+    if not report.rows:
+        sentences.append(f"Run {report.run.id} has no rows.")
+    return sentences
 
 
 def across_words(runs: Sequence[Run]) -> str:
@@ -200,11 +206,11 @@ def across_words(runs: Sequence[Run]) -> str:
     )
 
 
-def title_of(told: Sequence[Told]) -> str:
+def title_of(reports: Sequence[RunReport]) -> str:
     """What the page is called."""
-    if len(told) != 1:
-        return f"{len(told)} runs compared"
-    return told[0].run.title or told[0].run.kind
+    if len(reports) != 1:
+        return f"{len(reports)} runs compared"
+    return reports[0].run.title or reports[0].run.kind
 
 
 def score_text(entry: Summary, unit: Unit) -> str:

@@ -86,7 +86,9 @@ def _row(entry: Summary, colour: str) -> dict[str, Any]:
     interval = entry.interval
     low, high = (interval.low, interval.high) if interval is not None else (score, score)
     able = entry.can_rank
-    said = at_least(short_number(score), entry.lower_bound) + ("" if able else f" {_apart(entry)}")
+    score_text = at_least(short_number(score), entry.lower_bound) + (
+        "" if able else f" {_apart(entry)}"
+    )
     return {
         "name": entry.name,
         "value": score,
@@ -95,7 +97,7 @@ def _row(entry: Summary, colour: str) -> dict[str, Any]:
         "known": interval is not None and high > low,
         "colour": colour if able else GREY[0],
         "opacity": 0.9 if able else FADED,
-        "said": said,
+        "said": score_text,
     }
 
 

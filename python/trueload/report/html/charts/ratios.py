@@ -159,9 +159,11 @@ def _arrows(rows: Sequence[dict[str, Any]], y: Any, across: Any) -> list[Any]:
 
 
 def _note(rows: Sequence[dict[str, Any]]) -> str:
-    said = ["Left of 1: less. For throughput more is better, for times less."]
+    sentences = ["Left of 1: less. For throughput more is better, for times less."]
     if any(row["word"] in ("unclear", "as throughput") for row in rows):
-        said.append("Hollow: no claim of its own.")
+        sentences.append("Hollow: no claim of its own.")
     if any(row["out"] for row in rows):
-        said.append("An arrow at the edge: it goes on beyond the scale; the table has the figures.")
-    return " ".join(said)
+        sentences.append(
+            "An arrow at the edge: it goes on beyond the scale; the table has the figures."
+        )
+    return " ".join(sentences)

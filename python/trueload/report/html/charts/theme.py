@@ -65,11 +65,11 @@ NS_EXPR = (
 
 @dataclass(frozen=True)
 class Drawn:
-    """A chart with its texts: ``slug`` names its file, ``says`` is its description in words."""
+    """A chart with its texts: ``slug`` names its file, ``description`` is for readers."""
 
     slug: str
     title: str
-    says: str
+    description: str
     chart: Any
     note: str = ""
 
@@ -87,7 +87,7 @@ def colours(names: Sequence[str], palette: Palette | None) -> list[str]:
     return [GREY[0] if of.get(n, SERIES_MAX) >= SERIES_MAX else SERIES[of[n]][0] for n in names]
 
 
-def named_rows(rows: Any, names: Sequence[str], said: str) -> tuple[Any, list[Any]]:
+def named_rows(rows: Any, names: Sequence[str], text_field: str) -> tuple[Any, list[Any]]:
     """Return the vertical axis of bars, and the texts above each: its name and a field."""
     y = alt.Y("name:N", sort=list(names), axis=None, scale=alt.Scale(padding=0))
     text: dict[str, Any] = {"baseline": "middle", "dy": NAME_DY, "fontSize": FONT_PX}
@@ -96,7 +96,7 @@ def named_rows(rows: Any, names: Sequence[str], said: str) -> tuple[Any, list[An
         x=alt.value(0), y=y, text="name:N"
     )
     right = rows.mark_text(align="right", **text).encode(
-        x=alt.value("width"), y=y, text=f"{said}:N"
+        x=alt.value("width"), y=y, text=f"{text_field}:N"
     )
     return y, [left, right]
 

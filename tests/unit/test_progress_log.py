@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from samples import counts
 from trueload.protocol.plan import Requests, Tick
-from trueload.report.told import line, telling
+from trueload.report.progress_log import line, progress_logger
 from trueload.request.values import Request
 from trueload.trial.spec import Progress, TrialSpec
 
@@ -33,13 +33,15 @@ def tick(*, ok: int = 0, failed: int = 0, open_: int = 0) -> Tick:
 
 def test_a_line_comes_after_five_seconds_and_then_every_ten() -> None:
     now_s = 100.0
-    said: list[tuple[float, str]] = []
-    show = telling(SPEC, "trueload http", lambda: now_s, lambda text: said.append((now_s, text)))
+    lines: list[tuple[float, str]] = []
+    show = progress_logger(
+        SPEC, "trueload http", lambda: now_s, lambda text: lines.append((now_s, text))
+    )
     for tenths in range(400):
         now_s = 100 + tenths / 10
         show(Progress("connect", tenths * NS // 10, None))
-    assert [when for when, _ in said] == [105, 115, 125, 135]
-    assert said[0][1] == "trueload http: connect 5s, opening 64 connections"
+    assert [when for when, _ in lines] == [105, 115, 125, 135]
+    assert lines[0][1] == "trueload http: connect 5s, opening 64 connections"
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ TARGETS = """\
 """
 
 
-def said_by(trueload: Trueload, *words: str) -> list[str]:
+def output_of(trueload: Trueload, *words: str) -> list[str]:
     """The command that a server prints, as the words after ``trueload``."""
     process = trueload.start("serve", *words)
     assert process.stderr is not None
@@ -45,13 +45,13 @@ def said_by(trueload: Trueload, *words: str) -> list[str]:
     ids=" ".join,
 )
 def test_what_a_server_says_loads_it(trueload: Trueload, words: tuple[str, ...]) -> None:
-    load = said_by(trueload, *words, "--listen", "127.0.0.1:0")
+    load = output_of(trueload, *words, "--listen", "127.0.0.1:0")
     ended = trueload.run(*load, "-n", "40", "-c", "4", "--json", "-", "--no-save")
     assert json.loads(ended.out)["counts"]["ok"] == 40, ended
 
 
 def test_what_a_server_on_a_socket_file_says_loads_it(trueload: Trueload, tmp_path: Path) -> None:
-    load = said_by(trueload, "http", "--listen", f"unix:{tmp_path / 'a server'}")
+    load = output_of(trueload, "http", "--listen", f"unix:{tmp_path / 'a server'}")
     ended = trueload.run(*load, "-n", "40", "-c", "4", "--json", "-", "--no-save")
     assert json.loads(ended.out)["counts"]["ok"] == 40, ended
 
@@ -60,7 +60,7 @@ def test_the_targets_of_the_readme_are_all_answered(trueload: Trueload, tmp_path
     readme = (Path(__file__).parent.parent / "README.md").read_text()
     assert TARGETS in readme
     (tmp_path / "targets.jsonl").write_text(TARGETS)
-    load = said_by(trueload, "http", "--listen", "127.0.0.1:0")
+    load = output_of(trueload, "http", "--listen", "127.0.0.1:0")
     flags = ("--targets", tmp_path / "targets.jsonl", "-n", "200", "--json", "-", "--no-save")
     ended = trueload.run(*load, *flags)
     assert json.loads(ended.out)["counts"]["ok"] == 200, ended

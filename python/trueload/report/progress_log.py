@@ -17,10 +17,10 @@ FIRST_S = 5.0
 EVERY_S = 10.0
 
 
-def telling(
-    spec: TrialSpec, title: str, clock: Callable[[], float], tell: Callable[[str], object]
+def progress_logger(
+    spec: TrialSpec, title: str, clock: Callable[[], float], announce: Callable[[str], object]
 ) -> OnProgress:
-    """Return an observer that tells lines of a trial, at their times by ``clock`` (s)."""
+    """Return an observer that announces lines of a trial, at their times by ``clock`` (s)."""
     next_s = clock() + FIRST_S
 
     def show(progress: Progress) -> None:
@@ -28,7 +28,7 @@ def telling(
         now_s = clock()
         if now_s >= next_s and progress.record is None:
             next_s = now_s + EVERY_S
-            tell(f"{title}: {line(spec, progress)}")
+            announce(f"{title}: {line(spec, progress)}")
 
     return show
 
