@@ -17,6 +17,7 @@ from typing import Any
 
 from trueload import __version__
 from trueload.cli.app import build_command
+from trueload.cli.help_groups import in_groups
 
 
 def page() -> str:
@@ -53,13 +54,22 @@ def _commands(group: Any, above: Any) -> Iterator[str]:
 
 
 def _parameters(command: Any, context: Any) -> Iterator[str]:
-    """Yield the arguments, then the options, as `--help` lists them."""
-    listed = command.get_params(context)
-    for parameter in sorted(listed, key=lambda each: bool(each.param_type_name != "argument")):
-        record = parameter.get_help_record(context)
-        if record is not None:
-            name, help_text = record
-            yield from (".TP", rf"\fB{_escaped(name)}\fR", _escaped(" ".join(help_text.split())))
+    """Yield the arguments, then the options in groups, as `--help` lists them."""
+    listed = [each for each in command.get_params(context) if each.get_help_record(context)]
+    for parameter in listed:
+        if parameter.param_type_name == "argument":
+            yield from _parameter(parameter, context)
+    groups = in_groups(each for each in listed if each.param_type_name == "option")
+    for title, options in groups:
+        if title != "Options":
+            yield from (".PP", rf"\fB{_escaped(title)}\fR")
+        for option in options:
+            yield from _parameter(option, context)
+
+
+def _parameter(parameter: Any, context: Any) -> Iterator[str]:
+    name, help_text = parameter.get_help_record(context)
+    yield from (".TP", rf"\fB{_escaped(name)}\fR", _escaped(" ".join(help_text.split())))
 
 
 def _paragraphs(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from trueload.cli.app import build_command
+from trueload.cli.help_groups import GROUPS
 
 from tools import man_page
 
@@ -39,9 +40,10 @@ HELPS = dict(helps(build_command()))
 
 @pytest.mark.parametrize("name", HELPS)
 def test_every_word_of_a_help_is_in_the_part_of_its_command(name: str) -> None:
-    help_text = re.sub(r"^(Usage: |Arguments:$|Options:$)", "", HELPS[name], flags=re.MULTILINE)
+    titles = "|".join(map(re.escape, ("Arguments", "Options", *GROUPS)))
+    help_text = re.sub(rf"^(Usage: |({titles}):$)", "", HELPS[name], flags=re.MULTILINE)
     (part,) = (each for each in page().split("\n.SS ") if f"{each} ".startswith(f"{name} "))
-    part = re.sub(r"^\.(PP|TP|SH .*\n.*)$", "", part, flags=re.MULTILINE)
+    part = re.sub(rf"^(\.(PP|TP|SH .*\n.*)|{titles})$", "", part, flags=re.MULTILINE)
     # Only line breaks may differ.
     assert "".join(part.split()) == "".join(help_text.split())
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import importlib
 import os
 import sys
@@ -26,6 +27,7 @@ import typer.main
 
 from trueload import __version__
 from trueload.cli import completion
+from trueload.cli.help_groups import write_options
 from trueload.cli.streams import hold_open, write_whole
 from trueload.commands.foreign_flags import ALIASES
 from trueload.commands.protocols import PROTOCOLS
@@ -243,8 +245,11 @@ def _root(
 def _use_plain_help(command: Any) -> None:
     # rich's help draws boxes and colours; plain text is the same on a terminal and in a pipe.
     command.rich_markup_mode = None
-    for child in getattr(command, "commands", {}).values():
+    children = getattr(command, "commands", {}).values()
+    for child in children:
         _use_plain_help(child)
+    if not children:
+        command.format_options = functools.partial(write_options, command)
 
 
 def _take_aliases(command: Any) -> None:

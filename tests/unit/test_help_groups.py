@@ -1,0 +1,65 @@
+"""The groups of options in the help: complete, without doubles, and the usual ones first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from trueload.cli.app import build_command
+from trueload.cli.help_groups import FEW, GROUPS, in_groups, name_of
+
+
+def commands(node: Any, name: str = "trueload", above: Any = None) -> Iterator[tuple[str, Any]]:
+    """Yield the context of each command that is no group, by its path."""
+    context = node.make_context(name, [], parent=above, resilient_parsing=True)
+    verbs = getattr(node, "commands", None)
+    if verbs is None:
+        yield context.command_path, context
+    else:
+        for verb, child in verbs.items():
+            yield from commands(child, verb, context)
+
+
+COMMANDS = dict(commands(build_command()))
+
+
+def options(name: str) -> list[Any]:
+    context = COMMANDS[name]
+    shown = context.command.get_params(context)
+    return [
+        each for each in shown if each.param_type_name == "option" and each.get_help_record(context)
+    ]
+
+
+LARGE = [name for name in COMMANDS if len(options(name)) > FEW]
+
+
+def test_no_option_is_in_two_groups() -> None:
+    named = Counter(name for names in GROUPS.values() for name in names)
+    assert [name for name, count in named.items() if count > 1] == []
+
+
+def test_no_group_has_an_option_that_no_command_has() -> None:
+    known = {name_of(option) for name in COMMANDS for option in options(name)}
+    assert [name for names in GROUPS.values() for name in names if name not in known] == []
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_every_option_of_a_large_command_has_a_group(name: str) -> None:
+    found = dict(in_groups(options(name)))
+    assert "Other options" not in found, f"add to GROUPS: {found.get('Other options')}"
+    assert sum(map(len, found.values())) == len(options(name))
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in LARGE])
+def test_few_options_need_no_groups(name: str) -> None:
+    assert [title for title, _ in in_groups(options(name))] == ["Options"]
+
+
+def test_what_is_used_most_comes_first() -> None:
+    groups = dict(in_groups(options("trueload http")))
+    assert list(groups)[:4] == ["Load", "Requests", "Search, thresholds and repetitions", "Output"]
+    assert [name_of(option) for option in groups["Load"]][:3] == ["connections", "duration", "rate"]
+    assert list(groups)[-1] == "Help"
