@@ -72,6 +72,20 @@ def forget_half(talk: Talk) -> None:
             talk.socket.sendall(OK)
 
 
+class StopForEverybody:
+    """Answer, and stop on all connections at once when each of them has had twenty requests."""
+
+    def __init__(self, connections: int) -> None:
+        self._waited_for = set(range(connections))
+
+    def __call__(self, talk: Talk) -> None:
+        for number in talk.requests():
+            if number == 20:
+                self._waited_for.discard(talk.number)
+            if self._waited_for:
+                talk.socket.sendall(OK)
+
+
 def fail_most(talk: Talk) -> None:
     """Answer four of five requests with an error."""
     for number in talk.requests():
