@@ -52,8 +52,13 @@ def relay_to(port: int) -> Iterator[tuple[int, str]]:
 
 
 def measure(trueload: Trueload, url: str, *flags: str) -> Any:
+    """Run, and again if the machine was too busy to look at the server in time."""
     load = ("-c", "4", "-d", "300ms", "--warmup", "100ms", "--no-save", "--json", "-")
-    return trueload.run("http", url, *load, *flags).json()
+    for _ in range(5):
+        record = trueload.run("http", url, *load, *flags).json()
+        if record["server"] is not None:
+            break
+    return record
 
 
 def test_who_works_behind_a_proxy_is_in_the_record(trueload: Trueload, server: Server) -> None:
