@@ -1,9 +1,10 @@
 #!/bin/sh
-# Starts Apache httpd on our own configuration: start.sh SCHEME HOST PORT PROCESSES [text]. It serves files of x over
-# HTTP/2, or with `text` a short text over HTTP/1.1. Nothing of the system's own is read but its modules.
+# Starts Apache httpd with a configuration that this script writes: start.sh SCHEME HOST PORT PROCESSES [text]. It
+# serves files filled with the letter x over HTTP/2, or with `text` a short text over HTTP/1.1. Of the system's
+# installation it uses only the modules.
 #
-# Where we are root it serves as somebody else, who cannot look into TMPDIR: what it reads lies in a folder for everybody
-# then, which is removed at the end.
+# When started as root, Apache serves as another user, who cannot look into TMPDIR. So the files that it serves lie in
+# a world-readable folder in /tmp, which is removed at the end.
 set -eu
 
 case $2 in

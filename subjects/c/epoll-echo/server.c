@@ -1,9 +1,10 @@
 /*
- * TCP echo at the speed of the event loop: one thread, one level-triggered epoll instance, no library.
+ * TCP echo on a raw epoll loop: server HOST PORT [--reuse-port]. One thread, one level-triggered epoll instance, no
+ * library.
  *
- * How it works: one shared buffer; what is read is sent at once. What the peer is slow to take is kept with its connection,
- * which is then not read until it is gone: a peer can make us hold one buffer, and an idle connection costs a few dozen
- * bytes. When the peer ends its side, ours ends behind the last byte.
+ * All connections share one buffer, and what is read is sent at once. If the peer is slow to read, its connection
+ * keeps the rest, and is not read until the rest is sent. So a peer can make us hold at most one buffer, and an idle
+ * connection costs a few dozen bytes. When the peer ends its side, the server ends its own after the last byte.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,7 +26,7 @@ enum {
 };
 
 struct connection {
-    char *output;           /* not sent yet; while there is any, nothing is read */
+    char *output;           /* not sent yet; until it is sent, nothing is read */
     uint32_t output_len, output_sent;
     bool open;
 };
@@ -50,7 +51,7 @@ static void forget(struct connection *c, int fd)
     close(fd);
 }
 
-/* Bytes taken by the socket, which may be fewer than asked; -1 when the connection is gone. */
+/* Returns how many bytes the socket took, perhaps fewer than `len`, or -1 if the connection is broken. */
 static ssize_t send_some(int fd, const char *bytes, size_t len)
 {
     size_t sent = 0;
@@ -77,7 +78,7 @@ static void keep(struct connection *c, const char *bytes, size_t len)
     c->output_sent = 0;
 }
 
-/* False when the connection is over. */
+/* Returns false when the connection is over. */
 static bool echo(struct connection *c, int fd)
 {
     ssize_t n = recv(fd, buffer, READ_BYTES, 0);
@@ -119,7 +120,8 @@ static void accept_all(void)
         } else if (fd >= 0) {
             close(fd);
         } else if ((errno == EMFILE || errno == ENFILE) && spare_fd >= 0) {
-            /* Out of descriptors, and the waiting connection would wake us for ever: take it with the spare one, close it. */
+            /* Out of descriptors. The waiting connection would wake us forever, so it is accepted with the spare
+               descriptor and closed. */
             close(spare_fd);
             fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
             if (fd >= 0)

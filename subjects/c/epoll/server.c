@@ -1,13 +1,13 @@
 /*
- * HTTP/1 at the speed of the event loop: one thread, one epoll instance, no library.
+ * HTTP/1 server on a raw epoll loop: server HOST PORT [--edge] [--reuse-port]. One thread, one epoll instance, no
+ * library: it shows what the machine can do, not what a framework does.
  *
- * How it works: one shared read buffer and one shared write buffer serve every connection. A read is parsed request by
- * request, the answers are gathered and leave in one send. Only what does not fit the moment (half a request, or answers
- * that the peer is slow to take) is kept with its connection, so that an idle connection costs a few dozen bytes. A
- * connection whose answers are stuck is not read until they are gone: what it can make us hold is bounded.
+ * One shared read buffer and one shared write buffer serve all connections. A read is parsed request by request; the
+ * answers are gathered and leave in one send. A connection keeps only what is left over: half a request, or answers
+ * that the peer is slow to read. So an idle connection costs a few dozen bytes. A connection whose answers are stuck
+ * is not read until they are sent, so a peer can make us hold only a limited amount of memory.
  *
- * What is said over the connections is in http.h. There is no general parser, no router beyond two paths, and no Date
- * header: it shows what the machine can do, not what a framework does.
+ * HTTP itself is in http.h. There is no general parser, no router beyond two paths, and no Date header.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,7 +36,7 @@ struct connection {
     char *input;            /* not parsed yet */
     char *output;           /* not sent yet */
     uint32_t input_len, output_len, output_sent;
-    uint64_t body_left;     /* of a request body, to be skipped */
+    uint64_t body_left;     /* bytes of a request body still to be skipped */
     bool open, closing, draining;
 };
 
@@ -73,7 +73,7 @@ static void keep(char **where, uint32_t *where_len, const char *bytes, size_t le
     *where_len = (uint32_t)len;
 }
 
-/* Bytes taken by the socket, which may be fewer than asked; -1 when the connection is gone. */
+/* Returns how many bytes the socket took, perhaps fewer than `len`, or -1 if the connection is broken. */
 static ssize_t send_some(int fd, const char *bytes, size_t len)
 {
     size_t sent = 0;
@@ -111,7 +111,7 @@ static void answer(struct connection *c, enum route route, enum persistence pers
     c->closing = persistence == CLOSE;
 }
 
-/* Answers what is complete until the write buffer is full. Returns the bytes used. */
+/* Answers complete requests until the write buffer is full. Returns the number of bytes used. */
 static size_t answer_requests(struct connection *c, const char *p, size_t len)
 {
     size_t used = 0;
@@ -136,8 +136,8 @@ static size_t answer_requests(struct connection *c, const char *p, size_t len)
     return used;
 }
 
-/* After the last answer. Unread bytes at close() would reset the connection and could destroy that answer on its way, so
-   our side is closed first, and the peer's side is read to its end. */
+/* Called after the last answer. close() with unread bytes would reset the connection, and the reset could destroy that
+   answer on its way. So our side is shut down first, and the peer's side is read to its end. */
 static void begin_drain(struct connection *c, int fd)
 {
     shutdown(fd, SHUT_WR);
@@ -145,7 +145,7 @@ static void begin_drain(struct connection *c, int fd)
     keep(&c->input, &c->input_len, NULL, 0);
 }
 
-/* Everything that `len` bytes of input lead to; what cannot be used now is kept. */
+/* Answers the requests in `len` bytes of input, and keeps the bytes that cannot be used now. */
 static enum outcome use_input(struct connection *c, int fd, const char *p, size_t len)
 {
     size_t used = 0, step;
@@ -189,7 +189,7 @@ static enum outcome send_kept(struct connection *c, int fd)
     return use_input(c, fd, read_buffer, len);
 }
 
-/* One read, and all that follows from it. DONE with `*empty` set: there is nothing more to read now. */
+/* Reads once and answers what came. Sets `*empty` when there was nothing left to read. */
 static enum outcome read_once(struct connection *c, int fd, bool *empty)
 {
     size_t kept = c->input_len;
@@ -222,7 +222,7 @@ static void serve(int fd)
     bool was_blocked = c->output != NULL, empty = false;
     enum outcome outcome = was_blocked ? send_kept(c, fd) : DONE;
 
-    /* Level-triggered: one read, the kernel tells again. Edge-triggered: read until there is nothing left. */
+    /* Level-triggered: read once, as the kernel reports the rest again. Edge-triggered: read until nothing is left. */
     if (outcome == DONE && (edge || !was_blocked)) {
         do
             outcome = read_once(c, fd, &empty);
@@ -246,7 +246,8 @@ static void accept_all(void)
         } else if (fd >= 0) {
             close(fd);
         } else if ((errno == EMFILE || errno == ENFILE) && spare_fd >= 0) {
-            /* Out of descriptors, and the waiting connection would wake us for ever: take it with the spare one, close it. */
+            /* Out of descriptors. The waiting connection would wake us forever, so it is accepted with the spare
+               descriptor and closed. */
             close(spare_fd);
             fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC);
             if (fd >= 0)

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Starts h2o on our own configuration: start.sh SCHEME HOST PORT THREADS [text]. It serves files of x over HTTP/2, or
-# with `text` a short text over HTTP/1.1. Everything that it writes lies in TMPDIR, which is gone afterwards.
+# Starts h2o with a configuration that this script writes: start.sh SCHEME HOST PORT THREADS [text]. It serves files
+# filled with the letter x over HTTP/2, or with `text` a short text over HTTP/1.1. All files that it writes lie in
+# TMPDIR, which is removed afterwards.
 set -eu
 
 mkdir -p "$TMPDIR/files/bytes"
@@ -22,7 +23,7 @@ END
     ocsp-update-interval: 0
 END
     fi
-    if [ "$(id -u)" = 0 ]; then echo "user: root"; fi # the files are the caller's alone
+    if [ "$(id -u)" = 0 ]; then echo "user: root"; fi # only the caller can read the files
     cat <<END
 num-threads: $4
 max-connections: 16384

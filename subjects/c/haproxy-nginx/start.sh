@@ -1,7 +1,7 @@
 #!/bin/sh
-# Starts nginx and haproxy before it, on our own configurations: start.sh SCHEME HOST PORT CPUS [text]. They serve files
-# of x over HTTP/2, or with `text` a short text over HTTP/1.1. Everything that they write lies in TMPDIR, which is gone
-# afterwards. When haproxy ends, nginx does, too.
+# Starts haproxy as a reverse proxy before nginx, with configurations that this script writes: start.sh SCHEME HOST
+# PORT CPUS [text]. They serve files filled with the letter x over HTTP/2, or with `text` a short text over HTTP/1.1.
+# All files that they write lie in TMPDIR, which is removed afterwards. When haproxy ends, nginx is ended too.
 set -eu
 
 case $2 in

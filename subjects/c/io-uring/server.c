@@ -1,16 +1,19 @@
 /*
- * HTTP/1 at the speed of io_uring: one thread, one ring, liburing and no other library.
+ * HTTP/1 server on a raw io_uring loop: server HOST PORT [--reuse-port]. One thread, one ring, no library but
+ * liburing. It needs Linux 6.1.
  *
- * How it works: one multishot accept, and one multishot receive for each connection, whose bytes come in buffers that all
- * connections share. A batch of completions is answered, and all that this leads to is submitted by the same system call
- * that waits for the next batch. A connection has one send in flight: a single answer is sent from where it was composed,
- * several are gathered in a chunk first. Only half a request, and what comes while a send is stuck, is kept with its
- * connection; when that is too much, its receive is cancelled until the peer has taken its answers.
+ * There is one multishot accept, and one multishot receive per connection, which puts its bytes into buffers that all
+ * connections share. The completions of a batch are handled together. The same system call submits all operations
+ * that result from it and waits for the next batch.
  *
- * A descriptor is closed only when the kernel holds nothing of it any more (`receiving` and `sending` are over), so that
- * a completion never meets a connection that took over its number.
+ * A connection has at most one send in flight. A single answer is sent from where it was composed; several are
+ * gathered in a chunk first. A connection keeps only half a request, and the bytes that arrive while a send is stuck.
+ * When these are too many, its receive is cancelled until the peer has read its answers.
  *
- * What is said over the connections is in http.h. Needs Linux 6.1.
+ * A descriptor is closed only when no operation on it is pending (`receiving` and `sending` are false). So a
+ * completion never meets a new connection that got the same descriptor.
+ *
+ * HTTP itself is in http.h.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,11 +35,11 @@ enum {
     BUFFERS = 1024,                /* a power of two, as the kernel asks */
     BUFFER_GROUP = 0,
     CHUNK_BYTES = 16 * 1024,       /* answers gathered for one send */
-    INPUT_BYTES_MAX = 64 * 1024,   /* kept of one connection before its receive is cancelled */
+    INPUT_BYTES_MAX = 64 * 1024,   /* input kept of one connection before its receive is cancelled */
     SUBMISSIONS = 2048,
     COMPLETIONS = 8192,
     COMPLETIONS_PER_WAIT = 512,
-    ACCEPT_PAUSE_MS = 100,         /* when there was no descriptor left */
+    ACCEPT_PAUSE_MS = 100,         /* after an accept that found no descriptor free */
 };
 
 enum operation { ACCEPT, ACCEPT_LATER, RECEIVE, CANCEL, SEND, SIGNAL };
@@ -44,13 +47,13 @@ enum operation { ACCEPT, ACCEPT_LATER, RECEIVE, CANCEL, SEND, SIGNAL };
 struct connection {
     char *input;            /* not parsed yet */
     const char *output;     /* the send in flight: one of `responses`, or in `chunk` */
-    char *chunk;            /* NULL while there is not more than one answer */
+    char *chunk;            /* NULL while there is at most one answer */
     uint32_t input_len, input_room, output_len, output_sent;
-    uint64_t body_left;     /* of a request body, to be skipped */
-    bool receiving, sending;            /* the kernel will tell more of it */
-    bool cancelling, hung_up;           /* it has been told to end that */
-    bool closing, draining;             /* the last answer is composed; is sent */
-    bool ended, dead;                   /* the peer sends no more; the connection is of no use */
+    uint64_t body_left;     /* bytes of a request body still to be skipped */
+    bool receiving, sending;            /* a completion of it is still to come */
+    bool cancelling, hung_up;           /* the receive is being cancelled; shutdown() was called */
+    bool closing, draining;             /* the last answer is composed; it is sent */
+    bool ended, dead;                   /* the peer has ended its side; the connection is broken */
 };
 
 static struct io_uring ring;
@@ -125,7 +128,7 @@ static void submit_cancel(struct connection *c, int fd)
     c->cancelling = true;
 }
 
-/* With MSG_WAITALL the kernel goes on by itself after a part. */
+/* With MSG_WAITALL the kernel itself continues after a partial send. */
 static void submit_send(struct connection *c, int fd)
 {
     struct io_uring_sqe *sqe = next_submission();
@@ -199,7 +202,7 @@ static void answer(struct connection *c, enum route route, enum persistence pers
     c->closing = persistence == CLOSE;
 }
 
-/* Answers what is complete until a chunk is full. Returns the bytes used. */
+/* Answers complete requests until a chunk is full. Returns the number of bytes used. */
 static size_t answer_requests(struct connection *c, const char *p, size_t len)
 {
     size_t used = 0;
@@ -226,7 +229,8 @@ static size_t answer_requests(struct connection *c, const char *p, size_t len)
 
 /* ---- one connection ---- */
 
-/* Uses new bytes, or with `len` 0 what is kept, unless a send is in flight; what cannot be used now is kept. */
+/* Answers the requests in the new bytes, or with `len` 0 those in the kept input. While a send is in flight it only
+   keeps the bytes. Bytes that cannot be used now are kept, too. */
 static void use_input(struct connection *c, int fd, const char *bytes, size_t len)
 {
     if (c->sending || c->input_len) {
@@ -258,14 +262,14 @@ static void forget(struct connection *c, int fd)
     close(fd);
 }
 
-/* Ends what the kernel still does for the connection; the completions tell when that is over. */
+/* Makes the kernel end its operations on the connection; their completions show when they have ended. */
 static void hang_up(struct connection *c, int fd)
 {
     shutdown(fd, SHUT_RDWR);
     c->hung_up = true;
 }
 
-/* After each completion: what the connection needs next. */
+/* Called after each completion: submits what the connection needs next, or closes it. */
 static void settle(struct connection *c, int fd)
 {
     if (c->dead || (c->ended && !c->sending)) {
@@ -289,8 +293,8 @@ static void give_back(int buffer)
     io_uring_buf_ring_advance(buffer_ring, 1);
 }
 
-/* A multishot receive may deliver bytes and miss that the peer has reset the connection behind them (seen in Linux 6.18); a
-   new one finds out. A send would, too: so this matters only where the bytes led to none. */
+/* A multishot receive may deliver bytes but miss a reset that follows them (seen on Linux 6.18). A new receive reports
+   the reset, and so does a send. So if the bytes led to no send, the receive is cancelled and submitted again. */
 static void received(struct connection *c, int fd, int result, unsigned flags)
 {
     c->receiving = flags & IORING_CQE_F_MORE;
@@ -300,7 +304,7 @@ static void received(struct connection *c, int fd, int result, unsigned flags)
             use_input(c, fd, buffers[buffer], (size_t)result);
         give_back(buffer);
         if (c->receiving && !c->sending && !c->cancelling)
-            submit_cancel(c, fd);   /* a new one is submitted when that has happened, see above */
+            submit_cancel(c, fd);   /* settle() submits a new one after that, see above */
     } else if (result == 0) {
         c->ended = true;
     } else if (result != -ENOBUFS && result != -ECANCELED && result != -EINTR) {
@@ -322,8 +326,8 @@ static void sent(struct connection *c, int fd, int result)
     }
     drop_output(c);
     if (c->closing && !c->draining && !c->dead) {
-        /* Unread bytes at close() would reset the connection and could destroy the last answer on its way, so our side is
-           closed first, and the peer's side is read to its end. */
+        /* close() with unread bytes would reset the connection, and the reset could destroy the last answer on its
+           way. So our side is shut down first, and the peer's side is read to its end. */
         shutdown(fd, SHUT_WR);
         c->draining = true;
     } else if (c->input_len && !c->dead) {
@@ -407,7 +411,7 @@ static void complete(const struct io_uring_cqe *cqe)
         break;
     case SIGNAL:
         exit(0);
-    case CANCEL:   /* the receive itself tells that it ended */
+    case CANCEL:   /* the receive's own completion shows that it has ended */
         break;
     }
 }

@@ -1,13 +1,16 @@
 /*
- * GETs with libcurl's multi interface: a multi handle for each pool, an easy handle for each request that is open at once.
- * With the argument http2 behind the CPUs over that, over TLS with any certificate: the multi handle limits the streams of a
- * connection. In plain text the release of Debian 12 cannot use a connection again.
+ * HTTP client on libcurl's multi interface: client CPUS [http2]. It has a multi handle for each pool, and an easy
+ * handle for each request that is open at once.
  *
- * A multi handle belongs to one thread, so that there are as many threads as CPUs, or fewer if there are fewer pools; each has
- * one epoll instance, for the sockets of all its pools (curl_multi_socket_action). The multi handle limits its connections;
- * what finds none waits inside it. The time-out of a transfer is libcurl's, which counts that wait, too.
+ * With `http2` it speaks HTTP/2 over TLS and accepts any certificate, and the multi handle limits the streams of a
+ * connection. It uses TLS because the libcurl of Debian 12 cannot reuse an HTTP/2 connection in plain text.
  *
- * What is said about the requests is in talk.h.
+ * A multi handle belongs to one thread. So there are as many threads as CPUs, or fewer if there are fewer pools. Each
+ * thread has one epoll instance for the sockets of all its pools (curl_multi_socket_action). The multi handle limits
+ * the connections; a request that finds none free waits inside it. The time-out of a transfer is libcurl's, which
+ * includes this wait.
+ *
+ * The protocol with trueload is in talk.h.
  */
 #define _GNU_SOURCE
 #include <curl/curl.h>
@@ -21,7 +24,7 @@
 
 enum {
     EVENTS_PER_WAIT = 512,
-    KEPT_S_MAX = 1 << 30,          /* connections that are kept are kept as long as the program runs */
+    KEPT_S_MAX = 1 << 30,          /* kept connections stay open as long as the program runs */
 };
 
 static const uint64_t NEVER = UINT64_MAX;
@@ -50,7 +53,7 @@ struct loop {
 static struct setup setup;
 static bool http2;
 static struct pool *pools;
-static atomic_long left;    /* of the order, not begun yet */
+static atomic_long left;    /* requests of the order that have not begun */
 
 static void check(CURLMcode code)
 {
@@ -89,7 +92,8 @@ static const char *class_of_connect(CURL *easy)
     }
 }
 
-/* A time-out before anything was sent is one of connecting, or of the wait for a connection. */
+/* timeout.first_byte: the request was sent, but no answer began. A time-out while connecting, or while waiting for a
+   connection, is timeout.total. */
 static const char *class_of_timeout(CURL *easy)
 {
     curl_off_t sent_us = 0, answered_us = 0;
@@ -99,7 +103,7 @@ static const char *class_of_timeout(CURL *easy)
     return sent_us && !answered_us ? "timeout.first_byte" : "timeout.total";
 }
 
-/* NULL for what was answered as it should. */
+/* Returns the failure class, or NULL if the answer was as expected. */
 static const char *class_of(CURL *easy, CURLcode code)
 {
     long status = 0;
@@ -179,7 +183,7 @@ static int on_timer(CURLM *multi, long timeout_ms, void *of_pool)
     return 0;
 }
 
-/* Calls libcurl; each request that has ended makes room for the next. */
+/* Calls libcurl, and begins a new request for each one that has ended. */
 static void act(struct loop *loop, struct pool *pool, curl_socket_t fd, int what)
 {
     CURLMsg *message;
@@ -202,7 +206,8 @@ static void act_on_event(struct loop *loop, const struct epoll_event *event)
     act(loop, &pools[event->data.u64 >> 32], (curl_socket_t)(uint32_t)event->data.u64, what);
 }
 
-/* Calls what is due; returns how long to wait for the next, in milliseconds rounded up, or -1. */
+/* Calls the pools whose timers are due. Returns the milliseconds until the next timer, rounded up, or -1 if there is
+   none. */
 static int act_on_time(struct loop *loop)
 {
     uint64_t now = now_ns(), next_ns = NEVER;
@@ -253,7 +258,7 @@ static CURL *new_easy(struct request *r, struct curl_slist *headers)
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
                      (long)(http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
-    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, (long)http2);   /* else each of the first requests has a connection of its own */
+    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, (long)http2);   /* else each of the first requests opens a connection */
     curl_easy_setopt(easy, CURLOPT_PROXY, "");
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, discard);
@@ -287,7 +292,7 @@ static void open_pool(struct pool *pool, struct loop *loop)
     loop->pools[loop->pools_len++] = pool;
 }
 
-/* Pools are dealt to the loops in turn, and requests to the pools. */
+/* Distributes the pools over the loops in turn, and the requests over the pools. */
 static struct loop *open_loops(size_t loops_len)
 {
     struct loop *loops = zeroed(loops_len, sizeof *loops);

@@ -1,8 +1,9 @@
 /*
- * What a client in C hears and says: the setup and the orders on stdin, what came of each order on stdout, in lines of JSON.
+ * The protocol between trueload and a client in C. The setup and the orders come on stdin, and the result of each
+ * order goes to stdout as a line of JSON.
  *
- * The setup is read strictly, by jansson. What came of an order is gathered in tallies, one for each thread, which are added
- * up when all have ended. It must not know a library that makes requests.
+ * jansson reads the setup strictly. Each thread gathers its results in its own tally; the tallies are added up when
+ * all threads have ended. This file must not use an HTTP library.
  */
 #ifndef TALK_H
 #define TALK_H
@@ -16,7 +17,7 @@
 #include <time.h>
 
 enum {
-    CLASSES_MAX = 16,              /* more than there are names in the program */
+    CLASSES_MAX = 16,              /* more than the program has names of classes */
     LATENCIES_FIRST = 1024,        /* room in a tally, doubled whenever it is full */
     ORDER_BYTES_MAX = 64,
 };
@@ -27,7 +28,7 @@ struct setup {
     int concurrency, pools, pool_size, timeout_ms, pipelining, keep_alive;
 };
 
-/* What came of an order in one thread; latencies are of what was answered. */
+/* The results of an order in one thread. Only answered requests have latencies. */
 struct tally {
     uint64_t *latencies_ns;
     size_t ok, room;
@@ -58,7 +59,7 @@ static inline void *zeroed(size_t count, size_t size)
     return all;
 }
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 static inline void say(json_t *line)
 {
@@ -108,7 +109,7 @@ static inline int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The smallest latency that `percent` of all do not pass, in microseconds. */
+/* Returns a percentile of the latencies (nearest rank), in microseconds. */
 static inline double at(const struct tally *t, size_t percent)
 {
     return (double)t->latencies_ns[(percent * t->ok + 99) / 100 - 1] / 1e3;
@@ -130,9 +131,9 @@ static inline void say_tally(struct tally *t, uint64_t elapsed_ns)
     memset(t, 0, sizeof *t);
 }
 
-/* ---- what is heard ---- */
+/* ---- input ---- */
 
-/* The first line; ends the program if it is no setup. Its url lives as long as the program. */
+/* Reads the setup from the first line; ends the program if it is invalid. Its url lives as long as the program. */
 static inline struct setup hear_setup(void)
 {
     struct setup s;
@@ -154,7 +155,7 @@ static inline struct setup hear_setup(void)
     return s;
 }
 
-/* The number of requests of the next order; -1 at the end of the input. */
+/* Returns the number of requests of the next order, or -1 at the end of the input. */
 static inline long hear_order(void)
 {
     char line[ORDER_BYTES_MAX], more;

@@ -1,8 +1,10 @@
 /*
- * TCP echo on libev, as its documentation shows: one loop, a watcher for each connection.
+ * TCP echo on libev, written as its documentation shows: server HOST PORT [--reuse-port]. One loop, and one watcher
+ * for each connection.
  *
- * What is read is sent at once. What the peer is slow to take is kept with its connection, whose watcher then waits for
- * room instead of bytes: a peer can make us hold one buffer. When the peer ends its side, ours ends behind the last byte.
+ * What is read is sent at once. If the peer is slow to read, its connection keeps the rest, and its watcher waits for
+ * the socket to become writable instead of readable. So a peer can make us hold at most one buffer. When the peer
+ * ends its side, the server ends its own after the last byte.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -20,15 +22,15 @@
 enum { READ_BYTES = 64 * 1024 };   /* taken from one connection at a time, so that none starves the rest */
 
 struct connection {
-    ev_io io;               /* the first: its address is the connection's */
-    char *output;           /* not sent yet; while there is any, nothing is read */
+    ev_io io;               /* first member, so that its address is the connection's */
+    char *output;           /* not sent yet; until it is sent, nothing is read */
     size_t output_len, output_sent;
 };
 
 static char buffer[READ_BYTES];
 static int spare_fd;
 
-/* Bytes taken by the socket, which may be fewer than asked; -1 when the connection is gone. */
+/* Returns how many bytes the socket took, perhaps fewer than `len`, or -1 if the connection is broken. */
 static ssize_t send_some(int fd, const char *bytes, size_t len)
 {
     size_t sent = 0;
@@ -62,7 +64,7 @@ static void keep(struct connection *c, const char *bytes, size_t len)
     c->output_sent = 0;
 }
 
-/* False when the connection is over. */
+/* Returns false when the connection is over. */
 static bool echo(struct ev_loop *loop, struct connection *c)
 {
     ssize_t n = recv(c->io.fd, buffer, READ_BYTES, 0);
@@ -125,7 +127,8 @@ static void on_listener(struct ev_loop *loop, ev_io *io, int events)
             adopt(loop, fd);
     }
     if ((errno == EMFILE || errno == ENFILE) && spare_fd >= 0) {
-        /* Out of descriptors, and the waiting connection would wake us for ever: take it with the spare one, close it. */
+        /* Out of descriptors. The waiting connection would wake us forever, so it is accepted with the spare
+           descriptor and closed. */
         close(spare_fd);
         fd = accept4(io->fd, NULL, NULL, SOCK_CLOEXEC);
         if (fd >= 0)

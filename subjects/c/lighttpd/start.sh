@@ -1,6 +1,6 @@
 #!/bin/sh
-# Starts lighttpd on our own configuration: start.sh HOST PORT WORKERS. Everything that it writes lies in TMPDIR, which is
-# gone afterwards.
+# Starts lighttpd with a configuration that this script writes: start.sh HOST PORT WORKERS. All files that it writes
+# lie in TMPDIR, which is removed afterwards.
 set -eu
 
 mkdir "$TMPDIR/files"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Starts nginx on our own configuration: start.sh SCHEME HOST PORT WORKERS. Everything that it writes lies in TMPDIR,
-# which is gone afterwards; nothing of the system's own nginx is read, written or needed.
+# Starts nginx with a configuration that this script writes: start.sh SCHEME HOST PORT WORKERS. All files that it
+# writes lie in TMPDIR, which is removed afterwards. It neither uses nor changes the configuration of the system's own
+# nginx.
 set -eu
 
 scheme=$1 port=$3 workers=$4
@@ -56,5 +57,6 @@ http {
     }
 }
 END
-# Before the configuration is read nginx opens the log that was compiled in, unless -e names another.
+# -e is needed: before nginx reads the configuration, it opens the log file that was compiled in, unless -e names
+# another.
 exec nginx -e stderr -p "$TMPDIR/" -c nginx.conf

@@ -1,7 +1,7 @@
-// The JSON of a message, read in one pass by RapidJSON: its type, and its payload written anew.
+// Reads a JSON message in one pass with RapidJSON: keeps its type, and writes its payload as JSON again.
 //
-// Without a document in between, and without recursion: however deep a message is nested, it costs no stack.
-// Must not know connections.
+// It builds no document and does not recurse, so even a deeply nested message costs no stack. This file must not use
+// connections.
 #ifndef ENVELOPE_H
 #define ENVELOPE_H
 
@@ -17,7 +17,7 @@ class Envelope {
 public:
     using Ch = char;
 
-    // False for what is no JSON object.
+    // Returns false if the text is not a JSON object.
     bool parse(std::string_view text)
     {
         depth_ = 0;
@@ -33,10 +33,10 @@ public:
     }
 
     std::string_view type() const { return type_; }
-    // JSON; null where there was none.
+    // The payload as JSON; `null` if the message had none.
     std::string_view payload() const { return {buffer_.GetString(), buffer_.GetSize()}; }
 
-    // What the reader tells.
+    // The handler of RapidJSON's SAX reader.
     bool Null() { return value([](auto &to) { return to.Null(); }); }
     bool Bool(bool it) { return value([it](auto &to) { return to.Bool(it); }); }
     bool Int(int it) { return value([it](auto &to) { return to.Int(it); }); }
@@ -98,7 +98,7 @@ private:
         payload_.Reset(buffer_);
     }
 
-    // False at the top, where only an object may stand.
+    // Returns false at the top level, where only an object is allowed.
     template <typename Write> bool value(Write write)
     {
         return depth_ > 0 && (field_ != Field::payload || write(payload_));

@@ -1,8 +1,8 @@
 // WebSocket echo and broadcast on uWebSockets with RapidJSON: server HOST PORT THREADS.
 //
-// As uWebSockets wants it, each thread has its own loop, its own app and its own listening socket on the same port; nothing is
-// shared but the list of the loops. A broadcast is published in the sender's thread and handed to the loops of the
-// others; the last of them lets the sender's loop send the receipt.
+// As uWebSockets requires, each thread has its own loop, its own app and its own listening socket on the same port.
+// The threads share only the list of workers. A broadcast is published in the sender's thread and passed to the loops
+// of the other threads. The last thread to publish it makes the sender's loop send the receipt.
 #include <atomic>
 #include <barrier>
 #include <cstdint>
@@ -49,7 +49,7 @@ class Worker {
 public:
     explicit Worker(std::deque<Worker> &all) : all_(all) {}
 
-    // In its own thread, because an app belongs to the loop of the thread that makes it.
+    // Must be called in the worker's own thread, because an app belongs to the loop of the thread that creates it.
     void run(const std::string &host, int port, std::barrier<> &all_are_there)
     {
         uWS::App app;
@@ -115,7 +115,7 @@ private:
             broadcast->origin.loop_->defer([broadcast] { broadcast->origin.settle(); });
     }
 
-    // In the order of the broadcasts: where one is through, all earlier ones are.
+    // Sends receipts in the order of the broadcasts: when one is complete, all earlier ones are.
     void settle()
     {
         for (; !unsettled_.empty() && unsettled_.front()->workers_left == 0; unsettled_.pop_front())
@@ -137,7 +137,7 @@ private:
     Envelope envelope_;
     std::uint64_t next_id_ = 0;
     std::unordered_map<std::uint64_t, WebSocket *> clients_;
-    // Broadcasts of our clients that other workers may not have sent yet.
+    // Broadcasts of this worker's clients that other workers may not have published yet.
     std::deque<std::shared_ptr<Broadcast>> unsettled_;
 };
 

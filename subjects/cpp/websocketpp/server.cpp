@@ -1,7 +1,8 @@
 // WebSocket echo and broadcast on WebSocket++ over Boost.Asio, with JsonCpp: server HOST PORT THREADS.
 //
-// All threads run one io_service; a connection's handlers never run at the same time (its strand sees to that). A broadcast
-// is sent under the shared lock of the set of connections, so that several go out at once and joining waits for them.
+// All threads run one io_service. A connection's strand ensures that its handlers never run at the same time. A
+// broadcast holds the shared lock of the set of connections while it sends. So several broadcasts can run at once,
+// and a client that joins or leaves waits for them.
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
@@ -144,7 +145,7 @@ private:
         send(sender, write(message));
     }
 
-    // Whether it was taken: not where the client is gone, or has left too much unread.
+    // Returns whether the message was queued: not if the client is gone or has left too much unread.
     bool send(connection_hdl handle, const std::string &text)
     {
         websocketpp::lib::error_code error;
@@ -152,7 +153,8 @@ private:
         if (error)
             return false;
         if (connection->get_buffered_amount() > UNREAD_BYTES_MAX) {
-            // Behind what this connection does just now; a closing handshake would wait for the client.
+            // Posted to the strand, so that it runs after the current handler. terminate(), because a closing
+            // handshake would wait for the client.
             connection->get_strand()->post([connection] {
                 if (connection->get_state() == websocketpp::session::state::open)
                     connection->terminate(make_error_code(websocketpp::error::general));

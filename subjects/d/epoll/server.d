@@ -1,13 +1,13 @@
 /**
- * HTTP/1 at the speed of the event loop, in D: one thread, one epoll instance, no library, no garbage collected.
+ * HTTP/1 server on a raw epoll loop, in D: server HOST PORT [--edge] [--reuse-port]. One thread, one epoll instance,
+ * no library, no garbage collection while it serves. It shows what the machine can do, not what a framework does.
  *
- * How it works: one shared read buffer and one shared write buffer serve every connection. A read is parsed request by
- * request, the answers are gathered and leave in one send. Only what does not fit the moment (half a request, or answers
- * that the peer is slow to take) is kept with its connection, so that an idle connection costs a few dozen bytes. A
- * connection whose answers are stuck is not read until they are gone: what it can make us hold is bounded.
+ * One shared read buffer and one shared write buffer serve all connections. A read is parsed request by request; the
+ * answers are gathered and leave in one send. A connection keeps only what is left over: half a request, or answers
+ * that the peer is slow to read. So an idle connection costs a few dozen bytes. A connection whose answers are stuck
+ * is not read until they are sent, so a peer can make us hold only a limited amount of memory.
  *
- * What is said over the connections is in http.d. There is no general parser, no router beyond two paths, and no Date
- * header: it shows what the machine can do, not what a framework does.
+ * HTTP itself is in http.d. There is no general parser, no router beyond two paths, and no Date header.
  */
 module server;
 
@@ -41,17 +41,17 @@ enum Outcome
     dead,
 }
 
-/// The slices are allocated by malloc, or null.
+/// The state of a connection. The slices come from malloc, or are null.
 struct Connection
 {
     char[] input; /// not parsed yet
     char[] output; /// not sent yet, from `outputSent` on
     size_t outputSent;
-    ulong bodyLeft; /// of a request body, to be skipped
+    ulong bodyLeft; /// bytes of a request body still to be skipped
     bool open, closing, draining;
 }
 
-/// The one event loop and its connections, by their descriptors.
+/// The only event loop, with its connections indexed by descriptor.
 struct Loop
 {
 nothrow @nogc:
@@ -90,7 +90,7 @@ nothrow @nogc:
 
     // ---- answers ----
 
-    /// Bytes taken by the socket, which may be fewer than given; -1 when the connection is gone.
+    /// Returns how many bytes the socket took, perhaps fewer than given, or -1 if the connection is broken.
     static ssize_t sendSome(int fd, const(char)[] bytes)
     {
         size_t sent;
@@ -129,7 +129,7 @@ nothrow @nogc:
         c.closing = persistence == Persistence.close;
     }
 
-    /// Answers what is complete until the write buffer is full. Returns the bytes used.
+    /// Answers complete requests until the write buffer is full. Returns the number of bytes used.
     size_t answerRequests(ref Connection c, const(char)[] bytes)
     {
         size_t used;
@@ -160,8 +160,8 @@ nothrow @nogc:
 
     // ---- one connection ----
 
-    /// After the last answer. Unread bytes at close() would reset the connection and could destroy that answer on its way,
-    /// so our side is closed first, and the peer's side is read to its end.
+    /// Called after the last answer. close() with unread bytes would reset the connection, and the reset could
+    /// destroy that answer on its way. So our side is shut down first, and the peer's side is read to its end.
     static void beginDrain(ref Connection c, int fd)
     {
         shutdown(fd, SHUT_WR);
@@ -169,7 +169,7 @@ nothrow @nogc:
         keep(c.input, null);
     }
 
-    /// Everything that the input leads to; what cannot be used now is kept.
+    /// Answers the requests in the input, and keeps the bytes that cannot be used now.
     Outcome useInput(ref Connection c, int fd, const(char)[] bytes)
     {
         size_t used, step;
@@ -215,7 +215,7 @@ nothrow @nogc:
         return len ? useInput(c, fd, readBuffer[0 .. len]) : Outcome.done;
     }
 
-    /// One read, and all that follows from it. Done with `empty` set: there is nothing more to read now.
+    /// Reads once and answers what came. Sets `empty` when there was nothing left to read.
     Outcome readOnce(ref Connection c, int fd, out bool empty)
     {
         immutable kept = c.input.length;
@@ -239,7 +239,7 @@ nothrow @nogc:
         auto outcome = wasBlocked ? sendKept(*c, fd) : Outcome.done;
         bool empty;
 
-        // Level-triggered: one read, the kernel tells again. Edge-triggered: read until there is nothing left.
+        // Level-triggered: read once, as the kernel reports the rest again. Edge-triggered: read until nothing is left.
         if (outcome == Outcome.done && (edge || !wasBlocked))
         {
             do
@@ -278,7 +278,8 @@ nothrow @nogc:
                 close(fd);
             else if ((errno == EMFILE || errno == ENFILE) && spareFd >= 0)
             {
-                // Out of descriptors, and the waiting connection would wake us for ever: take it with the spare one.
+                // Out of descriptors. The waiting connection would wake us forever, so it is accepted with the spare
+                // descriptor and closed.
                 close(spareFd);
                 fd = accept4(listenFd, null, null, SOCK_CLOEXEC);
                 if (fd >= 0)
@@ -302,7 +303,7 @@ nothrow @nogc:
         watch(signalFd, EPOLL_CTL_ADD, EPOLLIN);
     }
 
-    /// Until a signal ends it.
+    /// Runs until a signal arrives.
     void run()
     {
         epoll_event[eventsPerWait] events = void;

@@ -1,14 +1,15 @@
 /**
- * As much of liburing as server.d uses: the layouts of the kernel and of the library, which do not change any more, and in
- * D what the library's header has inline.
+ * The part of liburing that server.d uses. It declares the layouts of the kernel and of the library, which are
+ * stable, and implements in D what the library's header has inline.
  *
- * Everything is as in liburing.h 2.3 and linux/io_uring.h, with the same names. It must not know what the ring is used for.
+ * Names and contents are those of liburing.h 2.3 and linux/io_uring.h. This file must not know what the ring is used
+ * for.
  */
 module liburing;
 
 import core.atomic : atomicStore, MemoryOrder;
 
-/// linux/io_uring.h: what a submission asks for.
+/// linux/io_uring.h: the operations.
 enum IoUringOp : ubyte
 {
     pollAdd = 6,
@@ -30,7 +31,7 @@ enum IORING_SETUP_DEFER_TASKRUN = 1 << 13;
 
 extern (C):
 
-/// A submission. `opFlags` stands for the kernel's union of flags of the operations.
+/// A submission queue entry. `opFlags` is the kernel's union of the flags of each operation.
 struct io_uring_sqe
 {
     IoUringOp opcode;
@@ -49,7 +50,7 @@ struct io_uring_sqe
     ulong pad;
 }
 
-/// A completion.
+/// A completion queue entry.
 struct io_uring_cqe
 {
     ulong user_data;
@@ -57,7 +58,7 @@ struct io_uring_cqe
     uint flags;
 }
 
-/// linux/io_uring.h: `sq_off` and `cq_off` are the library's business.
+/// linux/io_uring.h: the parameters of a ring. Only the library uses `sq_off` and `cq_off`.
 struct io_uring_params
 {
     uint sq_entries, cq_entries, flags, sq_thread_cpu, sq_thread_idle, features, wq_fd;
@@ -66,7 +67,7 @@ struct io_uring_params
     ulong[5] cq_off;
 }
 
-/// A buffer in a ring of buffers; in the first one `resv` is the ring's tail.
+/// A buffer in a ring of buffers. In the first one `resv` holds the ring's tail.
 struct io_uring_buf
 {
     ulong addr;
@@ -75,7 +76,7 @@ struct io_uring_buf
     ushort resv;
 }
 
-/// What registers a ring of buffers.
+/// The argument that registers a ring of buffers.
 struct io_uring_buf_reg
 {
     ulong ring_addr;
@@ -133,13 +134,13 @@ int io_uring_submit(io_uring* ring);
 int io_uring_submit_and_wait(io_uring* ring, uint count);
 uint io_uring_peek_batch_cqe(io_uring* ring, io_uring_cqe** cqes, uint count);
 
-/// So many completions have been seen, and their places may be used again.
+/// Marks `count` completions as seen, so that the kernel may reuse their entries.
 void io_uring_cq_advance(io_uring* ring, uint count)
 {
     atomicStore!(MemoryOrder.rel)(*cast(shared(uint)*) ring.cq.khead, *ring.cq.khead + count);
 }
 
-/// The kernel may fill this buffer (again). The ring's length is a power of two.
+/// Gives a buffer (back) to the kernel, which may fill it. The ring's length must be a power of two.
 void io_uring_buf_ring_give(io_uring_buf[] ring, void[] buffer, ushort id)
 {
     immutable tail = ring[0].resv;

@@ -1,16 +1,19 @@
 /**
- * HTTP/1 at the speed of io_uring, in D: one thread, one ring, liburing and no other library, no garbage collected.
+ * HTTP/1 server on a raw io_uring loop, in D: server HOST PORT [--reuse-port]. One thread, one ring, no library but
+ * liburing, no garbage collection while it serves. It needs Linux 6.1.
  *
- * How it works: one multishot accept, and one multishot receive for each connection, whose bytes come in buffers that all
- * connections share. A batch of completions is answered, and all that this leads to is submitted by the same system call
- * that waits for the next batch. A connection has one send in flight: a single answer is sent from where it was composed,
- * several are gathered in a chunk first. Only half a request, and what comes while a send is stuck, is kept with its
- * connection; when that is too much, its receive is cancelled until the peer has taken its answers.
+ * There is one multishot accept, and one multishot receive per connection, which puts its bytes into buffers that all
+ * connections share. The completions of a batch are handled together. The same system call submits all operations
+ * that result from it and waits for the next batch.
  *
- * A descriptor is closed only when the kernel holds nothing of it any more (`receiving` and `sending` are over), so that
- * a completion never meets a connection that took over its number.
+ * A connection has at most one send in flight. A single answer is sent from where it was composed; several are
+ * gathered in a chunk first. A connection keeps only half a request, and the bytes that arrive while a send is stuck.
+ * When these are too many, its receive is cancelled until the peer has read its answers.
  *
- * What is said over the connections is in http.d, the interface of the ring in liburing.d. Needs Linux 6.1.
+ * A descriptor is closed only when no operation on it is pending (`receiving` and `sending` are false). So a
+ * completion never meets a new connection that got the same descriptor.
+ *
+ * HTTP itself is in http.d, the interface of the ring in liburing.d.
  */
 module server;
 
@@ -29,17 +32,17 @@ enum bufferBytes = 2 * 1024;
 enum bufferCount = 1024; // a power of two, as the kernel asks
 enum bufferGroup = 0;
 enum chunkBytes = 16 * 1024; // answers gathered for one send
-enum inputBytesMax = 64 * 1024; // kept of one connection before its receive is cancelled
+enum inputBytesMax = 64 * 1024; // input kept of one connection before its receive is cancelled
 enum submissions = 2048;
 enum completions = 8192;
 enum completionsPerWait = 512;
-enum acceptPauseNs = 100_000_000; // when there was no descriptor left
+enum acceptPauseNs = 100_000_000; // after an accept that found no descriptor free
 
 enum SOCK_CLOEXEC = 0x80000; // not in druntime
 
 static immutable Responses responses = composeAll("io_uring");
 
-/// What a completion is of.
+/// The operation that a completion belongs to.
 enum Operation : uint
 {
     accept,
@@ -50,25 +53,25 @@ enum Operation : uint
     signal,
 }
 
-/// Answers gathered; while it is free, the next free one.
+/// Gathered answers. A chunk that is free points to the next free one.
 union Chunk
 {
     Chunk* next;
     char[chunkBytes] bytes;
 }
 
-/// Its memory comes from malloc.
+/// The state of a connection. Its memory comes from malloc.
 struct Connection
 {
     char[] input; /// not parsed yet
     size_t inputRoom;
     const(char)[] output; /// the send in flight: one of `responses`, or in `chunk`
-    Chunk* chunk; /// null while there is not more than one answer
-    ulong bodyLeft; /// of a request body, to be skipped
-    bool receiving, sending; /// the kernel will tell more of it
-    bool cancelling, hungUp; /// it has been told to end that
-    bool closing, draining; /// the last answer is composed; is sent
-    bool ended, dead; /// the peer sends no more; the connection is of no use
+    Chunk* chunk; /// null while there is at most one answer
+    ulong bodyLeft; /// bytes of a request body still to be skipped
+    bool receiving, sending; /// a completion of it is still to come
+    bool cancelling, hungUp; /// the receive is being cancelled; shutdown() was called
+    bool closing, draining; /// the last answer is composed; it is sent
+    bool ended, dead; /// the peer has ended its side; the connection is broken
 }
 
 void fail(const(char)* what, int error) nothrow @nogc
@@ -77,7 +80,7 @@ void fail(const(char)* what, int error) nothrow @nogc
     exit(1);
 }
 
-/// The ring, and what is asked of it. Each `submit` goes to the kernel with the next wait.
+/// The ring and its operations. What a `submit...` method queues goes to the kernel with the next wait.
 struct Ring
 {
 nothrow @nogc:
@@ -163,7 +166,7 @@ nothrow @nogc:
         c.cancelling = true;
     }
 
-    /// With MSG_WAITALL the kernel goes on by itself after a part.
+    /// With MSG_WAITALL the kernel itself continues after a partial send.
     void submitSend(ref Connection c, int fd)
     {
         auto sqe = next(IoUringOp.send, Operation.send, fd);
@@ -180,7 +183,7 @@ nothrow @nogc:
     }
 }
 
-/// The one event loop and its connections, by their descriptors.
+/// The only event loop, with its connections indexed by descriptor.
 struct Loop
 {
 nothrow @nogc:
@@ -260,7 +263,7 @@ nothrow @nogc:
         c.closing = persistence == Persistence.close;
     }
 
-    /// Answers what is complete until a chunk is full. Returns the bytes used.
+    /// Answers complete requests until a chunk is full. Returns the number of bytes used.
     size_t answerRequests(ref Connection c, const(char)[] bytes)
     {
         size_t used;
@@ -291,7 +294,8 @@ nothrow @nogc:
 
     // ---- one connection ----
 
-    /// Uses new bytes, or with none what is kept, unless a send is in flight; what cannot be used now is kept.
+    /// Answers the requests in the new bytes, or with no bytes those in the kept input. While a send is in flight
+    /// it only keeps the bytes. Bytes that cannot be used now are kept, too.
     void useInput(ref Connection c, int fd, const(char)[] bytes)
     {
         if (c.sending || c.input.length)
@@ -324,14 +328,14 @@ nothrow @nogc:
         close(fd);
     }
 
-    /// Ends what the kernel still does for the connection; the completions tell when that is over.
+    /// Makes the kernel end its operations on the connection; their completions show when they have ended.
     static void hangUp(ref Connection c, int fd)
     {
         shutdown(fd, SHUT_RDWR);
         c.hungUp = true;
     }
 
-    /// After each completion: what the connection needs next.
+    /// Called after each completion: submits what the connection needs next, or closes it.
     void settle(ref Connection c, int fd)
     {
         if (c.dead || (c.ended && !c.sending))
@@ -349,8 +353,9 @@ nothrow @nogc:
             ring.submitReceive(c, fd);
     }
 
-    /// A multishot receive may deliver bytes and miss that the peer has reset the connection behind them (seen in Linux
-    /// 6.18); a new one finds out. A send would, too: so this matters only where the bytes led to none.
+    /// A multishot receive may deliver bytes but miss a reset that follows them (seen on Linux 6.18). A new receive
+    /// reports the reset, and so does a send. So if the bytes led to no send, the receive is cancelled and submitted
+    /// again.
     void received(ref Connection c, int fd, int result, uint flags)
     {
         c.receiving = (flags & IORING_CQE_F_MORE) != 0;
@@ -361,7 +366,7 @@ nothrow @nogc:
                 useInput(c, fd, cast(const(char)[]) ring.buffers[buffer][0 .. result]);
             ring.giveBack(buffer);
             if (c.receiving && !c.sending && !c.cancelling)
-                ring.submitCancel(c, fd); // a new one is submitted when that has happened, see above
+                ring.submitCancel(c, fd); // settle() submits a new one after that, see above
         }
         else if (result == 0)
             c.ended = true;
@@ -382,8 +387,8 @@ nothrow @nogc:
         dropOutput(c);
         if (c.closing && !c.draining && !c.dead)
         {
-            // Unread bytes at close() would reset the connection and could destroy the last answer on its way, so our
-            // side is closed first, and the peer's side is read to its end.
+            // close() with unread bytes would reset the connection, and the reset could destroy the last answer on
+            // its way. So our side is shut down first, and the peer's side is read to its end.
             shutdown(fd, SHUT_WR);
             c.draining = true;
         }
@@ -410,7 +415,7 @@ nothrow @nogc:
 
     // ---- the loop ----
 
-    /// False when a signal has come.
+    /// Handles a completion. Returns false if it is a signal that ends the program.
     bool complete(const io_uring_cqe* cqe)
     {
         immutable fd = cast(int) cqe.user_data;
@@ -429,7 +434,7 @@ nothrow @nogc:
         case Operation.send:
             sent(connections[fd], fd, cqe.res);
             break;
-        case Operation.cancel: // the receive itself tells that it ended
+        case Operation.cancel: // the receive's own completion shows that it has ended
             break;
         case Operation.signal:
             return false;
@@ -446,7 +451,7 @@ nothrow @nogc:
         ring.submitAccept(listenFd);
     }
 
-    /// Until a signal ends it.
+    /// Runs until a signal arrives.
     void run()
     {
         io_uring_cqe*[completionsPerWait] cqes = void;

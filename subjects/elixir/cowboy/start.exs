@@ -1,4 +1,5 @@
-# What Elixir runs: the program itself is compiled already. This process is the supervisor's parent, and so never ends.
+# The script that start.sh runs; the program itself is already compiled. This process is the supervisor's parent, so
+# it must not end.
 
 Shootout.main(System.argv())
 Process.sleep(:infinity)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts the server with as many schedulers as it has CPUs: start.sh HOST PORT CPUS.
+# Starts the server with CPUS schedulers: start.sh HOST PORT CPUS.
 set -eu
 
 ulimit -n "$(ulimit -Hn)"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Lays down Cowboy and what it needs in build/deps: from Debian's package of RabbitMQ, which ships them. The package is
-# unpacked, not installed: no broker is started, none of its scripts runs.
+# Unpacks Cowboy and the libraries that it needs into build/deps, from Debian's package of RabbitMQ, which contains
+# them. The package is not installed: none of its scripts runs, and no broker starts.
 set -eu
 
 mkdir -p build/deps build/rabbitmq

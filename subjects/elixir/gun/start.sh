@@ -1,5 +1,5 @@
 #!/bin/sh
-# Starts the client with as many schedulers as it has CPUs: start.sh CPUS [http2].
+# Starts the client with CPUS schedulers: start.sh CPUS [http2].
 set -eu
 
 cpus=$1

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Starts Caddy on our own configuration: start.sh SCHEME HOST PORT [text]. It serves files of x over HTTP/2, or with
-# `text` a short text over HTTP/1.1. Everything that it writes lies in TMPDIR, which is gone afterwards; its
-# administration listens nowhere.
+# Starts Caddy with a configuration that this script writes: start.sh SCHEME HOST PORT [text]. It serves files filled
+# with the letter x over HTTP/2, or with `text` a short text over HTTP/1.1. All files that it writes lie in TMPDIR,
+# which is removed afterwards. Caddy's administration endpoint is off.
 set -eu
 
 case ${4-} in

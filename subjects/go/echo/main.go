@@ -1,4 +1,4 @@
-// Echo without middleware.
+// HTTP server on Echo without middleware.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	e.GET("/json", func(c *echo.Context) error {
 		return c.JSON(http.StatusOK, map[string]string{"message": "Hello, World!"})
 	})
-	// Echo's 30 s to read a request would also end idle connections.
+	// IdleTimeout is set, because ReadTimeout (Echo's default of 30 s) would otherwise also end idle connections.
 	server := http.Server{Addr: *listen, Handler: e, ReadTimeout: 30 * time.Second, IdleTimeout: time.Hour}
 	log.Fatal(server.ListenAndServe())
 }

@@ -1,5 +1,6 @@
-// GETs with fasthttp: a HostClient for each pool, which waits for a connection; a goroutine for each
-// request that is open at once. With pipelining, its PipelineClient.
+// HTTP client on fasthttp: a HostClient for each pool, in which requests wait for a connection,
+// and a goroutine for each request that is open at once. With pipelining, it uses a
+// PipelineClient for each pool.
 package main
 
 import (
@@ -11,14 +12,16 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// For a connection one may wait as long as it takes: the latency counts it.
+// The limit of the wait for a connection. It is so long that it never ends, because the wait is
+// part of the latency.
 const patience = time.Hour
 
 type doer interface {
 	DoTimeout(req *fasthttp.Request, resp *fasthttp.Response, timeout time.Duration) error
 }
 
-// A HostClient takes its limits from its fields: DoTimeout would also count the wait for a connection.
+// Do instead of DoTimeout: DoTimeout would include the wait for a connection. The fields of
+// HostClient limit the rest.
 type pool struct{ client *fasthttp.HostClient }
 
 func (p pool) DoTimeout(req *fasthttp.Request, resp *fasthttp.Response, _ time.Duration) error {
@@ -47,7 +50,7 @@ func newPool(setup Setup, host string) doer {
 		MaxConns:                  setup.PoolSize,
 		MaxConnWaitTimeout:        patience,
 		MaxIdleConnDuration:       patience,
-		MaxIdemponentCallAttempts: 1, // none is sent twice unseen
+		MaxIdemponentCallAttempts: 1, // no hidden retries
 		ReadTimeout:               setup.timeout(),
 		WriteTimeout:              setup.timeout(),
 	}}

@@ -1,4 +1,4 @@
-// fasthttp with a handler that switches on the path, as its own documentation does.
+// HTTP server on fasthttp, with a handler that switches on the path, as in its documentation.
 package main
 
 import (

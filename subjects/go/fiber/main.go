@@ -1,4 +1,4 @@
-// Fiber with its default settings, in one process.
+// HTTP server on Fiber with its default settings, in one process.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Gin in release mode, with its recovery middleware and without its logger.
+// HTTP server on Gin in release mode, with its recovery middleware and without its logger.
 package main
 
 import (

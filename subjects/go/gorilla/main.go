@@ -1,5 +1,6 @@
-// ws-shootout with gorilla/websocket, as its chat example has it: a hub that owns the clients, and for each of them one
-// goroutine that reads and one that writes what the hub has put into its channel.
+// WebSocket echo and broadcast on gorilla/websocket, structured like its chat example. A hub owns
+// the clients. Each client has a goroutine that reads, and one that writes what the hub has put
+// into its channel.
 package main
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// The example's own numbers, but for the longest message.
+// The values of the example, except messageBytes.
 const (
 	path          = "/ws"
 	writeWait     = 10 * time.Second
@@ -35,7 +36,7 @@ type message struct {
 	ListenerCount *int            `json:"listenerCount,omitempty"`
 }
 
-// prepare encodes a message once, however many clients it is for.
+// prepare encodes a message once for all clients.
 func prepare(m message) *websocket.PreparedMessage {
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -104,14 +105,14 @@ func (c *client) write() {
 	}
 }
 
-// letter is what a client has said, ready to be sent.
+// letter is a message that a client has sent, encoded for its receivers.
 type letter struct {
 	sender   *client
 	prepared *websocket.PreparedMessage
 	payload  json.RawMessage
 }
 
-// hub owns the clients. What it sends to one goes through that client's channel, in order.
+// hub owns the clients. It sends through the clients' channels, which keep the order.
 type hub struct {
 	clients   map[*client]bool
 	enter     chan *client
@@ -155,7 +156,7 @@ func (h *hub) sendToAll(l letter) {
 	h.send(l.sender, prepare(message{"broadcastResult", l.payload, &count}))
 }
 
-// send puts a message into a client's channel; one that is so far behind that there is no room goes.
+// send puts a message into a client's channel. If the channel is full, the client is too slow and is disconnected.
 func (h *hub) send(c *client, prepared *websocket.PreparedMessage) bool {
 	if !h.clients[c] {
 		return false

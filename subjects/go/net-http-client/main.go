@@ -1,8 +1,9 @@
-// GETs with the standard library: a Client and its Transport for each pool, a goroutine for each
-// request that is open at once. With the argument http2 over that, in plain text.
+// HTTP client on the standard library: a Client and its Transport for each pool, a goroutine for
+// each request that is open at once. With the argument http2 it speaks HTTP/2 in plain text.
 //
-// Over HTTP/2 how many streams a connection has is the server's affair: a Transport opens another one
-// where it permits no more. A semaphore sees to what the setup says.
+// Over HTTP/2, the server decides how many streams a connection has; if it allows no more, the
+// Transport opens another connection. A semaphore limits the open requests to what the setup
+// says.
 package main
 
 import (
@@ -21,7 +22,8 @@ func unsupported(setup Setup) string {
 	return ""
 }
 
-// A Transport with a limit makes requests wait for a connection; as many are kept as there may be.
+// A Transport with MaxConnsPerHost makes requests wait for a connection. All its connections may
+// be kept.
 func newClient(setup Setup) *http.Client {
 	transport := &http.Transport{
 		MaxConnsPerHost:     setup.PoolSize,
@@ -37,7 +39,7 @@ func newClient(setup Setup) *http.Client {
 	return &http.Client{Transport: transport, Timeout: setup.timeout()}
 }
 
-// Of HTTP/2 the library's errors are its own: they are told by their texts.
+// The library's HTTP/2 errors have no exported types, so they are recognised by their texts.
 func class(err error) string {
 	switch text := err.Error(); {
 	case strings.Contains(text, "stream error"):

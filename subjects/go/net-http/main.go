@@ -1,4 +1,4 @@
-// The standard library's server and its router.
+// HTTP server on the standard library, with its router.
 package main
 
 import (

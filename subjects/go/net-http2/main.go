@@ -1,4 +1,4 @@
-// The standard library's server over HTTP/2 alone: in plain text by prior knowledge, over TLS by ALPN.
+// HTTP/2 server on the standard library: by prior knowledge in plain text, by ALPN over TLS.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// The length is told, as it is known: unasked the library tells that of short answers only.
+// Content-Length is set here, because the library sets it for short answers only.
 func filled(size int) http.HandlerFunc {
 	body, length := bytes.Repeat([]byte("x"), size), strconv.Itoa(size)
 	return func(w http.ResponseWriter, _ *http.Request) {

@@ -16,11 +16,11 @@ import (
 const (
 	readBytes = 16 * 1024
 
-	// When there was no descriptor left.
+	// The pause after a failed accept, mostly because no descriptor was free.
 	acceptPause = 10 * time.Millisecond
 )
 
-// echo ends when the client ends its side, and so ends ours behind the last byte.
+// echo returns when the client ends its side; this ends our side after the last byte.
 func echo(connection net.Conn) {
 	defer connection.Close()
 	buffer := make([]byte, readBytes)

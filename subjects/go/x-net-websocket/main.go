@@ -1,5 +1,5 @@
-// ws-shootout with golang.org/x/net/websocket: a goroutine a client, which reads its connection as a stream and itself
-// writes to every client.
+// WebSocket echo and broadcast on golang.org/x/net/websocket. Each client has a goroutine, which
+// reads its connection as a stream. It writes a broadcast to all clients itself.
 package main
 
 import (
@@ -44,7 +44,8 @@ func (r *room) leave(connection *websocket.Conn) {
 	delete(r.connections, connection)
 }
 
-// broadcast writes a text (a string) or a binary message (bytes) to all, one after the other, and tells their number.
+// broadcast writes a text (string) or binary message ([]byte) to all clients, one after the
+// other, and returns their number.
 func (r *room) broadcast(message any) int {
 	r.mutex.RLock()
 	defer r.mutex.RUnlock()
@@ -54,8 +55,8 @@ func (r *room) broadcast(message any) int {
 	return len(r.connections)
 }
 
-// send waits for a client that is slow, but not for ever. One that cannot be written to is closed: its own goroutine, which
-// reads, then takes it out of the room.
+// send waits for a slow client, but at most writeWait. If it fails, it closes the connection; the
+// client's own goroutine then removes the client from the room.
 func send(connection *websocket.Conn, message any) {
 	connection.SetWriteDeadline(time.Now().Add(writeWait))
 	if err := websocket.Message.Send(connection, message); err != nil {
@@ -77,9 +78,10 @@ func encode(m message) string {
 	return string(text)
 }
 
-// talkJSON reads values, not frames: the package gives each fragment of a message as a message of its own.
+// talkJSON reads JSON values, not frames, because the package returns each fragment of a message
+// as a message.
 func (r *room) talkJSON(connection *websocket.Conn) {
-	// The package leaves the answer to a client's close to us.
+	// The package does not close the connection when the client sends a close frame.
 	defer connection.Close()
 	r.enter(connection)
 	defer r.leave(connection)
@@ -149,7 +151,8 @@ func main() {
 	if *isBinary {
 		talk = r.talkBinary
 	}
-	// A Server, not a Handler alone: that would refuse clients that are no browsers, and send no Origin.
+	// A Server, because a Handler alone would refuse clients that send no Origin, as non-browsers
+	// do.
 	http.Handle(path, websocket.Server{Handler: talk})
 	listener, err := net.Listen("tcp", *listen)
 	if err != nil {

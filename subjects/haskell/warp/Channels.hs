@@ -1,5 +1,5 @@
--- | A room of channels: a broadcast is written once, into a channel of which each client has its own reading end, and a
--- thread for each client sends on what comes. Nobody waits for another.
+-- | A room that uses channels. A broadcast is written once, into a channel that each client has duplicated. Each
+-- client has a thread that sends what its channel delivers, so no client waits for another.
 module Channels (newRoom) where
 
 import Control.Concurrent.Async (race_)
@@ -15,7 +15,7 @@ newRoom = do
   count <- newTVarIO 0
   pure . Room $ \connection action -> do
     replies <- newTQueueIO
-    -- In one step with the count, so that the two never disagree.
+    -- In one transaction with the count, so that the count always matches the number of channels.
     let enter = atomically $ modifyTVar' count (+ 1) >> dupTChan everybody
         leave _ = atomically $ modifyTVar' count (subtract 1)
         place =
@@ -24,6 +24,6 @@ newRoom = do
               toEverybody = \text -> atomically $ writeTChan everybody text >> readTVar count
             }
     bracket enter leave $ \mine ->
-      -- Broadcasts first: a receipt comes behind its broadcast.
+      -- Broadcasts first, so that a receipt is sent after its broadcast.
       let next = atomically $ readTChan mine `orElse` readTQueue replies
        in race_ (forever $ next >>= WebSockets.sendTextData connection) (action place)

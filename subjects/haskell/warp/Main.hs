@@ -2,7 +2,8 @@
 
 -- | WebSocket echo and broadcast on Warp: @subject HOST PORT (channels|plain)@.
 --
--- What a client says is understood here; how a broadcast gets to everybody is a 'Room', of which there are two kinds.
+-- This module answers the messages of a client. A 'Room' delivers broadcasts to all clients; there are two kinds of
+-- it.
 module Main (main) where
 
 import qualified Channels
@@ -38,14 +39,14 @@ serve host port room =
     settings = setHost (fromString host) (setTimeout idleSeconds defaultSettings)
     idleSeconds = 24 * 3600
 
--- | Connections inherit its options.
+-- | Creates the listening socket. Connections inherit its options.
 listening :: String -> String -> IO Socket.Socket
 listening host port = do
   let hints = Socket.defaultHints {Socket.addrSocketType = Socket.Stream, Socket.addrFlags = [Socket.AI_PASSIVE]}
   address <- head <$> Socket.getAddrInfo (Just hints) (Just host) (Just port)
   socket <- Socket.openSocket address
   Socket.setSocketOption socket Socket.ReuseAddr 1
-  -- A client that takes nothing for so long is disconnected, by the kernel.
+  -- If a client reads nothing for so many milliseconds, the kernel ends its connection.
   Socket.setSocketOption socket Socket.UserTimeout (10 * 1000)
   Socket.bind socket (Socket.addrAddress address)
   Socket.listen socket 4096
@@ -64,14 +65,14 @@ application room request respond
         }
     limit = WebSockets.SizeLimit (16 * 1024 * 1024)
 
--- | Until the client is gone.
+-- | Serves one client until it is gone.
 client :: Room -> WebSockets.ServerApp
 client room pending = do
   connection <- WebSockets.acceptRequest pending
   ifGone () . inRoom room connection $ \place ->
     forever $ WebSockets.receiveData connection >>= hear place
 
--- | What is no message of ours is ignored.
+-- | Answers a message. Ignores a text that is not a valid message.
 hear :: Place -> Lazy.ByteString -> IO ()
 hear place text = case parse text of
   Just (Echo payload) -> reply place (echo payload)

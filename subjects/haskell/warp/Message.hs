@@ -1,6 +1,6 @@
 {-# LANGUAGE OverloadedStrings #-}
 
--- | The messages, as JSON.
+-- | The messages, encoded as JSON.
 module Message (Message (..), parse, echo, broadcast, broadcastResult) where
 
 import Data.Aeson

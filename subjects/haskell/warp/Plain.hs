@@ -1,4 +1,5 @@
--- | A room without channels: whoever broadcasts sends to one client after the other, and waits where one takes its time.
+-- | A room without channels. The thread of the sender sends a broadcast to one client after the other, and waits for
+-- a slow one.
 module Plain (newRoom) where
 
 import Control.Exception (bracket)
@@ -23,5 +24,5 @@ newRoom = do
             }
     bracket enter leave (const (action place))
   where
-    -- A client that is gone leaves the room by itself.
+    -- No need to remove a client that is gone: its own thread does so.
     sent text connection = ifGone False (True <$ WebSockets.sendTextData connection text)

@@ -1,4 +1,4 @@
-// GETs with axios on Node's http: an instance and its agent for each pool.
+// HTTP client on axios with Node's http: an instance and its agent for each pool.
 'use strict';
 
 const http = require('node:http');
@@ -11,8 +11,8 @@ function unsupported(setup) {
   return setup.pipelining > 1 ? 'axios does not pipeline' : null;
 }
 
-// An agent with a limit makes requests wait for a connection; axios' time-out begins behind that wait,
-// with Node's of the socket.
+// An agent with a limit makes requests wait for a connection. The time-out of axios begins after
+// that wait, and so does Node's time-out of the socket.
 function newInstance(setup) {
   const agent = new http.Agent({
     keepAlive: setup.keep_alive,
@@ -28,7 +28,7 @@ function newInstance(setup) {
     validateStatus: null,
     responseType: 'text',
     proxy: false,
-    // An agent with a limit uses a connection again while requests wait, unless it is told not to.
+    // While requests wait, an agent with a limit reuses connections, unless this header forbids it.
     headers: setup.keep_alive ? {} : { Connection: 'close' },
   });
 }

@@ -1,4 +1,5 @@
-// Express in production mode. With more than one CPU, Node's cluster module starts one process per CPU.
+// HTTP server on Express in production mode. With more than one CPU, Node's cluster module starts
+// one process per CPU.
 'use strict';
 
 const cluster = require('node:cluster');

@@ -1,4 +1,5 @@
-// Fastify without its logger. With more than one CPU, Node's cluster module starts one process per CPU.
+// HTTP server on Fastify without its logger. With more than one CPU, Node's cluster module starts
+// one process per CPU.
 'use strict';
 
 const cluster = require('node:cluster');
@@ -7,7 +8,7 @@ const fastify = require('fastify');
 // Brings the plain response to 192 bytes, see subjects/README.md.
 const PAD = '..................';
 
-// Fastify makes a serialiser of it, as its documentation recommends.
+// Fastify generates a serialiser from this schema, as its documentation recommends.
 const JSON_SCHEMA = {
   response: { 200: { type: 'object', properties: { message: { type: 'string' } } } },
 };

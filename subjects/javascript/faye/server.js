@@ -1,4 +1,5 @@
-// ws-shootout with faye-websocket on Node's http server, as its documentation has it, and a broadcast over a set of clients.
+// WebSocket echo and broadcast on faye-websocket with Node's http server, written as its
+// documentation shows. A broadcast is a loop over a set of clients.
 'use strict';
 
 const http = require('node:http');

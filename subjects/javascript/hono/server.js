@@ -1,4 +1,5 @@
-// Hono on Node, by its adapter. With more than one CPU, Node's cluster module starts one process per CPU.
+// HTTP server on Hono, with its adapter for Node. With more than one CPU, Node's cluster module
+// starts one process per CPU.
 'use strict';
 
 const cluster = require('node:cluster');
@@ -17,7 +18,7 @@ function serve(host, port) {
     // A connection ends when the client says so: without these, an idle one ends after seconds.
     serverOptions: { keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 },
   });
-  // The adapter's own serve() does the same, but knows no backlog.
+  // Replaces the adapter's serve(), which has no option for the backlog.
   server.listen({ host, port, backlog: 4096 });
   process.on('SIGTERM', () => process.exit(0));
 }

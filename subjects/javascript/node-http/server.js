@@ -1,4 +1,5 @@
-// Node's own http module. With more than one CPU, its cluster module starts one process per CPU.
+// HTTP server on Node's own http module. With more than one CPU, the cluster module starts one
+// process per CPU.
 'use strict';
 
 const cluster = require('node:cluster');
@@ -30,7 +31,8 @@ function wait(text, response) {
     return;
   }
   const end = performance.now() + ms;
-  // Timers count whole milliseconds from the start of a loop's turn, so that one may end early: then it is set again.
+  // Timers count whole milliseconds from the start of an iteration of the event loop. So a timer
+  // may fire early, and is then set again.
   const tick = () => {
     if (performance.now() < end) setTimeout(tick, 1);
     else send(response, 200, 'text/plain', 'ok');

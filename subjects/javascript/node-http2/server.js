@@ -1,4 +1,5 @@
-// Node's own http2 module. With more than one CPU, its cluster module starts one process per CPU.
+// HTTP/2 server on Node's own http2 module. With more than one CPU, the cluster module starts one
+// process per CPU.
 'use strict';
 
 const cluster = require('node:cluster');

@@ -1,5 +1,5 @@
-// TCP echo with Node's own net module: each socket is piped into itself. With more than one CPU, its cluster module starts
-// one process per CPU.
+// TCP echo on Node's own net module: each socket is piped into itself. With more than one CPU,
+// the cluster module starts one process per CPU.
 'use strict';
 
 const cluster = require('node:cluster');
@@ -11,7 +11,7 @@ function echo(socket) {
 }
 
 function serve(host, port) {
-  // Half open: when the client ends its side, what is still on its way back is sent before ours ends.
+  // Half open: when the client ends its side, the remaining bytes are sent before our side ends.
   const server = net.createServer({ allowHalfOpen: true, noDelay: true }, echo);
   server.listen({ host, port, backlog: 4096 });
   process.on('SIGTERM', () => process.exit(0));

@@ -1,5 +1,6 @@
-// GETs with undici: a Pool for each pool, whose queue holds what finds no connection. With the argument
-// http2 over that, over TLS with any certificate: it speaks it where ALPN has chosen it.
+// HTTP client on undici: a Pool for each pool. A request that finds no connection waits in the
+// Pool's queue. With the argument http2 it speaks HTTP/2 over TLS, chosen by ALPN, and accepts
+// any certificate.
 'use strict';
 
 const { Pool } = require('undici');

@@ -1,5 +1,6 @@
-// ws-shootout with uws on the Node that it was built for: its own server on Node's http, and its own broadcast, which frames
-// a text once for all clients of the process.
+// WebSocket echo and broadcast on uws, with the version of Node that it was built for. It uses
+// the library's own server on Node's http, and its own broadcast, which frames a text once for
+// all clients of the process.
 'use strict';
 
 const http = require('http');

@@ -1,4 +1,5 @@
-// ws-shootout with the package ws: its own server, and a broadcast over its set of clients, as its documentation has it.
+// WebSocket echo and broadcast on the package ws, written as its documentation shows: its own
+// server, and a broadcast that loops over its set of clients.
 'use strict';
 
 const { WebSocket, WebSocketServer } = require('ws');

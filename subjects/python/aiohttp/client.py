@@ -1,7 +1,8 @@
-"""GETs with aiohttp: a session and its connector for each pool, a task for each request that is open
-at once.
+"""HTTP client on aiohttp: a session and its connector for each pool, and a task for each request
+that is open at once.
 
-Between two orders the loop stands still: what the server does meanwhile is seen with the next one.
+The event loop does not run between two orders. If the server closes a connection in that time, the
+client notices it in the next order.
 """
 
 from __future__ import annotations

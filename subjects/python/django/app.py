@@ -1,7 +1,7 @@
 """Django in one file: its settings, a view for each path, and the application for the server.
 
-Of the middleware that a new project has, only the one that sets Content-Length: the others need a database,
-check forms, or add headers of their own to each response.
+Of the default middleware it uses only the one that sets Content-Length. The others need a database,
+check forms, or add headers to each response.
 """
 
 from __future__ import annotations

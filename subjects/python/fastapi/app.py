@@ -1,4 +1,4 @@
-"""FastAPI as its tutorial shows it: a route for each path, and a model that the object is serialised by."""
+"""FastAPI as its tutorial shows it: a route per path, and a model that serialises the object."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The application, twice: as plain ASGI, and as RSGI, granian's own interface.
 
-No framework: both are what a framework's author would write for three paths. Granian adds Server
-and Date by itself.
+It uses no framework, because granian itself is measured. granian adds Server and Date.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Answer = tuple[int, str, bytes]
 
 
 async def answer(path: str) -> Answer:
-    """Status, content type and body for a path."""
+    """Return status, content type and body for a path."""
     if path == "/":
         return 200, "text/plain", PLAIN
     if path == "/perf":

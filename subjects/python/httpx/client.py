@@ -1,5 +1,7 @@
-"""GETs with httpx: an AsyncClient for each pool, a task for each request that is open at once. With the
-argument http2 over that, in plain text: a connection has as many streams as a semaphore lets through."""
+"""HTTP client on httpx: an AsyncClient for each pool, and a task for each request that is open.
+
+With the argument http2 it speaks HTTP/2 in plain text, and a semaphore limits the streams.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ OVER_HTTP2 = sys.argv[1:] == ["http2"]
 
 @dataclass(frozen=True)
 class Pool:
-    """A client, and room for the streams of its connections."""
+    """A client, and the semaphore that limits the streams of its connections."""
 
     client: httpx.AsyncClient
     room: contextlib.AbstractAsyncContextManager[None]
@@ -36,7 +38,7 @@ def new_client(setup: Setup) -> httpx.AsyncClient:
         http1=not OVER_HTTP2,
         http2=OVER_HTTP2,
         limits=httpx.Limits(max_connections=setup.pool_size, max_keepalive_connections=kept),
-        # The wait for a connection has no limit of its own: the latency counts it.
+        # The wait for a connection has no time-out, because it is part of the latency.
         timeout=httpx.Timeout(setup.timeout_ms / 1000, pool=None),
     )
 
@@ -57,10 +59,10 @@ async def work(pool: Pool, url: str, left: Iterator[int], tally: Tally) -> None:
 
 
 def name_of(error: httpx.HTTPError) -> str:
-    # Of HTTP/2 httpx leaves what its library h2 says.
+    # For HTTP/2, httpx passes on the text of the library h2.
     if OVER_HTTP2 and "StreamReset" in str(error):
         return "h2.stream"
-    # It also goes on to send on a connection that the server has left.
+    # httpx also keeps sending on a connection that the server has closed.
     if OVER_HTTP2 and ("ConnectionTerminated" in str(error) or isinstance(error, httpx.LocalProtocolError)):
         return "h2.goaway"
     if isinstance(error, httpx.ConnectTimeout):
@@ -71,7 +73,7 @@ def name_of(error: httpx.HTTPError) -> str:
     if name != "other":
         return name
     if isinstance(error, httpx.ConnectError):
-        return "connect.refused"  # all that anyio leaves of it
+        return "connect.refused"  # anyio keeps no more details
     return "empty" if isinstance(error, httpx.RemoteProtocolError) else "other"
 
 

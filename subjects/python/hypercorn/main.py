@@ -1,4 +1,7 @@
-"""Hypercorn with a bare ASGI application: main.py SCHEME HOST PORT CPUS. Its HTTP/2 is the library h2."""
+"""HTTP/2 server: Hypercorn, based on the library h2, with a bare ASGI application.
+
+Usage: main.py SCHEME HOST PORT CPUS.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ if __name__ == "__main__":
     config.bind = [f"[{host}]:{port}" if ":" in host else f"{host}:{port}"]
     config.backlog = 4096
     config.workers = int(cpus)
-    config.keep_alive_timeout = 3600  # a connection ends when the client says so
+    config.keep_alive_timeout = 3600  # only the client ends a connection
     config.keep_alive_max_requests = 10**9
     config.loglevel = "ERROR"
     if scheme == "https":

@@ -1,6 +1,7 @@
-"""GETs with urllib3: a thread for each request that is open at once, a pool that blocks when it is empty.
+"""HTTP client on urllib3: a thread for each request that is open at once.
 
-The pools are shared by all threads, as urllib3 has it; each thread keeps to one of them.
+Several threads share a pool, as urllib3 intends, and each thread uses one pool only. A pool without
+a free connection blocks.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ class Client:
         parts = urlsplit(setup.url)
         self.path = parts.path or "/"
         self.keep_alive = setup.keep_alive
-        # A pool that blocks gives no more connections than its size; the wait for one has no limit
-        # of its own, as the latency counts it.
+        # With block=True a pool has at most maxsize connections. The wait for one has no time-out,
+        # because it is part of the latency.
         self.pools = [
             urllib3.HTTPConnectionPool(
                 parts.hostname or "",

@@ -1,6 +1,6 @@
-"""A bare ASGI application: what a framework's author would write for three paths.
+"""A bare ASGI application for uvicorn.
 
-No framework, because uvicorn is what is measured. It adds Server and Date by itself.
+It uses no framework, because uvicorn itself is measured. uvicorn adds Server and Date.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Answer = tuple[int, bytes, bytes]
 
 
 async def answer(path: str) -> Answer:
-    """Status, content type and body for a path."""
+    """Return status, content type and body for a path."""
     if path == "/":
         return 200, b"text/plain", PLAIN
     if path == "/perf":
@@ -35,7 +35,7 @@ async def wait(text: str) -> Answer:
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= WAIT_MS_MAX):
         return 400, b"text/plain", b"not a number of milliseconds up to a minute"
     end = time.monotonic() + int(text) / 1000
-    # uvloop counts whole milliseconds from the start of a turn: a sleep may end early.
+    # uvloop counts whole milliseconds from the start of a loop iteration, so a sleep may end early.
     while (left := end - time.monotonic()) > 0:
         await asyncio.sleep(left)
     return 200, b"text/plain", b"ok"

@@ -1,4 +1,7 @@
-"""ws-shootout with the library's own server on asyncio: a coroutine a client, and its broadcast()."""
+"""WebSocket echo and broadcast on the library websockets with asyncio.
+
+Each client has a coroutine. Broadcasts use the library's broadcast().
+"""
 
 import argparse
 import asyncio
@@ -21,7 +24,7 @@ clients: set[ServerConnection] = set()
 
 
 async def talk(client: ServerConnection) -> None:
-    """Answers one client until it goes."""
+    """Answer one client until it disconnects."""
     clients.add(client)
     try:
         with contextlib.suppress(ConnectionClosed):
@@ -49,7 +52,7 @@ def route(client: ServerConnection, request: Request) -> Response | None:
 
 
 async def main(host: str, port: int) -> None:
-    # At once: a closing handshake with ten thousand clients would take seconds.
+    # Exit at once, because a closing handshake with ten thousand clients would take seconds.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, os._exit, 0)
     settings = {"process_request": route, "max_size": MESSAGE_BYTES_MAX, "backlog": BACKLOG}
     async with serve(talk, host, port, **settings) as server:

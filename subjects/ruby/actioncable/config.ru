@@ -1,4 +1,4 @@
-# Rack's entry: a Rails application that has nothing but Action Cable.
+# The entry point for Rack: a Rails application that consists of Action Cable only.
 
 require_relative "config/application"
 

@@ -1,6 +1,6 @@
 # WebSocket echo and broadcast on EventMachine and em-websocket: server.rb HOST PORT.
 #
-# One thread with one reactor, which is all that EventMachine has.
+# EventMachine has only one reactor, so the server has one thread.
 
 require "em-websocket"
 require "json"
@@ -28,7 +28,7 @@ class Shootout
 
   private
 
-  # What is no message of ours is ignored.
+  # Answers a message. Ignores a text that is not a valid message.
   def hear(client, text)
     message = JSON.parse(text)
     return unless message.is_a?(Hash)
@@ -47,7 +47,7 @@ class Shootout
     send(sender, JSON.generate(type: "broadcastResult", payload: payload, listenerCount: count))
   end
 
-  # Whether it was taken: not by a client that is going, or has left too much unread.
+  # Returns whether the text was queued: not if the client is closing or has left too much unread.
   def send(client, text)
     if client.get_outbound_data_size > UNREAD_BYTES_MAX
       client.close_connection

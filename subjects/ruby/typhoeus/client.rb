@@ -1,6 +1,7 @@
-# GETs with Typhoeus: a Hydra for each pool, whose max_concurrency is the pool's size; what finds no room waits in its queue.
+# HTTP client on Typhoeus: a Hydra for each pool. Its max_concurrency is the pool's size; further requests wait in its
+# queue.
 #
-# A Hydra runs in the thread that calls it and waits with select(), so that each has a thread of its own. The time-out of a
+# A Hydra runs in the thread that calls it and waits with select(), so each has a thread of its own. The time-out of a
 # request begins when it leaves the queue.
 
 require "typhoeus"
@@ -15,11 +16,11 @@ class Client
     @lock = Mutex.new
     size = setup.pool_size
     @hydras = Array.new(setup.pools) { Typhoeus::Hydra.new(max_concurrency: size, maxconnects: size) }
-    # As many requests at once in each pool; the first ones have one more where they cannot be shared evenly.
+    # The open requests of each pool. If they cannot be divided evenly, the first pools have one more.
     @shares = @hydras.each_index.map { |pool| (setup.concurrency - pool + setup.pools - 1) / setup.pools }
   end
 
-  # Performs so many requests.
+  # Performs `number` requests.
   def go(number)
     @left = number
     threads = @hydras.zip(@shares).map { |hydra, share| Thread.new { work(hydra, share) } }
@@ -35,7 +36,7 @@ class Client
     tally
   end
 
-  # Queues a request, which asks for the next one when it has ended.
+  # Queues a request. When it ends, it queues the next one.
   def ask(hydra, tally)
     return unless @lock.synchronize { (@left -= 1) >= 0 }
 
@@ -59,11 +60,11 @@ class Client
     { **common, forbid_reuse: true, headers: { "Connection" => "close" } }
   end
 
-  # The failure class, nil for what was answered as it should.
+  # Returns the failure class, or nil if the answer was as expected.
   def class_of(response)
     case response.return_code
     when :ok then response.code == 200 ? nil : "status"
-    # Typhoeus does not tell the error of the system below.
+    # Typhoeus does not report the system's error (errno).
     when :couldnt_connect then out_of_files? ? "local.fds" : "connect.refused"
     when :operation_timedout then response.starttransfer_time.to_f.zero? ? "timeout.first_byte" : "timeout.total"
     when :got_nothing then "empty"

@@ -1,12 +1,13 @@
-# What a client in Ruby hears and says: the setup and the orders on stdin, what came of each order on stdout, in lines of
-# JSON. Everything else ends the program with an error. It must not know a library that makes requests.
+# The protocol between trueload and a client in Ruby. The setup and the orders come on stdin, and the result of each
+# order goes to stdout as a line of JSON. Any other input ends the program with an error. This file must not use an
+# HTTP library.
 
 require "json"
 
 # The first line: `concurrency` requests at once, over `pools` client objects with `pool_size` connections each.
 Setup = Struct.new(:url, :concurrency, :pools, :pool_size, :timeout_ms, :pipelining, :keep_alive, keyword_init: true)
 
-# What came of an order, or of a part of it; latencies are of what was answered.
+# The results of an order, or of a part of it. Only answered requests have latencies.
 class Tally
   attr_reader :latencies_us, :failed
 
@@ -43,7 +44,7 @@ module Talk
 
   module_function
 
-  # The first line; ends the program if it is no setup.
+  # Reads the setup from the first line; ends the program if it is invalid.
   def hear_setup
     given = JSON.parse($stdin.gets.to_s, symbolize_names: true)
     abort "no setup: it is no object" unless given.is_a?(Hash)
@@ -58,7 +59,7 @@ module Talk
     exit 0
   end
 
-  # Gives the number of requests of each order to the block, which performs it and returns its tally.
+  # Calls the block with the number of requests of each order. The block performs the order and returns its tally.
   def hear_orders
     say(ready: true)
     $stdin.each_line do |line|

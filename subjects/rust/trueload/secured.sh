@@ -1,5 +1,5 @@
 #!/bin/sh
-# secured.sh SCHEME COMMAND …: the command, with --tls where the scheme is https.
+# Runs a command, and adds --tls to it if the scheme is https: secured.sh SCHEME COMMAND ...
 scheme=$1
 shift
 if [ "$scheme" = https ]; then set -- "$@" --tls; fi

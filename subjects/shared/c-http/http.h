@@ -1,9 +1,10 @@
 /*
- * HTTP/1 as far as a raw event loop needs it: the answers, composed once, and where one request ends.
+ * The part of HTTP/1 that a raw event loop needs: answers that are composed once, and a parser that finds where a
+ * request ends.
  *
- * It reads what decides that (version, Connection, Content-Length); it has no general parser and no router beyond two
- * paths. The same file stands in each raw subject in C, because a subject's folder holds all that it is built from; a test
- * keeps the copies alike. It must not know sockets.
+ * The parser reads only what it needs for this: the version, Connection and Content-Length. It is no general parser,
+ * and the router knows only two paths. This file must not use sockets. It lies in subjects/shared, and is copied into
+ * the build of each subject whose manifest names its folder.
  */
 #ifndef HTTP_H
 #define HTTP_H
@@ -22,7 +23,7 @@ enum {
 };
 
 enum route { PLAIN, PERF, NOT_FOUND, BAD_METHOD, BAD_REQUEST, HEAD_TOO_LARGE, NOT_IMPLEMENTED, ROUTES };
-enum persistence { STAY, STAY_1_0, CLOSE, PERSISTENCES };   /* HTTP/1.0 wants to be told that we stay */
+enum persistence { STAY, STAY_1_0, CLOSE, PERSISTENCES };   /* with HTTP/1.0, keep-alive must be stated */
 
 struct response {
     char bytes[RESPONSE_BYTES_MAX];
@@ -90,7 +91,7 @@ static bool ends(const char *p, size_t len, const char *suffix)
     return len >= n && memcmp(p + len - n, suffix, n) == 0;
 }
 
-/* The value of a header line if it carries this name, else NULL. */
+/* Returns the value of a header line if the line has this name, else NULL. */
 static const char *header(const char *line, size_t len, const char *name, size_t *value_len)
 {
     size_t n = strlen(name);
@@ -145,7 +146,7 @@ static void read_request_line(struct request *r, const char *line, size_t len)
         r->route = BAD_METHOD;
 }
 
-/* False when the request cannot be told from what follows it. */
+/* Returns false if the length is invalid, so that the end of the request is unknown. */
 static bool read_body_len(struct request *r, const char *digits, size_t len)
 {
     if (r->has_body_len || len == 0 || len > 18)
@@ -165,7 +166,7 @@ static void read_header(struct request *r, const char *line, size_t len, bool ht
     size_t n;
     char first = (char)(line[0] | 0x20);
 
-    /* The two letters that the names we must know begin with: all other lines are passed over. */
+    /* All header names that we need begin with `c` or `t`. Other lines are skipped quickly. */
     if (first == 'c' && (value = header(line, len, "connection:", &n))) {
         if (has_token(value, n, "close"))
             r->persistence = CLOSE;
@@ -179,7 +180,7 @@ static void read_header(struct request *r, const char *line, size_t len, bool ht
     }
 }
 
-/* One request head at `p`; `head_len` stays 0 until it is complete. */
+/* Parses one request head at `p`. `head_len` is 0 if the head is not complete yet. */
 static struct request parse(const char *p, size_t len)
 {
     struct request r = {0};

@@ -1,8 +1,9 @@
 /*
- * What a server in C does before it serves: a listening socket, the signals that end it, the limit of open files.
+ * What a server in C needs before it serves: a listening socket, a descriptor for signals, and the limit of open
+ * files.
  *
- * The same file stands in each raw subject in C, because a subject's folder holds all that it is built from; a test keeps
- * the copies alike. It must not know what is said over the connections.
+ * This file must not know the protocol that is served. It lies in subjects/shared, and is copied into the build of
+ * each subject whose manifest names its folder.
  */
 #ifndef SETUP_H
 #define SETUP_H
@@ -26,7 +27,7 @@ static inline void die(const char *what)
     exit(1);
 }
 
-/* Connections inherit TCP_NODELAY from it. `flags`: SOCK_NONBLOCK or 0. */
+/* Returns a listening socket. Connections inherit TCP_NODELAY from it. `flags`: SOCK_NONBLOCK or 0. */
 static inline int listen_on(const char *host, const char *port, int flags, bool reuse_port)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
@@ -52,7 +53,7 @@ static inline int listen_on(const char *host, const char *port, int flags, bool 
     return fd;
 }
 
-/* Readable once SIGTERM or SIGINT has come. */
+/* Returns a descriptor that becomes readable when SIGTERM or SIGINT arrives. */
 static inline int signals_as_fd(void)
 {
     sigset_t set;
@@ -64,7 +65,7 @@ static inline int signals_as_fd(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* One more than the highest descriptor that there can be. */
+/* Returns one more than the highest possible descriptor. */
 static inline size_t descriptors_max(void)
 {
     struct rlimit limit;
@@ -73,7 +74,7 @@ static inline size_t descriptors_max(void)
     return limit.rlim_cur < CONNECTIONS_MAX ? limit.rlim_cur : CONNECTIONS_MAX;
 }
 
-/* `count` zeroed elements; their pages come with their first use. */
+/* Returns `count` zeroed elements. The kernel allocates their pages at their first use. */
 static inline void *zeroed(size_t count, size_t size)
 {
     void *all = calloc(count, size);

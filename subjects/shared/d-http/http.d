@@ -1,10 +1,11 @@
 /**
- * HTTP/1 as far as a raw event loop needs it: the answers, composed by the compiler, and where one request ends.
+ * The part of HTTP/1 that a raw event loop needs: answers that are composed at compile time, and a parser that finds
+ * where a request ends.
  *
- * It reads what decides that (version, Connection, Content-Length); it has no general parser and no router beyond two
- * paths. Everything that looks at a peer's bytes is @safe: an index out of bounds ends the program. The same file stands in
- * each raw subject in D, because a subject's folder holds all that it is built from; a test keeps the copies alike. It must
- * not know sockets.
+ * The parser reads only what it needs for this: the version, Connection and Content-Length. It is no general parser,
+ * and the router knows only two paths. All code that reads a peer's bytes is @safe: an index out of bounds ends the
+ * program. This file must not use sockets. It lies in subjects/shared, and is copied into the build of each subject
+ * whose manifest names its folder.
  */
 module http;
 
@@ -14,10 +15,10 @@ import core.stdc.string : memchr;
 enum headBytesMax = 8 * 1024;
 /// The longest answer below.
 enum responseBytesMax = 512;
-/// Like every other subject's, see subjects/README.md.
+/// The size of the plain answer, the same for every subject, see subjects/README.md.
 private enum plainResponseBytes = 192;
 
-/// What a request leads to.
+/// Which answer a request gets.
 enum Route : ubyte
 {
     plain,
@@ -29,7 +30,7 @@ enum Route : ubyte
     notImplemented,
 }
 
-/// How the connection goes on; HTTP/1.0 wants to be told that we stay.
+/// Whether the connection is kept. `stay10`: with HTTP/1.0, keep-alive must be stated.
 enum Persistence : ubyte
 {
     stay,
@@ -37,7 +38,7 @@ enum Persistence : ubyte
     close,
 }
 
-/// The answer to each route, for each way to go on.
+/// The answer for each route and each persistence.
 alias Responses = string[Persistence.max + 1][Route.max + 1];
 
 /// A request head. `headLen` is 0 while it is not complete yet.
@@ -50,7 +51,7 @@ struct Request
     Persistence persistence;
 }
 
-/// All answers; to be called at compile time.
+/// Composes all answers; to be called at compile time.
 Responses composeAll(string server) pure
 {
     immutable perfBody = `{"path":"/perf","status":"ok","message":"Hello, World!","numbers":[1,2,3,5,8,13,21]}`;
@@ -101,7 +102,7 @@ private string decimal(size_t number) pure
     return digits;
 }
 
-/// The request head at the beginning of `bytes`.
+/// Parses the request head at the beginning of `bytes`.
 Request parse(scope const(char)[] bytes) @safe pure nothrow @nogc
 {
     Request r;
@@ -133,7 +134,7 @@ Request parse(scope const(char)[] bytes) @safe pure nothrow @nogc
     }
 }
 
-/// The number of bytes before the first newline; size_t.max if there is none.
+/// Returns the number of bytes before the first newline, or size_t.max if there is none.
 private size_t lineLen(scope const(char)[] bytes) @trusted pure nothrow @nogc
 {
     const newline = bytes.length ? cast(const(char)*) memchr(bytes.ptr, '\n', bytes.length) : null;
@@ -162,7 +163,7 @@ bool isBlank(char c)
     return c == ' ' || c == '\t';
 }
 
-/// `word` has small letters.
+/// Compares without regard to case. `word` must be in lower case.
 bool isWord(scope const(char)[] text, string word)
 {
     if (text.length != word.length)
@@ -173,7 +174,7 @@ bool isWord(scope const(char)[] text, string word)
     return true;
 }
 
-/// Whether the line carries this name; if so its value is what is left of the line.
+/// Returns whether the header line has this name. If so, `line` becomes its value.
 bool takeName(ref scope const(char)[] line, string name)
 {
     if (line.length < name.length || !isWord(line[0 .. name.length], name))
@@ -225,7 +226,7 @@ void readRequestLine(ref Request r, scope const(char)[] line)
         r.route = Route.badMethod;
 }
 
-/// False when the request cannot be told from what follows it.
+/// Returns false if the length is invalid, so that the end of the request is unknown.
 bool readBodyLen(ref Request r, scope const(char)[] digits)
 {
     if (r.hasBodyLen || digits.length == 0 || digits.length > 18)
@@ -242,7 +243,7 @@ bool readBodyLen(ref Request r, scope const(char)[] digits)
 
 void readHeader(ref Request r, scope const(char)[] line, bool http10)
 {
-    // The two letters that the names we must know begin with: all other lines are passed over.
+    // All header names that we need begin with `c` or `t`. Other lines are skipped quickly.
     immutable first = line[0] | 0x20;
 
     if (first == 'c' && takeName(line, "connection:"))

@@ -1,8 +1,9 @@
 /**
- * What a server in D does before it serves: a listening socket, the signals that end it, room for connections.
+ * What a server in D needs before it serves: a listening socket, a descriptor for signals, and memory for
+ * connections.
  *
- * The same file stands in each raw subject in D, because a subject's folder holds all that it is built from; a test keeps
- * the copies alike. It must not know what is said over the connections.
+ * This file must not know the protocol that is served. It lies in subjects/shared, and is copied into the build of
+ * each subject whose manifest names its folder.
  */
 module setup;
 
@@ -31,7 +32,7 @@ void die(const(char)* what)
     exit(1);
 }
 
-/// Connections inherit TCP_NODELAY from it. `flags`: SOCK_NONBLOCK or 0.
+/// Returns a listening socket. Connections inherit TCP_NODELAY from it. `flags`: SOCK_NONBLOCK or 0.
 int listenOn(const(char)* host, const(char)* port, int flags, bool reusePort)
 {
     addrinfo hints = {ai_socktype: SOCK_STREAM, ai_flags: AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
@@ -59,7 +60,7 @@ int listenOn(const(char)* host, const(char)* port, int flags, bool reusePort)
     return fd;
 }
 
-/// Readable once SIGTERM or SIGINT has come.
+/// Returns a descriptor that becomes readable when SIGTERM or SIGINT arrives.
 int signalsAsFd()
 {
     sigset_t set;
@@ -71,7 +72,7 @@ int signalsAsFd()
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/// One for each descriptor that there can be, zeroed; their pages come with their first use.
+/// Returns a zeroed element for each possible descriptor. The kernel allocates their pages at their first use.
 T[] forEachDescriptor(T)()
 {
     rlimit limit;

@@ -1,5 +1,6 @@
-// What the clients in Go have in common: the lines that they hear and say, and the goroutines that
-// share the requests of an order. It must not know a library; the same text stands in each folder.
+// The protocol between trueload and a client in Go, and the goroutines that perform the requests
+// of an order. This file must not use an HTTP library. It lies in subjects/shared, and is copied
+// into the build of each subject whose manifest names its folder.
 package main
 
 import (
@@ -37,7 +38,7 @@ func (s Setup) timeout() time.Duration {
 	return time.Duration(s.TimeoutMs) * time.Millisecond
 }
 
-// A request is performed by a goroutine; "" is what was answered, anything else a failure class.
+// A request is called by a goroutine. It returns "" if it was answered, else the failure class.
 type request func() (class string)
 
 type tally struct {
@@ -72,7 +73,8 @@ func say(line any) {
 	fmt.Println(string(data))
 }
 
-// Talk hears the setup and performs the orders; prepare gives the request of each goroutine.
+// Talk reads the setup and performs the orders. The function that prepare returns makes the
+// request of each goroutine.
 func talk(unsupported func(Setup) string, prepare func(Setup) func(worker int) request) {
 	input := bufio.NewReader(os.Stdin)
 	line, _ := input.ReadString('\n')
@@ -108,7 +110,8 @@ func talk(unsupported func(Setup) string, prepare func(Setup) func(worker int) r
 	}
 }
 
-// Each goroutine takes the next request until there is none; as many as there are to be open at once.
+// Perform starts a goroutine for each request that is open at once. Each goroutine performs
+// requests until none of the order is left.
 func perform(requests []request, number int64) claim {
 	var taken atomic.Int64
 	var workers sync.WaitGroup
@@ -156,7 +159,7 @@ func sum(tallies []tally, elapsed time.Duration) claim {
 	return made
 }
 
-// ClassOf is the failure class of an error by what lies at its bottom.
+// ClassOf returns the failure class of an error, according to the errors that it wraps.
 func classOf(err error) string {
 	var network net.Error
 	switch {

@@ -1,13 +1,16 @@
-// Broadcasts that reach the clients of every process. With one process a broadcast is delivered at once; with several, by
-// Node's cluster module, it goes through the primary to all of them, and the number of clients comes back, summed up.
+// Delivers broadcasts to the clients of all processes. With one process, a broadcast is delivered
+// at once. With several, it goes through the primary of Node's cluster module to all of them.
+// Each reports its number of clients, and the primary returns the sum to the sender's process.
 //
-// A folder holds all that its subject is built from: this file is the same in javascript/ws, faye and uws.
+// This file lies in subjects/shared, and is copied into the build of each subject whose manifest
+// names its folder.
 'use strict';
 
 const cluster = require('cluster');
 
-// `deliver` sends a text to the clients of this process and returns their number. The result is a function of a text, and of
-// what is to be done with the number of all clients once each process has delivered.
+// `deliver` sends a text to the clients of this process and returns their number. The result is a
+// function (text, done). It calls `done` with the number of all clients once each process has
+// delivered.
 function openHub(deliver) {
   if (!cluster.isWorker) return (text, done) => done(deliver(text));
   const waiting = new Map();
@@ -28,7 +31,8 @@ function openHub(deliver) {
   };
 }
 
-// The primary's part: what one worker says goes to all, and how many clients heard it goes back to that one.
+// The primary's part: it passes the text of a worker to all workers, adds up their numbers of
+// clients, and returns the sum to that worker.
 function relay() {
   const pending = new Map();
   cluster.on('message', (worker, message) => {
@@ -48,7 +52,7 @@ function relay() {
   });
 }
 
-// Starts the workers, and ends with them: one that ends by itself is a failure of the whole.
+// Starts the workers, and ends with them. If a worker ends unasked, the whole program fails.
 function lead(workers) {
   let ending = false;
   relay();
@@ -63,7 +67,7 @@ function lead(workers) {
   for (let i = 0; i < workers; i += 1) cluster.fork();
 }
 
-// Serves in this process, or in so many workers.
+// Serves in this process, or in `workers` processes.
 function run(workers, serve) {
   if (workers > 1 && cluster.isMaster) {
     lead(workers);

@@ -1,5 +1,6 @@
-// What the clients in JavaScript have in common: the lines that they hear and say, and the loops that
-// share the requests of an order. It must not know a library; the same text stands in each folder.
+// The protocol between trueload and a client in JavaScript, and the loops that perform the
+// requests of an order. This file must not use an HTTP library. It lies in subjects/shared, and
+// is copied into the build of each subject whose manifest names its folder.
 'use strict';
 
 const readline = require('node:readline');
@@ -31,8 +32,8 @@ function parse(line) {
   return setup;
 }
 
-// Each loop takes the next request until there is none; as many loops as are to be open at once.
-// A request gives null for what was answered, else its failure class.
+// Runs a loop for each request that is open at once. Each loop performs requests until none of
+// the order is left. A request returns null if it was answered, else its failure class.
 async function perform(requests, number) {
   const latencies = [];
   const failed = {};
@@ -57,8 +58,8 @@ function figures(latencies) {
   return { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1) };
 }
 
-// Hears the setup and performs the orders. `client` has unsupported(setup), which gives a reason or
-// null, open(setup), which gives the request of each loop, and close().
+// Reads the setup and performs the orders. `client` has three methods. unsupported(setup) returns
+// a reason or null, open(setup) returns the request of each loop, and close() ends the client.
 async function talk(client) {
   let requests = null;
   for await (const line of readline.createInterface({ input: process.stdin })) {
@@ -85,7 +86,7 @@ const CLASSES = {
   EMFILE: 'local.fds', EADDRNOTAVAIL: 'local.ports',
 };
 
-// The failure class by what lies at the bottom of a library's error.
+// Returns the failure class of an error, according to its chain of causes.
 function classOf(error) {
   for (let at = error; at; at = at.cause) {
     if (CLASSES[at.code]) return CLASSES[at.code];

@@ -1,9 +1,11 @@
-"""What the clients in Python have in common: the lines that they hear and say.
+"""The protocol between trueload and a client in Python.
 
-How: the first line is the setup, each further one an order, `go N`; the client of a library performs
-it and gives back a tally, which is said in one line. Everything else ends the program with an error.
+The first line of stdin is the setup, and each further line is an order, `go N`. The client performs
+the order, and its tally is written to stdout as one line of JSON. Any other input ends the program
+with an error.
 
-The same text stands in the folder of each of them; it must not know a library.
+This file must not use an HTTP library. It lies in subjects/shared, and is copied into the build of
+each subject whose manifest names its folder.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from dataclasses import dataclass, field, fields
 
 @dataclass(frozen=True)
 class Setup:
-    """`concurrency` requests at once, over `pools` client objects with `pool_size` connections each."""
+    """`concurrency` requests at once, over `pools` objects of `pool_size` connections each."""
 
     url: str
     concurrency: int
@@ -31,15 +33,17 @@ class Setup:
 
 @dataclass
 class Tally:
-    """What came of one order. Latencies are of what was answered, in nanoseconds."""
+    """The results of one order. Only answered requests have latencies."""
 
     latencies_ns: list[int] = field(default_factory=list)
     failed: Counter[str] = field(default_factory=Counter)
 
 
 def hear_setup(*, streams: bool = False) -> Setup:
-    """The first line; ends the program if it is no setup. To a client of HTTP/2 `pipelining` is how many
-    `streams` a connection may have."""
+    """Read the setup from the first line; end the program if it is invalid.
+
+    With `streams` the client speaks HTTP/2, and `pipelining` is the streams per connection.
+    """
     try:
         given = json.loads(sys.stdin.readline())
         setup = Setup(**given)
@@ -56,7 +60,7 @@ def hear_setup(*, streams: bool = False) -> Setup:
 
 
 def hear_orders() -> Iterator[int]:
-    """The number of requests of each order, until the end of the input."""
+    """Yield the number of requests of each order until the end of the input."""
     say({"ready": True})
     for line in sys.stdin:
         word, _, number = line.strip().partition(" ")
@@ -66,7 +70,7 @@ def hear_orders() -> Iterator[int]:
 
 
 def say_tally(tally: Tally, elapsed_ns: int) -> None:
-    """The answer to an order."""
+    """Write the result of an order to stdout."""
     sorted_ns = sorted(tally.latencies_ns)
 
     def at(share: float) -> float:
@@ -84,12 +88,12 @@ def say_tally(tally: Tally, elapsed_ns: int) -> None:
 
 
 def say(line: object) -> None:
-    """One line of JSON."""
+    """Write one line of JSON to stdout."""
     print(json.dumps(line), flush=True)
 
 
 def class_of(error: BaseException | None) -> str:
-    """The failure class by what lies at the bottom of a library's exception."""
+    """Return the failure class of an exception, according to its chain of causes."""
     while error is not None:
         if isinstance(error, ConnectionRefusedError):
             return "connect.refused"

@@ -1,1 +1,1 @@
-// Cargo wants a source file for each crate; nothing here is compiled.
+// Cargo requires a source file in each crate. Nothing here is compiled.

@@ -1,4 +1,4 @@
-# Everybody who is connected: a registry, as Phoenix uses it for its broadcasts.
+# The connected clients: an Elixir Registry, which Phoenix also uses for its broadcasts.
 
 defmodule Shootout.Clients do
   @everybody "everybody"
@@ -11,13 +11,13 @@ defmodule Shootout.Clients do
     )
   end
 
-  # The calling process, until it ends.
+  # Registers the calling process until it ends.
   def join do
     {:ok, _} = Registry.register(__MODULE__, @everybody, nil)
     :ok
   end
 
-  # Sends the message to the process of every client, and tells how many they are.
+  # Sends the message to the process of each client. Returns the number of clients.
   def send_all(message) do
     clients = Registry.lookup(__MODULE__, @everybody)
     Enum.each(clients, fn {pid, _} -> send(pid, message) end)

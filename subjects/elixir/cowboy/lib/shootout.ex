@@ -3,7 +3,7 @@
 defmodule Shootout do
   @backlog 4096
   @acceptors 100
-  # A client that takes nothing for so long is disconnected: what comes for it meanwhile waits in its process's mailbox.
+  # A client that reads nothing for so long is disconnected. Meanwhile its messages wait in its process's mailbox.
   @send_timeout_ms 10_000
 
   def main([host, port]) do
@@ -41,7 +41,7 @@ defmodule Shootout do
     }
   end
 
-  # What :cowboy.start_clear/3 adds by itself where it starts the listener.
+  # The options that :cowboy.start_clear/3 would add. It is not used, as it would start the listener itself.
   defp protocol do
     routes = :cowboy_router.compile([{:_, [{"/ws", Shootout.Socket, []}]}])
     %{connection_type: :supervisor, env: %{dispatch: routes}}

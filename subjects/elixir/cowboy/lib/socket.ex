@@ -1,4 +1,4 @@
-# One client: what it says and what it is sent, in a process of its own.
+# The WebSocket handler of one client, in a process of its own.
 
 defmodule Shootout.Socket do
   @behaviour :cowboy_websocket
@@ -16,7 +16,7 @@ defmodule Shootout.Socket do
     {[], state}
   end
 
-  # What is no message of ours is ignored.
+  # Answers a message. Ignores a text that is not a valid message.
   @impl true
   def websocket_handle({:text, text}, state) do
     case parse(text) do
@@ -34,14 +34,14 @@ defmodule Shootout.Socket do
 
   defp broadcast(payload, state) do
     count = Shootout.Clients.send_all({:send, encode(type: "broadcast", payload: payload)})
-    # Through our own mailbox, too, so that it comes behind the broadcast.
+    # The receipt also goes through our own mailbox, so that it is sent after the broadcast.
     send(self(), {:send, encode(type: "broadcastResult", payload: payload, listenerCount: count)})
     {[], state}
   end
 
   defp echo(payload), do: encode(type: "echo", payload: payload)
 
-  # A null is an atom on both ways.
+  # jsx reads and writes JSON's null as the atom :null. A missing payload is nil, and becomes null.
   defp encode(fields), do: :jsx.encode(Enum.map(fields, fn {name, value} -> {name, value || :null} end))
 
   defp parse(text) do

@@ -1,4 +1,5 @@
-# GETs with Finch: an instance for each pool; what finds no connection waits in the queue of its NimblePool.
+# HTTP client on Finch: an instance for each pool. A request that finds no connection waits in the queue of its
+# NimblePool.
 
 defmodule Client do
   @behaviour :talk
@@ -13,7 +14,7 @@ defmodule Client do
   def open(%{concurrency: concurrency, pools: pools} = setup) do
     {:ok, _} = Application.ensure_all_started(:finch)
     request = Finch.build(:get, setup.url, headers(setup))
-    # The wait for a connection has no limit of its own, as the latency counts it.
+    # The wait for a connection has no time-out of its own, because it is part of the latency.
     options = [pool_timeout: :infinity, receive_timeout: setup.timeout_ms]
 
     1..pools

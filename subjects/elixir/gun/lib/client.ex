@@ -1,6 +1,8 @@
-# GETs with Gun: a pool of poolboy's for each pool, whose workers have a connection each; what finds none waits in
-# poolboy's queue. Gun has no pool of its own before its version 2. With the argument http2 over that, in plain text:
-# the workers are streams then, on one connection for each pool.
+# HTTP client on Gun: a poolboy pool for each pool, whose workers have one connection each. A request that finds no
+# worker free waits in poolboy's queue. (Gun has no pool of its own before version 2.)
+#
+# With the argument http2 it speaks HTTP/2 in plain text. Each pool then has one connection, and its workers are
+# streams on it.
 
 defmodule Client do
   @behaviour :talk
@@ -47,7 +49,7 @@ defmodule Client do
     {pool, &Room.get/1}
   end
 
-  # The wait for a connection has no limit of its own, as the latency counts it.
+  # The wait for a connection has no time-out of its own, because it is part of the latency.
   defp request({pool, get}) do
     fn -> :poolboy.transaction(pool, get, :infinity) end
   end

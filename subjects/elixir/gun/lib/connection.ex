@@ -1,11 +1,11 @@
-# One connection of Gun's, opened with its first request, and again after one that failed.
+# One Gun connection. It is opened with its first request, and again after a request that failed.
 
 defmodule Connection do
   use GenServer
 
   def start_link(target), do: GenServer.start_link(__MODULE__, target)
 
-  # ok, or the failure class. The time-outs are ours, in here.
+  # Returns :ok or the failure class. The call has no time-out, because this module has its own.
   def get(connection), do: GenServer.call(connection, :get, :infinity)
 
   @impl true
@@ -20,13 +20,13 @@ defmodule Connection do
     end
   end
 
-  # The server has ended a connection between two requests, or one that was closed says so.
+  # The server has closed the connection between two requests, or a message of an old connection arrives late.
   @impl true
   def handle_info({:gun_down, gun, _, _, _, _}, {gun, target}), do: {:noreply, {close(gun), target}}
   def handle_info(_, state), do: {:noreply, state}
 
   defp ask(nil, target) do
-    # No retry: a request is one request.
+    # No retries: each request must be sent once only.
     options = %{
       protocols: [:http],
       retry: 0,

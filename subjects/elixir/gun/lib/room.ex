@@ -1,11 +1,11 @@
-# Room for one stream on the connection that a pool shares.
+# A worker that performs one stream at a time on the connection that its pool shares.
 
 defmodule Room do
   use GenServer
 
   def start_link(target), do: GenServer.start_link(__MODULE__, target)
 
-  # ok, or the failure class. The time-outs are ours, in here.
+  # Returns :ok or the failure class. The call has no time-out, because this module has its own.
   def get(room), do: GenServer.call(room, :get, :infinity)
 
   @impl true

@@ -1,15 +1,15 @@
-# One connection of Gun's over HTTP/2, which many share: opened with the first request, and again after one that was
-# lost.
+# One Gun connection over HTTP/2, which many streams share. It is opened with the first request, and again after it
+# was lost.
 
 defmodule Shared do
   use GenServer
 
   def start_link(target), do: GenServer.start_link(__MODULE__, target)
 
-  # {ok, Gun}, or {error, the failure class}.
+  # Returns {:ok, gun} or {:error, class}, with the failure class.
   def get(shared), do: GenServer.call(shared, :get, :infinity)
 
-  # What a stream was on has gone, or is going.
+  # Reports that the connection of a stream is lost or being closed.
   def lost(shared, gun), do: GenServer.call(shared, {:lost, gun}, :infinity)
 
   @impl true

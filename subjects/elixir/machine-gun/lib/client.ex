@@ -1,4 +1,5 @@
-# GETs with MachineGun: a pool group for each pool; what finds no connection waits in the queue of its poolboy.
+# HTTP client on MachineGun: a pool group for each pool. A request that finds no connection waits in the queue of its
+# poolboy.
 
 defmodule Client do
   @behaviour :talk
@@ -26,7 +27,7 @@ defmodule Client do
     Application.put_env(:machine_gun, group, %{
       pool_size: setup.pool_size,
       pool_max_overflow: 0,
-      # The wait for a connection has no limit of its own, as the latency counts it.
+      # The wait for a connection has no time-out of its own, because it is part of the latency.
       pool_timeout: :infinity,
       request_timeout: setup.timeout_ms,
       conn_opts: %{protocols: [:http], connect_timeout: setup.timeout_ms}

@@ -1,5 +1,5 @@
-# GETs with Mint alone, which is a connection and no client: each request opens one, in the process that makes it, and closes
-# it. It is the reference of the published table.
+# HTTP client on Mint alone, which is a connection without a pool. Each request opens a connection in its own process,
+# and closes it. It is the reference of the published table.
 
 defmodule Client do
   @behaviour :talk
@@ -38,7 +38,7 @@ defmodule Client do
     end
   end
 
-  # Until the answer is complete; `status` is nil before its first line.
+  # Reads until the answer is complete. `status` is nil until the status line has arrived.
   defp read(connection, target, status) do
     case Mint.HTTP1.recv(connection, 0, target.timeout_ms) do
       {:ok, connection, parts} -> heard(connection, target, status, parts)

@@ -1,6 +1,6 @@
-# GETs with Mojito, which has pools of its own kind for each host: it deals requests to them at random, and those that find no
-# connection wait in the queue of a poolboy. Its time-out is one for the wait and the answer, and a request whose connection
-# was closed is sent again.
+# HTTP client on Mojito, which has several pools for each host and distributes requests among them at random. A
+# request that finds no connection waits in a poolboy queue. One time-out covers the wait and the answer. Mojito
+# repeats a request whose connection was closed.
 
 defmodule Client do
   @behaviour :talk

@@ -1,16 +1,20 @@
-%% GETs with buoy, which has one pool for each host and port, opens all of its connections at once, keeps them, and pipelines.
+%% HTTP client on buoy. buoy has one pool for each host and port, opens all its connections at once, keeps them, and
+%% pipelines.
 %%
-%% It tries a few connections of the pool in turn and gives up if these are busy or down, no_server: nothing waits in it. A
-%% room keeps the requests for which there can be no connection; the others are tried until they meet a free one, as the
-%% published run tried them, where most of these tries were counted as errors. Nothing has been sent of them.
+%% buoy tries a few connections of the pool in turn. If these are busy or down it returns an error (no_server,
+%% backlog_full or no_socket); no request waits in it. So a room holds the requests for which all connections are in
+%% use. A request that the room admits is tried again until it finds a free connection. The published run repeated its
+%% requests in the same way, and counted most of these attempts as errors. A request that is tried again has not been
+%% sent before.
 -module(client).
 -behaviour(talk).
 -export([main/0, unsupported/1, open/1]).
 
 -include_lib("buoy/include/buoy.hrl").
 
-%% So long a connection is looked for that is free and open. After a reset buoy opens it again in half a second, and meanwhile
-%% answers no_socket at once. Then they are down, for whatever reason: buoy tells none.
+%% How long a request is tried again to find a free, open connection. After a reset, buoy opens the connection again
+%% within half a second, and until then returns no_socket at once. When this time is over, the connections count as
+%% down; buoy does not report the reason.
 -define(LOOK_MS, 1000).
 
 main() ->

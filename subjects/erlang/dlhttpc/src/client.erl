@@ -1,8 +1,9 @@
-%% GETs with dlhttpc, which has one pool for each host and port.
+%% HTTP client on dlhttpc, which has one pool for each host and port.
 %%
-%% It asks one connection of the pool, chosen at random, and says busy if that is taken: nothing waits in it. A room keeps
-%% the requests for which there can be no connection; the others are tried until they meet a free one, as the published
-%% run tried them, where most of these tries were counted as errors.
+%% dlhttpc chooses a connection of the pool at random, and returns busy if it is taken; no request waits in it. So a
+%% room holds the requests for which all connections are in use. A request that the room admits is tried again until
+%% it finds a free connection. The published run repeated its requests in the same way, and counted most of these
+%% attempts as errors.
 -module(client).
 -behaviour(talk).
 -export([main/0, unsupported/1, open/1]).
@@ -38,7 +39,7 @@ get(Url, Headers, Timeout, Options) ->
         {error, Why} -> talk:class_of(Why)
     end.
 
-%% It performs a request in a process that is linked to ours, and exits with what it does not expect, such as a reset.
+%% dlhttpc performs a request in a linked process, which exits on errors that it does not expect, such as a reset.
 ask(Url, Headers, Timeout, Options) ->
     process_flag(trap_exit, true),
     try

@@ -1,9 +1,9 @@
-%% GETs with hackney: a pool of hackney's for each pool; what finds no connection waits in its queue.
+%% HTTP client on hackney: a hackney pool for each pool. A request that finds no connection waits in the pool's queue.
 -module(client).
 -behaviour(talk).
 -export([main/0, unsupported/1, open/1]).
 
-%% Connections that are kept are kept as long as the program runs.
+%% Kept connections stay open as long as the program runs.
 -define(KEPT_MS, 24 * 3600 * 1000).
 
 main() ->

@@ -1,15 +1,15 @@
-%% GETs with httpc, the client of Erlang's standard library: a profile for each pool.
+%% HTTP client on httpc, the client of Erlang's standard library: a profile for each pool.
 %%
-%% A profile opens a connection for each request until the first of them has answered; from then on it gives each request to
-%% the connection with the shortest queue. max_sessions does not limit the former, so that a room for each
-%% pool does. How many connections there are is decided by how many requests come before the first answer.
+%% Until its first answer, a profile opens a connection for each request. After that, it opens none, and gives each
+%% request to the connection with the shortest queue. max_sessions does not limit the first phase, so each pool has a
+%% room that does. So the number of connections is the number of requests that begin before the first answer.
 -module(client).
 -behaviour(talk).
 -export([main/0, unsupported/1, open/1]).
 
-%% As many may wait for a connection as there are: the published run has the same.
+%% How many requests may wait for a connection. The published run has the same value.
 -define(QUEUE_MAX, 1_000_000).
-%% Connections that are kept are kept as long as the program runs.
+%% Kept connections stay open as long as the program runs.
 -define(KEPT_MS, 24 * 3600 * 1000).
 
 main() ->
@@ -25,7 +25,7 @@ open(#{concurrency := Concurrency, pools := Count} = Setup) ->
     Pools = list_to_tuple([open_pool(Pool, Setup) || Pool <- lists:seq(1, Count)]),
     Ask = {binary_to_list(maps:get(url, Setup)), headers(Setup)},
     Limits = limits(Setup),
-    Patience = 2 * maps:get(timeout_ms, Setup),  % to connect, and to be answered
+    Patience = 2 * maps:get(timeout_ms, Setup),  % one time-out to connect, one for the answer
     [request(element(Worker rem Count + 1, Pools), Ask, Limits, Patience) || Worker <- lists:seq(0, Concurrency - 1)].
 
 open_pool(Pool, #{pool_size := Size}) ->
@@ -45,7 +45,7 @@ request({Profile, Room}, Ask, Limits, Patience) ->
     Get = fun() -> get(Profile, Ask, Limits, Patience) end,
     fun() -> room:within(Room, Get) end.
 
-%% Where open files run out httpc never answers some requests, nor keeps its time-out: it is not waited for without end.
+%% When open files run out, httpc never answers some requests, and ignores its time-out. So we have a time-out, too.
 get(Profile, Ask, Limits, Patience) ->
     case httpc:request(get, Ask, Limits, [{sync, false}, {body_format, binary}], Profile) of
         {ok, Id} ->

@@ -1,13 +1,14 @@
-%% GETs with ibrowse, which has one pool for each host and port, and pipelines.
+%% HTTP client on ibrowse, which has one pool for each host and port, and pipelines.
 %%
-%% Where all its connections are busy it says so at once, retry_later: a room keeps the requests that must wait. But a
-%% connection is thought busy until a moment after its answer, so that the request is tried again, as it says. It says the
-%% same of one whose connection was closed; hence the tries have an end, the published run's.
+%% When all its connections are busy, ibrowse returns retry_later at once. So a room holds the requests that must
+%% wait. But ibrowse regards a connection as busy until shortly after its answer, so a request is tried again after
+%% retry_later. ibrowse also returns retry_later if the connection was closed, so the attempts are limited, as in the
+%% published run.
 -module(client).
 -behaviour(talk).
 -export([main/0, unsupported/1, open/1]).
 
-%% Connections that are kept are kept as long as the program runs.
+%% Kept connections stay open as long as the program runs.
 -define(KEPT_MS, 24 * 3600 * 1000).
 -define(TRIES_MAX, 100).
 

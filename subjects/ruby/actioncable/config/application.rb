@@ -1,4 +1,5 @@
-# The Rails application: only what Action Cable needs, as in production, with its adapter inside the process (cable.yml).
+# The Rails application: only what Action Cable needs, with the settings of production. Its adapter stays inside the
+# process (cable.yml).
 
 require "action_controller/railtie"
 require "action_cable/engine"
@@ -12,10 +13,10 @@ module Subject
     config.eager_load = true
     config.cache_classes = true
     config.secret_key_base = SecureRandom.hex(64)
-    # Nothing per message: Action Cable tells each of them at the level info.
+    # Nothing is logged per message: Action Cable logs each one at the level info.
     config.logger = ActiveSupport::Logger.new($stderr)
     config.log_level = :fatal
-    # Measured by clients that are no browser.
+    # The clients that measure it are not browsers.
     config.action_cable.disable_request_forgery_protection = true
     config.action_cable.mount_path = "/cable"
   end

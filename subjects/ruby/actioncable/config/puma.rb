@@ -1,4 +1,5 @@
-# One process, because the adapter reaches no other; Action Cable's own threads do the work once a connection is upgraded.
+# Puma's settings. One process, because the adapter reaches no other. Once a connection is upgraded, Action Cable's
+# own threads do the work.
 
 raise "RACK_ENV must be production" unless ENV["RACK_ENV"] == "production"
 

@@ -1,4 +1,5 @@
-//! What is answered: heads composed at compile time, with the Date of actix-http's clock between.
+//! The answers: their heads are composed at compile time. The Date header comes from actix-http's
+//! clock and is inserted when an answer is written.
 
 use actix_http::error::ParseError;
 use actix_http::{Method, Request, ServiceConfig};
@@ -6,13 +7,13 @@ use bytes::BytesMut;
 
 const WAIT_MS_MAX: u64 = 60_000;
 
-/// A response without what differs from request to request: the Date and Connection lines.
+/// A response without the lines that vary, Date and Connection.
 pub struct Answer {
     head: &'static str,
     body: &'static str,
 }
 
-/// The pad brings it to 192 bytes, see subjects/README.md.
+/// X-Pad brings the response to 192 bytes, see subjects/README.md.
 pub const PLAIN: Answer = Answer {
     head: "HTTP/1.1 200 OK\r\nServer: actix-raw\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\
            X-Pad: .................................................\r\n",
@@ -26,20 +27,20 @@ pub const PERF: Answer = Answer {
     body: r#"{"path":"/perf","status":"ok","message":"Hello, World!","numbers":[1,2,3,5,8,13,21]}"#,
 };
 
-/// To `/wait/MS`, when the time is over.
+/// The answer to `/wait/MS`, sent when the time is over.
 pub const WAITED: Answer = Answer {
     head: "HTTP/1.1 200 OK\r\nServer: actix-raw\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n",
     body: "ok",
 };
 
-/// No such path.
+/// The path is unknown.
 pub const NOT_FOUND: Answer = bare("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n");
-/// Only GET is known.
+/// The method is not GET.
 pub const BAD_METHOD: Answer =
     bare("HTTP/1.1 405 Method Not Allowed\r\nAllow: GET\r\nContent-Length: 0\r\n");
-/// Not HTTP, or not a time to wait.
+/// The request is not HTTP, or the time to wait is invalid.
 pub const BAD_REQUEST: Answer = bare("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n");
-/// More than actix-http takes.
+/// The head is longer than actix-http accepts.
 pub const HEAD_TOO_LARGE: Answer =
     bare("HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Length: 0\r\n");
 
@@ -47,17 +48,17 @@ const fn bare(head: &'static str) -> Answer {
     Answer { head, body: "" }
 }
 
-/// How the connection goes on after an answer.
+/// Whether the connection is kept after an answer.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Persistence {
     Stay,
-    /// HTTP/1.0 wants to be told that we stay.
+    /// With HTTP/1.0, keep-alive must be stated.
     StaySaid,
     Close,
 }
 
 impl Answer {
-    /// Appends it to `output`.
+    /// Appends the answer to `output`.
     pub fn write(&self, persistence: Persistence, config: &ServiceConfig, output: &mut BytesMut) {
         output.extend_from_slice(self.head.as_bytes());
         config.write_date_header(output, true);
@@ -70,7 +71,7 @@ impl Answer {
     }
 }
 
-/// The answer to a request; `/wait/MS` comes with its milliseconds.
+/// Returns the answer to a request, and for `/wait/MS` its milliseconds.
 pub fn route(request: &Request) -> (Answer, Option<u64>) {
     let path = request.path();
     if request.method() != Method::GET {
@@ -87,7 +88,7 @@ pub fn route(request: &Request) -> (Answer, Option<u64>) {
     }
 }
 
-/// Why a request cannot be answered.
+/// Returns the answer to a request that cannot be parsed.
 pub fn refusal(error: &ParseError) -> Answer {
     match error {
         ParseError::TooLarge => HEAD_TOO_LARGE,

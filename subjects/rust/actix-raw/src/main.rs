@@ -1,8 +1,8 @@
-//! HTTP/1 on actix-server with actix-http's codec, and without actix-web: a task per connection
-//! reads, decodes what is there, and writes the answers in one go.
+//! HTTP/1 server on actix-server with actix-http's codec, without actix-web. A task per
+//! connection reads, decodes the complete requests, and writes their answers in one go.
 //!
-//! A connection is not read while its answers wait to be taken, and they are written out before
-//! there is much of them, so that what a peer can make us hold is bounded.
+//! A connection is not read while its answers wait to be sent, and answers are written out before
+//! many have gathered. So a peer can make us hold only a limited amount of memory.
 
 mod answers;
 
@@ -22,7 +22,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::codec::Decoder;
 
 const READ_BYTES: usize = 4 * 1024;
-/// Answers are written when there are as many, if not before.
+/// Answers are written at the latest when this many bytes have gathered.
 const WRITE_BYTES: usize = 32 * 1024;
 
 struct Connection {
@@ -38,7 +38,7 @@ impl Connection {
         Connection { io, codec: Codec::new(config), input, output }
     }
 
-    /// Until the client ends it, or asks that we do.
+    /// Serves the connection until the client ends it, or asks us to do so.
     async fn serve(mut self) -> io::Result<()> {
         self.io.set_nodelay(true)?;
         loop {
@@ -52,7 +52,7 @@ impl Connection {
         }
     }
 
-    /// Answers the requests that are there. False after the last one of the connection.
+    /// Answers the complete requests. Returns false after the last request of the connection.
     async fn answer_all(&mut self) -> io::Result<bool> {
         let mut open = true;
         while open {
@@ -80,7 +80,7 @@ impl Connection {
             self.flush().await?;
             sleep(Duration::from_millis(ms)).await;
         }
-        // Who waits for 100 Continue may send its body or not: nothing behind it can be understood.
+        // A client that expects 100 Continue may or may not send its body, so what follows is ambiguous.
         let persistence = match request.head().version {
             _ if !self.codec.keep_alive() || request.head().expect() => Persistence::Close,
             Version::HTTP_10 => Persistence::StaySaid,
@@ -96,8 +96,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Unread bytes at the end would reset the connection and could destroy the last answer on its
-    /// way, so our side is closed first, and the client's side is read to its end.
+    /// Ends the connection. A close with unread bytes would reset it, and the reset could destroy
+    /// the last answer on its way. So our side is shut down first, and the client's side is read
+    /// to its end.
     async fn drain(mut self) -> io::Result<()> {
         self.io.shutdown().await?;
         let mut nowhere = [0; READ_BYTES];
@@ -106,7 +107,7 @@ impl Connection {
     }
 }
 
-/// The value that follows a flag on the command line.
+/// Returns the value that follows a flag on the command line.
 fn argument(flag: &str) -> Option<String> {
     std::env::args().skip_while(|given| given != flag).nth(1)
 }
@@ -121,7 +122,7 @@ async fn main() -> io::Result<()> {
         .backlog(4096)
         .disable_signals()
         .bind("http", listen, || {
-            // Once for each worker, which has a clock of its own for the Date.
+            // Called once per worker: each has its own clock for the Date header.
             fn_factory(async || {
                 let config = ServiceConfigBuilder::new().keep_alive(KeepAlive::Os).build();
                 Ok::<_, ()>(fn_service(move |io: TcpStream| {
@@ -131,7 +132,8 @@ async fn main() -> io::Result<()> {
         })?
         .run();
 
-    // The server's own handler of SIGTERM looks only once a second whether the connections are gone.
+    // The server's own handler of SIGTERM checks only once a second whether all connections have
+    // ended.
     let handle = server.handle();
     let mut terminate = signal(SignalKind::terminate())?;
     spawn(async move {

@@ -1,4 +1,5 @@
-//! actix-web used the ordinary way: its router, its extractors, its own response writer.
+//! HTTP server on actix-web, used in the ordinary way: its router, its extractors, its own
+//! response writer.
 
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ async fn wait(ms: web::Path<u64>) -> impl Responder {
     HttpResponse::Ok().insert_header(SERVER).insert_header(TEXT).body("ok")
 }
 
-/// The value that follows a flag on the command line.
+/// Returns the value that follows a flag on the command line.
 fn argument(flag: &str) -> Option<String> {
     std::env::args().skip_while(|given| given != flag).nth(1)
 }
@@ -60,7 +61,8 @@ async fn main() -> std::io::Result<()> {
         .bind(listen)?
         .run();
 
-    // The server's own handler of SIGTERM looks only once a second whether the connections are gone.
+    // The server's own handler of SIGTERM checks only once a second whether all connections have
+    // ended.
     let handle = server.handle();
     let mut terminate = signal(SignalKind::terminate())?;
     spawn(async move {

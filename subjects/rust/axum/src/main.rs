@@ -1,4 +1,4 @@
-//! axum as its documentation shows it: subject HOST:PORT CPUS.
+//! HTTP server on axum, written as its documentation shows: subject HOST:PORT CPUS.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ async fn serve(at: SocketAddr) -> Result<(), Box<dyn Error>> {
     let socket = if at.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
     socket.set_reuseaddr(true)?;
     socket.bind(at)?;
-    // A stream that is gone already needs no option.
+    // An error means that the client is already gone, and is ignored.
     let listener = socket.listen(4096)?.tap_io(|stream| drop(stream.set_nodelay(true)));
 
     let app = Router::new().route("/", get(plain)).route("/json", get(json));

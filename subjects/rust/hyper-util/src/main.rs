@@ -1,8 +1,9 @@
-//! GETs with hyper-util's `Client` on tokio, one for each pool; a task for each request that is open at
-//! once. With the argument `http2` behind the CPUs over that, in plain text.
+//! HTTP client on hyper-util's `Client` with tokio: one for each pool, and a task for each
+//! request that is open at once. With `http2` as its second argument, after CPUS, it speaks
+//! HTTP/2 in plain text.
 //!
-//! A `Client` keeps connections but does not limit them, and has no time-out; as its users do, a
-//! semaphore for each pool and tokio's `timeout` see to that.
+//! A `Client` keeps connections but does not limit them, and has no time-out. So each pool has a
+//! semaphore, and each request tokio's `timeout`, as is usual with this library.
 
 mod talk;
 
@@ -49,7 +50,7 @@ fn open(setup: &Setup, http2: bool) -> Pool {
 }
 
 async fn get(pool: &Pool, uri: &Uri) -> Result<(), &'static str> {
-    // Never closed, so that there is always room some time.
+    // An error is impossible, because the semaphore is never closed.
     let _room = pool.room.acquire().await.map_err(|_| "other")?;
     timeout(pool.timeout, exchange(pool, uri)).await.unwrap_or(Err("timeout.total"))
 }
@@ -67,7 +68,7 @@ async fn exchange(pool: &Pool, uri: &Uri) -> Result<(), &'static str> {
 }
 
 fn class(error: &(dyn std::error::Error + 'static)) -> &'static str {
-    // Over HTTP/2 it waited for a connection that another request failed to make.
+    // Over HTTP/2: the request waited for a connection that another request failed to open.
     if format!("{error:?}").contains("CheckoutNoLongerWanted") {
         return "connect.refused";
     }
@@ -76,7 +77,7 @@ fn class(error: &(dyn std::error::Error + 'static)) -> &'static str {
         if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message) {
             return "empty";
         }
-        // Of HTTP/2 the library h2 says what happened.
+        // Errors of HTTP/2 come from the library h2.
         if let Some(error) = error.downcast_ref::<h2::Error>() {
             if error.is_reset() {
                 return "h2.stream";

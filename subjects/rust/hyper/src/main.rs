@@ -1,7 +1,7 @@
-//! hyper on tokio: subject SCHEME HOST:PORT CPUS [text].
+//! HTTP server on hyper with tokio: subject SCHEME HOST:PORT CPUS [text].
 //!
-//! It speaks HTTP/2. In plain text a connection begins with it; over TLS, rustls has ALPN choose it. With `text` it
-//! answers a short text over HTTP/1.1.
+//! It speaks HTTP/2: by prior knowledge in plain text, and over TLS (rustls) by ALPN. With `text`
+//! it answers a short text over HTTP/1.1.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -57,7 +57,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
 }
 
 async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
-    // How a connection ends is its client's affair.
+    // Errors at the end of a connection are the client's business, and are ignored.
     let _ = http2::Builder::new(TokioExecutor::new())
         .serve_connection(TokioIo::new(stream), service_fn(answer))
         .await;

@@ -1,4 +1,4 @@
-//! What each path is answered with, and how it is written.
+//! The answer to each path, and how it is written.
 
 use std::io::Write;
 use std::sync::RwLock;
@@ -15,7 +15,7 @@ const DATE_EVERY: Duration = Duration::from_millis(250);
 
 static DATE: RwLock<String> = RwLock::new(String::new());
 
-/// Whether the connection goes on; an old client wants to be told.
+/// Whether the connection is kept. An HTTP/1.0 client must be told so.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Persistence {
     Stay,
@@ -28,7 +28,7 @@ pub struct Answer {
     kind: &'static str,
     body: &'static str,
     pub persistence: Persistence,
-    /// Before it is written.
+    /// The time to wait before the answer is written.
     pub wait: Duration,
 }
 
@@ -51,7 +51,7 @@ pub fn route(path: &str, persistence: Persistence) -> Answer {
     }
 }
 
-/// After this the connection ends: what follows on it is not known.
+/// The answer to an invalid request. The connection ends after it, as what follows cannot be parsed.
 pub fn refusal(status: &'static str) -> Answer {
     let persistence = Persistence::Close;
     Answer { status, kind: "text/plain", body: "", persistence, wait: Duration::ZERO }
@@ -66,7 +66,7 @@ impl Answer {
         };
         let pad = if self.body == PLAIN { PAD } else { "" };
         let date = DATE.read().expect("nobody panics with it");
-        // Into memory: it cannot fail.
+        // Writing to memory cannot fail.
         let _ = write!(
             out,
             "HTTP/1.1 {}\r\nServer: may\r\nDate: {date}\r\nContent-Type: {}\r\n\
@@ -79,7 +79,7 @@ impl Answer {
     }
 }
 
-/// Keeps the date of the answers, from a thread of its own.
+/// Starts a thread that keeps the Date of the answers current.
 pub fn keep_date() {
     let refresh =
         || *DATE.write().expect("nobody panics") = httpdate::fmt_http_date(SystemTime::now());

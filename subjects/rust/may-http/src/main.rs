@@ -1,5 +1,5 @@
-//! HTTP/1 on may with httparse: a coroutine for each connection reads, parses what is there, and
-//! writes the answers in one go.
+//! HTTP/1 server on may with httparse: a coroutine for each connection reads, parses the complete
+//! requests, and writes their answers in one go.
 
 mod answers;
 
@@ -17,24 +17,24 @@ const READ_BYTES: usize = 4 * 1024;
 /// A longer request head is refused.
 const HEAD_BYTES_MOST: usize = 8 * 1024;
 const HEADERS_MOST: usize = 64;
-/// Answers are written when there are as many, if not before.
+/// Answers are written at the latest when this many bytes have gathered.
 const WRITE_BYTES: usize = 32 * 1024;
-/// When there was no descriptor left.
+/// The pause after a failed accept, mostly because no descriptor was free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
-/// What is still on its way after the last answer is read for so many bytes: a close with unread
-/// bytes would be a reset.
+/// After the last answer, at most this many bytes are still read, because a close with unread bytes
+/// would be a reset.
 const DRAIN_BYTES: usize = 256 * 1024;
 
 struct Connection {
     io: TcpStream,
     input: Vec<u8>,
     output: Vec<u8>,
-    /// Bytes of a request's body that are still to come; nobody looks at them.
+    /// Bytes of a request body still to be skipped.
     body_left: u64,
 }
 
 impl Connection {
-    /// Until the client ends it, or asks that we do.
+    /// Serves the connection until the client ends it, or asks us to do so.
     fn serve(mut self) -> io::Result<()> {
         self.io.set_nodelay(true)?;
         let mut bytes = vec![0; READ_BYTES];
@@ -52,7 +52,7 @@ impl Connection {
         }
     }
 
-    /// Answers the requests that are there. False after the last one of the connection.
+    /// Answers the complete requests. Returns false after the last request of the connection.
     fn answer_all(&mut self) -> io::Result<bool> {
         let mut used = 0;
         let mut open = true;
@@ -102,8 +102,8 @@ impl Connection {
     }
 }
 
-/// The head at the beginning: its length, its answer, the length of its body; none while it is not
-/// complete.
+/// Reads the head at the beginning. Returns its length, its answer and the length of its body, or
+/// None if it is not complete.
 fn read_head(bytes: &[u8]) -> Option<(usize, Answer, u64)> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MOST];
     let mut request = Request::new(&mut headers);
@@ -120,7 +120,7 @@ fn read_head(bytes: &[u8]) -> Option<(usize, Answer, u64)> {
     }
 }
 
-/// HTTP/1.0 wants to be told that we stay.
+/// Returns the answer and the length of the body. With HTTP/1.0, keep-alive must be stated.
 fn answer_to(request: &Request<'_, '_>) -> (Answer, u64) {
     let old = request.version == Some(0);
     let mut persistence = if old { Persistence::Close } else { Persistence::Stay };
@@ -159,7 +159,7 @@ fn digits(value: &[u8]) -> Option<u64> {
     if known { text.parse().ok() } else { None }
 }
 
-/// The value that follows a flag on the command line.
+/// Returns the value that follows a flag on the command line.
 fn argument(flag: &str) -> Option<String> {
     std::env::args().skip_while(|given| given != flag).nth(1)
 }
@@ -169,11 +169,11 @@ fn main() -> io::Result<()> {
     let workers = argument("--cpus").and_then(|cpus| cpus.parse().ok()).unwrap_or(1);
 
     may::config().set_workers(workers);
-    // The CPUs are given from outside.
+    // trueload already pins the process to its CPUs.
     may::config().set_worker_pin(false);
     answers::keep_date();
     let listener = TcpListener::bind(&listen)?;
-    // On the main thread, which is no coroutine: it may sleep.
+    // The main thread is no coroutine, so it may sleep.
     loop {
         match listener.accept() {
             Ok((io, _)) => {

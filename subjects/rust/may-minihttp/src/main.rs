@@ -1,4 +1,5 @@
-//! may_minihttp, as its examples use it: a coroutine for each connection, requests parsed by httparse.
+//! HTTP server on may_minihttp, written as its examples show: a coroutine for each connection,
+//! with httparse as the parser.
 
 use std::io;
 use std::time::Duration;
@@ -48,7 +49,7 @@ fn wait(text: &str, response: &mut Response) {
     }
 }
 
-/// The value that follows a flag on the command line.
+/// Returns the value that follows a flag on the command line.
 fn argument(flag: &str) -> Option<String> {
     std::env::args().skip_while(|given| given != flag).nth(1)
 }
@@ -58,7 +59,7 @@ fn main() -> io::Result<()> {
     let workers = argument("--cpus").and_then(|cpus| cpus.parse().ok()).unwrap_or(1);
 
     may::config().set_workers(workers);
-    // The CPUs are given from outside.
+    // trueload already pins the process to its CPUs.
     may::config().set_worker_pin(false);
     let server = HttpServer(Subject).start(&listen)?;
     server.wait();

@@ -1,6 +1,6 @@
-//! A trap: a server that never reads. It writes one answer after another, as fast as they are taken,
-//! whoever asked for what. Tools that count answers find it fast: 9.7 million of them a second stand
-//! in a published table. On may: a coroutine a connection.
+//! A trap: a server on may that never reads. A coroutine per connection writes one answer after
+//! another, as fast as the client accepts them, whether or not it has sent a request. Tools that
+//! only count answers find it fast: a published table gives it 9.7 million per second.
 
 use std::io::{self, Write};
 use std::thread::sleep;
@@ -12,7 +12,7 @@ use may::net::{TcpListener, TcpStream};
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nServer: may\r\nContent-Type: text/plain\r\n\
                       Content-Length: 13\r\n\r\nHello, World!";
 const ANSWERS_A_WRITE: usize = 256;
-/// When there was no descriptor left.
+/// The pause after a failed accept, mostly because no descriptor was free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 fn answer_nobody(mut io: TcpStream) -> io::Result<()> {
@@ -22,7 +22,7 @@ fn answer_nobody(mut io: TcpStream) -> io::Result<()> {
     }
 }
 
-/// The value that follows a flag on the command line.
+/// Returns the value that follows a flag on the command line.
 fn argument(flag: &str) -> Option<String> {
     std::env::args().skip_while(|given| given != flag).nth(1)
 }
@@ -32,10 +32,10 @@ fn main() -> io::Result<()> {
     let workers = argument("--cpus").and_then(|cpus| cpus.parse().ok()).unwrap_or(1);
 
     may::config().set_workers(workers);
-    // The CPUs are given from outside.
+    // trueload already pins the process to its CPUs.
     may::config().set_worker_pin(false);
     let listener = TcpListener::bind(&listen)?;
-    // On the main thread, which is no coroutine: it may sleep.
+    // The main thread is no coroutine, so it may sleep.
     loop {
         match listener.accept() {
             Ok((io, _)) => {

@@ -9,13 +9,13 @@ use may::go;
 use may::net::{TcpListener, TcpStream};
 
 const READ_BYTES: usize = 16 * 1024;
-/// When there was no descriptor left.
+/// The pause after a failed accept, mostly because no descriptor was free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Ends when the client ends its side, and so ends ours behind the last byte.
+/// Returns when the client ends its side; this ends our side after the last byte.
 fn echo(mut io: TcpStream) -> io::Result<()> {
     io.set_nodelay(true)?;
-    // Not on the stack: a coroutine has a small one.
+    // On the heap, because a coroutine's stack is small.
     let mut buffer = vec![0; READ_BYTES];
     loop {
         let n = io.read(&mut buffer)?;
@@ -26,7 +26,7 @@ fn echo(mut io: TcpStream) -> io::Result<()> {
     }
 }
 
-/// The value that follows a flag on the command line.
+/// Returns the value that follows a flag on the command line.
 fn argument(flag: &str) -> Option<String> {
     std::env::args().skip_while(|given| given != flag).nth(1)
 }
@@ -36,10 +36,10 @@ fn main() -> io::Result<()> {
     let workers = argument("--cpus").and_then(|cpus| cpus.parse().ok()).unwrap_or(1);
 
     may::config().set_workers(workers);
-    // The CPUs are given from outside.
+    // trueload already pins the process to its CPUs.
     may::config().set_worker_pin(false);
     let listener = TcpListener::bind(&listen)?;
-    // On the main thread, which is no coroutine: it may sleep.
+    // The main thread is no coroutine, so it may sleep.
     loop {
         match listener.accept() {
             Ok((io, _)) => {

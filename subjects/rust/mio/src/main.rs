@@ -1,8 +1,8 @@
 //! TCP echo on mio: one thread, one poll, no runtime.
 //!
-//! How it works: mio reports a change once (edge-triggered), so each event is followed until the
-//! socket would block. What is read is sent at once; what the client is slow to take is kept with its
-//! connection, which is then not read until it is gone: a client can make us hold one buffer.
+//! mio reports a change once (edge-triggered), so each event is handled until the socket would
+//! block. What is read is sent at once. If the client is slow to read, its connection keeps the
+//! rest, and is not read until the rest is sent. So a client can make us hold at most one buffer.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS_PER_WAIT: usize = 512;
 const BACKLOG: i32 = 4096;
-/// When there was no descriptor left.
+/// The pause after a failed accept, mostly because no descriptor was free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 const SIGTERM: i32 = 15;
 const LISTENER: Token = Token(usize::MAX - 1);
@@ -25,11 +25,11 @@ const SIGNALS: Token = Token(usize::MAX - 2);
 
 struct Connection {
     io: TcpStream,
-    /// Not sent yet; while there is any, nothing is read.
+    /// Bytes not sent yet. Until they are sent, nothing is read.
     output: Vec<u8>,
 }
 
-/// What a connection came to.
+/// The state of a connection after an event.
 #[derive(PartialEq)]
 enum Outcome {
     Waits,
@@ -37,7 +37,7 @@ enum Outcome {
 }
 
 impl Connection {
-    /// Follows an event until the socket would block.
+    /// Handles an event: reads and sends until the socket would block.
     fn serve(&mut self, buffer: &mut [u8]) -> Outcome {
         match self.try_serve(buffer) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => Outcome::Waits,
@@ -45,7 +45,7 @@ impl Connection {
         }
     }
 
-    /// Ends with an error, mostly that it would block, or when the client has ended its side.
+    /// Returns an error (mostly WouldBlock), or Ok when the client has ended its side.
     fn try_serve(&mut self, buffer: &mut [u8]) -> io::Result<()> {
         loop {
             while !self.output.is_empty() {
@@ -60,7 +60,7 @@ impl Connection {
         }
     }
 
-    /// Sends, and keeps what is not taken.
+    /// Sends the bytes, and keeps those that the socket does not take.
     fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match retried(|| self.io.write(bytes)) {
@@ -71,7 +71,7 @@ impl Connection {
                 }
             }
         }
-        // An idle connection keeps no memory.
+        // An idle connection must not hold memory.
         self.output = Vec::new();
         Ok(())
     }
@@ -91,7 +91,7 @@ struct Server {
     listener: TcpListener,
     connections: Slab<Connection>,
     buffer: Vec<u8>,
-    /// Out of descriptors: clients wait until a moment later.
+    /// No descriptor was free: accepting is tried again after a pause.
     accept_again: bool,
 }
 
@@ -140,7 +140,7 @@ impl Server {
         }
     }
 
-    /// Until SIGTERM.
+    /// Runs until SIGTERM.
     fn run(&mut self) -> io::Result<()> {
         let mut signals = Signals::new([SIGTERM])?;
         self.poll.registry().register(&mut signals, SIGNALS, Interest::READABLE)?;
@@ -165,7 +165,7 @@ impl Server {
     }
 }
 
-/// Connections inherit TCP_NODELAY from it.
+/// Creates the listening socket. Connections inherit TCP_NODELAY from it.
 fn listen(address: SocketAddr, reuse_port: bool) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;

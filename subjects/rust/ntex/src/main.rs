@@ -1,4 +1,4 @@
-//! ntex as its documentation shows it: subject HOST:PORT CPUS.
+//! HTTP server on ntex, written as its documentation shows: subject HOST:PORT CPUS.
 
 use std::io;
 

@@ -1,8 +1,9 @@
-//! GETs with reqwest on tokio: a `Client` for each pool, a task for each request that is open at once. With
-//! the argument `http2` behind the CPUs over that, in plain text.
+//! HTTP client on reqwest with tokio: a `Client` for each pool, and a task for each request that
+//! is open at once. With `http2` as its second argument, after CPUS, it speaks HTTP/2 in plain
+//! text.
 //!
-//! A `Client` keeps connections but does not limit them; as its users do, a semaphore for each pool
-//! does, and a request waits for it.
+//! A `Client` keeps connections but does not limit them. So each pool has a semaphore, for which
+//! its requests wait, as is usual with this library.
 
 mod talk;
 
@@ -40,7 +41,7 @@ fn open(setup: &Setup, http2: bool) -> Result<Pool, reqwest::Error> {
 }
 
 async fn get(pool: &Pool, url: &str) -> Result<(), &'static str> {
-    // Never closed, so that there is always room some time.
+    // An error is impossible, because the semaphore is never closed.
     let _room = pool.room.acquire().await.map_err(|_| "other")?;
     let answer = pool.client.get(url).send().await.map_err(|error| class(&error))?;
     let status = answer.status();
@@ -56,14 +57,14 @@ fn class(error: &reqwest::Error) -> &'static str {
         return class;
     }
     match class_of(error) {
-        // hyper's own: the connection ended before a whole answer.
+        // hyper reports this if the connection ended before the answer was complete.
         "other" if error.is_request() && !error.is_connect() => "empty",
         name => name,
     }
 }
 
-/// Of HTTP/2 the library h2 says what happened. What has no connection waited for one that another request
-/// failed to make.
+/// Returns the failure class of an HTTP/2 error, which comes from the library h2. A request
+/// without a connection waited for one that another request failed to open.
 fn class_of_http2(error: &reqwest::Error) -> Option<&'static str> {
     if format!("{error:?}").contains("CheckoutNoLongerWanted") {
         return Some("connect.refused");

@@ -11,10 +11,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 const READ_BYTES: usize = 16 * 1024;
 const BACKLOG: u32 = 4096;
-/// When there was no descriptor left.
+/// The pause after a failed accept, mostly because no descriptor was free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Ends when the client ends its side, and so ends ours behind the last byte.
+/// Returns when the client ends its side; this ends our side after the last byte.
 async fn echo(mut io: TcpStream) -> io::Result<()> {
     io.set_nodelay(true)?;
     let mut buffer = vec![0; READ_BYTES];
@@ -43,7 +43,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// The value that follows a flag on the command line.
+/// Returns the value that follows a flag on the command line.
 fn argument(flag: &str) -> Option<String> {
     std::env::args().skip_while(|given| given != flag).nth(1)
 }
@@ -52,7 +52,7 @@ fn main() -> io::Result<()> {
     let address = argument("--listen").and_then(|text| text.parse().ok());
     let threads = argument("--cpus").and_then(|cpus| cpus.parse().ok()).unwrap_or(1);
 
-    // One thread needs no work to be taken from another.
+    // With one thread, a work-stealing runtime has no advantage.
     let mut builder =
         if threads > 1 { Builder::new_multi_thread() } else { Builder::new_current_thread() };
     let runtime = builder.worker_threads(threads).enable_all().build()?;

@@ -1,5 +1,6 @@
-//! ws-shootout on tokio-tungstenite, as its own example has it: a task for each client, which reads it and sends it what others
-//! put into its channel.
+//! WebSocket echo and broadcast on tokio-tungstenite, structured like its own example. Each
+//! client has a task, which reads the client's messages and sends it what other tasks have put
+//! into its channel.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,9 +22,9 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 
 const PATH: &str = "/ws";
 const BACKLOG: u32 = 4096;
-/// When there was no descriptor left.
+/// The pause after a failed accept, mostly because no descriptor was free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
-/// The defaults, 128 KiB each way for each connection, are for few of them.
+/// The default of 128 KiB per direction and connection is too much for many connections.
 const BUFFER_BYTES: usize = 4 * 1024;
 const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
@@ -61,7 +62,7 @@ impl Said<'_> {
     }
 }
 
-/// A client whose task has ended takes nothing more; it is about to leave the map.
+/// Sends a message to a client. An error is ignored: the client's task has ended, and will remove it from the map.
 fn send(to: &UnboundedSender<Message>, message: Message) {
     let _ = to.unbounded_send(message);
 }
@@ -138,7 +139,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// The value that follows a flag on the command line.
+/// Returns the value that follows a flag on the command line.
 fn argument(flag: &str) -> Option<String> {
     std::env::args().skip_while(|given| given != flag).nth(1)
 }
@@ -147,7 +148,7 @@ fn main() -> io::Result<()> {
     let address = argument("--listen").and_then(|text| text.parse().ok());
     let threads = argument("--cpus").and_then(|cpus| cpus.parse().ok()).unwrap_or(1);
 
-    // One thread needs no work to be taken from another.
+    // With one thread, a work-stealing runtime has no advantage.
     let mut builder =
         if threads > 1 { Builder::new_multi_thread() } else { Builder::new_current_thread() };
     let runtime = builder.worker_threads(threads).enable_all().build()?;

@@ -1,4 +1,5 @@
-//! ws-shootout on the crate ws: one event loop. A broadcast is the library's own, or is handed to a pool of threads.
+//! WebSocket echo and broadcast on the crate ws: one event loop. A broadcast uses the library's
+//! own broadcast, or is handed to a pool of threads.
 
 mod pools;
 
@@ -13,7 +14,7 @@ use ws::{Handler, Message, Request, Response, Sender, Settings};
 use pools::{Broadcast, ByLibrary, ScopedPool, ThreadPool};
 
 const PATH: &str = "/ws";
-/// As many as the usual limit of open files allows.
+/// Chosen to fit the usual limit of open files.
 const CONNECTIONS_MAX: usize = 20_000;
 
 /// The senders of all clients.
@@ -97,7 +98,7 @@ impl Handler for Client {
     }
 }
 
-/// However the connection ended.
+/// Removes the client, however its connection ended.
 impl Drop for Client {
     fn drop(&mut self) {
         let mut clients = self.clients.write().expect("no thread panics");
@@ -107,7 +108,7 @@ impl Drop for Client {
     }
 }
 
-/// The value that follows a flag on the command line.
+/// Returns the value that follows a flag on the command line.
 fn argument(flag: &str) -> Option<String> {
     env::args().skip_while(|given| given != flag).nth(1)
 }

@@ -1,5 +1,6 @@
-//! The ways to broadcast. The pools send to each client by itself, through the library's queue into its event loop; that loop
-//! never waits for them, because they wait for it when the queue is full.
+//! The ways to broadcast. The pools send to each client separately, through the library's queue
+//! into its event loop. When the queue is full, the pool's threads wait for the event loop; the
+//! event loop never waits for them.
 
 use std::sync::mpsc;
 use std::thread;
@@ -8,15 +9,15 @@ use ws::Sender;
 
 use crate::Clients;
 
-/// Makes the sender's receipt of the number of clients.
+/// Makes the sender's receipt from the number of clients.
 pub type Receipt = Box<dyn FnOnce(usize) -> String + Send>;
 
-/// Sends a text to all clients, and then a receipt to the one that asked for it.
+/// Sends a text to all clients, and then the receipt to the sender.
 pub trait Broadcast {
     fn broadcast(&self, out: &Sender, text: String, receipt: Receipt) -> ws::Result<()>;
 }
 
-/// By the library's own broadcast.
+/// Uses the library's own broadcast.
 pub struct ByLibrary {
     clients: Clients,
 }
@@ -35,7 +36,8 @@ impl Broadcast for ByLibrary {
     }
 }
 
-/// Each broadcast is a job of one of the pool's threads: several run at once, so that two of one client may change places.
+/// Runs each broadcast as a job in one of the pool's threads. Several run at once, so two
+/// broadcasts of one client may change their order.
 pub struct ThreadPool {
     clients: Clients,
     pool: threadpool::ThreadPool,
@@ -51,7 +53,8 @@ impl Broadcast for ThreadPool {
     fn broadcast(&self, out: &Sender, text: String, receipt: Receipt) -> ws::Result<()> {
         let (out, clients) = (out.clone(), self.clients.clone());
         self.pool.execute(move || {
-            // A copy: the event loop must never wait for the lock while this waits for room in its queue.
+            // A copy: this thread may wait for room in the event loop's queue. If it held the lock meanwhile, the
+            // event loop could wait for the lock, and both would hang.
             let clients = clients.read().expect("no thread panics").clone();
             send_to(&clients, &text);
             let _ = out.send(receipt(clients.len()));
@@ -66,7 +69,8 @@ struct Letter {
     receipt: Receipt,
 }
 
-/// The clients of each broadcast are divided among the pool's threads; one broadcast comes after the other.
+/// Divides the clients of each broadcast among the pool's threads. Broadcasts run one after the
+/// other.
 pub struct ScopedPool {
     letters: mpsc::Sender<Letter>,
 }
@@ -101,7 +105,7 @@ fn deliver(inbox: &mpsc::Receiver<Letter>, clients: &Clients, threads: u32) {
     }
 }
 
-/// A client that has gone in the meantime is no failure.
+/// Sends a text to these clients. Errors are ignored, as a client may have gone in the meantime.
 fn send_to(clients: &[Sender], text: &str) {
     for client in clients {
         let _ = client.send(text);

@@ -1,16 +1,17 @@
-%% Room for so many requests at once; who finds none waits in line, as long as it takes.
+%% A room admits a fixed number of requests at once. Further requests wait in order, without a time-out.
 %%
-%% For libraries that keep connections but do not wait for one. It must not know what the room is for; the same
-%% text stands in each folder that needs it, in Erlang's and Elixir's.
+%% It is for libraries that keep connections, but in which a request does not wait for one. This module must not know
+%% what the room is for. It lies in subjects/shared, and is copied into the build of each subject whose manifest names
+%% its folder.
 -module(room).
 -export([new/1, within/2]).
 
-%% A process that counts, as long as its caller lives.
+%% Starts the process of a room. It is linked to its caller.
 -spec new(pos_integer()) -> pid().
 new(Places) ->
     spawn_link(fun() -> count(Places, queue:new()) end).
 
-%% Calls the function with a place taken. Who takes one gives it back, whatever comes of it.
+%% Calls the function while it holds a place. The place is given back even if the function fails.
 -spec within(pid(), fun(() -> Result)) -> Result.
 within(Room, Act) ->
     Turn = make_ref(),

@@ -1,27 +1,28 @@
-%% What the clients on Erlang's machine have in common: the lines that they hear and say, and the processes that share the
-%% requests of an order.
+%% The protocol between trueload and a client in Erlang or Elixir, and the processes that perform the requests of an
+%% order.
 %%
-%% A client is a module with two callbacks. Its requests are functions, one for each that is open at once; a process
-%% of its own calls each of them as long as there are requests left. Everything that is no setup and no order ends the program
-%% with an error. It must not know a library that makes requests; the same text stands in each folder, in Erlang's and Elixir's.
+%% A client is a module with two callbacks. Its requests are functions, one for each request that is open at once. For
+%% each function a process calls it as long as requests of the order are left. Input that is neither a setup nor an
+%% order ends the program with an error. This module must not use an HTTP library. It lies in subjects/shared, and is
+%% copied into the build of each subject whose manifest names its folder.
 -module(talk).
 -export([main/1, class_of/1]).
 -export_type([setup/0, request/0]).
 
-%% `concurrency` requests at once, over `pools` client objects of the library with `pool_size` connections each.
+%% The first line: `concurrency` requests at once, over `pools` client objects with `pool_size` connections each.
 -type setup() :: #{url := binary(), concurrency := pos_integer(), pools := pos_integer(), pool_size := pos_integer(),
                    timeout_ms := pos_integer(), pipelining := pos_integer(), keep_alive := boolean()}.
-%% ok for what was answered with 200 and read to its end, else the failure class.
+%% Performs a request. Returns ok if the answer was a 200 and was read to its end, else the failure class.
 -type request() :: fun(() -> ok | binary()).
 
 -callback unsupported(setup()) -> none | binary().
-%% As many requests as are to be open at once.
+%% Returns `concurrency` functions, one for each request that is open at once.
 -callback open(setup()) -> [request()].
 
-%% Hears the setup and performs the orders; ends the program.
+%% Reads the setup and performs the orders, then ends the program.
 -spec main(module()) -> no_return().
 main(Client) ->
-    %% Stdout is for the answers alone, and nothing is logged for each request that fails.
+    %% Only answers may go to stdout, and failed requests are not logged.
     logger:set_primary_config(level, none),
     Setup = setup(io:get_line("")),
     case Client:unsupported(Setup) of
@@ -74,7 +75,7 @@ perform(Requests, Number) ->
     #{ok => length(Latencies), failed => lists:foldl(fun add/2, #{}, [Those || {_, Those} <- Tallies]),
       elapsed_s => us(Elapsed) / 1.0e6, latency_us => figures(list_to_tuple(Latencies))}.
 
-%% Takes the next request until there is none.
+%% Performs requests until none of the order is left.
 work(Request, Left, Latencies, Failed) ->
     case atomics:sub_get(Left, 1, 1) >= 0 of
         true ->
@@ -114,7 +115,8 @@ die(Why) ->
     io:put_chars(standard_error, [Why, $\n]),
     halt(1).
 
-%% The failure class by the first word of the system that a library's error holds, however deep.
+%% Returns the failure class of an error: that of the first known system error (such as econnreset) anywhere inside
+%% it.
 -spec class_of(term()) -> binary().
 class_of(Error) ->
     case words(Error) of

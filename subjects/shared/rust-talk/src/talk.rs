@@ -1,5 +1,5 @@
-//! What the clients in Rust have in common: the lines that they hear and say, and the tally of an order.
-//! It must not know a library.
+//! The protocol between trueload and a client in Rust, and the tally of an order. This file must
+//! not use an HTTP library.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -23,7 +23,7 @@ pub struct Setup {
     pub keep_alive: bool,
 }
 
-/// What came of one order; the latencies are of what was answered.
+/// The results of one order. Only answered requests have latencies.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub latencies: Vec<Duration>,
@@ -83,8 +83,9 @@ fn say(line: &str) {
     }
 }
 
-/// The first line; ends the program if it is no setup, or one that asks for pipelining. To a client of
-/// HTTP/2 that is how many `streams` a connection may have.
+/// Reads the setup from the first line. Ends the program if it is invalid, or asks for
+/// pipelining. With `streams` the client speaks HTTP/2, and pipelining is the number of streams
+/// per connection.
 pub fn hear_setup(streams: bool) -> Setup {
     let mut line = String::new();
     if let Err(error) = io::stdin().lock().read_line(&mut line) {
@@ -113,7 +114,7 @@ pub fn hear_orders(mut go: impl FnMut(usize) -> (Tally, Duration)) {
     }
 }
 
-/// The failure class of an error by what lies at its bottom.
+/// Returns the failure class of an error, according to its chain of sources.
 pub fn class_of(error: &(dyn Error + 'static)) -> &'static str {
     let mut at = Some(error);
     while let Some(error) = at {

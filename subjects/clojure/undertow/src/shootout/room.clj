@@ -1,4 +1,4 @@
-;; What one client says and everybody hears.
+;; The connected clients: answers their messages, and sends broadcasts to all of them.
 
 (ns shootout.room
   (:require [clojure.data.json :as json])
@@ -12,10 +12,10 @@
 (set! *warn-on-reflection* true)
 
 (def ^:private message-bytes-max (* 16 1024 1024))
-;; A client that leaves more than this unread is disconnected: Undertow keeps all that it does not read.
+;; A client that leaves more than this unread is disconnected, because Undertow queues without a limit.
 (def ^:private unread-bytes-max (* 16 1024 1024))
 
-;; Everybody who is here: by channel, how many bytes are on the way to it.
+;; The connected clients: a map from the channel to the number of bytes that are queued for it.
 (def ^:private clients (atom {}))
 
 (defn- encode ^bytes [message]
@@ -57,7 +57,7 @@
   [channel unread-bytes text]
   (try
     (answer channel unread-bytes text)
-    ;; no JSON, a number beyond all doubles; nested too deeply
+    ;; Invalid JSON, or a number that no double can hold. The StackOverflowError is for too deep nesting.
     (catch Exception _ nil)
     (catch StackOverflowError _ nil)))
 

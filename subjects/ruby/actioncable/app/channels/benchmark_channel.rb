@@ -1,5 +1,5 @@
-# Echo and broadcast. Each client has a stream of its own besides the one of all, through which its receipt comes behind
-# its broadcast.
+# Echo and broadcast. Each client subscribes to a stream of its own and to the stream of all clients. Its receipt goes
+# through its own stream, so that it is sent after the broadcast.
 
 require "securerandom"
 

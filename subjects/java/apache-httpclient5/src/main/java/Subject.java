@@ -1,5 +1,6 @@
-// GETs with Apache HttpClient 5: a client with its pooling connection manager for each pool; a thread for
-// each request that is open at once. A request that finds no connection waits in the manager.
+// HTTP client on Apache HttpClient 5: a client with its pooling connection manager for each pool,
+// and a thread for each request that is open at once. A request that finds no connection waits in
+// the manager.
 import java.io.IOException;
 import java.net.SocketTimeoutException;
 import java.util.ArrayList;

@@ -1,8 +1,10 @@
-// GETs with the JDK's own HttpClient, one for each pool; a thread for each request that is open at once. With
-// the argument http2 over that, over TLS with any certificate: in plain text it only upgrades from HTTP/1.1.
+// HTTP client on the JDK's own HttpClient: one for each pool, and a thread for each request that
+// is open at once. With the argument http2 it speaks HTTP/2 over TLS and accepts any certificate.
+// (In plain text, it only upgrades from HTTP/1.1.)
 //
-// The client keeps connections but does not limit them; as its users do, a semaphore for each pool
-// does, and a request waits for it. Whether connections are kept is told by system properties alone.
+// An HttpClient keeps connections but does not limit them. So each pool has a semaphore, for
+// which its requests wait, as is usual with this library. Only system properties decide whether
+// connections are kept.
 import java.io.IOException;
 import java.net.Socket;
 import java.net.URI;
@@ -52,7 +54,7 @@ public final class Subject {
         }
     }
 
-    /** Takes every certificate; of this kind also one for another name. */
+    /** Accepts every certificate. A plain X509TrustManager would still check the host name. */
     private static final class Anybody extends X509ExtendedTrustManager {
         @Override
         public void checkClientTrusted(X509Certificate[] chain, String type) {}
@@ -108,11 +110,11 @@ public final class Subject {
             return "timeout.total";
         } catch (IOException error) {
             String text = String.valueOf(error.getMessage());
-            // Of HTTP/2 the client's errors are told by their texts.
+            // The client's HTTP/2 errors can only be recognised by their texts.
             if (http2 && text.contains("GOAWAY")) {
                 return "h2.goaway";
             }
-            // Where the server permits no more streams, it refuses them by itself.
+            // When the server allows no more streams, the client itself refuses the request.
             if (http2 && (text.contains("RST_STREAM") || text.contains("too many concurrent streams"))) {
                 return "h2.stream";
             }

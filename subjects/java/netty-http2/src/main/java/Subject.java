@@ -30,7 +30,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import javax.net.ssl.SSLException;
 
-/** Starts Netty: {@code Subject SCHEME HOST PORT CPUS}. One event loop per CPU, which also accepts. */
+/** HTTP/2 server on Netty: {@code Subject SCHEME HOST PORT CPUS}. One event loop per CPU, which also accepts. */
 public final class Subject {
     private Subject() {}
 

@@ -20,7 +20,10 @@ import io.netty.handler.codec.http.websocketx.WebSocketServerProtocolConfig;
 import io.netty.handler.codec.http.websocketx.WebSocketServerProtocolHandler;
 import io.netty.util.concurrent.GlobalEventExecutor;
 
-/** Starts Netty: {@code Subject HOST PORT CPUS [--epoll]}. One event loop per CPU, which also accepts. */
+/**
+ * WebSocket echo and broadcast on Netty: {@code Subject HOST PORT CPUS [--epoll]}. One event loop per CPU, which also
+ * accepts.
+ */
 public final class Subject {
     private static final String PATH = "/ws";
     private static final int REQUEST_BYTES_MAX = 64 * 1024;

@@ -9,7 +9,10 @@ import io.netty.channel.group.ChannelMatchers;
 import io.netty.handler.codec.http.websocketx.TextWebSocketFrame;
 import io.netty.handler.codec.http.websocketx.WebSocketServerProtocolHandler;
 
-/** Answers one client. The group holds all of them, on whichever event loop; a channel that closes leaves it by itself. */
+/**
+ * Answers one client. The channel group holds the clients of all event loops. A channel that closes leaves it
+ * automatically.
+ */
 final class Talk extends SimpleChannelInboundHandler<TextWebSocketFrame> {
     private static final ObjectMapper MAPPER = new ObjectMapper();
 
@@ -35,7 +38,8 @@ final class Talk extends SimpleChannelInboundHandler<TextWebSocketFrame> {
             case "echo" -> context.writeAndFlush(say("echo", payload));
             case "broadcast" -> {
                 int count = clients.size();
-                // Every channel gets a duplicate that shares the bytes; nobody asks what became of each.
+                // Every channel gets a duplicate that shares the bytes. `true`: a void promise, as the results are
+                // not needed.
                 clients.writeAndFlush(say("broadcast", payload), ChannelMatchers.all(), true);
                 context.writeAndFlush(frame(said("broadcastResult", payload).put("listenerCount", count)));
             }

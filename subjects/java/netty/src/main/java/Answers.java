@@ -19,8 +19,9 @@ import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Answers the requests of one connection. A connection belongs to one event loop, so nothing here is shared. Answers leave
- * in the order of their requests: while one waits, those that were read with it queue, and no more are read.
+ * Answers the requests of one connection. A connection belongs to one event loop, so nothing here is shared. Answers
+ * leave in the order of their requests. While a request waits, requests that were read with it are queued, and no more
+ * are read.
  */
 final class Answers extends SimpleChannelInboundHandler<HttpObject> {
     private static final byte[] PLAIN = "Hello, World!".getBytes(StandardCharsets.US_ASCII);
@@ -50,7 +51,7 @@ final class Answers extends SimpleChannelInboundHandler<HttpObject> {
         if (message instanceof HttpRequest head) {
             request = head;
         }
-        // A head that cannot be read has no end: it is answered at once, and nothing after it is read.
+        // An invalid head has no LastHttpContent: it is answered at once, and nothing after it is read.
         if (message instanceof LastHttpContent || message.decoderResult().isFailure()) {
             queued.add(request);
             answerQueued(context);

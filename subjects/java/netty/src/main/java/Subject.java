@@ -13,7 +13,7 @@ import io.netty.channel.socket.SocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.handler.codec.http.HttpServerCodec;
 
-/** Starts Netty: {@code Subject HOST PORT CPUS [--epoll]}. One event loop per CPU, which also accepts. */
+/** HTTP server on Netty: {@code Subject HOST PORT CPUS [--epoll]}. One event loop per CPU, which also accepts. */
 public final class Subject {
     private Subject() {}
 

@@ -1,8 +1,8 @@
-// GETs with OkHttp: a client with its ConnectionPool for each pool; a thread for each request that is
-// open at once. With the argument http2 over that, in plain text.
+// HTTP client on OkHttp: a client with its ConnectionPool for each pool, and a thread for each
+// request that is open at once. With the argument http2 it speaks HTTP/2 in plain text.
 //
-// The pool keeps connections but does not limit them; as its users do who call it from their own
-// threads, a semaphore for each pool does, and a request waits for it.
+// A ConnectionPool keeps connections but does not limit them. So each pool has a semaphore, for
+// which its requests wait, as is usual when OkHttp is called from the user's own threads.
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.time.Duration;

@@ -5,7 +5,10 @@ import io.undertow.Undertow;
 import io.undertow.server.handlers.ResponseCodeHandler;
 import org.xnio.Options;
 
-/** Starts Undertow: {@code Subject HOST PORT CPUS}. One I/O thread per CPU; nothing blocks, so that no worker is needed. */
+/**
+ * WebSocket echo and broadcast on Undertow: {@code Subject HOST PORT CPUS}. One I/O thread per CPU. Nothing blocks, so
+ * no worker threads are needed.
+ */
 public final class Subject {
     private static final String PATH = "/ws";
     private static final int BACKLOG = 4096;

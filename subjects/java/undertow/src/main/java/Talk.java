@@ -10,7 +10,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Set;
 
-/** Answers one client. Undertow itself keeps the set of all that are connected at this path. */
+/** Answers one client. Undertow itself keeps the set of all clients that are connected at this path. */
 final class Talk extends AbstractReceiveListener {
     private static final ObjectMapper MAPPER = new ObjectMapper();
     private static final long MESSAGE_BYTES_MAX = 16 * 1024 * 1024;

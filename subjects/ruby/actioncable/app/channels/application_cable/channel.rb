@@ -1,4 +1,4 @@
-# What all channels have in common: nothing here.
+# The base class of all channels. It adds nothing.
 
 module ApplicationCable
   class Channel < ActionCable::Channel::Base

@@ -1,8 +1,9 @@
-# Every connection of a client to Action Cable.
+# The base class of the clients' connections to Action Cable.
 
 module ApplicationCable
   class Connection < ActionCable::Connection::Base
-    # A client that takes nothing for so long is disconnected, by the kernel: Action Cable keeps all that it does not read.
+    # If a client reads nothing for so long, the kernel ends its connection. Action Cable itself queues without a
+    # limit.
     UNREAD_MS_MAX = 10_000
 
     def connect

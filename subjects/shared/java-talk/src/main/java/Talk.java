@@ -1,5 +1,5 @@
-// What the clients in Java have in common: the lines that they hear and say, and the threads that share
-// the requests of an order. It must not know a library.
+// The protocol between trueload and a client in Java, and the threads that perform the requests
+// of an order. This file must not use an HTTP library.
 import com.google.gson.GsonBuilder;
 import com.google.gson.Gson;
 import com.google.gson.JsonParseException;
@@ -34,19 +34,19 @@ final class Talk {
         boolean keep_alive;
     }
 
-    /** One request: null for what was answered, else its failure class. */
+    /** One request. Returns null if it was answered, else the failure class. */
     interface Request {
         String perform() throws InterruptedException;
     }
 
     private record Tally(List<Long> latenciesNs, Map<String, Integer> failed) {}
 
-    // serializeNulls: a claim without answers has figures that are null.
+    // serializeNulls: in a claim without answers, the figures are null.
     private static final Gson GSON = new GsonBuilder().serializeNulls().create();
 
     private Talk() {}
 
-    /** Hears the setup and performs the orders; {@code open} gives the request of each thread. */
+    /** Reads the setup and performs the orders; {@code open} makes the request of each thread. */
     static void talk(
             Function<Setup, String> unsupported, Function<Setup, Function<Integer, Request>> open)
             throws Exception {
@@ -143,7 +143,7 @@ final class Talk {
         return sorted[(int) Math.ceil(share * sorted.length) - 1] / 1e3;
     }
 
-    /** The failure class of an error by what lies at its bottom. */
+    /** Returns the failure class of an error, according to its chain of causes. */
     static String classOf(Throwable error) {
         for (Throwable at = error; at != null; at = at.getCause()) {
             String text = String.valueOf(at.getMessage());
