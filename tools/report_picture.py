@@ -19,7 +19,7 @@ from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "images" / "report.png"
-WIDTH, HEIGHT = 1080, 1180
+WIDTH, HEIGHT = 1280, 1120
 
 
 def take_picture(page_file: Path, picture: Path) -> None:

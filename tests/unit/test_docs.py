@@ -175,3 +175,10 @@ def test_there_is_a_picture_of_the_live_view() -> None:
     assert "docs/images/live-http.svg" in read("README.md")
     text = read("docs/images/live-http.svg")
     assert all(word in text for word in ("throughput", "p99.9", "distribution", "answers"))
+
+
+def test_there_is_a_picture_of_a_report() -> None:
+    assert "docs/images/report.png" in read("README.md")
+    picture = (ROOT / "docs/images/report.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(picture) < 300_000

@@ -64,7 +64,7 @@ def test_a_figure_that_was_not_compared_yet_is_compared(found: AbResult) -> None
 def test_it_is_told_in_one_line_in_full_and_as_json(found: AbResult) -> None:
     assert repr(found).startswith("<http://127.0.0.1:18181/perf against http://127.0.0.1:18181/: ")
     assert "\n" not in repr(found)
-    assert "where it lies" in str(found)
+    assert "interval" in str(found)
     assert len(found.to_dict()["trials"]) == 12
     assert found.to_dict()["id"] == found.run_id
 

@@ -150,7 +150,7 @@ def paired_lines(paired: Paired) -> list[str]:
         found.setdefault(turn.pair, {})[turn.letter] = record
     lines += [f"pair {number:<4}{_pair_text(both)}" for number, both in found.items()]
     if paired.ratios:
-        header = ("metric", "A", "B", "B / A", "where it lies", "B is")
+        header = ("metric", "A", "B", "B / A", "interval", "B is")
         lines += ["", *text_lines(ratio_grid(paired.ratios, header))]
         lines += ["", text] if (text := pairs_text(paired.ratios, paired.primary)) else []
     if moved := moved_text(record.cpu_distance for record in paired.records):

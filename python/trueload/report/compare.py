@@ -23,7 +23,7 @@ from trueload.text import plain
 from trueload.units import TOO_FEW, format_count, format_duration
 
 Format = Literal["text", "markdown", "junit", "json"]
-HEADER = ("metric", "base", "new", "new / base", "where it lies", "verdict")
+HEADER = ("metric", "base", "new", "new / base", "interval", "verdict")
 SCHEMA = 1
 
 

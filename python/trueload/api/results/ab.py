@@ -193,7 +193,7 @@ class AbResult:
     def _repr_html_(self) -> str:
         from trueload.api.results.notebook import table_html
 
-        header = ("metric", "A", "B", "B / A", "where it lies", "B is")
+        header = ("metric", "A", "B", "B / A", "interval", "B is")
         of = len(self.paired.pairs)
         head = f"A {self.names[0]}, B {self.names[1]}, {of} pair{'' if of == 1 else 's'}"
         more = pairs_text(self.paired.ratios, self.paired.primary)

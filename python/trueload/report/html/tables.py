@@ -34,7 +34,7 @@ ENTRY_HEADER = (
         "rank",
         "program",
         "score",
-        "where it lies",
+        "interval",
         "p50",
         "p50 ours",
         "p99",
@@ -43,7 +43,7 @@ ENTRY_HEADER = (
     ),
     *("failed", "CPU", "memory", "verdict"),
 )
-ENTRY_TEXTS = ("rank", "program", "where it lies", "verdict")
+ENTRY_TEXTS = ("rank", "program", "interval", "verdict")
 
 
 def entries_table(section: LoadTable, palette: Mapping[str, int]) -> Grid | None:
@@ -193,7 +193,7 @@ def ratio_table(title: str, found: Sequence[Ratio], base: str, new: str) -> Grid
         grid,
         header=header,
         title=title,
-        left=frozenset({"metric", "where it lies", "verdict"}),
+        left=frozenset({"metric", "interval", "verdict"}),
         named=0,
     )
 

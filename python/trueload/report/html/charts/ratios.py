@@ -91,7 +91,7 @@ def ratios(name: str, found: Sequence[Ratio], what: str) -> Drawn | None:
     return Drawn(
         "ratios",
         f"Ratios: {name}" if name else "Ratios",
-        f"The ratio of {len(rows)} metrics, with where it lies.",
+        f"The ratio of {len(rows)} metrics, with their intervals.",
         finished(chart, height=STEP_PX * len(rows)),
         _note(rows),
     )
