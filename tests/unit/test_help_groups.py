@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import typer
 from trueload.cli.app import build_command
 from trueload.cli.help_groups import FEW, GROUPS, in_groups, name_of
 
@@ -63,3 +66,23 @@ def test_what_is_used_most_comes_first() -> None:
     assert list(groups)[:4] == ["Load", "Requests", "Search, thresholds and repetitions", "Output"]
     assert [name_of(option) for option in groups["Load"]][:3] == ["connections", "duration", "rate"]
     assert list(groups)[-1] == "Help"
+
+
+def examples(name: str) -> list[str]:
+    text = re.sub(r"\n *", " ", COMMANDS[name].command.help.replace("\n\n", "\0"))
+    found = (re.search(r": (?:sudo )?(trueload .*)", part) for part in text.split("\0"))
+    return [" ".join(each[1].split()) for each in found if each]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_example_of_a_help_is_a_command_line(name: str) -> None:
+    found = examples(name)
+    assert found, "the help has no example"
+    for example in found:
+        words = shlex.split(example)
+        assert " ".join(words).startswith(name), example
+        depth = len(name.split())
+        try:
+            COMMANDS[name].command.make_context(name, words[depth:], parent=COMMANDS[name].parent)
+        except typer.TyperException as error:
+            pytest.fail(f"{example}: {error}")

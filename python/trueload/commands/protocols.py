@@ -52,6 +52,18 @@ for each request. With --limit, trueload searches for the largest load that keep
 confirms it in a run of its own.
 
 Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s --fail-on 'p99>20ms'
+
+At a rate: trueload http http://127.0.0.1:8080/ --rate 20k/s
+
+The largest rate: trueload http http://127.0.0.1:8080/ --limit 'p99<10ms'
+
+A POST: trueload http http://127.0.0.1:8080/item -H 'Content-Type: text/plain' --body hello
+
+Several requests: trueload http http://127.0.0.1:8080/ --targets requests.jsonl
+
+Over HTTP/2: trueload http http://127.0.0.1:8080/ --http 2 --streams 10
+
+For a program: trueload http http://127.0.0.1:8080/ --quiet --json -
 """,
         server=Server(
             of="HTTP",
@@ -119,6 +131,8 @@ every delivery is accounted for. trueload bisects to the largest number of clien
 --limit, and confirms it. --dialect sets how messages are wrapped.
 
 Example: trueload ws ws://127.0.0.1:8080/ws --mode broadcast --step 1000 --limit 'p95<500ms'
+
+Echoes: trueload ws ws://127.0.0.1:8080/ws -c 64 -d 10s
 """,
         server=Server(
             of="WebSocket",

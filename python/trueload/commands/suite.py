@@ -299,6 +299,10 @@ def read_suite(
     Exit codes: 0 something is ranked; 3 nothing could be measured; 4 every measured row is invalid.
 
     Example: trueload suite run http-servers --subjects nginx,go -c 64 -d 3s
+
+    What it would do: trueload suite run http-servers --dry-run
+
+    An interrupted run: trueload suite run --resume last
     """
     changes = Changes(
         connections=_numbers("-c", connections),
