@@ -30,6 +30,7 @@ sys.path[:0] = [str(ROOT / folder) for folder in ("tests", "python")]
 from harness import Trueload  # noqa: E402
 
 BY = "make published"
+REPETITIONS = PUBLISHED.with_suffix("")
 BUDGET_S = 300.0  # for each suite; five of them are 25 minutes
 SAVE_S = 60.0  # for the running trial to end and be saved
 INTERRUPTED = 130
@@ -116,7 +117,7 @@ def spread(lines: Sequence[str]) -> tuple[str, float] | None:
     return max(times.items(), key=lambda each: each[1], default=None)
 
 
-def section(short: Short, machine: Machine, meanwhile: str) -> list[str]:
+def section(name: str, short: Short, machine: Machine, meanwhile: str) -> list[str]:
     """Return the lines of one suite's section of the page. Pure."""
     found = f"{machine.cpu_model}, {machine.cpu_count} CPUs, Linux {machine.kernel}"
     cut = f" It was cut short after {BUDGET_S:.0f} s." if short.cut_short else ""
@@ -130,12 +131,13 @@ def section(short: Short, machine: Machine, meanwhile: str) -> list[str]:
         *short.table.rstrip("\n").splitlines(),
         "```",
         "",
-        f"Each repetition, in the order of measuring, with its verdict{_most(short)}:",
-        "",
-        "```",
-        *short.repetitions,
-        "```",
+        f"[Each repetition](published/{file_of(name)}) has a line of its own{_most(short)}.",
     ]
+
+
+def file_of(name: str) -> str:
+    """The name of the file with a suite's repetitions, in docs/published/."""
+    return f"repetitions-{name}.txt"
 
 
 def _most(short: Short) -> str:
@@ -143,7 +145,9 @@ def _most(short: Short) -> str:
     if most is None:
         return ""
     row, times = most
-    return f" (those that are not invalid differ by a factor of {times:.1f} at most: {row})"
+    return (
+        f"; in one row, those that are not invalid differ by a factor of {times:.1f} at most: {row}"
+    )
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -171,9 +175,11 @@ def main(arguments: Sequence[str]) -> int:
                 continue
             finally:
                 trueload.close()
-            lines = section(short, machine, str(quiet))
+            lines = section(name, short, machine, str(quiet))
         print("\n".join([f"## {name}", *lines, ""]), flush=True)
         if not asked.no_page:
+            REPETITIONS.mkdir(exist_ok=True)
+            (REPETITIONS / file_of(name)).write_text("\n".join([*short.repetitions, ""]))
             write_section(PUBLISHED, name, lines, by=BY)
     return status
 
