@@ -81,7 +81,7 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
     };
     let (why, failure) = work(&mut *role, clock, events)?;
     role.stop();
-    farewell(&mut *role, events)?;
+    drain(&mut *role, events)?;
     match failure {
         Some(failure) => Err(failure),
         None => done(why),
@@ -197,7 +197,7 @@ fn work(
 }
 
 /// Waits until every thread has ended, but not for ever.
-fn farewell(role: &mut dyn Role, events: &Receiver<Event>) -> Result<(), Failure> {
+fn drain(role: &mut dyn Role, events: &Receiver<Event>) -> Result<(), Failure> {
     let until = Instant::now() + FAREWELL;
     while !role.ended() {
         let left = until.saturating_duration_since(Instant::now());

@@ -268,7 +268,7 @@ fn trick(chance: &mut Chance) -> Trick {
         15..=17 => Trick::Behind(Bytes(chance.pick(&JUNK))),
         18 => Trick::Dribble(chance.scaled(US, 2 * MS)),
         19 | 20 => Trick::Late(chance.scaled(10 * US, 500 * MS)),
-        21 => Trick::Deaf,
+        21 => Trick::ReadsNothing,
         _ if chance.one_in(6) => Trick::Flood(Bytes(chance.pick(&JUNK))),
         _ if chance.one_in(2) => Trick::FloodUnread(Bytes(PING)),
         _ => Trick::Announce(chance.scaled(US, 100 * MS)),

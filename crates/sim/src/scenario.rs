@@ -395,7 +395,7 @@ pub enum Trick {
     /// Sends the same bytes for a long time, and reads nothing from here on.
     FloodUnread(Bytes),
     /// Reads nothing from here on.
-    Deaf,
+    ReadsNothing,
 }
 
 impl Trick {

@@ -146,7 +146,7 @@ pub enum Disposition {
 /// How much of a possible 408 came while no request was outstanding. With a 408 the peer says that
 /// it waited too long for a request and ends the connection (RFC 9110 §15.5.9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Farewell {
+pub enum RequestTimeout {
     /// Nothing that may be a 408.
     #[default]
     None,
@@ -225,8 +225,8 @@ pub trait Exchange<T> {
 
     /// Whether the peer gave up an idle connection; its disposition is then
     /// [`Disposition::Closing`].
-    fn farewell(&self) -> Farewell {
-        Farewell::None
+    fn request_timeout(&self) -> RequestTimeout {
+        RequestTimeout::None
     }
 
     /// Why a [`Disposition::Broken`] connection is broken, in our own words, if the machine knows
@@ -250,13 +250,13 @@ pub struct Asked<T> {
     /// because a field elsewhere would enlarge each of 100,000 connections.)
     pub(crate) closing: bool,
     /// Why, if the announcement was not an answer. (Stored here for the same reason.)
-    pub(crate) farewell: Farewell,
+    pub(crate) request_timeout: RequestTimeout,
 }
 
 impl<T> Default for Asked<T> {
     fn default() -> Self {
-        let (outstanding, farewell) = (Queue::default(), Farewell::None);
-        Asked { outstanding, unsent: 0, answered: false, closing: false, farewell }
+        let (outstanding, request_timeout) = (Queue::default(), RequestTimeout::None);
+        Asked { outstanding, unsent: 0, answered: false, closing: false, request_timeout }
     }
 }
 
@@ -450,8 +450,8 @@ impl<M: InOrder> Exchange<M::Tag> for M {
         InOrder::lasts_until_end(self)
     }
 
-    fn farewell(&self) -> Farewell {
-        self.asked().farewell
+    fn request_timeout(&self) -> RequestTimeout {
+        self.asked().request_timeout
     }
 
     fn why_broken(&self) -> Option<(Ending, &'static str)> {

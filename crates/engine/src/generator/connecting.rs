@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use trueload_drive::{Address, ConnectError, Net, PeerClose, Remote, Token};
 use trueload_load::dealt;
 use trueload_meter::Class;
-use trueload_wire::exchange::{Exchange, Farewell};
+use trueload_wire::exchange::{Exchange, RequestTimeout};
 use trueload_wire::tls::Secured;
 
 use super::close_policy::CloseBy;
@@ -309,11 +309,17 @@ impl<P: Protocol> Generator<P> {
 
     /// Waits for what follows from a peer that gives up an idle connection, or may be about to, and
     /// for its end.
-    pub(super) fn heed(&mut self, net: &mut impl Net, key: u32, token: Token, farewell: Farewell) {
+    pub(super) fn heed(
+        &mut self,
+        net: &mut impl Net,
+        key: u32,
+        token: Token,
+        request_timeout: RequestTimeout,
+    ) {
         let now_ns = net.now_ns();
-        let wait_ns = match farewell {
-            Farewell::Begun => self.config.timeout_ns,
-            Farewell::Received | Farewell::None => CLOSING_NS,
+        let wait_ns = match request_timeout {
+            RequestTimeout::Begun => self.config.timeout_ns,
+            RequestTimeout::Received | RequestTimeout::None => CLOSING_NS,
         };
         self.end_open(key, now_ns);
         let state = &mut self.slots[key].state;
@@ -334,7 +340,7 @@ impl<P: Protocol> Generator<P> {
         token: Token,
         fin_sent: bool,
     ) {
-        if self.slots[key].client.farewell() != Farewell::None {
+        if self.slots[key].client.request_timeout() != RequestTimeout::None {
             return self.ended(net, key, token, PeerClose::Fin, None);
         }
         self.close_policy.waited_in_vain(fin_sent, net.now_ns());

@@ -2,7 +2,7 @@
 //! outstanding on it.
 
 use trueload_drive::{Net, PeerClose, Token};
-use trueload_wire::exchange::{Ending, Exchange, Farewell, Outcome, PeerEnd};
+use trueload_wire::exchange::{Ending, Exchange, Outcome, PeerEnd, RequestTimeout};
 
 use super::Generator;
 use super::protocol::{ConnectionEnd, Protocol};
@@ -24,15 +24,15 @@ impl<P: Protocol> Generator<P> {
         if let ConnectionState::Opening { received, .. } = state.connection {
             return self.opening_ended(net, key, token, ended, received);
         }
-        let farewell = client.farewell();
-        if farewell == Farewell::Begun {
-            // The farewell that had begun was not completed.
+        let request_timeout = client.request_timeout();
+        if request_timeout == RequestTimeout::Begun {
+            // The 408 that had begun was not completed.
             let class = self.codec.protocol.violation(client);
             return self.violated(net, key, token, class);
         }
         let idle = client.outstanding() == 0;
         let closing = matches!(state.connection, ConnectionState::Closing { .. });
-        let announced = closing && farewell == Farewell::None;
+        let announced = closing && request_timeout == RequestTimeout::None;
         let orderly = ended == PeerClose::Fin || closing;
         if let ConnectionState::Closing { fin_sent, .. } = state.connection
             && announced

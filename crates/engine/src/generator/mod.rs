@@ -48,7 +48,7 @@ use std::sync::mpsc::Receiver;
 
 use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Token};
 use trueload_meter::{Answered, Class};
-use trueload_wire::exchange::{self, Exchange, Farewell, PeerEnd};
+use trueload_wire::exchange::{self, Exchange, PeerEnd, RequestTimeout};
 
 use crate::outlet::Outlet;
 use accounting::{Accounting, Row, class_of_ending};
@@ -269,7 +269,7 @@ impl<P: Protocol> Generator<P> {
             accounting.settle(state, now_ns, last);
         }
         let closes = disposition == exchange::Disposition::Closing;
-        if closes && !asked && client.farewell() == Farewell::None {
+        if closes && !asked && client.request_timeout() == RequestTimeout::None {
             let reconnects = self.codec.protocol.reconnects();
             accounting.note_unasked_end(now_ns, state, client.has_answered(), reconnects);
         }
@@ -310,9 +310,9 @@ impl<P: Protocol> Generator<P> {
             exchange::Disposition::Open => self.fill(net, key),
             exchange::Disposition::Draining if !idle => self.fill(net, key),
             exchange::Disposition::Draining | exchange::Disposition::Closing => {
-                match self.slots[key].client.farewell() {
-                    Farewell::None => self.closing(net, key, token, ending),
-                    farewell => self.heed(net, key, token, farewell),
+                match self.slots[key].client.request_timeout() {
+                    RequestTimeout::None => self.closing(net, key, token, ending),
+                    request_timeout => self.heed(net, key, token, request_timeout),
                 }
             }
             exchange::Disposition::Broken => {

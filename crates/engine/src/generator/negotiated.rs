@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use trueload_drive::Net;
 use trueload_meter::Class;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Farewell, Outcome};
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, RequestTimeout};
 use trueload_wire::http2::client::Account;
 use trueload_wire::{http1, http2};
 
@@ -165,8 +165,8 @@ impl Exchange<Tag> for Either {
         }
     }
 
-    fn farewell(&self) -> Farewell {
-        of_either!(&self.machine, client => client.farewell())
+    fn request_timeout(&self) -> RequestTimeout {
+        of_either!(&self.machine, client => client.request_timeout())
     }
 
     fn why_broken(&self) -> Option<(Ending, &'static str)> {

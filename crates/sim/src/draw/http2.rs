@@ -249,7 +249,7 @@ fn trick(chance: &mut Chance) -> Http2Trick {
         21 => T::BeyondWindow,
         22 => T::Dribble(chance.scaled(US, MS)),
         23 => T::Late(chance.scaled(10 * US, 500 * MS)),
-        24 => T::Deaf,
+        24 => T::ReadsNothing,
         _ if chance.one_in(3) => flood(chance),
         _ => T::Stall(50),
     }

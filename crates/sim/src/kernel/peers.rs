@@ -82,8 +82,8 @@ impl Kernel {
             What::GoOn => return,
             What::Fin => {
                 if let Some(secured) = secured {
-                    let farewell = secured.close();
-                    self.later(arrives_ns, index, Happening::Bytes(farewell, None));
+                    let close_notify = secured.close();
+                    self.later(arrives_ns, index, Happening::Bytes(close_notify, None));
                 }
                 Happening::Fin
             }

@@ -403,7 +403,7 @@ impl Peer {
                     self.busy_until_ns += FLOOD_EVERY_NS;
                 }
             }
-            Trick::Deaf => {
+            Trick::ReadsNothing => {
                 self.reading_paused = true;
                 self.answer(request, acts);
             }

@@ -117,7 +117,7 @@ pub enum Http2Trick {
     /// Answers this many ns later.
     Late(u64),
     /// Reads nothing from here on.
-    Deaf,
+    ReadsNothing,
 }
 
 impl Http2Trick {

@@ -24,7 +24,7 @@ use trueload_sim::scenario::{KernelPlan, PhasePlan, Protocol, S, Scenario, US};
 use trueload_wire::shootout::Dialect;
 use trueload_wire::websocket::client::Opening;
 
-use peer::{Server, Side, Vice};
+use peer::{Fault, Server, Side};
 use table::{ROWS, Row};
 
 const TIMEOUT_NS: u64 = S;
@@ -48,7 +48,7 @@ pub struct Play {
 }
 
 impl Play {
-    pub fn new(vice: Vice, dialect: Dialect, phases: Vec<PhasePlan>) -> Self {
+    pub fn new(fault: Fault, dialect: Dialect, phases: Vec<PhasePlan>) -> Self {
         let scenario = Scenario {
             protocol: Protocol::Broadcast { dialect, padding: PADDING_BYTES },
             connections: phases[0].connections,
@@ -60,7 +60,7 @@ impl Play {
             peers: Vec::new(),
             ..Scenario::default()
         };
-        Play { server: Server::new(vice, dialect), dialect, scenario }
+        Play { server: Server::new(fault, dialect), dialect, scenario }
     }
 
     pub fn cut(mut self, cut: Cut) -> Self {
@@ -151,7 +151,7 @@ pub struct Seen {
 
 pub fn play(row: &Row, dialect: Dialect, cut: Cut, engines: u32) -> Seen {
     let phase = turns(row.clients, row.concurrent, Stop::Requests(row.messages));
-    let outcome = Play::new(row.vice, dialect, vec![phase]).cut(cut).of_engines(engines).play();
+    let outcome = Play::new(row.fault, dialect, vec![phase]).cut(cut).of_engines(engines).play();
     assert_eq!(outcome.broken, [], "{}, {}, {cut:?}", row.name, dialect.name());
     let took_ns = outcome.done[0].iter().map(|done| done.done_ns - done.started_ns).max();
     let most_ns = u64::from(engines) * TIMEOUT_NS + 2 * S;
@@ -198,7 +198,7 @@ fn every_row_comes_out_as_it_says_however_its_bytes_come() {
 #[test]
 fn a_server_that_keeps_to_the_contract_has_every_message_delivered_in_every_dialect() {
     for dialect in Dialect::ALL {
-        let row = Row::of("good", Vice::None, |_, _| {});
+        let row = Row::of("good", Fault::None, |_, _| {});
         let seen = play(&row, dialect, Cut::Whole, 1);
         assert_eq!((seen.established, seen.ok, seen.deliveries), (4, 10, [40, 40, 0, 0, 0]));
     }

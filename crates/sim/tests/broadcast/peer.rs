@@ -12,7 +12,7 @@ use trueload_wire::websocket::{Event, Kind, Limits, Receiver, Role, Scratch, sen
 
 /// How it errs; clients are numbered as they connect, broadcasts from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Vice {
+pub enum Fault {
     None,
     /// Every delivery has other white space, and comes in two fragments with a ping between.
     Verbose,
@@ -66,8 +66,8 @@ pub enum Vice {
     DropsJoin(Way),
     /// Never confirms a join, where it is to be confirmed.
     NeverConfirms,
-    /// Answers a join, or client 1 instead of the second broadcast, with the dialect's own words of farewell.
-    Farewell,
+    /// Answers a join, or client 1 instead of the second broadcast, with the dialect's own close message.
+    Goodbye,
     /// Returns the echo of a join twice.
     EchoesTwice,
     /// The client has these bytes for the second broadcast.
@@ -100,7 +100,7 @@ pub enum Way {
 
 /// What the server does to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Deed {
+enum Action {
     Bytes(Vec<u8>),
     End(Way),
 }
@@ -137,12 +137,12 @@ impl Peers for Side {
 
     fn receive(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
         let client = self.client(index);
-        for (client, deed) in self.server.borrow_mut().receive(client, bytes) {
+        for (client, action) in self.server.borrow_mut().receive(client, bytes) {
             let client = client as u32;
-            let what = match deed {
-                Deed::Bytes(bytes) => What::Send(bytes, None),
-                Deed::End(Way::Rst) => What::Reset,
-                Deed::End(_) => What::Fin,
+            let what = match action {
+                Action::Bytes(bytes) => What::Send(bytes, None),
+                Action::End(Way::Rst) => What::Reset,
+                Action::End(_) => What::Fin,
             };
             let act = Act { on: client / self.engines, at_ns, what };
             match client % self.engines {
@@ -181,7 +181,7 @@ struct Client {
 /// The server.
 #[derive(Debug)]
 pub struct Server {
-    vice: Vice,
+    fault: Fault,
     dialect: Dialect,
     clients: Vec<Client>,
     broadcasts: u32,
@@ -192,9 +192,9 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn new(vice: Vice, dialect: Dialect) -> Self {
+    pub fn new(fault: Fault, dialect: Dialect) -> Self {
         Server {
-            vice,
+            fault,
             dialect,
             clients: Vec::new(),
             broadcasts: 0,
@@ -223,18 +223,18 @@ impl Server {
     }
 
     /// Bytes of a client have come: what is done, in order, and to whom.
-    fn receive(&mut self, from: usize, bytes: &[u8]) -> Vec<(usize, Deed)> {
-        let mut deeds = Vec::new();
+    fn receive(&mut self, from: usize, bytes: &[u8]) -> Vec<(usize, Action)> {
+        let mut actions = Vec::new();
         if !self.clients[from].open {
-            return deeds;
+            return actions;
         }
         let mut rest = bytes;
         if let Some(opening) = &mut self.clients[from].opening {
             match opening.feed(bytes, &http1::Limits::default()).expect("our own request") {
-                None => return deeds,
+                None => return actions,
                 Some(taken) => rest = &bytes[taken..],
             }
-            self.upgrade(from, &mut deeds);
+            self.upgrade(from, &mut actions);
         }
         let (mut messages, mut scratch) = (Vec::new(), Scratch::default());
         let receiver = self.clients[from].receiver.as_mut().expect("it is connected");
@@ -245,22 +245,22 @@ impl Server {
         });
         fed.expect("our own frames");
         for message in messages {
-            self.answer(from, &message, &mut deeds);
+            self.answer(from, &message, &mut actions);
         }
-        deeds
+        actions
     }
 
-    fn upgrade(&mut self, from: usize, deeds: &mut Vec<(usize, Deed)>) {
+    fn upgrade(&mut self, from: usize, actions: &mut Vec<(usize, Action)>) {
         let opening = self.clients[from].opening.take().expect("there");
         let mut output = Vec::new();
-        match self.vice {
-            Vice::Silent => return,
-            Vice::UpgradesHalf | Vice::Answers200
-                if self.vice == Vice::Answers200 || from.is_multiple_of(2) =>
+        match self.fault {
+            Fault::Silent => return,
+            Fault::UpgradesHalf | Fault::Answers200
+                if self.fault == Fault::Answers200 || from.is_multiple_of(2) =>
             {
                 output.extend_from_slice(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
             }
-            Vice::WrongAccept => output.extend_from_slice(
+            Fault::WrongAccept => output.extend_from_slice(
                 b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
                   Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n",
             ),
@@ -275,14 +275,14 @@ impl Server {
             }
         }
         self.clients[from].listens = !self.dialect.is_joined();
-        deeds.push((from, Deed::Bytes(output)));
+        actions.push((from, Action::Bytes(output)));
     }
 
     fn frame(&self, message: &[u8]) -> Vec<u8> {
         let mut frame = Vec::new();
-        let is_text = self.dialect.is_text() != (self.vice == Vice::OtherKind);
+        let is_text = self.dialect.is_text() != (self.fault == Fault::OtherKind);
         let kind = if is_text { Kind::Text } else { Kind::Binary };
-        if self.vice == Vice::Verbose && message.len() > 10 {
+        if self.fault == Fault::Verbose && message.len() > 10 {
             let (head, tail) = message.split_at(message.len() / 2);
             send::fragment(&mut frame, Some(kind), false, head, None);
             send::ping(&mut frame, b"there?", None);
@@ -293,137 +293,139 @@ impl Server {
         frame
     }
 
-    fn answer(&mut self, from: usize, message: &[u8], deeds: &mut Vec<(usize, Deed)>) {
+    fn answer(&mut self, from: usize, message: &[u8], actions: &mut Vec<(usize, Action)>) {
         let mut due = Due::default();
         match self.dialect.answer(message, 3, &mut due) {
-            Asked::Join if self.vice == Vice::RefusesJoin => {
+            Asked::Join if self.fault == Fault::RefusesJoin => {
                 let refused = String::from_utf8_lossy(&due.to_sender)
                     .replace("confirm_subscription", "reject_subscription")
                     .replace(r#""ok""#, r#""error""#);
-                deeds.push((from, Deed::Bytes(self.frame(refused.as_bytes()))));
+                actions.push((from, Action::Bytes(self.frame(refused.as_bytes()))));
             }
-            Asked::Echo if self.vice == Vice::NeverEchoes => {}
-            Asked::Join if self.vice == Vice::NeverConfirms => {}
-            Asked::Join if self.vice == Vice::Farewell && from == 0 => {
-                deeds.push((from, Deed::Bytes(self.frame(self.farewell()))));
+            Asked::Echo if self.fault == Fault::NeverEchoes => {}
+            Asked::Join if self.fault == Fault::NeverConfirms => {}
+            Asked::Join if self.fault == Fault::Goodbye && from == 0 => {
+                actions.push((from, Action::Bytes(self.frame(self.goodbye()))));
             }
-            Asked::Echo if matches!(self.vice, Vice::DropsJoin(_)) => {
-                if let Vice::DropsJoin(way) = self.vice {
-                    self.end(from, way, deeds);
+            Asked::Echo if matches!(self.fault, Fault::DropsJoin(_)) => {
+                if let Fault::DropsJoin(way) = self.fault {
+                    self.end(from, way, actions);
                 }
             }
-            Asked::Echo if self.vice == Vice::JoinsWithGarbage => {
-                deeds.push((from, Deed::Bytes(self.frame(b"come in"))));
+            Asked::Echo if self.fault == Fault::JoinsWithGarbage => {
+                actions.push((from, Action::Bytes(self.frame(b"come in"))));
             }
             Asked::Heartbeat => {
                 self.heartbeats += 1;
-                deeds.push((from, Deed::Bytes(self.frame(&due.to_sender))));
+                actions.push((from, Action::Bytes(self.frame(&due.to_sender))));
             }
             Asked::Join | Asked::Echo => {
                 self.clients[from].listens = true;
-                let times = if self.vice == Vice::EchoesTwice { 2 } else { 1 };
+                let times = if self.fault == Fault::EchoesTwice { 2 } else { 1 };
                 let answer = self.frame(&due.to_sender).repeat(times);
-                deeds.push((from, Deed::Bytes(answer)));
+                actions.push((from, Action::Bytes(answer)));
             }
-            Asked::Broadcast => self.broadcast(from, &due, deeds),
+            Asked::Broadcast => self.broadcast(from, &due, actions),
             other => panic!("our own message is {other:?}"),
         }
     }
 
-    fn broadcast(&mut self, from: usize, due: &Due, deeds: &mut Vec<(usize, Deed)>) {
+    fn broadcast(&mut self, from: usize, due: &Due, actions: &mut Vec<(usize, Action)>) {
         self.broadcasts += 1;
         let second = self.broadcasts == 2;
-        match self.vice {
-            Vice::DropsHalf(way) if second => {
-                (0..self.clients.len()).step_by(2).for_each(|client| self.end(client, way, deeds));
+        match self.fault {
+            Fault::DropsHalf(way) if second => {
+                (0..self.clients.len())
+                    .step_by(2)
+                    .for_each(|client| self.end(client, way, actions));
             }
-            Vice::Goes(way) if second => {
+            Fault::Goes(way) if second => {
                 self.refuses = true;
-                (0..self.clients.len()).for_each(|client| self.end(client, way, deeds));
+                (0..self.clients.len()).for_each(|client| self.end(client, way, actions));
                 return;
             }
             _ => {}
         }
-        let receipts = match self.vice {
-            Vice::NoReceipt if second => 0,
-            Vice::StallsAll if self.broadcasts > 1 => 0,
-            Vice::ReceiptTwice if second => 2,
-            Vice::Stalls if from == 1 && self.broadcasts > 1 => 0,
+        let receipts = match self.fault {
+            Fault::NoReceipt if second => 0,
+            Fault::StallsAll if self.broadcasts > 1 => 0,
+            Fault::ReceiptTwice if second => 2,
+            Fault::Stalls if from == 1 && self.broadcasts > 1 => 0,
             _ => 1,
         };
-        let to = if self.vice == Vice::ReceiptAstray && second { 3 } else { from };
-        let reply = match self.vice {
-            Vice::Counts(count) => String::from_utf8_lossy(&due.to_sender)
+        let to = if self.fault == Fault::ReceiptAstray && second { 3 } else { from };
+        let reply = match self.fault {
+            Fault::Counts(count) => String::from_utf8_lossy(&due.to_sender)
                 .replace(r#""listenerCount":3"#, &format!(r#""listenerCount":{count}"#))
                 .into_bytes(),
             _ => due.to_sender.clone(),
         };
-        let receipt = |server: &Server, deeds: &mut Vec<(usize, Deed)>| {
+        let receipt = |server: &Server, actions: &mut Vec<(usize, Action)>| {
             let times = if server.clients[to].open { receipts } else { 0 };
-            (0..times).for_each(|_| deeds.push((to, Deed::Bytes(server.frame(&reply)))));
+            (0..times).for_each(|_| actions.push((to, Action::Bytes(server.frame(&reply)))));
         };
-        if self.vice == Vice::ReceiptFirst {
-            receipt(self, deeds);
+        if self.fault == Fault::ReceiptFirst {
+            receipt(self, actions);
         }
         for client in 0..self.clients.len() {
             if self.clients[client].listens && self.clients[client].open {
                 for bytes in self.delivered(client, &due.to_all) {
-                    deeds.push((client, Deed::Bytes(bytes)));
+                    actions.push((client, Action::Bytes(bytes)));
                 }
-                if self.vice == Vice::Cuts && second && client == 1 {
-                    self.end(client, Way::Fin, deeds);
+                if self.fault == Fault::Cuts && second && client == 1 {
+                    self.end(client, Way::Fin, actions);
                 }
-                if self.vice == Vice::ReceiptToAll && second && client != from {
-                    deeds.push((client, Deed::Bytes(self.frame(&due.to_sender))));
+                if self.fault == Fault::ReceiptToAll && second && client != from {
+                    actions.push((client, Action::Bytes(self.frame(&due.to_sender))));
                 }
             }
         }
-        if self.vice != Vice::ReceiptFirst {
-            receipt(self, deeds);
+        if self.fault != Fault::ReceiptFirst {
+            receipt(self, actions);
         }
     }
 
     /// What a client has of a broadcast.
     fn delivered(&mut self, client: usize, message: &[u8]) -> Vec<Vec<u8>> {
-        let frame = match self.vice {
-            Vice::Verbose if self.dialect.is_text() => {
+        let frame = match self.fault {
+            Fault::Verbose if self.dialect.is_text() => {
                 self.frame(&[message, &b" ".repeat(client)].concat())
             }
             _ => self.frame(message),
         };
         let second = self.broadcasts == 2;
-        match self.vice {
-            Vice::Sends(to, bytes) if second && client == to => vec![bytes.to_vec()],
-            Vice::OnlyReceipt if second => vec![],
-            Vice::StallsAll if self.broadcasts > 1 => vec![],
-            Vice::RepeatsToAll if second => vec![frame.clone(), frame],
-            Vice::Floods => vec![b"\x89\x02hi\x8a\x00".repeat(100), frame],
-            Vice::MissedByHalf if second && !client.is_multiple_of(2) => vec![],
+        match self.fault {
+            Fault::Sends(to, bytes) if second && client == to => vec![bytes.to_vec()],
+            Fault::OnlyReceipt if second => vec![],
+            Fault::StallsAll if self.broadcasts > 1 => vec![],
+            Fault::RepeatsToAll if second => vec![frame.clone(), frame],
+            Fault::Floods => vec![b"\x89\x02hi\x8a\x00".repeat(100), frame],
+            Fault::MissedByHalf if second && !client.is_multiple_of(2) => vec![],
             _ if client != 1 => vec![frame],
-            Vice::Farewell if second => vec![self.frame(self.farewell())],
-            Vice::Cuts if second => vec![frame[..frame.len() / 2].to_vec()],
-            Vice::Repeats if second => vec![frame.clone(), frame],
-            Vice::RepeatsLater => {
+            Fault::Goodbye if second => vec![self.frame(self.goodbye())],
+            Fault::Cuts if second => vec![frame[..frame.len() / 2].to_vec()],
+            Fault::Repeats if second => vec![frame.clone(), frame],
+            Fault::RepeatsLater => {
                 let held = &mut self.clients[client].held;
                 held.push(frame.clone());
                 if held.len() > 1 { vec![held.remove(0), frame] } else { vec![frame] }
             }
-            Vice::Misses if second => vec![],
-            Vice::Stalls if self.broadcasts > 1 => vec![],
-            Vice::SendsText(text) if second => vec![self.frame(text.as_bytes())],
-            Vice::Alters if second => {
+            Fault::Misses if second => vec![],
+            Fault::Stalls if self.broadcasts > 1 => vec![],
+            Fault::SendsText(text) if second => vec![self.frame(text.as_bytes())],
+            Fault::Alters if second => {
                 let mut altered = message.to_vec();
                 let at = message.iter().position(|byte| *byte == b'x').expect("padding");
                 altered[at] = b'y';
                 vec![self.frame(&altered)]
             }
-            Vice::Reserved if second => vec![[&[frame[0] | 0x40], &frame[1..]].concat()],
-            Vice::NotUtf8 if second => vec![b"\x81\x02\xc3\x28".to_vec()],
-            Vice::Swaps if self.broadcasts == 1 => {
+            Fault::Reserved if second => vec![[&[frame[0] | 0x40], &frame[1..]].concat()],
+            Fault::NotUtf8 if second => vec![b"\x81\x02\xc3\x28".to_vec()],
+            Fault::Swaps if self.broadcasts == 1 => {
                 self.clients[client].held.push(frame);
                 vec![]
             }
-            Vice::Swaps if self.broadcasts == 3 => {
+            Fault::Swaps if self.broadcasts == 3 => {
                 let first = self.clients[client].held.remove(0);
                 vec![frame, first]
             }
@@ -431,21 +433,21 @@ impl Server {
         }
     }
 
-    fn farewell(&self) -> &'static [u8] {
+    fn goodbye(&self) -> &'static [u8] {
         match self.dialect {
             Dialect::ActionCable => br#"{"type":"disconnect","reason":"server_restart"}"#,
             _ => br#"{"topic":"room:lobby","event":"phx_error","payload":{},"ref":null}"#,
         }
     }
 
-    fn end(&mut self, client: usize, way: Way, deeds: &mut Vec<(usize, Deed)>) {
+    fn end(&mut self, client: usize, way: Way, actions: &mut Vec<(usize, Action)>) {
         if way == Way::Frame {
             let mut frame = Vec::new();
             send::close(&mut frame, Some(1001), "going", None);
-            deeds.push((client, Deed::Bytes(frame)));
-            deeds.push((client, Deed::End(Way::Fin)));
+            actions.push((client, Action::Bytes(frame)));
+            actions.push((client, Action::End(Way::Fin)));
         } else {
-            deeds.push((client, Deed::End(way)));
+            actions.push((client, Action::End(way)));
         }
         self.clients[client].open = false;
         self.clients[client].listens = false;

@@ -4,11 +4,11 @@ use trueload_load::Stop;
 use trueload_sim::scenario::{PhasePlan, S};
 use trueload_wire::shootout::Dialect;
 
-use crate::peer::{Vice, Way};
+use crate::peer::{Fault, Way};
 use crate::{Outcome, Play, counts, turns};
 
-fn play(vice: Vice, dialect: Dialect, phases: Vec<PhasePlan>) -> Outcome {
-    let outcome = Play::new(vice, dialect, phases).play();
+fn play(fault: Fault, dialect: Dialect, phases: Vec<PhasePlan>) -> Outcome {
+    let outcome = Play::new(fault, dialect, phases).play();
     assert_eq!(outcome.broken, [], "{}", dialect.name());
     outcome
 }
@@ -17,7 +17,7 @@ fn play(vice: Vice, dialect: Dialect, phases: Vec<PhasePlan>) -> Outcome {
 fn clients_are_added_and_taken_away_between_phases() {
     let rows = [(4, 10), (9, 20), (2, 5), (70, 3)];
     let phases = rows.map(|(clients, messages)| turns(clients, 4, Stop::Requests(messages)));
-    let outcome = play(Vice::None, Dialect::Phoenix, phases.into());
+    let outcome = play(Fault::None, Dialect::Phoenix, phases.into());
     for (((clients, messages), connected), done) in
         rows.iter().zip(&outcome.connected).zip(&outcome.done)
     {
@@ -42,7 +42,7 @@ fn who_was_dropped_loses_all_until_connections_are_asked_for_again() {
         turns(4, 1, Stop::Requests(3)),
         turns(5, 1, Stop::Requests(3)),
     ];
-    let outcome = play(Vice::DropsHalf(Way::Fin), Dialect::Json, phases);
+    let outcome = play(Fault::DropsHalf(Way::Fin), Dialect::Json, phases);
     let [_, after, again] = &outcome.done[..] else { panic!("three phases") };
     assert_eq!(counts(after), [12, 6, 6, 0, 0]);
     let failed = after[0].meter.failed().map(|(class, _)| class.name());
@@ -55,7 +55,7 @@ fn who_was_dropped_loses_all_until_connections_are_asked_for_again() {
 fn clients_of_phoenix_give_a_sign_of_life_every_half_minute_and_others_none() {
     for (dialect, each) in [(Dialect::Phoenix, 2), (Dialect::Json, 0)] {
         let phase = PhasePlan { pause_ns: 60 * S, ..turns(100, 4, Stop::Requests(10)) };
-        let outcome = play(Vice::None, dialect, vec![phase]);
+        let outcome = play(Fault::None, dialect, vec![phase]);
         assert!(outcome.heartbeats.abs_diff(each * 100) <= 2, "{}", outcome.heartbeats);
         assert_eq!(counts(&outcome.done[0]), [1000, 1000, 0, 0, 0], "{}", dialect.name());
     }
@@ -63,7 +63,7 @@ fn clients_of_phoenix_give_a_sign_of_life_every_half_minute_and_others_none() {
 
 #[test]
 fn a_phase_by_time_sends_in_turns_until_it_is_over() {
-    let outcome = play(Vice::None, Dialect::Binary, vec![turns(3, 2, Stop::After(S / 100))]);
+    let outcome = play(Fault::None, Dialect::Binary, vec![turns(3, 2, Stop::After(S / 100))]);
     let meter = &outcome.done[0][0].meter;
     assert!(meter.ok > 100 && meter.failed_sum() == 0, "{}", meter.ok);
     assert_eq!(counts(&outcome.done[0]), [3 * meter.ok, 3 * meter.ok, 0, 0, 0]);
@@ -75,7 +75,7 @@ fn a_phase_by_time_sends_in_turns_until_it_is_over() {
 
 #[test]
 fn what_is_open_when_the_engine_is_stopped_is_neither_delivered_nor_lost() {
-    let mut it = Play::new(Vice::Misses, Dialect::Json, vec![turns(4, 2, Stop::Requests(10))]);
+    let mut it = Play::new(Fault::Misses, Dialect::Json, vec![turns(4, 2, Stop::Requests(10))]);
     it.scenario.stop_ns = Some(S / 2);
     let outcome = it.play();
     assert_eq!(outcome.broken, []);

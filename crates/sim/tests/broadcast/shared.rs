@@ -5,7 +5,7 @@ use trueload_load::Stop;
 use trueload_sim::scenario::S;
 use trueload_wire::shootout::Dialect;
 
-use crate::peer::{Vice, Way};
+use crate::peer::{Fault, Way};
 use crate::table::{ROWS, Row};
 use crate::{Cut, Play, Seen, TIMEOUT_NS, counts, play, turns};
 
@@ -25,26 +25,26 @@ fn holds(rows: &[&Row]) {
 /// Rows of the table in which it matters who sends what: an engine that has lost all its clients leaves its part
 /// unsent, and what a client has that is closed depends on how often it had its turn.
 const OTHERWISE: &[Row] = &[
-    Row::of("drops half the clients, FIN", Vice::DropsHalf(Way::Fin), half_is_gone),
-    Row::of("drops half the clients, RST", Vice::DropsHalf(Way::Rst), half_is_gone),
-    Row::of("drops half the clients, close frame", Vice::DropsHalf(Way::Frame), half_is_gone),
-    Row::of("upgrades every other client", Vice::UpgradesHalf, |seen, why| {
+    Row::of("drops half the clients, FIN", Fault::DropsHalf(Way::Fin), half_is_gone),
+    Row::of("drops half the clients, RST", Fault::DropsHalf(Way::Rst), half_is_gone),
+    Row::of("drops half the clients, close frame", Fault::DropsHalf(Way::Frame), half_is_gone),
+    Row::of("upgrades every other client", Fault::UpgradesHalf, |seen, why| {
         assert_eq!((seen.established, seen.ok, seen.unsent), (2, 5, 5), "{why}");
         assert_eq!(seen.deliveries, [10, 10, 0, 0, 0], "{why}");
     }),
-    Row::of("stalls one subscriber", Vice::Stalls, |seen, why| {
+    Row::of("stalls one subscriber", Fault::Stalls, |seen, why| {
         let [expected, delivered, lost, ..] = seen.deliveries;
         assert_eq!((delivered, seen.unsent), (31, 0), "the others have had all: {why}");
         assert!(lost > 0 && expected <= 40, "{why}");
         assert_eq!(seen.failed.get("timeout.first_byte"), Some(&1), "{why}");
         assert_eq!(seen.failed.get("lost"), Some(&4), "those that the other engine had had: {why}");
     }),
-    Row::of("no receipt", Vice::NoReceipt, |seen, why| {
+    Row::of("no receipt", Fault::NoReceipt, |seen, why| {
         assert_eq!((seen.ok, seen.failed.get("timeout.first_byte")), (9, Some(&1)), "{why}");
         let [expected, delivered, lost, ..] = seen.deliveries;
         assert_eq!((expected - delivered, lost), (0, 0), "{why}");
     }),
-    Row::of("says farewell to a join, and in the middle", Vice::Farewell, |seen, why| {
+    Row::of("says goodbye to a join, and in the middle", Fault::Goodbye, |seen, why| {
         assert_eq!((seen.established, seen.refused.get("ws.closed")), (3, Some(&1)), "{why}");
         assert_eq!(seen.deliveries, [30, 21, 9, 0, 0], "the others have had all: {why}");
         assert_eq!(seen.ok + seen.failed.values().sum::<u64>(), 10, "{why}");
@@ -64,7 +64,7 @@ fn half_is_gone(seen: &Seen, why: &str) {
 /// Client 1, of engine 1, has something in place of a message of client 0, of engine 0, that nobody sent.
 const MADE_UP: Row = Row::of(
     "a message that another engine did not send",
-    Vice::SendsText(
+    Fault::SendsText(
         r#"{"type":"broadcast","payload":{"sender":0,"sequence":99,"padding":"xxxxxxxx"}}"#,
     ),
     |seen, why| {
@@ -91,7 +91,7 @@ fn rows_that_depend_on_who_sends_have_sums_that_agree() {
 #[test]
 fn messages_belong_to_the_phase_in_which_they_were_sent_also_when_the_next_one_follows_at_once() {
     let phases = vec![turns(7, 9, Stop::After(2_000_000)); 2];
-    let outcome = Play::new(Vice::Misses, Dialect::Json, phases).of_engines(3).play();
+    let outcome = Play::new(Fault::Misses, Dialect::Json, phases).of_engines(3).play();
     assert_eq!(outcome.broken, []);
     for (done, lost) in outcome.done.iter().zip([1, 0]) {
         let (mut issued, mut expected, mut found) = (0, 0, 0);
@@ -113,7 +113,7 @@ fn messages_belong_to_the_phase_in_which_they_were_sent_also_when_the_next_one_f
 fn clients_join_from_phase_to_phase() {
     let rows = [(4, 10), (9, 20), (3, 5), (70, 3), (70, 0)];
     let phases = rows.map(|(clients, messages)| turns(clients, 4, Stop::Requests(messages)));
-    let outcome = Play::new(Vice::None, Dialect::Phoenix, phases.into()).of_engines(3).play();
+    let outcome = Play::new(Fault::None, Dialect::Phoenix, phases.into()).of_engines(3).play();
     assert_eq!(outcome.broken, []);
     for ((clients, messages), done) in rows.iter().zip(&outcome.done) {
         assert_eq!(counts(done)[1], messages * u64::from(*clients));
@@ -126,7 +126,7 @@ fn clients_join_from_phase_to_phase() {
 fn what_does_not_come_by_the_time_that_the_front_names_is_lost() {
     // Two by each: the second broadcast is the first engine's, and client 1 the other's.
     let phases = vec![turns(4, 4, Stop::Requests(10))];
-    let mut it = Play::new(Vice::Misses, Dialect::Json, phases).of_engines(2);
+    let mut it = Play::new(Fault::Misses, Dialect::Json, phases).of_engines(2);
     it.scenario.settle_by_ns = Some(0);
     let outcome = it.play();
     assert_eq!((outcome.broken, counts(&outcome.done[0])[2]), (vec![], 1));
@@ -137,7 +137,7 @@ fn what_does_not_come_by_the_time_that_the_front_names_is_lost() {
 #[test]
 fn a_stop_before_it_is_settled_ends_it() {
     let phases = vec![turns(4, 2, Stop::Requests(10))];
-    let mut it = Play::new(Vice::None, Dialect::Json, phases).of_engines(2);
+    let mut it = Play::new(Fault::None, Dialect::Json, phases).of_engines(2);
     (it.scenario.front_ns, it.scenario.stop_ns) = (S, Some(S / 2));
     let outcome = it.play();
     assert_eq!(outcome.broken, []);

@@ -208,7 +208,7 @@ impl Peer {
                 self.seal(answer)
             }
             Step::Raw(data) => data.to_vec(),
-            Step::Notify => self.farewell(),
+            Step::Notify => self.close_notify(),
             Step::Alert => self.tls.as_mut().map(Secured::alert).unwrap_or_default(),
             _ => Vec::new(),
         }
@@ -236,7 +236,7 @@ impl Peer {
                     }
                 }
                 Step::Fin => {
-                    plan_send(on, at_ns, self.farewell(), acts);
+                    plan_send(on, at_ns, self.close_notify(), acts);
                     acts.push(Act { on, at_ns, what: What::Fin });
                 }
                 Step::Cut => acts.push(Act { on, at_ns, what: What::Fin }),
@@ -305,8 +305,8 @@ impl Peer {
         }
     }
 
-    fn farewell(&mut self) -> Vec<u8> {
-        self.tls.as_mut().map(Secured::farewell).unwrap_or_default()
+    fn close_notify(&mut self) -> Vec<u8> {
+        self.tls.as_mut().map(Secured::close_notify).unwrap_or_default()
     }
 
     /// Counts whole requests; they are the generator's, so this need not be strict.

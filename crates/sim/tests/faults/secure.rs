@@ -94,7 +94,7 @@ impl Secured {
         sealed
     }
 
-    pub fn farewell(&mut self) -> Vec<u8> {
+    pub fn close_notify(&mut self) -> Vec<u8> {
         let mut sealed = Vec::new();
         self.session.close(&mut sealed);
         sealed

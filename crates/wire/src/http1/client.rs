@@ -10,7 +10,9 @@ use super::limits::{Limits, ParseError};
 use super::repeat::repeats;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
 use crate::content::BodyCheck;
-use crate::exchange::{Asked, Content, Disposition, Ending, Farewell, InOrder, Outcome, PeerEnd};
+use crate::exchange::{
+    Asked, Content, Disposition, Ending, InOrder, Outcome, PeerEnd, RequestTimeout,
+};
 
 /// Request Timeout: the peer waited too long for a complete request and ends the connection (RFC
 /// 9110 §15.5.9).
@@ -206,21 +208,23 @@ impl<T: Copy + PartialEq> Client<T> {
     ) -> Disposition {
         let may_go_on = !self.asked.closing || answer.parser.started();
         let fed = answer.parser.feed(bytes, false, &Limits::default(), &mut |_| ());
-        let farewell = match fed {
-            Ok((_, Fed::Partial)) if answer.parser.is_timeout() => Farewell::Received,
-            Ok((_, Fed::Partial)) if answer.parser.may_have(REQUEST_TIMEOUT) => Farewell::Begun,
+        let request_timeout = match fed {
+            Ok((_, Fed::Partial)) if answer.parser.is_timeout() => RequestTimeout::Received,
+            Ok((_, Fed::Partial)) if answer.parser.may_have(REQUEST_TIMEOUT) => {
+                RequestTimeout::Begun
+            }
             Ok((all, Fed::Complete(Response { status: REQUEST_TIMEOUT, .. })))
                 if all == bytes.len() =>
             {
-                Farewell::Received
+                RequestTimeout::Received
             }
-            _ => Farewell::None,
+            _ => RequestTimeout::None,
         };
-        if !may_go_on || farewell == Farewell::None {
-            self.asked.farewell = Farewell::None;
+        if !may_go_on || request_timeout == RequestTimeout::None {
+            self.asked.request_timeout = RequestTimeout::None;
             return self.asked.end_unsent(now_ns, on_outcome);
         }
-        (self.asked.closing, self.asked.farewell) = (true, farewell);
+        (self.asked.closing, self.asked.request_timeout) = (true, request_timeout);
         // None of these requests has been sent, even in part.
         for tag in self.asked.drain() {
             on_outcome(Outcome::unanswered(tag, Ending::StaleBehind, now_ns));

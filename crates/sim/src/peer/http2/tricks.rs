@@ -84,7 +84,7 @@ impl Http2 {
                 self.answers.insert(stream, Answer { pieces, right: true, every_ns });
             }
             T::Late(by_ns) => self.later(at_ns + by_ns, Job::Late(stream), acts),
-            T::Deaf => {
+            T::ReadsNothing => {
                 self.reading_paused = true;
                 self.answer_rightly(stream);
             }

@@ -3,7 +3,9 @@
 #![allow(missing_docs, clippy::expect_used)]
 
 use proptest::prelude::*;
-use trueload_wire::exchange::{Disposition, Ending, Exchange, Farewell, InOrder, Outcome, PeerEnd};
+use trueload_wire::exchange::{
+    Disposition, Ending, Exchange, InOrder, Outcome, PeerEnd, RequestTimeout,
+};
 use trueload_wire::http1::client::{Client, Rules};
 use trueload_wire::http1::response::HeadMemory;
 
@@ -87,8 +89,8 @@ proptest! {
         for piece in pieces(text.as_bytes(), &cuts) {
             prop_assert_eq!(world.receive(piece), Disposition::Closing);
             come += piece.len();
-            let expected = if come < head { Farewell::Begun } else { Farewell::Received };
-            prop_assert_eq!(world.client.farewell(), expected, "{} bytes of {:?}", come, text);
+            let expected = if come < head { RequestTimeout::Begun } else { RequestTimeout::Received };
+            prop_assert_eq!(world.client.request_timeout(), expected, "{} bytes of {:?}", come, text);
         }
         world.end(PeerEnd::Fin);
         prop_assert_eq!(world.endings, []);
@@ -105,7 +107,7 @@ proptest! {
             pieces(text.as_bytes(), &cuts).into_iter().map(|piece| world.receive(piece));
         let link = links.find(|link| *link != Disposition::Closing);
         prop_assert_eq!(link, Some(Disposition::Unsolicited), "{:?}", text);
-        prop_assert_eq!(world.client.farewell(), Farewell::None);
+        prop_assert_eq!(world.client.request_timeout(), RequestTimeout::None);
     }
 
     #[test]
@@ -164,7 +166,7 @@ fn a_used_machine_has_received_nothing() {
     let mut world = World::new(true);
     world.receive(TIMEOUTS[0].as_bytes());
     world.client.reopen();
-    assert_eq!(world.client.farewell(), Farewell::None);
+    assert_eq!(world.client.request_timeout(), RequestTimeout::None);
     world.client.ask(2);
     assert_eq!(world.receive(OK), Disposition::Open);
     assert_eq!(world.endings, [Ending::Ok]);
