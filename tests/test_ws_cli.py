@@ -155,11 +155,11 @@ def test_an_altered_echo_is_a_mismatch(trueload: Trueload) -> None:
 def test_a_connection_that_is_closed_with_a_request_on_it_was_dropped_once(
     trueload: Trueload,
 ) -> None:
-    def farewell(client: ServerConnection) -> None:
+    def close_first(client: ServerConnection) -> None:
         client.recv()
         client.close(1001)
 
-    with serve(farewell, "127.0.0.1", 0) as server:
+    with serve(close_first, "127.0.0.1", 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         port = server.socket.getsockname()[1]
         done = trueload.run("ws", f"ws://127.0.0.1:{port}/", *FEW)

@@ -364,12 +364,12 @@ impl<T: Copy + PartialEq> Client<T> {
             return Disposition::Refused;
         }
         match fault.ending() {
-            Some(ending) if fault.is_farewell() || awaited => {
+            Some(ending) if fault.is_close() || awaited => {
                 self.asked.end_all(now_ns, ending, Ending::ClosedPipelined, on_outcome);
                 if let Fault::Frames(error) = fault {
                     self.stage = Stage::Broken(Box::new((ending, error.why())));
                 }
-                if fault.is_farewell() { Disposition::Closing } else { Disposition::Broken }
+                if fault.is_close() { Disposition::Closing } else { Disposition::Broken }
             }
             None if awaited => Disposition::Unsolicited,
             _ => self.asked.end_unsent(now_ns, on_outcome),

@@ -36,7 +36,7 @@ impl Fault {
     /// Whether the peer announced the end of the connection. With nothing outstanding, this is not
     /// counted as a fault.
     #[must_use]
-    pub fn is_farewell(self) -> bool {
+    pub fn is_close(self) -> bool {
         matches!(self, Fault::Closed | Fault::Dialect(Wrong::Closing))
     }
 
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn each_fault_ends_its_request_in_its_own_way() {
-        for (fault, ending, is_farewell) in [
+        for (fault, ending, is_close) in [
             (Fault::Frames(Error::Protocol("")), Some(Ending::WsProtocol), false),
             (Fault::Frames(Error::Payload("")), Some(Ending::WsPayload), false),
             (Fault::Frames(Error::Limit("")), Some(Ending::Limit), false),
@@ -97,7 +97,7 @@ mod tests {
             (Fault::Closed, Some(Ending::WsClosed), true),
             (Fault::Unsolicited, None, false),
         ] {
-            assert_eq!((fault.ending(), fault.is_farewell()), (ending, is_farewell), "{fault:?}");
+            assert_eq!((fault.ending(), fault.is_close()), (ending, is_close), "{fault:?}");
         }
     }
 }

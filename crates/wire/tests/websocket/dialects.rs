@@ -202,7 +202,7 @@ fn after_a_wrong_echo_the_next_one_has_its_turn() {
 }
 
 #[test]
-fn with_nothing_outstanding_only_a_farewell_is_no_breach() {
+fn with_nothing_outstanding_only_a_close_is_no_breach() {
     let crash = r#"{"topic":"room:lobby","event":"phx_error","payload":{},"ref":"join"}"#;
     for (sentence, dialect, come, link) in [
         ("an echo", Dialect::Json, echo(SENDER, 1, PADDING), Disposition::Unsolicited),

@@ -270,7 +270,7 @@ impl Broadcast {
             return self.refuse(websocket::HandshakeError::Join(fault));
         }
         match fault.ending() {
-            Some(ending) if fault.is_farewell() => {
+            Some(ending) if fault.is_close() => {
                 self.under_way.drop_out(client.slot);
                 client.end(now_ns, ending, on_outcome);
                 Disposition::Closing
