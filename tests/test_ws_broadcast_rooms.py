@@ -5,6 +5,8 @@ The receipts look right in each. Tested are the reported deliveries and the coun
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from harness import Finished, Trueload
 from ws_flaws import LateRoom, SwappingRoom
@@ -48,8 +50,9 @@ def test_a_server_that_leaves_a_client_out_ends_invalid_with_the_reason(
     assert found["result"]["load"] is None, found["result"]
     (ledger,) = (check for check in found["checks"] if check["name"] == "ledger")
     assert "deliveries were lost" in ledger["why"], ledger
-    # With one client nothing is lost but its own receipt.
-    assert "lost" in found["result"]["sentence"]
+    # On a busy machine the search comes down to one client, which loses its own message.
+    lost = "deliveries were lost|the lowest tried was 1 client, and not one request was ok: lost"
+    assert re.search(lost, found["result"]["sentence"])
 
 
 def test_order_is_that_of_each_sender(trueload: Trueload) -> None:

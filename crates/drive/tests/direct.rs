@@ -13,7 +13,7 @@ const FILES: u64 = 400;
 /// Connections: each end has as many sockets.
 const CONNECTIONS: u32 = 1500;
 
-/// Of so many connections the crowd ends its side of one as soon as it has sent its byte.
+/// On one in this many connections, the crowd ends its side as soon as it has sent its byte.
 const HALVES_EVERY: u32 = 3;
 
 /// Connects to `to` again and again, sends a byte on each connection, and receives it back.

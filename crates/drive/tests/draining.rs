@@ -1,5 +1,4 @@
-//! Who has to wait with what is to be sent is notified when all that waited has left, whichever the
-//! driver.
+//! A program with queued output is notified when all of it has left. This holds for each driver.
 
 #![allow(clippy::expect_used)]
 

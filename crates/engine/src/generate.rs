@@ -187,12 +187,16 @@ impl Role {
         drivers: Vec<Driver>,
         tls: Option<&client::Options>,
     ) -> Result<(), Failure> {
-        match self.plan.http2 {
-            None => self.start_version(drivers, tls, request::http1),
-            Some(http2) if http2.http1_pipeline.is_none() => {
-                self.start_version(drivers, tls, request::http2)
-            }
-            Some(_) => self.start_version(drivers, tls, request::negotiated),
+        let Some(terms) = self.plan.http2 else {
+            return self.start_version(drivers, tls, request::http1);
+        };
+        match terms.http1_pipeline {
+            None => self.start_version(drivers, tls, |plan, blobs, places| {
+                request::http2(plan, terms, blobs, places)
+            }),
+            Some(http1) => self.start_version(drivers, tls, |plan, blobs, places| {
+                request::negotiated(plan, (terms, http1), blobs, places)
+            }),
         }
     }
 

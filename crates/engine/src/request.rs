@@ -169,12 +169,11 @@ fn http2_sent(
 
 /// The request that asks for HTTP/2 on connections that begin with HTTP/1.1: it has the head of the
 /// plan's first request.
-fn upgrade(plan: &GeneratePlan) -> Option<UpgradeRequest> {
-    let http2 = plan.http2.filter(|http2| http2.upgrade)?;
+fn upgrade(plan: &GeneratePlan, terms: WindowsPlan) -> Option<UpgradeRequest> {
     let (_, request, _) = all(plan).next()?;
     let (method, path) = (request.method.as_str(), request.path.as_str());
     let texts = Texts { method, path, headers: &request.headers, body: None };
-    Some(UpgradeRequest::new(&texts, request.template, http2))
+    terms.upgrade.then(|| UpgradeRequest::new(&texts, request.template, terms))
 }
 
 /// The requests that a plan sends over either version; its bodies must have come. Requests that
@@ -211,11 +210,12 @@ pub(crate) fn http1(
 /// What makes the HTTP/2 of each thread.
 pub(crate) fn http2(
     plan: &GeneratePlan,
+    terms: WindowsPlan,
     blobs: &Blobs,
     places: Option<Places>,
 ) -> Result<impl Fn() -> Http2 + use<>, Failure> {
     let sent = http2_sent(plan, blobs, places)?;
-    let (terms, upgrade) = (terms(plan)?, upgrade(plan));
+    let upgrade = upgrade(plan, terms);
     Ok(move || {
         let speaks = Http2::new(sent.clone(), terms);
         match &upgrade {
@@ -225,21 +225,17 @@ pub(crate) fn http2(
     })
 }
 
-/// What makes the HTTP of each thread where the server chooses the version of each connection.
+/// What makes the HTTP of each thread where the server chooses the version of each connection;
+/// over HTTP/1.1 one has `http1` requests in flight.
 pub(crate) fn negotiated(
     plan: &GeneratePlan,
+    (terms, http1): (WindowsPlan, u32),
     blobs: &Blobs,
     places: Option<Places>,
 ) -> Result<impl Fn() -> Negotiated + use<>, Failure> {
     let (sending, sent) = sent_over_both(plan, blobs, places)?;
-    let terms = terms(plan)?;
-    let http1 = terms.http1_pipeline.unwrap_or(1) as usize;
-    let most = InFlight { http1, http2: plan.pipeline as usize };
+    let most = InFlight { http1: http1 as usize, http2: plan.pipeline as usize };
     Ok(move || Negotiated::new(sending.protocol(), Http2::new(sent.clone(), terms), most))
-}
-
-fn terms(plan: &GeneratePlan) -> Result<WindowsPlan, Failure> {
-    plan.http2.ok_or_else(|| Failure::Plan("http2: there is none".into()))
 }
 
 /// Every request of a plan, in the form that `make` gives it.

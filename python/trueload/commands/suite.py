@@ -300,7 +300,7 @@ def read_suite(
 
     Example: trueload suite run http-servers --subjects nginx,go -c 64 -d 3s
 
-    What it would do: trueload suite run http-servers --dry-run
+    The plan alone: trueload suite run http-servers --dry-run
 
     An interrupted run: trueload suite run --resume last
     """

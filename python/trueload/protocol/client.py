@@ -32,6 +32,8 @@ STREAMS = 1000
 """Streams permitted on each HTTP/2 connection, unless the contract says otherwise."""
 PATH_PATTERN = r"^/[!-~]*$"
 WAIT_PREFIX = "/wait/"
+UNKEPT = "it opens a connection for each request"
+"""What is said of a client that keeps no connections."""
 
 
 class ClientSetup(Model):

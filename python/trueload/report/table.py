@@ -32,7 +32,7 @@ from trueload.text import plain
 PUBLISHED = tuple(column.heading for column in columns.PUBLISHED)
 BOUNDS = (
     "A rate after ≥ is a lower bound, as a quicker generator might have shown more: no row is known"
-    " to be above it.\nA row that ranks after it is below what it did carry."
+    " to be above it.\nRows that rank after it carried less than that."
 )
 RATIOS = (
     "ratio: RPS to that of the reference right before and after, the median and its interval."

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from trueload.engines.engine import EngineError
 from trueload.protocol.client import (
+    UNKEPT,
     Claim,
     ClientContract,
     ClientSetup,
@@ -72,7 +73,7 @@ def verify_client(
         notes += verdict.notes
     if len(notes) >= len(talks):
         return ClientVerdict("it supports nothing that it is asked for")
-    unkept = () if keep_alive else ("it opens a connection for each request",)
+    unkept = () if keep_alive else (UNKEPT,)
     return ClientVerdict(None, "", (*unkept, *notes))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from trueload import stats
+from trueload.protocol.client import UNKEPT
 from trueload.record import figures as of_record
 from trueload.record.http2 import Http2
 from trueload.record.memory import growth_text
@@ -196,7 +197,7 @@ def _unkept(record: Record) -> str:
     client = record.client
     if client is None or client.asked.setup.keep_alive:
         return ""
-    return "it opens a connection for each request"
+    return UNKEPT
 
 
 def _subject_usage(record: Record) -> Server | Generator | None:
