@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from trueload.machine.accounting import (
+    TICK_NS,
     CpuTimes,
     GroupCpu,
     MachineSample,
@@ -145,6 +146,14 @@ def test_idle_and_stolen_shares_are_of_the_cpus_named() -> None:
     both = machine_usage(before, after)
     assert (both.idle_share, both.stolen_share) == pytest.approx((0.5, 0.05))
     assert machine_usage(before, after, cpus=[0]).idle_share == 0.0
+
+
+def test_a_stolen_tick_or_two_in_a_short_window_may_be_a_rounding_error() -> None:
+    tick = TICK_NS / MS
+    before = MachineSample(0, {0: CpuTimes(0, 0, 0)})
+    for stolen, share in ((1, 0.0), (2, 0.0), (3, tick / 100)):
+        after = MachineSample(100 * MS, {0: CpuTimes(0, round(stolen * tick) * MS, 0)})
+        assert machine_usage(before, after).stolen_share == pytest.approx(share), stolen
 
 
 def test_a_process_that_has_gone_is_left_out() -> None:

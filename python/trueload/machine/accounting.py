@@ -27,6 +27,7 @@ PROC = Path("/proc")
 NS_PER_S = 1_000_000_000
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 TICK_NS = NS_PER_S // os.sysconf("SC_CLK_TCK")
+TICKS_OFF = 2  # /proc/stat may be off by one tick per CPU at each end
 UNIX_ACCEPTS = 1 << 16  # include/uapi/linux/net.h, __SO_ACCEPTCON
 LISTEN_STATE = "0A"  # include/net/tcp_states.h, TCP_LISTEN
 UNCONNECTED_STATE = "07"  # TCP_CLOSE: a UDP socket that receives from any peer
@@ -552,6 +553,14 @@ def machine_sample() -> MachineSample:
     return MachineSample(at_ns=time.monotonic_ns(), cpus=cpus)
 
 
+def tick_doubt_ns(wall_ns: int, cpus: int) -> int:
+    """Return the error of a difference of counts in /proc/stat, in ns; 0 where it is negligible.
+
+    In a window of 50 ms a single stolen tick would look like a tenth of two CPUs.
+    """
+    return TICKS_OFF * TICK_NS * cpus if wall_ns < NS_PER_S else 0
+
+
 def machine_usage(
     before: MachineSample, after: MachineSample, cpus: Iterable[int] | None = None
 ) -> MachineUsage:
@@ -565,7 +574,8 @@ def machine_usage(
     if cpus is not None:
         named &= set(cpus)
     idle = sum(after.cpus[cpu].idle_ns - before.cpus[cpu].idle_ns for cpu in named)
-    stolen = sum(after.cpus[cpu].stolen_ns - before.cpus[cpu].stolen_ns for cpu in named)
+    doubt_ns = tick_doubt_ns(wall_ns, len(named))
+    stolen = sum(after.cpus[cpu].stolen_ns - before.cpus[cpu].stolen_ns for cpu in named) - doubt_ns
     total = wall_ns * max(len(named), 1)
     return MachineUsage(
         wall_s=wall_ns / NS_PER_S,

@@ -30,12 +30,11 @@ from trueload.machine.accounting import (
     family,
     machine_sample,
     stat_fields,
+    tick_doubt_ns,
     usage,
 )
 
 KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD, include/linux/sched.h
-TICKS_OFF = 2
-"""/proc/stat may be off by one tick per CPU at each end, which matters in short windows."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +113,8 @@ def cpu_use(
             ours_ns += used_ns + used.waited_ns - (was.waited_ns if was else 0)
         else:
             others_ns += used_ns
-    doubt_ns = TICKS_OFF * TICK_NS * cpus if wall_ns < NS_PER_S else 0
-    unseen_ns = after.programs_ns - before.programs_ns - ours_ns - doubt_ns if all_seen else 0
+    programs_ns = after.programs_ns - before.programs_ns - tick_doubt_ns(wall_ns, cpus)
+    unseen_ns = programs_ns - ours_ns if all_seen else 0
     kernel_ns = max(0, after.kernel_ns - before.kernel_ns)
     return CpuUse(wall_ns, cpus, max(0, ours_ns), max(0, others_ns, unseen_ns), kernel_ns)
 
