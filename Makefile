@@ -60,6 +60,10 @@ demo: $(INSTALLED) ## compare real HTTP servers on this machine, in a few minute
 
 # --- what developers run --------------------------------------------------------------------------
 
+# Tests of `make test` share the CPUs, and some judge real traffic. What failed there runs once more
+# with the machine to itself; what fails again is a failure. Both results are printed.
+ALONE := --last-failed --last-failed-no-failures none --exitfirst -n 0
+
 # What only builds and reads is done side by side, as pip, mypy and the linker use one core each; what
 # runs has the machine to itself.
 .PHONY: test
@@ -68,16 +72,16 @@ test: ## every check and every test
 	cargo test --workspace --exclude trueload-sim --locked --quiet
 	cargo test --profile sim --package trueload-sim --locked --quiet
 	$(MAKE) simulate SEEDS=20000
-	$(BIN)/pytest -m "not hosts and not strict"
+	$(BIN)/pytest -m "not hosts and not strict" || $(BIN)/pytest -m "not hosts and not strict" $(ALONE)
 	$(MAKE) test-strict
 
 .PHONY: test-strict
 test-strict: setup ## the checks that other tests excuse, on CPUs of their own: wants a quiet machine
-	$(BIN)/pytest -m strict -n 0
+	$(BIN)/pytest -m strict -n 0 || $(BIN)/pytest -m strict $(ALONE)
 
 .PHONY: test-hosts
 test-hosts: setup ## runs over several hosts, made of namespaces on this machine (needs root)
-	$(BIN)/pytest -m hosts -n 4  # they wait more than they work
+	$(BIN)/pytest -m hosts -n 4 || $(BIN)/pytest -m hosts $(ALONE)  # 4: they wait more than they work
 
 .PHONY: check
 check: setup lint ## the fast inner loop: style, types, unit tests

@@ -92,9 +92,9 @@ def test_one_engine_serves_all_steps_as_phases_of_so_many_messages(stage: Stage)
         "padding": 200,
     }
     assert (generate["connections"], generate["threads"]) == (500, 1)
-    # A step that a busy machine spoiled is repeated.
+    # A step that a busy machine spoiled is repeated; a confirming run, then at fewer clients.
     steps = dict.fromkeys((phase["connections"], phase["stop"]["count"]) for phase in phases)
-    assert list(steps) == [(500, 40), (1000, 40), (1000, 400)], "enough to confirm"
+    assert list(steps)[:3] == [(500, 40), (1000, 40), (1000, 400)], "enough to confirm"
     assert all(phase["load"] == {"kind": "turns", "concurrent": 4} for phase in phases)
 
 
