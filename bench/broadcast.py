@@ -35,7 +35,7 @@ from page import BROADCAST, write_section
 from process import BENCH, BenchError, prepare
 from results import Spread, shown_ratio, spread
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
-from trueload.protocol.plan import ServeWs
+from trueload.protocol.exchange import ServeWs
 
 ROUNDS = 15
 PILED, ALONE = Shape(200, 2_000, 200), Shape(1_000, 100, 1)

@@ -24,7 +24,7 @@ from placement import Placement, Unknown, find_placement
 from process import BenchError
 from results import counted, shown_ratio, spread
 from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, prepare_setting
-from trueload.protocol.plan import ServeTcpEcho
+from trueload.protocol.exchange import ServeTcpEcho
 from trueload.request.exchange import TcpEcho
 from trueload.request.message import make_messages
 from trueload.trial.spec import CLOSED

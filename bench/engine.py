@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from process import BenchError, prepare
+from trueload.protocol.exchange import ServicePlan
 from trueload.protocol.plan import (
     SERVE_HTTP,
     DriverName,
@@ -25,7 +26,6 @@ from trueload.protocol.plan import (
     LoadPlan,
     Phase,
     Serve,
-    ServicePlan,
     Stop,
     ToEngine,
     to_line,

@@ -32,6 +32,7 @@ from setting import GENERATOR_CPU, SERVER_CPU, Quiet, SettingError, find_setting
 from trueload.engines.engine import Engine, EngineError, await_listening, seen_since_mark
 from trueload.errors import UserError
 from trueload.machine.accounting import ProcessTree, usage
+from trueload.protocol.exchange import ServeHttp
 from trueload.protocol.plan import (
     Error,
     FromEngine,
@@ -41,7 +42,6 @@ from trueload.protocol.plan import (
     Ready,
     Seen,
     Serve,
-    ServeHttp,
 )
 from trueload.trial.run import make_plan
 from trueload.trial.spec import CLOSED

@@ -5,13 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from samples import PHASE, distribution, good_record, histogram, plan
-from trueload.protocol.plan import (
-    DeliveryHistograms,
-    RequestPlan,
-    Requests,
-    Turns,
-    WsBroadcastPlan,
-)
+from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan
+from trueload.protocol.plan import DeliveryHistograms, Requests, Turns
 from trueload.record.schema import Deliveries, Record, RecordPlan
 
 MESSAGES, RECEIVERS = 100, 10

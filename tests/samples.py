@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from trueload.machine.accounting import ProcessSample, TreeSample
+from trueload.protocol.exchange import RequestPlan
 from trueload.protocol.plan import (
     Closed,
     Counts,
@@ -19,7 +20,6 @@ from trueload.protocol.plan import (
     Lateness,
     Open,
     Phase,
-    RequestPlan,
     Second,
     Slots,
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from faults.engine_lines import Engine, Line, Plan
-from trueload.protocol.plan import ServeWs
+from trueload.protocol.exchange import ServeWs
 from trueload.protocol.shootout import Dialect
 
 pytestmark = pytest.mark.engine

@@ -23,7 +23,8 @@ from trueload.engines.engine import (
     find_engine,
     seen_since_mark,
 )
-from trueload.protocol.plan import Faults, Seen, Serve, ServeHttp
+from trueload.protocol.exchange import ServeHttp
+from trueload.protocol.plan import Faults, Seen, Serve
 
 pytestmark = pytest.mark.engine
 

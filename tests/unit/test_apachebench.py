@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from samples import counts, good_record, histogram, plan
-from trueload.protocol.plan import Duration, Phase, RequestPlan, Requests
+from trueload.protocol.exchange import RequestPlan
+from trueload.protocol.plan import Duration, Phase, Requests
 from trueload.record.schema import Record, Throughput, Warmup, Window
 from trueload.report.apachebench import percentile_lines, result_lines, times_lines
 from trueload.stats import Distribution, decode_histogram, summarise

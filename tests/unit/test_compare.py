@@ -33,7 +33,8 @@ from trueload.compare.trials import (
     with_metrics,
 )
 from trueload.errors import UserError
-from trueload.protocol.plan import Histograms, Open, RequestPlan, Second, Stage
+from trueload.protocol.exchange import RequestPlan
+from trueload.protocol.plan import Histograms, Open, Second, Stage
 from trueload.record.core_latency import HANDED
 from trueload.record.core_latency import MOVED as MOVED_BY_HOST
 from trueload.record.schema import CoreLatency, Record, Throughput

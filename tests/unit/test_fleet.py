@@ -21,17 +21,8 @@ from trueload.engines.merge import (
     merge_slots,
 )
 from trueload.engines.ticks import Ticks
-from trueload.protocol import plan as spoken
-from trueload.protocol.plan import (
-    Backlog,
-    Connections,
-    Flow,
-    Ready,
-    Second,
-    Slots,
-    Tick,
-    WsBroadcastPlan,
-)
+from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan
+from trueload.protocol.plan import Backlog, Connections, Flow, Ready, Second, Slots, Tick
 from trueload.record.schema import Check, Host, Record, RecordPlan
 from trueload.report.hosts import HOSTS_SHOWN, host_lines
 from trueload.stats import decode_histogram
@@ -317,7 +308,7 @@ def test_the_median_of_the_others_is_that_of_all_but_one(
 
 
 def broadcast() -> RecordPlan:
-    opening = spoken.RequestPlan(method="GET", path="/", headers=(), body_sha256=None)
+    opening = RequestPlan(method="GET", path="/", headers=(), body_sha256=None)
     exchange = WsBroadcastPlan(opening=opening, dialect="json", padding=0)
     generate = plan(exchange=exchange, request=None)
     return RecordPlan(url="ws://a/", generate=generate, warmup=None, window=PHASE)

@@ -9,7 +9,7 @@ import pytest
 from harness import ROOT
 from trueload.compare.baseline import row_name
 from trueload.errors import UserError
-from trueload.protocol.plan import WindowsPlan
+from trueload.protocol.exchange import WindowsPlan
 from trueload.record.client import ClientAsked
 from trueload.subjects.contracts import load_contract
 from trueload.suites.clients import client_load

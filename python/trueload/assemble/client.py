@@ -22,6 +22,7 @@ from trueload.assemble.trial import NO_COUNTS, NO_HISTOGRAMS
 from trueload.engines.merge import add_counts
 from trueload.machine.accounting import ServerUsage, TreeSample, usage
 from trueload.protocol.client import Claim
+from trueload.protocol.exchange import RequestPlan
 from trueload.protocol.plan import (
     CONNECT_RATE_PER_S,
     Closed,
@@ -30,7 +31,6 @@ from trueload.protocol.plan import (
     Flow,
     Generate,
     Phase,
-    RequestPlan,
     Requests,
     Second,
 )

@@ -30,6 +30,7 @@ from trueload.engines.histograms import merge_histogram
 from trueload.engines.merge import add_up
 from trueload.machine.accounting import accounts_for_all, covers
 from trueload.protocol import plan
+from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan, WsEchoPlan
 from trueload.protocol.plan import (
     NO_EARLY,
     Counts,
@@ -37,11 +38,8 @@ from trueload.protocol.plan import (
     Histograms,
     Measurement,
     Ready,
-    RequestPlan,
     Requests,
     Tick,
-    WsBroadcastPlan,
-    WsEchoPlan,
 )
 from trueload.record import figures
 from trueload.record.answers import Answers

@@ -34,15 +34,8 @@ from trueload.files import outputs
 from trueload.interrupt import Interrupt
 from trueload.places.named import Here
 from trueload.places.open import open_place
-from trueload.protocol.plan import (
-    Done,
-    Error,
-    Ready,
-    Seen,
-    Serve,
-    Served,
-    ServeHttp,
-)
+from trueload.protocol.exchange import ServeHttp
+from trueload.protocol.plan import Done, Error, Ready, Seen, Serve, Served
 
 HELP = """Run the reference server for {of} until Ctrl-C.
 

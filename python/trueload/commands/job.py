@@ -19,7 +19,7 @@ from trueload.errors import ExitCode, UserError
 from trueload.files import outputs
 from trueload.metrics.outlets import NOTHING_WANTED, Wanted
 from trueload.places.named import HERE, Where
-from trueload.protocol.plan import WindowsPlan
+from trueload.protocol.exchange import WindowsPlan
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import Condition

@@ -20,8 +20,9 @@ from trueload.commands.metrics_flags import read_metrics
 from trueload.commands.place_options import check_local_addresses, check_pinned, read_where
 from trueload.commands.search import SearchFlags, choose_search, started
 from trueload.errors import UserError
+from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import LoadOptions
-from trueload.protocol.plan import EngineOptions, WindowsPlan
+from trueload.protocol.plan import EngineOptions
 from trueload.record.schema import Claim
 from trueload.record.thresholds import Condition, parse_condition
 from trueload.request.origins import check_origins, origin_specs

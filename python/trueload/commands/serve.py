@@ -29,6 +29,7 @@ from trueload.errors import UserError, refused_by_machine
 from trueload.files.private import open_text
 from trueload.places.choose import choose_places
 from trueload.places.named import Here, Named
+from trueload.protocol.exchange import ServeHttp, ServeTcpEcho, ServeUdpEcho, ServeWs, ServicePlan
 from trueload.protocol.plan import (
     Blob,
     Done,
@@ -37,13 +38,8 @@ from trueload.protocol.plan import (
     Serve,
     Served,
     ServeGiven,
-    ServeHttp,
     ServeSelfSigned,
-    ServeTcpEcho,
     ServeTlsPlan,
-    ServeUdpEcho,
-    ServeWs,
-    ServicePlan,
     ThreadOptions,
 )
 from trueload.request.exchange import Exchange, WsBroadcast, WsEcho

@@ -12,8 +12,8 @@ import typer
 
 from trueload.commands.options import HttpVersion, option_parser
 from trueload.errors import UserError
+from trueload.protocol.exchange import ServeHttp2
 from trueload.protocol.option import positive_count, positive_span
-from trueload.protocol.plan import ServeHttp2
 from trueload.units import parse_share
 
 COUNT_MAX = 2**32 - 1

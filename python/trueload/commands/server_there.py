@@ -22,11 +22,8 @@ from trueload.machine.accounting import ProcessTree
 from trueload.places import Place
 from trueload.places.named import Here, ServerHost
 from trueload.places.open import open_place
-from trueload.protocol.plan import (
-    Serve,
-    ServeHttp,
-    ServeHttp2,
-)
+from trueload.protocol.exchange import ServeHttp, ServeHttp2
+from trueload.protocol.plan import Serve
 from trueload.request.route import UNIX
 from trueload.runner.remote_agent import RemoteAgent
 from trueload.trial.spec import NeverAsked, Tree, TrialSpec

@@ -23,7 +23,8 @@ from trueload.compare.difference import (
     of_too_few,
     of_trials,
 )
-from trueload.protocol.plan import Closed, Open, RequestPlan, Stage
+from trueload.protocol.exchange import RequestPlan
+from trueload.protocol.plan import Closed, Open, Stage
 from trueload.record.core_latency import moved_between_text
 from trueload.record.figures import is_too_few, metric_value
 from trueload.record.schema import Record

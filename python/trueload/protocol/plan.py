@@ -28,20 +28,13 @@ from trueload.protocol.engine_options import ENGINE_DEFAULTS as ENGINE_DEFAULTS
 from trueload.protocol.engine_options import DriverName as DriverName
 from trueload.protocol.engine_options import EngineOptions as EngineOptions
 from trueload.protocol.engine_options import ThreadOptions as ThreadOptions
-from trueload.protocol.exchange import Dialect as Dialect
-from trueload.protocol.exchange import ExchangePlan as ExchangePlan
-from trueload.protocol.exchange import RequestPlan as RequestPlan
-from trueload.protocol.exchange import ServeHttp as ServeHttp
-from trueload.protocol.exchange import ServeHttp2 as ServeHttp2
-from trueload.protocol.exchange import ServeTcpEcho as ServeTcpEcho
-from trueload.protocol.exchange import ServeUdpEcho as ServeUdpEcho
-from trueload.protocol.exchange import ServeWs as ServeWs
-from trueload.protocol.exchange import ServicePlan as ServicePlan
-from trueload.protocol.exchange import TcpEchoPlan as TcpEchoPlan
-from trueload.protocol.exchange import UdpEchoPlan as UdpEchoPlan
-from trueload.protocol.exchange import WindowsPlan as WindowsPlan
-from trueload.protocol.exchange import WsBroadcastPlan as WsBroadcastPlan
-from trueload.protocol.exchange import WsEchoPlan as WsEchoPlan
+from trueload.protocol.exchange import (
+    ExchangePlan,
+    RequestPlan,
+    ServeHttp,
+    ServicePlan,
+    WindowsPlan,
+)
 from trueload.protocol.faults import Faults as Faults
 from trueload.protocol.flow import Backlog as Backlog
 from trueload.protocol.flow import Flow as Flow

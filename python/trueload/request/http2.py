@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from trueload.errors import UserError
-from trueload.protocol.plan import WindowsPlan
+from trueload.protocol.exchange import WindowsPlan
 from trueload.request.values import Tls
 from trueload.units import parse_size
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 
+from trueload.protocol.exchange import RequestPlan
 from trueload.protocol.plan import (
     ExpectPlan,
     OriginPlan,
-    RequestPlan,
     TargetPlan,
     TlsPlan,
     TrustAnybody,

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 from trueload.engines.engine import Engine, await_listening, seen_since_mark
 from trueload.protocol.client import Counted, Peer
+from trueload.protocol.exchange import ServeHttp, ServeHttp2
 from trueload.protocol.faults import Faults
-from trueload.protocol.plan import Serve, ServeHttp, ServeHttp2, ServeSelfSigned, ServeTlsPlan
+from trueload.protocol.plan import Serve, ServeSelfSigned, ServeTlsPlan
 
 SELF_SIGNED = ServeSelfSigned(names=("127.0.0.1",))
 READY_S = 10.0

@@ -25,7 +25,8 @@ from trueload.machine.noise import noise_sample
 from trueload.protocol.client import Claim, ClientSetup, Unsupported, parse_answer, parse_claim
 from trueload.protocol.client_progress import ClientProgress, OnClientProgress
 from trueload.protocol.cpu_time import CpuTime
-from trueload.protocol.plan import Serve, Served, ServeHttp, ServeHttp2
+from trueload.protocol.exchange import ServeHttp, ServeHttp2
+from trueload.protocol.plan import Serve, Served
 from trueload.protocol.seen import Seen
 from trueload.record.client import ClientAsked, interval_ns
 from trueload.record.core_latency import core_latency_of, pair_of

@@ -29,7 +29,7 @@ from trueload.protocol.client import (
     parse_answer,
     parse_claim,
 )
-from trueload.protocol.plan import ServeHttp2
+from trueload.protocol.exchange import ServeHttp2
 from trueload.runner.client import Client, ClientError
 from trueload.runner.client_peers import SELF_SIGNED, opened
 from trueload.runner.process import StartError

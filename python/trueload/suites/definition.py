@@ -20,9 +20,10 @@ from trueload.errors import UserError
 from trueload.files.invalid import Mistake, first_mistake
 from trueload.files.toml import UnreadableError, read_toml
 from trueload.protocol.client import PATH_PATTERN, STREAMS
+from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions, positive_rate
 from trueload.protocol.option import Settings, name_of, options_of, read_texts
-from trueload.protocol.plan import ENGINE_DEFAULTS, EngineOptions, Model, WindowsPlan
+from trueload.protocol.plan import ENGINE_DEFAULTS, EngineOptions, Model
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
 from trueload.request.http2 import header_table_size, window_of_connection, window_of_stream
 from trueload.request.message import MESSAGE_BYTES_MAX

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from trueload.errors import UserError
 from trueload.protocol.client import ClientContract
+from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions
 from trueload.protocol.option import flag_of
 from trueload.protocol.plan import (
@@ -28,7 +29,6 @@ from trueload.protocol.plan import (
     Model,
     Requests,
     Turns,
-    WindowsPlan,
 )
 from trueload.runner.trials import Setting
 from trueload.subjects.contracts import AnyContract, Contract

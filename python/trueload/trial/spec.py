@@ -13,6 +13,7 @@ from typing import Protocol
 from trueload.machine.accounting import TreeSample
 from trueload.places import EngineHost
 from trueload.protocol.cpu_time import CpuTime
+from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import Arrivals
 from trueload.protocol.plan import (
     ENGINE_DEFAULTS,
@@ -25,7 +26,6 @@ from trueload.protocol.plan import (
     Requests,
     Stage,
     Tick,
-    WindowsPlan,
 )
 from trueload.record.schema import NO_CLAIM, Claim, Record
 from trueload.request.exchange import Exchange

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trueload.protocol.plan import WsBroadcastPlan
+from trueload.protocol.exchange import WsBroadcastPlan
 from trueload.record.schema import Check, Host, Record, Status
 from trueload.units import NS_PER_S, format_duration, format_share
 from trueload.verdict.common import Definition, Finding, graded, graded_beyond, not_applicable
