@@ -1,20 +1,25 @@
 #!/usr/bin/env python3
-"""Writes down what the declarations of settings say: docs/options.md, and the keyword arguments of
-the Python functions that come from them, in python/trueload/api/options.py.
+"""Writes down what is declared elsewhere: docs/options.md, and parts of the Python API.
 
-Strategy: a field of a declaration is a row of the page and a line of a class, its unit decides the
-type. tests/unit/test_options.py fails where what is written is not what is declared. Run it after a
-change, from the virtual environment of the checkout:
+Strategy: a field of a declaration is a row of the page and a line of a class in api/options.py, its
+unit decides the type. Each function of api/protocols.py has its coroutine in aio.py, its method of
+the pytest fixture and its name in the package. tests/unit/test_options.py fails where what is
+written is not what is declared. Run it after a change, from the checkout's virtual environment:
 
     .venv/bin/python tools/options.py
 """
 
 from __future__ import annotations
 
+import inspect
 import re
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from trueload.api import protocols
+from trueload.commands.protocols import PROTOCOLS
 from trueload.protocol.engine_options import EngineOptions, ThreadOptions
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.option import Option, Settings, flag_of, name_of, options_of
@@ -22,7 +27,8 @@ from trueload.suites.definition import ENGINE_KEYS, WINDOW_KEYS, Axes
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "options.md"
-KEYWORDS = ROOT / "python" / "trueload" / "api" / "options.py"
+PACKAGE = ROOT / "python" / "trueload"
+KEYWORDS = PACKAGE / "api" / "options.py"
 BEGIN, END = "# Written by tools/options.py.\n", "# End of what is written.\n"
 # The types of api/options.py, by the word for a value.
 TYPES = {
@@ -159,17 +165,89 @@ def type_of(option: Option) -> str:
     return TYPES[metavar]
 
 
-def with_keywords(text: str) -> str:
-    """A module with its classes written anew."""
-    found = re.compile(re.escape(BEGIN) + ".*" + re.escape(END), re.DOTALL)
-    assert found.search(text), f"no place that begins with {BEGIN.strip()!r}"
-    return found.sub(lambda _: f"{BEGIN}\n\n{keywords()}{END}", text)
+def loading() -> dict[str, inspect.Signature]:
+    """The functions that load a server, one for each protocol."""
+    return {name: inspect.signature(inspect.unwrap(getattr(protocols, name))) for name in PROTOCOLS}
+
+
+def options_of_function(name: str) -> str:
+    """The class of a function's keywords."""
+    annotation = getattr(protocols, name).__annotations__["options"]
+    return str(annotation).removeprefix("Unpack[").removesuffix("]")
+
+
+def names() -> str:
+    """The names of the package that the protocols bring."""
+    found = sorted([*map(options_of_function, PROTOCOLS), *PROTOCOLS, "serve"])
+    imports = ", ".join(found)
+    listed = ", ".join(f'"{name}"' for name in found)
+    return f"""if TYPE_CHECKING:
+    from trueload.api.protocols import {imports}
+
+__all__ += [{listed}]
+_MODULES |= dict.fromkeys([{listed}], "trueload.api.protocols")
+"""
+
+
+def coroutines() -> str:
+    """The bindings of aio.py."""
+    listed = ", ".join(f'"{name}"' for name in sorted(PROTOCOLS))
+    lines = [f"{name} = _awaited(protocols.{name})" for name in PROTOCOLS]
+    return "\n".join([f"__all__ += [{listed}]", *lines]) + "\n"
+
+
+def methods() -> str:
+    """The methods of the pytest fixture."""
+    return "\n".join(method(name, signature) for name, signature in loading().items())
+
+
+def method(name: str, signature: inspect.Signature) -> str:
+    """A method that does what a function does, and judges the result."""
+    own = [each for each in signature.parameters.values() if each.kind is each.POSITIONAL_ONLY]
+    given = ", ".join(each.name for each in own)
+    return f"""\
+    def {name}(
+        self, {", ".join(map(parameter, own))}, /, *, invalid_ok: bool = False,
+        **options: Unpack[protocols.{options_of_function(name)}],
+    ) -> Result:
+        \"""``trueload.{name}``; an invalid verdict fails the test unless ``invalid_ok``.\"""
+        __tracebackhide__ = True
+        result: Result = self._trusted("{name}", ({given},), options, invalid_ok)
+        return result
+"""
+
+
+def parameter(each: inspect.Parameter) -> str:
+    """A parameter as it is written."""
+    default = "" if each.default is each.empty else f" = {each.default!r}"
+    return f"{each.name}: {each.annotation}{default}"
+
+
+WRITTEN = {
+    KEYWORDS: keywords,
+    PACKAGE / "__init__.py": names,
+    PACKAGE / "aio.py": coroutines,
+    PACKAGE / "pytest_plugin.py": methods,
+}
+"""The modules that have a part written by this program, and what writes it."""
+
+
+def rewritten(path: Path) -> str:
+    """A module with its part written anew, formatted."""
+    found = re.compile(f"^( *){re.escape(BEGIN)}.*^ *{re.escape(END)}", re.DOTALL | re.MULTILINE)
+    text = path.read_text()
+    assert found.search(text), f"{path} has no place that begins with {BEGIN.strip()!r}"
+    written = WRITTEN[path]()
+    text = found.sub(lambda at: f"{at[1]}{BEGIN}\n{written}\n{at[1]}{END}", text)
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(path), "-"]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
 
 
 def main() -> None:
-    """Write both."""
+    """Write the page and the modules."""
     PAGE.write_text(page())
-    KEYWORDS.write_text(with_keywords(KEYWORDS.read_text()))
+    for path in WRITTEN:
+        path.write_text(rewritten(path))
 
 
 if __name__ == "__main__":

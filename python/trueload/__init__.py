@@ -14,31 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trueload import aio
-    from trueload.api import (
-        NothingMeasuredError,
-        Server,
-        ab,
-        http,
-        load,
-        runs,
-        serve,
-        suite,
-        tcp,
-        udp,
-        ws,
-    )
-    from trueload.api.options import (
-        AbOptions,
-        HttpOptions,
-        SuiteOptions,
-        TcpOptions,
-        UdpOptions,
-        WsOptions,
-    )
+    from trueload.api import ab, load, runs, suite
+    from trueload.api.measure import NothingMeasuredError
+    from trueload.api.options import AbOptions, SuiteOptions
     from trueload.api.results.ab import AbResult
     from trueload.api.results.quantities import Share, Throughput, Time
     from trueload.api.results.result import Result, Search
     from trueload.api.results.suite import SuiteResult
+    from trueload.api.server import Server
     from trueload.errors import UserError
 
 __version__ = "0.1.0"
@@ -46,7 +29,6 @@ __version__ = "0.1.0"
 __all__ = [
     "AbOptions",
     "AbResult",
-    "HttpOptions",
     "NothingMeasuredError",
     "Result",
     "Search",
@@ -54,44 +36,61 @@ __all__ = [
     "Share",
     "SuiteOptions",
     "SuiteResult",
-    "TcpOptions",
     "Throughput",
     "Time",
-    "UdpOptions",
     "UserError",
-    "WsOptions",
     "__version__",
     "ab",
     "aio",
-    "http",
     "load",
     "runs",
-    "serve",
     "suite",
+]
+
+_MODULES = {
+    **dict.fromkeys(("ab", "load", "runs", "suite"), "trueload.api"),
+    **dict.fromkeys(("AbOptions", "SuiteOptions"), "trueload.api.options"),
+    **dict.fromkeys(("Share", "Throughput", "Time"), "trueload.api.results.quantities"),
+    **dict.fromkeys(("Result", "Search"), "trueload.api.results.result"),
+    "AbResult": "trueload.api.results.ab",
+    "NothingMeasuredError": "trueload.api.measure",
+    "Server": "trueload.api.server",
+    "SuiteResult": "trueload.api.results.suite",
+    "UserError": "trueload.errors",
+}
+
+# Written by tools/options.py.
+
+if TYPE_CHECKING:
+    from trueload.api.protocols import (
+        HttpOptions,
+        TcpOptions,
+        UdpOptions,
+        WsOptions,
+        http,
+        serve,
+        tcp,
+        udp,
+        ws,
+    )
+
+__all__ += [
+    "HttpOptions",
+    "TcpOptions",
+    "UdpOptions",
+    "WsOptions",
+    "http",
+    "serve",
     "tcp",
     "udp",
     "ws",
 ]
-
-_FUNCTIONS = ("http", "ws", "tcp", "udp", "ab", "serve", "suite", "runs", "load")
-_OPTIONS = (
-    "HttpOptions",
-    "WsOptions",
-    "TcpOptions",
-    "UdpOptions",
-    "AbOptions",
-    "SuiteOptions",
+_MODULES |= dict.fromkeys(
+    ["HttpOptions", "TcpOptions", "UdpOptions", "WsOptions", "http", "serve", "tcp", "udp", "ws"],
+    "trueload.api.protocols",
 )
-_MODULES = {
-    **dict.fromkeys(_OPTIONS, "trueload.api.options"),
-    **dict.fromkeys(_FUNCTIONS, "trueload.api"),
-    **dict.fromkeys(("NothingMeasuredError", "Server"), "trueload.api"),
-    **dict.fromkeys(("Share", "Throughput", "Time"), "trueload.api.results.quantities"),
-    **dict.fromkeys(("Result", "Search"), "trueload.api.results.result"),
-    "AbResult": "trueload.api.results.ab",
-    "SuiteResult": "trueload.api.results.suite",
-    "UserError": "trueload.errors",
-}
+
+# End of what is written.
 
 
 def __getattr__(name: str) -> Any:

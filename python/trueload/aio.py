@@ -15,9 +15,10 @@ from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar
 
 from trueload import api
+from trueload.api import protocols
 from trueload.interrupt import Interrupt, within
 
-__all__ = ["ab", "http", "suite", "tcp", "udp", "ws"]
+__all__ = ["ab", "suite"]
 
 Given = ParamSpec("Given")
 Returned = TypeVar("Returned")
@@ -48,9 +49,15 @@ def _awaited(
     return run
 
 
-http = _awaited(api.http)
-ws = _awaited(api.ws)
-tcp = _awaited(api.tcp)
-udp = _awaited(api.udp)
 ab = _awaited(api.ab)
 suite = _awaited(api.suite)
+
+# Written by tools/options.py.
+
+__all__ += ["http", "tcp", "udp", "ws"]
+http = _awaited(protocols.http)
+tcp = _awaited(protocols.tcp)
+udp = _awaited(protocols.udp)
+ws = _awaited(protocols.ws)
+
+# End of what is written.

@@ -20,14 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 import pytest
 
 if TYPE_CHECKING:
-    from trueload.api.options import (
-        AbOptions,
-        HttpOptions,
-        SuiteOptions,
-        TcpOptions,
-        UdpOptions,
-        WsOptions,
-    )
+    from trueload.api import options as of
+    from trueload.api import protocols
     from trueload.api.results.ab import AbResult
     from trueload.api.results.result import Result
     from trueload.api.results.suite import SuiteResult
@@ -44,48 +38,19 @@ class Trueload:
     def __init__(self, keep: Callable[[Measured], None]) -> None:
         self._keep = keep
 
-    def http(
-        self, url: str | None = None, /, *, invalid_ok: bool = False, **options: Unpack[HttpOptions]
-    ) -> Result:
-        """``trueload.http``; an invalid verdict fails the test unless ``invalid_ok``."""
-        __tracebackhide__ = True
-        from trueload.api import http
-
-        return self._trusted(http, (url,), options, invalid_ok)
-
-    def ws(self, url: str, /, *, invalid_ok: bool = False, **options: Unpack[WsOptions]) -> Result:
-        """``trueload.ws``; an invalid verdict fails the test unless ``invalid_ok``."""
-        __tracebackhide__ = True
-        from trueload.api import ws
-
-        return self._trusted(ws, (url,), options, invalid_ok)
-
-    def tcp(
-        self, where: str, /, *, invalid_ok: bool = False, **options: Unpack[TcpOptions]
-    ) -> Result:
-        """``trueload.tcp``; an invalid verdict fails the test unless ``invalid_ok``."""
-        __tracebackhide__ = True
-        from trueload.api import tcp
-
-        return self._trusted(tcp, (where,), options, invalid_ok)
-
-    def udp(
-        self, where: str, /, *, invalid_ok: bool = False, **options: Unpack[UdpOptions]
-    ) -> Result:
-        """``trueload.udp``; an invalid verdict fails the test unless ``invalid_ok``."""
-        __tracebackhide__ = True
-        from trueload.api import udp
-
-        return self._trusted(udp, (where,), options, invalid_ok)
-
     def ab(
-        self, url_a: str, url_b: str, /, *, invalid_ok: bool = False, **options: Unpack[AbOptions]
+        self,
+        url_a: str,
+        url_b: str,
+        /,
+        *,
+        invalid_ok: bool = False,
+        **options: Unpack[of.AbOptions],
     ) -> AbResult:
         """``trueload.ab``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True
-        from trueload.api import ab
-
-        return self._trusted(ab, (url_a, url_b), options, invalid_ok)
+        result: AbResult = self._trusted("ab", (url_a, url_b), options, invalid_ok)
+        return result
 
     def suite(
         self,
@@ -93,13 +58,68 @@ class Trueload:
         /,
         *,
         invalid_ok: bool = False,
-        **options: Unpack[SuiteOptions],
+        **options: Unpack[of.SuiteOptions],
     ) -> SuiteResult:
         """``trueload.suite``; an invalid verdict fails the test unless ``invalid_ok``."""
         __tracebackhide__ = True
-        from trueload.api import suite
+        result: SuiteResult = self._trusted("suite", (name,), options, invalid_ok)
+        return result
 
-        return self._trusted(suite, (name,), options, invalid_ok)
+    # Written by tools/options.py.
+
+    def http(
+        self,
+        url: str | None = None,
+        /,
+        *,
+        invalid_ok: bool = False,
+        **options: Unpack[protocols.HttpOptions],
+    ) -> Result:
+        """``trueload.http``; an invalid verdict fails the test unless ``invalid_ok``."""
+        __tracebackhide__ = True
+        result: Result = self._trusted("http", (url,), options, invalid_ok)
+        return result
+
+    def tcp(
+        self,
+        where: str,
+        /,
+        *,
+        invalid_ok: bool = False,
+        **options: Unpack[protocols.TcpOptions],
+    ) -> Result:
+        """``trueload.tcp``; an invalid verdict fails the test unless ``invalid_ok``."""
+        __tracebackhide__ = True
+        result: Result = self._trusted("tcp", (where,), options, invalid_ok)
+        return result
+
+    def udp(
+        self,
+        where: str,
+        /,
+        *,
+        invalid_ok: bool = False,
+        **options: Unpack[protocols.UdpOptions],
+    ) -> Result:
+        """``trueload.udp``; an invalid verdict fails the test unless ``invalid_ok``."""
+        __tracebackhide__ = True
+        result: Result = self._trusted("udp", (where,), options, invalid_ok)
+        return result
+
+    def ws(
+        self,
+        url: str,
+        /,
+        *,
+        invalid_ok: bool = False,
+        **options: Unpack[protocols.WsOptions],
+    ) -> Result:
+        """``trueload.ws``; an invalid verdict fails the test unless ``invalid_ok``."""
+        __tracebackhide__ = True
+        result: Result = self._trusted("ws", (url,), options, invalid_ok)
+        return result
+
+    # End of what is written.
 
     @property
     def aio(self) -> _Aio:
@@ -113,12 +133,15 @@ class Trueload:
 
     def _trusted(
         self,
-        measure: Callable[..., Found],
+        name: str,
         given: tuple[object, ...],
         options: Mapping[str, object],
         invalid_ok: bool,
-    ) -> Found:
+    ) -> Any:
         __tracebackhide__ = True
+        import trueload
+
+        measure = getattr(trueload, name)
         return self._judged(measure(*given, **_unsaved(measure, options)), options, invalid_ok)
 
     def _judged(self, result: Found, options: Mapping[str, object], invalid_ok: bool) -> Found:

@@ -11,20 +11,26 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import pytest
 import typer
 from trueload import aio, api
-from trueload.api import options
-from trueload.commands import ab, http, serve, suite, tcp, udp, ws
+from trueload.api import options, protocols
+from trueload.api.measure import OF_PRINTING
+from trueload.commands import ab, serve, suite
+from trueload.commands.protocols import PROTOCOLS, reader_of_job
+
+
+def _keywords(name: str) -> type:
+    """The keyword arguments of the function that loads a server of this protocol."""
+    found: type = getattr(protocols, f"{name.capitalize()}Options")
+    return found
+
 
 COMMANDS: list[tuple[type, Callable[..., Any], Mapping[str, str]]] = [
-    (options.HttpOptions, http.read_job, api._OF_PRINTING),
-    (options.WsOptions, ws.read_job, api._OF_PRINTING),
-    (options.TcpOptions, tcp.read_job, api._OF_PRINTING),
-    (options.UdpOptions, udp.read_job, api._OF_PRINTING),
-    (options.AbOptions, ab.read_ab, api._OF_PRINTING),
+    *((_keywords(name), reader_of_job(name), OF_PRINTING) for name in PROTOCOLS),
+    (options.AbOptions, ab.read_ab, OF_PRINTING),
     (options.SuiteOptions, suite.read_suite, api._OF_SUITES),
-    (options.ServeHttpOptions, serve.read_http, api._OF_PRINTING),
-    (options.ServeWsOptions, serve.read_ws, api._OF_PRINTING),
-    (options.ServeOptions, serve.read_tcp, api._OF_PRINTING),
-    (options.ServeOptions, serve.read_udp, api._OF_PRINTING),
+    (protocols.ServeHttpOptions, serve.read_http, OF_PRINTING),
+    (protocols.ServeWsOptions, serve.read_ws, OF_PRINTING),
+    (options.ServeOptions, serve.read_tcp, OF_PRINTING),
+    (options.ServeOptions, serve.read_udp, OF_PRINTING),
 ]
 
 
@@ -72,10 +78,10 @@ def test_a_keyword_takes_what_its_option_takes(
             assert any(get_origin(each) is not None for each in found), f"{name} takes several"
 
 
-@pytest.mark.parametrize("function", [api.http, aio.http], ids=["api", "aio"])
+@pytest.mark.parametrize("function", [protocols.http, aio.http], ids=["api", "aio"])
 def test_a_functions_signature_names_its_options(function: Callable[..., Any]) -> None:
     found = inspect.signature(function).parameters
     assert next(iter(found)) == "url"
-    assert set(found) == {"url", *get_type_hints(options.HttpOptions)}
+    assert set(found) == {"url", *get_type_hints(protocols.HttpOptions)}
     assert found["duration"].annotation == "Duration"
-    assert {"stall_for", "dialect"} < set(inspect.signature(api.serve).parameters)
+    assert {"stall_for", "dialect"} < set(inspect.signature(protocols.serve).parameters)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import pytest
-from trueload.api.options import HttpOptions
+from trueload.api.protocols import HttpOptions
 from trueload.cli.app import build_command
 from trueload.errors import UserError
 from trueload.protocol.engine_options import ENGINE_DEFAULTS, EngineOptions, ThreadOptions
@@ -129,12 +129,11 @@ def test_settings_that_were_given_are_laid_over_others_and_none_is_not_given() -
     assert Suite(about="a", contract="c", window=LoadOptions(requests=1)).engine == ENGINE_DEFAULTS
 
 
-def test_the_page_of_options_and_the_keywords_of_python_are_as_declared() -> None:
+def test_the_page_of_options_and_the_python_api_are_as_declared() -> None:
     again = "run `.venv/bin/python tools/options.py`"
     assert options.PAGE.read_text() == options.page(), again
-    assert options.with_keywords(options.KEYWORDS.read_text()) == options.KEYWORDS.read_text(), (
-        again
-    )
+    for path in options.WRITTEN:
+        assert options.rewritten(path) == path.read_text(), again
 
 
 @pytest.mark.parametrize("model", [EngineOptions, LoadOptions])

@@ -178,51 +178,8 @@ class RequestOptions(TlsOptions, total=False):
     unix: Name
 
 
-class HttpOptions(MeasuringOptions, ServerPidOptions, SearchOptions, RequestOptions, total=False):
-    """Options of ``trueload.http``."""
-
-
 class AbOptions(MeasuringOptions, RequestOptions, total=False):
     """Options of ``trueload.ab``; ``repeat`` is the number of pairs."""
-
-
-class EchoOptions(MeasuringOptions, ServerPidOptions, SearchOptions, total=False):
-    """Options of every command that measures an echo."""
-
-    size: Number
-    data: Name
-
-
-class UdpOptions(EchoOptions, total=False):
-    """Options of ``trueload.udp``."""
-
-
-class TcpOptions(EchoOptions, total=False):
-    """Options of ``trueload.tcp``."""
-
-    close: Flag
-    half_close: Flag
-
-
-class WsOptions(EchoOptions, TlsOptions, total=False):
-    """Options of ``trueload.ws``."""
-
-    mode: Literal["echo", "broadcast"] | None
-    text: Flag
-    binary: Flag
-    dialect: Dialect
-    header: Header
-    user: Text
-    origin: Text
-    subprotocol: Texts
-    unix: Name
-    step: Number
-    initial_clients: Number
-    steps: Number
-    concurrent: Number
-    samples: Number
-    padding: Number
-    stop_on_loss: Flag
 
 
 class SuiteOptions(
@@ -262,30 +219,3 @@ class ServeTlsOptions(ServeOptions, total=False):
     tls: Flag
     cert: Name
     key: Name
-
-
-class ServeWsOptions(ServeTlsOptions, total=False):
-    """Options of ``trueload.serve("ws")``."""
-
-    dialect: Dialect
-
-
-class ServeHttpOptions(ServeTlsOptions, total=False):
-    """Options of ``trueload.serve("http")``."""
-
-    record: Flag
-    error_share: ShareOf
-    reset_share: ShareOf
-    stall_share: ShareOf
-    stall_for: Duration
-    slow_share: ShareOf
-    slow_for: Duration
-    close_after: Number
-    close_silently: Flag
-    fault_seed: Number
-    http: Literal["1.1", "2"] | None
-    max_streams: Number
-    refuse_share: ShareOf
-    goaway_after: Number
-    stall_window: Flag
-    settings_delay: Duration

@@ -1,0 +1,112 @@
+"""Runs the job of a command for a function, without showing anything, and returns a typed result.
+
+Must not know: what any option means, which protocol is measured.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from trueload.api.results.result import Result, Search
+from trueload.errors import UserError
+
+if TYPE_CHECKING:
+    from trueload.commands.job import Job, Saved
+    from trueload.commands.words import Words
+    from trueload.interrupt import Interrupt
+
+# Options of what is printed; a caller of a function cannot use them.
+OF_PRINTING = {
+    "json": "call .to_dict() of the result",
+    "format": "print the result, or call .to_dict() of it",
+    "quiet": "leave it out: nothing is printed",
+    "no_live": "leave it out: nothing is printed",
+    "live": "leave it out: nothing is printed",
+}
+
+
+class NothingMeasuredError(UserError):
+    """No connection became usable; ``result`` holds what is known all the same."""
+
+    def __init__(self, why: UserError, result: Result) -> None:
+        super().__init__(why.message, why.hint, why.exit_code)
+        self.result = result
+
+
+def load_server(protocol: str, where: str | None, options: Mapping[str, Any]) -> Result:
+    """Load a server, as the command of that protocol does."""
+    from trueload.commands.protocols import reader_of_job
+    from trueload.commands.words import understand
+
+    read = reader_of_job(protocol)
+    return _measured(understand((protocol,), read, (where,), options, OF_PRINTING))
+
+
+def _measured(understood: Words[Job]) -> Result:
+    """Run a job as the command does, without showing anything."""
+    from trueload.commands.job import nothing_measured
+    from trueload.engines.engine import find_engine
+    from trueload.interrupt import Interrupt
+
+    find_engine()
+    job = replace(understood.meaning, words=understood.words)
+    interrupt = Interrupt()
+    try:
+        with interrupt:
+            result = _searched(job, interrupt) if job.search is not None else _tried(job, interrupt)
+    finally:
+        interrupt.hand_on()
+    if result is None:
+        raise UserError("it was ended before anything was measured", "measure again")
+    if all(record.connections.established == 0 for record in result.records):
+        raise NothingMeasuredError(nothing_measured(job, result.records[0]), result)
+    return result
+
+
+def _tried(job: Job, interrupt: Interrupt) -> Result:
+    from trueload.commands.run import measure_job
+    from trueload.metrics.exports import exporting
+    from trueload.report.live import unwatched
+
+    notes: list[str] = []
+    with exporting(job.metrics, {"command": job.kind}, interrupt, notes.append) as exports:
+        done = measure_job(job, interrupt, watch=exports.beside(unwatched), announce=notes.append)
+    warn_unsaved(done.saved)
+    return Result(
+        records=done.records,
+        run_id=done.saved.run_id,
+        crossed=tuple(each.sentence() for each in done.over),
+        notes=tuple(notes),
+    )
+
+
+def _searched(job: Job, interrupt: Interrupt) -> Result | None:
+    from trueload.commands.search import measure_search
+    from trueload.metrics.exports import exporting
+    from trueload.report.live import unwatched
+    from trueload.search.found import deciding
+
+    assert job.search is not None, "it is for searches"
+    notes: list[str] = []
+    with exporting(job.metrics, {"command": job.kind}, interrupt, notes.append) as exports:
+        seen = exports.beside(unwatched)
+        done = measure_search(job, job.search, interrupt, watch=seen)
+    warn_unsaved(done.saved)
+    if not done.taken:
+        return None
+    return Result(
+        records=(deciding(job.search, done.taken).record,),
+        run_id=done.saved.run_id,
+        crossed=tuple(each.sentence() for each in done.over),
+        notes=tuple(notes),
+        search=Search(job.search, done.taken),
+    )
+
+
+def warn_unsaved(saved: Saved, stacklevel: int = 6) -> None:
+    """Warn of a store that failed during the run; the result is complete all the same."""
+    if saved.error is not None:
+        warnings.warn(f"{saved.error.message}; {saved.error.hint}", stacklevel=stacklevel)

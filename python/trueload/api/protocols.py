@@ -1,0 +1,170 @@
+"""The functions and keyword arguments of each protocol: what loads a server, and what serves.
+
+``trueload.aio``, the pytest fixture and the package's names follow from these functions
+(tools/options.py writes them). Must not know: what any option means.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+
+from trueload.api.measure import OF_PRINTING, load_server
+from trueload.api.options import (
+    Dialect,
+    Duration,
+    Flag,
+    Header,
+    MeasuringOptions,
+    Name,
+    Number,
+    RequestOptions,
+    SearchOptions,
+    ServeOptions,
+    ServerPidOptions,
+    ServeTlsOptions,
+    ShareOf,
+    Text,
+    Texts,
+    TlsOptions,
+)
+from trueload.api.results.result import Result
+from trueload.api.signatures import naming
+from trueload.errors import UserError
+
+if TYPE_CHECKING:
+    from trueload.api.server import Server
+
+
+class HttpOptions(MeasuringOptions, ServerPidOptions, SearchOptions, RequestOptions, total=False):
+    """Options of ``trueload.http``."""
+
+
+class EchoOptions(MeasuringOptions, ServerPidOptions, SearchOptions, total=False):
+    """Options of every command that measures an echo."""
+
+    size: Number
+    data: Name
+
+
+class UdpOptions(EchoOptions, total=False):
+    """Options of ``trueload.udp``."""
+
+
+class TcpOptions(EchoOptions, total=False):
+    """Options of ``trueload.tcp``."""
+
+    close: Flag
+    half_close: Flag
+
+
+class WsOptions(EchoOptions, TlsOptions, total=False):
+    """Options of ``trueload.ws``."""
+
+    mode: Literal["echo", "broadcast"] | None
+    text: Flag
+    binary: Flag
+    dialect: Dialect
+    header: Header
+    user: Text
+    origin: Text
+    subprotocol: Texts
+    unix: Name
+    step: Number
+    initial_clients: Number
+    steps: Number
+    concurrent: Number
+    samples: Number
+    padding: Number
+    stop_on_loss: Flag
+
+
+class ServeWsOptions(ServeTlsOptions, total=False):
+    """Options of ``trueload.serve("ws")``."""
+
+    dialect: Dialect
+
+
+class ServeHttpOptions(ServeTlsOptions, total=False):
+    """Options of ``trueload.serve("http")``."""
+
+    record: Flag
+    error_share: ShareOf
+    reset_share: ShareOf
+    stall_share: ShareOf
+    stall_for: Duration
+    slow_share: ShareOf
+    slow_for: Duration
+    close_after: Number
+    close_silently: Flag
+    fault_seed: Number
+    http: Literal["1.1", "2"] | None
+    max_streams: Number
+    refuse_share: ShareOf
+    goaway_after: Number
+    stall_window: Flag
+    settings_delay: Duration
+
+
+@naming(HttpOptions)
+def http(url: str | None = None, /, **options: Unpack[HttpOptions]) -> Result:
+    """Load an HTTP server: ``http("http://127.0.0.1:8080/", connections=64, duration=5)``.
+
+    Options are those of `trueload http --help`, with ``_`` for ``-``. A ``body`` that is a dict or
+    a list is sent as JSON. Raises ``UserError``.
+    """
+    from trueload.api.body import with_json_body
+
+    return load_server("http", url, with_json_body(options))
+
+
+@naming(WsOptions)
+def ws(url: str, /, **options: Unpack[WsOptions]) -> Result:
+    """Load a WebSocket server: ``ws("ws://127.0.0.1:8080/ws", mode="broadcast", step=100)``.
+
+    Options are those of `trueload ws --help`, with ``_`` for ``-``. Raises ``UserError``.
+    """
+    return load_server("ws", url, options)
+
+
+@naming(TcpOptions)
+def tcp(where: str, /, **options: Unpack[TcpOptions]) -> Result:
+    """Load a TCP echo server: ``tcp("127.0.0.1:9000", size=64, duration=5)``.
+
+    Options are those of `trueload tcp --help`, with ``_`` for ``-``. Raises ``UserError``.
+    """
+    return load_server("tcp", where, options)
+
+
+@naming(UdpOptions)
+def udp(where: str, /, **options: Unpack[UdpOptions]) -> Result:
+    """Load a UDP echo server: ``udp("127.0.0.1:9000", size=64, duration=5)``.
+
+    Options are those of `trueload udp --help`, with ``_`` for ``-``. Raises ``UserError``.
+    """
+    return load_server("udp", where, options)
+
+
+@overload
+def serve(protocol: Literal["http"] = "http", /, **options: Unpack[ServeHttpOptions]) -> Server: ...
+@overload
+def serve(protocol: Literal["ws"], /, **options: Unpack[ServeWsOptions]) -> Server: ...
+@overload
+def serve(protocol: Literal["tcp", "udp"], /, **options: Unpack[ServeOptions]) -> Server: ...
+@naming(ServeHttpOptions, ServeWsOptions)
+def serve(protocol: str = "http", /, **options: Any) -> Server:
+    """A reference server for a ``with`` block: ``with serve("http") as server: http(server.url)``.
+
+    ``protocol`` is ``http``, ``ws``, ``tcp`` or ``udp``. Options are those of `trueload serve http
+    --help` and so on, with ``_`` for ``-``. The server listens on a free port unless ``listen``
+    names an address.
+    """
+    from trueload.api.server import Server
+    from trueload.commands.serve import SERVERS
+    from trueload.commands.words import understand
+
+    if protocol not in SERVERS:
+        known = ", ".join(SERVERS)
+        raise UserError(f"there is no reference server '{protocol}'", f"it is one of {known}")
+    options = {"listen": "127.0.0.1:0", **options}
+    understood = understand(("serve", protocol), SERVERS[protocol].read, (), options, OF_PRINTING)
+    return Server(understood.meaning)
