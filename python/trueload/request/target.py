@@ -12,7 +12,7 @@ import ipaddress
 import re
 import socket
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from trueload.deadline import within
@@ -21,10 +21,9 @@ from trueload.request.secret_urls import redact_refused_url
 
 RESOLVE_S = 5.0
 _HOST_PORT = "write it as HOST:PORT, for example 127.0.0.1:9000"
-Scheme = Literal["http", "https", "ws", "wss", "tcp", "udp"]
-PORTS: dict[Scheme, int] = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+PORTS: dict[str, int] = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 """The port of a URL that names none."""
-SECURE: frozenset[Scheme] = frozenset({"https", "wss"})
+SECURE: frozenset[str] = frozenset({"https", "wss"})
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,8 @@ class Family:
     """The schemes of one protocol, and the command for such URLs."""
 
     command: str
-    plain: Scheme
-    secure: Scheme
+    plain: str
+    secure: str
 
     @property
     def example(self) -> str:
@@ -57,7 +56,7 @@ class Target:
     request target. ``credentials`` is the value of an Authorization header, or None."""
 
     url: str
-    scheme: Scheme
+    scheme: str
     host: str
     port: int
     path: str
@@ -81,7 +80,7 @@ class Target:
         return self.scheme in SECURE
 
     @property
-    def unsealed(self) -> Scheme:
+    def unsealed(self) -> str:
         """The scheme of the same protocol without TLS."""
         family = next((each for each in FAMILIES if each.secure == self.scheme), None)
         return self.scheme if family is None else family.plain
@@ -140,7 +139,7 @@ def parse_given_url(text: str, family: Family = HTTP) -> Target:
     return parse_url(f"{family.plain}://{text}" if is_bare else text, family)
 
 
-def parse_host_port(text: str, scheme: Literal["tcp", "udp"] = "tcp") -> Target:
+def parse_host_port(text: str, scheme: str = "tcp") -> Target:
     """Parse ``HOST:PORT``, also behind the scheme and ``://``. Raises ``UserError``."""
     if not text or any(c.isspace() or not c.isprintable() for c in text):
         raise UserError(f"{redact_refused_url(text)!r} is not HOST:PORT", _HOST_PORT)
