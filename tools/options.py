@@ -60,7 +60,13 @@ CLASSES: tuple[tuple[str, str, str, type[Settings], Iterable[str]], ...] = (
         EngineOptions,
         NOT_OF_SUITES,
     ),
-    ("WindowOptions", "TypedDict", "How long is measured.", LoadOptions, WINDOW_KEYS),
+    (
+        "WindowOptions",
+        "TypedDict",
+        "How long is measured, and how an open loop is spaced.",
+        LoadOptions,
+        WINDOW_KEYS,
+    ),
     (
         "LoadOptions",
         "WindowOptions",

@@ -132,7 +132,31 @@ def test_a_rate_is_an_axis_and_names_its_cells() -> None:
         "c/s0 c8 p1 20000/s single",
     ]
     paced = [made.load_of(load).pacing for load in made.loads]
-    assert paced == [open_load(rate, made.stop) for rate in (1_000, 20_000)]
+    assert paced == [open_load(rate, made.stop, seed=7) for rate in (1_000, 20_000)]
+
+
+def test_arrivals_space_every_open_loop_of_the_plan() -> None:
+    window = LoadOptions(arrivals="poisson")
+    made = plan(1, connections=(8,), rates_per_s=(1_000.0,), window=window)
+    assert made.load_of(made.loads[0]).pacing == open_load(1_000, made.stop, "poisson", seed=7)
+    assert "poisson arrivals" in describe(made)
+    with pytest.raises(UserError, match="--arrivals is for an open loop"):
+        plan(window=window)
+    open_loop = (Axes(connections=(8,), rate=("1k/s",)),)
+    with pytest.raises(ValueError, match="arrivals are of an open loop"):
+        Suite(about="a", contract="c", window=LoadOptions(requests=1, arrivals="poisson"))
+    written = Suite(
+        about="a",
+        contract="c",
+        loads=open_loop,
+        window=LoadOptions(requests=1, arrivals="poisson"),
+    )
+    made = make_plan("suite", written, subjects(1), Changes())
+    assert made.arrivals == "poisson"
+    constant = make_plan(
+        "suite", written, subjects(1), Changes(window=LoadOptions(arrivals="constant"))
+    )
+    assert constant.arrivals == "constant", "the command line replaces what is written"
 
 
 def test_connections_that_end_and_idle_ones_are_axes_and_name_their_cells() -> None:

@@ -89,10 +89,11 @@ class EngineOptions(SuiteEngineOptions, total=False):
 
 
 class WindowOptions(TypedDict, total=False):
-    """How long is measured."""
+    """How long is measured, and how an open loop is spaced."""
 
     duration: Duration
     requests: Number
+    arrivals: Literal["constant", "poisson"] | None
     warmup: Duration
 
 
@@ -102,7 +103,6 @@ class LoadOptions(WindowOptions, total=False):
     connections: Number
     idle: Number
     rate: Rate
-    arrivals: Literal["constant", "poisson"] | None
     seed: Number
     stages: Text
     stages_of: Literal["rate", "connections"] | None

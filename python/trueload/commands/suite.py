@@ -249,7 +249,11 @@ def read_suite(
     seed: Annotated[
         int | None,
         typer.Option(
-            "--seed", metavar="N", min=0, max=SEED_MAX, help="Seed for the order of the trials."
+            "--seed",
+            metavar="N",
+            min=0,
+            max=SEED_MAX,
+            help="Seed for the order of the trials, and for poisson arrivals.",
         ),
     ] = None,
     port: Annotated[

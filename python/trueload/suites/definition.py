@@ -36,7 +36,7 @@ WAIT_NS_MAX = 60_000_000_000  # of the reference server
 # A suite keeps the CPUs of subject and engine apart itself.
 ENGINE_KEYS = tuple(map(name_of, options_of(EngineOptions, without=("cpus",))))
 # The others are the axes of its loads.
-WINDOW_KEYS = ("duration", "requests", "warmup")
+WINDOW_KEYS = ("duration", "requests", "warmup", "arrivals")
 # The fields of a suite whose settings are keys of their own.
 SETTINGS: dict[str, tuple[type[Settings], tuple[str, ...]]] = {
     "engine": (EngineOptions, ENGINE_KEYS),
@@ -267,6 +267,8 @@ class Suite(Model):
             raise ValueError("a broadcast needs requests: the number of messages in each step")
         if self.prime and self.window.warmup_ns is not None:
             raise ValueError("prime and warmup exclude each other")
+        if self.window.gave("arrivals") and not any(block.rate for block in self.loads):
+            raise ValueError("arrivals are of an open loop: add a rate to [[loads]]")
         return self
 
     @model_validator(mode="after")

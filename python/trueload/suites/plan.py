@@ -19,7 +19,7 @@ from pydantic import Field
 from trueload.errors import UserError
 from trueload.protocol.client import ClientContract
 from trueload.protocol.exchange import WindowsPlan
-from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions
+from trueload.protocol.load_options import LOAD_DEFAULTS, Arrivals, LoadOptions
 from trueload.protocol.option import flag_of
 from trueload.protocol.plan import (
     ENGINE_DEFAULTS,
@@ -158,6 +158,7 @@ class SuitePlan(EngineOptions):
     loads: tuple[PlannedLoad, ...]
     stop: Duration | Requests
     warmup: Duration | Requests | None
+    arrivals: Arrivals = Field(default="constant", exclude_if=lambda value: value == "constant")
     close: bool
     repeat: int
     seed: int
@@ -211,7 +212,9 @@ class SuitePlan(EngineOptions):
         if self.broadcast is not None:
             return Turns(concurrent=self.broadcast.concurrent)
         rate_per_s = planned.rate_per_s
-        return CLOSED if rate_per_s is None else open_load(rate_per_s, self.stop)
+        if rate_per_s is None:
+            return CLOSED
+        return open_load(rate_per_s, self.stop, self.arrivals, self.seed)
 
 
 @dataclass(frozen=True)
@@ -282,6 +285,8 @@ class Changes:
         if not clients:
             if self.window.gave("requests"):
                 yield "--requests"
+            if self.window.gave("arrivals"):
+                yield "--arrivals"
             of_servers = self.engine.model_fields_set - ENGINE_OF_BOTH
             yield from sorted(map(flag_of, of_servers))
 
@@ -353,13 +358,17 @@ def make_plan(
     if not subjects:
         raise UserError("no subject is selected", "`trueload subjects list` shows them")
     stop = _stop(suite, changes)
+    loads = tuple(_loads(suite, changes))
+    if changes.window.gave("arrivals") and all(load.rate_per_s is None for load in loads):
+        raise UserError("--arrivals is for an open loop", "add --rate")
     return SuitePlan(
         suite=name,
         contract=suite.contract,
         subjects=tuple(subjects),
-        loads=tuple(_loads(suite, changes)),
+        loads=loads,
         stop=stop,
         warmup=_warmup(suite, changes, stop),
+        arrivals=changes.window.over(suite.window).arrivals,
         close=suite.close if changes.close is None else changes.close,
         repeat=_first(changes.repeat, suite.repeat),
         reference=changes.reference,
@@ -565,7 +574,11 @@ def describe(plan: SuitePlan) -> str:
     again = f", up to {_rough(plan.patience_ns)} more for what the machine disturbs"
     more = again if plan.takes_again and plan.patience_ns else ""
     beside = "" if plan.reference is None else f", each beside {plan.reference.name}"
-    return f"{_count(trial_count(plan), 'trial')}{about}: {parts}{beside}, seed {plan.seed}{more}"
+    spaced = "" if plan.arrivals == "constant" else f", {plan.arrivals} arrivals"
+    return (
+        f"{_count(trial_count(plan), 'trial')}{about}: {parts}{beside}{spaced},"
+        f" seed {plan.seed}{more}"
+    )
 
 
 def _count(number: int, what: str) -> str:
