@@ -53,7 +53,9 @@ def _host(
         clock_bound_ns=report.offset.bound_ns,
         connections=own.connections.established if several else None,
         ok=own.counts.ok if several else None,
+        counts=own.counts if several else None,
         latency_ns=own.latency_ns if several else None,
+        latency=own.histograms.latency if several else None,
         start_ns=report.start_ns - first_ns if several else None,
         checks=tuple(each for each in own.checks if CHECKS[each.name].per_host) if several else (),
     )

@@ -281,9 +281,10 @@ class Environment(Model):
 
 class Host(Model):
     """One place where an engine ran; clock fields are null if there is one clock. Each of several
-    hosts has its own part: ``connections``, ``ok`` requests, ``latency_ns``, the ``checks`` that a
-    host can fail by itself, and ``start_ns``, by how much it began to send after the first host.
-    These are null, or empty, if there is one host."""
+    hosts has its own part: ``connections``, ``counts`` with ``ok`` beside them, ``latency_ns`` with
+    its histogram ``latency``, the ``checks`` that a host can fail by itself, and ``start_ns``, by
+    how much it began to send after the first host. These are null, or empty, if there is one host.
+    """
 
     place: str
     generator: Generator
@@ -292,7 +293,9 @@ class Host(Model):
     clock_bound_ns: int | None
     connections: int | None = None
     ok: int | None = None
+    counts: Counts | None = None
     latency_ns: Distribution | None = None
+    latency: str | None = None
     start_ns: int | None = None
     checks: tuple[Check, ...] = ()
 
