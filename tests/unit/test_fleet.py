@@ -23,6 +23,7 @@ from trueload.engines.merge import (
 )
 from trueload.engines.ticks import Ticks
 from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan
+from trueload.protocol.flow import Work
 from trueload.protocol.plan import Backlog, Connections, Flow, Ready, Second, Slots, Tick
 from trueload.record.schema import Check, Host, Record, RecordPlan
 from trueload.report.hosts import HOSTS_SHOWN, host_lines
@@ -181,6 +182,14 @@ def test_flows_are_added_in_the_longest_parts_and_gaps_stay_each_hosts_own() -> 
         at_start=2, at_end=10, answered=(2, 4), latency_sum_ns=(20, 40)
     )
     assert merge_flows([short]) == short
+    edges = (Work(part_ns=2, before_ns=3, after_ns=4), Work(part_ns=4, before_ns=30, after_ns=40))
+    parts = [
+        each.model_copy(update={"work": work})
+        for each, work in zip((short, long), edges, strict=True)
+    ]
+    both = merge_flows(parts)
+    assert both is not None
+    assert (both.work.before_ns, both.work.after_ns) == (33, 44)
     assert merge_flows([short, None]) is None
 
 

@@ -17,11 +17,16 @@ use crate::flow::{PART_SHIFT, PARTS_MOST};
 pub struct Work {
     parts: Cells<f64>,
     end_ns: u64,
+    /// Times within the window of answers that had begun before it.
+    pub before_ns: u64,
+    /// Times after the window of answers that had begun in it or before.
+    pub after_ns: u64,
 }
 
 impl Default for Work {
     fn default() -> Self {
-        Work { parts: Cells::of(PART_SHIFT, PARTS_MOST), end_ns: u64::MAX }
+        let parts = Cells::of(PART_SHIFT, PARTS_MOST);
+        Work { parts, end_ns: u64::MAX, before_ns: 0, after_ns: 0 }
     }
 }
 
@@ -64,6 +69,11 @@ impl Work {
         if from_ns >= to_ns {
             return;
         }
+        if took_ns > since_ns {
+            self.before_ns += count * to_ns;
+        } else {
+            self.after_ns += count * (since_ns - to_ns);
+        }
         self.parts.at(to_ns - 1);
         let (shift, width_ns) = (self.parts.shift, self.part_ns());
         let each_ns = count as f64 / took_ns as f64;
@@ -90,6 +100,8 @@ impl Work {
         other.end(self.end_ns);
         self.end(other.end_ns);
         self.parts.merge(&other.parts);
+        self.before_ns += other.before_ns;
+        self.after_ns += other.after_ns;
     }
 
     /// The length of each part, in ns.
@@ -139,6 +151,22 @@ mod tests {
             work.note(took_ns, since_ns, 8);
             let found = sum(&work);
             assert!((found - 8.0 * share).abs() < 1e-6, "{took_ns} ns up to {since_ns}: {found}");
+        }
+    }
+
+    #[test]
+    fn what_lies_before_and_after_the_window_is_summed() {
+        for (took_ns, since_ns, before_ns, after_ns) in [
+            (S, 5 * S, 0, 0),
+            (S, S / 4, 8 * S / 4, 0),
+            (S, 10 * S + S / 4, 0, 8 * S / 4),
+            (40 * S, 20 * S, 8 * 10 * S, 0),
+            (S, 12 * S, 0, 0),
+        ] {
+            let mut work = until(10 * S);
+            work.note(took_ns, since_ns, 8);
+            let found = (work.before_ns, work.after_ns);
+            assert_eq!(found, (before_ns, after_ns), "{took_ns} ns up to {since_ns}");
         }
     }
 

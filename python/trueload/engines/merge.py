@@ -315,12 +315,22 @@ def _until(flow: Flow, whole_ns: int) -> Work:
         return work
     of_ns = min(work.part_ns, flow.whole_ns - last * work.part_ns)
     kept = work.answers[last] * inside_ns / of_ns
-    return Work(part_ns=work.part_ns, answers=(*work.answers[:last], kept))
+    return work.model_copy(update={"answers": (*work.answers[:last], kept)})
 
 
 def _merge_works(parts: Sequence[Work]) -> Work:
     part_ns, answers = _in_longest([(part.part_ns, part.answers) for part in parts])
-    return Work(part_ns=part_ns, answers=answers)
+    return Work(
+        part_ns=part_ns,
+        answers=answers,
+        before_ns=_known_sum([part.before_ns for part in parts]),
+        after_ns=_known_sum([part.after_ns for part in parts]),
+    )
+
+
+def _known_sum(values: Sequence[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 def _merge_backlogs(parts: Sequence[Backlog]) -> Backlog | None:

@@ -18,10 +18,16 @@ class Backlog(Model):
 
 class Work(Model):
     """Good answers in each ``part_ns``, each spread evenly over the time that it took, up to the
-    last part that has any. Work before the window, or after ``whole_ns``, is left out."""
+    last part that has any. Work before the window, or after ``whole_ns``, is left out.
+
+    ``before_ns`` sums the times in the window of answers that had begun before it. ``after_ns``
+    sums the times after it of answers that had begun in it. Older records have neither.
+    """
 
     part_ns: int = 1
     answers: tuple[float, ...] = ()
+    before_ns: int | None = None
+    after_ns: int | None = None
 
 
 class Flow(Model):

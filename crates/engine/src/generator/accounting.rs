@@ -74,8 +74,6 @@ pub(super) struct Accounting {
     /// Requests answered well in this batch; added to the present phase's flow once per batch.
     answered: u64,
     part: Part,
-    /// Requests in flight per connection.
-    depth: usize,
     pub(super) own_connection: bool,
     pub(super) wakings: Wakings,
     pub(super) crossings: Crossings,
@@ -89,7 +87,6 @@ pub(super) struct Accounting {
 impl Accounting {
     pub(super) fn new(
         served_all: Arc<Served>,
-        depth: usize,
         own_connection: bool,
         requests: Option<Arc<Requests>>,
     ) -> Self {
@@ -102,7 +99,6 @@ impl Accounting {
             served: ServedSeen::new(served_all),
             answered: 0,
             part: Part::default(),
-            depth,
             own_connection,
             wakings: Wakings::default(),
             crossings: Crossings::default(),
@@ -394,8 +390,7 @@ impl Accounting {
         self.look |= phase.open == 0;
         let wait_ns = now_ns.saturating_sub(tag.sent_ns);
         if wait_ns >= LONG_WAIT_NS {
-            let turn = u64::from(phase.share.connections) * self.depth as u64;
-            if self.served.went_on(tag.served_before, tag.sent_ns, turn) {
+            if self.served.went_on(tag.served_before, tag.sent_ns, now_ns) {
                 let trouble = state.trouble();
                 trouble.this_phase.waits.note(wait_ns, count);
                 trouble.waited_ns = trouble.waited_ns.max(wait_ns);

@@ -112,8 +112,7 @@ impl<P: Protocol> Generator<P> {
         inbox: Receiver<Command>,
         reports: Outlet<Report>,
     ) -> Self {
-        let accounting =
-            Accounting::new(served_all, config.depth_used(), config.close, protocol.requests());
+        let accounting = Accounting::new(served_all, config.close, protocol.requests());
         let slots = Slots::new(config.timeout_ns);
         let hold_back = HoldBack::new(config.seed, config.thread);
         Generator {

@@ -37,6 +37,12 @@ pub struct Work {
     pub part_ns: u64,
     /// Answers in each part, to a millionth, up to the last one that has any.
     pub answers: Vec<f64>,
+    /// The times within that stretch of all answers that had begun before it, summed.
+    #[serde(default)]
+    pub before_ns: u64,
+    /// The times after it of all answers that had begun in it, summed.
+    #[serde(default)]
+    pub after_ns: u64,
 }
 
 /// What an open loop had scheduled and was not yet answered.
@@ -80,6 +86,11 @@ impl Flow {
 impl Work {
     fn of(work: &trueload_meter::Work) -> Self {
         let rounded = |count: &f64| (count * 1e6).round() / 1e6;
-        Work { part_ns: work.part_ns(), answers: work.answers().iter().map(rounded).collect() }
+        Work {
+            part_ns: work.part_ns(),
+            answers: work.answers().iter().map(rounded).collect(),
+            before_ns: work.before_ns,
+            after_ns: work.after_ns,
+        }
     }
 }

@@ -10,9 +10,19 @@ fn accounting_of(phases: usize) -> Accounting {
     accounting_with(Arc::default(), phases)
 }
 
+/// Answers requests one by one, evenly over a time.
+fn serve(accounting: &mut Accounting, state: &mut State, during_ns: Range<u64>, count: u64) {
+    for number in 0..count {
+        let at_ns = during_ns.start + (during_ns.end - during_ns.start) * number / count;
+        let tag = issue(accounting, state, at_ns, 1);
+        accounting.settle(state, at_ns, ok(tag, 1));
+        accounting.end_batch(at_ns);
+    }
+}
+
 /// An accounting that shares its number of answers.
 fn accounting_with(served_all: Arc<Served>, phases: usize) -> Accounting {
-    let mut accounting = Accounting::new(served_all, 1, false, None);
+    let mut accounting = Accounting::new(served_all, false, None);
     let load = Load::Closed { active: Arc::default() };
     let (stop, connections) = (Stop::After(10 * S), 1);
     let share = PhaseShare { load, stop, connections, idle: 0, start_ns: 0 };
@@ -96,14 +106,9 @@ fn a_wait_is_long_from_a_second_on_while_a_hundred_others_are_answered_on_any_th
             (accounting_with(Arc::clone(&shared), 1), accounting_with(shared, 1));
         let (mut slow, mut quick) = (state(), state());
         let waits = issue(&mut accounting, &mut slow, 5 * S, 1);
-        let settle_one = |accounting: &mut Accounting, state: &mut State| {
-            let tag = issue(accounting, state, 5 * S, 1);
-            accounting.settle(state, 5 * S + MS, ok(tag, 1));
-        };
-        (0..elsewhere).for_each(|_| settle_one(&mut other, &mut quick));
-        other.end_batch(5 * S + MS);
-        (0..here).for_each(|_| settle_one(&mut accounting, &mut quick));
-        accounting.end_batch(5 * S + MS);
+        serve(&mut other, &mut quick, 5 * S..5 * S + wait_ns, elsewhere);
+        serve(&mut accounting, &mut quick, 5 * S..5 * S + wait_ns, here);
+        accounting.end_batch(5 * S + wait_ns);
         accounting.settle(&mut slow, 5 * S + wait_ns, ok(waits, 1));
         accounting.enter_slot(0, &mut slow);
         let expected = if is_long { vec![wait_ns] } else { Vec::new() };
@@ -117,12 +122,10 @@ fn a_wait_is_long_from_a_second_on_while_a_hundred_others_are_answered_on_any_th
 fn the_long_waits_of_a_slot_are_entered_once_and_counted() {
     let mut accounting = accounting_of(1);
     let (mut slow, mut quick) = (state(), state());
-    for wait_ns in [2 * S, 3 * S, S] {
-        let waits = issue(&mut accounting, &mut slow, S, 1);
-        let others = issue(&mut accounting, &mut quick, S, 200);
-        accounting.settle(&mut quick, S, ok(others, 200));
-        accounting.end_batch(S);
-        accounting.settle(&mut slow, S + wait_ns, ok(waits, 1));
+    for (sent_ns, wait_ns) in [(S, 2 * S), (4 * S, 3 * S), (8 * S, S)] {
+        let waits = issue(&mut accounting, &mut slow, sent_ns, 1);
+        serve(&mut accounting, &mut quick, sent_ns..sent_ns + wait_ns, 200);
+        accounting.settle(&mut slow, sent_ns + wait_ns, ok(waits, 1));
     }
     accounting.enter_slot(0, &mut slow);
     let waits = LongWaits { longest_ns: 3 * S, at_least: [3, 2, 0, 0, 0, 0], unanswered: [0; 6] };
@@ -133,23 +136,21 @@ fn the_long_waits_of_a_slot_are_entered_once_and_counted() {
 #[test]
 fn a_connection_that_is_lost_without_an_answer_was_waited_on_in_vain() {
     let mut accounting = accounting_of(1);
-    for answered in [false, true] {
+    for (answered, sent_ns) in [(false, S), (true, 5 * S)] {
         let (mut slow, mut quick) = (state(), state());
         if answered {
-            let before = issue(&mut accounting, &mut slow, S, 1);
-            accounting.settle(&mut slow, S, ok(before, 1));
+            let before = issue(&mut accounting, &mut slow, sent_ns, 1);
+            accounting.settle(&mut slow, sent_ns, ok(before, 1));
         }
         // Both requests of the connection time out, and it is counted once.
-        let waits = issue(&mut accounting, &mut slow, S, 2);
-        let others = issue(&mut accounting, &mut quick, S, 200);
-        accounting.settle(&mut quick, S, ok(others, 200));
-        accounting.end_batch(S);
+        let waits = issue(&mut accounting, &mut slow, sent_ns, 2);
+        serve(&mut accounting, &mut quick, sent_ns..sent_ns + 2 * S, 200);
         for ending in [Ending::TimeoutFirstByte; 2] {
-            accounting.settle(&mut slow, 3 * S, unanswered(waits, ending));
+            accounting.settle(&mut slow, sent_ns + 2 * S, unanswered(waits, ending));
         }
-        slow.note_lost(3 * S, false);
+        slow.note_lost(sent_ns + 2 * S, false);
         slow.found_again();
-        slow.note_lost(4 * S, false);
+        slow.note_lost(sent_ns + 3 * S, false);
         accounting.enter_slot(0, &mut slow);
         let in_vain = u32::from(!answered);
         let waits = LongWaits {
