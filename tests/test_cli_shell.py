@@ -32,9 +32,9 @@ WRONG = [
     ("an unknown command", "htttp", "no command 'htttp'", "'http'"),
     ("a command like no other", "frobnicate", "no command 'frobnicate'", "--help"),
     ("an unknown verb", "runs lst", "no command 'lst'", "'list'"),
-    ("an unknown flag", "http --frobnicate", "no flag --frobnicate", "trueload http --help"),
+    ("an unknown flag", "http --frobnicate", "no option --frobnicate", "trueload http --help"),
     ("a flag that is nearly right", f"http {URL} --duratio 1s", "--duratio", "--duration"),
-    ("a flag of trueload itself", "--verzion", "no flag --verzion", "--version"),
+    ("a flag of trueload itself", "--verzion", "no option --verzion", "--version"),
     ("a missing argument", "ab", "missing argument", "trueload ab --help"),
     ("a flag without its value", f"http {URL} -c", "-c", "trueload http --help"),
     ("the same, of a verb", "runs export x -o", "-o", "trueload runs export --help"),
@@ -86,11 +86,11 @@ def test_what_means_the_same_elsewhere_is_taken_but_not_listed(trueload: Trueloa
     request = record["plan"]["generate"]["request"]
     assert request["method"] == "HEAD", request
     for command in ("ab", "ws"):
-        assert "no flag -n" not in trueload.run(command, "-n", "1").err
+        assert "no option -n" not in trueload.run(command, "-n", "1").err
 
 
 def test_a_flag_of_its_own_is_not_taken_for_that_of_another_tool(trueload: Trueload) -> None:
-    assert "no flag -n" in trueload.run("runs", "list", "-n", "1").err
+    assert "no option -n" in trueload.run("runs", "list", "-n", "1").err
 
 
 def test_a_translation_names_only_flags_that_exist(trueload: Trueload) -> None:

@@ -222,6 +222,11 @@ def can_bound(share: float, count: int) -> bool:
     return max(share, 1 - share) ** count <= 1 / TAIL
 
 
+def fewest_to_bound(share: float) -> int:
+    """The smallest number of values of which ``can_bound`` is true."""
+    return math.ceil(math.log(TAIL) / -math.log(max(share, 1 - share)))
+
+
 def is_too_few(name: str, count: int) -> bool:
     """Whether so many values are too few for a percentile; False for other figures."""
     share = RANKED.get(name)

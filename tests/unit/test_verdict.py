@@ -351,6 +351,9 @@ CASES: dict[str, list[Case]] = {
         ("above 5 % of it", lagging(5_100_000, 100_000_000), "warn", ""),
         ("at 1 ms", lagging(1_000_000), "warn", ""),
         ("above 1 ms", lagging(1_000_001), "fail", "1.00 ms"),
+        ("of few requests one decides", {**lagging(4_650_000), "histograms":
+            GOOD.histograms.model_copy(update={"send_lag": histogram((4_650_000, 17))})},
+         "warn", "of 17 requests the latest was sent 4.65 ms late"),
         ("above 10 % of a p50 of 100 ms", lagging(10_100_000, 100_000_000), "fail", ""),
     ],
     "rate-reached": [
@@ -506,7 +509,8 @@ CASES: dict[str, list[Case]] = {
         ("all the same", claiming(percentile="p99"), "pass", "(by rank), 0 % wide"),
         # Ranks 983 and 997 of 1,000, at 1 % per rank: 14 % wide.
         ("a thousand", spread_out(1_000), "pass", "13.9 % wide"),
-        ("too few", spread_out(100), "warn", "too few for p99"),
+        ("too few", spread_out(367), "fail", "367 requests are too few to tell p99: it needs 368"),
+        ("its upper end is unknown", spread_out(380), "warn", "too few for p99"),
         # Ranks 194 and 200.
         ("few, and a low percentile", {**spread_out(200), **claiming(percentile="p50")}, "warn",
          "28 % wide"),

@@ -95,7 +95,7 @@ def test_a_list_of_a_suite_is_one_word_and_a_repeated_option_several() -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "message", "hint"),
     [
-        ([URL], {"conections": 8}, "no flag --conections", "did you mean"),
+        ([URL], {"conections": 8}, "no option --conections", "did you mean"),
         ([URL], {"connections": "many"}, "'many' is not a count", "trueload http --help"),
         ([URL], {"duration": "5x"}, "unit 'x' is not known", "trueload http --help"),
         ([URL], {"duration": 0}, "'0s' is no time at all", "trueload http --help"),
@@ -118,7 +118,7 @@ def test_a_list_of_a_suite_is_one_word_and_a_repeated_option_several() -> None:
         ([URL], {"connections": object}, "--connections cannot be", "as on the command line"),
         ([URL], {"user": {"me": "pw"}}, "--user cannot be a dict", "as a text"),
         ([URL], {"json": "-"}, "json is an option of the command line only", "to_dict"),
-        ([URL], {"help": True}, "no flag --help", "trueload http --help"),
+        ([URL], {"help": True}, "no option --help", "trueload http --help"),
         ([URL, URL], {}, "unexpected extra argument", "trueload http --help"),
         (["--close"], {}, "'--close'", "http"),
         ([None], {}, "there is no URL", "trueload http URL"),

@@ -30,15 +30,17 @@ def explain_usage_error(
     see_help = f"see `{path} --help`"
     option = getattr(error, "option_name", None)
     if option is not None and hasattr(error, "possibilities"):
-        near = " or ".join(sorted(error.possibilities or ()))
+        near = next(iter(error.possibilities or ()), None)  # the nearest comes first
         hint = f"did you mean {near}? {see_help}" if near else see_help
         foreign = find_foreign_flag(option)
         if foreign is not None and context and foreign.is_of_use(_flags(context.command)):
             hint = foreign.hint()
-        return f"{path} has no flag {option}", hint
+        return f"{path} has no option {option}", hint
     unknown = re.fullmatch(r"No such command '(.*?)'\.?(?: Did you mean (.*)\?)?", message)
     if unknown is not None:
         name, near = unknown[1], unknown[2]
+        if near is None and re.search(r"://|:\d+", name):
+            near = f"`{path} http {name}`"
         hint = f"did you mean {near}? {see_help}" if near else f"{see_help} for the commands"
         return f"{path} has no command '{name}'", hint
     return message[:1].lower() + message[1:], see_help

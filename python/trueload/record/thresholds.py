@@ -51,6 +51,7 @@ _AND = re.compile(r"(?:^|(?<=\s))and(?=\s|$)")
 _LATENCIES = ("min", "mean", "max")
 # Requests without a time are slower than any answer, so they do not change the least time.
 _GUARDED = ("mean", "max")
+NO_TIME = "unknown (too many requests were not answered)"
 OF_TOO_FEW = " of too few requests"
 
 
@@ -115,7 +116,7 @@ class Threshold:
             return f"{format_count(value)}/s"
         if self.metric == "errors":
             return format_share(value)
-        return "above everything measured" if math.isinf(value) else format_duration(value)
+        return NO_TIME if math.isinf(value) else format_duration(value)
 
 
 def ratio_text(value: float, whose: str) -> str:

@@ -182,9 +182,11 @@ def make_throughput(
         out_per_s = measured.bytes_out / window_s
     else:
         found = of_closed(flow, took.mean or 0.0, warmup)
-        per_s = found.per_s
+        # Answers that turned out to have failed are taken back, and may leave a remainder.
+        per_s = found.per_s if counts.ok else 0.0
         # Whatever is sent in a burst at an edge of the window, each answer takes one request.
-        out_per_s = measured.bytes_out / (counts.ok or per_s * window_s) * per_s
+        in_window = counts.ok or found.per_s * window_s
+        out_per_s = measured.bytes_out / in_window * found.per_s
     return Throughput(
         ok_per_s=per_s,
         bytes_in_per_s=measured.bytes_in / max(1, flow.came) * per_s,

@@ -61,7 +61,7 @@ CONFIRM_TIMES_MOST = 10.0
 class LimitValue:
     """One part of a limit, and the measured value in its unit.
 
-    The value is inf if it is above everything measured. ``within`` is its 95 % interval by rank,
+    The value is inf if too many requests have no time. ``within`` is its 95 % interval by rank,
     for percentiles of enough requests. ``untimed`` is the number of requests without a time.
     ``too_few``: there were too few requests for the percentile.
     """
@@ -134,6 +134,7 @@ def judge_step(
     if (gone := _gone(record)) is not None:
         return Judgement("gone", gone, values)
     failed = {check.name: check for check in record.checks if check.status == "fail"}
+    failed.pop("quantile-width", None)  # a value of too few requests is not kept anyway
     ours = _our_fault(record, failed)
     beyond = [found for found in values if not found.is_kept]
     spoiled = failed.keys() & {*OURS, "rate-reached"}

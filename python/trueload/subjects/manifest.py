@@ -533,6 +533,6 @@ def _unknown_select(select: Select, everywhere: Sequence[Entry]) -> UserError:
     names = {entry.language for entry in everywhere} | {entry.name for entry in everywhere}
     names |= {entry.framework for entry in everywhere if entry.framework}
     asked = f"{select.language}/{select.name}" if select.language else select.name
-    near = difflib.get_close_matches(asked, sorted(names), n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else "`trueload subjects list` shows them"
+    near = difflib.get_close_matches(asked, sorted(names), n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else "`trueload subjects list` shows them"
     return UserError(f"no subject is called {asked!r}", hint)

@@ -11,6 +11,7 @@ from trueload.protocol.plan import Duration, Open
 from trueload.record import figures
 from trueload.record.client import ClientEnd
 from trueload.record.schema import Record
+from trueload.stats import is_too_few
 from trueload.units import NS_PER_S, format_count, format_duration, format_rate, format_share
 from trueload.verdict.common import (
     Definition,
@@ -44,10 +45,8 @@ def check_littles_law(record: Record) -> Finding:
 
     By Little's law, throughput x mean time in flight is the mean number in flight. Both sides times
     the window compare sum(time) with ``slots.permitted_ns``. A request takes its slot from when it
-    could be sent, so its time is the send lag plus the service time. Requests sent in the window
-    may end in the drain. By that overhang the sum may exceed what was permitted within the window.
-    For each request outstanding at the end the overhang is at most the drain, and at most the
-    length-biased mean time E[s^2] / E[s] (the interval that a fixed moment falls into).
+    could be sent, so its time is the send lag plus the service time. Of requests of the warm-up,
+    the part within the window counts; of those that end in the drain, the part after it does not.
     """
     service, slots, window_ns = record.service_ns, record.slots, record.window.window_ns
     if not is_closed(record):
@@ -61,11 +60,14 @@ def check_littles_law(record: Record) -> Finding:
     if window_ns < 2 * service.mean or slots.permitted_ns == 0:
         return not_applicable("the window is shorter than two service times")
     mean_ns = service.mean + (figures.complete(record.histograms.send_lag).figures.mean or 0)
-    spent_ns = mean_ns * service.count
-    biased_ns = mean_ns + service.stdev**2 / mean_ns
     in_flight = slots.permitted_ns / window_ns
-    overhang_ns = in_flight * min(record.window.drain_ns, biased_ns)
-    above = spent_ns / (slots.permitted_ns + overhang_ns) - 1
+    edges_ns = _at_edges_ns(record)
+    spent_ns = mean_ns * service.count + (edges_ns or 0)
+    # Older records do not have it. A request outstanding at the end took at most the drain, and on
+    # average as long as the interval that a fixed moment falls into, E[s^2] / E[s].
+    longest_ns = min(record.window.drain_ns, mean_ns + service.stdev**2 / mean_ns)
+    doubt_ns = in_flight * longest_ns if edges_ns is None else 0.0
+    above = spent_ns / (slots.permitted_ns + doubt_ns) - 1
     below = spent_ns / slots.permitted_ns - 1
     found = f"{spent_ns / window_ns:.1f} requests in flight on average, {in_flight:.1f} permitted"
     found += _emptied(record)
@@ -91,6 +93,19 @@ def check_littles_law(record: Record) -> Finding:
             -LITTLE_WARN,
         )
     return Finding("pass", found, below, LITTLE_WARN)
+
+
+def _at_edges_ns(record: Record) -> int | None:
+    """Return the time in the window of the warm-up's requests, less that of its own after it.
+
+    None if it is not known, or the load ended before the window.
+    """
+    flow = record.flow
+    if flow is None or flow.work.before_ns is None or flow.work.after_ns is None:
+        return None
+    if flow.whole_ns < record.window.window_ns:
+        return None
+    return flow.work.before_ns - flow.work.after_ns
 
 
 def check_client_littles_law(record: Record, client: ClientEnd) -> Finding:
@@ -163,6 +178,11 @@ def check_send_lag(record: Record) -> Finding:
     warn_ns = max(LAG_WARN_SHARE * p50_ns, LAG_WARN_NS)
     fail_ns = max(LAG_FAIL_SHARE * p50_ns, LAG_FAIL_NS)
     status, limit_ns = graded_beyond(lag_ns, warn_ns, fail_ns)
+    sent = figures.complete(record.histograms.send_lag).count
+    if sent and is_too_few("p99", sent):
+        # One request decides, and its lag says little of the others.
+        why = f"of {sent} requests the latest was sent {format_duration(lag_ns)} late"
+        return Finding("warn" if status == "fail" else status, why, lag_ns, limit_ns)
     why = (
         f"1 % of the requests were sent {format_duration(lag_ns)} or more later than they"
         " could have been"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from trueload.record import figures
 from trueload.record.schema import Record
-from trueload.stats import mean_interval, parse_percentile
+from trueload.stats import fewest_to_bound, mean_interval, parse_percentile
 from trueload.units import NS_PER_S, format_duration, format_share
 from trueload.verdict.common import Definition, Finding, not_applicable
 
@@ -29,6 +29,12 @@ def check_quantile_width(record: Record) -> Finding:
     if found.value is None or found.above:
         why = f"{claimed} is not known: it falls on requests that failed or never ended"
         return Finding("warn", why, None, None)
+    if found.too_few:
+        why = (
+            f"{latency.count:,} requests are too few to tell {claimed}:"
+            f" it needs {fewest_to_bound(share):,}"
+        )
+        return Finding("fail", why, latency.count, fewest_to_bound(share))
     between = _batches(record, share)
     by = "by its value in each second"
     if between is None:
