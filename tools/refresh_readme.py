@@ -2,8 +2,9 @@
 """Puts real output into README.md and docs/: runs the commands they show and keeps what is printed.
 
 A page marks a place with `<!-- output: NAME -->` and `<!-- end of output -->`, and ``SHOWS`` says
-how each is made. Only stdout is kept: progress goes to stderr. Run it on a quiet
-machine, from the virtual environment of the checkout:
+how each is made. Pages may share a name, and then show the same output. Of a command that measures
+only stdout is kept, as progress goes to stderr; of a command that fails, what it says on stderr.
+Run it on a quiet machine, from the virtual environment of the checkout:
 
     .venv/bin/python tools/refresh_readme.py [NAME…]
 """
@@ -35,15 +36,30 @@ def output_of(*words: str) -> str:
     return ended.stdout.strip("\n")
 
 
+def shown(*words: str) -> str:
+    """A command, as typed into a shell, and what it writes to stdout."""
+    return f"$ trueload {join(words)}\n{output_of(*words)}"
+
+
+def refused(*words: str, folder: str = ".") -> str:
+    """A command that measures nothing, and what it writes to stderr."""
+    ended = subprocess.run(
+        [TRUELOAD, *words], cwd=folder, capture_output=True, text=True, check=False
+    )
+    if ended.returncode not in (2, 3):
+        sys.exit(f"refresh_readme: trueload {' '.join(words)} ended with {ended.returncode}")
+    return f"$ trueload {join(words)}\n{ended.stderr.strip()}"
+
+
 @contextmanager
-def reference_server(protocol: str = "http") -> Iterator[str]:
+def reference_server(protocol: str = "http", *flags: str, port: int = 8080) -> Iterator[str]:
     """The reference server, on CPU 0."""
-    words = [TRUELOAD, "serve", protocol, "--listen", "127.0.0.1:8080", "--cpus", "0"]
+    words = [TRUELOAD, "serve", protocol, "--listen", f"127.0.0.1:{port}", "--cpus", "0", *flags]
     server = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert server.stdout is not None
-    server.stdout.readline()  # it says where it listens
+    scheme = server.stdout.readline().split()[-1].partition(":")[0]  # it says where it listens
     try:
-        yield f"{protocol}://127.0.0.1:8080/"
+        yield f"{scheme}://127.0.0.1:{port}/"
     finally:
         server.terminate()
         server.wait()
@@ -78,32 +94,82 @@ def double_server() -> Iterator[str]:
 def show_http() -> str:
     """A measurement of a good server."""
     with reference_server() as url:
-        return f"$ trueload http {url} -d 5s\n" + output_of("http", url, "-d", "5s")
+        return shown("http", url, "-d", "5s")
 
 
 def show_search() -> str:
     """The largest rate of a good server."""
     with reference_server() as url:
-        words = ("--limit", "p99<10ms", "--cpus", "1")
-        return f"$ trueload http {url} --limit 'p99<10ms' --cpus 1\n" + output_of(
-            "http", url, *words
-        )
+        return shown("http", url, "--limit", "p99<10ms", "--cpus", "1")
 
 
 def show_broadcast() -> str:
     """How many clients of a broadcast a good server carries."""
     with reference_server("ws") as url:
-        words = ["ws", f"{url}ws", "--mode", "broadcast", "--step", "2000", "--limit", "p95<50ms"]
-        words += ["--cpus", "1"]
-        return f"$ trueload {join(words)}\n{output_of(*words)}"
+        words = ("--mode", "broadcast", "--step", "2000", "--limit", "p95<50ms", "--cpus", "1")
+        return shown("ws", f"{url}ws", *words)
 
 
 def show_ab() -> str:
     """Two paths of a good server, in pairs."""
     with reference_server() as url:
-        return f"$ trueload ab {url} {url}perf -d 2s\n" + output_of(
-            "ab", url, f"{url}perf", "-d", "2s"
-        )
+        return shown("ab", url, f"{url}perf", "-d", "2s")
+
+
+def show_http2() -> str:
+    """The lines of HTTP/2, of a server with few streams that never answers some requests."""
+    flags = ("--http", "2", "--max-streams", "10", "--stall-share", "0.001%")
+    names = ("streams", "waits", "headers", "ended")
+    with reference_server("http", *flags) as url:
+        words = ["http", url, "--http", "2", "-c", "2", "--streams", "20", "--timeout", "500ms"]
+        words += ["-d", "2s"]
+        lines = [line for line in output_of(*words).splitlines() if line.startswith(names)]
+    served = f"$ trueload serve http {join(flags)} --cpus 0 &"
+    asked = f"$ trueload {join(words)} | grep -E '^({'|'.join(names)})'"
+    return "\n".join([served, asked, *lines])
+
+
+def show_not_http2() -> str:
+    """A server that speaks HTTP/1.1 alone, asked for HTTP/2."""
+    with reference_server() as url:
+        return refused("http", url, "--http", "2", "--quiet")
+
+
+def show_no_upgrade() -> str:
+    """The same, asked for an upgrade."""
+    with reference_server() as url:
+        return refused("http", url, "--http", "2", "--h2c-upgrade", "--quiet")
+
+
+def show_untrusted() -> str:
+    """A server whose certificate nobody has signed."""
+    with reference_server("http", "--tls", port=8443) as url:
+        return refused("http", url, "--quiet")
+
+
+def show_export_lost() -> str:
+    """The warning of a run whose metrics nobody takes."""
+    with reference_server() as url:
+        words = ("http", url, "-d", "2s", "--otlp", "http://127.0.0.1:4318")
+        ended = subprocess.run([TRUELOAD, *words], capture_output=True, text=True, check=False)
+    warnings = [line for line in ended.stderr.splitlines() if line.startswith("warning: ")]
+    return "\n".join([f"$ trueload {join(words)}", *warnings])
+
+
+def show_mistake() -> str:
+    """A suite that lacks a key."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = [TRUELOAD, "suite", "new", "my-api"]
+        subprocess.run(words, cwd=folder, capture_output=True, check=True)
+        path = Path(folder) / "suites" / "my-api.toml"
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if not line.startswith("about")))
+        return refused("suite", "run", "my-api", folder=folder).replace(folder, "…")
+
+
+def show_clients() -> str:
+    """The suite of HTTP clients, at its default loads: some ten minutes."""
+    return shown("suite", "run", "http-clients")
 
 
 def show_twice() -> str:
@@ -125,6 +191,13 @@ SHOWS: dict[str, Callable[[], str]] = {
     "trueload ws --mode broadcast": show_broadcast,
     "trueload ab": show_ab,
     "twice": show_twice,
+    "too few streams": show_http2,
+    "not HTTP/2": show_not_http2,
+    "no upgrade to HTTP/2": show_no_upgrade,
+    "untrusted certificate": show_untrusted,
+    "lost metrics": show_export_lost,
+    "mistake in a suite": show_mistake,
+    "trueload suite run http-clients": show_clients,
 }
 
 
@@ -136,10 +209,10 @@ def replace(page: str, name: str, output: str) -> str:
     return pattern.sub(lambda _: f"{begin}\n```\n{block}\n```\n{end}", page, count=1)
 
 
-def page_of(name: str) -> Path:
-    """The page that shows an output."""
+def pages_of(name: str) -> list[Path]:
+    """The pages that show an output."""
     pages = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
-    return next(page for page in pages if f"<!-- output: {name} -->" in page.read_text())
+    return [page for page in pages if f"<!-- output: {name} -->" in page.read_text()]
 
 
 def main(names: list[str]) -> None:
@@ -147,8 +220,8 @@ def main(names: list[str]) -> None:
         os.environ["TRUELOAD_STORE"] = str(Path(folder) / "store.sqlite")
         for name in names or list(SHOWS):
             output = SHOWS[name]()
-            page = page_of(name)
-            page.write_text(replace(page.read_text(), name, output))
+            for page in pages_of(name):
+                page.write_text(replace(page.read_text(), name, output))
 
 
 if __name__ == "__main__":

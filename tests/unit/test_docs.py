@@ -1,10 +1,9 @@
-"""The pages are true: links work, commands and flags exist, tables are complete."""
+"""The pages are true: links work, flags exist, tables are complete."""
 
 from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -35,47 +34,6 @@ def test_every_link_within_the_repository_leads_somewhere(page: Path) -> None:
 @cache
 def cli() -> Any:
     return build_command()
-
-
-def commands_in(text: str) -> Iterator[str]:
-    """Yield the lines of code blocks and the inline code that begin with `trueload`."""
-    inside = False
-    for line in text.splitlines():
-        if line.startswith("```"):
-            inside = not inside
-        found = re.match(r"(?:\$ )?(trueload [a-z].*?)(?:  +.*)?$", line) if inside else None
-        if found:
-            yield found[1]
-    yield from re.findall(r"`(trueload [a-z][^`]*)`", re.sub(r"\s+", " ", text))
-
-
-def unknown_in(command: str) -> list[str]:
-    """Return the words of a command line that trueload does not know."""
-    words = shlex.split(command.partition("|")[0].partition("#")[0], posix=True)[1:]
-    node = cli()
-    while hasattr(node, "commands") and words and not words[0].startswith("-"):
-        if words[0] not in node.commands:
-            return [words[0]]
-        node = node.commands[words.pop(0)]
-    known = {opt for param in node.params for opt in (*param.opts, *param.secondary_opts)}
-    flags = [word.partition("=")[0] for word in words if re.match(r"-{1,2}[a-zA-Z]", word)]
-    return [flag for flag in flags if flag not in known | {"--help", "-h"}]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_command_and_flag_of_a_page_exists(page: Path) -> None:
-    for command in commands_in(page.read_text()):
-        assert unknown_in(command) == [], f"{page.name}: {command}"
-
-
-def test_a_command_that_does_not_exist_would_be_found() -> None:
-    assert unknown_in("trueload frobnicate") == ["frobnicate"]
-    assert unknown_in("trueload runs frobnicate") == ["frobnicate"]
-    assert unknown_in("trueload doctor --frobnicate 3") == ["--frobnicate"]
-    assert list(commands_in("```\ntrueload doctor --quick   looks\n```\n`trueload runs`")) == [
-        "trueload doctor --quick",
-        "trueload runs",
-    ]
 
 
 # Flags of other programs and of our own tools that our pages mention.

@@ -1,0 +1,197 @@
+"""Every command line of trueload on a page is one that its parser accepts, and its files load.
+
+Strategy: collect the lines of code blocks and the inline code that call ``trueload``, and hand the
+words to the parser of that command. It refuses unknown options, values of a wrong kind, and missing
+arguments. Nothing is run, but suites are planned, and blocks of TOML are read by who reads such
+files.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from trueload.cli.app import COMMANDS, build_command, run
+from trueload.places.lab import read_lab
+from trueload.subjects.contracts import load_contract
+from trueload.subjects.manifest import MANIFEST, load_subject
+from trueload.suites.definition import load_suite
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(
+    path
+    for pattern in ("*.md", "docs/*.md", "docs/clusters/*", "subjects/*.md")
+    for path in ROOT.glob(pattern)
+)
+
+# Prose that names an option of a command, and leaves out what every such command needs.
+CUT_SHORT = {"trueload ws --mode broadcast"}
+# Words that a reader replaces by a suite, a subject or a file of their own.
+READERS_OWN = {"FILE", "NAME", "LANGUAGE/NAME", "my-api", "my-server,trueload", "places.toml"}
+
+VERB = rf"(?:{'|'.join(COMMANDS)})\b"
+# A line of a code block, up to an explanation after two spaces, or to the parenthesis around it.
+# Others may call trueload: `$`, `docker run …`, `# … with:`.
+LINE = re.compile(rf"(?:.*[\s(])?(trueload {VERB}.*?)(?:\)|  +.*)?")
+INLINE = re.compile(rf"`(trueload {VERB}[^`]*)`")
+AFTER = {"|", ";", ">", "&", "&&"}
+
+
+def commands_in(text: str, is_code: bool = False) -> Iterator[str]:
+    """Yield the commands in code blocks and inline code of a page, or in a file of code."""
+    blocks = [text] if is_code else re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
+    for line in "\n".join(blocks).splitlines():
+        if found := LINE.fullmatch(line):
+            yield found[1]
+    prose = "" if is_code else re.sub(r"(?ms)^```.*?^```", "", text)
+    yield from INLINE.findall(re.sub(r"\s+", " ", prose))
+
+
+def words_of(command: str) -> list[str]:
+    """Return the words after `trueload`, without what a shell does with its output."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words = list(lexer)[1:]
+    return words[: next((at for at, word in enumerate(words) if word in AFTER), None)]
+
+
+@cache
+def cli() -> Any:
+    return build_command()
+
+
+def mistake_in(command: str) -> str:
+    """Return what the parser says against a command line; an empty text if it accepts it.
+
+    A mere name, such as `trueload ab`, only has to be a command.
+    """
+    words = words_of(command)
+    context = cli().make_context("trueload", [], resilient_parsing=True)
+    while verbs := getattr(context.command, "commands", None):
+        if not words:
+            return ""
+        name = words.pop(0)
+        if name not in verbs:
+            return f"no command is called {name}"
+        context = verbs[name].make_context(name, [], parent=context, resilient_parsing=True)
+    try:
+        if words:
+            context.command.make_context(context.info_name, words, parent=context.parent)
+    except typer.Exit:
+        return ""  # --help
+    except typer.TyperException as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_line_of_a_page_is_accepted(page: Path) -> None:
+    for command in commands_in(page.read_text(), is_code=page.suffix != ".md"):
+        assert command in CUT_SHORT or mistake_in(command) == "", command
+
+
+def test_each_exception_is_on_a_page_and_is_none_without_need() -> None:
+    found = {command for page in PAGES for command in commands_in(page.read_text())}
+    assert len(found) > 100
+    assert found >= CUT_SHORT
+    assert all(mistake_in(command) for command in CUT_SHORT)
+
+
+def test_every_suite_of_a_page_has_a_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    """Suites and subjects that a page names exist, and the options fit the suite."""
+    found = sorted({command for page in PAGES for command in commands_in(page.read_text())})
+    suites = [words for words in map(words_of, found) if words[:2] == ["suite", "run"]]
+    planned = [words for words in suites if words[2:] and not READERS_OWN & set(words)]
+    assert len(planned) > 10
+    for words in planned:
+        assert run([*words, "--dry-run"]) == 0, f"{words}: {capsys.readouterr().err}"
+
+
+@pytest.mark.parametrize(
+    ("command", "mistake"),
+    [
+        ("trueload http URL --frobnicate 3", "No such option: --frobnicate"),
+        ("trueload http URL -c many", "'many' is not a count: write for example 20k"),
+        ("trueload http URL more", "Got unexpected extra argument(s) (more)"),
+        ("trueload ab URL_A", "Missing parameter: url_b"),
+        ("trueload runs frobnicate", "no command is called frobnicate"),
+        ("trueload http URL -d 1s | jq .verdict", ""),
+        ("trueload http --help", ""),
+        ("trueload runs", ""),
+    ],
+)
+def test_a_mistake_would_be_found(command: str, mistake: str) -> None:
+    assert mistake_in(command) == mistake
+
+
+def test_commands_are_found_in_blocks_and_in_prose() -> None:
+    block = "```\n$ trueload doctor --quick   looks\nsaved (trueload runs show 7)\n```\n"
+    text = f"{block}`trueload\nruns`"
+    assert list(commands_in(text)) == [
+        "trueload doctor --quick",
+        "trueload runs show 7",
+        "trueload runs",
+    ]
+    assert list(commands_in("  - exec trueload http URL", is_code=True)) == ["trueload http URL"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_target_of_make_on_a_page_exists(page: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"(?m)(?:^|`)make ([a-z-]+)", page.read_text()):
+        assert re.search(rf"(?m)^{target}:", makefile), f"make {target}"
+
+
+def read_defaults(path: Path) -> None:
+    """Check that each table is a command, and each key one of its options."""
+    tables = [("trueload", tomllib.loads(path.read_text()))]
+    while tables:
+        command, table = tables.pop()
+        for key, value in table.items():
+            if isinstance(value, dict):
+                tables.append((f"{command} {key}", value))
+            else:
+                words = value if isinstance(value, list) else [value]
+                flags = [f"--{key}={word}" for word in words]
+                argument = "NAME" if command.endswith("run") else "URL"
+                assert mistake_in(shlex.join([*command.split(), argument, *flags])) == ""
+
+
+def read_manifest(path: Path) -> None:
+    folder = path.parent / "rust" / "my-server"
+    folder.mkdir(parents=True)
+    path.rename(folder / MANIFEST)
+    assert load_subject(folder)
+
+
+def read_contract(path: Path) -> None:
+    load_contract(path.parent, path.stem)
+
+
+READERS: dict[str, list[Callable[[Path], Any]]] = {
+    "adding-a-subject.md": [read_manifest],
+    "clusters.md": [read_lab],
+    "hosts.md": [read_lab],
+    "http2.md": [load_suite],
+    "options.md": [read_defaults],
+    "your-own-suite.md": [load_suite, read_contract],
+}
+
+
+@pytest.mark.parametrize("name", [page.name for page in PAGES if page.suffix == ".md"])
+def test_every_file_in_toml_of_a_page_can_be_read(name: str, tmp_path: Path) -> None:
+    (page,) = (page for page in PAGES if page.name == name and page.parent != ROOT / "subjects")
+    blocks = re.findall(r"(?ms)^```toml\n(.*?)^```", page.read_text())
+    readers = READERS.get(name, [])
+    assert len(blocks) == len(readers)
+    for at, (block, read) in enumerate(zip(blocks, readers, strict=True)):
+        path = tmp_path / f"block-{at}.toml"
+        path.write_text(block)
+        read(path)
