@@ -111,13 +111,23 @@ def test_the_report_page_lists_every_exit_code() -> None:
     assert [int(code) for code in documented] == sorted([*ExitCode, EXIT_CODE_BROKEN_PIPE])
 
 
+def outputs(page: Path) -> list[tuple[str, str]]:
+    """Return the name and the text of each output that the tool writes into a page."""
+    marked = r"<!-- output: (.*?) -->\n(.*?)<!-- end of output -->"
+    return re.findall(marked, page.read_text(), re.DOTALL)
+
+
 def test_every_page_with_output_has_it() -> None:
     for page in PAGES:
-        blocks = re.findall(
-            r"<!-- output: (.*?) -->\n(.*?)<!-- end of output -->", page.read_text(), re.DOTALL
-        )
-        for command, output in blocks:
-            assert output.strip(), f"{page.name}: the output of {command} is missing"
+        for name, output in outputs(page):
+            assert output.strip(), f"{page.name}: the output of {name} is missing"
+
+
+def test_every_output_is_made_by_the_tool_and_is_the_same_on_each_page() -> None:
+    shown = [each for page in PAGES for each in outputs(page)]
+    made = re.findall(r'^    "(.+)": show_', read("tools/refresh_readme.py"), re.MULTILINE)
+    assert {name for name, _ in shown} == set(made)
+    assert len(set(shown)) == len(made), "run tools/refresh_readme.py"
 
 
 @pytest.mark.parametrize("picture", sorted(ROOT.glob("docs/images/*.svg")), ids=lambda p: p.name)
