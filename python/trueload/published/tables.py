@@ -16,6 +16,7 @@ from importlib.resources import files
 # Which subject is what a published curve of broadcasts was of; the others have none.
 OF_BROADCASTS = {
     "clojure/http-kit": "Clojure",
+    "cpp/crow": "C++ / Crow / RapidJSON -- 1 thread",
     "cpp/uwebsockets": "C++ / uWebSockets / RapidJSON -- 1 thread",
     "cpp/websocketpp": "C++ / WebsocketPP / jsoncpp -- 1 thread",
     "go/gorilla": "Go / Gorilla",
