@@ -19,6 +19,7 @@ OF_BROADCASTS = {
     "cpp/crow": "C++ / Crow / RapidJSON -- 1 thread",
     "cpp/uwebsockets": "C++ / uWebSockets / RapidJSON -- 1 thread",
     "cpp/websocketpp": "C++ / WebsocketPP / jsoncpp -- 1 thread",
+    "elixir/phoenix": "Elixir / Phoenix",
     "go/gorilla": "Go / Gorilla",
     "go/x-net-websocket": "Go / Websocket",
     "java/netty-websocket": "Java / Netty",
