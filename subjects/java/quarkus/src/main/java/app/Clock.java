@@ -1,4 +1,4 @@
-package subject;
+package app;
 
 import io.quarkus.vertx.http.runtime.filters.Filters;
 import io.vertx.core.Vertx;

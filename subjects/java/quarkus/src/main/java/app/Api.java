@@ -1,4 +1,4 @@
-package subject;
+package app;
 
 import io.smallrye.common.annotation.NonBlocking;
 import jakarta.ws.rs.GET;

@@ -1,4 +1,4 @@
-package subject;
+package app;
 
 import org.springframework.http.MediaType;
 import org.springframework.http.ResponseEntity;
