@@ -76,6 +76,8 @@ def report(runs: RunsArgument, output: PageOption = None, plots: PlotsOption = N
         made = make.make(store, found)
     if output is not None:
         _write_page(output, make.page(made))
+        if str(output) != "-":
+            sys.stderr.write(f"written      {output}\n")
     if plots is not None:
         _write_plots(plots, make.plots(made))
     return ExitCode.OK

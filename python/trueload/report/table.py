@@ -31,8 +31,8 @@ from trueload.text import plain
 
 PUBLISHED = tuple(column.heading for column in columns.PUBLISHED)
 BOUNDS = (
-    "A rate after ≥ is a lower bound, as a quicker generator might have shown more: no row is known"
-    " to be above it.\nRows that rank after it carried less than that."
+    "≥: the generator was at its limit, and the server may carry more. A row with a rank after it"
+    " carried less."
 )
 RATIOS = (
     "ratio: RPS to that of the reference right before and after, the median and its interval."
@@ -215,7 +215,7 @@ def _legend(ranked: Sequence[Summary]) -> str:
     plural = "" if counts == [1] else "s"
     meaning = (
         f"interval: the range of RPS over {times} repetition{plural}"
-        if kinds == {"range"}
+        if kinds <= {"range"}
         else f"interval: of the median RPS over {times} repetition{plural}, 95 % by rank"
         + (", or the range where it says so" if "range" in kinds else "")
     )
@@ -244,7 +244,8 @@ def _below(table: LoadTable) -> list[str]:
     if legend := kind_of(table.load).legend:
         return ["", legend, *_ranks(table)] if table.ranked else []
     shown = [s.figures for s in table.everything if s.figures is not None]
-    lines = [_legend(table.ranked), *_ranks(table)] if table.ranked else []
+    measured = [each for each in table.everything if each.figures is not None]
+    lines = [_legend(table.ranked or measured), *_ranks(table)] if measured else []
     if table.ranked and all(summary.ratios for summary in table.ranked):
         lines.append(RATIOS)
     if shown and table.load.rate_per_s is not None:

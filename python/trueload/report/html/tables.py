@@ -60,8 +60,7 @@ def entries_table(section: LoadTable, palette: Mapping[str, int]) -> Grid | None
     ours = any(e.figures is not None and e.figures.p50_ours_ms is not None for e in shown)
     notes = [
         suite_table.RANGES.capitalize() if any(e.places is not None for e in shown[1:]) else "",
-        "A figure after ≥ is a lower bound, as a quicker generator might have shown more: no row"
-        " is known to be above it."
+        "≥: the generator was at its limit, and the server may carry more."
         if any(e.lower_bound for e in shown)
         else "",
         "Ours: the part of a time that was spent in the generator." if ours else "",
