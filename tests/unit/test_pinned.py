@@ -17,6 +17,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>"""
 FILES = [
     ("Cargo.lock", '[[package]]\nname = "mio"\nversion = "1.2.4"\n', "mio", "1.2.4"),
+    ("dub.selections.json", '{"fileVersion": 1, "versions": {"hunt": "1.7"}}', "hunt", "1.7"),
     ("go.mod", "module m\n\nrequire github.com/a/b v1.5.3\n", "github.com/a/b", "1.5.3"),
     ("go.mod", "require (\n\tx.org/net v0.55.0 // indirect\n)\n", "x.org/net", "0.55.0"),
     ("package-lock.json", '{"packages": {"node_modules/ws": {"version": "8.2.3"}}}', "ws", "8.2.3"),

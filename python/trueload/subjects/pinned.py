@@ -37,6 +37,11 @@ def _npm(text: str, library: str) -> str | None:
     return None if found is None else str(found["version"])
 
 
+def _dub(text: str, library: str) -> str | None:
+    found = json.loads(text)["versions"].get(library)
+    return None if found is None else str(found)
+
+
 def _maven(text: str, library: str) -> str | None:
     properties: dict[str, str] = {}
     for each in ElementTree.fromstring(text).iter():
@@ -60,6 +65,7 @@ def _line(pattern: str) -> Callable[[str, str], str | None]:
 
 READERS: dict[str, Callable[[str, str], str | None]] = {
     "Cargo.lock": _cargo,
+    "dub.selections.json": _dub,
     "go.mod": _line(r"^\s*(?:require\s+)?NAME v(\S+)"),
     "package-lock.json": _npm,
     "pom.xml": _maven,
