@@ -34,6 +34,14 @@ final class Connection
 
     void onReceived(const(ubyte)[] bytes)
     {
+        try
+            answer(bytes);
+        catch (Exception e)
+            stream.Close(); // the peer has gone
+    }
+
+    private void answer(const(ubyte)[] bytes)
+    {
         while (bytes.length)
         {
             auto room = http.room;
