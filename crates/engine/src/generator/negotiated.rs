@@ -83,7 +83,7 @@ impl Either {
     #[inline]
     fn count_http1(&mut self) {
         if !std::mem::replace(&mut self.counted, true) {
-            self.account.get_or_insert_default().http1 += 1;
+            self.account.get_or_insert_default().chose_http1 += 1;
         }
     }
 
@@ -371,11 +371,12 @@ mod tests {
             assert_eq!(client.cancel().count(), 2);
         }
         let account = protocol.take_account(&mut client, 0).expect("they count");
-        assert_eq!(account.http1, 3);
+        assert_eq!(account.chose_http1, 3);
         client.ask_alike(TAG, 1);
         for _ in 0..2 {
             let account = protocol.take_account(&mut client, 0).expect("they count");
-            assert_eq!((account.http1, account.connections), (1, 0), "it is in every phase");
+            assert_eq!((account.chose_http1, account.connections), (1, 0), "it is in every phase");
+            assert_eq!(account.behind_window().chose_http1, 0, "and once in each");
         }
     }
 }

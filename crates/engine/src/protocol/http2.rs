@@ -86,7 +86,7 @@ impl From<&client::Account> for Http2 {
         };
         Http2 {
             connections: found.connections,
-            http1: found.http1,
+            http1: found.http1 + found.chose_http1,
             goaways: found.goaways,
             returned: found.returned,
             resets: found.resets,

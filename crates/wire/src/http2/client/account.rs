@@ -103,8 +103,10 @@ impl Announced {
 pub struct Account {
     /// Connections on which at least one request was asked.
     pub connections: u64,
-    /// Connections whose peer answered in HTTP/1, or chose it when it had the choice.
+    /// Connections whose peer answered HTTP/2 in HTTP/1.
     pub http1: u64,
+    /// Connections on which at least one request was asked over HTTP/1, because the peer chose it.
+    pub chose_http1: u64,
     /// Connections whose end the peer announced (GOAWAY).
     pub goaways: u64,
     /// Requests that the peer returned unprocessed (GOAWAY, REFUSED_STREAM) and that may be sent
@@ -129,6 +131,7 @@ impl Account {
     pub fn merge(&mut self, other: &Account) {
         self.connections += other.connections;
         self.http1 += other.http1;
+        self.chose_http1 += other.chose_http1;
         self.goaways += other.goaways;
         self.returned += other.returned;
         self.resets += other.resets;
@@ -150,7 +153,8 @@ impl Account {
     /// events are new.
     #[must_use]
     pub fn behind_window(self) -> Self {
-        Account { connections: 0, open_ns: 0, waits_ns: Waits::NONE, ..self }
+        let [connections, chose_http1, open_ns] = [0; 3];
+        Account { connections, chose_http1, open_ns, waits_ns: Waits::NONE, ..self }
     }
 
     pub(super) fn announce(&mut self, settings: Settings) {
