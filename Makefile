@@ -156,7 +156,7 @@ simulate: ## the generator against simulated kernels and peers (SEEDS=1000000 FR
 	cargo run --profile sim --locked --quiet --package trueload-sim -- --seeds $(SEEDS) --from $(FROM)
 
 .PHONY: defects
-defects: $(RUN_LOCKED) ## put known defects back one by one: the simulation has to find each (20 minutes)
+defects: $(RUN_LOCKED) ## put known defects back one by one: the simulation has to find each (40 minutes)
 	$(BIN)/python tools/defects.py
 
 MUTATED ?= load meter wire drive engine

@@ -13,7 +13,7 @@ use trueload_wire::shootout::Dialect;
 use crate::chance::Chance;
 use crate::scenario::{
     Accept, Bytes, Delay, End, Http2Plan, HttpPlan, KernelPlan, MS, Manner, PhasePlan, Protocol, S,
-    Scenario, Style, Trick, US,
+    Scenario, Start, Style, Trick, US,
 };
 
 /// One scenario in this many uses TLS. TLS is rare because handshakes take a hundred times as long
@@ -24,6 +24,8 @@ const TLS: u64 = 777;
 /// The part of the seed that decides about HTTP/2. One scenario in `HTTP2_ONE_IN` uses it.
 const HTTP2: u64 = 779;
 const HTTP2_ONE_IN: u64 = 3;
+/// The part of the seed that decides how the connections of a scenario with HTTP/2 begin.
+const START: u64 = 780;
 /// The part of the seed that decides how many engines share a broadcast, and how slow their front
 /// is.
 const SHARED: u64 = 778;
@@ -34,7 +36,8 @@ pub fn scenario(seed: u64) -> Scenario {
     let mut chance = Chance::new(seed);
     let fair = chance.one_in(2);
     let mut http2 = Chance::part(seed, HTTP2);
-    let protocol = protocol(&mut chance, &mut http2);
+    let mut start = Chance::part(seed, START);
+    let protocol = protocol(&mut chance, &mut http2, &mut start);
     let half_close = matches!(protocol, Protocol::Tcp { half_close: true, .. });
     let broadcast = matches!(protocol, Protocol::Broadcast { .. });
     let datagrams = matches!(protocol, Protocol::Udp { .. });
@@ -51,7 +54,8 @@ pub fn scenario(seed: u64) -> Scenario {
     let peers: Vec<Manner> = (0..chance.between(1, 3))
         .map(|_| {
             let common = manner(&mut chance, right, &protocol, close);
-            http2::add(&mut http2, common, right, &protocol, depth)
+            let manner = http2::add(&mut http2, common.clone(), right, &protocol, depth);
+            http2::begin(&mut start, manner, common, right, &protocol)
         })
         .collect();
     let mut shared = Chance::part(seed, SHARED);
@@ -59,6 +63,7 @@ pub fn scenario(seed: u64) -> Scenario {
     let front_ns = shared.pick(&[0, 100 * US, 30 * MS]);
     let mut scenario = Scenario {
         seed,
+        tls: tls(&protocol, seed),
         protocol,
         threads: if broadcast { engines } else { chance.pick(&[1, 1, 2, 3]) },
         connections,
@@ -69,8 +74,6 @@ pub fn scenario(seed: u64) -> Scenario {
             refill(depth)
         },
         close,
-        // This draw has its own stream, so that it does not change the rest of the scenario.
-        tls: !half_close && !datagrams && Chance::part(seed, TLS).one_in(TLS_ONE_IN),
         dead_address: chance.one_in(12),
         timeout_ns: chance.scaled(4 * MS, 400 * MS),
         connect_timeout_ns: chance.scaled(20 * MS, 400 * MS),
@@ -99,8 +102,20 @@ pub fn scenario(seed: u64) -> Scenario {
     scenario
 }
 
-/// Draws the protocol. `http2` is a stream of its own, like the one for TLS.
-fn protocol(chance: &mut Chance, http2: &mut Chance) -> Protocol {
+/// Draws whether TLS is used. ALPN is a part of it, and an upgrade to h2c is for plain text. This
+/// draw has its own stream, so that it does not change the rest of the scenario.
+fn tls(protocol: &Protocol, seed: u64) -> bool {
+    match protocol {
+        Protocol::Http2(Http2Plan { start: Start::Negotiated(_), .. }) => true,
+        Protocol::Http2(Http2Plan { start: Start::Upgrade, .. })
+        | Protocol::Tcp { half_close: true, .. }
+        | Protocol::Udp { .. } => false,
+        _ => Chance::part(seed, TLS).one_in(TLS_ONE_IN),
+    }
+}
+
+/// Draws the protocol. `http2` and `start` are streams of their own, like the one for TLS.
+fn protocol(chance: &mut Chance, http2: &mut Chance, start: &mut Chance) -> Protocol {
     let protocol = match chance.below(10) {
         0..=3 => Protocol::Http(HttpPlan {
             method: chance.pick(&["GET", "GET", "GET", "HEAD", "POST"]),
@@ -117,7 +132,7 @@ fn protocol(chance: &mut Chance, http2: &mut Chance) -> Protocol {
             padding: chance.scaled(1, 200) as u32,
         },
     };
-    if http2.one_in(HTTP2_ONE_IN) { Protocol::Http2(http2::plan(http2)) } else { protocol }
+    if http2.one_in(HTTP2_ONE_IN) { Protocol::Http2(http2::plan(http2, start)) } else { protocol }
 }
 
 fn kernel(chance: &mut Chance, fair: bool) -> KernelPlan {
@@ -168,8 +183,8 @@ fn delay(chance: &mut Chance) -> Delay {
 /// Draws a peer's behaviour on one connection.
 fn manner(chance: &mut Chance, fair: bool, protocol: &Protocol, close: bool) -> Manner {
     // Idempotent requests sent after an announced end are sent again (RFC 9112 section 9.6).
-    let announces = matches!(protocol, Protocol::Http(plan) if plan.method != "POST");
-    let plain = matches!(protocol, Protocol::Http(plan) if plan.expect_body);
+    let announces = protocol.over_http1().is_some_and(|plan| plan.method != "POST");
+    let plain = protocol.over_http1().is_some_and(|plan| plan.expect_body);
     let right = fair || chance.one_in(3);
     let mut tricks = Vec::new();
     if announces && !close && chance.one_in(4) {

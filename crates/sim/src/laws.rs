@@ -56,6 +56,8 @@ pub const LAWS: &[Law] = &[
     ("what is sent is as the protocol has it", http2::what_is_sent_is_as_the_protocol_has_it),
     ("an answer that counts was sent whole", http2::an_answer_that_counts_was_sent_whole),
     ("a request is asked again once at most", http2::a_request_is_asked_again_once_at_most),
+    ("a connection counts as what it speaks", http2::a_connection_counts_as_what_it_speaks),
+    ("no wait is left out of the latency", http2::no_wait_is_left_out_of_the_latency),
 ];
 
 /// Checks every law. Returns the broken ones, each with an explanation.

@@ -61,6 +61,36 @@ pub trait Peers: fmt::Debug {
     fn repeats_most(&self) -> u32 {
         0
     }
+
+    /// The protocols that the peer of a connection knows by ALPN; empty if it does not know ALPN.
+    fn alpn(&self, _index: u32) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The connections by version; none for peers that have no choice.
+    fn versions(&self) -> Option<Versions> {
+        None
+    }
+}
+
+/// Connections by the version of HTTP that their peers speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Versions {
+    /// Those that speak HTTP/1.1.
+    pub http1: Spoken,
+    /// Those that speak HTTP/2.
+    pub http2: Spoken,
+    /// Those on which the peer replied with something of its own.
+    pub other: u64,
+}
+
+/// Numbers of connections that speak one version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spoken {
+    /// All that were established.
+    pub established: u64,
+    /// Those on which a request has come.
+    pub used: u64,
 }
 
 /// Peers that are shared, so that a test can look at them, too.
@@ -115,6 +145,14 @@ impl<P: Peers> Peers for Rc<RefCell<P>> {
 
     fn repeats_most(&self) -> u32 {
         self.borrow().repeats_most()
+    }
+
+    fn alpn(&self, index: u32) -> &'static [&'static str] {
+        self.borrow().alpn(index)
+    }
+
+    fn versions(&self) -> Option<Versions> {
+        self.borrow().versions()
     }
 }
 

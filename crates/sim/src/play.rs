@@ -5,15 +5,15 @@ use std::sync::{Arc, OnceLock};
 
 use trueload_drive::{Address, Program};
 use trueload_engine::generator::{
-    Broadcast, Broadcasting, Config, Generator, Http, Http2, Http2Sent, Protocol as Spoken, Report,
-    Requests, Target, TcpEcho, Text, UdpEcho, WsEcho,
+    Broadcast, Broadcasting, Config, Generator, Http, Http2, Http2Sent, InFlight, Negotiated,
+    Protocol as Spoken, Report, Requests, Target, TcpEcho, Text, UdpEcho, WsEcho,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Mix, Stop};
 use trueload_wire::echo::Messages;
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
-use trueload_wire::http2::client::Windows;
+use trueload_wire::http2::client::{UpgradeRequest, Windows};
 use trueload_wire::http2::request::Template as Http2Template;
 use trueload_wire::tls::client;
 use trueload_wire::websocket::Kind;
@@ -25,7 +25,7 @@ use crate::front::Front;
 use crate::kernel::{Kernel, Setups};
 use crate::peer::{Drawn, DrawnHttp2, Listeners, Numbers};
 use crate::peers::Peers;
-use crate::scenario::{BODY, Http2Plan, HttpPlan, Protocol, S, Scenario};
+use crate::scenario::{BODY, Http2Plan, HttpPlan, Protocol, S, Scenario, Start};
 
 /// The time at which every run begins.
 pub const BEGIN_NS: u64 = S;
@@ -95,35 +95,118 @@ fn messages(size: usize) -> Messages {
 }
 
 fn play_http2(scenario: &Arc<Scenario>, trace: bool, plan: &Http2Plan) -> Played {
-    let numbers = Numbers::default();
-    let peers = |thread| -> Box<dyn Peers> {
-        Box::new(DrawnHttp2::new(scenario, plan.http.method, thread, &numbers))
+    let Start::Negotiated(in_flight) = plan.start else {
+        return play_over_http2(scenario, trace, plan, http2(scenario, plan));
     };
-    let protocol = http2(scenario, plan);
+    let most = InFlight { http1: in_flight, http2: scenario.depth };
+    let (http1, http2) = over_both(scenario, plan);
+    play_over_http2(scenario, trace, plan, |thread| {
+        Negotiated::new(http1(thread), http2(thread), most)
+    })
+}
+
+fn play_over_http2<P: Spoken>(
+    scenario: &Arc<Scenario>,
+    trace: bool,
+    plan: &Http2Plan,
+    protocol: impl Fn(u32) -> P,
+) -> Played {
+    let numbers = Numbers::default();
+    let peers =
+        |thread| -> Box<dyn Peers> { Box::new(DrawnHttp2::new(scenario, plan, thread, &numbers)) };
     let program = |generator| generator;
     let tls = tls_of(scenario);
     play_as(scenario, trace, &Cast { protocol: &protocol, program: &program, peers: &peers, tls })
 }
 
+/// The parts of the requests of a plan that HTTP/2 may carry.
+struct Parts {
+    method: &'static str,
+    headers: Vec<(String, String)>,
+    body: Option<Vec<u8>>,
+}
+
+impl Parts {
+    fn of(scenario: &Scenario, plan: &Http2Plan) -> Self {
+        let HttpPlan { method, several, .. } = plan.http;
+        let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let mut headers = vec![header("Host", "a")];
+        if several {
+            headers.push(header("X-Number", "{counter} {random}"));
+        }
+        if scenario.close {
+            // HTTP/2 leaves it out.
+            headers.push(header("Connection", "close"));
+        }
+        let body = (method == "POST").then(|| vec![b'z'; plan.body_bytes]);
+        // Templates that are filled state the length themselves.
+        if !several && let Some(body) = &body {
+            headers.push(header("Content-Length", &body.len().to_string()));
+        }
+        Parts { method, headers, body }
+    }
+
+    fn texts(&self) -> Texts<'_> {
+        let Parts { method, headers, body } = self;
+        Texts { method, path: "/", headers, body: body.as_deref() }
+    }
+}
+
+fn scheme(scenario: &Scenario) -> &'static str {
+    if scenario.tls { "https" } else { "http" }
+}
+
 fn http2(scenario: &Scenario, plan: &Http2Plan) -> impl Fn(u32) -> Http2 + use<> {
-    let rules = rules(&plan.http);
-    let scheme = if scenario.tls { "https" } else { "http" };
-    let body = vec![b'z'; plan.body_bytes];
-    let body = (plan.http.method == "POST").then_some(&body[..]);
-    let mut headers = vec![("Host".to_owned(), "a".to_owned())];
+    let parts = Parts::of(scenario, plan);
+    let (scheme, texts, rules) = (scheme(scenario), parts.texts(), rules(&plan.http));
     let sent = if plan.http.several {
-        headers.push(("X-Number".to_owned(), "{counter} {random}".to_owned()));
-        let texts = Texts { method: plan.http.method, path: "/", headers: &headers, body };
         let text = Text::Http2(Http2Template::filled(scheme, &texts));
-        let targets = vec![Target { text, rules: rules.clone() }; 3];
-        let order = Mix::new(&[2, 1, 1]).expect("weights");
-        Http2Sent::Several(Arc::new(Requests::new(targets, order, scenario.seed, true, (0, 1))))
+        Http2Sent::Several(requests(scenario, vec![Target { text, rules }; 3]))
     } else {
-        let texts = Texts { method: plan.http.method, path: "/", headers: &headers, body };
         Http2Sent::Alike(Http2Template::plain(scheme, &texts), rules)
     };
-    let windows = Windows { stream: plan.window, connection: plan.connection_window };
-    move |_| Http2::new(sent.clone(), windows)
+    let windows = windows(plan);
+    let upgrade = (plan.start == Start::Upgrade)
+        .then(|| UpgradeRequest::new(&texts, plan.http.several, windows));
+    move |_| {
+        let protocol = Http2::new(sent.clone(), windows);
+        match &upgrade {
+            Some(request) => protocol.upgrading(request.clone()),
+            None => protocol,
+        }
+    }
+}
+
+fn windows(plan: &Http2Plan) -> Windows {
+    Windows { stream: plan.window, connection: plan.connection_window }
+}
+
+/// The same requests over HTTP/1.1 and over HTTP/2.
+fn over_both(
+    scenario: &Scenario,
+    plan: &Http2Plan,
+) -> (impl Fn(u32) -> Http + use<>, impl Fn(u32) -> Http2 + use<>) {
+    let parts = Parts::of(scenario, plan);
+    let (scheme, texts, rules) = (scheme(scenario), parts.texts(), rules(&plan.http));
+    let several = plan.http.several.then(|| {
+        let (http1, http2) = (Template::filled(&texts), Http2Template::filled(scheme, &texts));
+        let target = Target { text: Text::Both(http1, http2), rules: rules.clone() };
+        requests(scenario, vec![target; 3])
+    });
+    let mut request = Vec::new();
+    Template::plain(&texts).write(0, |_| 0, &mut |part| request.extend_from_slice(part.bytes()));
+    let sent = match &several {
+        Some(requests) => Http2Sent::Several(Arc::clone(requests)),
+        None => Http2Sent::Alike(Http2Template::plain(scheme, &texts), rules.clone()),
+    };
+    let windows = windows(plan);
+    (over_http1(scenario, &request, several, rules), move |_| Http2::new(sent.clone(), windows))
+}
+
+/// Requests that take turns by weight.
+fn requests(scenario: &Scenario, targets: Vec<Target>) -> Arc<Requests> {
+    let order = Mix::new(&[2, 1, 1]).expect("weights");
+    Arc::new(Requests::new(targets, order, scenario.seed, true, (0, 1)))
 }
 
 /// The rules that decide whether an answer is good.
@@ -146,8 +229,17 @@ fn http(scenario: &Scenario, plan: &HttpPlan) -> impl Fn(u32) -> Http + use<> {
     let request = format!("{} / HTTP/1.1\r\nHost: a\r\n{fields}{close}\r\n{body}", plan.method);
     let rules = rules(plan);
     let several = plan.several.then(|| several(scenario, plan, &rules));
-    let (burst, depth): (Arc<[u8]>, _) =
-        (request.repeat(scenario.depth).into_bytes().into(), scenario.depth);
+    over_http1(scenario, request.as_bytes(), several, rules)
+}
+
+/// The requests of `several`, or else always the same one.
+fn over_http1(
+    scenario: &Scenario,
+    request: &[u8],
+    several: Option<Arc<Requests>>,
+    rules: Rules,
+) -> impl Fn(u32) -> Http + use<> {
+    let (burst, depth): (Arc<[u8]>, _) = (request.repeat(scenario.depth).into(), scenario.depth);
     move |_| match &several {
         Some(requests) => Http::several(Arc::clone(requests)),
         None => Http::plain(Arc::clone(&burst), depth, rules.clone()),
@@ -169,9 +261,7 @@ fn several(scenario: &Scenario, plan: &HttpPlan, rules: &Rules) -> Arc<Requests>
         let texts = Texts { method: plan.method, path: "/", headers: &headers, body };
         Target { text: Text::Http1(Template::filled(&texts)), rules: rules.clone() }
     };
-    let targets = vec![target(false), target(true), target(false)];
-    let order = Mix::new(&[2, 1, 1]).expect("weights");
-    Arc::new(Requests::new(targets, order, scenario.seed, true, (0, 1)))
+    requests(scenario, vec![target(false), target(true), target(false)])
 }
 
 fn addresses() -> &'static [Address; 2] {
@@ -245,7 +335,11 @@ fn play_drawn<P: Spoken, G: Program>(
 }
 
 fn tls_of(scenario: &Scenario) -> Setups {
-    if scenario.tls { Setups::both() } else { Setups::default() }
+    let alpn: &[&str] = match &scenario.protocol {
+        Protocol::Http2(Http2Plan { start: Start::Negotiated(_), .. }) => &["h2", "http/1.1"],
+        _ => &[],
+    };
+    if scenario.tls { Setups::both(alpn) } else { Setups::default() }
 }
 
 /// Plays a scenario with the protocol and peers of `cast` instead of the scenario's own.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use trueload_load::{Load, Stop};
 use trueload_wire::shootout::Dialect;
 
-pub use http2::{Http2Manner, Http2Plan, Http2Trick, Leave};
+pub use http2::{Choice, Http2Manner, Http2Plan, Http2Trick, Leave, Start};
 
 /// Length of the longest request or ordinary answer, in bytes, for estimating how long an exchange
 /// may take.
@@ -144,6 +144,27 @@ pub enum Protocol {
     },
 }
 
+impl Protocol {
+    /// The requests that may be sent over HTTP/1.1, if any.
+    #[must_use]
+    pub fn over_http1(&self) -> Option<&HttpPlan> {
+        match self {
+            Protocol::Http(plan) => Some(plan),
+            Protocol::Http2(Http2Plan { http, start: Start::Negotiated(_), .. }) => Some(http),
+            _ => None,
+        }
+    }
+}
+
+/// A version of HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2.
+    Http2,
+}
+
 /// HTTP requests, and the criteria of a good answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpPlan {
@@ -268,7 +289,7 @@ pub struct Manner {
     /// resets the connection at the next request.
     pub forgets_ns: Option<u64>,
     /// The behaviour over HTTP/2. There the peer uses only [`Style::body_bytes`] and the status of
-    /// `style`, and none of the `tricks` above.
+    /// `style`, and none of the `tricks` above. A peer that chooses HTTP/1.1 uses only them.
     pub http2: Http2Manner,
 }
 
@@ -403,7 +424,7 @@ impl Trick {
     /// sent after an announced end are sent again (RFC 9112 section 9.6).
     #[must_use]
     pub fn is_right(&self, protocol: &Protocol) -> bool {
-        let again = matches!(protocol, Protocol::Http(plan) if plan.method != "POST");
+        let again = protocol.over_http1().is_some_and(|plan| plan.method != "POST");
         again && matches!(self, Trick::Announce(_))
     }
 }
@@ -467,6 +488,7 @@ impl Scenario {
             Protocol::Tcp { size, .. } | Protocol::Ws { size } | Protocol::Udp { size } => {
                 size as u64 + 16
             }
+            Protocol::Http2(Http2Plan { body_bytes, .. }) => MESSAGE_BYTES + body_bytes as u64,
             _ => MESSAGE_BYTES,
         };
         let large = peers.iter().map(|manner| match manner.style {
@@ -481,8 +503,14 @@ impl Scenario {
             + kernel.late_ns
             + kernel.coalesce_ns
             + connections * (kernel.input_cost_ns + kernel.send_cost_ns) * 4;
-        if let Protocol::Http2(plan) = &self.protocol {
-            return secure_ns(self, turn_ns + way_ns) + plan.slowest_ns(self, turn_ns, way_ns);
+        let http2_ns = match &self.protocol {
+            Protocol::Http2(plan) => {
+                secure_ns(self, turn_ns + way_ns) + plan.slowest_ns(self, turn_ns, way_ns)
+            }
+            _ => 0,
+        };
+        if http2_ns > 0 && self.protocol.over_http1().is_none() {
+            return http2_ns;
         }
         let piece = kernel.room.min(kernel.send_most).min(4096) as u64;
         let opening = match self.protocol {
@@ -493,7 +521,8 @@ impl Scenario {
         let pieces = (((depth + 1) * size).max(opening) + secure) / piece + 2;
         let reads = ((depth + 1) * answer + secure) / (kernel.read_most as u64 / 2 + 1) + 2;
         let delay_ns = peers.iter().map(|manner| manner.delay.most_ns).max().unwrap_or(0);
-        depth * delay_ns + pieces * (way_ns + turn_ns) + 2 * reads * turn_ns
+        let one_ns = depth * delay_ns + pieces * (way_ns + turn_ns) + 2 * reads * turn_ns;
+        one_ns.max(http2_ns)
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use trueload_load::{Arrivals, Load, Stage, Stop};
 use trueload_sim::check;
 use trueload_sim::scenario::{
-    Bytes, Delay, Http2Manner, Http2Plan, Http2Trick, HttpPlan, KernelPlan, MS, Manner, PhasePlan,
-    Protocol, S, Scenario, Trick,
+    Accept, Bytes, Choice, Delay, Http2Manner, Http2Plan, Http2Trick, HttpPlan, KernelPlan, MS,
+    Manner, PhasePlan, Protocol, S, Scenario, Start, Trick,
 };
 use trueload_wire::shootout::Dialect;
 
@@ -195,7 +195,7 @@ fn a_place_that_no_request_may_take_is_not_taken_off_what_is_permitted() {
 fn an_upload_whose_window_is_closed_while_it_waits_for_the_connection_is_sent_once() {
     let http = HttpPlan { method: "POST", several: false, expect_body: true };
     let (body_bytes, window, connection_window) = (70_000, 65_535, 65_535);
-    let plan = Http2Plan { http, body_bytes, window, connection_window };
+    let plan = Http2Plan { http, body_bytes, window, connection_window, start: Start::Direct };
     let changes = (0..20).map(|nth: u64| {
         let window = if nth.is_multiple_of(2) { 0 } else { 100_000 };
         (nth * MS / 4, vec![(4, window)])
@@ -220,7 +220,8 @@ fn an_upload_whose_window_is_closed_while_it_waits_for_the_connection_is_sent_on
 #[test]
 fn a_stream_that_is_answered_before_its_request_comes_is_not_open() {
     let http = HttpPlan { method: "GET", several: false, expect_body: false };
-    let plan = Http2Plan { http, body_bytes: 0, window: 65_535, connection_window: 65_535 };
+    let (window, connection_window) = (65_535, 65_535);
+    let plan = Http2Plan { http, body_bytes: 0, window, connection_window, start: Start::Direct };
     let http2 = Http2Manner {
         settings: vec![(3, 2)],
         tricks: vec![(1, Http2Trick::Elsewhere(2))],
@@ -231,6 +232,41 @@ fn a_stream_that_is_answered_before_its_request_comes_is_not_open() {
         depth: 3,
         phases: vec![closed(Stop::Requests(20))],
         peers: vec![Manner { http2, ..Manner::default() }],
+        ..Scenario::default()
+    });
+}
+
+// Found by "a connection counts as what it speaks": a connection over HTTP/1.1 that had something outstanding when the
+// window of a phase ended counted twice in it.
+#[test]
+fn a_connection_that_has_chosen_http_1_counts_once_in_a_phase() {
+    let http = HttpPlan { method: "GET", several: false, expect_body: true };
+    let (window, connection_window, start) = (65_535, 65_535, Start::Negotiated(1));
+    let plan = Http2Plan { http, body_bytes: 0, window, connection_window, start };
+    let http2 = Http2Manner { choice: Choice::Http1, ..Http2Manner::default() };
+    let delay = Delay { least_ns: 3 * MS, most_ns: 3 * MS };
+    every_law_holds(&Scenario {
+        protocol: Protocol::Http2(plan),
+        tls: true,
+        phases: vec![closed(Stop::After(10 * MS))],
+        peers: vec![Manner { http2, delay, ..Manner::default() }],
+        ..Scenario::default()
+    });
+}
+
+// Found by seed 2030683 and a fault of the simulated kernel: a peer that reset a connection at once still sent on it, and
+// was then sent a request whose beginning the kernel had dropped.
+#[test]
+fn a_peer_that_resets_a_connection_at_once_sends_nothing_on_it() {
+    let http = HttpPlan { method: "HEAD", several: true, expect_body: false };
+    let (window, connection_window, start) = (65_535, 65_535, Start::Direct);
+    let plan = Http2Plan { http, body_bytes: 0, window, connection_window, start };
+    let resets = Manner { accept: Accept::Reset, ..Manner::default() };
+    every_law_holds(&Scenario {
+        protocol: Protocol::Http2(plan),
+        phases: vec![closed(Stop::Requests(20))],
+        kernel: KernelPlan { room: 10, read_most: 11, read_all: false, ..KernelPlan::default() },
+        peers: vec![resets, Manner::default()],
         ..Scenario::default()
     });
 }

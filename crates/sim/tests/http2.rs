@@ -12,8 +12,8 @@ use trueload_load::{Load, Stop};
 use trueload_sim::laws;
 use trueload_sim::play::play;
 use trueload_sim::scenario::{
-    Bytes, End, Http2Manner, Http2Plan, Http2Trick as T, HttpPlan, KernelPlan, Leave, MS, Manner,
-    PhasePlan, Protocol, S, Scenario,
+    Bytes, Choice, End, Http2Manner, Http2Plan, Http2Trick as T, HttpPlan, KernelPlan, Leave, MS,
+    Manner, PhasePlan, Protocol, S, Scenario, Start,
 };
 
 /// Requests that are sent, three at once.
@@ -32,7 +32,8 @@ struct Seen {
 fn scenario(method: &'static str, first: Http2Manner) -> Scenario {
     let http = HttpPlan { method, several: true, expect_body: false };
     let body_bytes = 100_000;
-    let plan = Http2Plan { http, body_bytes, window: 1000, connection_window: 65_535 };
+    let (window, connection_window) = (1000, 65_535);
+    let plan = Http2Plan { http, body_bytes, window, connection_window, start: Start::Direct };
     let good = Manner::default();
     // All connections but the first are with a server that does everything right.
     let mut peers = vec![good; 1000];
@@ -296,8 +297,17 @@ fn what_is_not_idempotent_is_not_asked_again() {
 
 /// Plays a server that behaves so on every connection: how many requests end well, and how the others fail.
 fn always(method: &'static str, manner: Http2Manner) -> Seen {
+    always_from(Start::Direct, method, manner)
+}
+
+/// Does the same with connections that begin so.
+fn always_from(start: Start, method: &'static str, manner: Http2Manner) -> Seen {
     let mut scenario = scenario(method, manner);
     scenario.peers.truncate(1);
+    if let Protocol::Http2(plan) = &mut scenario.protocol {
+        plan.start = start;
+    }
+    scenario.tls = matches!(start, Start::Negotiated(_));
     seen(&scenario)
 }
 
@@ -374,4 +384,109 @@ fn a_server_that_does_not_begin_with_settings_is_no_server_of_http_2() {
 fn settings_may_come_late() {
     let seen = always("GET", Http2Manner { settings_ns: TIMEOUT_NS / 2, ..Http2Manner::default() });
     assert_eq!((seen.ok, seen.failed.len()), (REQUESTS, 0));
+}
+
+fn upgraded(manner: Http2Manner) -> Seen {
+    always_from(Start::Upgrade, "GET", manner)
+}
+
+#[test]
+fn a_connection_that_was_upgraded_is_like_any_other() {
+    for varied in [false, true] {
+        let seen = upgraded(Http2Manner { varied, ..Http2Manner::default() });
+        assert_eq!((seen.ok, seen.attempts, seen.stale), (REQUESTS, 1, 0), "{varied}");
+    }
+    let refuses = Http2Manner { tricks: vec![(3, T::Refuse)], ..Http2Manner::default() };
+    let seen = upgraded(refuses);
+    assert_eq!((seen.ok, seen.attempts, seen.stale), (REQUESTS, 1, 1));
+}
+
+const OTHER: &[u8] =
+    b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n";
+const AGREES: &[u8] =
+    b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n";
+
+#[test]
+fn a_connection_that_is_not_upgraded_is_of_no_use() {
+    let status = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let http1: &'static [u8] = [AGREES, status].concat().leak();
+    let no_settings: &'static [u8] = [AGREES, b"\0\0\x01\x01\x05\0\0\0\x01\x88"].concat().leak();
+    for (bytes, end, class) in [
+        (&status[..], End::Silence, "h2.protocol"),
+        (OTHER, End::Silence, "h2.protocol"),
+        (http1, End::Silence, "h2.protocol"),
+        (no_settings, End::Silence, "h2.protocol"),
+        (b"", End::Fin, "empty"),
+        (b"", End::Reset, "reset"),
+        (b"", End::Silence, "timeout.first_byte"),
+        (&AGREES[..30], End::Fin, "truncated"),
+        (AGREES, End::Fin, "truncated"),
+        (AGREES, End::Reset, "reset"),
+        (AGREES, End::Silence, "timeout.total"),
+    ] {
+        let reply = Some((Bytes(bytes), end));
+        let seen = upgraded(Http2Manner { reply, ..Http2Manner::default() });
+        assert_eq!((seen.ok, seen.stale), (0, 0));
+        assert_eq!(seen.failed.keys().collect::<Vec<_>>(), [&class], "{}", bytes.escape_ascii());
+    }
+}
+
+#[test]
+fn a_connection_is_of_no_use_before_the_answer_to_its_upgrade_has_come() {
+    for (trick, class) in [
+        (T::Stall(0), "timeout.total"),
+        (T::Stall(50), "timeout.total"),
+        (T::Reset(INTERNAL_ERROR, 0), "h2.protocol"),
+        (T::Refuse, "h2.protocol"),
+        (T::Truncate(0, End::Fin), "truncated"),
+        (T::GoAways(0, 1), "h2.protocol"),
+    ] {
+        let first = Some(trick.clone());
+        let seen = upgraded(Http2Manner { first, ..Http2Manner::default() });
+        assert_eq!((seen.ok, seen.stale), (0, 0), "{trick:?}");
+        assert_eq!(seen.failed.keys().collect::<Vec<_>>(), [&class], "{trick:?}");
+    }
+    let late = Some(T::Late(TIMEOUT_NS / 2));
+    assert_eq!(upgraded(Http2Manner { first: late, ..Http2Manner::default() }).ok, REQUESTS);
+}
+
+#[test]
+fn a_server_that_leaves_at_the_upgrade_is_replaced() {
+    let mut scenario = scenario("GET", Http2Manner::default());
+    if let Protocol::Http2(plan) = &mut scenario.protocol {
+        plan.start = Start::Upgrade;
+    }
+    scenario.peers[0].http2.first = Some(T::GoAway(0, 0, None));
+    let seen = seen(&scenario);
+    assert_eq!((seen.ok, seen.failed.len(), seen.attempts), (REQUESTS, 0, 2));
+}
+
+#[test]
+fn each_connection_speaks_what_its_server_chooses() {
+    for method in ["GET", "POST"] {
+        for choice in [Choice::Http2, Choice::Http1, Choice::Nothing] {
+            let manner = Http2Manner { choice, ..Http2Manner::default() };
+            let seen = always_from(Start::Negotiated(1), method, manner);
+            assert_eq!((seen.ok, seen.attempts), (REQUESTS, 1), "{method}, {choice:?}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_does_not_speak_what_it_has_chosen_is_of_no_use() {
+    let http1 = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+    let settings = b"\0\0\0\x04\0\0\0\0\0";
+    for (choice, bytes, class) in [
+        (Choice::Http2, &http1[..], "h2.protocol"),
+        (Choice::Http1, settings, "framing"),
+        (Choice::Nothing, settings, "framing"),
+    ] {
+        let reply = Some((Bytes(bytes), End::Fin));
+        let manner = Http2Manner { choice, reply, ..Http2Manner::default() };
+        let seen = always_from(Start::Negotiated(1), "GET", manner);
+        assert_eq!(seen.failed.keys().collect::<Vec<_>>(), [&class], "{choice:?}");
+    }
+    let manner = Http2Manner { choice: Choice::Neither, ..Http2Manner::default() };
+    let seen = always_from(Start::Negotiated(1), "GET", manner);
+    assert_eq!((seen.ok, seen.failed.keys().collect::<Vec<_>>()), (0, vec![&"tls.alpn"]));
 }

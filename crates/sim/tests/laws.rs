@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use trueload_meter::{Answered, Backlog, Class, Deliveries};
 use trueload_sim::laws;
+use trueload_sim::peers::{Spoken, Versions};
 use trueload_sim::play::{Played, play};
 use trueload_sim::scenario::{MS, S, Scenario, Style};
+use trueload_wire::http2::client::Account;
 
 /// The laws that are broken when a good run is changed so.
 fn broken(tamper: impl FnOnce(&mut Played)) -> Vec<&'static str> {
@@ -118,6 +120,20 @@ const TAMPERS: &[(&str, Tamper)] = &[
     }),
     ("a request is asked again once at most", |played| {
         played.kernels[0].seen.repeats_most = 3;
+    }),
+    ("a connection counts as what it speaks", |played| {
+        let http1 = Spoken { established: 2, used: 1 };
+        played.kernels[0].seen.versions = Some(Versions { http1, ..Versions::default() });
+    }),
+    ("a connection counts as what it speaks", |played| {
+        let account = Account { chose_http1: 2, ..Account::default() };
+        played.front.done[0].done.account = Some(account);
+        let http1 = Spoken { established: 1, used: 1 };
+        played.kernels[0].seen.versions = Some(Versions { http1, ..Versions::default() });
+    }),
+    ("no wait is left out of the latency", |played| {
+        let account = Account { open_ns: 10 * S, ..Account::default() };
+        played.front.done[0].done.account = Some(account);
     }),
 ];
 

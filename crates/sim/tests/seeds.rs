@@ -2,7 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
-use trueload_sim::scenario::{Protocol, Scenario, Style};
+use trueload_sim::scenario::{Manner, Protocol, Scenario, Start, Style, Version};
 use trueload_sim::{check, draw, run, run_twice};
 
 #[test]
@@ -61,6 +61,33 @@ fn the_seeds_draw_every_kind_of_run() {
     some("TLS", count(&|scenario| scenario.tls));
     some("an early end", count(&|scenario| scenario.stop_ns.is_some()));
     some("unreadable waits", count(&|scenario| scenario.kernel.hides_waits));
+}
+
+#[test]
+fn some_seeds_upgrade_connections_and_others_negotiate_their_version() {
+    let scenarios: Vec<_> = (0..2000).map(draw::scenario).collect();
+    let count = |what: &str, holds: &dyn Fn(&Scenario, Start) -> bool| {
+        let found = scenarios.iter().filter(|scenario| match &scenario.protocol {
+            Protocol::Http2(plan) => holds(scenario, plan.start),
+            _ => false,
+        });
+        let count = found.count();
+        assert!(count >= 10, "{what}: {count} of 2000");
+    };
+    let negotiated = |start| matches!(start, Start::Negotiated(_));
+    let chooses = |scenario: &Scenario, version| {
+        scenario.peers.iter().any(|manner| manner.http2.choice.version() == version)
+    };
+    count("right upgrades", &|scenario, start| start == Start::Upgrade && scenario.is_fair());
+    count("wrong upgrades", &|scenario, start| {
+        let wrong = |manner: &Manner| manner.http2.reply.is_some() || manner.http2.first.is_some();
+        start == Start::Upgrade && scenario.peers.iter().any(wrong)
+    });
+    count("right choices", &|scenario, start| negotiated(start) && scenario.is_fair());
+    count("both versions", &|scenario, start| {
+        let both = [Version::Http1, Version::Http2];
+        negotiated(start) && both.iter().all(|version| chooses(scenario, *version))
+    });
 }
 
 #[test]

@@ -20,7 +20,7 @@ use trueload_wire::tls::server;
 
 use crate::chance::Chance;
 use crate::history::{Event, History, readable};
-use crate::peers::{Peers, What};
+use crate::peers::{Peers, Versions, What};
 use crate::play::BEGIN_NS;
 use crate::scenario::{KernelPlan, Scenario, US};
 pub use secure::Setups;
@@ -100,6 +100,8 @@ pub struct Seen {
     pub whole: Option<u64>,
     /// The most times that any one request reached the peers of all threads.
     pub repeats_most: u32,
+    /// The connections by version, as the peers know them. Known only for some peers.
+    pub versions: Option<Versions>,
 }
 
 /// The kernel of one thread.
@@ -263,6 +265,7 @@ impl Kernel {
         self.seen.mistake = self.peers.mistake();
         self.seen.whole = self.peers.whole();
         self.seen.repeats_most = self.peers.repeats_most();
+        self.seen.versions = self.peers.versions();
     }
 
     fn batch(&mut self, program: &mut impl Program) {
@@ -353,7 +356,10 @@ impl Kernel {
                 socket.arrived_ns = at_ns;
             }
             Happening::Fin => socket.end = socket.end.or(Some(PeerClose::Fin)),
-            Happening::Reset => socket.end = socket.end.or(Some(PeerClose::Reset)),
+            Happening::Reset => {
+                socket.peer_alive = false;
+                socket.end = socket.end.or(Some(PeerClose::Reset));
+            }
         }
         if self.sockets[index as usize].has_news() {
             self.is_ready(index, at_ns);

@@ -132,7 +132,7 @@ impl Net for Kernel {
             _ => {}
         }
         let mut socket = Socket::new(key, self.clock_ns);
-        socket.secured = self.tls.as_ref().map(Secured::new);
+        socket.secured = self.tls.as_ref().map(|tls| Secured::new(tls, self.peers.alpn(index)));
         self.sockets.push(socket);
         self.open += 1;
         self.seen.open_most = self.seen.open_most.max(self.open);

@@ -24,13 +24,14 @@ pub struct Setups {
 }
 
 impl Setups {
-    /// Creates the setups of a server and of a client that trusts its certificate.
+    /// Creates the setups of a server and of a client that trusts its certificate. The client
+    /// offers `alpn`.
     #[must_use]
-    pub fn both() -> Self {
+    pub fn both(alpn: &[&str]) -> Self {
         let (certificate, key) = pems();
         let options = Options {
             server_name: NAME.to_owned(),
-            alpn: Vec::new(),
+            alpn: alpn.iter().map(|name| (*name).to_owned()).collect(),
             alpn_required: false,
             trust: Trust::Given(certificates(certificate.as_bytes()).expect("it was just made")),
             identity: None,
@@ -84,8 +85,9 @@ pub(super) struct Secured {
 }
 
 impl Secured {
-    pub(super) fn new(setup: &server::Setup) -> Self {
-        let session = setup.accept().expect("random bytes");
+    /// Accepts a connection. The peer chooses among `alpn`, if it knows any.
+    pub(super) fn new(setup: &server::Setup, alpn: &[&str]) -> Self {
+        let session = setup.choosing(alpn).accept().expect("random bytes");
         Secured { session, buffers: Buffers::default() }
     }
 

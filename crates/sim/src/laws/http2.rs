@@ -1,6 +1,9 @@
 //! Laws that need peers which know a connection's requests apart, and how each one ends.
 
-use super::{each_phase, ensure};
+use trueload_wire::http2::client::Account;
+
+use super::{decoded, each_phase, ensure};
+use crate::peers::{Spoken, Versions};
 use crate::play::Played;
 use crate::scenario::{Protocol, Scenario};
 
@@ -30,6 +33,62 @@ pub(super) fn a_request_is_asked_again_once_at_most(played: &mut Played) -> Resu
     let most = played.kernels.iter().map(|kernel| kernel.seen.repeats_most).max();
     let most = most.unwrap_or(0);
     ensure(most <= 2, || format!("a request came {most} times"))
+}
+
+/// Each connection on which something is asked counts as one of the version that it speaks, in each
+/// phase in which that is so.
+pub(super) fn a_connection_counts_as_what_it_speaks(played: &mut Played) -> Result<(), String> {
+    let fair = played.scenario.is_well_formed();
+    for (thread, kernel) in played.kernels.iter().enumerate() {
+        let Some(Versions { http1, http2, other }) = kernel.seen.versions else { continue };
+        let own = || played.front.done.iter().filter(|done| done.thread as usize == thread);
+        let phases = own().count() as u64;
+        let mut found = Account::default();
+        own().filter_map(|reported| reported.done.account).for_each(|one| found.merge(&one));
+        // A request that is sent again after the window counts no connection.
+        let again: u64 = own().map(|reported| reported.done.meter.stale).sum();
+        // A peer of HTTP/2 that answers in HTTP/1.1 counts as one of HTTP/1.1.
+        let odd = if fair { 0 } else { http2.established + phases * other };
+        let right = |count: u64, Spoken { established, used }: Spoken, odd: u64| {
+            count <= phases * established + odd && (count >= used || again > 0 || phases == 0)
+        };
+        ensure(
+            right(found.http1 + found.chose_http1, http1, odd)
+                && right(found.connections, http2, phases * other),
+            || {
+                let counts = [found.http1, found.chose_http1, found.connections];
+                format!("thread {thread}, {phases} phases: {counts:?}, of {http1:?}, {http2:?}")
+            },
+        )?;
+    }
+    Ok(())
+}
+
+/// The time for which requests wait or are on a stream is in their latencies, if all have ended
+/// well.
+pub(super) fn no_wait_is_left_out_of_the_latency(played: &mut Played) -> Result<(), String> {
+    let (mut latency_ns, mut in_flight_ns, mut ok) = (0.0, 0, 0);
+    let (mut all_ok, mut counted) = (true, false);
+    for reported in &played.front.done {
+        let meter = &reported.done.meter;
+        all_ok &= meter.issued == meter.ok;
+        ok += meter.ok;
+        let latency = meter.times.clone().encoded().latency.map(|encoded| decoded(&encoded));
+        latency_ns += latency.map_or(0.0, |latency| latency.mean() * latency.len() as f64);
+        if let Some(account) = &reported.done.account {
+            counted = true;
+            in_flight_ns += account.open_ns + account.waits_ns.queued;
+        }
+    }
+    if !(all_ok && counted) {
+        return Ok(());
+    }
+    let batch_ns = played.kernels.iter().map(|kernel| kernel.seen.batch_most_ns).max();
+    // Histograms keep three digits.
+    let most_ns = latency_ns * 1.002 + (ok * batch_ns.unwrap_or(0)) as f64;
+    ensure(in_flight_ns as f64 <= most_ns, || {
+        format!("requests were in flight for {in_flight_ns} ns, and took {latency_ns} ns")
+    })
 }
 
 /// Whether requests may have to wait for a stream.

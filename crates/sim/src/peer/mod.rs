@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use crate::chance::Chance;
 use crate::peers::{Act, Peers, What};
-use crate::scenario::{Accept, End, Manner, Protocol, Scenario, Style, Trick};
+use crate::scenario::{Accept, End, Http2Plan, Manner, Protocol, Scenario, Style, Trick};
 
 /// Stands for a connection number in an action that applies to all listeners.
 const ALL: u32 = u32::MAX;
@@ -68,8 +68,10 @@ enum Language {
 impl Language {
     fn of(scenario: &Scenario) -> Self {
         match &scenario.protocol {
-            Protocol::Http(plan) => Language::Http(http::Http::new(plan.method == "HEAD")),
-            Protocol::Http2(_) => unreachable!("its peers are `DrawnHttp2`"),
+            // A peer may choose HTTP/1.1 where HTTP/2 is offered.
+            Protocol::Http(plan) | Protocol::Http2(Http2Plan { http: plan, .. }) => {
+                Language::Http(http::Http::new(plan.method == "HEAD"))
+            }
             Protocol::Tcp { size, .. } | Protocol::Udp { size } => {
                 Language::Echo(echo::Echo::new(*size))
             }

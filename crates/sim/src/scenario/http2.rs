@@ -1,7 +1,7 @@
 //! The parts of a scenario that only HTTP/2 has: requests, and the behaviour of peers beyond that
 //! of all protocols.
 
-use super::{Bytes, End, HttpPlan, Scenario};
+use super::{Bytes, End, HttpPlan, Scenario, Version};
 
 /// Maximum bytes of an answer besides its body: fields, padding, and frames that mean nothing.
 const BESIDE_BYTES: u64 = 3_000;
@@ -17,6 +17,55 @@ pub struct Http2Plan {
     pub window: u32,
     /// Window that the generator gives the connection: at least 65,535.
     pub connection_window: u32,
+    /// How connections begin.
+    pub start: Start,
+}
+
+/// How connections begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// With HTTP/2.
+    Direct,
+    /// With an HTTP/1.1 request that asks for HTTP/2 (RFC 7540 section 3.2).
+    Upgrade,
+    /// With the version that the peer chooses by ALPN. A connection that speaks HTTP/1.1 has at
+    /// most this many requests in flight.
+    Negotiated(usize),
+}
+
+/// The version that a peer chooses by ALPN, if the client offers both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// HTTP/2.
+    Http2,
+    /// HTTP/1.1.
+    Http1,
+    /// None, because the peer does not know ALPN. HTTP/1.1 is spoken.
+    Nothing,
+    /// None, because the peer knows only other protocols. It refuses the handshake.
+    Neither,
+}
+
+impl Choice {
+    /// The protocols that the peer knows.
+    #[must_use]
+    pub fn alpn(self) -> &'static [&'static str] {
+        match self {
+            Choice::Http2 => &["h2", "http/1.1"],
+            Choice::Http1 => &["http/1.1"],
+            Choice::Nothing => &[],
+            Choice::Neither => &["spdy/3"],
+        }
+    }
+
+    /// The version that is spoken.
+    #[must_use]
+    pub fn version(self) -> Version {
+        match self {
+            Choice::Http2 | Choice::Neither => Version::Http2,
+            Choice::Http1 | Choice::Nothing => Version::Http1,
+        }
+    }
 }
 
 /// The behaviour of a peer on one HTTP/2 connection, in addition to its [`Manner`](super::Manner).
@@ -40,6 +89,13 @@ pub struct Http2Manner {
     pub tricks: Vec<(u32, Http2Trick)>,
     /// The peer sends these bytes instead of its SETTINGS, and ends the connection.
     pub greeting: Option<(Bytes, End)>,
+    /// The version that the peer chooses, with [`Start::Negotiated`].
+    pub choice: Choice,
+    /// The peer answers nothing. It replies with these bytes to the first bytes of a connection, or
+    /// to the request for an upgrade, and ends the connection. Not with [`Start::Direct`].
+    pub reply: Option<(Bytes, End)>,
+    /// The trick that the peer plays at stream 1, with [`Start::Upgrade`].
+    pub first: Option<Http2Trick>,
 }
 
 impl Default for Http2Manner {
@@ -53,6 +109,9 @@ impl Default for Http2Manner {
             leaves: None,
             tricks: Vec::new(),
             greeting: None,
+            choice: Choice::Http2,
+            reply: None,
+            first: None,
         }
     }
 }
@@ -140,7 +199,7 @@ impl Leave {
 impl Http2Manner {
     /// Whether the peer answers everything rightly, sooner or later.
     pub(super) fn is_right(&self, plan: &Http2Plan, depth: usize) -> bool {
-        let Http2Manner { tricks, leaves, greeting, .. } = self;
+        let Http2Manner { tricks, leaves, greeting, reply, first, choice, .. } = self;
         let http = &plan.http;
         let refusals = tricks.iter().all(|(at, trick)| trick.is_right(*at, http, depth));
         let leaves_well = leaves.is_none_or(|leave| leave.is_right(http, depth));
@@ -156,6 +215,9 @@ impl Http2Manner {
             && takes
             && permits
             && greeting.is_none()
+            && reply.is_none()
+            && first.is_none()
+            && *choice != Choice::Neither
             && tricks.len() < 2
     }
 
@@ -194,6 +256,7 @@ impl Http2Plan {
             let answer = body + BESIDE_BYTES;
             // Besides the request, the client sends WINDOW_UPDATE frames and acknowledgements.
             let request = self.body_bytes as u64 + 300 + 13 * 2 * windows;
+            let upgrades = u64::from(self.start == Start::Upgrade);
             let piece = kernel.room.min(kernel.send_most).min(4096) as u64;
             let reads = answer / (kernel.read_most as u64 / 2 + 1) + 2;
             let pieces = request / piece + 2;
@@ -204,7 +267,7 @@ impl Http2Plan {
                 + rounds_ns
                 + pieces * (way_ns + turn_ns)
                 + 2 * reads * turn_ns;
-            http2.settings_ns + changes_ns + (depth + 1) * one_ns
+            http2.settings_ns + changes_ns + (depth + 1 + upgrades) * one_ns
         });
         slowest.max().unwrap_or(0)
     }

@@ -45,6 +45,14 @@ impl Setup {
         Ok(Setup::from(config))
     }
 
+    /// The same server, but it chooses among `alpn`. Tickets of either are good for both.
+    #[must_use]
+    pub fn choosing(&self, alpn: &[&str]) -> Self {
+        let mut config = ServerConfig::clone(&self.config);
+        config.alpn_protocols = alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Setup::from(config)
+    }
+
     /// Creates a connection.
     ///
     /// # Errors

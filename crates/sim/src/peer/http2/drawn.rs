@@ -1,105 +1,210 @@
-//! The peers of one thread that speak HTTP/2.
+//! The peers of one thread, if HTTP/2 may be spoken: one for each connection, in the version that
+//! it has chosen.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::Http2;
+use super::replying::Replying;
+use super::{Http2, http1::Http1};
+use crate::chance::Chance;
 use crate::peer::{Act, Turns};
-use crate::peers::Peers;
-use crate::scenario::{Accept, Scenario};
+use crate::peers::{Peers, Spoken, Versions};
+use crate::scenario::{Accept, Choice, Http2Plan, Manner, Scenario, Start, Version};
 
 /// The number of times that the request with each number reached any peer, over all threads.
 pub(crate) type Numbers = Rc<RefCell<BTreeMap<u64, u32>>>;
+
+/// The peer of one connection.
+pub(super) trait Server: fmt::Debug {
+    fn connected(&mut self, at_ns: u64, acts: &mut Vec<Act>);
+
+    fn receive(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>);
+
+    fn ended(&mut self, at_ns: u64, acts: &mut Vec<Act>);
+
+    fn go_on(&mut self, _at_ns: u64, _acts: &mut Vec<Act>) {}
+
+    fn gone(&mut self) {}
+
+    fn reads(&self) -> bool {
+        true
+    }
+
+    /// The version that it speaks; none if it only replies with something of its own.
+    fn version(&self) -> Option<Version>;
+
+    /// Requests of which at least a part has come.
+    fn requests(&self) -> u64 {
+        0
+    }
+
+    /// Those of them that are to be answered.
+    fn permitted(&self) -> u64 {
+        self.requests()
+    }
+
+    /// Numbers of the requests that have come since the last call, as far as they carry one.
+    fn take_numbers(&mut self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    fn mistake(&self) -> Option<&str> {
+        None
+    }
+
+    /// Answers that were sent whole; none if that is not known.
+    fn whole(&self) -> Option<u64> {
+        Some(0)
+    }
+}
+
+/// One connection, and whether it was established.
+#[derive(Debug)]
+struct Connection {
+    server: Box<dyn Server>,
+    choice: Choice,
+    established: bool,
+}
 
 /// The peers that a scenario describes.
 #[derive(Debug)]
 pub(crate) struct DrawnHttp2 {
     turns: Turns,
-    method: &'static str,
-    /// The peers by connection number.
-    peers: BTreeMap<u32, Http2>,
+    plan: Http2Plan,
+    /// The connections by number.
+    connections: BTreeMap<u32, Connection>,
     numbers: Numbers,
 }
 
 impl DrawnHttp2 {
     pub(crate) fn new(
         scenario: &Arc<Scenario>,
-        method: &'static str,
+        plan: &Http2Plan,
         thread: u32,
         numbers: &Numbers,
     ) -> Self {
-        let turns = Turns::new(scenario, thread);
-        DrawnHttp2 { turns, method, peers: BTreeMap::new(), numbers: Rc::clone(numbers) }
+        let (turns, connections) = (Turns::new(scenario, thread), BTreeMap::new());
+        DrawnHttp2 { turns, plan: plan.clone(), connections, numbers: Rc::clone(numbers) }
+    }
+
+    fn server(&self, index: u32, (manner, chance): (Manner, Chance)) -> Box<dyn Server> {
+        let Http2Plan { http, start, .. } = &self.plan;
+        let scenario = &self.turns.scenario;
+        let negotiated = matches!(start, Start::Negotiated(_));
+        match manner.http2.reply.filter(|_| *start != Start::Direct) {
+            Some(reply) => Box::new(Replying::new(index, reply, negotiated)),
+            None if negotiated && manner.http2.choice.version() == Version::Http1 => {
+                Box::new(Http1::new(scenario, index, http.method, (manner, chance)))
+            }
+            None => {
+                Box::new(Http2::new(index, (manner, chance), http.method, scenario.tls, *start))
+            }
+        }
+    }
+
+    fn with(&mut self, index: u32, act: impl FnOnce(&mut dyn Server)) {
+        if let Some(connection) = self.connections.get_mut(&index) {
+            act(connection.server.as_mut());
+        }
+    }
+
+    fn servers(&self) -> impl Iterator<Item = &dyn Server> {
+        self.connections.values().map(|connection| connection.server.as_ref())
+    }
+
+    fn spoken(&self, version: Version) -> Spoken {
+        let established = self.connections.values().filter(|connection| connection.established);
+        established.map(|connection| connection.server.as_ref()).fold(
+            Spoken::default(),
+            |mut spoken, server| {
+                if server.version() == Some(version) {
+                    spoken.established += 1;
+                    spoken.used += u64::from(server.requests() > 0);
+                }
+                spoken
+            },
+        )
     }
 }
 
 impl Peers for DrawnHttp2 {
     fn attempt(&mut self, index: u32) -> Accept {
-        let (next, tls) = (self.turns.next(index), self.turns.scenario.tls);
-        let accept = next.0.accept;
-        self.peers.insert(index, Http2::new(index, next, self.method, tls));
+        let next = self.turns.next(index);
+        let (accept, choice) = (next.0.accept, next.0.http2.choice);
+        let server = self.server(index, next);
+        self.connections.insert(index, Connection { server, choice, established: false });
         accept
     }
 
     fn connected(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>) {
-        if let Some(peer) = self.peers.get_mut(&index) {
-            peer.connected(at_ns, acts);
+        if let Some(connection) = self.connections.get_mut(&index) {
+            connection.established = true;
+            connection.server.connected(at_ns, acts);
         }
     }
 
     fn receive(&mut self, index: u32, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
-        if let Some(peer) = self.peers.get_mut(&index) {
-            peer.receive(at_ns, bytes, acts);
-            for number in peer.reader.numbers.drain(..) {
-                *self.numbers.borrow_mut().entry(number).or_default() += 1;
-            }
+        let mut numbers = Vec::new();
+        self.with(index, |server| {
+            server.receive(at_ns, bytes, acts);
+            numbers = server.take_numbers();
+        });
+        for number in numbers {
+            *self.numbers.borrow_mut().entry(number).or_default() += 1;
         }
     }
 
     fn ended(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>) {
-        if let Some(peer) = self.peers.get_mut(&index) {
-            peer.ended(at_ns, acts);
-        }
+        self.with(index, |server| server.ended(at_ns, acts));
     }
 
     fn go_on(&mut self, index: u32, at_ns: u64, acts: &mut Vec<Act>) {
-        if let Some(peer) = self.peers.get_mut(&index) {
-            peer.go_on(at_ns, acts);
-        }
+        self.with(index, |server| server.go_on(at_ns, acts));
     }
 
     fn gone(&mut self, index: u32) {
-        if let Some(peer) = self.peers.get_mut(&index) {
-            peer.over = true;
-        }
+        self.with(index, |server| server.gone());
     }
 
     fn reads(&self, index: u32) -> bool {
-        self.peers.get(&index).is_none_or(|peer| !peer.reading_paused)
+        self.connections.get(&index).is_none_or(|connection| connection.server.reads())
     }
 
     fn requests(&self) -> u64 {
-        self.peers.values().map(|peer| peer.reader.opened).sum()
+        self.servers().map(Server::requests).sum()
     }
 
     fn requests_on(&self, index: u32) -> u64 {
-        self.peers.get(&index).map_or(0, Http2::permitted)
+        self.connections.get(&index).map_or(0, |connection| connection.server.permitted())
     }
 
     fn mistake(&self) -> Option<String> {
-        let of = |(index, peer): (&u32, &Http2)| {
-            peer.reader.mistake.as_ref().map(|mistake| format!("#{index}: {mistake}"))
-        };
-        self.peers.iter().find_map(of)
+        self.connections.iter().find_map(|(index, connection)| {
+            connection.server.mistake().map(|mistake| format!("#{index}: {mistake}"))
+        })
     }
 
     fn whole(&self) -> Option<u64> {
-        Some(self.peers.values().map(|peer| peer.whole).sum())
+        self.servers().map(Server::whole).sum()
     }
 
     fn repeats_most(&self) -> u32 {
         self.numbers.borrow().values().copied().max().unwrap_or(0)
+    }
+
+    fn alpn(&self, index: u32) -> &'static [&'static str] {
+        match (self.plan.start, self.connections.get(&index)) {
+            (Start::Negotiated(_), Some(connection)) => connection.choice.alpn(),
+            _ => &[],
+        }
+    }
+
+    fn versions(&self) -> Option<Versions> {
+        let other = self.servers().filter(|server| server.version().is_none()).count() as u64;
+        let (http1, http2) = (self.spoken(Version::Http1), self.spoken(Version::Http2));
+        Some(Versions { http1, http2, other })
     }
 }

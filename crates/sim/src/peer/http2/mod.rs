@@ -7,8 +7,11 @@
 
 mod answers;
 mod drawn;
+mod http1;
 mod reader;
+mod replying;
 mod tricks;
+mod upgrade;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -20,9 +23,11 @@ use trueload_wire::http2::settings;
 
 use super::{Act, End, What};
 use crate::chance::Chance;
-use crate::scenario::{Leave, Manner};
+use crate::scenario::{Leave, Manner, Start, Version};
+use drawn::Server;
 pub(crate) use drawn::{DrawnHttp2, Numbers};
 use reader::{Event, Reader};
+use upgrade::Upgrade;
 
 /// The highest stream number. A GOAWAY with it as the last stream permits all.
 const ALL_STREAMS: u32 = (1 << 31) - 1;
@@ -71,8 +76,10 @@ struct Http2 {
     /// Requests are HEAD, so answers have no body.
     head: bool,
     /// With TLS, the peer sends nothing until it has received something, because TLS is not set up
-    /// before.
+    /// before. With an upgrade it waits for the request.
     listens_first: bool,
+    /// The request for the upgrade; none if the connection begins with HTTP/2.
+    upgrade: Option<Upgrade>,
     reader: Reader,
     encoder: Encoder,
     jobs: BTreeMap<(u64, u64), Job>,
@@ -101,10 +108,13 @@ impl Http2 {
         (manner, chance): (Manner, Chance),
         method: &'static str,
         tls: bool,
+        start: Start,
     ) -> Self {
+        let upgrades = start == Start::Upgrade;
         Http2 {
             index,
-            listens_first: tls,
+            listens_first: tls || upgrades,
+            upgrade: upgrades.then(Upgrade::default),
             manner,
             chance,
             head: method == "HEAD",
@@ -126,20 +136,6 @@ impl Http2 {
         }
     }
 
-    /// Handles the established connection. Sends the greeting and ends, or begins unless the client
-    /// must send first.
-    fn connected(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
-        self.busy_until_ns = at_ns;
-        let http2 = self.manner.http2.clone();
-        if let Some((bytes, end)) = http2.greeting {
-            self.send(at_ns, bytes.0.to_vec(), None, acts);
-            return self.end(at_ns, end, acts);
-        }
-        if !self.listens_first {
-            self.begin(at_ns, acts);
-        }
-    }
-
     /// Schedules the peer's SETTINGS and their changes.
     fn begin(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         let http2 = self.manner.http2.clone();
@@ -148,23 +144,6 @@ impl Http2 {
             let at_ns = at_ns + http2.settings_ns + after_ns;
             self.later(at_ns, Job::Change(nth), acts);
         }
-    }
-
-    /// Takes input and acts on it.
-    fn receive(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
-        if std::mem::take(&mut self.listens_first) {
-            self.begin(at_ns, acts);
-        }
-        let quiet_ns = at_ns.saturating_sub(self.busy_until_ns);
-        if self.answered && self.manner.forgets_ns.is_some_and(|most_ns| quiet_ns >= most_ns) {
-            self.end(at_ns, End::Reset, acts);
-        }
-        let mut events = Vec::new();
-        self.reader.read(bytes, &mut events);
-        for event in events {
-            self.handle_event(event, at_ns, acts);
-        }
-        self.pump(at_ns, acts);
     }
 
     fn handle_event(&mut self, event: Event, at_ns: u64, acts: &mut Vec<Act>) {
@@ -217,17 +196,6 @@ impl Http2 {
         self.reader.streams.retain(|stream, _| *stream <= last);
     }
 
-    /// Runs the tasks that are due.
-    fn go_on(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
-        while let Some(first) = self.jobs.first_entry().filter(|first| first.key().0 <= at_ns) {
-            let job = first.remove();
-            if !self.over {
-                self.run(job, at_ns, acts);
-            }
-        }
-        self.pump(at_ns, acts);
-    }
-
     fn run(&mut self, job: Job, at_ns: u64, acts: &mut Vec<Act>) {
         match job {
             Job::Settings => {
@@ -266,9 +234,11 @@ impl Http2 {
         if !self.reader.streams.contains_key(&stream) {
             return;
         }
-        // The first stream is number 1. Streams that the client opened but did not finish count,
-        // too.
-        let number = stream / 2;
+        if !self.counts(stream) {
+            return self.answer_upgrade(at_ns, acts);
+        }
+        // Streams that the client opened but did not finish count, too.
+        let number = stream / 2 - self.unasked();
         let tricks = &self.manner.http2.tricks;
         match tricks.iter().find(|(at, _)| *at == number).map(|(_, trick)| trick.clone()) {
             Some(trick) => self.play(&trick, stream, at_ns, acts),
@@ -282,13 +252,6 @@ impl Http2 {
         self.answers.insert(stream, Answer { pieces, right: true, every_ns: 0 });
     }
 
-    /// Ends this side after what it has sent, because the client has ended.
-    fn ended(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
-        if !self.manner.keeps_open {
-            self.end(at_ns, End::Fin, acts);
-        }
-    }
-
     /// Schedules the end of the connection once every permitted request is answered.
     fn leave(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
         let Some(Leave { ends_ns: Some(after_ns), .. }) = self.manner.http2.leaves else { return };
@@ -297,14 +260,6 @@ impl Http2 {
             self.manner.http2.leaves = None;
             self.later(at_ns.max(self.busy_until_ns) + after_ns, Job::End(End::Fin), acts);
         }
-    }
-
-    /// Number of requests that the peer has to answer.
-    fn permitted(&self) -> u64 {
-        let upto = self.last.map_or(u64::MAX, |last| u64::from(last).div_ceil(2));
-        let last = self.last.unwrap_or(u32::MAX);
-        let refused = self.refused.iter().filter(|stream| **stream <= last).count();
-        self.reader.opened.min(upto) - refused as u64
     }
 
     fn later(&mut self, at_ns: u64, job: Job, acts: &mut Vec<Act>) {
@@ -328,5 +283,94 @@ impl Http2 {
         }
         let (on, at_ns) = (self.index, self.busy_until_ns.max(at_ns));
         acts.extend(end.act().map(|what| Act { on, at_ns, what }));
+    }
+}
+
+impl Server for Http2 {
+    /// Sends the greeting and ends, or begins unless the client
+    /// must send first.
+    fn connected(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
+        self.busy_until_ns = at_ns;
+        let http2 = self.manner.http2.clone();
+        if let Some((bytes, end)) = http2.greeting {
+            self.send(at_ns, bytes.0.to_vec(), None, acts);
+            return self.end(at_ns, end, acts);
+        }
+        if !self.listens_first {
+            self.begin(at_ns, acts);
+        }
+    }
+
+    /// Takes input and acts on it.
+    fn receive(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
+        let Some(bytes) = self.take_upgrade(at_ns, bytes, acts) else { return };
+        if std::mem::take(&mut self.listens_first) {
+            self.begin(at_ns, acts);
+        }
+        let quiet_ns = at_ns.saturating_sub(self.busy_until_ns);
+        if self.answered && self.manner.forgets_ns.is_some_and(|most_ns| quiet_ns >= most_ns) {
+            self.end(at_ns, End::Reset, acts);
+        }
+        let mut events = Vec::new();
+        self.reader.read(&bytes, &mut events);
+        for event in events {
+            self.handle_event(event, at_ns, acts);
+        }
+        self.pump(at_ns, acts);
+    }
+
+    /// Ends this side after what it has sent, because the client has ended.
+    fn ended(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
+        if !self.manner.keeps_open {
+            self.end(at_ns, End::Fin, acts);
+        }
+    }
+
+    /// Runs the tasks that are due.
+    fn go_on(&mut self, at_ns: u64, acts: &mut Vec<Act>) {
+        while let Some(first) = self.jobs.first_entry().filter(|first| first.key().0 <= at_ns) {
+            let job = first.remove();
+            if !self.over {
+                self.run(job, at_ns, acts);
+            }
+        }
+        self.pump(at_ns, acts);
+    }
+
+    fn gone(&mut self) {
+        self.over = true;
+    }
+
+    fn reads(&self) -> bool {
+        !self.reading_paused
+    }
+
+    fn version(&self) -> Option<Version> {
+        Some(Version::Http2)
+    }
+
+    fn requests(&self) -> u64 {
+        self.reader.opened
+    }
+
+    fn permitted(&self) -> u64 {
+        let upto = |last: u32| u64::from(last.div_ceil(2).saturating_sub(self.unasked()));
+        let upto = self.last.map_or(u64::MAX, upto);
+        let last = self.last.unwrap_or(u32::MAX);
+        let refused =
+            self.refused.iter().filter(|stream| **stream <= last && self.counts(**stream));
+        self.reader.opened.min(upto) - refused.count() as u64
+    }
+
+    fn take_numbers(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.reader.numbers)
+    }
+
+    fn mistake(&self) -> Option<&str> {
+        self.reader.mistake.as_deref()
+    }
+
+    fn whole(&self) -> Option<u64> {
+        Some(self.whole)
     }
 }

@@ -119,6 +119,27 @@ impl Reader {
         }
     }
 
+    /// Records that a request of `len` bytes has asked for the upgrade, with these SETTINGS. Stream
+    /// 1 answers it.
+    pub(super) fn upgraded(&mut self, len: u64, settings: &[u8]) {
+        (self.start, self.last) = (len, 1);
+        self.settle_on(settings);
+        let (receive, send) = (self.window, self.send_first);
+        let (start, length, got, request_ended, answer_ended) = (0, None, 0, true, false);
+        let stream = Stream { start, receive, length, got, request_ended, answer_ended, send };
+        self.streams.insert(1, stream);
+    }
+
+    /// Takes the client's SETTINGS.
+    fn settle_on(&mut self, payload: &[u8]) {
+        for six in payload.chunks_exact(6) {
+            if six[..2] == [0, 4] {
+                let four = six[2..].try_into().unwrap_or_default();
+                self.send_first = i64::from(u32::from_be_bytes(four));
+            }
+        }
+    }
+
     fn wrong(&mut self, how: impl FnOnce() -> String) {
         self.mistake.get_or_insert_with(how);
     }
@@ -224,12 +245,7 @@ impl Reader {
             }
             4 if ack => self.acknowledged(),
             4 => {
-                for six in payload.chunks_exact(6) {
-                    if six[..2] == [0, 4] {
-                        let four = six[2..].try_into().unwrap_or_default();
-                        self.send_first = i64::from(u32::from_be_bytes(four));
-                    }
-                }
+                self.settle_on(payload);
                 events.push(Event::Settings);
             }
             6 if ack => {

@@ -131,7 +131,7 @@ impl Http2 {
 
     fn send_whole(&mut self, stream: u32, at_ns: u64, acts: &mut Vec<Act>) {
         let bytes = self.whole_answer(stream);
-        let start = self.reader.end_answer(stream, false);
+        let start = self.reader.end_answer(stream, false).filter(|_| self.counts(stream));
         self.whole += u64::from(start.is_some());
         self.send(at_ns, bytes, start, acts);
     }
@@ -166,7 +166,7 @@ impl Http2 {
             _ => {}
         });
         // Without a body any length is right, and then the answer is complete.
-        self.answers.insert(stream, Answer { pieces, right: true, every_ns: 0 });
+        self.answers.insert(stream, Answer { pieces, right: self.head, every_ns: 0 });
     }
 
     fn answer_with_fields(&mut self, stream: u32, fields: &[(&str, &str)]) {
@@ -203,8 +203,9 @@ impl Http2 {
         // The other stream may be open, or already opened by a request that has not arrived. Then
         // this answer settles it.
         let (settles, start) = self.reader.answered_elsewhere(other);
-        self.whole += u64::from(settles);
-        self.send(at_ns, bytes, start, acts);
+        let counts = self.counts(other);
+        self.whole += u64::from(settles && counts);
+        self.send(at_ns, bytes, start.filter(|_| counts), acts);
     }
 
     /// Sends more than there is room for, unless the room is very large.
