@@ -171,6 +171,21 @@ fn uploads_take_turns_and_end_once_each() {
 }
 
 #[test]
+fn a_new_upload_waits_behind_those_that_wait_for_the_connections_window() {
+    let body = vec![b'x'; 40_000];
+    let mut play = Play::with(2, idempotent(), Some(&body), &[]);
+    assert!(play.frames().last().unwrap().starts_with("DATA 3 "), "the second one waits");
+    play.ask(1);
+    assert_eq!(play.frames(), ["HEADERS 5"]);
+    play.receive(peer().window(0, 100));
+    assert_eq!(play.frames(), ["DATA 3 100"]);
+    play.receive(peer().window(0, 100_000));
+    let ends: Vec<_> = play.frames().into_iter().filter(|frame| frame.ends_with(" end")).collect();
+    assert_eq!(ends.len(), 2);
+    assert!(ends[0].starts_with("DATA 3 ") && ends[1].starts_with("DATA 5 "), "{ends:?}");
+}
+
+#[test]
 fn a_stream_that_stalls_while_a_thousand_are_served_is_still_known() {
     let mut play = Play::asked(2);
     for stream in (3..2003).step_by(2) {

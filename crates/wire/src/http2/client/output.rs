@@ -107,7 +107,12 @@ impl<T: Copy> Client<T> {
         }
         if body > 0 {
             self.flow.uploading += 1;
-            self.write_body(nth, requests, bytes_most, out);
+            // Not before the bodies that wait for the connection's window: they would wait for ever.
+            if self.flow.ready.is_empty() {
+                self.write_body(nth, requests, bytes_most, out);
+            } else {
+                self.flow.ready.push_back(nth);
+            }
         }
     }
 
