@@ -389,12 +389,10 @@ impl Accounting {
         phase.settled_ns = now_ns;
         self.look |= phase.open == 0;
         let wait_ns = now_ns.saturating_sub(tag.sent_ns);
-        if wait_ns >= LONG_WAIT_NS {
-            if self.served.went_on(tag.served_before, tag.sent_ns, now_ns) {
-                let trouble = state.trouble();
-                trouble.this_phase.waits.note(wait_ns, count);
-                trouble.waited_ns = trouble.waited_ns.max(wait_ns);
-            }
+        if wait_ns >= LONG_WAIT_NS && self.served.went_on(tag.served_before, tag.sent_ns, now_ns) {
+            let trouble = state.trouble();
+            trouble.this_phase.waits.note(wait_ns, count);
+            trouble.waited_ns = trouble.waited_ns.max(wait_ns);
         }
     }
 
