@@ -22,11 +22,11 @@ def stored(trueload: Trueload, *names: str) -> list[Run]:
         return [put(store, read(name)) for name in names]
 
 
-def test_a_report_is_one_file_and_nothing_is_said(trueload: Trueload, tmp_path: Path) -> None:
+def test_a_report_is_one_file_and_its_name_is_said(trueload: Trueload, tmp_path: Path) -> None:
     stored(trueload, "ab")
     page = tmp_path / "report.html"
     ended = trueload.run("report", "last", "-o", page)
-    assert (ended.code, ended.out, ended.err) == (0, "", "")
+    assert (ended.code, ended.out, ended.err) == (0, "", f"written      {page}\n")
     assert page.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
