@@ -17,9 +17,9 @@ use crate::flow::{PART_SHIFT, PARTS_MOST};
 pub struct Work {
     parts: Cells<f64>,
     end_ns: u64,
-    /// Times within the window of answers that had begun before it.
+    /// The sum of the times within the window of answers that had begun before it.
     pub before_ns: u64,
-    /// Times after the window of answers that had begun in it or before.
+    /// The sum of the times after the window of answers that had begun in it.
     pub after_ns: u64,
 }
 

@@ -76,20 +76,20 @@ pub trait Peers: fmt::Debug {
 /// Connections by the version of HTTP that their peers speak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Versions {
-    /// Those that speak HTTP/1.1.
+    /// Connections over HTTP/1.1.
     pub http1: Spoken,
-    /// Those that speak HTTP/2.
+    /// Connections over HTTP/2.
     pub http2: Spoken,
-    /// Those on which the peer replied with something of its own.
+    /// Connections on which the peer replied with neither.
     pub other: u64,
 }
 
 /// Numbers of connections that speak one version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spoken {
-    /// All that were established.
+    /// Established connections.
     pub established: u64,
-    /// Those on which a request has come.
+    /// Connections on which a request has come.
     pub used: u64,
 }
 

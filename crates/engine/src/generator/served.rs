@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) const LONG_WAIT_NS: u64 = 1_000_000_000;
 /// … if at least this many other requests are answered meanwhile …
 const LONG_WAIT_OTHERS: u64 = 100;
-/// … and others are served for at least this share of the wait. A server that stops for everybody answers what it has in
-/// hand before, and everything at once when it goes on.
-const LONG_WAIT_SHARE: u64 = 2;
-/// Without an answer for so long, nobody is served.
+/// … and others are served for at least one part in so many of the wait. A server that stops for
+/// everybody answers what it has in hand first, and everything at once when it goes on.
+const LONG_WAIT_PARTS: u64 = 2;
+/// If no answer comes for this long, nobody is being served.
 const PAUSE_NS: u64 = 100_000_000;
-/// How exactly it is known when answers came.
+/// The resolution of the times at which answers came.
 const GRAIN_NS: u64 = 10_000_000;
 
 /// The answers that all threads have got so far.
@@ -80,15 +80,15 @@ impl ServedSeen {
         }
     }
 
-    /// Whether a server went on serving others while a request waited from `sent_ns` to `now_ns`. `before` requests had been
-    /// answered when it was sent.
+    /// Whether a server went on serving others while a request waited from `sent_ns` to `now_ns`.
+    /// `before` requests had been answered when it was sent.
     pub(super) fn went_on(&self, before: u64, sent_ns: u64, now_ns: u64) -> bool {
         let read = |time: &AtomicU64| time.load(Ordering::Relaxed);
         let (paused_ns, resumed_ns) = (read(&self.all.paused_ns), read(&self.all.resumed_ns));
         let served_ns = paused_ns.saturating_sub(sent_ns)
             + read(&self.all.last_ns).saturating_sub(resumed_ns.max(sent_ns));
         let others = self.count.saturating_sub(before);
-        others >= LONG_WAIT_OTHERS && served_ns * LONG_WAIT_SHARE >= now_ns.saturating_sub(sent_ns)
+        others >= LONG_WAIT_OTHERS && served_ns * LONG_WAIT_PARTS >= now_ns.saturating_sub(sent_ns)
     }
 }
 
@@ -99,7 +99,8 @@ mod tests {
     const S: u64 = LONG_WAIT_NS;
     const MS: u64 = S / 1000;
 
-    /// Whether others were served while a request waited for 2 s, if batches of answers came at these times, in ms.
+    /// Whether others were served while a request waited for 2 s. A batch is the time in ms at which
+    /// answers came, and their number.
     fn went_on(batches: &[(u64, u64)]) -> bool {
         let mut seen = ServedSeen::new(Arc::default());
         seen.add(7);

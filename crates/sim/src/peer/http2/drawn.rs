@@ -41,7 +41,7 @@ pub(super) trait Server: fmt::Debug {
         0
     }
 
-    /// Those of them that are to be answered.
+    /// The number of these requests that the peer has to answer.
     fn permitted(&self) -> u64 {
         self.requests()
     }

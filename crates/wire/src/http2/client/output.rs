@@ -107,7 +107,8 @@ impl<T: Copy> Client<T> {
         }
         if body > 0 {
             self.flow.uploading += 1;
-            // Not before the bodies that wait for the connection's window: they would wait for ever.
+            // Bodies that wait for the connection's window go first. Otherwise a steady flow of new
+            // requests would take all of it, and they would time out.
             if self.flow.ready.is_empty() {
                 self.write_body(nth, requests, bytes_most, out);
             } else {
