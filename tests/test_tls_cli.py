@@ -62,7 +62,7 @@ def start_secure(command: Trueload, *flags: str | Path) -> Secure:
     readable, _, _ = select.select([process.stderr], [], [], 30)
     assert readable, "the reference server does not say where it listens"
     # It prints its lines at once, and prints nothing about a certificate that it was given.
-    output = "".join(process.stderr.readline() for _ in range(1 if flags else 2))
+    output = "".join(process.stderr.readline() for _ in range(1 if "--cert" in flags else 2))
     found = re.search(r"listening on (https://127\.0\.0\.1:(\d+)/)\n", output)
     cacert = re.search(r"--cacert (\S+)\n", output)
     assert found, output

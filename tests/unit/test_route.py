@@ -88,9 +88,11 @@ def test_a_path_that_no_socket_can_have_is_refused(path: str) -> None:
 
 @pytest.mark.parametrize("other", ["overrides", "local_addresses"])
 def test_what_is_about_tcp_does_not_go_with_a_socket_file(other: str) -> None:
-    flags = {"overrides": (), "local_addresses": ()} | {other: ("127.0.0.1",)}
+    given = ("127.0.0.1",)
+    overrides = given if other == "overrides" else ()
+    local_addresses = given if other == "local_addresses" else ()
     with pytest.raises(UserError, match="exclude each other"):
-        make_route(unix="/a", **flags)
+        make_route(unix="/a", overrides=overrides, local_addresses=local_addresses)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,8 @@ pub(crate) fn named(tls: &TlsPlan) -> impl Iterator<Item = &String> {
         TrustPlan::Given { sha256 } => Some(sha256),
         TrustPlan::System | TrustPlan::Anybody => None,
     };
-    [given, tls.certificate_sha256.as_ref(), tls.key_sha256.as_ref()].into_iter().flatten()
+    let own = [&tls.certificate_sha256, &tls.key_sha256, &tls.tunnel_sha256];
+    given.into_iter().chain(own.into_iter().flatten())
 }
 
 /// The options for the connections of each thread: read once, because the system has many issuers.
@@ -53,6 +54,7 @@ pub(crate) fn client_options(tls: &TlsPlan, blobs: &Blobs) -> Result<client::Opt
         trust,
         identity: client_identity(tls, blobs)?,
         resumption: tls.resumption,
+        tunnel: blobs.get(tls.tunnel_sha256.as_ref()).map(|request| Arc::from(request.as_slice())),
     })
 }
 

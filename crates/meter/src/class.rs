@@ -34,6 +34,8 @@ classes! {
     ConnectTimeout = "connect.timeout",
     /// No route to the peer.
     ConnectUnreachable = "connect.unreachable",
+    /// The proxy did not open a tunnel to the server.
+    ConnectProxy = "connect.proxy",
     /// No local port was left.
     LocalPorts = "local.ports",
     /// No file descriptor was left.

@@ -176,6 +176,7 @@ class RequestOptions(TlsOptions, total=False):
     expect_same: Flag
     close: Flag
     unix: Name
+    proxy: Text
 
 
 class AbOptions(MeasuringOptions, RequestOptions, total=False):

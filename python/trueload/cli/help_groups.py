@@ -36,7 +36,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "max-streams",
     ),
     "TLS": ("tls", "cacert", "insecure", "cert", "key", "no-tls-resumption"),
-    "Connections": ("timeout", "connect-rate", "unix", "resolve", "local-address"),
+    "Connections": ("timeout", "connect-rate", "unix", "resolve", "proxy", "local-address"),
     "Faults on purpose": (
         *("error-share", "reset-share", "stall-share", "stall-for", "slow-share", "slow-for"),
         *("close-after", "close-silently", "refuse-share", "goaway-after", "stall-window"),

@@ -146,7 +146,7 @@ FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
     ForeignFlag("--vus", "k6", "virtual users", ("--connections",), "use -c N (--connections)"),
     ForeignFlag("--unix-socket", "curl and oha", "a socket file", ("--unix",), "use --unix PATH"),
     ForeignFlag("--proxy", "curl and oha", "a proxy", (), NO_PROXY),
-    ForeignFlag("-x", "hey and curl", "a proxy", (), NO_PROXY),
+    ForeignFlag("-x", "hey and curl", "a proxy", ("--proxy",), "use --proxy http://HOST:PORT"),
     ForeignFlag("--http3", "curl", "HTTP/3", ("--http",), "there is none yet; --http 2 is"),
     ForeignFlag("--h3", "h2load", "HTTP/3", ("--http",), "there is none yet; --http 2 is"),
     ForeignFlag(

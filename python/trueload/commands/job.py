@@ -221,6 +221,7 @@ def nothing_measured(job: Job, record: Record) -> UserError:
     elif "dns" in failed:
         unknown = zip(job.origins, record.plan.generate.origins, strict=True)
         target = next((each for each, found in unknown if not found.addresses), job.target)
+        target = job.route.next_hop(target)
         why = f"'{target.host}' does not resolve"
         hint = "look for a mistake in the name, or write the address"
     else:
@@ -228,12 +229,22 @@ def nothing_measured(job: Job, record: Record) -> UserError:
         if reasons:
             why = f"no connection became usable: {reasons_text(reasons)}"
         hint = (
-            _http2_hint(failed, job)
+            _proxy_hint(failed, job)
+            or _http2_hint(failed, job)
             or tls_hint(failed, reasons, job.target.unsealed)
             or _ws_hint(failed, job)
             or f"is a server listening on {_asked_for(job)}?"
         )
     return UserError(why, hint, ExitCode.NOTHING_MEASURED)
+
+
+def _proxy_hint(failed: Mapping[str, int], job: Job) -> str | None:
+    proxy = job.route.proxy
+    if proxy is None or not any(name.startswith("connect.") for name in failed):
+        return None
+    if "connect.proxy" in failed:
+        return f"does the proxy at {proxy.target.authority} let CONNECT through, to this port?"
+    return f"is a proxy listening on {proxy.target.authority}?"
 
 
 def _asked_for(job: Job) -> str:

@@ -90,7 +90,7 @@ def read_job(
         tls=asked.tls,
         server_pid=where.server_pid,
         claim=Claim(percentile=claimed_percentile(thresholds), same=asked.expect.same),
-        origins=origin_specs(asked.origins, asked.tls),
+        origins=origin_specs(asked.origins, asked.tls, asked.route.proxy),
     )
     check_origins(
         asked.origins,

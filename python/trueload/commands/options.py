@@ -420,6 +420,17 @@ ResolveOption = Annotated[
         help="Connect to ADDRESS for this host and port, as with curl; repeatable.",
     ),
 ]
+ProxyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--proxy",
+        metavar="URL",
+        help=(
+            "Send requests through this proxy, http://[USER:PASSWORD@]HOST:PORT; for https:// URLs"
+            " each connection is a tunnel (CONNECT)."
+        ),
+    ),
+]
 FailOnOption = Annotated[
     list[str] | None,
     typer.Option(

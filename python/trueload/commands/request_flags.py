@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from trueload.commands import options
 from trueload.commands.job import Asked
 from trueload.errors import UserError
+from trueload.protocol.exchange import WindowsPlan
 from trueload.request.curl import CurlCommand, parse_curl
 from trueload.request.http2 import Http2Flags, make_http2, over_http2
 from trueload.request.make import make_request, parse_statuses, read_body
 from trueload.request.origins import shown_origins, tls_of_origins
 from trueload.request.redact import redact_url
 from trueload.request.route import make_route
-from trueload.request.target import parse_given_url
+from trueload.request.target import Target, parse_given_url
 from trueload.request.targets import Defaults, read_targets
 from trueload.request.tls import TlsFlags
 from trueload.request.values import Expect
@@ -54,6 +56,7 @@ def read_asked(
     h2c_upgrade: options.H2cUpgradeOption = False,
     unix: options.UnixOption = None,
     resolve: options.ResolveOption = None,
+    proxy: options.ProxyOption = None,
     local_address: options.LocalAddressOption = None,
     cacert: options.CacertOption = None,
     insecure: options.InsecureOption = False,
@@ -73,7 +76,7 @@ def read_asked(
     base = None if url is None else parse_given_url(url)
     local = local_address or ()
     tls = TlsFlags(cacert, insecure, cert, key, no_tls_resumption)
-    route = make_route(unix=unix, overrides=resolve or (), local_addresses=local)
+    route = make_route(unix=unix, overrides=resolve or (), local_addresses=local, proxy=proxy)
     expect = Expect(
         statuses=parse_statuses(expect_status or ()),
         body=None if expect_body is None else expect_body.encode("utf-8", "surrogateescape"),
@@ -108,6 +111,14 @@ def read_asked(
     secure = tls_of_origins(origins, tls)
     if http2 is not None:
         secure = over_http2(http2, secure, all_secure=all(one.is_secure for one in origins))
+    if route.proxy is not None:
+        _check_through_proxy(http2, origins)
+        request = request and route.proxy.through(request, target)
+        several = tuple(
+            replace(one, request=route.proxy.through(one.request, origins[one.origin]))
+            for one in several
+        )
+        secure = secure and replace(secure, tunnel=route.proxy.tunnel(target))
     return Asked(
         url=redact_url(shown),
         target=target,
@@ -122,6 +133,14 @@ def read_asked(
         tls=secure,
         origins=origins if len(origins) > 1 else (),
     )
+
+
+def _check_through_proxy(http2: WindowsPlan | None, origins: Sequence[Target]) -> None:
+    """Refuse what cannot go through a proxy. Raises ``UserError``."""
+    if http2 is not None and not all(origin.is_secure for origin in origins):
+        raise UserError(
+            "HTTP/2 without TLS cannot go through a proxy", "use an https:// URL, or --http 1.1"
+        )
 
 
 def flags_of_curl(flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -145,6 +164,7 @@ def flags_of_curl(flags: Mapping[str, Any]) -> dict[str, Any]:
         "body": None if body is None else body.decode("utf-8", "surrogateescape"),
         "close": bool(flags.get("close")) or copied.close,
         "unix": copied.unix if own_unix is None else own_unix,
+        "proxy": flags.get("proxy") or copied.proxy,
         # The last entry of a host counts.
         "resolve": [*copied.resolve, *(flags.get("resolve") or ())],
         **_tls_of_curl(flags, copied),

@@ -46,6 +46,7 @@ class TlsPlan(Model):
     certificate_sha256: str | None = None
     key_sha256: str | None = None
     resumption: bool
+    tunnel_sha256: str | None = None
 
 
 class ServeSelfSigned(Model):

@@ -34,6 +34,7 @@ WITH_VALUE = {
     "-A": "--user-agent",
     "-e": "--referer",
     "-E": "--cert",
+    "-x": "--proxy",
     "-o": "--output",
     "-w": "--write-out",
     "-D": "--dump-header",
@@ -72,7 +73,7 @@ IGNORED = frozenset(
 SWITCHES = frozenset({"--insecure", "--head", "--get", "--globoff"})
 _HEADERS = {"--user-agent": "User-Agent", "--referer": "Referer"}
 _FIELDS = {
-    **{f"--{name}": name for name in ("user", "cacert", "cert", "key")},
+    **{f"--{name}": name for name in ("user", "cacert", "cert", "key", "proxy")},
     "--request": "method",
     "--unix-socket": "unix",
 }
@@ -91,13 +92,11 @@ ADVICE = {
     "--connect-timeout": "leave it out, and use --timeout",
     "--http2": "leave it out, and use --http auto, or --h2c-upgrade for http://",
     "--http2-prior-knowledge": "leave it out, and use --http 2",
-    "--proxy": "leave it out: there are no proxies, requests go to the server itself",
 }
 _SHORT_ADVICE = {
     "-L": "--location",
     "-F": "--form",
     "-m": "--max-time",
-    "-x": "--proxy",
     "-T": "--upload-file",
     "-K": "--config",
     "-0": "--http1.0",
@@ -148,6 +147,7 @@ class CurlCommand:
     cert: str | None = None
     key: str | None = None
     unix: str | None = None
+    proxy: str | None = None
     resolve: list[str] = field(default_factory=list)
 
 

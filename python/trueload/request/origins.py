@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from trueload.errors import UserError
+from trueload.request.proxy import Proxy
 from trueload.request.redact import redact_url
 from trueload.request.target import Target
 from trueload.request.tls import TlsFlags, make_tls, server_name
@@ -30,16 +31,19 @@ def shown_origins(origins: Sequence[Target]) -> str:
     return f"{first} and {more} more" if more else first
 
 
-def origin_specs(origins: Sequence[Target], tls: Tls | None) -> tuple[OriginSpec, ...]:
+def origin_specs(
+    origins: Sequence[Target], tls: Tls | None, proxy: Proxy | None = None
+) -> tuple[OriginSpec, ...]:
     """The origins as values. One with TLS gets ``tls`` under its own name. Their addresses have
     still to be resolved."""
-    return tuple(
-        OriginSpec(
-            url=redact_url(origin.origin),
-            tls=replace(tls, server_name=server_name(origin)) if tls and origin.is_secure else None,
-        )
-        for origin in origins
-    )
+
+    def own(origin: Target) -> Tls | None:
+        if tls is None or not origin.is_secure:
+            return None
+        tunnel = None if proxy is None else proxy.tunnel(origin)
+        return replace(tls, server_name=server_name(origin), tunnel=tunnel)
+
+    return tuple(OriginSpec(url=redact_url(each.origin), tls=own(each)) for each in origins)
 
 
 def tls_of_origins(origins: Sequence[Target], flags: TlsFlags) -> Tls | None:

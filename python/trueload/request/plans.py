@@ -72,6 +72,7 @@ def tls_plan(tls: Tls | None) -> TlsPlan | None:
         certificate_sha256=_sha256(tls.certificate),
         key_sha256=_sha256(tls.key),
         resumption=tls.resumption,
+        tunnel_sha256=_sha256(tls.tunnel),
     )
 
 

@@ -166,7 +166,7 @@ def _redact_curl_value(name: str, value: str, keep_body: bool, in_query: bool) -
             return _redact_header_line(value)
         case "--cert" if ":" in value:
             return f"{value.partition(':')[0]}:{REDACTED}"
-        case "" | "--url" | "--referer":
+        case "" | "--url" | "--referer" | "--proxy":
             return redact_typed_url(value)
         case "--data-raw" | "--data" | "--data-ascii" | "--data-binary" | "--json":
             if value.startswith("@") and name != "--data-raw":

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trueload.errors import UserError
+from trueload.request.proxy import Proxy, parse_proxy
 from trueload.request.target import Target, resolve, with_port
 
 UNIX = "unix:"
@@ -42,12 +43,18 @@ class Route:
     unix: str | None = None
     """An absolute path of a Unix socket."""
     overrides: tuple[Override, ...] = ()
+    proxy: Proxy | None = None
+
+    def next_hop(self, target: Target) -> Target:
+        """What is connected to: the proxy, or the server itself."""
+        return target if self.proxy is None else self.proxy.target
 
     def addresses(self, target: Target) -> tuple[str, ...]:
         """Where to connect, in the order to try: ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``.
         Empty if the name does not exist, or is not resolved in time."""
         if self.unix is not None:
             return (UNIX + self.unix,)
+        target = self.next_hop(target)
         # As in curl, the last option counts, and one for this very host comes before one for any.
         for host in (_plain_name(target.host), "*"):
             for override in reversed(self.overrides):
@@ -57,12 +64,19 @@ class Route:
 
 
 def make_route(
-    *, unix: str | None, overrides: Sequence[str], local_addresses: Sequence[str]
+    *,
+    unix: str | None,
+    overrides: Sequence[str],
+    local_addresses: Sequence[str],
+    proxy: str | None = None,
 ) -> Route:
     """Make the route that the flags describe. Raises ``UserError``."""
     if unix is None:
-        return Route(overrides=tuple(parse_override(text) for text in overrides))
-    for name, value in (("--resolve", overrides), ("--local-address", local_addresses)):
+        return Route(
+            overrides=tuple(parse_override(text) for text in overrides), proxy=parse_proxy(proxy)
+        )
+    excluded = (("--resolve", overrides), ("--local-address", local_addresses), ("--proxy", proxy))
+    for name, value in excluded:
         if value:
             raise UserError(f"--unix and {name} exclude each other", "keep one of them")
     return Route(unix=socket_path(unix, "--unix"))

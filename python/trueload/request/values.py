@@ -61,6 +61,8 @@ class Tls:
     certificate: bytes | None = None
     key: bytes | None = field(default=None, repr=False)
     resumption: bool = True
+    tunnel: bytes | None = field(default=None, repr=False)
+    """The request that has a proxy open a tunnel to the server."""
 
 
 @dataclass(frozen=True, kw_only=True)

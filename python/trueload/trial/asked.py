@@ -16,7 +16,8 @@ def blobs(spec: TrialSpec) -> Iterator[Blob]:
     if spec.request is not None:
         asked.append((spec.request, spec.expect))
     named = {body for request, expect in asked for body in (request.body, expect.body)}
-    named |= {text for tls in spec.every_tls for text in (tls.issuers, tls.certificate, tls.key)}
+    for tls in spec.every_tls:
+        named |= {tls.issuers, tls.certificate, tls.key, tls.tunnel}
     if spec.exchange is not None and spec.exchange.messages is not None:
         named.add(spec.exchange.messages.payload)
     for data in sorted(named - {None}, key=lambda data: data or b""):

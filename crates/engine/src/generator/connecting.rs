@@ -177,11 +177,13 @@ impl<P: Protocol> Generator<P> {
 
     pub(super) fn connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
         self.watch_if_sampled(net, key, token);
-        if self.config.tls.is_some() {
-            self.begin_handshake(net, key, token);
-        } else {
-            self.begin(net, key, token);
-            self.fill(net, key);
+        match &self.config.tls {
+            Some(tls) if tls.tunnel().is_some() => self.begin_tunnel(net, key, token),
+            Some(_) => self.begin_handshake(net, key, token),
+            None => {
+                self.begin(net, key, token);
+                self.fill(net, key);
+            }
         }
     }
 

@@ -17,6 +17,9 @@ impl<P: Protocol> Generator<P> {
                 net.close(token);
                 self.refused(net, key, ConnectError::Timeout);
             }
+            ConnectionState::Tunnelling { token } => {
+                self.not_tunnelled(net, key, token, "the proxy did not answer CONNECT in time")
+            }
             ConnectionState::Handshaking { token } => {
                 let why = "the handshake was not done in time";
                 self.not_secured(net, key, token, Class::TimeoutTls, why);

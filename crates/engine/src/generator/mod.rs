@@ -39,6 +39,7 @@ mod slot;
 mod slots;
 mod stamps;
 mod timers;
+mod tunnel;
 mod udp_echo;
 mod websocket;
 mod ws_echo;
@@ -79,6 +80,7 @@ pub use slot::Tag;
 use slot::{ConnectionState, NEVER, Numbered, Slot};
 use slots::Slots;
 use stamps::{Stamps, Written};
+use tunnel::Tunnels;
 pub use udp_echo::UdpEcho;
 pub use ws_echo::WsEcho;
 
@@ -99,6 +101,7 @@ pub struct Generator<P: Protocol> {
     missed: Missed,
     rtt: Rtt,
     hold_back: HoldBack,
+    tunnels: Tunnels,
     link: Link,
 }
 
@@ -127,6 +130,7 @@ impl<P: Protocol> Generator<P> {
             missed: Missed::default(),
             rtt: Rtt::default(),
             hold_back,
+            tunnels: Tunnels::default(),
             link: Link::new(inbox, reports),
         }
     }
@@ -391,6 +395,7 @@ impl<P: Protocol> Program for Generator<P> {
     ) {
         self.accounting.wakings.note_input();
         match self.slots[key].tls {
+            None if self.config.tls.is_some() => self.handle_tunnel(net, key, token, bytes, ending),
             None => self.handle_plain(net, key, token, bytes, ending),
             Some(_) => self.handle_sealed(net, key, token, bytes, ending),
         }
@@ -417,6 +422,10 @@ impl<P: Protocol> Program for Generator<P> {
 
     fn handle_end(&mut self, net: &mut impl Net, key: u32, token: Token, ended: PeerClose) {
         match self.slots[key].tls {
+            None if self.config.tls.is_some() => {
+                let why = "the proxy ended the connection before it answered CONNECT";
+                self.not_tunnelled(net, key, token, why);
+            }
             None => self.ended(net, key, token, ended, None),
             Some(_) => self.sealed_ended(net, key, token, ended),
         }

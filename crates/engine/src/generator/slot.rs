@@ -65,6 +65,8 @@ pub(super) enum ConnectionState {
     Connecting { token: Token },
     /// The peer's queue was full; the same attempt is made again at `until_ns`.
     Busy,
+    /// There is a connection to a proxy, which has been asked for a tunnel, at most until then.
+    Tunnelling { token: Token },
     /// There is a connection, and TLS is being set up on it, at most until then.
     Handshaking { token: Token },
     /// There is a connection, and the protocol agrees with the peer on it, at most until then.
@@ -83,6 +85,7 @@ impl ConnectionState {
         match self {
             ConnectionState::Down | ConnectionState::Busy => None,
             ConnectionState::Connecting { token }
+            | ConnectionState::Tunnelling { token }
             | ConnectionState::Handshaking { token }
             | ConnectionState::Opening { token, .. }
             | ConnectionState::Open { token }

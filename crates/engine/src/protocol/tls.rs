@@ -25,6 +25,10 @@ pub struct TlsPlan {
     pub key_sha256: Option<String>,
     /// Sessions are resumed; tickets are shared by the connections of a thread.
     pub resumption: bool,
+    /// The SHA-256 in hex of the request that has a proxy open a tunnel to the server (CONNECT, see `blob`). The
+    /// addresses are then the proxy's. Null without a proxy.
+    #[serde(default)]
+    pub tunnel_sha256: Option<String>,
 }
 
 /// Whose certificates are accepted.

@@ -35,6 +35,7 @@ impl Setups {
             alpn_required: false,
             trust: Trust::Given(certificates(certificate.as_bytes()).expect("it was just made")),
             identity: None,
+            tunnel: None,
             resumption: true,
         };
         let identity = Identity::from_pem(certificate.as_bytes(), key.as_bytes());

@@ -42,6 +42,8 @@ pub struct Options {
     pub identity: Option<Identity>,
     /// Whether sessions are resumed if the server allows it.
     pub resumption: bool,
+    /// The request that has a proxy open a tunnel to the server first; none without a proxy.
+    pub tunnel: Option<Arc<[u8]>>,
 }
 
 /// The setup shared by all connections to one server, including their tickets.
@@ -50,6 +52,7 @@ pub struct Setup {
     config: Arc<ClientConfig>,
     server_name: ServerName<'static>,
     alpn_required: bool,
+    tunnel: Option<Arc<[u8]>>,
 }
 
 impl Setup {
@@ -82,8 +85,14 @@ impl Setup {
             true => Resumption::store(Arc::new(Tickets::default())),
             false => Resumption::disabled(),
         };
-        let alpn_required = options.alpn_required;
-        Ok(Setup { config: Arc::new(config), server_name, alpn_required })
+        let (alpn_required, tunnel) = (options.alpn_required, options.tunnel.clone());
+        Ok(Setup { config: Arc::new(config), server_name, alpn_required, tunnel })
+    }
+
+    /// The request that has a proxy open a tunnel, if there is one.
+    #[must_use]
+    pub fn tunnel(&self) -> Option<&Arc<[u8]>> {
+        self.tunnel.as_ref()
     }
 
     /// Creates a connection. [`Session::start`] returns its first bytes.

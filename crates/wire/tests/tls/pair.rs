@@ -97,6 +97,7 @@ pub fn options(trust: Trust) -> client::Options {
         alpn_required: false,
         trust,
         identity: None,
+        tunnel: None,
         resumption: true,
     }
 }
