@@ -255,10 +255,64 @@ def test_a_host_that_is_lost_ends_the_run_and_leaves_nothing(
     assert words in record.trouble.what
     assert "its last tick came" in record.trouble.what
     assert (record.verdict, record.partial) == ("invalid", True)
-    assert record.throughput.ok_per_s is None, "no partial sum is a result"
-    assert record.latency_ns.count == 0
-    assert not record.series
+    assert record.throughput.ok_per_s is None, "the rate of a part of the load is no result"
+    assert record.latency_ns.count > 0, "what had come until then is kept"
+    assert sum(second.ok for second in record.series) == record.counts.ok > 0
+    assert [host.place for host in record.hosts] == ["host0", "host1", "host2"]
+    assert [host.lost is not None for host in record.hosts].count(True) == 1
+    assert all(host.ok and host.latency_ns and host.latency_ns.count for host in record.hosts)
+    assert all(host.environment.kernel.startswith("Linux ") for host in record.hosts)
+    assert check(record, "hosts-lost").status == "fail"
     assert not (engines() - before), "no engine remains"
+
+
+def test_a_run_goes_on_with_the_others_and_nobody_sends_the_lost_part(
+    spec: TrialSpec, struck: list[int]
+) -> None:
+    before = engines()
+
+    def strike(progress: Progress) -> None:
+        if progress.stage == "window" and progress.tick is not None and not struck:
+            struck.append(sorted(engines() - before)[1])
+            os.kill(struck[0], signal.SIGKILL)
+
+    load = CONSTANT.model_copy(
+        update={"stages": (Stage.model_validate({"ns": 900 * MS, "from": 1_000, "to": 1_000}),)}
+    )
+    went_on = replace(spec.load, connections=12, pacing=load, stop=Duration(ns=900 * MS))
+    record = run_trial(replace(spec, load=went_on, allow_lost=1), on_progress=strike)
+    assert struck, "the window was seen"
+    assert record.trouble is None
+    assert (record.partial, record.verdict in ("suspect", "invalid")) == (True, True)
+    assert record.counts.scheduled == 600, "two thirds of the arrivals, and no more"
+    assert record.connections.requested == 8
+    (lost,) = (host for host in record.hosts if host.lost is not None)
+    assert "signal 9 (SIGKILL)" in str(lost.lost)
+    stayed = [host for host in record.hosts if host.lost is None]
+    assert sum(host.ok or 0 for host in stayed) == record.counts.ok == record.latency_ns.count
+    assert sum(second.ok for second in record.series) == record.counts.ok
+    assert check(record, "hosts-lost").status == "warn"
+    assert "8 of 12 connections" in check(record, "hosts-lost").why
+    assert check(record, "audit").status == "pass", check(record, "audit")
+    assert not (engines() - before), "no engine remains"
+
+
+def test_one_more_lost_host_than_is_allowed_ends_the_run(
+    spec: TrialSpec, struck: list[int]
+) -> None:
+    before = engines()
+
+    def strike(progress: Progress) -> None:
+        if progress.stage == "window" and progress.tick is not None and not struck:
+            struck.extend(sorted(engines() - before)[:2])
+            for pid in struck:
+                os.kill(pid, signal.SIGKILL)
+
+    endless = replace(spec.load, stop=Duration(ns=600_000 * MS))
+    record = run_trial(replace(spec, load=endless, allow_lost=1), on_progress=strike)
+    assert record.trouble is not None
+    assert record.trouble.kind == "lost"
+    assert [host.lost is not None for host in record.hosts].count(True) == 2
 
 
 def test_an_engine_that_cannot_be_started_names_its_host_and_starts_none(
@@ -309,11 +363,10 @@ def test_one_engine_that_errs_leaves_no_result_of_the_others(
     assert words in record.trouble.what
     assert (record.verdict, record.partial) == ("invalid", True)
     assert record.throughput.ok_per_s is None
-    assert record.latency_ns.count == 0
     assert not (engines() - before), "no engine remains"
 
 
-def test_what_cannot_be_added_up_leaves_no_result(spec: TrialSpec) -> None:
+def test_what_cannot_be_added_up_leaves_no_rate(spec: TrialSpec) -> None:
     two = (*hosts(1), EngineHost(Odd("measure_nonsense")))
     record = run_trial(
         replace(spec, load=replace(spec.load, stop=Duration(ns=100 * MS), warmup=None), hosts=two)
@@ -321,7 +374,7 @@ def test_what_cannot_be_added_up_leaves_no_result(spec: TrialSpec) -> None:
     assert record.trouble is not None
     assert record.trouble.kind == "junk"
     assert "not an HdrHistogram" in record.trouble.what
-    assert (record.verdict, record.latency_ns.count) == ("invalid", 0)
+    assert (record.verdict, record.throughput.ok_per_s) == ("invalid", None)
 
 
 def test_a_plan_that_one_engine_refuses_is_the_users_to_mend(spec: TrialSpec) -> None:

@@ -49,6 +49,19 @@ MISTAKES = [
     (["run", "quick", "--resume", "nothing"], "there is no run 'nothing'", "runs list"),
     (["run", "quick", "--json", "/no/such/file"], "/no/such/file cannot be written", ""),
     (["run", "quick", "--repeat", "0"], "--repeat", ""),
+    (
+        ["run", "quick", "--subjects", "fine", "--place", "ssh:a", "--dry-run"],
+        "do not reach subjects on 127.0.0.1",
+        "--server-place",
+    ),
+    (
+        [
+            *("run", "quick", "--subjects", "fine", "-c", "1", "--dry-run"),
+            *("--place", "ssh:a", "--place", "ssh:b", "--server-place", "ssh:c"),
+        ],
+        "1 connections are too few for 2 hosts",
+        "",
+    ),
     (["run", "quick", "--seed", "9223372036854775808"], "--seed", ""),
 ]
 

@@ -87,6 +87,10 @@ class UserError(Exception):
         return self.message
 
 
+class HostError(UserError):
+    """A host that load should come from cannot be used now. It may be back later."""
+
+
 def some_broken(kind: str, broken: Mapping[str, UserError]) -> UserError:
     """The error that ends a listing which has shown what it could: the fault of the only broken
     entry, or the names of all. ``broken`` is never empty."""

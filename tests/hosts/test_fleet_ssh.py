@@ -148,7 +148,28 @@ def test_a_host_that_is_lost_is_named_and_the_run_saved_as_invalid(
     assert (record["verdict"], record["partial"]) == ("invalid", True)
     assert record["trouble"]["kind"] == "lost"
     assert record["throughput"]["ok_per_s"] is None
-    assert record["latency_ns"]["count"] == 0
+    assert [host["place"] for host in record["hosts"]] == ["ssh:h1", "ssh:h2", "ssh:h3"]
+    assert [host["lost"] is None for host in record["hosts"]] == [True, False, True]
+    assert trueload.run("runs", "list", "--json").json()[0]["state"] == "partial"
+
+
+def test_a_run_may_go_on_without_a_host(ssh: Ssh, trueload: Trueload, served: Server) -> None:
+    words = ("-c", "6", "--duration", "3s", "--warmup", "100ms", "--allow-lost", "1")
+    process = start(trueload, ssh, "http", f"{served.url}/", *words, *PLACES)
+    wait_until(lambda: all(engines(ssh.network).values()), "an engine runs on each host")
+    wait_until(lambda: connected(ssh.network, served) == 6, "all are connected")
+    kill_an_engine(ssh)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode in (0, 4), out  # a busy machine may make it invalid
+    record = record_of(trueload)
+    assert (record["trouble"], record["partial"]) == (None, True)
+    assert [host["lost"] is None for host in record["hosts"]] == [True, False, True]
+    assert (
+        sum(host["ok"] for host in record["hosts"] if host["lost"] is None)
+        == record["counts"]["ok"]
+    )
+    assert "1 of 3 hosts lost: ssh:h2" in out
+    assert "4 of 6 connections" in out
 
 
 def connected(network: Network, server: Server) -> int:

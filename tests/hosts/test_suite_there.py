@@ -7,6 +7,7 @@ with the suite.
 from __future__ import annotations
 
 import signal
+import subprocess
 from typing import Any
 
 import pytest
@@ -71,6 +72,62 @@ def test_what_a_subject_does_wrong_there_is_told_as_it_is_here(
     ended = run(world, ssh, "--json", "-")
     assert words in ended.out + ended.err
     wait_until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
+
+
+ENGINE = "programs/trueload-engine"
+
+
+def start_lossy(world: World, ssh: Ssh) -> Any:
+    """A suite of one trial over two hosts, under load."""
+    world.add("fine")
+    front = world.trueload.start(
+        *("suite", "run", "quick", "--subjects", "python", "-c", "4", "-d", "2s"),
+        *("--repeat", "1", "--cores", "single", "--server-place", "ssh:h1"),
+        *("--place", "ssh:h2", "--place", "ssh:h3"),
+        cwd=world.folder,
+        env={**world.env, **ssh.env},
+        stderr=subprocess.STDOUT,
+    )
+    await_load(ssh)
+    return front
+
+
+def await_load(ssh: Ssh) -> None:
+    host = ssh.network.hosts[0]
+    wait_until(lambda: bool(subjects(host)), "the subject runs")
+    before = host.packets_sent()
+    wait_until(lambda: host.packets_sent() > before + 1_000, "it is under load")
+
+
+def test_a_repetition_that_lost_a_host_is_measured_again(world: World, ssh: Ssh) -> None:
+    front = start_lossy(world, ssh)
+    assert ssh.network.hosts[2].kill(ENGINE) == 1
+    out, _ = front.communicate(timeout=60)
+    assert front.returncode in (0, 4), out
+    assert "host lost: ssh:h3" in out
+    assert "measuring it again" in out
+    rows = world.trueload.run("runs", "show", "last", "--json").json()["rows"]
+    assert [row["key"].endswith(" partial") for row in rows] == [True, False]
+    lost, whole = (row["record"] for row in rows)
+    assert [host["lost"] is None for host in lost["hosts"]] == [True, False]
+    assert whole["trouble"] is None
+
+
+def test_a_host_that_stays_away_ends_the_suite_and_resume_goes_on(world: World, ssh: Ssh) -> None:
+    front = start_lossy(world, ssh)
+    ssh.network.hosts[2].link("down")
+    out, _ = front.communicate(timeout=120)
+    assert front.returncode == 4, out
+    assert "bring the host back, then go on with: trueload suite run --resume" in out
+    (run,) = world.trueload.run("runs", "list", "--json").json()
+    assert run["state"] == "interrupted"
+    ssh.network.mend()
+    words = ("--resume", run["id"], "--server-place", "ssh:h1", "--place", "ssh:h2")
+    ended = world.run("suite", "run", *words, "--place", "ssh:h3", env=ssh.env)
+    assert ended.code in (0, 4), ended
+    rows = world.trueload.run("runs", "show", "last", "--json").json()["rows"]
+    assert rows[-1]["record"]["trouble"] is None
+    assert not rows[-1]["key"].endswith(" partial")
 
 
 def test_a_program_that_is_not_there_is_told(world: World, ssh: Ssh) -> None:
@@ -138,9 +195,10 @@ def test_a_load_that_cannot_reach_the_subjects_is_refused(world: World, ssh: Ssh
 
 
 def test_a_suite_of_clients_stays_here(world: World, ssh: Ssh) -> None:
-    ended = world.run("suite", "run", "http-clients", "--place", "ssh:h2", env=ssh.env)
-    assert ended.code == 2
-    assert "their server on this machine" in ended.err
+    for more in ((), ("--dry-run",)):
+        ended = world.run("suite", "run", "http-clients", "--place", "ssh:h2", *more, env=ssh.env)
+        assert ended.code == 2
+        assert "their server on this machine" in ended.err
 
 
 def test_two_subjects_are_compared_on_another_host(world: World, ssh: Ssh) -> None:

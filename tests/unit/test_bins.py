@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from trueload.assemble.bins import BINS_MOST, Bins
+from trueload.engines.bins import BINS_MOST, Bins
 from trueload.engines.merge import Series
 from trueload.protocol.packed import PackedCounts
 from trueload.protocol.plan import Counts, Second, Sparse

@@ -136,6 +136,12 @@ class ServerPidOptions(TypedDict, total=False):
     server_pid: Number
 
 
+class LostHostsOptions(TypedDict, total=False):
+    """What happens if one of several hosts is lost."""
+
+    allow_lost: Number
+
+
 class SearchOptions(TypedDict, total=False):
     """A search for the largest load that keeps to a limit."""
 

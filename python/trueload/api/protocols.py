@@ -14,6 +14,7 @@ from trueload.api.options import (
     Duration,
     Flag,
     Header,
+    LostHostsOptions,
     MeasuringOptions,
     Name,
     Number,
@@ -35,11 +36,18 @@ if TYPE_CHECKING:
     from trueload.api.server import Server
 
 
-class HttpOptions(MeasuringOptions, ServerPidOptions, SearchOptions, RequestOptions, total=False):
+class HttpOptions(
+    MeasuringOptions,
+    ServerPidOptions,
+    LostHostsOptions,
+    SearchOptions,
+    RequestOptions,
+    total=False,
+):
     """Options of ``trueload.http``."""
 
 
-class EchoOptions(MeasuringOptions, ServerPidOptions, SearchOptions, total=False):
+class EchoOptions(MeasuringOptions, ServerPidOptions, LostHostsOptions, SearchOptions, total=False):
     """Options of every command that measures an echo."""
 
     size: Number

@@ -1,22 +1,22 @@
 """The hosts of a record: where the load came from, and what each of several hosts did.
 
 How: with several hosts, each gets a record of its own first, made like that of the whole. Its
-checks and its latency are kept. Must not know: processes, stores, terminals.
+checks and its latency are kept. That of a host that was lost is made from what it had told.
+
+Must not know: processes, stores, terminals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from trueload import __version__
+from trueload.assemble.observation import Observation, PhaseLog
 from trueload.engines.member import HostReport
+from trueload.protocol.plan import Measurement
 from trueload.record.schema import Environment, Generator, Host, Record
 from trueload.verdict import CHECKS
-
-if TYPE_CHECKING:
-    from trueload.assemble.observation import Observation
 
 
 def make_hosts(
@@ -33,7 +33,8 @@ def make_hosts(
                 clock_bound_ns=None,
             ),
         )
-    first_ns = min(report.start_ns for report in seen.hosts)
+    began_ns = (report.start_ns for report in seen.hosts)
+    first_ns = min((each for each in began_ns if each is not None), default=0)
     return tuple(_host(seen, report, first_ns, make_record) for report in seen.hosts)
 
 
@@ -56,34 +57,61 @@ def _host(
         counts=own.counts if several else None,
         latency_ns=own.latency_ns if several else None,
         latency=own.histograms.latency if several else None,
-        start_ns=report.start_ns - first_ns if several else None,
-        checks=tuple(each for each in own.checks if CHECKS[each.name].per_host) if several else (),
+        start_ns=report.start_ns - first_ns if several and report.start_ns is not None else None,
+        # A host that was lost is not judged: it has no part in the figures of the whole.
+        checks=tuple(each for each in own.checks if CHECKS[each.name].per_host)
+        if several and report.lost is None
+        else (),
+        lost=report.lost,
     )
 
 
 def _alone(seen: Observation, report: HostReport) -> Observation:
     """Return the observation as if this host had been the only one."""
     found = report.measurement
-    # A host's record needs no figures from these, and there may be very many hosts.
-    unused = {"connect": None, "first_byte": None, "total": None, "handshake": None}
-    histograms = found.histograms.model_copy(update=unused)
-    found = found.model_copy(update={"histograms": histograms})
-    window = type(seen.phase(seen.window.id))(
-        started_ns=found.started_ns,
-        stopped_ns=found.started_ns + found.window_ns,
-        measurement=found,
-    )
-    connections = found.connections.requested
     return replace(
         seen,
-        generate=seen.generate.model_copy(update={"connections": connections}),
+        generate=seen.generate.model_copy(update={"connections": _requested(seen, report)}),
         environment=environment_of(report),
         place=report.name,
         is_here=report.is_here,
         several_hosts=False,
         hosts=(),
         joined=None,
-        phases={seen.window.id: window},
+        ready=report.ready,
+        trouble=None,
+        phases={seen.window.id: _told_of(report) if found is None else _measured_of(found)},
+    )
+
+
+def _requested(seen: Observation, report: HostReport) -> int:
+    """The connections of a host's part."""
+    if report.measurement is not None:
+        return report.measurement.connections.requested
+    return report.ready.requested if report.ready is not None else 0
+
+
+def _measured_of(found: Measurement) -> PhaseLog:
+    """The log of a window that a host has ended."""
+    # A host's record needs no figures from these, and there may be very many hosts.
+    unused = {"connect": None, "first_byte": None, "total": None, "handshake": None}
+    histograms = found.histograms.model_copy(update=unused)
+    return PhaseLog(
+        started_ns=found.started_ns,
+        stopped_ns=found.started_ns + found.window_ns,
+        measurement=found.model_copy(update={"histograms": histograms, "series": ()}),
+    )
+
+
+def _told_of(report: HostReport) -> PhaseLog:
+    """The log of a window in which a host was lost."""
+    told = report.told
+    return PhaseLog(
+        started_ns=report.start_ns,
+        first=told.first,
+        last=told.last,
+        bins=told.bins,
+        latency=told.latency,
     )
 
 

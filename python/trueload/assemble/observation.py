@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from trueload.assemble.bins import Bins
 from trueload.assemble.idle import Step
+from trueload.engines.bins import Bins
 from trueload.engines.member import HostReport
 from trueload.machine.accounting import MachineSample, TreeSample
 from trueload.machine.noise import NoiseSample
-from trueload.protocol.plan import Generate, Measurement, Phase, Ready, Speeds, Tick
+from trueload.protocol.plan import Generate, Measurement, Phase, Ready, Sparse, Speeds, Tick
 from trueload.record.schema import NO_CLAIM, Claim, CoreLatency, Environment, ServerSource, Trouble
 from trueload.units import NS_PER_S
 
@@ -28,6 +29,12 @@ class PhaseLog:
     last: Tick | None = None
     bins: Bins = field(default_factory=Bins)
     measurement: Measurement | None = None
+    # Of one of several hosts, whose bins have none.
+    latency: Sparse | None = None
+
+    def latencies(self) -> Iterator[Mapping[int, int]]:
+        """Yield the latencies of all ticks, in parts, as counts by bucket."""
+        yield from self.bins.latencies() if self.latency is None else (self.latency,)
 
     def add(self, tick: Tick) -> None:
         """Add one tick."""

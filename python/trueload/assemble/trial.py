@@ -95,8 +95,6 @@ def make_record(seen: Observation) -> Record:
     """Return the record, with its checks and verdict."""
     window = seen.phase(seen.window.id)
     measured = window.measurement or measure_from_ticks(window, seen)
-    if is_lost(seen):
-        measured = without_results(measured)
     if seen.joined is not None:
         measured = with_joining(measured, seen.joined)
     complete = window.measurement is not None
@@ -173,14 +171,9 @@ def _window(seen: Observation, measured: Measurement, machine: MachineUse | None
 def is_lost(seen: Observation) -> bool:
     """Whether a host was lost, or one of several had trouble.
 
-    What the other hosts did is then not the result of the load that was asked for.
+    The rate of the other hosts is then not that of the load that was asked for.
     """
     return seen.trouble is not None and (seen.trouble.kind == "lost" or seen.several_hosts)
-
-
-def without_results(measured: Measurement) -> Measurement:
-    """Return the counts without the times and rates, which only a part of the load had."""
-    return measured.model_copy(update={"histograms": NO_HISTOGRAMS, "series": (), "flow": None})
 
 
 def _is_partial(seen: Observation, measured: Measurement, complete: bool) -> bool:
@@ -189,6 +182,8 @@ def _is_partial(seen: Observation, measured: Measurement, complete: bool) -> boo
     A trial without a single connection failed as a whole: nothing of it was cut short.
     """
     if seen.interrupted or seen.trouble is not None:
+        return True
+    if any(report.lost for report in seen.hosts):
         return True
     if seen.resolve_failed or (seen.ready is not None and seen.ready.established == 0):
         return False
@@ -221,7 +216,7 @@ def measure_from_ticks(log: PhaseLog, seen: Observation) -> Measurement:
     last_ns = last.at_ns if last else 0
     started_ns = last_ns if log.started_ns is None else log.started_ns
     stopped_ns = last_ns if log.stopped_ns is None else log.stopped_ns
-    latency = encode_histogram(merge_sparse(log.bins.latencies()))
+    latency = encode_histogram(merge_sparse(log.latencies()))
     return Measurement(
         started_ns=started_ns,
         window_ns=max(0, stopped_ns - started_ns),

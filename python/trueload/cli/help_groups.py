@@ -42,7 +42,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("close-after", "close-silently", "refuse-share", "goaway-after", "stall-window"),
         *("settings-delay", "fault-seed"),
     ),
-    "Where it runs": ("place", "hosts", "lab", "server-place", "server-pid"),
+    "Where it runs": ("place", "hosts", "lab", "allow-lost", "server-place", "server-pid"),
     "Metrics": ("prometheus", "prometheus-linger", "otlp"),
     "Engine": ("threads", "cpus", "driver", "spin", "coalesce", "refill"),
     "Help": ("no-color", "help"),

@@ -33,7 +33,7 @@ from trueload.interrupt import Interrupt
 from trueload.report import apachebench, table
 from trueload.report.suite_json import suite_json
 from trueload.store.runs import Run, StoreError
-from trueload.suites.execute import Execution
+from trueload.suites.execute import Execution, HostsLostError
 from trueload.suites.summary import LoadTable, collect, tabulate
 
 
@@ -56,7 +56,7 @@ def _finish(work: Execution, interrupt: Interrupt, shown: Shown) -> int:
     """Execute the suite and show its result; return the exit code."""
     try:
         run = execute(work, interrupt)
-    except StoreError:
+    except (StoreError, HostsLostError):
         # Show what had been saved until then; an unreadable store has nothing to show.
         with contextlib.suppress(StoreError):
             _show_saved(work, work.run, shown)

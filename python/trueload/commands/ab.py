@@ -82,7 +82,7 @@ SideB = Annotated[
 ]
 
 
-@with_flags_of(read_job, without=("url", "limit", "search", "server_pid"))
+@with_flags_of(read_job, without=("url", "limit", "search", "server_pid", "allow_lost"))
 def read_ab(
     url_a: SideA,
     url_b: SideB,

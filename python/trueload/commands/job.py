@@ -31,7 +31,7 @@ from trueload.request.route import Route, check_sources
 from trueload.request.target import Target
 from trueload.request.values import ANY_ANSWER, Expect, Request, TargetSpec, Tls
 from trueload.search.execute import SearchPlan
-from trueload.store.runs import Run, Store, StoreError
+from trueload.store.runs import Run, RunState, Store, StoreError
 from trueload.trial.addresses import with_addresses
 from trueload.trial.spec import TrialSpec
 
@@ -125,6 +125,7 @@ class Saved(Closing):
         self._store = store
         self._run = run
         self._ended = False
+        self._partial = False
         self.error: StoreError | None = None
 
     def close(self) -> None:
@@ -161,6 +162,7 @@ class Saved(Closing):
         self, record: Record, *, key: str = "", labels: Mapping[str, str] | None = None
     ) -> None:
         """Save one trial."""
+        self._partial = self._partial or record.partial
         if self._store is not None and self._run is not None and self.error is None:
             try:
                 self._store.add_record(self._run, record, key=key, labels=labels)
@@ -168,11 +170,12 @@ class Saved(Closing):
                 self.error = error
 
     def end(self, interrupted: bool) -> None:
-        """Record how the run ended."""
+        """Record how the run ended: also whether a trial measured less than was planned."""
         self._ended = True
+        state: RunState = "partial" if self._partial else "finished"
         if self._store is not None and self._run is not None and self.error is None:
             try:
-                self._store.end_run(self._run, "interrupted" if interrupted else "finished")
+                self._store.end_run(self._run, "interrupted" if interrupted else state)
             except StoreError as error:
                 self.error = error
 

@@ -17,7 +17,13 @@ from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.job import Asked, Job
 from trueload.commands.load_flags import choose_load
 from trueload.commands.metrics_flags import read_metrics
-from trueload.commands.place_options import check_local_addresses, check_pinned, read_where
+from trueload.commands.place_options import (
+    AllowLostOption,
+    check_allowed_losses,
+    check_local_addresses,
+    check_pinned,
+    read_where,
+)
 from trueload.commands.search import SearchFlags, choose_search, started
 from trueload.errors import UserError
 from trueload.protocol.exchange import WindowsPlan
@@ -61,6 +67,7 @@ def read_job(
     format_: options.FormatOption = options.OutputFormat.TEXT,
     quiet: options.QuietOption = False,
     no_live: options.NoLiveOption = False,
+    allow_lost: AllowLostOption = None,
     **more_flags: Any,
 ) -> Job:
     """Read the flags and check them as a whole; nothing has been sent."""
@@ -89,6 +96,7 @@ def read_job(
         local_addresses=check_local_addresses(asked.local_addresses, where),
         tls=asked.tls,
         server_pid=where.server_pid,
+        allow_lost=check_allowed_losses(allow_lost, where, searches=plan is not None),
         claim=Claim(percentile=claimed_percentile(thresholds), same=asked.expect.same),
         origins=origin_specs(asked.origins, asked.tls, asked.route.proxy),
     )

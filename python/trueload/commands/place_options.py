@@ -83,6 +83,18 @@ ServerPlaceOption = Annotated[
         ),
     ),
 ]
+AllowLostOption = Annotated[
+    int | None,
+    typer.Option(
+        "--allow-lost",
+        metavar="COUNT",
+        parser=option_parser(positive_count(HOSTS_MAX)),
+        help=(
+            "Number of hosts that may be lost while the others go on with their own parts of the"
+            " load.  [default: 0]"
+        ),
+    ),
+]
 ServerPidOption = Annotated[
     int | None,
     typer.Option(
@@ -128,13 +140,30 @@ def check_pinned(engine: EngineOptions, where: Where) -> None:
         check_cpus(engine.cpus)
 
 
+def check_allowed_losses(allow_lost: int | None, where: Where, *, searches: bool) -> int:
+    """Return how many hosts may be lost. Raises ``UserError`` if none would be left, and for a
+    search, whose steps must all have the same hosts."""
+    if allow_lost is None:
+        return 0
+    if searches:
+        message = "--allow-lost and --limit exclude each other: a search needs all of its hosts"
+        raise UserError(message, "keep one of them")
+    if allow_lost >= where.host_count:
+        has = "1 host" if where.host_count == 1 else f"{where.host_count} hosts"
+        raise UserError(
+            f"--allow-lost {allow_lost} would leave no host: the load comes from {has}",
+            "allow fewer, or name more hosts with --place",
+        )
+    return allow_lost
+
+
 def check_local_addresses(texts: Sequence[str], where: Where) -> tuple[str, ...]:
     """Return the addresses to connect from.
 
     Raises ``UserError`` for one that this machine does not have, if it connects from here, and if
     several hosts would have to share them.
     """
-    if texts and len(where.generators) * where.ray_hosts > 1:
+    if texts and where.host_count > 1:
         raise UserError(
             "--local-address names addresses of one host, but the load comes from several hosts",
             "name each host's own addresses in a places.toml, and give that with --lab",

@@ -31,7 +31,7 @@ from trueload.commands.options import (
 )
 from trueload.commands.place_options import read_where
 from trueload.commands.suite_pair import Pair, find_reference
-from trueload.commands.suite_places import Opened, open_for_suite
+from trueload.commands.suite_places import Opened, check_for_suite, open_for_suite
 from trueload.commands.suite_progress import Progress
 from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode, UserError
@@ -367,10 +367,11 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
         changes = replace(changes, reference=planned(reference, ""))
         chosen = [*chosen, *([] if reference.name in digests else [reference])]
     plan = make_plan(path.stem, suite, entries, changes)
+    _check_files(plan)
+    check_for_suite(asked.where, plan)
     if asked.dry_run:
         _print_plan(plan, suite, asked.shown)
         return ExitCode.OK
-    _check_files(plan)
     find_engine()
     with (
         open_for_suite(asked.where, plan) as opened,

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trueload.engines.engine import find_engine
+from trueload.engines.fleet import check_parts
 from trueload.errors import UserError
 from trueload.places import EngineHost
 from trueload.places.named import HERE, ServerHost, SshHost, Where
@@ -32,14 +33,37 @@ class Opened:
     server_place: str | None = None
 
 
-@contextlib.contextmanager
-def open_for_suite(where: Where, plan: SuitePlan) -> Iterator[Opened]:
-    """Open the hosts. Raises ``UserError`` before anything is built or started."""
+def check_for_suite(where: Where, plan: SuitePlan) -> None:
+    """Raise ``UserError`` for what the hosts cannot do; nothing is connected to."""
     if where != HERE and plan.client_wait_ms is not None:
         raise UserError(
             "a suite of clients runs the clients and their server on this machine",
             "leave --place, --lab and --server-place away from suites of clients",
         )
+    check_for_subjects(where)
+    for load in plan.loads if plan.client_wait_ms is None else ():
+        check_parts(where.host_count, load.connections, plan.load_of(load).pacing)
+
+
+def check_for_subjects(where: Where) -> None:
+    """Raise ``UserError`` for a load that does not reach its subjects."""
+    if not where.all_here and away(where) is None:
+        raise UserError(
+            "the load comes from other hosts, which do not reach subjects on 127.0.0.1 of this one",
+            "start the subjects on a host that they reach: --server-place ssh:HOST",
+        )
+
+
+def away(where: Where) -> ServerHost | None:
+    """The host of the subjects; None if it is this machine."""
+    server = where.server or where.lab_server
+    return server if server is not None and isinstance(server.place, SshHost) else None
+
+
+@contextlib.contextmanager
+def open_for_suite(where: Where, plan: SuitePlan) -> Iterator[Opened]:
+    """Open the hosts. Raises ``UserError`` before anything is built or started."""
+    check_for_suite(where, plan)
     with open_for_subjects(where) as opened:
         yield opened
 
@@ -47,13 +71,8 @@ def open_for_suite(where: Where, plan: SuitePlan) -> Iterator[Opened]:
 @contextlib.contextmanager
 def open_for_subjects(where: Where) -> Iterator[Opened]:
     """Open the hosts. Raises ``UserError`` before anything is built or started."""
-    server = where.server or where.lab_server
-    away = server is not None and isinstance(server.place, SshHost)
-    if not where.all_here and not away:
-        raise UserError(
-            "the load comes from other hosts, which do not reach subjects on 127.0.0.1 of this one",
-            "start the subjects on a host that they reach: --server-place ssh:HOST",
-        )
+    check_for_subjects(where)
+    server = away(where)
     with contextlib.ExitStack() as stack:
         hosts = () if where == HERE else stack.enter_context(open_places(where, find_engine()))
         if server is not None and isinstance(server.place, SshHost):

@@ -4,8 +4,9 @@ How: every engine gets the whole plan and its part in it, and deals out its own 
 connections, requests and arrivals. A phase begins once every engine is ready, at a time that each
 is told in its own clock. Lines from all engines go into one queue, which is read when the caller
 asks. A message goes on to the caller once all engines have sent it. A host that falls silent, dies
-or ends before it was told to is lost, and with it the run. The ``EngineError`` says which host, and
-what it said last. One more thread asks every engine for its clock, which renews their leases.
+or ends before it was told to is lost. If more hosts are lost than may be, the run ends: the
+``EngineError`` says which host, and what it said last. Else the others go on with their own parts.
+One more thread asks every engine for its clock, which renews their leases.
 
 Must not know trials and records, or how a place is opened.
 """
@@ -19,6 +20,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 from trueload.closing import Closing
 from trueload.deadline import seconds_left
@@ -27,7 +29,8 @@ from trueload.engines.member import HostReport, Member, ReceivedLine
 from trueload.engines.merge import Series, merge_measurements, merge_ready
 from trueload.engines.settling import Settling
 from trueload.engines.ticks import Ticks
-from trueload.errors import UserError
+from trueload.engines.told import condensed
+from trueload.errors import HostError, UserError
 from trueload.places import EngineHost
 from trueload.places.local import LocalPlace
 from trueload.protocol.plan import (
@@ -68,10 +71,22 @@ STALL_S = 0.5  # a front that itself stood still for so long cannot tell who was
 STARTERS_MAX = 64  # hosts that are started at the same time
 
 
-class Fleet(Closing):
-    """Several engines at work; a context manager that leaves nothing running."""
+@dataclass
+class Awaited:
+    """A message that all living members have to send before ``then`` is done, once."""
 
-    def __init__(self, hosts: Sequence[EngineHost]) -> None:
+    then: Callable[[], None]
+    senders: set[int] = field(default_factory=set)
+    done: bool = False
+
+
+class Fleet(Closing):
+    """Several engines at work; a context manager that leaves nothing running.
+
+    So many as ``allow_lost`` hosts may be lost while the others go on.
+    """
+
+    def __init__(self, hosts: Sequence[EngineHost], allow_lost: int = 0) -> None:
         self._members = [Member(index, host) for index, host in enumerate(hosts)]
         self._received: queue.SimpleQueue[ReceivedLine] = queue.SimpleQueue()
         self._out: deque[FromEngine] = deque()
@@ -87,14 +102,15 @@ class Fleet(Closing):
         self._stopping = False
         self._looked_s = time.monotonic()
         self._series: dict[str, Series] = {}
-        self._senders: dict[str, set[int]] = {}
-        """Which members have sent a message that all have to send."""
+        self._awaited: dict[str, Awaited] = {}
+        self._allow_lost = allow_lost
+        self._living_count = len(self._members)
 
     @classmethod
-    def start(cls, hosts: Sequence[EngineHost]) -> Fleet:
+    def start(cls, hosts: Sequence[EngineHost], allow_lost: int = 0) -> Fleet:
         """Start an engine on every host, all of them or none. Raises ``UserError``,
         ``EngineError``, which name the host."""
-        fleet = cls(hosts)
+        fleet = cls(hosts, allow_lost)
         # Engines that are up wait for the others, and must learn meanwhile that the front is alive.
         threading.Thread(target=fleet._ask_clocks, name="fleet-clocks", daemon=True).start()
         try:
@@ -112,27 +128,25 @@ class Fleet(Closing):
 
     def pids_here(self) -> set[int]:
         """Pids of the engines that run on this machine."""
-        return {member.engine.pid for member in self._members if member.is_here}
+        return {member.engine.pid for member in self._living() if member.is_here}
 
     def allowed_cpus(self) -> tuple[int, ...]:
         """The CPUs of this machine that engines may run on."""
         cpus: set[int] = set()
-        for member in self._members:
+        for member in self._living():
             if member.is_here:
                 cpus |= set(member.host.cpus or member.engine.allowed_cpus())
         return tuple(sorted(cpus))
 
     def reports(self, phase_id: str) -> tuple[HostReport, ...]:
-        """What each host did in a phase; empty until all have ended it."""
-        if any(phase_id not in member.measurements for member in self._members):
-            return ()
+        """What each host did in a phase."""
         return tuple(member.report(phase_id) for member in self._members)
 
     def latest(self, phase_id: str | None) -> tuple[tuple[str, Tick], ...]:
         """Name and last tick of each host with a tick of the phase; empty for a single host."""
         if len(self._members) < 2 or (ticks := self._ticks.get(phase_id or "")) is None:
             return ()
-        found = ((member.name, ticks.latest(member.index)) for member in self._members)
+        found = ((member.name, ticks.latest(member.index)) for member in self._living())
         return tuple((name, tick) for name, tick in found if tick is not None)
 
     def send(self, message: ToEngine) -> None:
@@ -163,11 +177,27 @@ class Fleet(Closing):
                     return None
         return self._out.popleft()
 
+    def gather(self, within_s: float) -> list[Tick]:
+        """After a host was lost: tell the others to end, and take what they still say of their
+        phases. Return the merged ticks that nobody has received."""
+        self.stop()
+        deadline_s = time.monotonic() + within_s
+        while not all(member.done for member in self._living()):
+            try:
+                self._handle(self._received.get(timeout=seconds_left(deadline_s)))
+            except (queue.Empty, EngineError):
+                if seconds_left(deadline_s) == 0:
+                    break
+        told = [message for message in self._out if isinstance(message, Tick)]
+        self._out.clear()
+        last = self._ticks[self._running[-1].id].rest() if self._running else None
+        return told if last is None else [*told, last]
+
     def stop(self) -> None:
         """Ask all to end. What they still have to say can be received."""
         self._stopping = True
         self._waiting.clear()
-        for member in self._members:
+        for member in self._living():
             with contextlib.suppress(EngineError):
                 member.engine.send(Stop())
 
@@ -184,7 +214,7 @@ class Fleet(Closing):
             member.start()
         except UserError as error:
             message = f"{member.name}: {error}"
-            raise UserError(message, error.hint, error.exit_code) from error
+            raise HostError(message, error.hint, error.exit_code) from error
         except EngineError as error:
             raise EngineError(error.kind, f"{member.name}: {error}") from error
         member.divert(self._received)
@@ -201,26 +231,29 @@ class Fleet(Closing):
             }
         )
 
+    def _living(self) -> list[Member]:
+        """The members that are not lost."""
+        return [member for member in self._members if member.lost is None]
+
     def _to_all(self, message: Callable[[Member], ToEngine]) -> None:
-        for member in self._members:
+        for member in self._living():
             try:
                 member.engine.send(message(member))
             except EngineError as error:
-                raise self._lost(member, str(error)) from error
+                self._lose(member, str(error))
 
     def _advance(self) -> None:
         """Tell all of the next phase as soon as its start can be agreed. That is at once if the
         phase before ends at a known time, else when all have ended it."""
-        while self._waiting and all(member.ready for member in self._members):
+        living = self._living()
+        while self._waiting and all(member.ready for member in living):
             before = self._running[-1] if self._running else None
             if before is not None and not self._is_over(before):
                 if not isinstance(before.stop, Duration):
                     return
-                starts_ns = [
-                    member.starts_ns[before.id] + before.stop.ns for member in self._members
-                ]
+                starts_ns = [member.starts_ns[before.id] + before.stop.ns for member in living]
             else:
-                offsets = [member.offset for member in self._members]
+                offsets = [member.offset for member in living]
                 slowest_ns = 8 * max(offset.bound_ns for offset in offsets)
                 lead_ns = START_LEAD_NS + START_LEAD_EACH_NS * len(offsets) + slowest_ns
                 start_ns = time.monotonic_ns() + lead_ns
@@ -232,31 +265,35 @@ class Fleet(Closing):
         if phase.connections not in (None, self._connections):
             self._connections = phase.connections
             self._joining.add(phase.id)
-        self._ticks[phase.id] = Ticks(len(self._members))
-        for member, start_ns in zip(self._members, starts_ns, strict=True):
+        living = self._living()
+        self._ticks[phase.id] = Ticks(len(living))
+        for member, start_ns in zip(living, starts_ns, strict=True):
             member.starts_ns[phase.id] = start_ns
             member.spoke_s = time.monotonic()
         self._to_all(lambda member: phase.model_copy(update={"at_ns": member.starts_ns[phase.id]}))
 
-    def _all_have(self, what: str, member: Member) -> bool:
-        """Whether all members have sent this message, now that one has. Members are remembered by
-        index, because there may be very many."""
-        senders = self._senders.setdefault(what, set())
-        senders.add(member.index)
-        return len(senders) == len(self._members)
+    def _once_all(self, what: str, member: Member, then: Callable[[], None]) -> None:
+        """Do ``then`` when all living members have sent this message, now that one has. Members
+        are remembered by index, because there may be very many."""
+        awaited = self._awaited.setdefault(what, Awaited(then))
+        awaited.senders.add(member.index)
+        if len(awaited.senders) == self._living_count:
+            awaited.done = True
+            then()
 
     def _is_over(self, phase: Phase) -> bool:
-        return all(phase.id in member.measurements for member in self._members)
+        return all(phase.id in member.measurements for member in self._living())
 
     def _handle(self, received: ReceivedLine) -> None:
         member = self._members[received.index]
-        if member.done and self._stopping:
+        if member.lost is not None or (member.done and self._stopping):
             return
         member.received_s = time.monotonic()
         try:
             message = member.engine.understand(received.line)
         except EngineError as error:
-            raise self._lost(member, str(error), error.kind) from error
+            self._lose(member, str(error), error.kind)
+            return
         if not isinstance(message, Clock):
             member.spoke_s = member.received_s
         match message:
@@ -282,10 +319,13 @@ class Fleet(Closing):
 
     def _handle_ready(self, member: Member, message: Ready) -> None:
         member.ready = message
-        if self._all_have("ready", member):
-            found = [each.ready for each in self._members if each.ready is not None]
+
+        def all_are() -> None:
+            found = [each.ready for each in self._living() if each.ready is not None]
             self._out.append(merge_ready(found, time.monotonic_ns()))
             self._advance()
+
+        self._once_all("ready", member, all_are)
 
     def _handle_edge(self, member: Member, message: PhaseStarted | PhaseStopped) -> None:
         """A phase has started, or stopped, once it has on all engines. So none starts before the
@@ -293,19 +333,24 @@ class Fleet(Closing):
         """
         started = isinstance(message, PhaseStarted)
         (member.started_ns if started else member.stopped_ns)[message.id] = message.at_ns
-        if self._all_have(f"{message.type} {message.id}", member):
+
+        def all_have() -> None:
             found = [
                 each.offset.to_front((each.started_ns if started else each.stopped_ns)[message.id])
-                for each in self._members
+                for each in self._living()
             ]
             at_ns = min(found) if started else max(found)
             self._out.append(message.model_copy(update={"at_ns": at_ns}))
+
+        self._once_all(f"{message.type} {message.id}", member, all_have)
 
     def _handle_tick(self, member: Member, message: Tick) -> None:
         ticks = self._ticks.get(message.id or "")
         if ticks is None:
             return
         moved = message.model_copy(update={"at_ns": member.offset.to_front(message.at_ns)})
+        start_ns = member.offset.to_front(member.starts_ns[message.id or ""])
+        member.told[message.id or ""].add(moved, start_ns)
         if (merged := ticks.receive(member.index, moved)) is not None:
             self._out.append(merged)
 
@@ -335,32 +380,45 @@ class Fleet(Closing):
         if message.id not in self._ticks:
             return
         series = self._series.setdefault(message.id, Series())
-        series.add(message.measurement.series)
-        # Kept for each host, the series would take most of the front's memory.
-        member.measurements[message.id] = message.measurement.model_copy(update={"series": ()})
-        if not self._all_have(f"{message.type} {message.id}", member):
-            return
+        if self._stopping or not message.measurement.partial:
+            series.add(message.measurement.series)
+        # Kept for each host, the latencies over time would take most of the front's memory.
+        own = condensed(message.measurement.series)
+        member.measurements[message.id] = message.measurement.model_copy(update={"series": own})
+
+        def all_have() -> None:
+            self._out.append(self._merged_phase(message))
+            self._advance()
+
+        self._once_all(f"{message.type} {message.id}", member, all_have)
+
+    def _merged_phase(self, message: PhaseDone) -> PhaseDone:
+        """The end of a phase, of all that have ended it. Raises ``EngineError`` for junk."""
         if (rest := self._ticks[message.id].rest()) is not None:
             self._out.append(rest)
-        parts = [each.measurements[message.id] for each in self._members]
-        spans = [each.span(message.id) for each in self._members]
+        ended = [each for each in self._members if each.has_part_in(message.id)]
+        parts = [each.measurements[message.id] for each in ended]
+        spans = [each.span(message.id) for each in ended]
         try:
-            merged = merge_measurements(parts, spans, series.sums())
+            merged = merge_measurements(parts, spans, self._series[message.id].sums())
         except ValueError as error:
             raise EngineError(
                 "junk", (f"the measurements of the hosts cannot be added up: {error}")
             ) from error
-        self._out.append(message.model_copy(update={"measurement": merged}))
-        self._advance()
+        return message.model_copy(update={"measurement": merged})
 
     def _handle_done(self, member: Member, message: Done) -> None:
-        member.done = message.why
         if not self._stopping and message.why in ("signalled", "orphaned"):
-            raise self._lost(member, f"the engine ended by itself: {message.why}")
-        if all(each.done for each in self._members):
-            whys = [each.done for each in self._members if each.done]
+            self._lose(member, f"the engine ended by itself: {message.why}")
+            return
+        member.done = message.why
+
+        def all_are() -> None:
+            whys = [each.done for each in self._living() if each.done]
             odd = [why for why in whys if why in ("signalled", "orphaned")]
             self._out.append(message.model_copy(update={"why": (odd or whys)[0]}))
+
+        self._once_all("done", member, all_are)
 
     def _look_for_silence(self) -> None:
         now_s = time.monotonic()
@@ -372,12 +430,12 @@ class Fleet(Closing):
             for member in self._members:
                 member.received_s += stood_s
                 member.spoke_s += stood_s
-        for member in self._members:
+        for member in self._living():
             silent_s = now_s - member.received_s
             if silent_s > SILENCE_S and not member.done:
-                raise self._lost(member, f"nothing was heard of it for {silent_s:.1f} s")
-            if now_s - member.spoke_s > IDLE_S and self._is_at_work(member):
-                raise self._lost(member, f"its engine has told of no work for {IDLE_S:g} s")
+                self._lose(member, f"nothing was heard of it for {silent_s:.1f} s")
+            elif now_s - member.spoke_s > IDLE_S and self._is_at_work(member):
+                self._lose(member, f"its engine has told of no work for {IDLE_S:g} s")
 
     def _is_at_work(self, member: Member) -> bool:
         """Whether it is in a phase, in which it reports four times a second. A phase that needs
@@ -388,16 +446,29 @@ class Fleet(Closing):
             for phase in self._running
         )
 
-    def _lost(self, member: Member, what: str, kind: FailureKind = "lost") -> EngineError:
-        """Give up a lost host, and with it the run: stop the others, and return the error."""
-        member.lost = True
-        self.stop()
+    def _lose(self, member: Member, what: str, kind: FailureKind = "lost") -> None:
+        """Go on without a host that was lost. If no more may be lost, tell the others to end, and
+        raise ``EngineError``; while they are ending nothing is raised."""
         silent_s = time.monotonic() - member.received_s
         seen = "seen at once" if silent_s < ASK_EVERY_S else f"seen after {silent_s:.1f} s"
-        return EngineError(
-            "memory" if kind == "memory" else "lost",
-            f"host lost: {member.name}: {what}; {self._last_tick(member)}; {seen}",
-        )
+        member.lost = f"{what}; {self._last_tick(member)}; {seen}"
+        self._living_count -= 1
+        for ticks in self._ticks.values():
+            ticks.without(member.index)
+        for awaited in self._awaited.values():
+            awaited.senders.discard(member.index)
+        lost = len(self._members) - self._living_count
+        if not self._stopping and lost > self._allow_lost:
+            self.stop()
+            raise EngineError(
+                "memory" if kind == "memory" else "lost",
+                f"host lost: {member.name}: {member.lost}",
+            )
+        for awaited in [*self._awaited.values()]:
+            if not awaited.done and len(awaited.senders) == self._living_count > 0:
+                awaited.done = True
+                awaited.then()
+        self._advance()
 
     def _last_tick(self, member: Member) -> str:
         for phase in reversed(self._running):
@@ -413,23 +484,30 @@ class Fleet(Closing):
             for member in self._members:
                 # Whoever reads from the channel finds out that it has closed.
                 with contextlib.suppress(EngineError):
-                    if member.is_started and not member.lost and not member.done:
+                    if member.is_started and member.lost is None and not member.done:
                         member.ask_clock()
 
 
-def start_engines(hosts: Sequence[EngineHost], connections: int, load: LoadPlan) -> Engine | Fleet:
-    """Start an engine on every host; a single one on this machine is spoken to directly. Raises
-    ``UserError``, ``EngineError``."""
-    if connections < len(hosts):
+def check_parts(hosts: int, connections: int, load: LoadPlan) -> None:
+    """Raise ``UserError`` for a load of which some host would have no part."""
+    if connections < hosts:
         raise UserError(
-            f"{connections} connections are too few for {len(hosts)} hosts",
+            f"{connections} connections are too few for {hosts} hosts",
             "name at least one for each host, or fewer hosts",
         )
-    if isinstance(load, Turns) and load.concurrent < len(hosts):
+    if isinstance(load, Turns) and load.concurrent < hosts:
         raise UserError(
-            f"{load.concurrent} messages in flight cannot be shared by {len(hosts)} hosts",
+            f"{load.concurrent} messages in flight cannot be shared by {hosts} hosts",
             "give --concurrent at least as many as there are hosts",
         )
+
+
+def start_engines(
+    hosts: Sequence[EngineHost], connections: int, load: LoadPlan, allow_lost: int = 0
+) -> Engine | Fleet:
+    """Start an engine on every host; a single one on this machine is spoken to directly. Raises
+    ``UserError``, ``EngineError``."""
+    check_parts(len(hosts), connections, load)
     if len(hosts) == 1 and isinstance(hosts[0].place, LocalPlace):
         return Engine.start(hosts[0].place)
-    return Fleet.start(hosts)
+    return Fleet.start(hosts, allow_lost)

@@ -7,12 +7,14 @@ from __future__ import annotations
 import itertools
 import queue
 import time
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, field
 
 from trueload.deadline import seconds_left
 from trueload.engines.clock import Comparison, Offset, Reading
 from trueload.engines.engine import Engine, EngineError
 from trueload.engines.merge import Span
+from trueload.engines.told import Told
 from trueload.places import ChannelClosedError, EngineHost
 from trueload.places.local import LocalPlace
 from trueload.protocol.plan import AskClock, Clock, Machine, Measurement, Ready
@@ -32,15 +34,23 @@ class ReceivedLine:
 
 @dataclass(frozen=True)
 class HostReport:
-    """What one host did in a phase. ``start_ns``: when it began to send, on the front's clock."""
+    """What one host did in a phase.
+
+    ``start_ns`` is when it began to send, on the front's clock; None if that is not known. ``lost``
+    says how the host was lost, None if it was not. ``measurement`` is None if it was lost before it
+    had ended the phase; ``told`` has what it told until then.
+    """
 
     name: str
     is_here: bool
     version: str
     machine: Machine
-    measurement: Measurement
+    measurement: Measurement | None
     offset: Offset
-    start_ns: int
+    start_ns: int | None
+    lost: str | None = None
+    told: Told = field(default_factory=Told)
+    ready: Ready | None = None
 
 
 class Member:
@@ -52,13 +62,15 @@ class Member:
         self.name = host.place.name
         self.ready: Ready | None = None
         self.done: str | None = None
-        self.lost = False
+        self.lost: str | None = None
+        """How it was lost, in one line."""
         self.received_s = self.spoke_s = time.monotonic()
         self.starts_ns: dict[str, int] = {}
         """When each phase was to begin, on its own clock."""
         self.started_ns: dict[str, int] = {}
         self.stopped_ns: dict[str, int] = {}
         self.measurements: dict[str, Measurement] = {}
+        self.told: defaultdict[str, Told] = defaultdict(Told)
         self._engine: Engine | None = None
         self._comparison = Comparison()
         self._asked_ns: dict[int, int] = {}
@@ -131,15 +143,29 @@ class Member:
             done_ns=offset.to_front(stopped_ns + found.drain_ns),
         )
 
+    def has_part_in(self, phase_id: str) -> bool:
+        """Whether it has ended a phase, and was not lost before that."""
+        found = self.measurements.get(phase_id)
+        return found is not None and (self.lost is None or not found.partial)
+
     def report(self, phase_id: str) -> HostReport:
-        """What it did in a finished phase."""
+        """What it did in a phase."""
         hello = self.engine.hello
         return HostReport(
             name=self.name,
             is_here=self.is_here,
             version=hello.version,
             machine=hello.machine,
-            measurement=self.measurements[phase_id],
+            measurement=self.measurements.get(phase_id),
             offset=self.offset,
-            start_ns=self.span(phase_id).began_ns,
+            start_ns=self._began_ns(phase_id),
+            lost=None if self.has_part_in(phase_id) else self.lost,
+            told=self.told[phase_id],
+            ready=self.ready,
         )
+
+    def _began_ns(self, phase_id: str) -> int | None:
+        if phase_id in self.measurements:
+            return self.span(phase_id).began_ns
+        started_ns = self.started_ns.get(phase_id)
+        return None if started_ns is None else self.offset.to_front(started_ns)

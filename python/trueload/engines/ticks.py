@@ -39,7 +39,12 @@ class Ticks:
 
     def rest(self) -> Tick | None:
         """A last merged tick of what none has included yet; None if there is nothing."""
-        return self._merged() if self._fresh else None
+        return self._merged() if self._fresh or self._latency else None
+
+    def without(self, index: int) -> None:
+        """Wait for this engine no longer. What it has told stays in the totals."""
+        self._count -= 1
+        self._fresh.discard(index)
 
     def latest(self, index: int) -> Tick | None:
         """The last tick of an engine."""

@@ -93,6 +93,12 @@ class Where:
     server_pid: int | None = None
 
     @property
+    def host_count(self) -> int:
+        """The number of hosts that the load comes from."""
+        of_cluster = (isinstance(each.place, RayCluster) for each in self.generators)
+        return sum(self.ray_hosts if is_cluster else 1 for is_cluster in of_cluster)
+
+    @property
     def all_here(self) -> bool:
         """Whether all load comes from this machine."""
         return all(isinstance(each.place, Here) for each in self.generators)

@@ -298,6 +298,7 @@ class Host(Model):
     latency: str | None = None
     start_ns: int | None = None
     checks: tuple[Check, ...] = ()
+    lost: str | None = None
 
 
 class Window(Model):

@@ -27,7 +27,8 @@ def host_lines(record: Record) -> list[str]:
         words.append(f"began within {format_duration(max(starts))}")
     if bounds:
         words.append(f"clocks known to within {format_duration(max(bounds))}")
-    shown = record.hosts[:HOSTS_SHOWN]
+    # Those that were lost come first, so that they are shown however many there are.
+    shown = sorted(record.hosts, key=lambda host: host.lost is None)[:HOSTS_SHOWN]
     width = max(len(plain(host.place)) for host in shown)
     lines = [", ".join(words), *(host_line(host, width) for host in shown)]
     if len(record.hosts) > len(shown):
@@ -45,4 +46,6 @@ def host_line(host: Host, width: int = 0) -> str:
         words.append(", ".join(times))
     if host.generator.saturation is not None:
         words.append(f"{format_share(host.generator.saturation)} busy")
+    if host.lost is not None:
+        words.append(f"lost: {plain(host.lost)}")
     return f"{plain(host.place):<{width}}  {'   '.join(words)}"

@@ -57,6 +57,7 @@ from trueload.verdict.slots import idle_closed_text
 from trueload.verdict.throttling import throttled_text
 from trueload.verdict.varying import answers_text
 
+HOSTS_NAMED = 3
 PERCENTILES = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999"}
 TAIL_SHOWN_FROM = 0.05  # of the time that counts: less would not show in a rate over the whole
 _LABEL_WIDTH = 13
@@ -397,4 +398,6 @@ def _partial(record: Record) -> str:
         return ""
     if record.trouble is not None:
         return plain(record.trouble.what)
+    if lost := [plain(host.place) for host in record.hosts if host.lost is not None]:
+        return f"without {', '.join(lost[:HOSTS_NAMED])}{', …' if lost[HOSTS_NAMED:] else ''}"
     return f"interrupted after {format_duration(record.window.window_ns)}"

@@ -122,7 +122,7 @@ class RemoteAgent(Closing):
     def _lost(self, why: str) -> EngineError:
         words = last_words(self._channel.log_tail())
         last_text = f"; its last words: {words}" if words else ""
-        return EngineError("died", f"the server's host {self.name} is lost: {why}{last_text}")
+        return EngineError("lost", f"the server's host {self.name} is lost: {why}{last_text}")
 
     def _first_answer(self) -> Any:
         try:

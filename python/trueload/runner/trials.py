@@ -108,12 +108,13 @@ class Measured:
 class Failed:
     """A trial that could not be measured; the reason in one line. `again` if it may go
     better the next time: a subject that cannot start is not tried again. `unsupported` if a
-    client said so: it cannot do this load."""
+    client said so: it cannot do this load. `lost` if a host of the load or of the subject was."""
 
     reason: str
     log_tail: str
     again: bool = False
     unsupported: bool = False
+    lost: bool = False
 
 
 class UnreadyError(Exception):

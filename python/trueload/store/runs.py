@@ -48,7 +48,8 @@ from trueload.store.tags import check_name, read_tags, remove_tag, write_tag
 __all__ = ["Damaged", "Outcome", "Row", "Run", "RunState", "Store", "StoreError", "default_path"]
 
 Outcome = Literal["measured", "skipped", "failed", "unsupported"]
-RunState = Literal["running", "finished", "interrupted", "deleted"]
+RunState = Literal["running", "finished", "partial", "interrupted", "deleted"]
+"""``partial``: it ended by itself, but less was measured than was planned."""
 
 UNREADABLE = "it cannot be read"
 SEQ_MAX = 2**63 - 1

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from trueload.engines.engine import EngineError
-from trueload.errors import UserError
+from trueload.errors import ExitCode, HostError, UserError
 from trueload.machine.facts import count_ports
 from trueload.protocol.client import ClientContract
 from trueload.protocol.client_progress import WatchClient, unwatched_client
@@ -59,6 +59,7 @@ from trueload.units import NS_PER_S, close_text, format_rate, idle_text
 
 Talk = Callable[[str], None]
 BUILDS_AT_ONCE = 2
+TRIES_MAX = 3  # of a trial in which a host was lost
 # Characters shown of the last line that a failed program printed.
 LINE_MAX = 200
 Unmeasured = Literal["skipped", "failed", "unsupported"]
@@ -213,7 +214,7 @@ class Execution:
             return
         if self._beside != cell.load.key:
             self._measure_reference(cell.load, opens=True)
-        outcome = self._measure(trial, layout)
+        outcome = self._measure_with_all_hosts(trial, layout)
         if outcome is None:
             return
         self.events.trial_ended(trial, outcome)
@@ -271,6 +272,21 @@ class Execution:
         """What a subject that failed once will fail at again."""
         return (cell.subject.name, cell.load.cores, cell.load.at_once > 1, cell.load.over_tls)
 
+    def _measure_with_all_hosts(self, trial: Trial, layout: Layout) -> Measured | Failed | None:
+        """Measure again what a lost host has spoilt. What was heard of it is kept. Raises
+        ``HostsLostError`` if a host stays away."""
+        why = ""
+        for _ in range(TRIES_MAX):
+            if why:
+                self.events.talk(f"{trial.key}: {why}; measuring it again")
+            outcome = self._measure(trial, layout)
+            if self.stopped() or (why := lost_host(outcome)) == "":
+                return outcome
+            if isinstance(outcome, Measured):
+                self.events.trial_ended(trial, outcome)
+                self._add_record(trial, outcome)
+        raise HostsLostError(self.run.id, trial.key, why)
+
     def _measure(
         self, trial: Trial, layout: Layout, *, is_reference: bool = False
     ) -> Measured | Failed | None:
@@ -295,9 +311,11 @@ class Execution:
         except BuildError as error:
             return Failed(error.reason, error.log_tail, again=True)
         except UserError as error:
-            return Failed(f"{error.message}; {error.hint}", "", again=True)
+            lost = isinstance(error, HostError)
+            return Failed(f"{error.message}; {error.hint}", "", again=True, lost=lost)
         except (OSError, EngineError) as error:
-            return Failed(f"it cannot be run: {error}", "", again=True)
+            lost = isinstance(error, EngineError) and error.kind == "lost"
+            return Failed(f"it cannot be run: {error}", "", again=True, lost=lost)
         return None if self.stopped() and isinstance(outcome, Failed) else outcome
 
     def _layout(self, cell: Cell) -> Layout | str:
@@ -324,10 +342,10 @@ class Execution:
         return layout.reason if isinstance(layout, Unfit) else layout
 
     def _add_record(self, trial: Trial, outcome: Measured) -> None:
-        # What the user cut short is kept, and done again by --resume: its key is another.
+        # What the user or a lost host cut short is kept, and done again: its key is another.
         searched = outcome.searched
         partial = outcome.record.partial or (searched is not None and not searched.finished)
-        cut_short = partial and self.stopped()
+        cut_short = partial and (self.stopped() or lost_host(outcome) != "")
         key = f"{trial.key}{PARTIAL}" if cut_short else trial.key
         labels = self._labels(trial.cell, f"r{trial.repetition}")
         if outcome.response_bytes is not None:
@@ -405,6 +423,28 @@ class Execution:
 
     def _all_key(self, cell: Cell) -> str:
         return f"{cell.key} {ALL_REPETITIONS}"
+
+
+class HostsLostError(UserError):
+    """A host was lost in a trial, and in each that was to take its place."""
+
+    def __init__(self, run_id: str, key: str, why: str) -> None:
+        super().__init__(
+            f"{key}: {why}",
+            f"bring the host back, then go on with: trueload suite run --resume {run_id}",
+            ExitCode.INVALID,
+        )
+
+
+def lost_host(outcome: Measured | Failed | None) -> str:
+    """How a host of the load or of the subject was lost in a trial; empty if none was. Pure."""
+    if isinstance(outcome, Failed):
+        return outcome.reason if outcome.lost else ""
+    if outcome is None:
+        return ""
+    steps = () if outcome.searched is None else outcome.searched.steps
+    troubles = [each.trouble for each in (outcome.record, *(step.record for step in steps))]
+    return next((each.what for each in troubles if each is not None and each.kind == "lost"), "")
 
 
 def with_last_line(reason: str, log_tail: str) -> str:

@@ -5,7 +5,7 @@ a trial needs, so nothing here asks the network or the user. The engine's lines 
 sequence of stages. The server's process tree and the machine are sampled when the window starts and
 stops. A trial always ends in bounded time with a record. If the engine dies, hangs or sends junk,
 the record is made from its last ticks, is partial, and says so in ``trouble``; its verdict is then
-invalid.
+invalid. Of several hosts each keeps what it told.
 
 Must not know: the command line, suites, the store, terminals.
 """
@@ -40,7 +40,6 @@ from trueload.protocol.plan import (
     FromEngine,
     Generate,
     LoadPlan,
-    Measurement,
     Phase,
     PhaseDone,
     PhaseStarted,
@@ -52,11 +51,11 @@ from trueload.protocol.plan import (
 from trueload.record.schema import Claim, Record, Trouble
 from trueload.record.shortage import HINTS, crowded_ports
 from trueload.request.plans import expect_plan, origin_plan, request_plan, target_plan, tls_plan
-from trueload.stats import decode_histogram
 from trueload.trial.addresses import with_sources
 from trueload.trial.asked import blobs
 from trueload.trial.cpus import CpuWatch
 from trueload.trial.environment import read_environment
+from trueload.trial.heard import check_readable, keep_heard
 from trueload.trial.server_files import reached_limit
 from trueload.trial.server_found import (
     affinity,
@@ -230,6 +229,8 @@ class Session(Closing):
                 at = f" in the {self._stage} phase" if here else ""
                 trouble = Trouble(kind=error.kind, what=f"{error}{at}")
                 seen.trouble = seen.trouble or trouble
+                if isinstance(self._engine, Fleet):
+                    keep_heard(self._engine, seen)
         self.over = self.over or last or seen.trouble is not None or not self._spec.addresses
         if seen.before is not None and seen.after is None:
             with contextlib.suppress(EngineError):  # the server's host may be lost
@@ -309,11 +310,14 @@ class Session(Closing):
             self._finish(engine)
 
     def _start(self) -> Engine | Fleet:
-        engine = start_engines(self._hosts, self._generate.connections, self._spec.load.pacing)
+        spec = self._spec
+        engine = start_engines(
+            self._hosts, self._generate.connections, spec.load.pacing, spec.allow_lost
+        )
         self._engine = engine
         self._cpus.before(engine, self._note)
         engine.send(self._generate)
-        for blob in blobs(self._spec):
+        for blob in blobs(spec):
             engine.send(blob)
         return engine
 
@@ -540,7 +544,7 @@ class Session(Closing):
         decoding it takes 20 to 40 ms of CPU time, just when the window has begun."""
         measured, self._measured = self._measured, []
         for done in measured:
-            _check_readable(done.measurement)
+            check_readable(done.measurement)
             self._seen.phase(done.id).measurement = done.measurement
 
     def _look_for_peers(self) -> None:
@@ -585,15 +589,3 @@ class Session(Closing):
         # What else this machine does matters only where an engine runs on it.
         engine = ProcessTree(self._engine.pids_here).sample() if self._engine is not None else None
         return HostSample(machine_sample(), server, noise_sample(), engine)
-
-
-def _check_readable(measured: Measurement) -> None:
-    """Raise ``EngineError`` for a histogram that cannot be decoded."""
-    found = [encoded for _, encoded in measured.histograms]
-    if measured.deliveries is not None:
-        found += [encoded for _, encoded in measured.deliveries.histograms]
-    try:
-        for encoded in found:
-            decode_histogram(encoded)
-    except ValueError as error:
-        raise EngineError("junk", f"what the engine measured cannot be read: {error}") from error

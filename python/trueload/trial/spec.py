@@ -124,7 +124,8 @@ class TrialSpec:
     to know. ``targets`` are sent instead of ``request``, which is None then, as it is with an
     ``exchange`` of another protocol than HTTP. With ``http2`` requests go over HTTP/2, with
     ``load.pipeline`` streams at once on each connection. ``seed`` is the seed of ``{random}``.
-    ``hosts`` is where the load comes from: empty for this machine alone. ``origins`` are the
+    ``hosts`` is where the load comes from: empty for this machine alone. So many as ``allow_lost``
+    of them may be lost while the others go on. ``origins`` are the
     origins of the targets if there are several; ``addresses`` then holds the addresses of all, and
     each origin has its own TLS.
     """
@@ -146,6 +147,7 @@ class TrialSpec:
     claim: Claim = NO_CLAIM
     tls: Tls | None = None
     hosts: tuple[EngineHost, ...] = ()
+    allow_lost: int = 0
     origins: tuple[OriginSpec, ...] = ()
 
     @property

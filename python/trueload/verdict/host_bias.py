@@ -59,13 +59,14 @@ class _Bias:
 
 def check_host_bias(record: Record) -> Finding:
     """Compare each host's percentiles, and its replies per connection, with those of the rest."""
-    if len(record.hosts) < 2:
+    hosts = [host for host in record.hosts if host.lost is None]
+    if len(hosts) < 2:
         return not_applicable("the load came from one host")
-    deviations = NormalDist().inv_cdf(1 - ERROR / (2 * len(record.hosts) * (len(PERCENTILES) + 1)))
-    of_all = [_latencies(record.hosts, what, deviations) for what in PERCENTILES]
+    deviations = NormalDist().inv_cdf(1 - ERROR / (2 * len(hosts) * (len(PERCENTILES) + 1)))
+    of_all = [_latencies(hosts, what, deviations) for what in PERCENTILES]
     if is_closed(record):
-        of_all.append(_times_per_reply(record, deviations))
-    if not any(host.ok for host in record.hosts):
+        of_all.append(_times_per_reply(hosts, record.window.window_ns, deviations))
+    if not any(host.ok for host in hosts):
         return not_applicable("no host had a reply")
     compared = [each for each in of_all if len(each) > 1]
     found = [bias for estimates in compared for bias in _biases(estimates)]
@@ -126,7 +127,7 @@ def _at_rank(known: Buckets, rank: int) -> float:
     return float(value_at_rank(known, rank)) if rank <= known.total else math.inf
 
 
-def _times_per_reply(record: Record, deviations: float) -> list[_Estimate]:
+def _times_per_reply(hosts: Sequence[Host], window_ns: int, deviations: float) -> list[_Estimate]:
     """Estimate how long a connection of each host took for a reply, also of one without any.
 
     The number of replies is taken as that of a Poisson process. Its square root has a standard
@@ -134,10 +135,10 @@ def _times_per_reply(record: Record, deviations: float) -> list[_Estimate]:
     1936).
     """
     found = []
-    for host in record.hosts:
+    for host in hosts:
         if host.ok is None or not host.connections:
             continue
-        time_ns = host.connections * record.window.window_ns
+        time_ns = host.connections * window_ns
         fewest = max(0.0, math.sqrt(host.ok) - deviations / 2) ** 2
         most = (math.sqrt(host.ok + 1) + deviations / 2) ** 2
         low_ns, high_ns = time_ns / most, time_ns / fewest if fewest else math.inf

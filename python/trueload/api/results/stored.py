@@ -69,7 +69,7 @@ def _pairs(run: Run, rows: Iterable[Row]) -> AbResult:
         (names["a"], names["b"]),
         taken,
         seed=run.seed,
-        interrupted=run.state != "finished",
+        interrupted=run.state not in ("finished", "partial"),
         named=stored_primary(run.plan),
     )
     return AbResult(paired, run.id)

@@ -182,11 +182,17 @@ def checks_words(checks: Sequence[CheckTally]) -> str:
     return "; ".join(parts) + "."
 
 
+_HOW_IT_ENDED = {
+    "interrupted": "was interrupted",
+    "partial": "measured less than was planned",
+}
+
+
 def run_words(report: RunReport) -> list[str]:
     """What is to know of a run as a whole."""
     sentences = []
     if report.run.state != "finished":
-        why = "was interrupted" if report.run.state == "interrupted" else "has not ended"
+        why = _HOW_IT_ENDED.get(report.run.state, "has not ended")
         sentences.append(f"Run {report.run.id} {why}: what was measured until then is here.")
     if report.damaged:
         rows = _count(len(report.damaged), "row", "rows")

@@ -29,10 +29,11 @@ class _Bin:
 
 
 class Bins:
-    """The bins of ticks; time does not go back."""
+    """The bins of ticks, ``most`` of them; time does not go back."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = BINS_MOST) -> None:
         self.width_s = 1
+        self._most = most
         self._bins: dict[int, _Bin] = {}
         self._open = -1
         self._latency: Sparse = {}
@@ -42,7 +43,7 @@ class Bins:
 
     def add(self, second: int, counts: Counts, latency: Sparse) -> None:
         """Add a tick: the totals up to this second, and the latencies since the tick before."""
-        while second // self.width_s >= BINS_MOST:
+        while second // self.width_s >= self._most:
             self._coarsen()
         place = max(second // self.width_s, self._open)
         if place != self._open:
