@@ -6,6 +6,7 @@ A lost host is named, and the run leaves nothing behind, however it ends.
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 from typing import Any
@@ -151,6 +152,24 @@ def test_a_host_that_is_lost_is_named_and_the_run_saved_as_invalid(
     assert [host["place"] for host in record["hosts"]] == ["ssh:h1", "ssh:h2", "ssh:h3"]
     assert [host["lost"] is None for host in record["hosts"]] == [True, False, True]
     assert trueload.run("runs", "list", "--json").json()[0]["state"] == "partial"
+
+
+def test_a_run_over_hosts_that_a_command_enters(
+    ssh: Ssh, trueload: Trueload, served: Server
+) -> None:
+    network = ssh.network
+    places = [
+        f"--place=exec:{shlex.join(host.inside('env', f'TRUELOAD_CACHE={host.cache}'))}"
+        for host in network.hosts
+    ]
+    words = ("-c", "7", "--requests", "301", "--warmup", "50ms", "--json", "-")
+    done = trueload.run("http", f"{served.url}/", *words, *places)
+    assert done.code in (0, 4), done
+    record = done.json()
+    assert record["trouble"] is None
+    assert [host["connections"] for host in record["hosts"]] == [3, 2, 2]
+    assert all(host["place"].startswith("exec:nsenter ") for host in record["hosts"])
+    wait_until(lambda: is_quiet(network), "the engines have gone")
 
 
 def test_a_run_may_go_on_without_a_host(ssh: Ssh, trueload: Trueload, served: Server) -> None:

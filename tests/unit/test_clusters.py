@@ -19,11 +19,14 @@ import jsonschema
 import pytest
 import ray
 import yaml
+from trueload.places.lab import read_lab
+from trueload.places.named import CommandHost, parse_place
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "clusters"
 LAUNCHED = ("lab.yaml", "aws.yaml")
 KUBERNETES = ("kubernetes.yaml", "kubernetes-job.yaml")
+KINDS = {".sh": "sh", ".toml": "toml", ".yaml": "yaml"}
 # The fields in use, as in KubeRay's reference of ray.io/v1.
 CLUSTER_KEYS = {"rayVersion", "headGroupSpec", "workerGroupSpecs"}
 HEAD_KEYS = {"rayStartParams", "template"}
@@ -112,6 +115,35 @@ def test_every_pod_has_a_node_and_its_network_for_itself(name: str) -> None:
         assert all(isinstance(each["value"], str) for each in container["env"])
 
 
+def test_the_pods_are_those_of_the_lab_and_of_the_job() -> None:
+    namespace, made = documents("pods.yaml")
+    assert (made["apiVersion"], made["kind"]) == ("apps/v1", "StatefulSet")
+    assert made["metadata"]["namespace"] == namespace["metadata"]["name"] == "trueload"
+    spec = made["spec"]
+    pod = spec["template"]["spec"]
+    assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
+    (rule,) = pod["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert rule["labelSelector"]["matchLabels"] == spec["selector"]["matchLabels"]
+    (container,) = pod["containers"]
+    mounts = {mount["name"] for mount in container["volumeMounts"]}
+    assert mounts == {volume["name"] for volume in pod["volumes"]}
+    expected = [
+        CommandHost(
+            ("kubectl", "exec", "-i", "--namespace", "trueload", f"generators-{number}", "--")
+        )
+        for number in range(spec["replicas"])
+    ]
+    lab = read_lab(FOLDER / "pods.toml")
+    assert [each.place for each in lab.generators] == expected
+    job = documents("pods-job.yaml")[-1]
+    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "Job")
+    (front,) = job["spec"]["template"]["spec"]["containers"]
+    asked = [word.partition("=") for word in front["args"]]
+    assert [parse_place(text) for flag, _, text in asked if flag == "--place"] == expected
+    accounts = {each["metadata"]["name"] for each in documents("pods-job.yaml")[:3]}
+    assert accounts == {job["spec"]["template"]["spec"]["serviceAccountName"]}
+
+
 def test_every_file_names_the_version_of_ray_that_is_locked() -> None:
     (locked,) = re.findall(r"^ray==([0-9.]+)", (ROOT / "requirements-dev.lock").read_text(), re.M)
     pattern = r"(?:ray:|==|rayVersion: \")(\d+\.\d+\.\d+)"
@@ -129,9 +161,9 @@ def test_every_file_is_linked_from_the_page() -> None:
         assert f"(clusters/{path.name})" in page, path.name
 
 
-@pytest.mark.parametrize("name", ["laptop.sh", *LAUNCHED, "kubernetes.yaml"])
+@pytest.mark.parametrize(
+    "name", ["laptop.sh", *LAUNCHED, "kubernetes.yaml", "pods.yaml", "pods.toml"]
+)
 def test_the_page_shows_the_file_as_it_is(name: str) -> None:
     page = (ROOT / "docs" / "clusters.md").read_text()
-    assert (
-        f"```{'sh' if name.endswith('.sh') else 'yaml'}\n{(FOLDER / name).read_text()}```" in page
-    )
+    assert f"```{KINDS[Path(name).suffix]}\n{(FOLDER / name).read_text()}```" in page

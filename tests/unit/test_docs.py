@@ -38,6 +38,7 @@ def cli() -> Any:
 
 # Flags of other programs and of our own tools that our pages mention.
 FOREIGN = {
+    *("--overlap", "--jobid", "--nodelist", "--target", "--net"),  # of srun and nsenter
     "--floors",
     "--h1",
     "--junitxml",

@@ -177,7 +177,7 @@ def read_contract(path: Path) -> None:
 
 READERS: dict[str, list[Callable[[Path], Any]]] = {
     "adding-a-subject.md": [read_manifest],
-    "clusters.md": [read_lab],
+    "clusters.md": [read_lab, read_lab],
     "hosts.md": [read_lab],
     "http2.md": [load_suite],
     "options.md": [read_defaults],

@@ -43,7 +43,7 @@ def found(record: Record, name: str) -> Check:
             tuple(host(name, "gone") for name in "abcde"),
             LOST,
             "fail",
-            "5 of 5 hosts lost: a, b, c and 2 more (gone)",
+            "5 of 5 hosts lost: a, b, c and 2 more",
         ),
     ],
 )

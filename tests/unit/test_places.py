@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import threading
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from trueload.commands.suite_places import address_of
 from trueload.errors import UserError
 from trueload.places.choose import choose_places
 from trueload.places.lab import read_lab
 from trueload.places.named import (
+    CommandHost,
     GeneratorHost,
     Here,
     Named,
@@ -36,6 +40,9 @@ from trueload.places.named import (
         ("ray", RayCluster(None)),
         ("ray://head:10001", RayCluster("ray://head:10001")),
         ("ray://[::1]:10001", RayCluster("ray://[::1]:10001")),
+        ("exec:docker exec -i load1", CommandHost(("docker", "exec", "-i", "load1"))),
+        ("exec:kubectl exec -i p --", CommandHost(("kubectl", "exec", "-i", "p", "--"))),
+        ("exec: env 'A=a b'  \"x$y\"", CommandHost(("env", "A=a b", "x$y"))),
     ],
 )
 def test_a_place_is_what_is_written(text: str, place: Named) -> None:
@@ -79,11 +86,28 @@ def test_a_place_is_what_is_written(text: str, place: Named) -> None:
         ("ray://head:65536", "not the address of a Ray cluster"),
         ("ray://-x:1", "not the address of a Ray cluster"),
         ("ray://a b:1", "not the address of a Ray cluster"),
+        ("exec", "not a place"),
+        ("exec:", "names no command"),
+        ("exec: ", "names no command"),
+        ("exec:''", "names no command"),
+        ("exec:sh -c 'x", "cannot be split into words: No closing quotation"),
+        ("exec:a\nb", "a character that cannot be printed"),
     ],
 )
 def test_what_is_no_place_is_refused_with_what_is_wrong(text: str, word: str) -> None:
     with pytest.raises(ValueError, match=word):
         parse_place(text)
+
+
+@given(
+    words=st.lists(
+        st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"))), min_size=1
+    )
+)
+def test_the_words_of_a_command_come_back_as_they_were(words: list[str]) -> None:
+    text = f"exec:{shlex.join(words)}"
+    if words[0] and text.isprintable():
+        assert parse_place(text) == CommandHost(tuple(words))
 
 
 def generators(*texts: str) -> list[Named]:

@@ -46,8 +46,9 @@ PlaceOption = Annotated[
         metavar="PLACE",
         parser=option_parser(_place),
         help=(
-            "Host to send the load from: local, ssh:USER@HOST (as in your ssh config), ray"
-            " or ray://HOST:PORT; repeatable.  [default: local]"
+            "Host to send the load from: local, ssh:USER@HOST (as in your ssh config), ray,"
+            " ray://HOST:PORT, or exec:'COMMAND', such as exec:'docker exec -i NAME'; repeatable."
+            "  [default: local]"
         ),
     ),
 ]

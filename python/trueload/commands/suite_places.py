@@ -13,7 +13,7 @@ from trueload.engines.engine import find_engine
 from trueload.engines.fleet import check_parts
 from trueload.errors import UserError
 from trueload.places import EngineHost
-from trueload.places.named import HERE, ServerHost, SshHost, Where
+from trueload.places.named import HERE, CommandHost, ServerHost, SshHost, Where
 from trueload.places.open import open_places
 from trueload.request.target import resolve
 from trueload.runner.hosts import SubjectHost
@@ -46,7 +46,14 @@ def check_for_suite(where: Where, plan: SuitePlan) -> None:
 
 
 def check_for_subjects(where: Where) -> None:
-    """Raise ``UserError`` for a load that does not reach its subjects."""
+    """Raise ``UserError`` for a load that does not reach its subjects, and for a host on which none
+    can be started."""
+    if (server := where.server or where.lab_server) is not None and isinstance(
+        server.place, CommandHost
+    ):
+        raise UserError(
+            "a subject cannot be started through exec:", "name its host by ssh: ssh:USER@HOST"
+        )
     if not where.all_here and away(where) is None:
         raise UserError(
             "the load comes from other hosts, which do not reach subjects on 127.0.0.1 of this one",

@@ -1,20 +1,22 @@
-"""Places as a user names them: ``local``, ``ssh:USER@HOST``, ``ray``, ``ray://HOST:PORT``.
+"""Places as a user names them: ``local``, ``ssh:USER@HOST``, ``ray``, ``exec:COMMAND``.
 
 How: a text becomes a value, or is refused with one line and one hint; a set of places is checked as
 a whole. Pure: nothing is looked up, connected to or started. No accepted text can act as an option
-of ssh or be split by a shell. Must not know how a place is opened.
+of ssh or be split by a shell; the words of a command are passed on as they are. Must not know how a
+place is opened.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trueload.errors import UserError
 
-PLACES_HINT = "places are local, ssh:HOST, ssh:USER@HOST, ray and ray://HOST:PORT"
+PLACES_HINT = "places are local, ssh:HOST, ssh:USER@HOST, ray, ray://HOST:PORT and exec:'COMMAND …'"
 NO_SERVER_ON_RAY = "a server is not started on a Ray cluster"
 SERVER_HINT = "name a host by ssh: ssh:USER@HOST"
 HOST_CHARS_MAX = 253  # the longest name in DNS
@@ -56,7 +58,18 @@ class RayCluster:
         return self.address or "ray"
 
 
-Named = Here | SshHost | RayCluster
+@dataclass(frozen=True)
+class CommandHost:
+    """Where a command runs what is appended to it: ``docker exec -i NAME`` and the like."""
+
+    argv: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return f"exec:{shlex.join(self.argv)}"
+
+
+Named = Here | SshHost | RayCluster | CommandHost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +130,24 @@ def parse_place(text: str) -> Named:
         return RayCluster(_ray_address(text))
     if text.startswith("ssh:"):
         return SshHost(_destination(text.removeprefix("ssh:")))
+    if text.startswith("exec:"):
+        return CommandHost(_words(text.removeprefix("exec:")))
     raise ValueError(f"{text!r} is not a place: {PLACES_HINT}")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Split a command into words, as a shell does without expanding anything. Raises
+    ``ValueError``."""
+    example = "write exec:'docker exec -i NAME', or another command that runs what follows it"
+    if not text.isprintable():
+        raise ValueError(f"the command {text!r} has a character that cannot be printed")
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise ValueError(f"the command {text!r} cannot be split into words: {error}") from None
+    if not words or not words[0]:
+        raise ValueError(f"'exec:{text}' names no command: {example}")
+    return words
 
 
 def _ray_address(text: str) -> str:

@@ -15,7 +15,15 @@ from typing import Protocol, runtime_checkable
 
 from trueload.places import EngineHost, Place
 from trueload.places.local import LocalPlace
-from trueload.places.named import GeneratorHost, Here, Named, RayCluster, SshHost, Where
+from trueload.places.named import (
+    CommandHost,
+    GeneratorHost,
+    Here,
+    Named,
+    RayCluster,
+    SshHost,
+    Where,
+)
 
 AT_ONCE_MAX = 32  # hosts that are prepared at the same time
 
@@ -68,6 +76,10 @@ def _make(host: GeneratorHost, ray_hosts: int, stack: contextlib.ExitStack) -> S
             from trueload.places.ssh import SshPlace  # imported late: most commands need none
 
             return [stack.enter_context(SshPlace(destination))]
+        case CommandHost(argv):
+            from trueload.places.command import CommandPlace
+
+            return [CommandPlace(host.place.name, argv)]
         case RayCluster(address):
             from trueload.places.ray import reserve
 

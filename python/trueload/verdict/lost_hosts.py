@@ -21,10 +21,11 @@ def check_hosts_lost(record: Record) -> Finding:
         return Finding("pass", f"all {count} hosts sent to the end", 0.0, 0.0)
     names = ", ".join(host.place for host in lost[:NAMED])
     more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
-    why = f"{len(lost)} of {count} hosts lost: {names}{more} ({lost[0].lost})"
+    why = f"{len(lost)} of {count} hosts lost: {names}{more}"
     status: Status = "fail" if record.trouble is not None else "warn"
     asked = record.plan.generate.connections
-    if status == "warn" and asked:
+    if status == "warn":
+        why += f" ({lost[0].lost})"
         left = record.connections.requested
         why += f"; the figures are those of the others, with {left} of {asked} connections"
     return Finding(status, why, float(len(lost)), 0.0)

@@ -17,9 +17,10 @@ from pathlib import Path
 from trueload.closing import Closing
 from trueload.errors import UserError
 from trueload.places.program import Program, read_program
+from trueload.places.remote import Ended, check_host
 from trueload.places.ssh import refusals, scripts
 from trueload.places.ssh.channel import SshChannel
-from trueload.places.ssh.connection import Connection, Ended
+from trueload.places.ssh.connection import Connection
 from trueload.places.ssh.packing import Packing
 
 COPY_S = 300.0  # for 20 MB over a slow link
@@ -98,27 +99,10 @@ class SshPlace(Closing):
                 if self._connection.host.has_program:
                     self._there.add(program.sha256)
             if program.sha256 not in self._there:
-                self._check(self._connection, program)
+                check_host(self._destination, self._connection.host, program)
                 self._copy(self._connection, program)
                 self._there.add(program.sha256)
             return self._connection
-
-    def _check(self, connection: Connection, program: Program) -> None:
-        """Refuse a host that cannot run the program, before it is sent. Raises ``UserError``."""
-        host, where = connection.host, self._destination
-        if host.system != "Linux":
-            raise UserError(f"{where} is {host.system}, and the engine runs on Linux", "use Linux")
-        if program.machine not in (None, host.machine):
-            raise UserError(
-                f"{where} is {host.machine}, and the engine here is for {program.machine}",
-                f"start trueload on a machine that is {host.machine}, or set TRUELOAD_ENGINE to an"
-                " engine built for it",
-            )
-        if not host.has_loader:
-            raise UserError(
-                f"{where} has not the C library of this engine: {program.loader} is missing there",
-                "build it where the static C library is (Debian's libc6-dev): `pip install .`",
-            )
 
     def _copy(self, connection: Connection, program: Program) -> None:
         with program.path.open("rb") as file:

@@ -15,13 +15,13 @@ import shutil
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from trueload.errors import UserError
 from trueload.places import ChannelClosedError
 from trueload.places.local import LocalChannel
+from trueload.places.remote import Ended, Host, parse_host
 from trueload.places.ssh import refusals, scripts
 
 OPTIONS = (
@@ -34,25 +34,6 @@ END_S = 1.0
 FOLDER_PREFIX = "trueload-ssh-"
 LEFT_BEHIND_S = 60.0
 SOCKET_BYTES_MAX = 107 - 18  # sun_path of unix(7), less what ssh appends while creating it
-
-
-@dataclass(frozen=True)
-class Host:
-    """What a host reports about itself."""
-
-    system: str
-    machine: str
-    has_loader: bool
-    has_program: bool
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a script ended: its exit code (None if it took too long), and its stdout and stderr."""
-
-    code: int | None
-    out: str
-    err: str
 
 
 class Connection:
@@ -127,7 +108,7 @@ class Connection:
         except ChannelClosedError:
             raise self._refusal(noise) from None
         if text is not None:
-            return _parse_host(self.destination, text)
+            return _read_host(self.destination, text)
         if noise:
             raise UserError(
                 f"the shell on {self.destination} does not run commands: it says"
@@ -150,15 +131,14 @@ class Connection:
         )
 
 
-def _parse_host(destination: str, line: str) -> Host:
-    words = line.split()
-    if len(words) != 4:
+def _read_host(destination: str, line: str) -> Host:
+    host = parse_host(line)
+    if host is None:
         raise UserError(
             f"{destination} says of itself what cannot be read: '{scripts.plain([line])}'",
             f"`ssh {destination} uname -sm` must print a system and a machine",
         )
-    system, machine, loader, have = words
-    return Host(system, machine, loader == "yes", have == "yes")
+    return host
 
 
 def private_folder() -> Path:

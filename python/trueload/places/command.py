@@ -1,0 +1,187 @@
+"""A host on which a command runs what is appended to it: ``kubectl exec -i POD --`` and the like.
+
+How: the command is started with a small script for the host's shell behind it. One asks the host
+what it is, one keeps the program there by its SHA-256, one runs it; its input and output are the
+channel. Each is a local process of its own. If the front ends in any way, the program's input ends,
+and an engine ends with it. Must not know what the lines mean.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from trueload.errors import UserError
+from trueload.places import ChannelClosedError
+from trueload.places.local import LocalChannel
+from trueload.places.program import Program, read_program
+from trueload.places.remote import Ended, Host, check_host, parse_host
+from trueload.places.ssh import refusals, scripts
+
+PROBE_S = 20.0  # a cluster's API may be slow
+COPY_S = 300.0
+START_S = 10.0
+KILL_S = 2.0
+SIGNALLED = 128  # what a shell adds to the number of the signal that ended a program
+NOT_FOUND = (126, 127)  # exit codes of a shell for what it cannot run
+
+# Arguments: the kept name, and the loader or nothing. Reads one line, and prints whether that came
+# and what the host is.
+PROBE = (
+    f'IFS= read -r l; [ "$l" = {scripts.MARK} ] && printf "\\n{scripts.MARK}-input\\n";'
+    f" {scripts.PROBE}"
+)
+
+
+class CommandPlace:
+    """A host behind a command. ``name`` is the place's name in the record."""
+
+    def __init__(self, name: str, argv: Sequence[str]) -> None:
+        self.name = name
+        self._argv = tuple(argv)
+        self._there: set[str] = set()
+        self._lock = threading.Lock()
+
+    def prepare(self, program: Path) -> None:
+        """Make sure that the program is there, and can run. Raises ``UserError``."""
+        self._ready(read_program(program))
+
+    def open(self, argv: Sequence[str]) -> CommandChannel:
+        """Start a copy of the program ``argv[0]``. Raises ``UserError``, ``OSError``."""
+        program = read_program(Path(argv[0]))
+        self._ready(program)
+        return CommandChannel(self, program.kept_name, argv[1:])
+
+    def script(self, script: str, *arguments: str) -> list[str]:
+        """The local command line that runs a script on the host."""
+        return [*self._argv, "sh", "-c", script, "sh", *arguments]
+
+    def run(
+        self,
+        script: str,
+        *arguments: str,
+        stdin: IO[bytes] | None = None,
+        text: bytes | None = None,
+        timeout_s: float,
+    ) -> Ended:
+        """Run a script to its end, with an input that is a file or a text. Raises ``UserError``."""
+        given: dict[str, Any] = {"input": text or b""} if stdin is None else {"stdin": stdin}
+        try:
+            done: subprocess.CompletedProcess[bytes] = subprocess.run(
+                self.script(script, *arguments),
+                **given,
+                capture_output=True,
+                timeout=timeout_s,
+                check=False,
+                process_group=0,
+            )
+        except subprocess.TimeoutExpired:
+            return Ended(None, "", "")
+        except OSError as error:
+            raise UserError(
+                f"{self._argv[0]} cannot be started: {error.strerror}",
+                "install it, or correct the command behind exec:",
+            ) from error
+        output = (done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        return Ended(done.returncode, *output)
+
+    def refusal(self, what: str, output: str = "") -> UserError:
+        """The error for a host that cannot be used, with the last line of the output."""
+        last = refusals.last_line(output)
+        words = shlex.join(self._argv)
+        return UserError(
+            f"{self.name} {what}{f': {last}' if last else ''}",
+            f"`{words} true` must work, and pass on its input",
+        )
+
+    def _ready(self, program: Program) -> None:
+        with self._lock:
+            if program.sha256 in self._there:
+                return
+            host = self._probe(program)
+            check_host(self.name, host, program)
+            if not host.has_program:
+                self._copy(program)
+            self._there.add(program.sha256)
+
+    def _probe(self, program: Program) -> Host:
+        asked = (program.kept_name, program.loader or "")
+        ended = self.run(PROBE, *asked, text=f"{scripts.MARK}\n".encode(), timeout_s=PROBE_S)
+        if ended.code is None:
+            raise self.refusal(f"has not answered within {PROBE_S:g} s")
+        lines = ended.out.splitlines()
+        found = [line.removeprefix(f"{scripts.MARK} ") for line in lines if _is_marked(line)]
+        host = parse_host(found[0]) if found else None
+        if host is None:
+            without = " (it needs a shell, sh)" if ended.code in NOT_FOUND else ""
+            raise self.refusal(f"runs no commands{without}", ended.err)
+        if f"{scripts.MARK}-input" not in lines:
+            raise UserError(
+                f"{self.name} does not pass on its input",
+                "docker exec and kubectl exec need -i",
+            )
+        return host
+
+    def _copy(self, program: Program) -> None:
+        with program.path.open("rb") as file:
+            ended = self.run(scripts.KEEP, program.kept_name, stdin=file, timeout_s=COPY_S)
+        if ended.code == 0:
+            return
+        how = f"took more than {COPY_S:g} s" if ended.code is None else f"ended with {ended.code}"
+        if ended.code == scripts.KEEP_DAMAGED and not ended.err:
+            how = "was damaged on its way"
+        last = refusals.last_line(ended.err) or how
+        words = shlex.join(self._argv)
+        raise UserError(
+            f"the engine cannot be copied to {self.name}: {last}",
+            f"name a folder there that can be written: exec:'{words} env TRUELOAD_CACHE=/FOLDER'",
+        )
+
+
+def _is_marked(line: str) -> bool:
+    return line.startswith(f"{scripts.MARK} ")
+
+
+class CommandChannel(LocalChannel):
+    """A program on the host, connected through the local process of the command."""
+
+    def __init__(self, place: CommandPlace, kept_name: str, arguments: Sequence[str]) -> None:
+        """Start the program. Raises ``UserError``, ``OSError``."""
+        self._place = place
+        self._kept_name = kept_name
+        super().__init__(place.script(scripts.RUN, kept_name, *arguments))
+        try:
+            self._pid = self._receive_pid()
+        except BaseException:
+            super().kill()
+            raise
+
+    @property
+    def pid(self) -> int:
+        return self._pid
+
+    def wait(self, timeout_s: float) -> int | None:
+        code = super().wait(timeout_s)
+        return SIGNALLED - code if code is not None and code > SIGNALLED else code
+
+    def kill(self) -> None:
+        """Kill the program there, and the command here."""
+        running = super().wait(0) is None
+        super().kill()
+        if running:
+            pid = str(self._pid)
+            self._place.run(scripts.KILL, self._kept_name, pid, timeout_s=KILL_S)
+
+    def _receive_pid(self) -> int:
+        try:
+            text = scripts.receive_mark(super().read_line, START_S, [])
+        except ChannelClosedError as error:
+            ended = f"has not started the engine: the command ended with {super().wait(KILL_S)}"
+            raise self._place.refusal(ended, self.log_tail()) from error
+        if text is None or not text.isdigit():
+            raise self._place.refusal(f"has not started the engine within {START_S:g} s")
+        return int(text)

@@ -1,0 +1,156 @@
+"""Places behind a command: what runs there, what a user is told if it cannot, and what is left.
+
+`env` stands for `docker exec` and the like: it runs what is appended to it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from harness import Server, Trueload
+from trueload.errors import UserError
+from trueload.places.command import CommandPlace
+from trueload.runner.sockets import free_port
+from waiting import wait_until
+
+WAIT_S = 10.0
+ECHO = '#!/bin/sh\nwhile read -r line; do echo "said $line"; done\nexit 7\n'
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "echo-program"
+    path.write_text(ECHO)
+    path.chmod(0o755)
+    return path
+
+
+def place(cache: Path, *argv: str) -> CommandPlace:
+    return CommandPlace("exec:test", ["env", f"TRUELOAD_CACHE={cache}", *argv])
+
+
+def test_a_program_is_copied_once_and_its_lines_come_back(tmp_path: Path, program: Path) -> None:
+    there = place(tmp_path / "cache")
+    there.prepare(program)
+    (kept,) = (tmp_path / "cache" / "programs").iterdir()
+    assert kept.read_text() == ECHO
+    first = kept.stat().st_ino
+    channel = place(tmp_path / "cache").open([str(program)])
+    channel.send(b"hello\n", WAIT_S)
+    assert channel.read_line(WAIT_S) == b"said hello"
+    assert psutil.pid_exists(channel.pid)
+    channel.close_input()
+    assert channel.wait(WAIT_S) == 7
+    assert kept.stat().st_ino == first, "it is not copied again"
+
+
+def test_a_damaged_copy_is_replaced(tmp_path: Path, program: Path) -> None:
+    place(tmp_path / "cache").prepare(program)
+    (kept,) = (tmp_path / "cache" / "programs").iterdir()
+    kept.write_text("#!/bin/sh\nexit 1\n")
+    place(tmp_path / "cache").prepare(program)
+    assert kept.read_text() == ECHO
+
+
+def test_a_killed_program_leaves_nothing(tmp_path: Path) -> None:
+    program = Path("/bin/cat")
+    channel = place(tmp_path / "cache").open([str(program)])
+    assert psutil.Process(channel.pid).is_running()
+    channel.kill()
+    wait_until(lambda: not psutil.pid_exists(channel.pid), "the program has gone")
+
+
+def test_a_signal_that_ends_it_is_told(tmp_path: Path) -> None:
+    channel = place(tmp_path / "cache").open(["/bin/cat"])
+    os.kill(channel.pid, signal.SIGKILL)
+    assert channel.wait(WAIT_S) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("argv", "words", "hint"),
+    [
+        (("no-such-command-at-all",), "cannot be started: No such file", "correct the command"),
+        (("false",), "exec:test runs no commands", "`false true` must work"),
+        (("sh", "-c", "exit 127"), "it needs a shell", "must work"),
+        (("sh", "-c", "echo gone >&2; exit 1"), "exec:test runs no commands: gone", "must work"),
+        (
+            ("sh", "-c", 'exec "$@" </dev/null', "sh"),
+            "does not pass on its input",
+            "docker exec and kubectl exec need -i",
+        ),
+        (("env", "TRUELOAD_CACHE=/proc/none"), "cannot be copied to exec:test", "TRUELOAD_CACHE="),
+    ],
+)
+def test_a_command_that_does_not_serve_is_refused(
+    program: Path, argv: tuple[str, ...], words: str, hint: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        CommandPlace("exec:test", argv).prepare(program)
+    assert words in caught.value.message
+    assert hint in caught.value.hint
+    assert "\n" not in caught.value.message + caught.value.hint
+
+
+PLACES = ("--place", "exec:env HOST=one", "--place", "exec:env HOST=two")
+
+
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {"TRUELOAD_CACHE": str(tmp_path / "cache")}
+
+
+def test_a_run_over_two_of_them(trueload: Trueload, server: Server, tmp_path: Path) -> None:
+    words = ("-c", "5", "--requests", "301", "--warmup", "50ms", "--json", "-")
+    ended = trueload.run("http", f"{server.url}/", *words, *PLACES, env=environment(tmp_path))
+    assert ended.code in (0, 4), ended  # a busy machine may make it invalid
+    record = ended.json()
+    assert record["trouble"] is None
+    assert [host["place"] for host in record["hosts"]] == ["exec:env HOST=one", "exec:env HOST=two"]
+    assert [host["connections"] for host in record["hosts"]] == [3, 2]
+    assert record["counts"]["scheduled"] == 301
+
+
+def engines_of(front: subprocess.Popen[str]) -> list[psutil.Process]:
+    """The engines that a front has started, not the shells around them."""
+    children = psutil.Process(front.pid).children(recursive=True)
+    return [each for each in children if each.name().startswith("trueload-engine")]
+
+
+def test_a_lost_one_is_named_and_the_other_goes_on(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    front = trueload.start(
+        *("http", f"{server.url}/", "-c", "6", "-d", "3s", "--warmup", "0s", "--allow-lost", "1"),
+        *PLACES,
+        env=environment(tmp_path),
+        stderr=subprocess.STDOUT,
+    )
+    wait_until(lambda: len(engines_of(front)) == 2, "both engines run")
+    wait_until(lambda: all(each.net_connections() for each in engines_of(front)), "connected")
+    engines_of(front)[0].kill()
+    out, _ = front.communicate(timeout=60)
+    assert front.returncode in (0, 4), out
+    assert "1 of 2 hosts lost: exec:env HOST=" in out
+    assert "the engine died: signal 9" in out
+    assert "3 of 6 connections" in out
+    rows: Any = trueload.run("runs", "show", "last", "--json").json()["rows"]
+    assert [host["lost"] is None for host in rows[0]["record"]["hosts"]].count(True) == 1
+
+
+def test_the_reference_server_can_run_there_but_a_subject_cannot(
+    trueload: Trueload, tmp_path: Path
+) -> None:
+    place = ("--server-place", "exec:env HOST=one")
+    words = ("-c", "2", "--requests", "50", "--warmup", "0s", "--json", "-")
+    url = f"http://127.0.0.1:{free_port('127.0.0.1')}/"
+    ended = trueload.run("http", url, *words, *place, env=environment(tmp_path))
+    assert ended.code in (0, 4), ended
+    assert ended.json()["server"]["source"] == "started"
+    refused = trueload.run("suite", "run", "http-servers", "--subjects", "python", *place)
+    assert refused.code == 2
+    assert "a subject cannot be started through exec:" in refused.err
