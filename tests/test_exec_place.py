@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import signal
 import subprocess
@@ -113,6 +114,14 @@ def test_a_run_over_two_of_them(trueload: Trueload, server: Server, tmp_path: Pa
     assert [host["place"] for host in record["hosts"]] == ["exec:env HOST=one", "exec:env HOST=two"]
     assert [host["connections"] for host in record["hosts"]] == [3, 2]
     assert record["counts"]["scheduled"] == 301
+    lines = trueload.run("runs", "export", "last", "--format", "hosts").out.splitlines()
+    rows = list(csv.DictReader(lines))
+    assert [row["place"] for row in rows] == ["exec:env HOST=one", "exec:env HOST=two"]
+    assert sum(int(row["issued"]) for row in rows) == 301
+    assert all(int(row["latency_p50_ns"]) > 0 and int(row["clock_bound_ns"]) > 0 for row in rows)
+    page = tmp_path / "report.html"
+    assert trueload.run("report", "last", "-o", str(page)).code == 0
+    assert "By host" in page.read_text()
 
 
 def engines_of(front: subprocess.Popen[str]) -> list[psutil.Process]:

@@ -113,6 +113,15 @@ def test_the_load_is_divided_and_added_up_exactly(
     assert record.connections.established == 11
     assert total is None or record.counts.scheduled == total
     assert sum(host.ok or 0 for host in record.hosts) == record.counts.ok
+    for host in record.hosts:
+        assert host.counts is not None
+        assert sum(second.ok for second in host.series) == host.ok == host.counts.ok
+        assert decode_histogram(host.latency).total == decode_histogram(host.service).total
+        assert (host.requested, host.connect_failed, host.lost) == (host.connections, {}, None)
+        assert host.ok_per_s
+        assert host.client_ns is not None
+        assert host.client_ns.send is not None
+        assert host.generator.cpu_s is not None
     assert decode_histogram(record.histograms.latency).total == record.counts.ok
     assert sum(second.ok for second in record.series) == record.counts.ok
     assert record.latency_ns.count == record.counts.ok

@@ -45,25 +45,38 @@ def _host(
     make_record: Callable[[Observation], Record],
 ) -> Host:
     own = make_record(_alone(seen, report))
-    several = len(seen.hosts) > 1
-    return Host(
+    host = Host(
         place=report.name,
         generator=own.generator,
         environment=own.environment,
         clock_offset_ns=report.offset.ns,
         clock_bound_ns=report.offset.bound_ns,
-        connections=own.connections.established if several else None,
-        ok=own.counts.ok if several else None,
-        counts=own.counts if several else None,
-        latency_ns=own.latency_ns if several else None,
-        latency=own.histograms.latency if several else None,
-        start_ns=report.start_ns - first_ns if several and report.start_ns is not None else None,
-        # A host that was lost is not judged: it has no part in the figures of the whole.
-        checks=tuple(each for each in own.checks if CHECKS[each.name].per_host)
-        if several and report.lost is None
-        else (),
         lost=report.lost,
     )
+    return host if len(seen.hosts) < 2 else host.model_copy(update=_part(report, own, first_ns))
+
+
+def _part(report: HostReport, own: Record, first_ns: int) -> dict[str, object]:
+    """The fields of one of several hosts: its part of the whole."""
+    series = report.told.bins.seconds()
+    return {
+        "requested": own.connections.requested,
+        "connections": own.connections.established,
+        "connect_failed": own.connections.failed,
+        "ok": own.counts.ok,
+        "counts": own.counts,
+        "ok_per_s": own.throughput.ok_per_s,
+        "latency_ns": own.latency_ns,
+        "latency": own.histograms.latency,
+        "service": own.histograms.service,
+        "client_ns": own.client_ns,
+        "series": series if report.measurement is None else report.measurement.series,
+        "start_ns": None if report.start_ns is None else report.start_ns - first_ns,
+        # A host that was lost is not judged: it has no part in the figures of the whole.
+        "checks": tuple(
+            each for each in own.checks if report.lost is None and CHECKS[each.name].per_host
+        ),
+    }
 
 
 def _alone(seen: Observation, report: HostReport) -> Observation:

@@ -63,6 +63,7 @@ class ExportFormat(StrEnum):
     JSON = "json"
     JSONL = "jsonl"
     CSV = "csv"
+    HOSTS = "hosts"
     MARKDOWN = "markdown"
     PARQUET = "parquet"
     TEXT = "text"
@@ -76,7 +77,8 @@ FormatOption = Annotated[
         "--format",
         help=(
             "Output format: text and html only with --published, csv always, the others only"
-            " without it.  [default: json; text with --published]"
+            " without it; hosts is CSV with a row per host of each trial.  [default: json; text"
+            " with --published]"
         ),
     ),
 ]
@@ -246,7 +248,7 @@ def _format(given: ExportFormat | None, *, published: bool) -> ExportFormat:
     """Return the given format, or the default. Raises ``UserError``."""
     chosen = given or (ExportFormat.TEXT if published else ExportFormat.JSON)
     if chosen is not ExportFormat.CSV and published != (chosen in OF_PUBLISHED):
-        has = "text, csv and html" if published else "json, jsonl, csv, markdown and parquet"
+        has = "text, csv and html" if published else "json, jsonl, csv, hosts, markdown and parquet"
         with_it = "with" if published else "without"
         raise UserError(
             f"--format {chosen.value} cannot be had {with_it} --published", f"there are {has}"

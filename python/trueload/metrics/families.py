@@ -15,7 +15,8 @@ from trueload.metrics import names
 from trueload.metrics.names import METRICS, Metric
 from trueload.metrics.tally import Labels, Outcome, PhaseTally, Saturation, Tally
 from trueload.metrics.times import Times
-from trueload.stats import is_too_few
+from trueload.record.schema import ClientTimes, Host
+from trueload.stats import Distribution, is_too_few
 from trueload.text import plain
 from trueload.trial.spec import PHASES
 
@@ -123,19 +124,45 @@ def _outcome_samples(mine: Labels, outcome: Outcome) -> Iterator[_Found]:
     if outcome.ok_per_s is not None:
         yield names.THROUGHPUT, mine, outcome.ok_per_s
         yield names.LOWER_BOUND, mine, float(outcome.lower_bound)
-    for quantile, name in _QUANTILES.items():
-        found = outcome.latency_ns.at(name)
-        if found.value is not None and not found.too_few:
-            # The percentile falls among requests without a time; an alert on it must not stay
-            # silent.
-            value_s = math.inf if found.above else found.value / 1e9
-            yield names.PERCENTILE, (*mine, ("quantile", quantile)), value_s
-    for part, times in (("send", outcome.client_ns.send), ("receive", outcome.client_ns.receive)):
-        for quantile, name in _CLIENT_QUANTILES.items():
-            if times is not None and not is_too_few(name, times.count):
-                own = (("part", part), ("quantile", quantile))
-                yield names.CLIENT_PERCENTILE, (*mine, *own), getattr(times, name) / 1e9
+    yield from _percentile_samples(names.PERCENTILE, mine, outcome.latency_ns)
+    yield from _client_samples(names.CLIENT_PERCENTILE, mine, outcome.client_ns)
+    for host in outcome.hosts:
+        yield from _host_samples((*mine, ("host", host.place)), host)
     for verdict in _VERDICTS:
         yield names.VERDICT, (*mine, ("verdict", verdict)), float(verdict == outcome.verdict)
     for check in outcome.checks:
         yield names.CHECK, (*mine, ("check", check.name), ("status", check.status)), 1
+
+
+def _percentile_samples(metric: Metric, mine: Labels, found: Distribution) -> Iterator[_Found]:
+    for quantile, name in _QUANTILES.items():
+        one = found.at(name)
+        if one.value is not None and not one.too_few:
+            # The percentile falls among requests without a time; an alert on it must not stay
+            # silent.
+            value_s = math.inf if one.above else one.value / 1e9
+            yield metric, (*mine, ("quantile", quantile)), value_s
+
+
+def _client_samples(metric: Metric, mine: Labels, found: ClientTimes) -> Iterator[_Found]:
+    for part, times in (("send", found.send), ("receive", found.receive)):
+        for quantile, name in _CLIENT_QUANTILES.items():
+            if times is not None and not is_too_few(name, times.count):
+                own = (("part", part), ("quantile", quantile))
+                yield metric, (*mine, *own), getattr(times, name) / 1e9
+
+
+def _host_samples(mine: Labels, host: Host) -> Iterator[_Found]:
+    """Yield what one of several hosts did."""
+    if host.counts is not None:
+        for outcome in ("ok", "stale", "cancelled", "unsent"):
+            yield names.HOST_REQUESTS, (*mine, ("outcome", outcome)), getattr(host.counts, outcome)
+        for name, count in host.counts.failed.items():
+            yield names.HOST_REQUESTS, (*mine, ("outcome", "failed"), ("class", name)), count
+    if host.latency_ns is not None:
+        yield from _percentile_samples(names.HOST_PERCENTILE, mine, host.latency_ns)
+    if host.client_ns is not None:
+        yield from _client_samples(names.HOST_CLIENT_PERCENTILE, mine, host.client_ns)
+    if host.clock_bound_ns is not None:
+        yield names.HOST_CLOCK, mine, host.clock_bound_ns / 1e9
+    yield names.HOST_LOST, mine, float(host.lost is not None)

@@ -141,6 +141,36 @@ CLIENT_PERCENTILE = Metric(
     "s",
     "Of a trial that has ended: what the generator itself added to response times, by part.",
 )
+HOST_REQUESTS = Metric(
+    "trueload.host.requests",
+    "gauge",
+    "{request}",
+    "Of a trial of several hosts that has ended: each host's requests, by outcome and class.",
+)
+HOST_PERCENTILE = Metric(
+    "trueload.host.latency_percentile",
+    "gauge",
+    "s",
+    "Of a trial of several hosts that has ended: each host's response times.",
+)
+HOST_CLIENT_PERCENTILE = Metric(
+    "trueload.host.client_percentile",
+    "gauge",
+    "s",
+    "Of a trial of several hosts that has ended: what each host's generator added, by part.",
+)
+HOST_CLOCK = Metric(
+    "trueload.host.clock_bound",
+    "gauge",
+    "s",
+    "Of a trial of several hosts that has ended: how exactly each host's clock is known.",
+)
+HOST_LOST = Metric(
+    "trueload.host.lost",
+    "gauge",
+    "",
+    "Of a trial of several hosts that has ended: 1 for a host that was lost, else 0.",
+)
 VERDICT = Metric(
     "trueload.verdict", "gauge", "", "Of a trial that has ended: 1 for its verdict, else 0."
 )
@@ -153,6 +183,7 @@ METRICS = (
     *(RECEIVED, SENT, EXPECTED, DELIVERED, LOST, DUPLICATE, LATENCY, SERVICE),
     *(REQUESTS_OPEN, REQUESTS_WAITING, CONNECTIONS_OPEN),
     *(CONNECTIONS_REQUESTED, SATURATION, THROUGHPUT, LOWER_BOUND, PERCENTILE, CLIENT_PERCENTILE),
+    *(HOST_REQUESTS, HOST_PERCENTILE, HOST_CLIENT_PERCENTILE, HOST_CLOCK, HOST_LOST),
     *(VERDICT, CHECK),
 )
 """All metrics, in the order in which they are shown."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from trueload.metrics.times import NO_TIMES, Times, make_times
 from trueload.protocol.plan import Counts, Sparse, Tick
 from trueload.record.figures import latency as latency_of
-from trueload.record.schema import Check, ClientTimes, Record, Verdict
+from trueload.record.schema import Check, ClientTimes, Host, Record, Verdict
 from trueload.record.throughput import bytes_moved
 from trueload.stats import Distribution, decode_histogram, merge_sparse
 from trueload.trial.spec import ENDED, WARMUP, WINDOW, Progress, TrialSpec
@@ -81,7 +81,7 @@ class PhaseTally:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The results of a trial that has ended."""
+    """The results of a trial that has ended; ``hosts`` is empty for a single one."""
 
     verdict: Verdict
     checks: tuple[Check, ...]
@@ -90,6 +90,7 @@ class Outcome:
     saturation: Saturation
     client_ns: ClientTimes = field(default_factory=ClientTimes)
     lower_bound: bool = False
+    hosts: tuple[Host, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,7 @@ class Tally:
                 latency_ns=latency_of(record).figures,
                 saturation=_saturation_of(record),
                 client_ns=record.client_ns,
+                hosts=record.hosts if len(record.hosts) > 1 else (),
             ),
         )
 

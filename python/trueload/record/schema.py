@@ -279,11 +279,37 @@ class Environment(Model):
     versions: dict[str, str]
 
 
+class ClientTime(Model):
+    """One part of the time that the generator itself spent on requests, in ns; ``count`` is how
+    many were timed."""
+
+    count: int
+    p50: int
+    p99: int
+    max: int
+
+
+class ClientTimes(Model):
+    """How much of the latency was spent in the generator; each part is null if it was not timed.
+    ``send`` is from when a request could be sent (it was due, and a connection was free) to when it
+    was handed to the kernel. ``receive`` is from the kernel's receive time of an answer's last
+    bytes to when they were read; it is timed on one connection in sixteen. Both histograms are in
+    ``histograms``, as ``send_lag`` and ``receive_lag``."""
+
+    send: ClientTime | None = None
+    receive: ClientTime | None = None
+
+
 class Host(Model):
     """One place where an engine ran; clock fields are null if there is one clock. Each of several
     hosts has its own part: ``connections``, ``counts`` with ``ok`` beside them, ``latency_ns`` with
     its histogram ``latency``, the ``checks`` that a host can fail by itself, and ``start_ns``, by
     how much it began to send after the first host. These are null, or empty, if there is one host.
+    ``lost`` says how the host was lost, null if it was not; its part is what it told until then.
+
+    ``connections`` of the ``requested`` ones were established, and ``connect_failed`` is what the
+    others met, by class. ``service`` is the histogram of service times, ``client_ns`` the host's
+    own part of the latency. ``series`` has no latencies, and at most 120 bins.
     """
 
     place: str
@@ -299,6 +325,12 @@ class Host(Model):
     start_ns: int | None = None
     checks: tuple[Check, ...] = ()
     lost: str | None = None
+    requested: int | None = None
+    connect_failed: dict[str, int] = Field(default_factory=dict)
+    ok_per_s: float | None = None
+    service: str | None = None
+    client_ns: ClientTimes | None = None
+    series: tuple[Second, ...] = ()
 
 
 class Window(Model):
@@ -331,27 +363,6 @@ class Tls(Model):
     alpn: str | None
     handshakes_full: int
     handshakes_resumed: int
-
-
-class ClientTime(Model):
-    """One part of the time that the generator itself spent on requests, in ns; ``count`` is how
-    many were timed."""
-
-    count: int
-    p50: int
-    p99: int
-    max: int
-
-
-class ClientTimes(Model):
-    """How much of the latency was spent in the generator; each part is null if it was not timed.
-    ``send`` is from when a request could be sent (it was due, and a connection was free) to when it
-    was handed to the kernel. ``receive`` is from the kernel's receive time of an answer's last
-    bytes to when they were read; it is timed on one connection in sixteen. Both histograms are in
-    ``histograms``, as ``send_lag`` and ``receive_lag``."""
-
-    send: ClientTime | None = None
-    receive: ClientTime | None = None
 
 
 class Deliveries(Model):

@@ -1,9 +1,9 @@
 """A run as JSON, JSON Lines, CSV or Markdown, row by row, so that a large one fits into memory.
 
 JSON has one object with the run, its verdict and checks, and its rows with their whole records.
-JSON Lines has one row per line. CSV and Markdown have the figures that tables show. Rows that were
-not measured, or can no longer be read, are included with their reason. Pure: it takes the run and
-yields pieces of text.
+JSON Lines has one row per line. CSV and Markdown have the figures that tables show; a second form
+of CSV has a row per host. Rows that were not measured, or can no longer be read, are included with
+their reason. Pure: it takes the run and yields pieces of text.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from trueload.record import figures
 from trueload.record.bound import at_least
 from trueload.record.schema import REPORTED_STATUSES, ClientTimes, Record
 from trueload.report.grid import csv_rows, markdown_cell, markdown_rows
+from trueload.report.hosts_csv import COLUMNS, host_rows
 from trueload.report.times import quantile_text
 from trueload.request.redact import redact_command
 from trueload.stats import RANKED
@@ -24,7 +25,7 @@ from trueload.store.runs import Damaged, Row, Run
 from trueload.units import format_count
 from trueload.verdict import offered_per_s
 
-Format = Literal["json", "jsonl", "csv", "markdown"]
+Format = Literal["json", "jsonl", "csv", "hosts", "markdown"]
 Rows = Iterable[Row | Damaged]
 
 CSV_COLUMNS = (
@@ -125,6 +126,12 @@ def _jsonl(run: Run, rows: Rows) -> Iterator[str]:
 
 def _csv(run: Run, rows: Rows) -> Iterator[str]:
     return _csv_of(run.id, rows)
+
+
+def _hosts(run: Run, rows: Rows) -> Iterator[str]:
+    yield csv_rows([COLUMNS])
+    for row in rows:
+        yield from host_rows(run.id, row)
 
 
 def _csv_of(run_id: str | None, rows: Rows) -> Iterator[str]:
@@ -239,5 +246,6 @@ EXPORTERS: dict[Format, Callable[[Run, Rows], Iterator[str]]] = {
     "json": whole_json,
     "jsonl": _jsonl,
     "csv": _csv,
+    "hosts": _hosts,
     "markdown": _markdown,
 }

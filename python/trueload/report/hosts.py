@@ -1,16 +1,23 @@
-"""The hosts of a run as text: how closely together they began, and what each did. Pure.
+"""The hosts of a run as text and as tables: how closely together they began, what each did. Pure.
 
 Must not know: terminals or files.
 """
 
 from __future__ import annotations
 
-from trueload.record.schema import Host, Record
+from trueload.protocol.plan import Counts
+from trueload.record.schema import ClientTimes, Host, Record
+from trueload.report.grid import Grid
 from trueload.report.times import quantile_text
+from trueload.stats import Distribution
 from trueload.text import plain
 from trueload.units import format_count, format_duration, format_share
 
 HOSTS_SHOWN = 16
+HEADER = (
+    *("host", "connections", "ok", "failed", "unsent", "p50", "p99", "max of answers", "busy"),
+    *("send p99", "receive p99", "clock ±", "lost"),
+)
 
 
 def host_lines(record: Record) -> list[str]:
@@ -41,6 +48,10 @@ def host_line(host: Host, width: int = 0) -> str:
     words = []
     if host.ok is not None:
         words.append(f"{format_count(host.ok)} ok on {format_count(host.connections or 0)}")
+    if host.counts is not None and host.counts.failed:
+        words.append(f"{failed_text(host.counts)} failed")
+    if host.counts is not None and host.counts.unsent:
+        words.append(f"{format_count(host.counts.unsent)} unsent")
     if host.latency_ns is not None and host.latency_ns.p50 is not None:
         times = [f"{name} {quantile_text(host.latency_ns.at(name))}" for name in ("p50", "p99")]
         words.append(", ".join(times))
@@ -49,3 +60,40 @@ def host_line(host: Host, width: int = 0) -> str:
     if host.lost is not None:
         words.append(f"lost: {plain(host.lost)}")
     return f"{plain(host.place):<{width}}  {'   '.join(words)}"
+
+
+def failed_text(counts: Counts) -> str:
+    """Return the failed requests by class: ``3 reset, 1 status``."""
+    return ", ".join(
+        f"{format_count(count)} {plain(name)}" for name, count in sorted(counts.failed.items())
+    )
+
+
+def host_grid(record: Record) -> Grid | None:
+    """Return a table with a host per row; None for a single host."""
+    if len(record.hosts) < 2:
+        return None
+    rows = tuple(map(_cells, record.hosts))
+    return Grid(HEADER, rows, left=frozenset(("host", "failed", "lost")))
+
+
+def _cells(host: Host) -> tuple[str, ...]:
+    counts, latency = host.counts, host.latency_ns or Distribution()
+    parts = host.client_ns or ClientTimes()
+    ours = (each.p99 if each is not None else None for each in (parts.send, parts.receive))
+    times = (*ours, host.clock_bound_ns)
+    return (
+        plain(host.place),
+        _count(host.connections),
+        _count(host.ok),
+        "" if counts is None else failed_text(counts),
+        _count(None if counts is None else counts.unsent),
+        *(quantile_text(latency.at(name)) for name in ("p50", "p99", "max")),
+        "" if host.generator.saturation is None else format_share(host.generator.saturation),
+        *("" if ns is None else format_duration(ns) for ns in times),
+        plain(host.lost or ""),
+    )
+
+
+def _count(number: int | None) -> str:
+    return "" if number is None else format_count(number)

@@ -15,6 +15,7 @@ from trueload.report import table as suite_table
 from trueload.report.columns import kind_of, rows_of, verdict_of
 from trueload.report.compare import ratio_grid
 from trueload.report.grid import Grid
+from trueload.report.hosts import host_grid
 from trueload.report.html.entries import CheckTally
 from trueload.report.http2 import labelled_texts
 from trueload.report.targets import origin_grid, target_grid
@@ -136,10 +137,15 @@ def http2_table(section: LoadTable) -> Grid | None:
 
 
 def target_tables(records: Sequence[tuple[Summary, Record]]) -> Iterator[Grid]:
-    """What became of each request, and of each origin, of those that sent several."""
+    """What became of each request, each origin and each host, of those that had several."""
     for entry, record in records:
         of = f": {entry.name}" if len(records) > 1 else ""
-        for what, grid in (("request", target_grid(record)), ("origin", origin_grid(record))):
+        found = (
+            ("request", target_grid(record)),
+            ("origin", origin_grid(record)),
+            ("host", host_grid(record)),
+        )
+        for what, grid in found:
             if grid is None:
                 continue
             left = len(grid.rows) - ROWS_MAX
