@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -156,6 +157,17 @@ def encode_histogram(buckets: Buckets) -> str | None:
     bounds = zip(buckets.lows, buckets.highs, strict=True)
     middles = (min((low + high) // 2, HIGHEST_NS) for low, high in bounds)
     return hdr.encode(zip(middles, buckets.counts, strict=True), HIGHEST_NS, SIGNIFICANT_DIGITS)
+
+
+def add_buckets(parts: Iterable[Buckets]) -> Buckets:
+    """Return the sum of histograms, bucket by bucket."""
+    total: Counter[tuple[int, int]] = Counter()
+    for found in parts:
+        for low, high, count in zip(found.lows, found.highs, found.counts, strict=True):
+            total[low, high] += count
+    bounds = sorted(total)
+    lows, highs = (tuple(bound[at] for bound in bounds) for at in (0, 1))
+    return Buckets(lows, highs, tuple(total[each] for each in bounds))
 
 
 def sparse_bounds(index: int) -> tuple[int, int]:

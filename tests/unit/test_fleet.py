@@ -336,6 +336,26 @@ def found(record: Record, name: str) -> Check:
             "pass",
             "",
         ),
+        (
+            "regions are not compared",
+            [
+                *(host(name, group="eu") for name in "ab"),
+                *(host(name, 80, 90, group="us") for name in "cd"),
+            ],
+            "pass",
+            "than chance",
+        ),
+        (
+            "a slow host of a region is found",
+            [
+                *(host(name, group="eu") for name in "ab"),
+                *(host(name, 80, 90, group="us") for name in "cd"),
+                host("e", 300, 310, group="us"),
+            ],
+            "fail",
+            "e: p50 300",
+        ),
+        ("nobody to compare", [host("a", group="eu"), host("b")], "n/a", "only one of its group"),
     ],
 )
 def test_host_bias(why: str, hosts: list[Host], status: str, named: str) -> None:

@@ -9,6 +9,7 @@ from samples import GOOD_HOST, counts, distribution, good_record, histogram
 from trueload.metrics import names
 from trueload.metrics.families import make_families
 from trueload.metrics.tally import Tally
+from trueload.record.groups import make_groups
 from trueload.record.schema import ClientTime, ClientTimes, Host, Record
 from trueload.report.export import export, measured_row
 from trueload.report.hosts import HEADER, host_grid, host_lines
@@ -123,3 +124,27 @@ def test_the_metrics_have_each_host() -> None:
     assert samples(two(), names.HOST_CLOCK)["near",] == 1e-4
     assert samples(two(), names.HOST_LOST) == {("near",): 0.0, ("far",): 1.0}
     assert samples(good_record(), names.HOST_LOST) == {}
+
+
+def test_each_group_has_its_results() -> None:
+    hosts = (
+        host("a", group="eu"),
+        host("b", group="us", ok_per_s=None),
+        host("c", group="eu"),
+        host("d", group="eu", lost="died"),
+        host("e"),
+    )
+    eu, us, none = make_groups(hosts)
+    assert (eu.name, eu.hosts, eu.lost, eu.connections, eu.ok) == ("eu", 3, 1, 8, 2_000)
+    assert (eu.failed, eu.unsent, eu.ok_per_s) == (8, 14, 2_000)
+    assert (eu.latency_ns.count, eu.latency_ns.p50) == (2_000, us.latency_ns.p50)
+    assert (us.name, us.hosts, us.ok_per_s) == ("us", 1, None)
+    assert (none.name, none.hosts) == (None, 1)
+    lines = host_lines(good_record(hosts=hosts, groups=(eu, us, none)))
+    assert lines[1].startswith(
+        "group eu: 3 hosts   2,000 ok on 8   2,000/s   8 failed   p50 2.00 ms"
+    )
+    assert lines[1].endswith("1 lost")
+    assert lines[3].startswith("no group: 1 hosts")
+    assert make_groups((host("a"), host("b"))) == ()
+    assert rows_of(good_record(hosts=hosts))[0]["group"] == "eu"

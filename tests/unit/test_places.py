@@ -177,6 +177,8 @@ def test_a_lab_has_its_hosts_their_cpus_and_addresses(tmp_path: Path) -> None:
     big = ServerHost(place=SshHost("big"), cpus=(0, 2), address="10.0.0.1")
     assert (where.server, where.lab_server) == (None, big)
     assert read_lab(written(tmp_path, "\ufeff" + LAB)) == where
+    grouped = written(tmp_path, '[[generators]]\nplace = "ssh:a"\ngroup = "eu-1"\n')
+    assert read_lab(grouped).generators[0].group == "eu-1"
     lab = written(tmp_path, 'hosts = 3\n[[generators]]\nplace = "ray"\nlabels = {zone = "a"}\n')
     assert read_lab(lab).ray_hosts == 3
     assert read_lab(lab).generators[0].labels == (("zone", "a"),)
@@ -199,6 +201,7 @@ def test_a_lab_has_its_hosts_their_cpus_and_addresses(tmp_path: Path) -> None:
         ('hosts = 2\n[[generators]]\nplace = "ssh:a"', ("--hosts is for a Ray cluster",)),
         ('[[generators]]\nplace = "local"\n[server]\nport = 1', ("'server.port'", "address")),
         ('[[generators]]\nplace = "local"\n[server]\nplace = "ray"', ("server.place", "Ray")),
+        ('[[generators]]\nplace = "ssh:a"\ngroup = "a b"', ("generators[0].group", "not the name")),
         ("[[generators", ("not TOML",)),
         ("a = " + "[" * 2000, ("nested too deeply",)),
     ],

@@ -52,6 +52,7 @@ def _host(
         clock_offset_ns=report.offset.ns,
         clock_bound_ns=report.offset.bound_ns,
         lost=report.lost,
+        group=report.group,
     )
     return host if len(seen.hosts) < 2 else host.model_copy(update=_part(report, own, first_ns))
 

@@ -43,6 +43,7 @@ from trueload.protocol.plan import (
 )
 from trueload.record import figures
 from trueload.record.answers import Answers
+from trueload.record.groups import make_groups
 from trueload.record.schema import (
     REDIRECT,
     SCHEMA,
@@ -103,6 +104,7 @@ def make_record(seen: Observation) -> Record:
     handshakes = merge_histogram(each.histograms.handshake for each in phases)
     own_times = make_client_times(measured.histograms)
     generator = _generator(seen, measured, complete, own_times, machine)
+    hosts = make_hosts(seen, generator, make_record)
     record = Record(
         schema=SCHEMA,
         id=seen.id,
@@ -132,7 +134,8 @@ def make_record(seen: Observation) -> Record:
         series=measured.series,
         generator=generator,
         server=_server(seen, measured, machine),
-        hosts=make_hosts(seen, generator, make_record),
+        hosts=hosts,
+        groups=make_groups(hosts),
         environment=seen.environment,
         window=_window(seen, measured, machine),
         trouble=seen.trouble,

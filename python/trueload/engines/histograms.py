@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
-from trueload.stats import Buckets, decode_histogram, encode_histogram
+from trueload.stats import add_buckets, decode_histogram, encode_histogram
 
 
 def merge_histogram(encoded: Iterable[str | None]) -> str | None:
@@ -14,9 +13,4 @@ def merge_histogram(encoded: Iterable[str | None]) -> str | None:
     filled = [each for each in encoded if each is not None]
     if len(filled) < 2:
         return filled[0] if filled else None
-    total: Counter[tuple[int, int]] = Counter()
-    for found in map(decode_histogram, filled):
-        for low, high, count in zip(found.lows, found.highs, found.counts, strict=True):
-            total[low, high] += count
-    lows, highs = zip(*sorted(total), strict=True)
-    return encode_histogram(Buckets(lows, highs, tuple(total[each] for each in sorted(total))))
+    return encode_histogram(add_buckets(map(decode_histogram, filled)))

@@ -49,6 +49,7 @@ class HostReport:
     offset: Offset
     start_ns: int | None
     lost: str | None = None
+    group: str | None = None
     told: Told = field(default_factory=Told)
     ready: Ready | None = None
 
@@ -160,6 +161,7 @@ class Member:
             offset=self.offset,
             start_ns=self._began_ns(phase_id),
             lost=None if self.has_part_in(phase_id) else self.lost,
+            group=self.host.group,
             told=self.told[phase_id],
             ready=self.ready,
         )

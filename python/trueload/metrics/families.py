@@ -127,7 +127,7 @@ def _outcome_samples(mine: Labels, outcome: Outcome) -> Iterator[_Found]:
     yield from _percentile_samples(names.PERCENTILE, mine, outcome.latency_ns)
     yield from _client_samples(names.CLIENT_PERCENTILE, mine, outcome.client_ns)
     for host in outcome.hosts:
-        yield from _host_samples((*mine, ("host", host.place)), host)
+        yield from _host_samples((*mine, ("host", host.place), ("group", host.group or "")), host)
     for verdict in _VERDICTS:
         yield names.VERDICT, (*mine, ("verdict", verdict)), float(verdict == outcome.verdict)
     for check in outcome.checks:

@@ -77,8 +77,9 @@ class Place(Protocol):
 @dataclass(frozen=True)
 class EngineHost:
     """A place, and what an engine may use there. ``cpus`` None and empty ``local_addresses`` leave
-    both to what the run asks for."""
+    both to what the run asks for. ``group`` is the name of the hosts that it is compared with."""
 
     place: Place
     cpus: tuple[int, ...] | None = None
     local_addresses: tuple[str, ...] = ()
+    group: str | None = None

@@ -7,6 +7,7 @@ The file's text is interpreted only here. Must not know how a place is opened.
 from __future__ import annotations
 
 import ipaddress
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,7 @@ from trueload.places.named import (
 from trueload.protocol.model import Model
 from trueload.units import parse_cpu_list
 
+_GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 HINT = "correct the file; docs/hosts.md has one to copy"
 
 
@@ -48,6 +50,13 @@ def _address(text: str) -> str:
         raise ValueError(f"'{text}' is not an IP address") from None
 
 
+def _group(text: str) -> str:
+    if not _GROUP.fullmatch(text):
+        raise ValueError(f"{text!r} is not the name of a group: letters, digits and . _ - are")
+    return text
+
+
+GroupText = Annotated[str, AfterValidator(_group)]
 PlaceText = Annotated[str, AfterValidator(_place)]
 CpusText = Annotated[str, AfterValidator(_cpus)]
 AddressText = Annotated[str, AfterValidator(_address)]
@@ -55,12 +64,14 @@ AddressText = Annotated[str, AfterValidator(_address)]
 
 class Generator(Model):
     """A host that load comes from: its place, the CPUs that its engine may use, and the addresses
-    that it connects from. For a cluster also the ``labels`` that its hosts must have."""
+    that it connects from. For a cluster also the ``labels`` that its hosts must have. Hosts of a
+    ``group`` are compared with each other."""
 
     place: PlaceText
     cpus: CpusText | None = None
     local_addresses: tuple[AddressText, ...] = ()
     labels: dict[str, str] = Field(default_factory=dict)
+    group: GroupText | None = None
 
     @model_validator(mode="after")
     def _labels_of_a_cluster(self) -> Generator:
@@ -94,6 +105,7 @@ def read_lab(path: Path) -> Where:
             cpus=None if each.cpus is None else parse_cpu_list(each.cpus),
             local_addresses=each.local_addresses,
             labels=tuple(each.labels.items()),
+            group=each.group,
         )
         for each in lab.generators
     )

@@ -75,12 +75,14 @@ Named = Here | SshHost | RayCluster | CommandHost
 @dataclass(frozen=True, kw_only=True)
 class GeneratorHost:
     """A host that load comes from, or hosts of a cluster that have the ``labels``. ``cpus`` and
-    ``local_addresses`` come from a lab; None and empty leave both to the command's options."""
+    ``local_addresses`` come from a lab; None and empty leave both to the command's options.
+    ``group`` comes from a lab, too: hosts are compared with those of their group."""
 
     place: Named
     cpus: tuple[int, ...] | None = None
     local_addresses: tuple[str, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
+    group: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

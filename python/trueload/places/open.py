@@ -36,7 +36,7 @@ def open_places(where: Where, program: Path) -> Iterator[tuple[EngineHost, ...]]
         made = [_make(each, where.ray_hosts, stack) for each in where.generators]
         prepare([place for places in made for place in places], program)
         yield tuple(
-            EngineHost(place, each.cpus, each.local_addresses)
+            EngineHost(place, each.cpus, each.local_addresses, each.group)
             for each, places in zip(where.generators, made, strict=True)
             for place in places
         )

@@ -14,17 +14,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from trueload.protocol.plan import Counts, Measurement, Second
-from trueload.record.schema import Outcomes, Record, TargetRecord
+from trueload.record.schema import Host, Outcomes, Record, TargetRecord
 from trueload.stats import (
     EMPTY,
     Buckets,
     Distribution,
     Quantile,
+    add_buckets,
     can_bound,
     decode_histogram,
     merge_sparse,
@@ -174,6 +175,12 @@ def served(record: Record) -> Sample:
     """The part of answers' times that is not the generator's: the round trips, or the service times
     if these are not known."""
     return complete(record.histograms.round_trip or record.histograms.service)
+
+
+def of_hosts(hosts: Sequence[Host]) -> Sample:
+    """The latency of all requests of some hosts."""
+    known = add_buckets(decode_histogram(host.latency) for host in hosts)
+    return Sample(known, sum(without_time(host.counts) for host in hosts if host.counts))
 
 
 def of_target(target: TargetRecord) -> Sample:

@@ -309,7 +309,8 @@ class Host(Model):
 
     ``connections`` of the ``requested`` ones were established, and ``connect_failed`` is what the
     others met, by class. ``service`` is the histogram of service times, ``client_ns`` the host's
-    own part of the latency. ``series`` has no latencies, and at most 120 bins.
+    own part of the latency. ``series`` has no latencies, and at most 120 bins. ``group`` is named
+    by the lab.
     """
 
     place: str
@@ -331,6 +332,22 @@ class Host(Model):
     service: str | None = None
     client_ns: ClientTimes | None = None
     series: tuple[Second, ...] = ()
+    group: str | None = None
+
+
+class HostGroup(Model):
+    """What the hosts of a group did together, without those that were ``lost``. ``name`` is null
+    for the hosts that are in no group. ``ok_per_s`` is null if it is not known of all."""
+
+    name: str | None
+    hosts: int
+    lost: int
+    connections: int
+    ok: int
+    failed: int
+    unsent: int
+    ok_per_s: float | None
+    latency_ns: Distribution
 
 
 class Window(Model):
@@ -485,7 +502,7 @@ class Record(Model):
     that the server may use, 16 at most. ``schema_`` is ``schema`` in JSON. ``client_ns`` is about
     our generator. ``round_trip_ns`` is the service time without its part: from when the kernel had
     a request to when it had the answer, on the sample of ``client_ns.receive``. Both are empty in
-    older records.
+    older records. ``groups`` is empty if the hosts are in none.
 
     ``client`` is null if a server was measured. If a client was, ``generator`` is the client's
     process tree, ``server`` our reference server, and ``plan.generate`` what the client was told,
@@ -542,6 +559,7 @@ class Record(Model):
     round_trip_ns: Distribution = Distribution()
     flow: Flow | None = None
     tail: Tail | None = None
+    groups: tuple[HostGroup, ...] = ()
 
     @property
     def verdict_text(self) -> str:

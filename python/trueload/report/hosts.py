@@ -16,7 +16,7 @@ from trueload.units import format_count, format_duration, format_share
 HOSTS_SHOWN = 16
 HEADER = (
     *("host", "connections", "ok", "failed", "unsent", "p50", "p99", "max of answers", "busy"),
-    *("send p99", "receive p99", "clock ±", "lost"),
+    *("send p99", "receive p99", "clock ±", "group", "lost"),
 )
 
 
@@ -37,9 +37,26 @@ def host_lines(record: Record) -> list[str]:
     # Those that were lost come first, so that they are shown however many there are.
     shown = sorted(record.hosts, key=lambda host: host.lost is None)[:HOSTS_SHOWN]
     width = max(len(plain(host.place)) for host in shown)
-    lines = [", ".join(words), *(host_line(host, width) for host in shown)]
+    lines = [", ".join(words), *group_lines(record)]
+    lines += [host_line(host, width) for host in shown]
     if len(record.hosts) > len(shown):
         lines.append(f"and {len(record.hosts) - len(shown)} more, in the record")
+    return lines
+
+
+def group_lines(record: Record) -> list[str]:
+    """Return a line on what the hosts of each group did together."""
+    lines = []
+    for group in record.groups:
+        times = [f"{name} {quantile_text(group.latency_ns.at(name))}" for name in ("p50", "p99")]
+        rate = "" if group.ok_per_s is None else f"   {format_count(group.ok_per_s)}/s"
+        failed = f"   {format_count(group.failed)} failed" if group.failed else ""
+        lost = f"   {group.lost} lost" if group.lost else ""
+        name = "no group" if group.name is None else f"group {plain(group.name)}"
+        lines.append(
+            f"{name}: {group.hosts} hosts   {format_count(group.ok)} ok on"
+            f" {format_count(group.connections)}{rate}{failed}   {', '.join(times)}{lost}"
+        )
     return lines
 
 
@@ -74,7 +91,7 @@ def host_grid(record: Record) -> Grid | None:
     if len(record.hosts) < 2:
         return None
     rows = tuple(map(_cells, record.hosts))
-    return Grid(HEADER, rows, left=frozenset(("host", "failed", "lost")))
+    return Grid(HEADER, rows, left=frozenset(("host", "failed", "group", "lost")))
 
 
 def _cells(host: Host) -> tuple[str, ...]:
@@ -91,6 +108,7 @@ def _cells(host: Host) -> tuple[str, ...]:
         *(quantile_text(latency.at(name)) for name in ("p50", "p99", "max")),
         "" if host.generator.saturation is None else format_share(host.generator.saturation),
         *("" if ns is None else format_duration(ns) for ns in times),
+        plain(host.group or ""),
         plain(host.lost or ""),
     )
 

@@ -12,7 +12,17 @@ from trueload.store.runs import Damaged, Row
 
 PERCENTILES = ("min", "p50", "p90", "p95", "p99", "p999", "max")
 COLUMNS = (
-    *("run", "number", "key", "place", "lost", "requested", "connections", "connect_failed"),
+    *(
+        "run",
+        "number",
+        "key",
+        "place",
+        "group",
+        "lost",
+        "requested",
+        "connections",
+        "connect_failed",
+    ),
     *("scheduled", "unsent", "issued", "ok", "stale", "cancelled", "failed", "failed_by_class"),
     *("ok_per_s", *(f"latency_{name}_ns" for name in PERCENTILES), "client_send_p99_ns"),
     *("client_receive_p99_ns", "generator_cpu_s", "generator_saturation"),
@@ -36,6 +46,7 @@ def host_values(host: Host) -> dict[str, object]:
     counts = host.counts
     return {
         "place": host.place,
+        "group": host.group,
         "lost": host.lost,
         "requested": host.requested,
         "connections": host.connections,

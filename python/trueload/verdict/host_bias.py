@@ -2,7 +2,7 @@
 
 How: a host differs in a figure if its interval lies wholly beyond those of the others, however few
 replies it had. A slow host has few, so it is never left out. How much it differs is judged by the
-figures themselves. Pure.
+figures themselves. Hosts of different groups, such as regions, are not compared. Pure.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from trueload.record import figures
+from trueload.record.groups import by_group
 from trueload.record.schema import Host, Record
 from trueload.stats import Buckets, decode_histogram, value_at_rank
 from trueload.units import format_duration, format_share
@@ -63,9 +64,13 @@ def check_host_bias(record: Record) -> Finding:
     if len(hosts) < 2:
         return not_applicable("the load came from one host")
     deviations = NormalDist().inv_cdf(1 - ERROR / (2 * len(hosts) * (len(PERCENTILES) + 1)))
-    of_all = [_latencies(hosts, what, deviations) for what in PERCENTILES]
-    if is_closed(record):
-        of_all.append(_times_per_reply(hosts, record.window.window_ns, deviations))
+    of_all: list[list[_Estimate]] = []
+    for group in (each for each in by_group(hosts).values() if len(each) > 1):
+        of_all += [_latencies(group, what, deviations) for what in PERCENTILES]
+        if is_closed(record):
+            of_all.append(_times_per_reply(group, record.window.window_ns, deviations))
+    if not of_all:
+        return not_applicable("each host is the only one of its group")
     if not any(host.ok for host in hosts):
         return not_applicable("no host had a reply")
     compared = [each for each in of_all if len(each) > 1]
@@ -88,7 +93,8 @@ HOST_BIAS = Definition(
     of_client="a client runs on one host",
     fault="hosts",
     meaning=(
-        "Hosts that send the same load to the same server must measure about the same latency."
+        "Hosts of a group that send the same load to the same server must measure about the same"
+        " latency."
     ),
     remedy=(
         "Look at what else that host does, at its CPUs and at its way to the server; leave it out"
