@@ -103,7 +103,17 @@ def test_two_servers_are_measured_in_pairs(trueload: Trueload, server: Server) -
     assert (throughput["word"], throughput["why"]) == ("unclear", "2 pairs; use --repeat 6")
     shown = trueload.run("runs", "show", "last")
     assert shown.code == 0
-    assert "pair 1 A" in shown.out
+    assert "row 1  pair 1" in shown.out
+
+
+def test_a_stored_comparison_is_shown_as_it_was_printed(trueload: Trueload, server: Server) -> None:
+    urls = (f"{server.url}/", f"{server.url}/perf")
+    gate = ("--fail-on", "p95>1000000")
+    printed = trueload.run("ab", *urls, *SHORT, "--repeat", "6", *gate).out.splitlines()
+    assert any(line.startswith("p95 ") for line in printed), "a metric that only the gate names"
+    *comparison, saved = printed
+    assert saved.startswith("saved ")
+    assert "\n".join(comparison) in trueload.run("runs", "show", "last").out
 
 
 def test_pairs_are_shown_as_markdown_and_junit(trueload: Trueload, server: Server) -> None:

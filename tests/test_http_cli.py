@@ -242,6 +242,15 @@ def test_a_threshold_that_is_crossed_ends_with_1(
     assert (condition in done.err) is bool(code)
 
 
+def test_a_gate_that_good_values_would_cross_is_noted(trueload: Trueload, server: Server) -> None:
+    command = ("http", server.url, "--requests", "50", "-c", "2", "--no-save")
+    gate = ("--fail-on", "p99<10s")
+    note = "note: --fail-on 'p99<10s' fails when p99 is below 10s; to keep it below,"
+    assert trueload.run(*command, *gate).err.startswith(f"{note} write 'p99>10s'\n")
+    for quiet in (("--json", "-"), ("--quiet",)):
+        assert "note:" not in trueload.run(*command, *gate, *quiet).err, quiet
+
+
 def test_an_invalid_verdict_comes_before_a_threshold(trueload: Trueload, server: Server) -> None:
     flags = ("--requests", "20", "-c", "2", "--fail-on", "errors>1%")
     done = trueload.run("http", f"{server.url}/nowhere", *flags)

@@ -236,9 +236,13 @@ def test_the_exit_code_follows_the_order_of_the_design(
 
 
 def test_every_check_is_shown_with_what_to_do_about_it() -> None:
-    text = "\n".join(check_lines(UNREACHED))
+    *lines, others = check_lines(UNREACHED)
+    text = "\n".join(lines)
     assert "fail connections: 10 of 10 were never established" in text
     assert text.count("What to do:") == sum(c.status in ("warn", "fail") for c in UNREACHED.checks)
+    left = [check.name for check in UNREACHED.checks if check.status == "n/a"]
+    assert others == f"  n/a: {', '.join(left)}"
+    assert "n/a" not in text
 
 
 @pytest.mark.parametrize(

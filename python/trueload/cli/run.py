@@ -9,7 +9,14 @@ import sys
 from collections.abc import Sequence
 
 from trueload.cli.search import run_search
-from trueload.commands.job import Job, Saved, notes_of, report_shortfall, write_json
+from trueload.commands.job import (
+    Job,
+    Saved,
+    note_directions,
+    notes_of,
+    report_shortfall,
+    write_json,
+)
 from trueload.commands.options import check_writable
 from trueload.commands.run import measure_job
 from trueload.engines.engine import find_engine
@@ -28,6 +35,7 @@ from trueload.report.trials_json import result_json
 
 def run_job(job: Job) -> int:
     """Measure, save and show; return the exit code."""
+    note_directions(job)
     if job.search is not None:
         return run_search(job, job.search)
     check_writable(job.json_path)

@@ -26,6 +26,7 @@ from trueload.record import figures
 from trueload.record.bound import at_least
 from trueload.record.schema import REPORTED_STATUSES, Record
 from trueload.report import apachebench, table
+from trueload.report.ab import paired_lines, stored_pairs
 from trueload.report.colour import write_lines
 from trueload.report.export import Format, export, run_json, whole_json
 from trueload.report.grid import Grid, text_lines
@@ -199,6 +200,7 @@ def show_run(
             return ExitCode.OK
         lines = [*_run_head(found), *_search_lines(store, found), *_suite_lines(store, found)]
         sys.stdout.write("\n".join(lines) + "\n")
+        write_lines(sys.stdout, _pair_lines(store, found))
         damaged = []
         for row in store.rows(found):
             if isinstance(row, Damaged):
@@ -310,6 +312,14 @@ def _search_lines(store: Store, run: Run) -> list[str]:
     return ["", *search_lines(plan, steps)]
 
 
+def _pair_lines(store: Store, run: Run) -> list[str]:
+    """Return the comparison of a run of `trueload ab`, as that command printed it."""
+    if run.kind != "ab":
+        return []
+    paired = stored_pairs(run, store.rows(run))
+    return ["", *paired_lines(paired)] if paired.taken else []
+
+
 def _tables(store: Store, run: Run) -> list[LoadTable] | None:
     """Return the tables of a suite; None for other runs, or if the plan cannot be read."""
     try:
@@ -342,12 +352,14 @@ def _row_lines(row: Row | Damaged) -> list[str]:
 
 
 def check_lines(record: Record) -> list[str]:
-    """Return each check with its meaning.
+    """Return each check that applies with its meaning, then the names of the others.
 
     A check that bounds, warns or fails also has its remedy.
     """
     lines = []
     for check in record.checks:
+        if check.status == "n/a":
+            continue
         lines.append(f"  {check.status:<4} {check.name}: {plain(check.why)}")
         explanation = CHECKS.get(check.name)
         if explanation is None:
@@ -355,7 +367,8 @@ def check_lines(record: Record) -> list[str]:
         lines.append(f"       {explanation.meaning}")
         if check.status in REPORTED_STATUSES:
             lines.append(f"       What to do: {explanation.remedy_for(record)}")
-    return lines
+    others = [plain(check.name) for check in record.checks if check.status == "n/a"]
+    return [*lines, f"  n/a: {', '.join(others)}"] if others else lines
 
 
 def _report_damage(store: Store, damaged: list[Damaged]) -> None:

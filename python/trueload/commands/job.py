@@ -22,7 +22,7 @@ from trueload.places.named import HERE, Where
 from trueload.protocol.exchange import WindowsPlan
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
-from trueload.record.thresholds import Condition
+from trueload.record.thresholds import Condition, direction_note
 from trueload.report.tls import reasons_text, tls_hint
 from trueload.request.exchange import Exchange
 from trueload.request.plans import RANDOM, has_place
@@ -32,6 +32,7 @@ from trueload.request.target import Target
 from trueload.request.values import ANY_ANSWER, Expect, Request, TargetSpec, Tls
 from trueload.search.execute import SearchPlan
 from trueload.store.runs import Run, RunState, Store, StoreError
+from trueload.text import plain
 from trueload.trial.addresses import with_addresses
 from trueload.trial.spec import TrialSpec
 
@@ -197,6 +198,15 @@ def announce(line: str) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
+
+
+def note_directions(job: Job) -> None:
+    """Note the conditions that good values would cross, unless the result is for a program."""
+    if job.quiet or job.format == "json" or str(job.json_path) == "-":
+        return
+    for note in map(direction_note, job.thresholds):
+        if note is not None:
+            announce(f"note: {plain(note)}")
 
 
 def report_shortfall(job: Job, records: Sequence[Record]) -> None:

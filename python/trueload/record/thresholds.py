@@ -106,6 +106,30 @@ class Threshold:
         """Whether one request without a time is as bad as a crossed limit."""
         return self.metric in _GUARDED
 
+    @property
+    def wants_worse(self) -> bool:
+        """Whether it holds for good values: a fast answer, a high throughput, few errors."""
+        return self.side == ("above" if self.metric == "throughput" else "below")
+
+    @property
+    def side(self) -> str:
+        """Where the values lie for which it holds: ``below`` or ``above`` its limit."""
+        return "above" if self.operator.startswith(">") else "below"
+
+    def sentence(self) -> str:
+        """For people: ``p99 is at or below 20ms``."""
+        verb = "are" if self.metric == "errors" else "is"
+        bound = f"at or {self.side}" if self.operator.endswith("=") else self.side
+        return f"{self.metric} {verb} {bound} {self._value}"
+
+    def turned(self) -> str:
+        """The same limit from the other side: ``p99>20ms`` of ``p99<20ms``."""
+        return f"{self.metric}{'<' if self.side == 'above' else '>'}{self._value}"
+
+    @property
+    def _value(self) -> str:
+        return self.text.partition(self.operator)[2].strip()
+
     def holds(self, value: float) -> bool:
         """Whether it is true of a value in the limit's unit; never of NaN."""
         return OPERATORS[self.operator](value, self.limit)
@@ -156,6 +180,24 @@ class Crossed:
         )
         more = f" with {untimed_text(self.untimed)}" if self.untimed else ""
         return f"{text}{more}, and --fail-on says {self.condition.text}"
+
+
+def direction_note(condition: Condition) -> str | None:
+    """A sentence about a condition that good values would cross; None for any other one.
+
+    Such a condition works as written, but most were meant the other way round.
+    """
+    parts = condition.parts
+    if not all(part.wants_worse for part in parts):
+        return None
+    fails = " and ".join(part.sentence() for part in parts)
+    turned = " and ".join(f"'{part.turned()}'" for part in parts)
+    if len(parts) > 1:
+        kept, more = "them so", ", each with its own --fail-on"
+    else:
+        it, more = ("them" if parts[0].metric == "errors" else "it"), ""
+        kept = f"{it} {parts[0].side}"
+    return f"--fail-on '{condition.text}' fails when {fails}; to keep {kept}, write {turned}{more}"
 
 
 def untimed_text(untimed: int) -> str:

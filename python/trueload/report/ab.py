@@ -5,7 +5,7 @@ Must not know: how it is measured, or how a ratio is computed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,17 +17,19 @@ from trueload.compare.trials import (
     RowCompared,
     primary_metric,
     primary_of,
+    stored_primary,
     with_metrics,
 )
 from trueload.record.bound import verdict_text
 from trueload.record.core_latency import moved_text
 from trueload.record.schema import SCHEMA, Check, Record, Verdict
 from trueload.record.thresholds import Condition, Crossed, crossed_by, ratio_text, untimed
-from trueload.record.turn import Letter, Turn
+from trueload.record.turn import Letter, Turn, read_turn
 from trueload.report.compare import Compared, finite, pairs_text, ratio_grid, ratio_json
 from trueload.report.grid import text_lines
 from trueload.report.result import verdict_lines
 from trueload.report.tls import tls_text
+from trueload.store.runs import Damaged, Row, Run
 from trueload.text import plain
 from trueload.units import format_rate
 from trueload.verdict import decide, is_lower_bound, worst_checks
@@ -104,6 +106,28 @@ class Paired:
     def of_side(self, letter: Letter) -> list[Record]:
         """The trials of one side."""
         return [record for turn, record in self.taken if turn.letter == letter]
+
+
+def stored_pairs(run: Run, rows: Iterable[Row | Damaged], most: int | None = None) -> Paired:
+    """Return the comparison of a stored run, of its first ``most`` trials.
+
+    Of the conditions only the primary metric is stored.
+    """
+    taken: list[tuple[Turn, Record]] = []
+    names: dict[Letter, str] = {"a": "A", "b": "B"}
+    for row in rows:
+        if isinstance(row, Damaged) or row.record is None or len(taken) == most:
+            continue
+        if (turn := read_turn(row.labels)) is not None:
+            taken.append((turn, row.record))
+            names[turn.letter] = row.labels.get("subject") or names[turn.letter]
+    return Paired.of(
+        (names["a"], names["b"]),
+        taken,
+        seed=run.seed,
+        interrupted=run.state not in ("finished", "partial"),
+        named=stored_primary(run.plan),
+    )
 
 
 def crossed_sentence(crossed: Crossed) -> str:

@@ -12,12 +12,8 @@ from trueload.api.results.ab import AbResult
 from trueload.api.results.result import Result, Search
 from trueload.api.results.suite import SuiteResult
 from trueload.commands.protocols import PROTOCOLS
-from trueload.compare.pairs import whole_pairs
-from trueload.compare.trials import stored_primary
 from trueload.errors import UserError
-from trueload.record.schema import Record
-from trueload.record.turn import Turn, read_turn
-from trueload.report.ab import Paired
+from trueload.report.ab import stored_pairs
 from trueload.search.found import deciding, read_plan, read_steps
 from trueload.store.runs import Damaged, Row, Run, Store
 
@@ -52,26 +48,10 @@ def load_run(store: Store, selector: str) -> Result | SuiteResult | AbResult:
 
 
 def _pairs(run: Run, rows: Iterable[Row]) -> AbResult:
-    """Return a run of `trueload ab`.
-
-    Of the conditions of ``fail_on`` only the primary metric is stored.
-    """
-    taken: list[tuple[Turn, Record]] = []
-    names = {"a": "A", "b": "B"}
-    for row in rows:
-        turn = read_turn(row.labels)
-        if turn is not None and row.record is not None:
-            taken.append((turn, row.record))
-            names[turn.letter] = row.labels.get("subject") or names[turn.letter]
-    if not whole_pairs(taken):
+    """Return a run of `trueload ab`."""
+    paired = stored_pairs(run, rows)
+    if not paired.pairs:
         raise UserError(f"run {run.id} holds no whole pair", "`trueload runs list` shows others")
-    paired = Paired.of(
-        (names["a"], names["b"]),
-        taken,
-        seed=run.seed,
-        interrupted=run.state not in ("finished", "partial"),
-        named=stored_primary(run.plan),
-    )
     return AbResult(paired, run.id)
 
 

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 
 from trueload.compare.baseline import read_side
 from trueload.compare.difference import Ratio
-from trueload.compare.pairs import compare_pairs, whole_pairs
-from trueload.compare.trials import compare, primary_metric, stored_primary, with_metrics
+from trueload.compare.trials import compare
 from trueload.errors import UserError
 from trueload.record.bound import verdict_text
-from trueload.record.schema import Record
-from trueload.record.turn import Turn, read_turn
+from trueload.report.ab import stored_pairs
 from trueload.report.compare import pairs_text
 from trueload.store.runs import Damaged, Row, Run, Store
 from trueload.text import plain
@@ -48,25 +46,15 @@ class Compared:
 
 def of_pairs(run: Run, rows: Iterable[Row | Damaged]) -> Against | None:
     """Return the comparison of a run of `trueload ab`; None without a whole pair."""
-    taken: list[tuple[Turn, Record]] = []
-    names = {"a": "A", "b": "B"}
-    for row in rows:
-        if isinstance(row, Damaged) or row.record is None or len(taken) >= ROWS_MAX:
-            continue
-        if (turn := read_turn(row.labels)) is not None:
-            taken.append((turn, row.record))
-            names[turn.letter] = plain(row.labels.get("subject") or names[turn.letter])
-    pairs = whole_pairs(taken)
+    paired = stored_pairs(run, rows, most=ROWS_MAX)
+    pairs = paired.pairs
     if not pairs:
         return None
-    named = stored_primary(run.plan)
-    ratios = tuple(compare_pairs(pairs, with_metrics((), named), named))
+    a, b = map(plain, paired.names)
     count = f"{len(pairs)} pair{'' if len(pairs) == 1 else 's'}, measured in turns"
-    primary = named or primary_metric([record for _, record in taken])
-    more = _sentence(pairs_text(ratios, primary))
-    title = f"{names['b']} against {names['a']}"
-    note = f"A: {names['a']}. B: {names['b']}. {count}.{more}"
-    return Against(title, "A", "B", ratios, primary, note)
+    more = _sentence(pairs_text(paired.ratios, paired.primary))
+    note = f"A: {a}. B: {b}. {count}.{more}"
+    return Against(f"{b} against {a}", "A", "B", paired.ratios, paired.primary, note)
 
 
 def _sentence(text: str) -> str:
