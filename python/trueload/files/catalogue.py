@@ -38,7 +38,20 @@ _MARKS: dict[Kind, str] = {
 def find_folder(kind: Kind, announce: Callable[[str], None]) -> Path:
     """The catalogue's folder of a kind. ``announce`` gets one line for each folder that exists but
     is not used, because somebody else could change it. Raises ``UserError`` if there is none."""
-    for root in _roots():
+    found = _first_usable(kind, announce, [*_users_roots(), *_own_roots()])
+    if found is None:
+        raise UserError(
+            (
+                f"no usable folder {kind}/ here, in the folders above, in $TRUELOAD_HOME or in"
+                " the installed package"
+            ),
+            "run in a checkout of trueload, or set TRUELOAD_HOME to one",
+        )
+    return found
+
+
+def _first_usable(kind: Kind, announce: Callable[[str], None], roots: list[Path]) -> Path | None:
+    for root in roots:
         folder = root / kind
         # Unlike Path.is_dir, this is False where we have no permission.
         if not os.path.isdir(folder) or next(folder.glob(_MARKS[kind]), None) is None:
@@ -48,13 +61,7 @@ def find_folder(kind: Kind, announce: Callable[[str], None]) -> Path:
             return folder
         home = shlex.quote(str(root))
         announce(f"{folder} is not used: {why}; set TRUELOAD_HOME={home} to use it all the same")
-    raise UserError(
-        (
-            f"no usable folder {kind}/ here, in the folders above, in $TRUELOAD_HOME or in"
-            " the installed package"
-        ),
-        "run in a checkout of trueload, or set TRUELOAD_HOME to one",
-    )
+    return None
 
 
 def trusted_in(folder: Path) -> Trusted | None:
@@ -86,18 +93,17 @@ def _why_not(folder: Path, kind: Kind) -> str | None:
 
 
 def _is_own(folder: Path) -> bool:
-    root = os.path.realpath(folder.parent)
-    return root in (str(_PACKAGE / "catalogue"), str(_PACKAGE.parent.parent))
+    return os.path.realpath(folder.parent) in map(str, _own_roots())
 
 
 def subjects_home(announce: Callable[[str], None]) -> Path:
-    """Where a new subject goes: the catalogue if it is writable, else ./subjects. ``announce`` is
-    that of ``find_folder``."""
-    try:
-        folder = find_folder("subjects", announce)
-    except UserError:
-        return Path.cwd() / "subjects"
-    return folder if os.access(folder, os.W_OK) else Path.cwd() / "subjects"
+    """Where a new subject goes: the user's catalogue if it is writable, else ./subjects.
+
+    trueload's own is used only from within it: an update would overwrite it. ``announce`` is that
+    of ``find_folder``.
+    """
+    found = _first_usable("subjects", announce, list(_users_roots()))
+    return found if found and os.access(found, os.W_OK) else Path.cwd() / "subjects"
 
 
 def cache_folder() -> Path:
@@ -106,7 +112,7 @@ def cache_folder() -> Path:
     return Path(named).absolute() if named else platformdirs.user_cache_path("trueload")
 
 
-def _roots() -> Iterator[Path]:
+def _users_roots() -> Iterator[Path]:
     try:
         here = Path.cwd()
     except OSError:  # it has been removed
@@ -116,5 +122,7 @@ def _roots() -> Iterator[Path]:
         yield from here.parents
     if home := os.environ.get("TRUELOAD_HOME"):
         yield Path(home).absolute()
-    yield _PACKAGE / "catalogue"
-    yield _PACKAGE.parent.parent
+
+
+def _own_roots() -> tuple[Path, Path]:
+    return _PACKAGE / "catalogue", _PACKAGE.parent.parent
