@@ -1,24 +1,43 @@
 # HTTP client on Mint alone, which is a connection without a pool. Each request opens a connection in its own process,
 # and closes it. It is the reference of the published table.
+#
+# With the argument http2 it speaks HTTP/2 in plain text. Each pool then has one connection that is kept, and requests
+# are streams on it.
 
 defmodule Client do
   @behaviour :talk
 
   def main, do: :talk.main(__MODULE__)
 
-  @impl true
-  def unsupported(%{keep_alive: true}), do: "Mint has no pool to keep connections in"
+  defp over_http2, do: System.argv() == ["http2"]
 
-  def unsupported(%{pipelining: requests}) when requests > 1,
+  @impl true
+  def unsupported(setup), do: if(over_http2(), do: why_not_http2(setup), else: why_not_http1(setup))
+
+  defp why_not_http1(%{keep_alive: true}), do: "Mint has no pool to keep connections in"
+
+  defp why_not_http1(%{pipelining: requests}) when requests > 1,
     do: "pipelining needs connections that are kept"
 
-  def unsupported(_), do: :none
+  defp why_not_http1(_), do: :none
+
+  defp why_not_http2(%{pool_size: connections}) when connections > 1,
+    do: "over HTTP/2 a pool here has one connection"
+
+  defp why_not_http2(_), do: :none
 
   @impl true
-  def open(%{concurrency: concurrency, url: url, timeout_ms: timeout_ms}) do
-    %URI{host: host, port: port, path: path} = URI.parse(url)
-    target = %{host: host, port: port, path: path || "/", timeout_ms: timeout_ms}
-    List.duplicate(fn -> get(target) end, concurrency)
+  def open(%{concurrency: concurrency, pools: pools} = setup) do
+    %URI{host: host, port: port, path: path} = URI.parse(setup.url)
+    target = Map.merge(setup, %{host: host, port: port, path: path || "/"})
+    gets = if over_http2(), do: for(_ <- 1..pools, do: shared(target)), else: [fn -> get(target) end]
+
+    gets |> Stream.cycle() |> Enum.take(concurrency)
+  end
+
+  defp shared(target) do
+    {:ok, shared} = Shared.start_link(target)
+    fn -> Shared.get(shared) end
   end
 
   defp get(target) do
