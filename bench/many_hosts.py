@@ -41,7 +41,8 @@ from trueload.protocol.plan import Duration, EngineOptions, Tick
 from trueload.record.schema import Record
 from trueload.request.values import Request
 from trueload.stats import decode_histogram, merge_sparse
-from trueload.trial.run import Session, make_phases
+from trueload.trial.plan import make_phases
+from trueload.trial.run import Session
 from trueload.trial.spec import Load, Progress, TrialSpec
 
 COUNTS = (10, 100, 1_000)

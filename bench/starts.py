@@ -29,7 +29,8 @@ from trueload.errors import UserError
 from trueload.protocol.plan import Duration
 from trueload.record.schema import Record
 from trueload.request.values import Request
-from trueload.trial.run import Session, make_phases, run_trial
+from trueload.trial.plan import make_phases
+from trueload.trial.run import Session, run_trial
 from trueload.trial.spec import Load, Progress, TrialSpec
 
 HOSTS = 3

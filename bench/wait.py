@@ -43,7 +43,7 @@ from trueload.protocol.plan import (
     Seen,
     Serve,
 )
-from trueload.trial.run import make_plan
+from trueload.trial.plan import make_plan
 from trueload.trial.spec import CLOSED
 
 RUNS = 5

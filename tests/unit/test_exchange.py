@@ -13,7 +13,7 @@ from trueload.errors import UserError
 from trueload.protocol.plan import Generate, parse_to_engine, to_json, to_line
 from trueload.request.message import make_messages
 from trueload.request.target import parse_host_port, parse_url
-from trueload.trial.run import make_plan
+from trueload.trial.plan import make_plan
 
 
 def plan_of(job: Job) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from trueload.report.rows import Row, Size, row_text, row_width
 from trueload.request.exchange import WsBroadcast
 from trueload.request.values import Request
 from trueload.stats import merge_sparse
-from trueload.trial.run import make_phases
+from trueload.trial.plan import make_phases
 from trueload.trial.spec import PHASES, HostTick, Progress, TrialSpec, make_stage, open_load
 
 SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))

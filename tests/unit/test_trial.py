@@ -18,7 +18,8 @@ from trueload.protocol.plan import Duration, EngineOptions, Requests
 from trueload.record.schema import Check, CoreLatency, Record
 from trueload.request.values import Request
 from trueload.trial import run as trial_module
-from trueload.trial.run import make_plan, run_trial
+from trueload.trial.plan import make_plan
+from trueload.trial.run import run_trial
 from trueload.trial.spec import Load, Progress, TrialSpec
 from waiting import be_late
 

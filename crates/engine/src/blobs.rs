@@ -1,4 +1,5 @@
-//! Bodies, certificates and payloads: sent once by the front, and named by their SHA-256.
+//! Bodies, certificates and payloads: sent once by the front, and named by their SHA-256. And the
+//! rows of data, once they are read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
+use crate::data::Rows;
 use crate::failure::Failure;
 use crate::protocol::Blob;
 
@@ -22,9 +24,12 @@ pub(crate) fn own(bytes: &Arc<[u8]>) -> Arc<[u8]> {
     if bytes.len() > OWN_BYTES_MOST { Arc::clone(bytes) } else { Arc::from(&bytes[..]) }
 }
 
-/// Bodies, by their SHA-256 in hex.
+/// Bodies, by their SHA-256 in hex, and rows.
 #[derive(Debug, Default)]
-pub(crate) struct Blobs(HashMap<String, Vec<u8>>);
+pub(crate) struct Blobs {
+    bodies: HashMap<String, Vec<u8>>,
+    rows: Option<Arc<Rows>>,
+}
 
 impl Blobs {
     /// Takes a body, and checks that its digest is its name.
@@ -36,24 +41,55 @@ impl Blobs {
         if digest != blob.sha256 {
             return Err(refused("sha256: is not that of the bytes"));
         }
-        self.0.insert(digest, bytes);
+        self.bodies.insert(digest, bytes);
         Ok(())
     }
 
     /// Whether all of these are here.
     pub(crate) fn hold<'a>(&self, mut names: impl Iterator<Item = &'a String>) -> bool {
-        names.all(|name| self.0.contains_key(name))
+        names.all(|name| self.bodies.contains_key(name))
     }
 
     /// The body with this name.
     pub(crate) fn get(&self, name: Option<&String>) -> Option<&Vec<u8>> {
-        self.0.get(name?)
+        self.bodies.get(name?)
+    }
+
+    /// Takes out the pieces of a longer text, in the order of these names.
+    pub(crate) fn take_pieces(&mut self, names: &[String]) -> Vec<Vec<u8>> {
+        let mut pieces = Vec::new();
+        for (at, name) in names.iter().enumerate() {
+            let again = names[at + 1..].contains(name);
+            let piece =
+                if again { self.bodies.get(name).cloned() } else { self.bodies.remove(name) };
+            pieces.extend(piece);
+        }
+        pieces
+    }
+
+    /// Keeps the rows of data.
+    pub(crate) fn keep_rows(&mut self, rows: Rows) {
+        self.rows = Some(Arc::new(rows));
+    }
+
+    /// The rows of data, once they are read.
+    pub(crate) fn rows(&self) -> Option<&Arc<Rows>> {
+        self.rows.as_ref()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_are_taken_in_order_and_one_that_comes_twice_is_sent_once() {
+        let bodies = [("a", "one"), ("b", "two")].map(|(name, body)| (name.into(), body.into()));
+        let mut blobs = Blobs { bodies: bodies.into(), rows: None };
+        let names = ["b", "a", "b"].map(str::to_owned);
+        assert_eq!(blobs.take_pieces(&names), [b"two", b"one", b"two"]);
+        assert!(blobs.bodies.is_empty());
+    }
 
     #[test]
     fn threads_share_no_count_of_what_they_send_but_for_long_bytes() {

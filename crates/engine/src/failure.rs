@@ -8,6 +8,9 @@ pub enum Failure {
     /// The plan cannot be carried out; nothing was sent.
     #[error("{0}")]
     Plan(String),
+    /// The data cannot be used; nothing was sent.
+    #[error("{0}")]
+    Data(String),
     /// This machine lacks some resource for the plan; nothing was sent.
     #[error("{message}")]
     Short {
@@ -36,6 +39,7 @@ impl Failure {
         match self {
             Failure::Short { class, .. } => class,
             Failure::Plan(_) => "plan",
+            Failure::Data(_) => "data",
             Failure::Listen(_) => "listen",
             Failure::Machine(_) => "machine",
             Failure::Engine(_) | Failure::Stdout(_) => "engine",

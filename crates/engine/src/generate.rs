@@ -20,6 +20,7 @@ use crate::generator::{
 };
 use crate::limits::{self, Have};
 use crate::lines::emit;
+use crate::loading::Loading;
 use crate::machine::Ticks;
 use crate::origins::{self, Division};
 use crate::outlet::Outlet;
@@ -78,6 +79,7 @@ pub struct Role {
     clock: Clock,
     sink: Sender<Event>,
     blobs: Blobs,
+    loading: Loading,
     workers: Vec<Worker<Command>>,
     driven: Driven,
     /// The resources of this machine when the engine began.
@@ -103,6 +105,7 @@ impl Role {
             clock,
             sink: sink.clone(),
             blobs: Blobs::default(),
+            loading: Loading::default(),
             workers: Vec::new(),
             driven: Driven::default(),
             have: None,
@@ -122,6 +125,9 @@ impl Role {
 
     fn start_when_complete(&mut self) -> Result<(), Failure> {
         if !self.workers.is_empty() || !plan::is_complete(&self.plan, &self.blobs) {
+            return Ok(());
+        }
+        if !self.loading.is_over(&self.plan, &mut self.blobs, &self.sink)? {
             return Ok(());
         }
         let options = self.plan.tls.as_ref().map(|tls| secrets::client_options(tls, &self.blobs));
@@ -506,6 +512,7 @@ impl Role {
         let set_up = sums::connected(&self.connected);
         let requested = self.slots(self.connections);
         let mut by_origin = Vec::new();
+        let data = sums::data(self.plan.origins.len(), &done);
         if let Some(division) = &self.division {
             division.join(&self.plan, &mut done);
             by_origin = division.connections(&self.plan, self.connections, &self.connected, &done);
@@ -513,7 +520,8 @@ impl Role {
         let done = done.into_iter().map(|(_, done)| done).collect();
         let series = sums::series(std::mem::take(&mut self.phases[number].series));
         let measured = sums::measurement(&self.plan, &self.driven, requested, &set_up, done);
-        let mut measurement = Box::new(Measurement { origins: by_origin, series, ..measured });
+        let mut measurement =
+            Box::new(Measurement { origins: by_origin, data, series, ..measured });
         measurement.generator.machine = used;
         emit(&FromEngine::PhaseDone { id, measurement })?;
         self.dispatch();
@@ -562,6 +570,10 @@ impl role::Role for Role {
     fn handle_event(&mut self, event: Event) -> Result<(), Failure> {
         match event {
             Event::Generator(thread, report) => self.handle_report(thread, report),
+            Event::Data(rows) => {
+                self.blobs.keep_rows(rows?);
+                self.start_when_complete()
+            }
             _ => Ok(()),
         }
     }

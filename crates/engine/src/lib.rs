@@ -1,16 +1,19 @@
 //! The trueload engine: a JSON plan in, JSON lines out.
 //!
 //! `control` talks to the front and commands the threads. `generator` and `server` are the programs
-//! that the threads run. `protocol` has the messages, and `secrets` the TLS setup.
+//! that the threads run. `protocol` has the messages, `data` the rows that requests take, and
+//! `secrets` the TLS setup.
 
 mod blobs;
 pub mod control;
+pub mod data;
 mod exchange;
 pub mod failure;
 pub mod generate;
 pub mod generator;
 mod limits;
 pub mod lines;
+mod loading;
 mod machine;
 mod origins;
 pub mod outlet;

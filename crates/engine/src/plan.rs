@@ -12,6 +12,7 @@ use crate::blobs::Blobs;
 use crate::exchange;
 use crate::failure::Failure;
 use crate::generator::Config;
+use crate::loading;
 use crate::origins;
 use crate::protocol::{
     ArrivalsPlan, DriverPlan, FaultsPlan, GeneratePlan, LoadPlan, PROTOCOL, PhasePlan, StagePlan,
@@ -48,7 +49,10 @@ pub(crate) fn is_complete(plan: &GeneratePlan, blobs: &Blobs) -> bool {
     let own = plan.tls.iter().map(AsRef::as_ref);
     let tls = own.chain(plan.origins.iter().filter_map(|origin| origin.tls.as_ref()));
     let payload = plan.exchange.iter().filter_map(exchange::payload);
-    blobs.hold(bodies.flatten().chain(tls.flat_map(secrets::named)).chain(payload))
+    let unread = plan.data.iter().filter(|_| blobs.rows().is_none());
+    let pieces = unread.flat_map(|data| &data.blobs);
+    let tls = tls.flat_map(secrets::named);
+    blobs.hold(bodies.flatten().chain(tls).chain(payload).chain(pieces))
 }
 
 /// Refuses a number that is 0, or too large.
@@ -84,6 +88,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     }
     check_part(plan)?;
     check_http2(plan)?;
+    loading::check(plan)?;
     origins::check(plan)?;
     if plan.exchange.is_some() { exchange::check(plan) } else { request::check(plan) }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 mod address;
 mod connections;
+mod data;
 mod datagrams;
 mod deliveries;
 mod early;
@@ -33,6 +34,7 @@ mod tls;
 
 pub use address::AddressPlan;
 pub use connections::{Connections, IdleClosed, Slots};
+pub use data::{DataFormat, DataOrder, DataPlan, DataUse};
 pub use datagrams::Datagrams;
 pub use deliveries::{Deliveries, DeliveryHistograms};
 pub use early::Early;
@@ -143,7 +145,10 @@ pub struct GeneratePlan {
     /// Several requests that take turns by weight, each counted by itself.
     #[serde(default)]
     pub targets: Vec<TargetPlan>,
-    /// Decides the numbers of `{random}`.
+    /// Rows that fill placeholders of the requests; null for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataPlan>,
+    /// Decides the numbers of `{random}`, and the order of shuffled data.
     #[serde(default)]
     pub seed: u64,
     /// Connections to open before `ready`.
@@ -514,6 +519,9 @@ pub struct Measurement {
     /// Connections by origin, in the plan's order; empty where it has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<OriginConnections>,
+    /// The rows that requests took; null where the plan has no data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<DataUse>,
     /// Of a broadcast.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliveries: Option<Deliveries>,

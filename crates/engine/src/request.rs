@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use trueload_load::{Mix, Places};
+use trueload_load::{Mix, Places, RowOrder};
 use trueload_wire::http1::Limits;
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
@@ -16,7 +16,7 @@ use trueload_wire::http2::client::UpgradeRequest;
 use crate::blobs::{self, Blobs};
 use crate::failure::Failure;
 use crate::generator::{Http, Http2, Http2Sent, InFlight, Negotiated, Requests, Target, Text};
-use crate::protocol::{ExpectPlan, GeneratePlan, RequestPlan, WindowsPlan};
+use crate::protocol::{DataOrder, ExpectPlan, GeneratePlan, RequestPlan, WindowsPlan};
 
 /// Bytes kept for copies of a request that is always the same: one call sends as many copies as
 /// fit. A longer request is kept once, and sent from there each time.
@@ -110,13 +110,14 @@ fn order(plan: &GeneratePlan) -> Result<Mix, Failure> {
 /// The requests that a plan sends; its bodies must have come. `places` are those of one of several
 /// origins.
 fn sending(plan: &GeneratePlan, blobs: &Blobs, places: Option<Places>) -> Result<Sending, Failure> {
-    let make = |texts: &Texts<'_>, template| Text::Http1(over_http1(texts, template));
-    sending_of(plan, targets(plan, blobs, make), places)
+    let make = |texts: &Texts<'_>, template| Text::Http1(over_http1(plan, texts, template));
+    sending_of(plan, targets(plan, blobs, make), blobs, places)
 }
 
 fn sending_of(
     plan: &GeneratePlan,
     mut targets: Vec<Target>,
+    blobs: &Blobs,
     places: Option<Places>,
 ) -> Result<Sending, Failure> {
     let depth = plan.depth();
@@ -128,7 +129,9 @@ fn sending_of(
         let rules = targets.remove(0).rules;
         return Ok(Sending { burst, rules, requests: None });
     }
-    let len_most = |target: &Target| target.text.http1().map_or(0, Template::len_most);
+    let value_most = blobs.rows().map_or(0, |rows| rows.longest());
+    let len_most =
+        |target: &Target| target.text.http1().map_or(0, |template| template.len_most(value_most));
     let longest = targets.iter().map(len_most).max().unwrap_or(0);
     if longest.saturating_mul(depth) > DIFFERING_BYTES_MOST {
         let most = DIFFERING_BYTES_MOST >> 20;
@@ -137,18 +140,30 @@ fn sending_of(
         )));
     }
     let (burst, rules) = ((Arc::default(), 0), Rules::default());
-    Ok(Sending { burst, rules, requests: Some(several(plan, targets, places)?) })
+    Ok(Sending { burst, rules, requests: Some(several(plan, targets, blobs, places)?) })
 }
 
 /// Numbered requests, which differ.
 fn several(
     plan: &GeneratePlan,
     targets: Vec<Target>,
+    blobs: &Blobs,
     places: Option<Places>,
 ) -> Result<Arc<Requests>, Failure> {
     let part = (u64::from(plan.part.index), u64::from(plan.part.of));
     let apart = !plan.targets.is_empty();
-    Ok(Arc::new(Requests::new(targets, order(plan)?, plan.seed, apart, part).at(places)))
+    let requests = Requests::new(targets, order(plan)?, plan.seed, apart, part).at(places);
+    let (Some(data), Some(rows)) = (&plan.data, blobs.rows()) else {
+        return Ok(Arc::new(requests));
+    };
+    let order = match data.order {
+        DataOrder::Sequential => RowOrder::Sequential,
+        DataOrder::Shuffled => RowOrder::Shuffled { seed: plan.seed },
+        DataOrder::Unique => RowOrder::Unique,
+    };
+    let untaken = "data: no request, or of several origins not every one, uses its columns";
+    let requests = requests.taking(Arc::clone(rows), order);
+    requests.map(Arc::new).ok_or_else(|| Failure::Plan(untaken.into()))
 }
 
 /// The requests that a plan sends over HTTP/2; its bodies must have come. `places` are those of one
@@ -164,7 +179,7 @@ fn http2_sent(
     if alike && let Some(Target { text: Text::Http2(template), rules }) = targets.pop() {
         return Ok(Http2Sent::Alike(template, rules));
     }
-    Ok(Http2Sent::Several(several(plan, targets, places)?))
+    Ok(Http2Sent::Several(several(plan, targets, blobs, places)?))
 }
 
 /// The request that asks for HTTP/2 on connections that begin with HTTP/1.1: it has the head of the
@@ -184,11 +199,11 @@ fn sent_over_both(
     places: Option<Places>,
 ) -> Result<(Sending, Http2Sent), Failure> {
     let make = |texts: &Texts<'_>, template| {
-        Text::Both(over_http1(texts, template), over_http2(plan, texts, template))
+        Text::Both(over_http1(plan, texts, template), over_http2(plan, texts, template))
     };
     let targets = targets(plan, blobs, make);
     let first = targets.first().and_then(|target| target.text.http2().cloned());
-    let sending = sending_of(plan, targets, places)?;
+    let sending = sending_of(plan, targets, blobs, places)?;
     let http2 = match (&sending.requests, first) {
         (Some(requests), _) => Http2Sent::Several(Arc::clone(requests)),
         (None, Some(template)) => Http2Sent::Alike(template, sending.rules.clone()),
@@ -247,14 +262,23 @@ fn targets(
     all(plan).map(|(_, request, expect)| target(request, expect, blobs, &make)).collect()
 }
 
-fn over_http1(texts: &Texts<'_>, template: bool) -> Template {
-    if template { Template::filled(texts) } else { Template::plain(texts) }
+fn over_http1(plan: &GeneratePlan, texts: &Texts<'_>, template: bool) -> Template {
+    if template { Template::with_columns(texts, columns(plan)) } else { Template::plain(texts) }
+}
+
+/// The columns of a plan's data, by name.
+fn columns(plan: &GeneratePlan) -> &[String] {
+    plan.data.as_ref().map_or(&[], |data| &data.columns)
 }
 
 fn over_http2(plan: &GeneratePlan, texts: &Texts<'_>, template: bool) -> http2::request::Template {
     use http2::request::Template;
     let scheme = if plan.tls.is_some() { "https" } else { "http" };
-    if template { Template::filled(scheme, texts) } else { Template::plain(scheme, texts) }
+    if template {
+        Template::with_columns(scheme, texts, columns(plan))
+    } else {
+        Template::plain(scheme, texts)
+    }
 }
 
 /// Copies of a request in a row, and their number: no more than one connection takes at once, nor

@@ -1,5 +1,6 @@
 //! The events of an engine, and the interface of the roles that handle them.
 
+use crate::data::Rows;
 use crate::failure::Failure;
 use crate::lines::Input;
 use crate::protocol::ToEngine;
@@ -16,6 +17,8 @@ pub enum Event {
     Generator(u32, generator::Report),
     /// A server thread reports.
     Server(server::Report),
+    /// The data of a plan has been read, or cannot be.
+    Data(Result<Rows, Failure>),
     /// A thread ended unexpectedly.
     Died(String),
 }

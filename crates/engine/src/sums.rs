@@ -8,10 +8,10 @@ use trueload_meter::{Bin, Class, Meter, Series, SlowSlot, Sparse, TargetMeter};
 use trueload_wire::tls::Secured;
 
 use crate::exchange;
-use crate::generator::{self, ByLength, Connected, DoneReport, TickReport};
+use crate::generator::{self, ByLength, Connected, DoneReport, Taken, TickReport};
 use crate::protocol::{
-    Connections, Counts, Deliveries, DeliveryHistograms, Flow, GeneratePlan, Generator, Histograms,
-    Http2, Lateness, Measurement, Second, Slots, Stalls, TargetCounts, Tick, Tls,
+    Connections, Counts, DataUse, Deliveries, DeliveryHistograms, Flow, GeneratePlan, Generator,
+    Histograms, Http2, Lateness, Measurement, Second, Slots, Stalls, TargetCounts, Tick, Tls,
 };
 use crate::threads::Driven;
 
@@ -183,6 +183,7 @@ pub(crate) fn measurement(
         generator,
         targets: (!plan.targets.is_empty()).then(|| meter.targets.iter().map(target).collect()),
         origins: Vec::new(),
+        data: None,
         deliveries,
         datagrams: exchange::is_of_datagrams(plan).then(|| meter.datagrams.into()),
         http2,
@@ -205,6 +206,20 @@ fn family(plan: &GeneratePlan, set_up: &Connected) -> &'static str {
 fn every_address(plan: &GeneratePlan) -> impl Iterator<Item = &Address> {
     let of_origins = plan.origins.iter().flat_map(|origin| &origin.addresses);
     plan.addresses.iter().chain(of_origins).map(|address| &address.0)
+}
+
+/// The rows that the requests of all origins took; the threads of one origin know the same.
+pub(crate) fn data(origins: usize, reports: &[(u32, DoneReport)]) -> Option<DataUse> {
+    let mut by_origin = vec![Taken::default(); origins.max(1)];
+    let mut found = None;
+    for (reporter, taken) in reports.iter().filter_map(|(at, done)| Some((*at, done.data?))) {
+        let origin = reporter as usize % by_origin.len();
+        by_origin[origin].taken = by_origin[origin].taken.max(taken.taken);
+        let sum = found.get_or_insert(DataUse::default());
+        (sum.rows, sum.spent) = (taken.rows, sum.spent || taken.spent);
+    }
+    let taken = by_origin.iter().map(|origin| origin.taken).sum();
+    found.map(|sum| DataUse { taken, ..sum })
 }
 
 /// The counts of HTTP/2 connections.

@@ -2,18 +2,21 @@
 //!
 //! A load says how many requests may be sent by now. A stop rule says when the last one has been
 //! sent. Shares divide work over threads and slots without losing any to rounding. A mix selects
-//! the next of several requests. Origins divide a load over several servers.
+//! the next of several requests. Origins divide a load over several servers. A row order says which
+//! row of data a request takes.
 //!
 //! Must not know: the clock. Elapsed time is an argument.
 
 mod mix;
 mod origins;
+mod rows;
 mod schedule;
 
 use std::sync::Arc;
 
 pub use mix::{Mix, RANDOM_MOST, random};
 pub use origins::{Origins, Places};
+pub use rows::{RowOrder, Takers};
 pub use schedule::{Arrivals, Schedule, Stage, value_at};
 
 /// When to send.

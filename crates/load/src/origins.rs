@@ -18,6 +18,14 @@ pub struct Places {
 }
 
 impl Places {
+    /// The turns of some requests of a mix; none if it has no turn of theirs.
+    pub(crate) fn of_mix(mix: &Mix, chosen: impl Fn(usize) -> bool) -> Option<Self> {
+        let cycle = mix.turns();
+        let first: Vec<u32> =
+            (0..cycle as u32).filter(|turn| chosen(mix.pick(u64::from(*turn)))).collect();
+        (!first.is_empty()).then(|| Places { first: first.into(), cycle })
+    }
+
     /// The place of the origin's `turn`-th turn (from 0) among the turns of all origins.
     #[inline]
     #[must_use]

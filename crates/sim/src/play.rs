@@ -195,7 +195,7 @@ fn over_both(
         requests(scenario, vec![target; 3])
     });
     let mut request = Vec::new();
-    Template::plain(&texts).write(0, |_| 0, &mut |part| request.extend_from_slice(part.bytes()));
+    Template::plain(&texts).write(&(), &mut |part| request.extend_from_slice(part.bytes()));
     let sent = match &several {
         Some(requests) => Http2Sent::Several(Arc::clone(requests)),
         None => Http2Sent::Alike(Http2Template::plain(scheme, &texts), rules.clone()),

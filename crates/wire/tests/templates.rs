@@ -5,12 +5,36 @@
 use proptest::prelude::*;
 use trueload_wire::http1::Limits;
 use trueload_wire::http1::request::{FedRequest, RequestParser};
-use trueload_wire::http1::template::{Template, Texts};
+use trueload_wire::http1::template::{Filling, Template, Texts};
+
+/// A request of this number, whose random numbers are the second times 1, 2, …, or from 700 on.
+struct Numbered(u64, Option<u64>, Vec<Vec<u8>>);
+
+impl Filling for Numbered {
+    fn counter(&self) -> u64 {
+        self.0
+    }
+
+    fn random(&self, nth: u32) -> u64 {
+        let nth = u64::from(nth);
+        self.1.map_or(700 + nth, |times| times.wrapping_mul(nth + 1))
+    }
+
+    fn column(&self, index: usize) -> &[u8] {
+        &self.2[index]
+    }
+}
+
+fn bytes_of(template: &Template, filling: &Numbered) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    template.write(filling, &mut |part| bytes.extend(part.bytes()));
+    let longest = filling.2.iter().map(Vec::len).max().unwrap_or(0);
+    assert!(bytes.len() <= template.len_most(longest));
+    bytes
+}
 
 fn written(template: &Template, counter: u64) -> String {
-    let mut bytes = Vec::new();
-    template.write(counter, |nth| 700 + u64::from(nth), &mut |part| bytes.extend(part.bytes()));
-    assert!(bytes.len() <= template.len_most());
+    let bytes = bytes_of(template, &Numbered(counter, None, Vec::new()));
     String::from_utf8(bytes).expect("a text")
 }
 
@@ -68,6 +92,60 @@ fn what_is_not_to_be_filled_in_is_sent_as_it_stands() {
     assert_eq!(fixed, b"POST /{counter} HTTP/1.1\r\n\r\n{random}");
 }
 
+fn with_values(path: &str, header: &str, body: &str, values: &[&str]) -> String {
+    let columns = ["name", "b", "c"].map(str::to_owned);
+    let headers = [("Host".to_owned(), header.to_owned())];
+    let texts = post(path, &headers, Some(body.as_bytes()));
+    let template = Template::with_columns(&texts, &columns);
+    let values = values.iter().map(|value| value.as_bytes().to_vec()).collect();
+    String::from_utf8(bytes_of(&template, &Numbered(5, None, values))).expect("a text")
+}
+
+#[test]
+fn a_value_is_percent_encoded_in_a_path_and_as_it_is_elsewhere() {
+    for (value, simple, reserved) in [
+        ("anna", "anna", "anna"),
+        ("a b", "a%20b", "a%20b"),
+        ("a/b?c=d&e", "a%2Fb%3Fc%3Dd%26e", "a/b?c=d&e"),
+        ("100%", "100%25", "100%25"),
+        ("%41%4", "%2541%254", "%41%254"),
+        ("#x", "%23x", "%23x"),
+        ("ü", "%C3%BC", "%C3%BC"),
+        ("a\r\nb", "a%0D%0Ab", "a%0D%0Ab"),
+        ("", "", ""),
+    ] {
+        let sent = with_values("/{name}?q={+name}", "-", "{name}{+name}{{name}", &[value, "", ""]);
+        let body = format!("{value}{value}{{name}}");
+        let len = body.len();
+        let head = format!("POST /{simple}?q={reserved} HTTP/1.1\r\nHost: -\r\n");
+        assert_eq!(sent, format!("{head}Content-Length: {len}\r\n\r\n{body}"), "{value:?}");
+    }
+}
+
+#[test]
+fn a_name_without_a_column_is_text() {
+    let sent = with_values("/{other}", "{name} {Name}", "{\"a\":{c}}", &["é", "", "3"]);
+    let head = "POST /{other} HTTP/1.1\r\nHost: é {Name}\r\nContent-Length: 7\r\n\r\n";
+    assert_eq!(sent, format!("{head}{{\"a\":3}}"));
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_in_a_row_a_server_reads_one_request_with_its_body(
+        values in proptest::collection::vec("[ -~äé%/#\\r\\n]{0,12}", 3),
+    ) {
+        let texts = ("/{name}/{+b}", "{counter}", "{c}{name}{random}");
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        let sent = with_values(texts.0, texts.1, texts.2, &values);
+        let mut parser = RequestParser::new();
+        let (taken, fed) = parser.feed(sent.as_bytes(), &Limits::default()).expect("legal");
+        prop_assert_eq!(taken, sent.len());
+        let FedRequest::Complete(_) = fed else { panic!("{fed:?}") };
+        let body = format!("\r\n\r\n{}{}700", values[2], values[0]);
+        prop_assert!(sent.ends_with(&body));
+    }
+}
+
 proptest! {
     #[test]
     fn whatever_is_filled_in_a_server_reads_one_request_with_its_body(
@@ -85,9 +163,7 @@ proptest! {
         let host = [("Host".to_owned(), "{counter}".to_owned())];
         let texts = post("/{random}/{counter}", &host, Some(body.as_bytes()));
         let template = Template::filled(&texts);
-        let mut bytes = Vec::new();
-        let drawn = |nth: u32| random.wrapping_mul(u64::from(nth) + 1);
-        template.write(counter, drawn, &mut |part| bytes.extend(part.bytes()));
+        let bytes = bytes_of(&template, &Numbered(counter, Some(random), Vec::new()));
         let mut parser = RequestParser::new();
         let (taken, fed) = parser.feed(&bytes, &Limits::default()).expect("a legal request");
         prop_assert_eq!(taken, bytes.len());

@@ -143,6 +143,7 @@ def make_record(seen: Observation) -> Record:
         origins=make_origins(seen.origin_urls, seen.generate.targets, measured),
         handshake_ns=figures.complete(handshakes).figures,
         tls=make_tls_record(seen.generate, seen.ready, phases),
+        data=measured.data,
         deliveries=make_deliveries(measured),
         datagrams=measured.datagrams,
         http2=make_http2(seen.generate, measured, phases),

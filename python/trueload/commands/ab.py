@@ -92,6 +92,11 @@ def read_ab(
     **flags: Any,
 ) -> AbJob:
     """Read the flags and check them as a whole; nothing has been sent."""
+    if flags.get("data_order") is options.DataOrderChoice.UNIQUE:
+        raise UserError(
+            "ab and --data-order unique exclude each other",
+            "each trial would send every row again: use another order",
+        )
     seed = flags.pop("seed", None)
     if flags.get("arrivals") is not None:
         flags["seed"] = seed

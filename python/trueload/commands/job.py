@@ -24,6 +24,7 @@ from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import Condition, direction_note
 from trueload.report.tls import reasons_text, tls_hint
+from trueload.request.data import DataFile
 from trueload.request.exchange import Exchange
 from trueload.request.plans import RANDOM, has_place
 from trueload.request.redact import redact_command, redact_url
@@ -64,10 +65,13 @@ class Asked:
     streams: int | None = None
     tls: Tls | None = None
     origins: tuple[Target, ...] = ()
+    data: DataFile | None = None
 
     @property
     def has_random(self) -> bool:
         """Whether the requests contain random parts."""
+        if self.data is not None and self.data.order == "shuffled":
+            return True
         requests = [target.request for target in self.targets]
         requests += [] if self.request is None else [self.request]
         return any(has_place(request, (RANDOM,)) for request in requests)

@@ -18,13 +18,23 @@ WARMUP_NS = 1 * NS_PER_S
 STAGES_HINT = "write TIME@VALUE or TIME@FIRST..LAST: '10s@1k,30s@1k..20k,10s@20k'"
 
 
-def choose_load(given: LoadOptions, *, random: bool = False, close: bool = False) -> Load:
+def choose_load(
+    given: LoadOptions, *, random: bool = False, close: bool = False, once: bool = False
+) -> Load:
     """Return the load that was asked for.
 
     ``random``: requests have random numbers in them. ``close``: each has a connection of its own.
-    Raises ``UserError`` for options that contradict each other.
+    ``once``: each row of data is sent once, so that none is left for a warm-up. Raises
+    ``UserError`` for options that contradict each other.
     """
     _check(given, random=random)
+    if once:
+        if given.warmup_ns:
+            raise UserError(
+                "--warmup and --data-order unique exclude each other",
+                "a warm-up would use up rows: leave it out",
+            )
+        given = given.model_copy(update={"warmup_ns": 0})
     if close and given.pipeline > 1:
         raise UserError("--close and --pipeline exclude each other", "keep one of them")
     load = Load(
@@ -70,8 +80,9 @@ def _check(given: LoadOptions, *, random: bool) -> None:
     if given.gave("seed") and not random:
         raise UserError(
             (
-                "--seed is for the arrivals of an open loop or for {random} in a request,"
-                " and this command has neither"
+                "--seed is for the arrivals of an open loop, for {random} in a request and for"
+                " --data-order shuffled,"
+                " and this command has none of them"
             ),
             "leave it out, as nothing here is random; or add --rate 1k/s --arrivals poisson",
         )

@@ -78,7 +78,10 @@ def read_job(
     metrics = read_metrics(**more_flags)
     thresholds = tuple(parse_condition(text) for text in fail_on or ())
     plan = choose_search(SearchFlags(limit, search, repeat), given, len(asked.origins))
-    load = choose_load(started(given, plan), random=asked.has_random, close=asked.close)
+    once = asked.data is not None and asked.data.order == "unique"
+    if once:
+        _check_once(limit=limit, repeat=repeat)
+    load = choose_load(started(given, plan), random=asked.has_random, close=asked.close, once=once)
     load, http2 = with_streams(load, asked)
     _check_engine(engine, load)
     check_pinned(engine, where)
@@ -90,6 +93,7 @@ def read_job(
         targets=asked.targets,
         exchange=asked.exchange,
         http2=http2,
+        data=asked.data,
         seed=given.seed,
         load=load,
         engine=engine,
@@ -124,6 +128,16 @@ def read_job(
         metrics=metrics,
         origins=asked.origins,
     )
+
+
+def _check_once(*, limit: object, repeat: int | None) -> None:
+    """Refuse flags that would send rows again which are to be sent once."""
+    for flag, again in (("--limit", limit is not None), ("--repeat", (repeat or 1) > 1)):
+        if again:
+            raise UserError(
+                f"{flag} and --data-order unique exclude each other",
+                "it would send each row again: use another order",
+            )
 
 
 def with_streams(load: Load, asked: Asked) -> tuple[Load, WindowsPlan | None]:

@@ -85,6 +85,14 @@ class OutputFormat(StrEnum):
     MARKDOWN = "markdown"
 
 
+class DataOrderChoice(StrEnum):
+    """Which row of data a request takes."""
+
+    SEQUENTIAL = "sequential"
+    SHUFFLED = "shuffled"
+    UNIQUE = "unique"
+
+
 class SearchAxis(StrEnum):
     """The load that ``--limit`` searches the maximum of."""
 
@@ -150,7 +158,25 @@ SizeOption = Annotated[
 ]
 DataOption = Annotated[
     Path | None,
-    typer.Option("--data", metavar="FILE", help="Send this file as the message; - for stdin."),
+    typer.Option(
+        "--data",
+        metavar="FILE",
+        help=(
+            "For http, the file with a row for each request (.csv, .tsv, .jsonl): {name} in path,"
+            " header values and body becomes its column. Elsewhere the file is the message; - for"
+            " stdin."
+        ),
+    ),
+]
+DataOrderOption = Annotated[
+    DataOrderChoice | None,
+    typer.Option(
+        "--data-order",
+        help=(
+            "Which row a request takes: the next and then the first again, one in random order,"
+            " or each row once, which ends the run.  [default: sequential]"
+        ),
+    ),
 ]
 HalfCloseOption = Annotated[
     bool,

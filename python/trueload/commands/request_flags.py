@@ -18,15 +18,17 @@ from trueload.commands.job import Asked
 from trueload.errors import UserError
 from trueload.protocol.exchange import WindowsPlan
 from trueload.request.curl import CurlCommand, parse_curl
+from trueload.request.data import DataFile, open_data
 from trueload.request.http2 import Http2Flags, make_http2, over_http2
 from trueload.request.make import make_request, parse_statuses, read_body
 from trueload.request.origins import shown_origins, tls_of_origins
+from trueload.request.plans import has_place, places_of
 from trueload.request.redact import redact_url
 from trueload.request.route import make_route
 from trueload.request.target import Target, parse_given_url
 from trueload.request.targets import Defaults, read_targets
 from trueload.request.tls import TlsFlags
-from trueload.request.values import Expect
+from trueload.request.values import Expect, Request, TargetSpec
 
 LINES_HAVE = "each line of the targets file has its own"
 CURL_HAS = "the curl command has its own: change it there"
@@ -43,6 +45,8 @@ def read_asked(
     user: options.UserOption = None,
     body: options.BodyOption = None,
     body_file: options.BodyFileOption = None,
+    data: options.DataOption = None,
+    data_order: options.DataOrderOption = None,
     expect_status: options.ExpectStatusOption = None,
     expect_body: options.ExpectBodyOption = None,
     expect_same: options.ExpectSameOption = False,
@@ -108,6 +112,7 @@ def read_asked(
             user=user,
             body=read_body(body, body_file),
         )
+    rows = _read_data(data, data_order, flags, [] if request is None else [request], several)
     secure = tls_of_origins(origins, tls)
     if http2 is not None:
         secure = over_http2(http2, secure, all_secure=all(one.is_secure for one in origins))
@@ -126,6 +131,7 @@ def read_asked(
         request=request,
         expect=expect,
         targets=several,
+        data=rows,
         close=close,
         http2=http2,
         streams=streams,
@@ -141,6 +147,36 @@ def _check_through_proxy(http2: WindowsPlan | None, origins: Sequence[Target]) -
         raise UserError(
             "HTTP/2 without TLS cannot go through a proxy", "use an https:// URL, or --http 1.1"
         )
+
+
+def _read_data(
+    path: Path | None,
+    order: options.DataOrderChoice | None,
+    flags: Mapping[str, Any],
+    requests: list[Request],
+    targets: Sequence[TargetSpec],
+) -> DataFile | None:
+    """Return the data that fills the requests. Raises ``UserError``."""
+    if path is None:
+        if order is not None:
+            raise UserError("--data-order is given, but no --data", "add --data FILE")
+        return None
+    if flags.get("h2c_upgrade"):
+        raise UserError(
+            "--data and --h2c-upgrade exclude each other", "use --http 2, without the upgrade"
+        )
+    every = [*requests, *(target.request for target in targets)]
+    chosen = options.DataOrderChoice.SEQUENTIAL if order is None else order
+    found = open_data(path, chosen.value, every)
+    places = places_of(found.columns)
+    if any(target.origin for target in targets) and not all(
+        has_place(each, places) for each in every
+    ):
+        raise UserError(
+            f"a target uses no column of {found.shown}, and the targets have several origins",
+            "use a column in every target, or targets of one origin",
+        )
+    return found
 
 
 def flags_of_curl(flags: Mapping[str, Any]) -> dict[str, Any]:

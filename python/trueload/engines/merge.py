@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from trueload.engines.histograms import merge_histogram
+from trueload.protocol.data import DataUse
 from trueload.protocol.http2 import Announced, Http2
 from trueload.protocol.kinds import Kind, Kinds
 from trueload.protocol.model import Model
@@ -377,11 +378,23 @@ def merge_measurements(
         generator=merge_generators([part.generator for part in parts], skew_ns),
         targets=merge_targets([part.targets for part in parts]),
         origins=tuple(map(add_up, zip(*(part.origins for part in parts), strict=True))),
+        data=_merge_data([part.data for part in parts if part.data is not None]),
         deliveries=merge_deliveries([part.deliveries for part in parts]),
         datagrams=add_up(datagrams) if datagrams else None,
         http2=merge_http2([part.http2 for part in parts if part.http2 is not None]),
         kinds=merge_kinds([part.kinds for part in parts]),
         early=add_up([part.early for part in parts]),
+    )
+
+
+def _merge_data(parts: Sequence[DataUse]) -> DataUse | None:
+    """The rows that all have taken; every engine has the same rows."""
+    if not parts:
+        return None
+    return DataUse(
+        rows=max(part.rows for part in parts),
+        taken=sum(part.taken for part in parts),
+        spent=any(part.spent for part in parts),
     )
 
 

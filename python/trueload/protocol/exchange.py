@@ -18,7 +18,8 @@ Dialect = Literal["json", "binary", "actioncable", "phoenix"]
 
 class RequestPlan(Model):
     """A request: its head is exactly method, path and headers, in this order. With ``template`` the
-    engine fills in ``{counter}`` and ``{random}``, and adds the Content-Length of a body."""
+    engine fills in ``{counter}``, ``{random}`` and the columns of data, and adds the Content-Length
+    of a body."""
 
     method: str
     path: str

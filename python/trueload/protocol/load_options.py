@@ -84,8 +84,8 @@ class LoadOptions(Settings):
         Option(
             Unit("N", parse_seed),
             (
-                "Seed for everything random: arrivals, {random} in requests, and the order"
-                " of trials in ab."
+                "Seed for everything random: arrivals, {random} in requests, shuffled data,"
+                " and the order of trials in ab."
             ),
         ),
     ] = 1

@@ -22,6 +22,8 @@ from trueload.protocol.broadcast import Settled as Settled
 from trueload.protocol.connections import Connections as Connections
 from trueload.protocol.connections import IdleClosed as IdleClosed
 from trueload.protocol.connections import Slots as Slots
+from trueload.protocol.data import DataPlan as DataPlan
+from trueload.protocol.data import DataUse as DataUse
 from trueload.protocol.early import Early as Early
 from trueload.protocol.engine_options import CONNECT_RATE_PER_S as CONNECT_RATE_PER_S
 from trueload.protocol.engine_options import ENGINE_DEFAULTS as ENGINE_DEFAULTS
@@ -161,6 +163,7 @@ StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
 class Generate(EngineOptions):
     """What one generator is to do: send ``request``, or ``targets`` in turns, or what ``exchange``
     says if the protocol is not HTTP. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``.
+    ``data`` has rows that fill the requests' placeholders.
     With ``origins``, each of these has its own addresses and TLS. With ``http2`` requests go over
     HTTP/2, with ``pipeline`` streams at once on each connection."""
 
@@ -172,6 +175,7 @@ class Generate(EngineOptions):
     request: RequestPlan | None
     expect: ExpectPlan
     targets: tuple[TargetPlan, ...] = ()
+    data: DataPlan | None = Field(default=None, exclude_if=lambda value: value is None)
     seed: int = 0
     connections: int
     pipeline: int
@@ -378,6 +382,7 @@ class Measurement(Model):
     generator: Generator
     targets: tuple[TargetCounts, ...] | None = None
     origins: tuple[OriginConnections, ...] = Field(default=(), exclude_if=lambda found: not found)
+    data: DataUse | None = Field(default=None, exclude_if=lambda value: value is None)
     deliveries: Deliveries | None = Field(default=None, exclude_if=lambda value: value is None)
     datagrams: Datagrams | None = Field(default=None, exclude_if=lambda value: value is None)
     http2: Http2 | None = Field(default=None, exclude_if=lambda value: value is None)

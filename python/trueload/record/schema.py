@@ -12,6 +12,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from trueload.protocol.data import DataUse
 from trueload.protocol.plan import (
     Counts,
     Datagrams,
@@ -491,10 +492,11 @@ class Record(Model):
 
     These are null: ``targets`` if there is one request, ``origins`` if all requests have one
     (scheme, host and port), ``server`` if its processes were not seen for the whole window,
-    ``deliveries`` if nothing is broadcast, ``datagrams`` if a stream carries the requests,
-    ``http2`` for other protocols, ``idle`` if no idle connection was asked for, ``cpu_distance`` if
-    generator and server are not known to run on two CPUs of one machine. ``flow`` is null in older
-    records, and if the engine died; ``tail`` also for a duration.
+    ``data`` if none fills the requests, ``deliveries`` if nothing is broadcast, ``datagrams`` if a
+    stream carries the requests, ``http2`` for other protocols, ``idle`` if no idle connection was
+    asked for, ``cpu_distance`` if generator and server are not known to run on two CPUs of one
+    machine. ``flow`` is null in older records, and if the engine died; ``tail`` also for a
+    duration.
 
     ``answers`` cover the requests whose bodies were not compared with expected ones. ``early`` are
     answers of warm-up and window about which the kernel was asked. ``probes`` are for subjects
@@ -545,6 +547,7 @@ class Record(Model):
     origins: tuple[OriginRecord, ...] | None = None
     handshake_ns: Distribution = Distribution()
     tls: Tls | None = None
+    data: DataUse | None = None
     deliveries: Deliveries | None = None
     datagrams: Datagrams | None = None
     http2: Http2 | None = None

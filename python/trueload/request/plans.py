@@ -7,6 +7,7 @@ so that no record contains them.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from trueload.protocol.exchange import RequestPlan
 from trueload.protocol.plan import (
@@ -26,10 +27,10 @@ PLACES = ("{counter}", "{random}")
 RANDOM = PLACES[1]
 
 
-def request_plan(request: Request, close: bool) -> RequestPlan:
-    """A request in the form of a plan. If it has placeholders, the engine sets its
-    Content-Length."""
-    template = has_place(request)
+def request_plan(request: Request, close: bool, columns: Sequence[str] = ()) -> RequestPlan:
+    """A request in the form of a plan. If it has placeholders, the engine sets its Content-Length.
+    ``columns`` are those of data."""
+    template = has_place(request, (*PLACES, *places_of(columns)))
     return RequestPlan(
         method=request.method,
         path=request.path,
@@ -44,13 +45,13 @@ def expect_plan(expect: Expect) -> ExpectPlan:
     return ExpectPlan(statuses=expect.statuses, body_sha256=_sha256(expect.body))
 
 
-def target_plan(target: TargetSpec, close: bool) -> TargetPlan:
+def target_plan(target: TargetSpec, close: bool, columns: Sequence[str] = ()) -> TargetPlan:
     """One of several requests, in the form of a plan."""
     return TargetPlan(
         name=target.name,
         weight=target.weight,
         origin=target.origin,
-        request=request_plan(target.request, close),
+        request=request_plan(target.request, close, columns),
         expect=expect_plan(target.expect),
     )
 
@@ -80,6 +81,11 @@ def _trust(tls: Tls) -> TrustPlan:
     if tls.issuers is not None:
         return TrustGiven(sha256=digest(tls.issuers))
     return TrustAnybody() if tls.trust == "anybody" else TrustSystem()
+
+
+def places_of(columns: Sequence[str]) -> tuple[str, ...]:
+    """The placeholders of columns of data."""
+    return tuple(f"{{{plus}{name}}}" for name in columns for plus in ("", "+"))
 
 
 def has_place(request: Request, places: tuple[str, ...] = PLACES) -> bool:

@@ -1,11 +1,12 @@
-"""The blobs that a plan refers to by name: bodies, messages, certificates and keys. Pure."""
+"""The blobs that a plan refers to by name: bodies, messages, certificates, keys, and data."""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
 
-from trueload.protocol.plan import Blob
+from trueload.errors import UserError
+from trueload.protocol.plan import Blob, Generate
 from trueload.request.plans import digest
 from trueload.trial.spec import TrialSpec
 
@@ -22,4 +23,21 @@ def blobs(spec: TrialSpec) -> Iterator[Blob]:
         named.add(spec.exchange.messages.payload)
     for data in sorted(named - {None}, key=lambda data: data or b""):
         assert data is not None
-        yield Blob(sha256=digest(data), base64=base64.b64encode(data).decode())
+        yield _blob(data)
+
+
+def pieces(spec: TrialSpec, plan: Generate) -> Iterator[Blob]:
+    """Yield the pieces of data that a plan names, if its engines cannot read the file. Raises
+    ``UserError``."""
+    if spec.data is None or plan.data is None or not plan.data.blobs:
+        return
+    names = list(plan.data.blobs)
+    for number, piece in enumerate(spec.data.pieces()):
+        if digest(piece) != (names[number] if number < len(names) else None):
+            raise UserError(f"{spec.data.shown} has changed meanwhile", "start again")
+        if names[number] not in names[:number]:
+            yield _blob(piece)
+
+
+def _blob(data: bytes) -> Blob:
+    return Blob(sha256=digest(data), base64=base64.b64encode(data).decode())

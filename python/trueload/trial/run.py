@@ -35,11 +35,8 @@ from trueload.places.local import LocalPlace
 from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.plan import (
     Done,
-    Duration,
     Error,
     FromEngine,
-    Generate,
-    LoadPlan,
     Phase,
     PhaseDone,
     PhaseStarted,
@@ -50,12 +47,12 @@ from trueload.protocol.plan import (
 )
 from trueload.record.schema import Claim, Record, Trouble
 from trueload.record.shortage import HINTS, crowded_ports
-from trueload.request.plans import expect_plan, origin_plan, request_plan, target_plan, tls_plan
 from trueload.trial.addresses import with_sources
-from trueload.trial.asked import blobs
+from trueload.trial.asked import blobs, pieces
 from trueload.trial.cpus import CpuWatch
 from trueload.trial.environment import read_environment
 from trueload.trial.heard import check_readable, keep_heard
+from trueload.trial.plan import STEP_NS, make_phases, make_plan, make_step
 from trueload.trial.server_files import reached_limit
 from trueload.trial.server_found import (
     affinity,
@@ -65,7 +62,6 @@ from trueload.trial.server_found import (
     server_cpus,
 )
 from trueload.trial.spec import (
-    CLOSED,
     CONNECT,
     DRAIN,
     ENDED,
@@ -76,7 +72,6 @@ from trueload.trial.spec import (
     OnProgress,
     Progress,
     TrialSpec,
-    warmup_load,
 )
 from trueload.units import NS_PER_S
 
@@ -85,7 +80,7 @@ CONNECT_SLACK_S = 5.0  # for an engine that starts on a busy machine
 SILENCE_S = 3.0  # the engine ticks every 250 ms; one that is silent for this long hangs
 STOP_S = 1.5  # the engine ends within 1 s of `stop`
 POLL_S = 0.1  # how soon an interrupt is noticed
-STEP_NS = NS_PER_S // 2  # how long a step of idle connections is held before memory is read
+DATA_BYTES_PER_S = 10e6  # an engine reads data ten times as fast, if it is not alone
 
 NOT_READY = Ready(
     type="ready", at_ns=0, listen=None, requested=0, established=0, failed={}, address=None
@@ -117,50 +112,6 @@ def run_trial(
         return session.measure(*make_phases(spec), last=True)
 
 
-def make_plan(spec: TrialSpec, cpus: tuple[int, ...]) -> Generate:
-    """Return the plan that is sent to the engine, with the headers that the request needs."""
-    request = None if spec.request is None else request_plan(spec.request, spec.load.close)
-    return Generate(
-        addresses=() if spec.origins else spec.addresses,
-        origins=tuple(origin_plan(origin) for origin in spec.origins),
-        local_addresses=spec.local_addresses,
-        request=request,
-        expect=expect_plan(spec.expect),
-        targets=tuple(target_plan(target, spec.load.close) for target in spec.targets),
-        seed=spec.seed,
-        connections=spec.load.connections,
-        pipeline=spec.load.pipeline,
-        close=spec.load.close,
-        **spec.engine.with_cpus(cpus).model_dump(),
-        connect_timeout_ns=spec.engine.timeout_ns,
-        tls=None if spec.origins else tls_plan(spec.tls),
-        exchange=None if spec.exchange is None else spec.exchange.plan(),
-        http2=spec.http2,
-    )
-
-
-def make_phases(spec: TrialSpec) -> tuple[Phase | None, Phase]:
-    """Return the warm-up, if there is one, and the window."""
-    asked = spec.load
-    idle = asked.most - asked.connections
-    held = asked.most if asked.idle else None
-
-    def phase(name: str, load: LoadPlan, stop: Duration | Requests) -> Phase:
-        return Phase(id=name, load=load, connections=held, idle=idle, stop=stop, at_ns=None)
-
-    window = phase(WINDOW, asked.pacing, asked.stop)
-    if asked.warmup is None:
-        return None, window
-    return phase(WARMUP, warmup_load(asked.pacing, asked.warmup), asked.warmup), window
-
-
-def make_step(spec: TrialSpec, idle: int) -> Phase:
-    """Return a phase that sends nothing and holds ``idle`` connections beside the others."""
-    held = spec.load.connections + idle
-    stop = Duration(ns=STEP_NS)
-    return Phase(id=f"{idle} idle", load=CLOSED, connections=held, idle=held, stop=stop, at_ns=None)
-
-
 class Session(Closing):
     """An engine with its connections, and one window of load after another over them.
 
@@ -183,7 +134,8 @@ class Session(Closing):
         self._interrupt = interrupt
         self._tree, self._source = find_server(spec)
         self._idle = None if self._tree is None else first_sample(self._tree)
-        self._generate = make_plan(spec, choose_cpus(spec, self._idle))
+        all_here = all(isinstance(host.place, LocalPlace) for host in self._hosts)
+        self._generate = make_plan(spec, choose_cpus(spec, self._idle), is_here=all_here)
         mine = self._generate.cpus or affinity(0)
         self._cpus = CpuWatch(mine, server_cpus(spec, self._idle), self._is_here)
         here = self._is_here and spec.server_place is None
@@ -319,6 +271,8 @@ class Session(Closing):
         engine.send(self._generate)
         for blob in blobs(spec):
             engine.send(blob)
+        for piece in pieces(self._spec, self._generate):
+            engine.send(piece)
         return engine
 
     def _connect(self, engine: Engine | Fleet) -> bool:
@@ -329,6 +283,8 @@ class Session(Closing):
                 return False
             message = engine.receive(min(POLL_S, seconds_left(deadline)))
             self._refuse_shortage(message)
+            if isinstance(message, Error) and message.class_ == "data" and self._spec.data:
+                raise self._spec.data.refused(message.message)
             if isinstance(message, Error) and message.class_ == "plan":
                 raise UserError(
                     f"the engine refused the plan: {message.message}", "change the option it names"
@@ -395,6 +351,8 @@ class Session(Closing):
         spec = self._spec
         tries_s = len(spec.addresses) * spec.engine.timeout_ns / NS_PER_S
         takes_s = connections / spec.engine.connect_rate_per_s + tries_s + CONNECT_SLACK_S
+        if spec.data is not None:
+            takes_s += spec.data.size_bytes / DATA_BYTES_PER_S
         return time.monotonic() + takes_s
 
     def _unconnected(self) -> EngineError:

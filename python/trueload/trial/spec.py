@@ -28,6 +28,7 @@ from trueload.protocol.plan import (
     Tick,
 )
 from trueload.record.schema import NO_CLAIM, Claim, Record
+from trueload.request.data import DataFile
 from trueload.request.exchange import Exchange
 from trueload.request.values import ANY_ANSWER, Expect, OriginSpec, Request, TargetSpec, Tls
 from trueload.units import DURATION_NS_MAX, NS_PER_S
@@ -123,9 +124,10 @@ class TrialSpec:
     ``claim`` is the percentile and maximum that will be claimed from the figures, which checks need
     to know. ``targets`` are sent instead of ``request``, which is None then, as it is with an
     ``exchange`` of another protocol than HTTP. With ``http2`` requests go over HTTP/2, with
-    ``load.pipeline`` streams at once on each connection. ``seed`` is the seed of ``{random}``.
-    ``hosts`` is where the load comes from: empty for this machine alone. So many as ``allow_lost``
-    of them may be lost while the others go on. ``origins`` are the
+    ``load.pipeline`` streams at once on each connection. ``data`` fills placeholders of the
+    requests. ``seed`` is the seed of ``{random}`` and of shuffled data. ``hosts`` is where the load
+    comes from: empty for this machine alone. So many as ``allow_lost`` of them may be lost while
+    the others go on. ``origins`` are the
     origins of the targets if there are several; ``addresses`` then holds the addresses of all, and
     each origin has its own TLS.
     """
@@ -137,6 +139,7 @@ class TrialSpec:
     targets: tuple[TargetSpec, ...] = ()
     exchange: Exchange | None = None
     http2: WindowsPlan | None = None
+    data: DataFile | None = None
     seed: int = 1
     load: Load = LOAD_DEFAULTS
     engine: EngineOptions = ENGINE_DEFAULTS

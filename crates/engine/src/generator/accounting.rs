@@ -80,7 +80,7 @@ pub(super) struct Accounting {
     /// Something may have ended a phase: check at the end of the batch.
     pub(super) look: bool,
     /// Where requests differ: their kinds, and how many numbers this thread knows to be drawn.
-    requests: Option<Arc<Requests>>,
+    pub(super) requests: Option<Arc<Requests>>,
     pub(super) drawn: u64,
 }
 
@@ -173,17 +173,28 @@ impl Accounting {
     }
 
     /// Draws numbers for `count` new requests that otherwise share a tag. `ask` is called with a
-    /// tag and the number of requests that share it.
+    /// tag and the number of requests that share it. Returns how many there are: fewer if the data
+    /// is used up.
     #[inline]
-    pub(super) fn draw(&mut self, tag: Tag, count: usize, mut ask: impl FnMut(Tag, usize)) {
-        let Some(requests) = &self.requests else { return ask(tag, count) };
-        let first = requests.draw(count as u64);
-        self.drawn = self.drawn.max(first + count as u64);
-        for number in first..first + count as u64 {
+    pub(super) fn draw(
+        &mut self,
+        tag: Tag,
+        count: usize,
+        mut ask: impl FnMut(Tag, usize),
+    ) -> usize {
+        let Some(requests) = &self.requests else {
+            ask(tag, count);
+            return count;
+        };
+        let drawn = requests.draw(count as u64);
+        self.look |= requests.is_spent();
+        self.drawn = self.drawn.max(drawn.end);
+        for number in drawn.clone() {
             let tag = Tag { number: number as u32, ..tag };
             self.of_target(tag.numbered(), |target| target.issued += 1);
             ask(tag, 1);
         }
+        (drawn.end - drawn.start) as usize
     }
 
     /// Notes something about the target of a request, if targets are counted separately.

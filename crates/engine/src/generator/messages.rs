@@ -8,7 +8,7 @@ use trueload_meter::{Class, Counted, Deliveries, Failed, Meter, Recorded};
 use trueload_wire::http2::client::Account;
 use trueload_wire::tls::Secured;
 
-use super::{Lateness, PhaseShare, Sent};
+use super::{Lateness, PhaseShare, Sent, Taken};
 use crate::outlet::Outlet;
 
 /// The generator's two channels to the main thread.
@@ -153,6 +153,8 @@ pub struct DoneReport {
     pub lateness: Lateness,
     /// The counts that connections keep for themselves.
     pub account: Option<Account>,
+    /// The rows of data that requests took.
+    pub data: Option<Taken>,
     /// For a broadcast: the fate of its messages at their receivers.
     pub deliveries: Option<Deliveries>,
     /// The first reason of each class why connections have failed up to now, where more is known

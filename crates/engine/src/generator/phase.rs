@@ -117,6 +117,8 @@ pub(super) struct Phase {
     pub(super) partial: bool,
     /// Code outside the generator keeps the phase from ending, until this is false again.
     pub(super) held: bool,
+    /// No row of data was left for the next request.
+    pub(super) data_spent: bool,
     /// Idle connections that were open at the end.
     pub(super) idle_open: u32,
     pub(super) use_at_start: ThreadUse,
@@ -162,6 +164,7 @@ impl Phase {
             next_tick_ns: u64::MAX,
             partial: false,
             held,
+            data_spent: false,
             idle_open: 0,
             use_at_start: ThreadUse::default(),
             used: ThreadUse::default(),

@@ -33,6 +33,7 @@ impl<P: Protocol> Generator<P> {
         if let Some(current) = self.accounting.current {
             self.give_up(current, now_ns);
             self.end_flow_if_spent(current, now_ns);
+            self.end_if_data_spent(net, current);
             self.stop_if_due(net, current);
         }
         self.start_next_if_due(net);
@@ -209,6 +210,31 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
+    /// Ends a phase that would go on, but for whose next request no row of data is left. A window
+    /// of some time ends now. A number of requests turns out to be smaller than was asked for.
+    fn end_if_data_spent(&mut self, net: &impl Net, index: usize) {
+        let (phase, now_ns) = (&mut self.accounting.phases[index], net.now_ns());
+        let is_spent = self.accounting.requests.as_ref().is_some_and(|each| each.is_spent());
+        if phase.stage != Stage::Sending || phase.quota == 0 || !is_spent {
+            return;
+        }
+        phase.data_spent = true;
+        if phase.end_flow(now_ns) {
+            self.accounting.end_part();
+        }
+        let phase = &mut self.accounting.phases[index];
+        match phase.share.stop {
+            Stop::After(_) => {
+                let at_ns = now_ns.min(phase.stop_ns());
+                self.stop_phase(net, index, at_ns);
+            }
+            Stop::Requests(_) => {
+                (phase.quota, phase.meter.scheduled) = (0, phase.meter.issued);
+                self.slots.end_quotas();
+            }
+        }
+    }
+
     fn drain(&mut self, net: &mut impl Net, index: usize) {
         let now_ns = net.now_ns();
         let last = self.accounting.current == Some(index);
@@ -261,6 +287,8 @@ impl<P: Protocol> Generator<P> {
             self.slots.charge_debts(&mut self.accounting, index);
         }
         let established = self.slots.established();
+        let requests = self.accounting.requests.as_ref();
+        let data = requests.and_then(|each| each.taken(self.accounting.phases[index].data_spent));
         let phase = &mut self.accounting.phases[index];
         phase.stage = Stage::Done;
         let done_ns = phase.settled_ns.max(phase.stopped_ns);
@@ -282,6 +310,7 @@ impl<P: Protocol> Generator<P> {
             idle_open: phase.idle_open,
             lateness: phase.watch.lateness,
             account: phase.account.take(),
+            data,
             deliveries: None,
             reasons: self.pace.reasons(),
         };

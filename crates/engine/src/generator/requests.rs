@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trueload_drive::Net;
-use trueload_load::{Mix, Places, random};
+use trueload_load::{Mix, Places, RowOrder, random};
 use trueload_wire::http1::client::{Memories, Rulebook, Rules};
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::http1::template::{Part, Template};
@@ -17,7 +17,9 @@ use trueload_wire::http2::client::{Head, Requests as Http2Requests};
 use trueload_wire::http2::request::{Filling, Template as Http2Template};
 
 use super::carrier::Carrier;
+use super::rows::{Taken, Taking};
 use super::slot::Tag;
+use crate::data::{Row, Rows};
 
 /// Bytes shared by all requests are not copied for sending from this length on. All threads share
 /// them, too: beside the kernel's copy of so many bytes, their reference count costs nothing.
@@ -61,6 +63,12 @@ impl Text {
             Text::Http1(_) => None,
         }
     }
+
+    /// Whether it has a placeholder of a column of data.
+    fn has_column(&self) -> bool {
+        self.http1().is_some_and(Template::has_column)
+            || self.http2().is_some_and(Http2Template::has_column)
+    }
 }
 
 /// All requests that a run sends.
@@ -75,6 +83,10 @@ pub struct Requests {
     part: (u64, u64),
     /// For one of several origins: its own places among all turns.
     places: Option<Places>,
+    /// The rows of data that they take, if there are any.
+    taking: Option<Taking>,
+    /// The number of requests that can be sent; without bound unless the data is used up.
+    most: u64,
     drawn: AtomicU64,
 }
 
@@ -83,7 +95,8 @@ impl Requests {
     /// is an index, from 0, and a number of engines.
     #[must_use]
     pub fn new(targets: Vec<Target>, order: Mix, seed: u64, apart: bool, part: (u64, u64)) -> Self {
-        Requests { targets, order, seed, apart, part, places: None, drawn: AtomicU64::new(0) }
+        let (places, taking, most, drawn) = (None, None, u64::MAX, AtomicU64::new(0));
+        Requests { targets, order, seed, apart, part, places, taking, most, drawn }
     }
 
     /// Makes these the requests of one of several origins: each is numbered by its turn among those
@@ -91,6 +104,19 @@ impl Requests {
     #[must_use]
     pub fn at(self, places: Option<Places>) -> Self {
         Requests { places, ..self }
+    }
+
+    /// Fills the placeholders of columns from these rows, taken in this order. None if no request
+    /// has such a placeholder, or, with several origins, not every one.
+    #[must_use]
+    pub fn taking(self, rows: Arc<Rows>, order: RowOrder) -> Option<Self> {
+        let takes: Box<[bool]> = self.targets.iter().map(|each| each.text.has_column()).collect();
+        if self.places.is_some() && takes.contains(&false) {
+            return None;
+        }
+        let (places, part) = (self.places.clone(), self.part);
+        let taking = Taking::of((rows, order), takes, &self.order, places, part)?;
+        Some(Requests { most: taking.requests(), taking: Some(taking), ..self })
     }
 
     /// The number of targets that are counted separately.
@@ -103,9 +129,21 @@ impl Requests {
         self.targets.iter().map(|_| HeadMemory::default()).collect()
     }
 
-    /// Draws `count` new numbers; returns the first.
-    pub(super) fn draw(&self, count: u64) -> u64 {
-        self.drawn.fetch_add(count, Ordering::Relaxed)
+    /// Draws `count` new numbers, or fewer if the data does not last for so many requests.
+    pub(super) fn draw(&self, count: u64) -> Range<u64> {
+        let first = self.drawn.fetch_add(count, Ordering::Relaxed).min(self.most);
+        first..first.saturating_add(count).min(self.most)
+    }
+
+    /// Whether no row is left for the next request.
+    pub(super) fn is_spent(&self) -> bool {
+        self.drawn.load(Ordering::Relaxed) >= self.most
+    }
+
+    /// The rows taken by now; `spent`: that they were used up has ended the phase.
+    pub(super) fn taken(&self, spent: bool) -> Option<Taken> {
+        let requests = self.drawn.load(Ordering::Relaxed).min(self.most);
+        self.taking.as_ref().map(|taking| taking.taken(requests, spent))
     }
 
     /// The target of the request whose number has this lower half, when `drawn` numbers have been
@@ -142,16 +180,17 @@ impl Requests {
 
     /// Writes the request with this number for HTTP/1.
     fn write(&self, number: u64, put: &mut impl FnMut(Part<'_>)) {
-        let Some(template) = self.targets[self.order.pick(number)].text.http1() else { return };
-        let filled = self.filled(number);
-        template.write(filled.written, |nth| filled.random(nth), put);
+        let target = self.order.pick(number);
+        let Some(template) = self.targets[target].text.http1() else { return };
+        template.write(&self.filled(target, number), put);
     }
 
-    /// The values of a request's placeholders.
-    fn filled(&self, number: u64) -> Filled {
+    /// The values of the placeholders of a request of this target.
+    fn filled(&self, target: usize, number: u64) -> Filled<'_> {
         let (index, of) = self.part;
         let turn = self.places.as_ref().map_or(number, |places| places.place(number));
-        Filled { seed: self.seed, written: turn * of + index }
+        let row = self.taking.as_ref().map(|taking| taking.row(target, number));
+        Filled { seed: self.seed, written: turn * of + index, row: row.unwrap_or_default() }
     }
 
     /// The length of the request of a tag.
@@ -207,13 +246,14 @@ impl Rulebook<Tag> for ByTarget<'_> {
 
 /// The values of one request's placeholders.
 #[derive(Clone, Copy, Debug)]
-struct Filled {
+struct Filled<'a> {
     seed: u64,
     /// Its number over all engines together.
     written: u64,
+    row: Row<'a>,
 }
 
-impl Filling for Filled {
+impl Filling for Filled<'_> {
     fn counter(&self) -> u64 {
         self.written
     }
@@ -221,14 +261,20 @@ impl Filling for Filled {
     fn random(&self, nth: u32) -> u64 {
         random(self.seed, self.written, nth)
     }
+
+    #[inline]
+    fn column(&self, index: usize) -> &[u8] {
+        self.row.value(index)
+    }
 }
 
 impl ByTarget<'_> {
     /// The HTTP/2 request of a tag, and the values of its placeholders.
-    fn http2_of(&self, tag: &Tag) -> Option<(&Http2Template, Filled)> {
+    fn http2_of(&self, tag: &Tag) -> Option<(&Http2Template, Filled<'_>)> {
         let number = number(self.drawn, tag.number);
-        let target = &self.requests.targets[self.requests.order.pick(number)];
-        Some((target.text.http2()?, self.requests.filled(number)))
+        let target = self.requests.order.pick(number);
+        let text = &self.requests.targets[target].text;
+        Some((text.http2()?, self.requests.filled(target, number)))
     }
 }
 

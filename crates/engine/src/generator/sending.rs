@@ -96,12 +96,17 @@ impl<P: Protocol> Generator<P> {
             }
             let slot = &mut self.slots[key];
             let tag = self.accounting.tag(now_ns, now_ns, index);
-            self.accounting.draw(tag, fresh, |tag, count| slot.client.ask_alike(tag, count));
+            let ask = |tag, count| slot.client.ask_alike(tag, count);
+            let fresh = self.accounting.draw(tag, fresh, ask);
+            if fresh == 0 {
+                return 0;
+            }
             self.accounting.issue(index, &mut slot.state, fresh as u64);
             let (phase, count) = (index as u16, fresh as u32);
             self.stamps.note(Written { key, phase, count, could_ns: now_ns });
+            return fresh;
         }
-        fresh
+        0
     }
 
     /// In an open loop, sends what is due.
@@ -122,7 +127,9 @@ impl<P: Protocol> Generator<P> {
             let free_ns = free_ns.min(self.ready.idle_since_ns(&mut self.slots, depth));
             let slot = &mut self.slots[key];
             let tag = self.accounting.tag(scheduled_ns, now_ns, index);
-            self.accounting.draw(tag, 1, |tag, count| slot.client.ask_alike(tag, count));
+            if self.accounting.draw(tag, 1, |tag, count| slot.client.ask_alike(tag, count)) == 0 {
+                break;
+            }
             self.accounting.issue(index, &mut slot.state, 1);
             let could_ns = scheduled_ns.max(free_ns);
             self.stamps.note(Written { key, phase: index as u16, count: 1, could_ns });

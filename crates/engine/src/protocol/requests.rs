@@ -21,8 +21,9 @@ pub struct RequestPlan {
     pub headers: Vec<(String, String)>,
     /// The body's SHA-256 in hex (see `blob`), or null for none.
     pub body_sha256: Option<String>,
-    /// Each sending fills in `{counter}` and `{random}` in path, header values and body, and adds the
-    /// Content-Length of a body; in a text that has one of them, `{{` stands for `{`.
+    /// Each sending fills in `{counter}`, `{random}` and `{column}` of the data in path, header values and
+    /// body, and adds the Content-Length of a body; in a text that has one of them, `{{` stands for `{`. In a
+    /// path, values are percent-encoded; `{+column}` keeps what has a meaning there.
     #[serde(default)]
     pub template: bool,
 }

@@ -27,6 +27,7 @@ mod body;
 mod fields;
 mod head;
 pub(crate) mod kept;
+pub(crate) mod places;
 mod text;
 pub(crate) mod upgrade;
 

@@ -1,17 +1,16 @@
-//! A template for requests, with placeholders that are filled at each sending: `{counter}` and
-//! `{random}`.
+//! A template for requests, with placeholders that are filled at each sending: `{counter}`,
+//! `{random}`, and columns of data.
 //!
 //! How it works: the texts of a request are cut into pieces once; writing it means going through
-//! the pieces. In a text that has a placeholder, `{{` stands for `{`. A text without one is sent as
-//! it stands, so that JSON needs no escaping. Content-Length is the length of the filled body.
+//! the pieces. A text without a placeholder is sent as it stands, so that JSON needs no escaping.
+//! Content-Length is the length of the filled body.
 //!
-//! Must not know: who counts, where randomness comes from, and what is sent when.
+//! Must not know: who counts, where randomness and data come from, and what is sent when.
 
 use std::sync::Arc;
 
-const COUNTER: &[u8] = b"{counter}";
-const RANDOM: &[u8] = b"{random}";
-const ESCAPED: &[u8] = b"{{";
+use super::places::{self, DIGITS_MOST, Piece, Pieces, Places, decimal};
+pub use super::places::{Filling, Part, mark_used};
 
 /// A request that can be written repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,15 +18,6 @@ pub struct Template {
     pieces: Box<[Piece]>,
     /// The index of the first piece of the body.
     body_at: usize,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
-    Fixed(Arc<[u8]>),
-    Counter,
-    Random,
-    /// The length of the body.
-    Length,
 }
 
 /// The texts of a request, in their form on the wire.
@@ -43,46 +33,33 @@ pub struct Texts<'a> {
     pub body: Option<&'a [u8]>,
 }
 
-/// A part of a request while it is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part<'a> {
-    /// Bytes that are the same in every request.
-    Fixed(&'a Arc<[u8]>),
-    /// A number in decimal digits.
-    Digits(&'a [u8]),
-}
-
-impl Part<'_> {
-    /// The bytes.
-    #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        match self {
-            Part::Fixed(bytes) => bytes,
-            Part::Digits(digits) => digits,
-        }
-    }
-}
-
 impl Template {
     /// Creates a request without placeholders; its headers must state the length of the body.
     #[must_use]
     pub fn plain(texts: &Texts<'_>) -> Self {
         let mut pieces = Pieces::default();
-        pieces.head(texts, Pieces::fixed);
+        head(&mut pieces, texts, None);
         pieces.fixed(b"\r\n");
         pieces.fixed(texts.body.unwrap_or_default());
         pieces.cut();
         Template { pieces: pieces.done.into_boxed_slice(), body_at: 1 }
     }
 
-    /// Creates a request whose path, header values and body may have placeholders. The
+    /// Creates a request whose path, header values and body may have numbers filled in. The
     /// Content-Length of a body is added.
     #[must_use]
     pub fn filled(texts: &Texts<'_>) -> Self {
+        Self::with_columns(texts, &[])
+    }
+
+    /// The same with the columns of data, by name, besides the numbers.
+    #[must_use]
+    pub fn with_columns(texts: &Texts<'_>, columns: &[String]) -> Self {
+        let places = Places { columns };
         let mut body = Pieces::default();
-        texts.body.iter().for_each(|text| body.text(text));
+        texts.body.iter().for_each(|text| body.text(text, places, false));
         let mut pieces = Pieces::default();
-        pieces.head(texts, Pieces::text);
+        head(&mut pieces, texts, Some(places));
         if texts.body.is_some() {
             pieces.fixed(b"Content-Length: ");
             if body.done.is_empty() {
@@ -113,146 +90,51 @@ impl Template {
         }
     }
 
-    /// Writes the parts of the request in order. `random` returns the number for the first, second,
-    /// … random placeholder.
-    pub fn write(&self, counter: u64, random: impl Fn(u32) -> u64, put: &mut impl FnMut(Part<'_>)) {
-        let mut digits = [0; DIGITS_MOST];
+    /// Whether it has a placeholder of a column.
+    #[must_use]
+    pub fn has_column(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Column(..)))
+    }
+
+    /// Writes the parts of the request in order.
+    pub fn write(&self, filling: &impl Filling, put: &mut impl FnMut(Part<'_>)) {
         let mut drawn = 0;
         for piece in &self.pieces {
-            let number = match piece {
-                Piece::Fixed(bytes) => {
-                    put(Part::Fixed(bytes));
-                    continue;
-                }
-                Piece::Counter => counter,
-                Piece::Random => {
-                    drawn += 1;
-                    random(drawn - 1)
-                }
-                Piece::Length => self.body_len(counter, &random),
-            };
-            put(Part::Digits(decimal(number, &mut digits)));
-        }
-    }
-
-    fn body_len(&self, counter: u64, random: &impl Fn(u32) -> u64) -> u64 {
-        let is_random = |piece: &&Piece| matches!(piece, Piece::Random);
-        let mut drawn = self.pieces[..self.body_at].iter().filter(is_random).count() as u32;
-        let mut digits = [0; DIGITS_MOST];
-        let mut len = 0;
-        for piece in &self.pieces[self.body_at..] {
-            len += match piece {
-                Piece::Fixed(bytes) => bytes.len(),
-                Piece::Counter => decimal(counter, &mut digits).len(),
-                Piece::Random => {
-                    drawn += 1;
-                    decimal(random(drawn - 1), &mut digits).len()
-                }
-                Piece::Length => 0,
-            };
-        }
-        len as u64
-    }
-
-    /// The length of the longest request that this can become, in bytes.
-    #[must_use]
-    pub fn len_most(&self) -> usize {
-        let len = |piece: &Piece| match piece {
-            Piece::Fixed(bytes) => bytes.len(),
-            Piece::Counter | Piece::Random | Piece::Length => DIGITS_MOST,
-        };
-        self.pieces.iter().map(len).fold(0, usize::saturating_add)
-    }
-}
-
-/// Cuts a text at its placeholders. A text without placeholders is one piece, an empty one none.
-pub(crate) fn pieces(text: &[u8]) -> Vec<Piece> {
-    let mut pieces = Pieces::default();
-    pieces.text(text);
-    pieces.cut();
-    pieces.done
-}
-
-/// Pieces under construction.
-#[derive(Default)]
-struct Pieces {
-    done: Vec<Piece>,
-    pending: Vec<u8>,
-}
-
-impl Pieces {
-    /// Adds the request line and headers, without the empty line after them. `text` adds texts that
-    /// may have placeholders.
-    fn head(&mut self, texts: &Texts<'_>, text: fn(&mut Self, &[u8])) {
-        self.fixed(texts.method.as_bytes());
-        self.fixed(b" ");
-        text(self, texts.path.as_bytes());
-        self.fixed(b" HTTP/1.1\r\n");
-        for (name, value) in texts.headers {
-            self.fixed(name.as_bytes());
-            self.fixed(b": ");
-            text(self, value.as_bytes());
-            self.fixed(b"\r\n");
-        }
-    }
-
-    fn fixed(&mut self, bytes: &[u8]) {
-        self.pending.extend_from_slice(bytes);
-    }
-
-    fn place(&mut self, piece: Piece) {
-        self.cut();
-        self.done.push(piece);
-    }
-
-    fn cut(&mut self) {
-        if !self.pending.is_empty() {
-            self.done.push(Piece::Fixed(Arc::from(std::mem::take(&mut self.pending))));
-        }
-    }
-
-    /// Adds a text, cut at its placeholders if it has any.
-    fn text(&mut self, text: &[u8]) {
-        if !has_place(text) {
-            return self.fixed(text);
-        }
-        let mut rest = text;
-        while let Some(first) = rest.first() {
-            let taken = if rest.starts_with(ESCAPED) {
-                self.pending.push(b'{');
-                ESCAPED
-            } else if rest.starts_with(COUNTER) {
-                self.place(Piece::Counter);
-                COUNTER
-            } else if rest.starts_with(RANDOM) {
-                self.place(Piece::Random);
-                RANDOM
+            if let Piece::Length = piece {
+                let body = &self.pieces[self.body_at..];
+                let before = places::randoms(&self.pieces[..self.body_at]);
+                let len = places::len(body, filling, before);
+                put(Part::Filled(decimal(len, &mut [0; DIGITS_MOST])));
             } else {
-                self.pending.push(*first);
-                &rest[..1]
-            };
-            rest = &rest[taken.len()..];
+                piece.write(filling, &mut drawn, put);
+            }
         }
+    }
+
+    /// The length of the longest request that this can become, in bytes, if no value of a column is
+    /// longer than `value_most`.
+    #[must_use]
+    pub fn len_most(&self, value_most: usize) -> usize {
+        let lens = self.pieces.iter().map(|piece| piece.len_most(value_most));
+        lens.fold(0, usize::saturating_add)
     }
 }
 
-/// Whether a text has a placeholder, or the name of one after `{{`.
-fn has_place(text: &[u8]) -> bool {
-    let holds = |place: &[u8]| text.windows(place.len()).any(|window| window == place);
-    holds(COUNTER) || holds(RANDOM)
-}
-
-/// The number of decimal digits of the largest u64.
-pub(crate) const DIGITS_MOST: usize = 20;
-
-pub(crate) fn decimal(mut number: u64, digits: &mut [u8; DIGITS_MOST]) -> &[u8] {
-    let mut at = DIGITS_MOST;
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            return &digits[at..];
-        }
+/// Adds the request line and headers, without the empty line after them. Without `places` the texts
+/// are taken as they stand.
+fn head(pieces: &mut Pieces, texts: &Texts<'_>, places: Option<Places<'_>>) {
+    let add = |pieces: &mut Pieces, text: &str, in_path| match places {
+        Some(places) => pieces.text(text.as_bytes(), places, in_path),
+        None => pieces.fixed(text.as_bytes()),
+    };
+    pieces.fixed(texts.method.as_bytes());
+    pieces.fixed(b" ");
+    add(pieces, texts.path, true);
+    pieces.fixed(b" HTTP/1.1\r\n");
+    for (name, value) in texts.headers {
+        pieces.fixed(name.as_bytes());
+        pieces.fixed(b": ");
+        add(pieces, value, false);
+        pieces.fixed(b"\r\n");
     }
 }

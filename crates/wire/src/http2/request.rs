@@ -1,5 +1,5 @@
 //! A template for requests over HTTP/2, with placeholders that are filled at each sending:
-//! `{counter}` and `{random}`.
+//! `{counter}`, `{random}`, and columns of data.
 //!
 //! How it works: the header block is encoded once, without a dynamic table, so that its bytes are
 //! valid on every connection. Only texts with placeholders are encoded each time, as plain strings.
@@ -14,7 +14,9 @@ use std::sync::Arc;
 use super::client::{Head, Requests};
 use super::hpack::Indexing;
 use super::hpack::literal::{begin, field, plain_string};
-use crate::http1::template::{DIGITS_MOST, Piece, Texts, decimal, pieces};
+use crate::http1::places::{self, DIGITS_MOST, Piece, Places, decimal};
+pub use crate::http1::template::Filling;
+use crate::http1::template::Texts;
 
 /// A request that can be written repeatedly.
 #[derive(Clone, Debug)]
@@ -37,41 +39,30 @@ enum Part {
     Length,
 }
 
-/// The values for the placeholders of one request: its number, and the random number for the first,
-/// second, … random placeholder.
-pub trait Filling {
-    /// The request's number.
-    fn counter(&self) -> u64;
-    /// The random number for the `nth` random placeholder.
-    fn random(&self, nth: u32) -> u64;
-}
-
-/// Values for requests without placeholders.
-impl Filling for () {
-    fn counter(&self) -> u64 {
-        0
-    }
-
-    fn random(&self, _nth: u32) -> u64 {
-        0
-    }
-}
-
 impl Template {
     /// Creates a request without placeholders; its headers must state the length of the body.
     #[must_use]
     pub fn plain(scheme: &str, texts: &Texts<'_>) -> Self {
-        let fixed = |text: &[u8]| vec![Piece::Fixed(text.into())];
-        let body = texts.body.filter(|body| !body.is_empty()).map(fixed).unwrap_or_default();
+        let fixed = |text: &[u8], _| vec![Piece::Fixed(text.into())];
+        let body = texts.body.filter(|body| !body.is_empty());
+        let body = body.map(|body| fixed(body, false)).unwrap_or_default();
         Self::new(scheme, texts, fixed, body)
     }
 
-    /// Creates a request whose path, header values and body may have placeholders. The length of a
-    /// body is added.
+    /// Creates a request whose path, header values and body may have numbers filled in. The length
+    /// of a body is added.
     #[must_use]
     pub fn filled(scheme: &str, texts: &Texts<'_>) -> Self {
-        let body = texts.body.map(pieces).unwrap_or_default();
-        let mut template = Self::new(scheme, texts, pieces, body);
+        Self::with_columns(scheme, texts, &[])
+    }
+
+    /// The same with the columns of data, by name, besides the numbers.
+    #[must_use]
+    pub fn with_columns(scheme: &str, texts: &Texts<'_>, columns: &[String]) -> Self {
+        let places = Places { columns };
+        let body = texts.body.map(|body| places.cut(body, false)).unwrap_or_default();
+        let cut = |text: &[u8], in_path| places.cut(text, in_path);
+        let mut template = Self::new(scheme, texts, cut, body);
         if texts.body.is_some() {
             template.add_length();
         }
@@ -81,19 +72,19 @@ impl Template {
     fn new(
         scheme: &str,
         texts: &Texts<'_>,
-        cut: impl Fn(&[u8]) -> Vec<Piece>,
+        cut: impl Fn(&[u8], bool) -> Vec<Piece>,
         body: Vec<Piece>,
     ) -> Self {
         let mut parts = Parts::default();
         parts.plain_field(b":method", texts.method.as_bytes(), false);
         parts.plain_field(b":scheme", scheme.as_bytes(), false);
         let host = texts.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
-        host.iter().for_each(|(_, host)| parts.field(b":authority", cut(host.as_bytes())));
-        parts.field(b":path", cut(texts.path.as_bytes()));
+        host.iter().for_each(|(_, host)| parts.field(b":authority", cut(host.as_bytes(), false)));
+        parts.field(b":path", cut(texts.path.as_bytes(), true));
         for (name, value) in texts.headers {
             let name = name.to_ascii_lowercase();
             if !is_left_out(&name, value) {
-                parts.field(name.as_bytes(), cut(value.as_bytes()));
+                parts.field(name.as_bytes(), cut(value.as_bytes(), false));
             }
         }
         parts.cut();
@@ -156,18 +147,18 @@ impl Template {
     }
 
     fn body_len(&self, filling: &impl Filling) -> u64 {
-        let mut drawn = self.drawn;
-        let mut digits = [0; DIGITS_MOST];
-        let lens = self.body.iter().map(|piece| match piece {
-            Piece::Fixed(bytes) => bytes.len(),
-            Piece::Counter => decimal(filling.counter(), &mut digits).len(),
-            Piece::Random => {
-                drawn += 1;
-                decimal(filling.random(drawn - 1), &mut digits).len()
-            }
-            Piece::Length => 0,
+        places::len(&self.body, filling, self.drawn)
+    }
+
+    /// Whether it has a placeholder of a column.
+    #[must_use]
+    pub fn has_column(&self) -> bool {
+        let texts = self.block.iter().map(|part| match part {
+            Part::Text(text) => &**text,
+            Part::Fixed(_) | Part::Length => &[],
         });
-        lens.sum::<usize>() as u64
+        let has = |text: &[Piece]| text.iter().any(|piece| matches!(piece, Piece::Column(..)));
+        texts.chain([&*self.body]).any(has)
     }
 }
 
@@ -214,8 +205,7 @@ impl Parts {
                 let indexing = if secret { Indexing::Never } else { Indexing::Without };
                 self.begin(name, indexing);
                 self.cut();
-                let randoms = value.iter().filter(|piece| **piece == Piece::Random).count();
-                self.drawn += randoms as u32;
+                self.drawn += places::randoms(&value);
                 self.done.push(Part::Text(value.into()));
             }
         }
@@ -229,17 +219,8 @@ impl Parts {
 }
 
 fn fill(text: &[Piece], filling: &impl Filling, drawn: &mut u32, out: &mut Vec<u8>) {
-    let mut digits = [0; DIGITS_MOST];
     for piece in text {
-        match piece {
-            Piece::Fixed(bytes) => out.extend_from_slice(bytes),
-            Piece::Counter => out.extend_from_slice(decimal(filling.counter(), &mut digits)),
-            Piece::Random => {
-                *drawn += 1;
-                out.extend_from_slice(decimal(filling.random(*drawn - 1), &mut digits));
-            }
-            Piece::Length => {}
-        }
+        piece.write(filling, drawn, &mut |part| out.extend_from_slice(part.bytes()));
     }
 }
 
@@ -268,6 +249,10 @@ mod tests {
 
         fn random(&self, nth: u32) -> u64 {
             1000 + u64::from(nth)
+        }
+
+        fn column(&self, index: usize) -> &[u8] {
+            [&b"a/b"[..], b"\xc3\xbc"][index]
         }
     }
 
@@ -327,6 +312,21 @@ mod tests {
         template.write_body(&Numbered(77), 0..4, &mut out);
         template.write_body(&Numbered(77), 4..len, &mut out);
         assert_eq!((out, len), (b"[77,1002]".to_vec(), 9));
+    }
+
+    #[test]
+    fn columns_are_filled_in_as_over_http_1() {
+        let headers = headers(&[("Host", "a"), ("X", "{b}{+a}")]);
+        let body = Some(&b"{a}{{a}"[..]);
+        let texts = Texts { method: "PUT", path: "/{a}/{+a}/{b}", headers: &headers, body };
+        let columns = ["a", "b"].map(str::to_owned);
+        let template = Template::with_columns("http", &texts, &columns);
+        assert!(template.has_column() && !Template::filled("http", &texts).has_column());
+        let (fields, len) = fields(&template, 1);
+        assert_eq!(fields[3..], [":path=/a%2Fb/a/b/%C3%BC", "x=\u{fc}a/b", "content-length=6"]);
+        let mut out = Vec::new();
+        template.write_body(&Numbered(1), 0..len, &mut out);
+        assert_eq!(out, b"a/b{a}");
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl UpgradeRequest {
         let texts = Texts { method: "HEAD", path: texts.path, headers: &headers, body: None };
         let make = if with_places { Template::filled } else { Template::plain };
         let mut bytes = Vec::new();
-        make(&texts).write(0, |_| 0, &mut |part| bytes.extend_from_slice(part.bytes()));
+        make(&texts).write(&(), &mut |part| bytes.extend_from_slice(part.bytes()));
         UpgradeRequest { bytes: bytes.into(), terms }
     }
 }

@@ -1,0 +1,135 @@
+//! The rows of data in memory, packed: only the columns that requests use.
+//!
+//! How it works: each value stands behind its length, and a row is its values. The place of every
+//! sixteenth row is kept, and the rows between are walked over. All this takes less memory than the
+//! same columns in a file.
+
+/// Of so many rows one has its place kept.
+const STRIDE: u64 = 16;
+
+/// Rows of data.
+#[derive(Debug, Default)]
+pub struct Rows {
+    packed: Vec<u8>,
+    starts: Vec<usize>,
+    count: u64,
+    columns: usize,
+    longest: usize,
+}
+
+impl Rows {
+    /// No rows yet, of so many columns.
+    #[must_use]
+    pub fn of_columns(columns: usize) -> Self {
+        Rows { columns, ..Rows::default() }
+    }
+
+    /// Adds a row; there must be a value for each column.
+    pub fn push<'a>(&mut self, values: impl Iterator<Item = &'a [u8]>) {
+        if self.count.is_multiple_of(STRIDE) {
+            self.starts.push(self.packed.len());
+        }
+        self.count += 1;
+        for value in values {
+            self.longest = self.longest.max(value.len());
+            let mut len = value.len();
+            while len >= 0x80 {
+                self.packed.push(len as u8 | 0x80);
+                len >>= 7;
+            }
+            self.packed.push(len as u8);
+            self.packed.extend_from_slice(value);
+        }
+    }
+
+    /// Gives back the memory that further rows would have taken.
+    #[must_use]
+    pub fn complete(mut self) -> Self {
+        self.packed.shrink_to_fit();
+        self.starts.shrink_to_fit();
+        self
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The length of the longest value.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        self.longest
+    }
+
+    /// The row with this number, from 0; an empty one if there is none.
+    #[inline]
+    #[must_use]
+    pub fn row(&self, number: u64) -> Row<'_> {
+        let start = self.starts.get((number / STRIDE) as usize).filter(|_| number < self.count);
+        let mut rest = start.map_or(&[][..], |start| &self.packed[*start..]);
+        for _ in 0..(number % STRIDE) * self.columns as u64 {
+            rest = split_value(rest).1;
+        }
+        Row(rest)
+    }
+}
+
+/// The values of one row.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Row<'a>(&'a [u8]);
+
+impl<'a> Row<'a> {
+    /// The value of a column.
+    #[inline]
+    #[must_use]
+    pub fn value(self, column: usize) -> &'a [u8] {
+        let rest = (0..column).fold(self.0, |rest, _| split_value(rest).1);
+        split_value(rest).0
+    }
+}
+
+/// Splits off the first value.
+#[inline]
+fn split_value(packed: &[u8]) -> (&[u8], &[u8]) {
+    let (mut len, mut shift, mut at) = (0, 0, 0);
+    while let Some(byte) = packed.get(at) {
+        len |= usize::from(byte & 0x7f) << shift;
+        at += 1;
+        if *byte < 0x80 {
+            return packed[at..].split_at_checked(len).unwrap_or_default();
+        }
+        shift += 7;
+    }
+    Default::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_value_is_found_again(
+            rows in proptest::collection::vec(
+                proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..300), 3), 0..70,
+            ),
+        ) {
+            let mut packed = Rows::of_columns(3);
+            for row in &rows {
+                packed.push(row.iter().map(Vec::as_slice));
+            }
+            let packed = packed.complete();
+            prop_assert_eq!(packed.count(), rows.len() as u64);
+            prop_assert_eq!(packed.longest(), rows.iter().flatten().map(Vec::len).max().unwrap_or(0));
+            for (number, row) in (0..).zip(&rows) {
+                for (column, value) in row.iter().enumerate() {
+                    prop_assert_eq!(packed.row(number).value(column), value.as_slice());
+                }
+            }
+            prop_assert_eq!(packed.row(packed.count()).value(0), b"");
+        }
+    }
+}

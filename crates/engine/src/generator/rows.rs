@@ -1,0 +1,61 @@
+//! The rows of data that requests take: which one follows from a request's number.
+
+use std::sync::Arc;
+
+use trueload_load::{Mix, Places, RowOrder, Takers};
+
+use crate::data::{Row, Rows};
+
+/// Data, and the requests that take a row of it each.
+#[derive(Clone, Debug)]
+pub(super) struct Taking {
+    rows: Arc<Rows>,
+    order: RowOrder,
+    takers: Takers,
+    /// For each target: whether it takes rows.
+    takes: Box<[bool]>,
+}
+
+/// The rows that a phase found and took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    /// Rows there are.
+    pub rows: u64,
+    /// Rows taken by all threads since they began, counted again each time.
+    pub taken: u64,
+    /// None was left for the next request.
+    pub spent: bool,
+}
+
+impl Taking {
+    /// The rows that those targets of a mix take which say so; none if no target does.
+    pub(super) fn of(
+        (rows, order): (Arc<Rows>, RowOrder),
+        takes: Box<[bool]>,
+        mix: &Mix,
+        places: Option<Places>,
+        part: (u64, u64),
+    ) -> Option<Self> {
+        let takers = Takers::of(mix, |target| takes[target], places, part)?;
+        Some(Taking { rows, order, takers, takes })
+    }
+
+    /// The row of the request with this number, which is of this target.
+    #[inline]
+    pub(super) fn row(&self, target: usize, number: u64) -> Row<'_> {
+        if !self.takes[target] {
+            return Row::default();
+        }
+        self.rows.row(self.order.row(self.takers.turn(number), self.rows.count()))
+    }
+
+    /// The number of requests for which there are rows.
+    pub(super) fn requests(&self) -> u64 {
+        self.takers.requests(self.order, self.rows.count())
+    }
+
+    /// What has been taken, when so many requests have been numbered.
+    pub(super) fn taken(&self, requests: u64, spent: bool) -> Taken {
+        Taken { rows: self.rows.count(), taken: self.takers.taken(requests), spent }
+    }
+}

@@ -1,0 +1,75 @@
+//! Reads a plan's data beside the engine's other work: a large file takes seconds, in which the
+//! front must be answered.
+
+use std::sync::mpsc::Sender;
+
+use trueload_wire::http1::template::mark_used;
+
+use crate::blobs::Blobs;
+use crate::data::{self, Source};
+use crate::failure::Failure;
+use crate::protocol::{DataPlan, GeneratePlan};
+use crate::request;
+use crate::role::Event;
+use crate::threads;
+
+/// Most columns of data.
+const COLUMNS_MOST: usize = 1000;
+
+/// The reading of a plan's data.
+#[derive(Debug, Default)]
+pub(crate) struct Loading {
+    begun: bool,
+}
+
+impl Loading {
+    /// Whether the data has been read, or there is none. The first call begins to read it, and its
+    /// end is an event; all pieces must have come.
+    pub(crate) fn is_over(
+        &mut self,
+        plan: &GeneratePlan,
+        blobs: &mut Blobs,
+        sink: &Sender<Event>,
+    ) -> Result<bool, Failure> {
+        let Some(data) = &plan.data else { return Ok(true) };
+        if blobs.rows().is_some() || std::mem::replace(&mut self.begun, true) {
+            return Ok(blobs.rows().is_some());
+        }
+        let source = match &data.path {
+            Some(path) => Source::File(path.clone()),
+            None => Source::Pieces(blobs.take_pieces(&data.blobs)),
+        };
+        let (data, in_headers, sink) = (data.clone(), in_headers(plan, data), sink.clone());
+        threads::spawn("data", move || {
+            let _ = sink.send(Event::Data(data::read(&data, source, in_headers)));
+        })?;
+        Ok(false)
+    }
+}
+
+/// For each column: whether it stands in a header of a request.
+fn in_headers(plan: &GeneratePlan, data: &DataPlan) -> Vec<bool> {
+    let mut used = vec![false; data.columns.len()];
+    for (_, request, _) in request::all(plan).filter(|(_, request, _)| request.template) {
+        for (_, value) in &request.headers {
+            mark_used(&data.columns, value.as_bytes(), &mut used);
+        }
+    }
+    used
+}
+
+/// Refuses data that cannot be read as the plan has it, naming the field.
+pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
+    let refused = |what: &str| Err(Failure::Plan(format!("data{what}")));
+    let Some(data) = &plan.data else { return Ok(()) };
+    if plan.exchange.is_some() {
+        return refused(": excludes exchange");
+    }
+    if data.path.is_some() != data.blobs.is_empty() {
+        return refused(".path: either this or blobs must be given");
+    }
+    if !(1..=COLUMNS_MOST).contains(&data.columns.len()) {
+        return refused(&format!(".columns: must be 1 to {COLUMNS_MOST}"));
+    }
+    Ok(())
+}

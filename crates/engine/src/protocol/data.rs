@@ -1,0 +1,57 @@
+//! The protocol's data: rows that fill the placeholders of requests.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Data: each request that has a column's name as a placeholder takes one row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DataPlan {
+    /// A file of the engine's machine; null where its content comes as blobs.
+    pub path: Option<String>,
+    /// The SHA-256 of each piece of its content, in their order (see `blob`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blobs: Vec<String>,
+    /// How it is written.
+    pub format: DataFormat,
+    /// The columns that requests use, by name.
+    pub columns: Vec<String>,
+    /// Which row a request takes.
+    pub order: DataOrder,
+}
+
+/// How data is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DataFormat {
+    /// Fields separated by commas; the first row names the columns.
+    Csv,
+    /// The same, separated by tabs.
+    Tsv,
+    /// A JSON object a line.
+    Jsonl,
+}
+
+/// Which row a request takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DataOrder {
+    /// The next one, and after the last the first.
+    Sequential,
+    /// Every pass over the rows has an order of its own, which `seed` decides.
+    Shuffled,
+    /// The next one; after the last the phase ends.
+    Unique,
+}
+
+/// What a phase leaves of its data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DataUse {
+    /// Rows there are.
+    pub rows: u64,
+    /// Rows taken since the engine began, counted again each time.
+    pub taken: u64,
+    /// Each was to be taken once, and none was left for the next request: that ended the phase.
+    pub spent: bool,
+}
