@@ -67,6 +67,7 @@ class ExportFormat(StrEnum):
     HOSTS = "hosts"
     MARKDOWN = "markdown"
     PARQUET = "parquet"
+    HGRM = "hgrm"
     TEXT = "text"
     HTML = "html"
 
@@ -250,7 +251,8 @@ def _format(given: ExportFormat | None, *, published: bool) -> ExportFormat:
     """Return the given format, or the default. Raises ``UserError``."""
     chosen = given or (ExportFormat.TEXT if published else ExportFormat.JSON)
     if chosen is not ExportFormat.CSV and published != (chosen in OF_PUBLISHED):
-        has = "text, csv and html" if published else "json, jsonl, csv, hosts, markdown and parquet"
+        others = "json, jsonl, csv, hosts, markdown, parquet and hgrm"
+        has = "text, csv and html" if published else others
         with_it = "with" if published else "without"
         raise UserError(
             f"--format {chosen.value} cannot be had {with_it} --published", f"there are {has}"

@@ -3,7 +3,8 @@
 JSON has one object with the run, its verdict and checks, and its rows with their whole records.
 JSON Lines has one row per line. CSV and Markdown have the figures that tables show; a second form
 of CSV has a row per host. Rows that were not measured, or can no longer be read, are included with
-their reason. Pure: it takes the run and yields pieces of text.
+their reason. A ``.hgrm`` file has one histogram of latency. Pure: it takes the run and yields
+pieces of text.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+from trueload.errors import UserError
 from trueload.protocol.plan import Open
 from trueload.record import figures
 from trueload.record.bound import at_least
 from trueload.record.schema import REPORTED_STATUSES, ClientTimes, Record
 from trueload.report.grid import csv_rows, markdown_cell, markdown_rows
+from trueload.report.hgrm import hgrm
 from trueload.report.hosts_csv import COLUMNS, host_rows
 from trueload.report.times import quantile_text
 from trueload.request.redact import redact_command
@@ -25,7 +28,7 @@ from trueload.store.runs import Damaged, Row, Run
 from trueload.units import format_count
 from trueload.verdict import offered_per_s
 
-Format = Literal["json", "jsonl", "csv", "hosts", "markdown"]
+Format = Literal["json", "jsonl", "csv", "hosts", "markdown", "hgrm"]
 Rows = Iterable[Row | Damaged]
 
 CSV_COLUMNS = (
@@ -242,10 +245,24 @@ def _markdown_cells(row: Row | Damaged) -> tuple[str, ...]:
     )
 
 
+def _hgrm(run: Run, rows: Rows) -> Iterator[str]:
+    """Yield the histogram of the run's one trial. Raises ``UserError`` if it has several."""
+    timed = [each.record for each in rows if isinstance(each, Row) and each.record is not None]
+    timed = [record for record in timed if record.histograms.latency is not None]
+    if len(timed) != 1:
+        has = f"{len(timed)} trials" if timed else "no trial"
+        raise UserError(
+            f"run {run.id} has {has} with answers, and a .hgrm file holds one histogram",
+            "name a run of one trial; --format json has the histograms of all",
+        )
+    yield from hgrm(timed[0])
+
+
 EXPORTERS: dict[Format, Callable[[Run, Rows], Iterator[str]]] = {
     "json": whole_json,
     "jsonl": _jsonl,
     "csv": _csv,
     "hosts": _hosts,
     "markdown": _markdown,
+    "hgrm": _hgrm,
 }
