@@ -20,6 +20,8 @@ import pytest
 import typer
 from trueload.cli.app import COMMANDS, build_command, run
 from trueload.places.lab import read_lab
+from trueload.request.scenario import Beside, read_scenario
+from trueload.request.target import parse_url
 from trueload.subjects.contracts import load_contract
 from trueload.subjects.manifest import MANIFEST, load_subject
 from trueload.suites.definition import load_suite
@@ -175,12 +177,17 @@ def read_contract(path: Path) -> None:
     load_contract(path.parent, path.stem)
 
 
+def read_steps(path: Path) -> None:
+    read_scenario(path, Beside(parse_url("http://127.0.0.1:8080/")))
+
+
 READERS: dict[str, list[Callable[[Path], Any]]] = {
     "adding-a-subject.md": [read_manifest],
     "clusters.md": [read_lab, read_lab],
     "hosts.md": [read_lab],
     "http2.md": [load_suite],
     "options.md": [read_defaults],
+    "scenarios.md": [read_steps] * 3,
     "your-own-suite.md": [load_suite, read_contract],
 }
 

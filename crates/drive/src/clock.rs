@@ -21,6 +21,12 @@ impl Clock {
     pub fn now_ns(&self) -> u64 {
         self.origin.elapsed().as_nanos() as u64
     }
+
+    /// The wall clock's time at 0, as the time since 1970 in UTC, as the wall clock is set now.
+    #[must_use]
+    pub fn unix_time_at_0(&self) -> Duration {
+        unix_time().saturating_sub(self.origin.elapsed())
+    }
 }
 
 /// The wall clock, as the time since 1970 in UTC; a clock that is set before then shows 1970.

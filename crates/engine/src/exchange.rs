@@ -30,8 +30,8 @@ pub(crate) fn payload(exchange: &ExchangePlan) -> Option<&String> {
 /// Refuses a plan that cannot be carried out, naming the field.
 pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     let refused = |what: &str| Err(Failure::Plan(what.to_owned()));
-    if plan.request.is_some() || !plan.targets.is_empty() {
-        return refused("exchange: excludes request and targets");
+    if plan.request.is_some() || !plan.targets.is_empty() || !plan.scenario.is_empty() {
+        return refused("exchange: excludes request, targets and scenario");
     }
     match &plan.exchange {
         Some(ExchangePlan::TcpEcho { half_close: true, .. }) if !plan.close => {

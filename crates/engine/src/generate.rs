@@ -31,6 +31,7 @@ use crate::protocol::{
 };
 use crate::request;
 use crate::role::{self, Event};
+use crate::scenario;
 use crate::secrets;
 use crate::sums;
 use crate::threads::{self, Driven, Worker};
@@ -193,6 +194,12 @@ impl Role {
         drivers: Vec<Driver>,
         tls: Option<&client::Options>,
     ) -> Result<(), Failure> {
+        if !self.plan.scenario.is_empty() {
+            let unix_time = self.clock.unix_time_at_0();
+            return self.start_version(drivers, tls, |plan, blobs, _| {
+                scenario::users(plan, blobs, unix_time)
+            });
+        }
         let Some(terms) = self.plan.http2 else {
             return self.start_version(drivers, tls, request::http1);
         };
@@ -542,6 +549,7 @@ impl role::Role for Role {
                 plan::check_phase(&phase)?;
                 exchange::check_phase(&self.plan, &phase)?;
                 origins::check_phase(&self.plan, &phase)?;
+                scenario::check_phase(&self.plan, &phase)?;
                 if let (Some(connections), Some(have)) = (phase.connections, &self.have) {
                     limits::check(&self.plan, self.slots(connections), have)?;
                 }

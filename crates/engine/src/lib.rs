@@ -21,6 +21,7 @@ mod plan;
 pub mod protocol;
 mod request;
 pub mod role;
+mod scenario;
 mod secrets;
 pub mod serve;
 pub mod server;

@@ -18,6 +18,7 @@ use crate::protocol::{
     ArrivalsPlan, DriverPlan, FaultsPlan, GeneratePlan, LoadPlan, PROTOCOL, PhasePlan, StagePlan,
 };
 use crate::request;
+use crate::scenario;
 use crate::secrets;
 use crate::threads::THREADS_MOST;
 
@@ -90,7 +91,13 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     check_http2(plan)?;
     loading::check(plan)?;
     origins::check(plan)?;
-    if plan.exchange.is_some() { exchange::check(plan) } else { request::check(plan) }
+    if plan.exchange.is_some() {
+        exchange::check(plan)
+    } else if !plan.scenario.is_empty() {
+        scenario::check(plan)
+    } else {
+        request::check(plan)
+    }
 }
 
 /// Refuses windows that HTTP/2 does not allow, and options that do not work with HTTP/2.

@@ -26,6 +26,7 @@ mod origins;
 mod part;
 mod ready;
 mod requests;
+mod scenario;
 mod second;
 mod seen;
 mod served;
@@ -48,6 +49,7 @@ pub use origins::{OriginConnections, OriginPlan};
 pub use part::{Machine, MachineShares, PartPlan};
 pub use ready::Ready;
 pub use requests::{Blob, ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
+pub use scenario::{FromPlan, Sessions, StepPlan, TakePlan, ThinkPlan};
 pub use second::Second;
 pub use seen::{Concurrent, Interval, Quantiles, Span};
 pub use served::Served;
@@ -135,7 +137,7 @@ pub struct GeneratePlan {
     /// What is exchanged; null for HTTP, as the next fields have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangePlan>,
-    /// The one request that is sent, as written on the wire; null where there are `targets` or an `exchange`.
+    /// The one request that is sent, as written on the wire; null where there are `targets`, a `scenario` or an `exchange`.
     pub request: Option<RequestPlan>,
     /// Requests go over HTTP/2, `pipeline` streams at once on each connection; null for HTTP/1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -148,6 +150,9 @@ pub struct GeneratePlan {
     /// Rows that fill placeholders of the requests; null for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataPlan>,
+    /// The steps of sessions instead: each connection is a virtual user, and goes through them in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scenario: Vec<StepPlan>,
     /// Decides the numbers of `{random}`, and the order of shuffled data.
     #[serde(default)]
     pub seed: u64,
@@ -434,10 +439,18 @@ pub struct Counts {
     pub stale_resets: u64,
     /// Open at the very end.
     pub cancelled: u64,
+    /// Of sessions: not sent, because a request before them failed.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub skipped: u64,
     /// Failures by class.
     pub failed: BTreeMap<String, u64>,
     /// Complete answers by status code, expected or not.
     pub statuses: BTreeMap<String, u64>,
+}
+
+/// Whether there are none to report.
+pub(crate) fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A sparse histogram: index to count. The index of a value v (ns) is v itself below 128; above, with
@@ -513,9 +526,12 @@ pub struct Measurement {
     pub flow: Option<Flow>,
     /// The engine's own load.
     pub generator: Generator,
-    /// Counts by target, in the plan's order; null where the plan has one request.
+    /// Counts by target or step, in the plan's order; null where the plan has one request.
     #[serde(default)]
     pub targets: Option<Vec<TargetCounts>>,
+    /// Whole sessions; null without a scenario.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<Sessions>,
     /// Connections by origin, in the plan's order; empty where it has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<OriginConnections>,

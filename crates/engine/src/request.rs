@@ -53,6 +53,11 @@ pub(crate) fn all(
 ) -> impl Iterator<Item = (String, &RequestPlan, &ExpectPlan)> {
     let only = plan.request.iter().map(|request| ("request".to_owned(), request, &plan.expect));
     let targets = plan.targets.iter().enumerate();
+    let steps = plan.scenario.iter().enumerate();
+    let only =
+        only.chain(steps.map(|(index, step)| {
+            (format!("scenario[{index}].request"), &step.request, &step.expect)
+        }));
     only.chain(targets.map(|(index, target)| {
         (format!("targets[{index}].request"), &target.request, &target.expect)
     }))
@@ -300,15 +305,20 @@ fn target(
     let body = blobs.get(request.body_sha256.as_ref());
     let (method, path) = (request.method.as_str(), request.path.as_str());
     let texts = Texts { method, path, headers: &request.headers, body: body.map(Vec::as_slice) };
-    let rules = Rules {
+    Target { text: make(&texts, request.template), rules: rules(request, expect, blobs) }
+}
+
+/// The rules for a good answer to a request.
+pub(crate) fn rules(request: &RequestPlan, expect: &ExpectPlan, blobs: &Blobs) -> Rules {
+    let method = request.method.as_str();
+    Rules {
         statuses: expect.statuses.clone(),
         body: blobs.get(expect.body_sha256.as_ref()).cloned(),
         head_request: method == "HEAD",
         // RFC 9110 §9.2.2
         idempotent: matches!(method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE"),
         limits: Limits::default(),
-    };
-    Target { text: make(&texts, request.template), rules }
+    }
 }
 
 #[cfg(test)]

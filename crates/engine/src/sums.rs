@@ -11,7 +11,8 @@ use crate::exchange;
 use crate::generator::{self, ByLength, Connected, DoneReport, Taken, TickReport};
 use crate::protocol::{
     Connections, Counts, DataUse, Deliveries, DeliveryHistograms, Flow, GeneratePlan, Generator,
-    Histograms, Http2, Lateness, Measurement, Second, Slots, Stalls, TargetCounts, Tick, Tls,
+    Histograms, Http2, Lateness, Measurement, Second, Sessions, Slots, Stalls, TargetCounts, Tick,
+    Tls,
 };
 use crate::threads::Driven;
 
@@ -97,8 +98,19 @@ pub(crate) fn tick(at_ns: u64, id: &str, threads: &[TickReport]) -> Tick {
     }
     let [scheduled, unsent, issued, ok, stale, stale_resets, cancelled] = counts;
     let (failed, statuses) = (by_class(&failed), by_status(&statuses));
-    sum.counts =
-        Counts { scheduled, unsent, issued, ok, stale, stale_resets, cancelled, failed, statuses };
+    let skipped = 0; // The phase's end tells.
+    sum.counts = Counts {
+        scheduled,
+        unsent,
+        issued,
+        ok,
+        stale,
+        stale_resets,
+        cancelled,
+        skipped,
+        failed,
+        statuses,
+    };
     sum
 }
 
@@ -111,6 +123,7 @@ fn counts(meter: &Meter) -> Counts {
         stale: meter.stale,
         stale_resets: meter.stale_resets,
         cancelled: meter.cancelled,
+        skipped: meter.targets.iter().map(|target| target.skipped).sum(),
         failed: by_class(&meter.failed().collect::<Vec<_>>()),
         statuses: by_status(&meter.statuses().collect::<Vec<_>>()),
     }
@@ -181,7 +194,8 @@ pub(crate) fn measurement(
         series: Vec::new(),
         flow: Some(Flow::of(&meter, window_ns)),
         generator,
-        targets: (!plan.targets.is_empty()).then(|| meter.targets.iter().map(target).collect()),
+        targets: is_by_target(plan).then(|| meter.targets.iter().map(target).collect()),
+        sessions: meter.sessions.as_ref().map(Sessions::from),
         origins: Vec::new(),
         data: None,
         deliveries,
@@ -190,6 +204,11 @@ pub(crate) fn measurement(
         kinds: (&meter.kinds).into(),
         early: meter.early.into(),
     }
+}
+
+/// Whether requests are counted by target or step.
+fn is_by_target(plan: &GeneratePlan) -> bool {
+    !plan.targets.is_empty() || !plan.scenario.is_empty()
 }
 
 /// The family of the addresses that were connected to, or were to be.
@@ -275,6 +294,7 @@ fn target(meter: &TargetMeter) -> TargetCounts {
         ok: meter.ok,
         stale: meter.stale,
         cancelled: meter.cancelled,
+        skipped: meter.skipped,
         failed: by_class(
             &meter.failed.iter().map(|(class, count)| (*class, *count)).collect::<Vec<_>>(),
         ),

@@ -70,6 +70,8 @@ classes! {
     Mismatch = "mismatch",
     /// The answer's status is not an expected one.
     Status = "status",
+    /// The answer lacks a value that the session takes from it.
+    Extract = "extract",
     /// The request was pipelined behind another on a connection that the peer closed.
     ClosedPipelined = "closed_pipelined",
     /// No byte of the answer in time.

@@ -17,6 +17,7 @@ mod ledger;
 mod meter;
 mod packed;
 mod series;
+mod session;
 mod slots;
 mod sparse;
 mod spread;
@@ -35,6 +36,7 @@ pub use ledger::{Delivered, Deliveries, Failed, Finished, Handle, Ledger, Settle
 pub use meter::{Answered, Meter};
 pub use packed::Packed;
 pub use series::{BINS_MOST, Bin, Recorded, Series};
+pub use session::SessionMeter;
 pub use slots::{LongWaits, SlotSums, SlowSlot};
 pub use sparse::{Counted, Recent, Sparse, index};
 pub use spread::{Figures, Spread};

@@ -4,8 +4,8 @@
 //! cancelled. A failed request never leaves a latency behind.
 
 use crate::{
-    Backlog, Class, Counted, Datagrams, Early, Flow, IdleClosed, Kinds, Recent, Recorded, SlotSums,
-    TargetMeter, Times,
+    Backlog, Class, Counted, Datagrams, Early, Flow, IdleClosed, Kinds, Recent, Recorded,
+    SessionMeter, SlotSums, TargetMeter, Times,
 };
 
 /// Status codes are 100 to 999; the parser rejects all others.
@@ -67,6 +67,8 @@ pub struct Meter {
     pub backlog: Option<Backlog>,
     /// The same counts by target, in the order of the targets; empty if there is only one.
     pub targets: Vec<TargetMeter>,
+    /// Whole sessions, if the requests belong to sessions.
+    pub sessions: Option<SessionMeter>,
     /// The kinds of answer, if there is only one request and its body is not compared with an
     /// expected one.
     pub kinds: Kinds,
@@ -104,6 +106,7 @@ impl Default for Meter {
             flow: Flow::default(),
             backlog: None,
             targets: Vec::new(),
+            sessions: None,
             kinds: Kinds::default(),
             early: Early::default(),
             failed: [0; Class::ALL.len()],
@@ -234,6 +237,9 @@ impl Meter {
         self.flow.merge(&other.flow);
         if let Some(theirs) = &other.backlog {
             self.backlog.get_or_insert_default().merge(theirs);
+        }
+        if let Some(theirs) = &other.sessions {
+            self.sessions.get_or_insert_default().merge(theirs);
         }
         if self.targets.len() < other.targets.len() {
             self.targets.resize_with(other.targets.len(), TargetMeter::default);

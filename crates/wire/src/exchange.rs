@@ -52,6 +52,8 @@ pub enum Ending {
     /// The same as [`Ending::UnusedEnd`], but with a reset. Otherwise this counts as
     /// [`Ending::Reset`].
     UnusedReset,
+    /// The answer is as expected, but lacks a value that the session takes from it.
+    Extract,
     /// No byte of the answer came in time.
     TimeoutFirstByte,
     /// The answer was not complete in time.

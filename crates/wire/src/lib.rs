@@ -12,6 +12,7 @@ pub mod exchange;
 pub mod http1;
 pub mod http2;
 mod queue;
+pub mod session;
 pub mod shootout;
 pub mod tls;
 pub mod udp_echo;

@@ -46,6 +46,8 @@ class HttpOptions(
 ):
     """Options of ``trueload.http``."""
 
+    scenario: Name
+
 
 class EchoOptions(MeasuringOptions, ServerPidOptions, LostHostsOptions, SearchOptions, total=False):
     """Options of every command that measures an echo."""

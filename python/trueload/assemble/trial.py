@@ -19,6 +19,7 @@ from trueload.assemble.machine import MachineUse, Ours, cpu_speeds, machine_use
 from trueload.assemble.observation import HostSample, Observation, PhaseLog
 from trueload.assemble.origins import make_origins
 from trueload.assemble.own_times import make_client_times
+from trueload.assemble.scenario import make_sessions, step_records
 from trueload.assemble.server import (
     allowed_cpus,
     make_backends,
@@ -140,6 +141,7 @@ def make_record(seen: Observation) -> Record:
         window=_window(seen, measured, machine),
         trouble=seen.trouble,
         targets=_targets(seen, measured),
+        sessions=make_sessions(measured.sessions),
         origins=make_origins(seen.origin_urls, seen.generate.targets, measured),
         handshake_ns=figures.complete(handshakes).figures,
         tls=make_tls_record(seen.generate, seen.ready, phases),
@@ -433,6 +435,8 @@ def _answers(seen: Observation, measured: Measurement) -> tuple[Answers, ...]:
 def _targets(seen: Observation, measured: Measurement) -> tuple[TargetRecord, ...] | None:
     if measured.targets is None:
         return None
+    if seen.generate.scenario:
+        return step_records(seen.generate.scenario, seen.target_urls, measured.targets)
     planned = zip(seen.generate.targets, seen.target_urls, measured.targets, strict=True)
     return tuple(
         TargetRecord(
@@ -493,10 +497,13 @@ def _redacted(generate: Generate) -> Generate:
         target.model_copy(update={"request": redacted(target.request)})
         for target in generate.targets
     )
+    steps = tuple(
+        step.model_copy(update={"request": redacted(step.request)}) for step in generate.scenario
+    )
     request = None if generate.request is None else redacted(generate.request)
     exchange = generate.exchange
     if isinstance(exchange, WsEchoPlan | WsBroadcastPlan):
         exchange = exchange.model_copy(update={"opening": redacted(exchange.opening)})
     return generate.model_copy(
-        update={"request": request, "targets": targets, "exchange": exchange}
+        update={"request": request, "targets": targets, "scenario": steps, "exchange": exchange}
     )

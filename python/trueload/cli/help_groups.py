@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Messages": ("size", "data", "text", "half-close", "dialect", "subprotocol", "origin"),
     "Requests": (
-        *("method", "header", "body", "body-file", "user", "targets", "curl"),
+        *("method", "header", "body", "body-file", "user", "targets", "scenario", "curl"),
         *("expect-status", "expect-body", "expect-same", "keep-body"),
     ),
     "Search, thresholds and repetitions": (

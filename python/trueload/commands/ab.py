@@ -82,7 +82,10 @@ SideB = Annotated[
 ]
 
 
-@with_flags_of(read_job, without=("url", "limit", "search", "server_pid", "allow_lost"))
+NOT_FOR_PAIRS = ("url", "scenario", "limit", "search", "server_pid", "allow_lost")
+
+
+@with_flags_of(read_job, without=NOT_FOR_PAIRS)
 def read_ab(
     url_a: SideA,
     url_b: SideB,

@@ -29,6 +29,7 @@ from trueload.request.exchange import Exchange
 from trueload.request.plans import RANDOM, has_place
 from trueload.request.redact import redact_command, redact_url
 from trueload.request.route import Route, check_sources
+from trueload.request.steps import StepSpec
 from trueload.request.target import Target
 from trueload.request.values import ANY_ANSWER, Expect, Request, TargetSpec, Tls
 from trueload.search.execute import SearchPlan
@@ -59,6 +60,7 @@ class Asked:
     request: Request | None = None
     expect: Expect = ANY_ANSWER
     targets: tuple[TargetSpec, ...] = ()
+    scenario: tuple[StepSpec, ...] = ()
     exchange: Exchange | None = None
     close: bool = False
     http2: WindowsPlan | None = None
@@ -69,10 +71,13 @@ class Asked:
 
     @property
     def has_random(self) -> bool:
-        """Whether the requests contain random parts."""
+        """Whether the requests contain random parts, or random pauses between them."""
+        if any(least < most for least, most in (step.think_ns for step in self.scenario)):
+            return True
         if self.data is not None and self.data.order == "shuffled":
             return True
         requests = [target.request for target in self.targets]
+        requests += [step.request for step in self.scenario]
         requests += [] if self.request is None else [self.request]
         return any(has_place(request, (RANDOM,)) for request in requests)
 

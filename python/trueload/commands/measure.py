@@ -24,6 +24,7 @@ from trueload.commands.place_options import (
     check_pinned,
     read_where,
 )
+from trueload.commands.scenario_flags import check_scenario
 from trueload.commands.search import SearchFlags, choose_search, started
 from trueload.errors import UserError
 from trueload.protocol.exchange import WindowsPlan
@@ -83,6 +84,7 @@ def read_job(
         _check_once(limit=limit, repeat=repeat)
     load = choose_load(started(given, plan), random=asked.has_random, close=asked.close, once=once)
     load, http2 = with_streams(load, asked)
+    check_scenario(asked.scenario, load, engine)
     _check_engine(engine, load)
     check_pinned(engine, where)
     spec = TrialSpec(
@@ -91,6 +93,7 @@ def read_job(
         request=asked.request,
         expect=asked.expect,
         targets=asked.targets,
+        scenario=asked.scenario,
         exchange=asked.exchange,
         http2=http2,
         data=asked.data,

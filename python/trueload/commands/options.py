@@ -356,6 +356,17 @@ TargetsOption = Annotated[
         ),
     ),
 ]
+ScenarioOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--scenario",
+        metavar="FILE",
+        help=(
+            "TOML file of the steps that each connection goes through in order, as a virtual"
+            " user with cookies, pauses, and values from earlier answers (docs/scenarios.md)."
+        ),
+    ),
+]
 CurlOption = Annotated[
     str | None,
     typer.Option(

@@ -61,6 +61,8 @@ A POST: trueload http http://127.0.0.1:8080/item -H 'Content-Type: text/plain' -
 
 Several requests: trueload http http://127.0.0.1:8080/ --targets requests.jsonl
 
+Sessions of several steps: trueload http http://127.0.0.1:8080/ --scenario shop.toml
+
 Over HTTP/2: trueload http http://127.0.0.1:8080/ --http 2 --streams 10
 
 For a program: trueload http http://127.0.0.1:8080/ --quiet --json -

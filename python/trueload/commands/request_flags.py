@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from trueload.commands import options
 from trueload.commands.job import Asked
+from trueload.commands.proxy_flags import through_proxy
+from trueload.commands.scenario_flags import STEPS_HAVE
 from trueload.errors import UserError
-from trueload.protocol.exchange import WindowsPlan
 from trueload.request.curl import CurlCommand, parse_curl
 from trueload.request.data import DataFile, open_data
 from trueload.request.http2 import Http2Flags, make_http2, over_http2
@@ -25,6 +25,8 @@ from trueload.request.origins import shown_origins, tls_of_origins
 from trueload.request.plans import has_place, places_of
 from trueload.request.redact import redact_url
 from trueload.request.route import make_route
+from trueload.request.scenario import Beside, read_scenario
+from trueload.request.steps import StepSpec
 from trueload.request.target import Target, parse_given_url
 from trueload.request.targets import Defaults, read_targets
 from trueload.request.tls import TlsFlags
@@ -34,11 +36,14 @@ LINES_HAVE = "each line of the targets file has its own"
 CURL_HAS = "the curl command has its own: change it there"
 TLS_FLAGS = ("cacert", "insecure", "cert", "key", "no_tls_resumption")
 """The parameters that need ``https://``."""
+HTTP2_FLAGS = ("streams", "window", "connection_window", "header_table_size", "h2c_upgrade")
+"""The parameters that need HTTP/2."""
 
 
 def read_asked(
     url: options.UrlArgument = None,
     targets: options.TargetsOption = None,
+    scenario: options.ScenarioOption = None,
     curl: options.CurlOption = None,
     method: options.MethodOption = None,
     header: options.HeaderOption = None,
@@ -81,30 +86,31 @@ def read_asked(
     local = local_address or ()
     tls = TlsFlags(cacert, insecure, cert, key, no_tls_resumption)
     route = make_route(unix=unix, overrides=resolve or (), local_addresses=local, proxy=proxy)
-    expect = Expect(
-        statuses=parse_statuses(expect_status or ()),
-        body=None if expect_body is None else expect_body.encode("utf-8", "surrogateescape"),
-        same=expect_same,
-    )
-    http2 = make_http2(
-        None if http is None else http.value,
-        Http2Flags(
-            streams=streams,
-            window=window,
-            connection_window=connection_window,
-            header_table_size=header_table_size,
-            h2c_upgrade=h2c_upgrade,
-        ),
-    )
+    expect = _expect(expect_status or (), expect_body, expect_same)
+    of_http2 = {name: flags[name] for name in HTTP2_FLAGS}
+    http2 = make_http2(None if http is None else http.value, Http2Flags(**of_http2))
     headers = tuple(header or ())
-    if targets is not None:
+    steps: tuple[StepSpec, ...] = ()
+    origins: tuple[Target, ...] = () if base is None else (base,)
+    several: tuple[TargetSpec, ...] = ()
+    if scenario is not None:
+        own = {"method": method, "body": body, "body_file": body_file}
+        _refuse_beside("scenario", STEPS_HAVE, **own, expect_body=expect_body)
+        _refuse_beside("scenario", "keep one of them", targets=targets, data=data)
+        if http2 is not None:
+            raise UserError("--scenario is for HTTP/1.1 only", "leave --http out")
+        target, steps = read_scenario(scenario, Beside(base, headers, user, expect))
+        request, shown = None, (base or target).url
+    elif targets is not None:
         _refuse_beside("targets", LINES_HAVE, method=method, body=body, body_file=body_file)
         origins, several = read_targets(targets, Defaults(base, headers, user, expect))
         target, request, shown = origins[0], None, shown_origins(origins)
     elif base is None:
-        raise UserError("there is no URL", "write `trueload http URL`, or --targets, or --curl")
+        raise UserError(
+            "there is no URL", "write `trueload http URL`, or --targets, --scenario or --curl"
+        )
     else:
-        target, origins, several, shown = base, (base,), (), base.url
+        target, shown = base, base.url
         request = make_request(
             target,
             method=method,
@@ -113,18 +119,11 @@ def read_asked(
             body=read_body(body, body_file),
         )
     rows = _read_data(data, data_order, flags, [] if request is None else [request], several)
+    origins = origins or (target,)
     secure = tls_of_origins(origins, tls)
     if http2 is not None:
         secure = over_http2(http2, secure, all_secure=all(one.is_secure for one in origins))
-    if route.proxy is not None:
-        _check_through_proxy(http2, origins)
-        request = request and route.proxy.through(request, target)
-        several = tuple(
-            replace(one, request=route.proxy.through(one.request, origins[one.origin]))
-            for one in several
-        )
-        secure = secure and replace(secure, tunnel=route.proxy.tunnel(target))
-    return Asked(
+    asked = Asked(
         url=redact_url(shown),
         target=target,
         route=route,
@@ -132,6 +131,7 @@ def read_asked(
         expect=expect,
         targets=several,
         data=rows,
+        scenario=steps,
         close=close,
         http2=http2,
         streams=streams,
@@ -139,14 +139,7 @@ def read_asked(
         tls=secure,
         origins=origins if len(origins) > 1 else (),
     )
-
-
-def _check_through_proxy(http2: WindowsPlan | None, origins: Sequence[Target]) -> None:
-    """Refuse what cannot go through a proxy. Raises ``UserError``."""
-    if http2 is not None and not all(origin.is_secure for origin in origins):
-        raise UserError(
-            "HTTP/2 without TLS cannot go through a proxy", "use an https:// URL, or --http 1.1"
-        )
+    return through_proxy(asked)
 
 
 def _read_data(
@@ -179,13 +172,18 @@ def _read_data(
     return found
 
 
+def _expect(statuses: Sequence[str], body: str | None, same: bool) -> Expect:
+    text = None if body is None else body.encode("utf-8", "surrogateescape")
+    return Expect(statuses=parse_statuses(statuses), body=text, same=same)
+
+
 def flags_of_curl(flags: Mapping[str, Any]) -> dict[str, Any]:
     """Return the flags of ``read_asked`` that do what the curl command in them does.
 
     ``url`` is the one in the curl command. Flags given beside it take precedence. Raises
     ``UserError``.
     """
-    beside = ("targets", "method", "user", "body", "body_file")
+    beside = ("targets", "scenario", "method", "user", "body", "body_file")
     _refuse_beside("curl", CURL_HAS, **{name: flags.get(name) for name in beside})
     copied = parse_curl(flags["curl"])
     body = copied.body

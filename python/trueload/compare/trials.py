@@ -134,6 +134,11 @@ def _question(record: Record) -> object:
     generate = record.plan.generate
     if record.client is not None or generate.exchange is not None:
         return _question_text(record)
+    if generate.scenario:
+        return [
+            (step.name, step.repeat, step.take, step.think, _request(step.request))
+            for step in generate.scenario
+        ]
     if generate.request is None:
         return [(target.weight, _request(target.request)) for target in generate.targets]
     return _request(generate.request), bool(generate.tls)
@@ -150,6 +155,8 @@ def _question_text(record: Record) -> str:
         return "by clients"
     if generate.exchange is not None:
         return f"{generate.exchange.kind} of {record.plan.payload_bytes} bytes".replace("_", " ")
+    if generate.scenario:
+        return f"sessions of {len(generate.scenario)} steps"
     if generate.request is None:
         return f"{len(generate.targets)} targets"
     path = generate.request.path

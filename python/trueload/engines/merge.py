@@ -29,6 +29,7 @@ from trueload.protocol.plan import (
     Measurement,
     Ready,
     Second,
+    Sessions,
     Slots,
     Sparse,
     Stalls,
@@ -248,6 +249,12 @@ def _merge_target(parts: Sequence[TargetCounts]) -> TargetCounts:
     return add_up(parts, kinds=merge_kinds([part.kinds for part in parts]))
 
 
+def merge_sessions(parts: Sequence[Sessions | None]) -> Sessions | None:
+    """The sum of all; None without a scenario."""
+    found = [part for part in parts if part is not None]
+    return add_up(found) if found else None
+
+
 def merge_kinds(parts: Sequence[Kinds]) -> Kinds:
     """The kinds of answer to one request, each summed, in the order in which they came."""
     found: dict[tuple[int, str], Kind] = {}
@@ -377,6 +384,7 @@ def merge_measurements(
         flow=merge_flows([part.flow for part in parts]),
         generator=merge_generators([part.generator for part in parts], skew_ns),
         targets=merge_targets([part.targets for part in parts]),
+        sessions=merge_sessions([part.sessions for part in parts]),
         origins=tuple(map(add_up, zip(*(part.origins for part in parts), strict=True))),
         data=_merge_data([part.data for part in parts if part.data is not None]),
         deliveries=merge_deliveries([part.deliveries for part in parts]),

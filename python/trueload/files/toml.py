@@ -26,6 +26,14 @@ def read_toml(path: Path) -> dict[str, Any]:
             raw = file.read(TOML_BYTES_MAX + 1)
         if len(raw) > TOML_BYTES_MAX:
             raise UnreadableError(f"is larger than {TOML_BYTES_MAX // 1024} KiB")
+    except OSError as error:
+        raise UnreadableError(f"cannot be read: {error.strerror}") from None
+    return parse_toml(raw)
+
+
+def parse_toml(raw: bytes) -> dict[str, Any]:
+    """Parse the content of a file. Raises ``UnreadableError``."""
+    try:
         return tomllib.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise UnreadableError(f"is not UTF-8: byte {error.start}") from None
@@ -33,5 +41,3 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UnreadableError(f"is not TOML: {error}") from None
     except RecursionError:
         raise UnreadableError("is nested too deeply") from None
-    except OSError as error:
-        raise UnreadableError(f"cannot be read: {error.strerror}") from None

@@ -37,6 +37,7 @@ from trueload.protocol.exchange import (
     ServicePlan,
     WindowsPlan,
 )
+from trueload.protocol.expect import ExpectPlan as ExpectPlan
 from trueload.protocol.faults import Faults as Faults
 from trueload.protocol.flow import Backlog as Backlog
 from trueload.protocol.flow import Flow as Flow
@@ -60,6 +61,8 @@ from trueload.protocol.part import Machine as Machine
 from trueload.protocol.part import MachineShares as MachineShares
 from trueload.protocol.part import Part as Part
 from trueload.protocol.part import Speeds as Speeds
+from trueload.protocol.scenario import Sessions as Sessions
+from trueload.protocol.scenario import StepPlan as StepPlan
 from trueload.protocol.seen import Concurrent as Concurrent
 from trueload.protocol.seen import Quantiles as Quantiles
 from trueload.protocol.seen import Seen as Seen
@@ -81,13 +84,6 @@ NO_KINDS = Kinds()
 NO_EARLY = Early()
 Sparse = dict[int, int]
 """A sparse histogram: index to count; ``stats.sparse_bounds`` gives the values of an index."""
-
-
-class ExpectPlan(Model):
-    """What counts as a good answer; null means any 2xx, and any body."""
-
-    statuses: tuple[int, ...] | None
-    body_sha256: str | None
 
 
 class TargetPlan(Model):
@@ -161,11 +157,11 @@ StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
 
 
 class Generate(EngineOptions):
-    """What one generator is to do: send ``request``, or ``targets`` in turns, or what ``exchange``
-    says if the protocol is not HTTP. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``.
-    ``data`` has rows that fill the requests' placeholders.
-    With ``origins``, each of these has its own addresses and TLS. With ``http2`` requests go over
-    HTTP/2, with ``pipeline`` streams at once on each connection."""
+    """What one generator is to do: send ``request``, or ``targets`` in turns, or the steps of
+    ``scenario`` in sessions, or what ``exchange`` says if the protocol is not HTTP. Addresses are
+    ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``. ``data`` has rows that fill the requests'
+    placeholders. With ``origins``, each of these has its own addresses and TLS. With ``http2``
+    requests go over HTTP/2, with ``pipeline`` streams at once on each connection."""
 
     type: Literal["generate"] = "generate"
     protocol: int = PROTOCOL
@@ -176,6 +172,7 @@ class Generate(EngineOptions):
     expect: ExpectPlan
     targets: tuple[TargetPlan, ...] = ()
     data: DataPlan | None = Field(default=None, exclude_if=lambda value: value is None)
+    scenario: tuple[StepPlan, ...] = Field(default=(), exclude_if=lambda value: value == ())
     seed: int = 0
     connections: int
     pipeline: int
@@ -268,6 +265,8 @@ class Counts(Model):
 
     ``failed`` is by class. ``statuses`` counts complete answers by code, expected or not.
     ``stale_resets`` are those of ``stale`` whose connection was reset; 0 in older records.
+    ``skipped`` requests of a session were not sent, because one before them failed; they are not in
+    ``scheduled``, and ticks do not count them.
     """
 
     scheduled: int
@@ -277,6 +276,7 @@ class Counts(Model):
     stale: int
     stale_resets: int = 0
     cancelled: int
+    skipped: int = Field(default=0, exclude_if=lambda value: value == 0)
     failed: dict[str, int]
     statuses: dict[str, int]
 
@@ -341,6 +341,7 @@ class TargetCounts(Model):
     ok: int
     stale: int
     cancelled: int
+    skipped: int = Field(default=0, exclude_if=lambda value: value == 0)
     failed: dict[str, int]
     statuses: dict[str, int]
     latency: Sparse
@@ -381,6 +382,7 @@ class Measurement(Model):
     flow: Flow | None = Field(default=None, exclude_if=lambda value: value is None)
     generator: Generator
     targets: tuple[TargetCounts, ...] | None = None
+    sessions: Sessions | None = Field(default=None, exclude_if=lambda value: value is None)
     origins: tuple[OriginConnections, ...] = Field(default=(), exclude_if=lambda found: not found)
     data: DataUse | None = Field(default=None, exclude_if=lambda value: value is None)
     deliveries: Deliveries | None = Field(default=None, exclude_if=lambda value: value is None)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from trueload.protocol.plan import Counts, Measurement, Second
-from trueload.record.schema import Host, Outcomes, Record, TargetRecord
+from trueload.record.schema import Host, Outcomes, Record, SessionsRecord, TargetRecord
 from trueload.stats import (
     EMPTY,
     Buckets,
@@ -96,10 +96,10 @@ def failed(counts: Counts | Outcomes) -> int:
 
 
 def without_time(counts: Counts | Outcomes) -> int:
-    """Requests that failed, were left open, or were never sent. For targets the last are missing,
-    since nobody knows which target an unsent request was meant for."""
+    """Requests that failed, were left open, were skipped, or were never sent. For targets the last
+    are missing, since nobody knows which target an unsent request was meant for."""
     unsent = counts.unsent if isinstance(counts, Counts) else 0
-    return without_service(counts) + unsent
+    return without_service(counts) + counts.skipped + unsent
 
 
 def without_service(counts: Counts | Outcomes) -> int:
@@ -188,6 +188,11 @@ def of_target(target: TargetRecord) -> Sample:
     return Sample(merge_sparse([target.latency]), without_time(target.counts))
 
 
+def of_sessions(sessions: SessionsRecord) -> Sample:
+    """The time of whole sessions that have ended, without their pauses."""
+    return Sample(merge_sparse([sessions.latency]), sessions.failed)
+
+
 def of_seconds(seconds: Iterable[Second]) -> Sample:
     """The latency of what was settled in these seconds; a second does not know what never was."""
     some = tuple(seconds)
@@ -220,6 +225,9 @@ def with_figures(record: Record) -> Record:
             target.model_copy(update={"latency_ns": of_target(target).figures})
             for target in targets
         )
+    if record.sessions is not None:
+        found_ns = of_sessions(record.sessions).figures
+        changes["sessions"] = record.sessions.model_copy(update={"latency_ns": found_ns})
     return record.model_copy(update=changes)
 
 
@@ -242,6 +250,7 @@ def metric_value(metric: str, record: Record) -> float:
     if metric == "throughput":
         return record.throughput.ok_per_s or 0.0
     if metric == "errors":
-        issued = record.counts.issued
-        return failed(record.counts) / issued if issued else 1.0
+        # A request that was skipped would have been issued, and got no answer.
+        asked = record.counts.issued + record.counts.skipped
+        return (failed(record.counts) + record.counts.skipped) / asked if asked else 1.0
     return of_percentile(metric, record).value(metric.removeprefix(RECEIPT))

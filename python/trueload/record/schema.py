@@ -446,25 +446,41 @@ class Trouble(Model):
 
 
 class Outcomes(Model):
-    """Requests of one target: the fields as in ``counts``."""
+    """Requests of one target or step: the fields as in ``counts``."""
 
     issued: int
     ok: int
     stale: int
     cancelled: int
+    skipped: int = 0
     failed: dict[str, int]
     statuses: dict[str, int]
 
 
 class TargetRecord(Model):
-    """Outcomes of one of several requests. ``latency_ns`` is made from ``latency``, a sparse
-    histogram of two digits, as in the series."""
+    """Outcomes of one of several requests, or of a step of a scenario. ``latency_ns`` is made from
+    ``latency``, a sparse histogram of two digits, as in the series. The ``weight`` of a step is how
+    often it is sent in a row."""
 
     name: str | None
     method: str
     url: str
     weight: int
     counts: Outcomes
+    latency_ns: Distribution
+    latency: Sparse
+
+
+class SessionsRecord(Model):
+    """Whole sessions of a scenario: those that ended in the window, and how many had not ended when
+    it did. One request that fails makes a session fail. ``latency_ns`` is the time of a session
+    without its pauses: the sum of its requests' latencies. It is made from ``latency``, a sparse
+    histogram of two digits; a session that failed has no time, and counts as slower."""
+
+    begun: int
+    ok: int
+    failed: int
+    unfinished: int
     latency_ns: Distribution
     latency: Sparse
 
@@ -490,12 +506,13 @@ class Record(Model):
     """What a trial leaves. ``lower_bound``: the server can carry at least the throughput, and
     perhaps more, as a faster generator might have shown.
 
-    These are null: ``targets`` if there is one request, ``origins`` if all requests have one
-    (scheme, host and port), ``server`` if its processes were not seen for the whole window,
-    ``data`` if none fills the requests, ``deliveries`` if nothing is broadcast, ``datagrams`` if a
-    stream carries the requests, ``http2`` for other protocols, ``idle`` if no idle connection was
-    asked for, ``cpu_distance`` if generator and server are not known to run on two CPUs of one
-    machine. ``flow`` is null in older records, and if the engine died; ``tail`` also for a
+    These are null: ``targets`` if there is one request, ``sessions`` without a scenario,
+    ``origins`` if all requests have one (scheme, host and port), ``server`` if its processes
+    were not seen for the whole window, ``data`` if none fills the requests, ``deliveries`` if
+    nothing is broadcast, ``datagrams`` if a stream carries the requests, ``http2`` for other
+    protocols, ``idle`` if no idle connection was asked for, ``cpu_distance`` if generator and
+    server are not known to run on two CPUs of one machine. ``flow`` is null in older records, and
+    if the engine died; ``tail`` also for a
     duration.
 
     ``answers`` cover the requests whose bodies were not compared with expected ones. ``early`` are
@@ -545,6 +562,7 @@ class Record(Model):
     trouble: Trouble | None
     targets: tuple[TargetRecord, ...] | None = None
     origins: tuple[OriginRecord, ...] | None = None
+    sessions: SessionsRecord | None = None
     handshake_ns: Distribution = Distribution()
     tls: Tls | None = None
     data: DataUse | None = None

@@ -246,6 +246,9 @@ def load_text(record: Record) -> str:
     if generate.targets:
         of = f" of {len(generate.origins)} origins" if generate.origins else ""
         parts[0] = f"{times(len(generate.targets), 'target')}{of}, {parts[0]}"
+    if generate.scenario:
+        steps = times(len(generate.scenario), "step")
+        parts[0] = f"sessions of {steps}, {times(generate.connections, 'user')}"
     parts[0] += idle_text(record)
     if generate.close:
         parts[0] += ", one per request" if generate.exchange is None else ", one per message"

@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trueload.record import figures
-from trueload.record.schema import OriginRecord, Record, TargetRecord
+from trueload.record.schema import OriginRecord, Record, SessionsRecord, TargetRecord
 from trueload.report.grid import Grid, text_lines
 from trueload.report.times import quantile_text
+from trueload.stats import Distribution
 from trueload.text import plain
 from trueload.units import format_count
 
@@ -18,6 +19,12 @@ SHOWN_MAX = 20
 NAME_LENGTH_MAX = 60
 ORIGIN_HEADER = ("origin", "connections", "requests", "ok", "failed")
 HEADER = ("target", "weight", "requests", "ok", "failed", "p50", "p99", "max of answers")
+STEP_HEADER = (
+    *("step", "repeat", "requests", "ok", "failed", "skipped"),
+    *("p50", "p95", "p99", "max of answers"),
+)
+SESSION = "the whole session"
+"""The last row of a scenario: sessions that have ended, and their times without pauses."""
 
 
 def target_lines(record: Record) -> list[str]:
@@ -32,7 +39,10 @@ def origin_lines(record: Record) -> list[str]:
 
 
 def target_grid(record: Record) -> Grid | None:
-    """Return a table with a target per row; None for a single request."""
+    """Return a table with a target, or a step, per row; None for a single request."""
+    if record.sessions is not None:
+        rows = [_step_cells(step) for step in record.targets or ()]
+        return _grid(STEP_HEADER, [*rows, _session_cells(record.sessions)])
     return _grid(HEADER, [_cells(target) for target in record.targets or ()])
 
 
@@ -48,9 +58,34 @@ def _grid(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> Grid | None:
 def _table(grid: Grid | None) -> list[str]:
     if grid is None:
         return []
-    lines = ["", *text_lines(replace(grid, rows=grid.rows[:SHOWN_MAX], left=None))]
-    more = len(grid.rows) - SHOWN_MAX
+    # The row of whole sessions is always shown.
+    last = grid.rows[-1:] if grid.header == STEP_HEADER and len(grid.rows) > SHOWN_MAX else ()
+    lines = ["", *text_lines(replace(grid, rows=(*grid.rows[:SHOWN_MAX], *last), left=None))]
+    more = len(grid.rows) - SHOWN_MAX - len(last)
     return lines + ([f"and {format_count(more)} more: --json has them all"] if more > 0 else [])
+
+
+def _step_cells(step: TargetRecord) -> tuple[str, ...]:
+    counts = step.counts
+    return (
+        plain(step.name or step.url, NAME_LENGTH_MAX),
+        format_count(step.weight),
+        format_count(counts.issued),
+        format_count(counts.ok),
+        format_count(figures.failed(counts)),
+        format_count(counts.skipped),
+        *_times(figures.of_target(step).figures),
+    )
+
+
+def _session_cells(sessions: SessionsRecord) -> tuple[str, ...]:
+    ended = (sessions.ok + sessions.failed, sessions.ok, sessions.failed)
+    times = _times(figures.of_sessions(sessions).figures)
+    return (SESSION, "", *(format_count(count) for count in ended), "", *times)
+
+
+def _times(found: Distribution) -> list[str]:
+    return [quantile_text(found.at(name)) for name in ("p50", "p95", "p99", "max")]
 
 
 def _origin_cells(origin: OriginRecord) -> tuple[str, ...]:

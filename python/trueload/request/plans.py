@@ -27,10 +27,12 @@ PLACES = ("{counter}", "{random}")
 RANDOM = PLACES[1]
 
 
-def request_plan(request: Request, close: bool, columns: Sequence[str] = ()) -> RequestPlan:
-    """A request in the form of a plan. If it has placeholders, the engine sets its Content-Length.
-    ``columns`` are those of data."""
-    template = has_place(request, (*PLACES, *places_of(columns)))
+def request_plan(
+    request: Request, close: bool, columns: Sequence[str] = (), *, template: bool = False
+) -> RequestPlan:
+    """A request in the form of a plan. If it has placeholders, as every ``template`` may, the
+    engine sets its Content-Length. ``columns`` are those of data."""
+    template = template or has_place(request, (*PLACES, *places_of(columns)))
     return RequestPlan(
         method=request.method,
         path=request.path,

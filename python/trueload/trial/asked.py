@@ -14,6 +14,7 @@ from trueload.trial.spec import TrialSpec
 def blobs(spec: TrialSpec) -> Iterator[Blob]:
     """Yield each blob that the plan of a trial names once: bodies, messages, certificates, keys."""
     asked = [(target.request, target.expect) for target in spec.targets]
+    asked += [(step.request, step.expect) for step in spec.scenario]
     if spec.request is not None:
         asked.append((spec.request, spec.expect))
     named = {body for request, expect in asked for body in (request.body, expect.body)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trueload.protocol.plan import Duration, Generate, LoadPlan, Phase, Requests
 from trueload.request.plans import expect_plan, origin_plan, request_plan, target_plan, tls_plan
+from trueload.request.steps import step_plan
 from trueload.trial.spec import CLOSED, WARMUP, WINDOW, TrialSpec, warmup_load
 from trueload.units import NS_PER_S
 
@@ -26,6 +27,7 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...], *, is_here: bool = True) -
         request=request,
         expect=expect_plan(spec.expect),
         targets=tuple(target_plan(target, close, columns) for target in spec.targets),
+        scenario=tuple(step_plan(step) for step in spec.scenario),
         data=data,
         seed=spec.seed,
         connections=spec.load.connections,

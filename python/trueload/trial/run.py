@@ -216,7 +216,7 @@ class Session(Closing):
             server_place=spec.server_place,
             server_source=self._source,
             claim=claim or spec.claim,
-            target_urls=tuple(target.url for target in spec.targets),
+            target_urls=spec.shown_urls,
             origin_urls=tuple(origin.url for origin in spec.origins),
             payload_bytes=spec.message_bytes,
             idle_server=self._idle,
@@ -528,9 +528,8 @@ class Session(Closing):
                 hosts = tuple(HostTick(name, each) for name, each in found)
             server = None if tick is None else self._server_time()
             phase = self._seen.warmup if self._stage == WARMUP else self._seen.window
-            self._on_progress(
-                Progress(self._stage, elapsed_ns, tick, hosts, server=server, phase=phase)
-            )
+            done = Progress(self._stage, elapsed_ns, tick, hosts, server=server, phase=phase)
+            self._on_progress(done)
 
     def _server_time(self) -> CpuTime | None:
         """The CPU time of the server's processes as last seen; None if it is on another host."""

@@ -30,6 +30,7 @@ from trueload.protocol.plan import (
 from trueload.record.schema import NO_CLAIM, Claim, Record
 from trueload.request.data import DataFile
 from trueload.request.exchange import Exchange
+from trueload.request.steps import StepSpec
 from trueload.request.values import ANY_ANSWER, Expect, OriginSpec, Request, TargetSpec, Tls
 from trueload.units import DURATION_NS_MAX, NS_PER_S
 
@@ -121,15 +122,15 @@ class TrialSpec:
     with its children. If ``engine.cpus`` is None, ``run_trial`` keeps the engine off the CPUs of a
     pinned loopback server.
 
-    ``claim`` is the percentile and maximum that will be claimed from the figures, which checks need
-    to know. ``targets`` are sent instead of ``request``, which is None then, as it is with an
-    ``exchange`` of another protocol than HTTP. With ``http2`` requests go over HTTP/2, with
-    ``load.pipeline`` streams at once on each connection. ``data`` fills placeholders of the
-    requests. ``seed`` is the seed of ``{random}`` and of shuffled data. ``hosts`` is where the load
-    comes from: empty for this machine alone. So many as ``allow_lost`` of them may be lost while
-    the others go on. ``origins`` are the
-    origins of the targets if there are several; ``addresses`` then holds the addresses of all, and
-    each origin has its own TLS.
+    ``claim`` is the percentile and maximum that will be claimed from the figures, which checks
+    need to know. ``targets`` are sent instead of ``request``, which is None then, as it is with
+    a ``scenario``, whose steps are sent in sessions, and an ``exchange`` of another protocol.
+    With ``http2`` requests go over HTTP/2, with ``load.pipeline`` streams at once on each
+    connection. ``data`` fills placeholders of the requests. ``seed`` is the seed of ``{random}``
+    and of shuffled data. ``hosts`` is where the load comes from: empty for this machine alone. So
+    many as ``allow_lost`` of them may be lost while the others go on. ``origins`` are the origins
+    of the targets if there are several; ``addresses`` then holds the addresses of all, and each
+    origin has its own TLS.
     """
 
     url: str
@@ -137,6 +138,7 @@ class TrialSpec:
     request: Request | None
     expect: Expect = ANY_ANSWER
     targets: tuple[TargetSpec, ...] = ()
+    scenario: tuple[StepSpec, ...] = ()
     exchange: Exchange | None = None
     http2: WindowsPlan | None = None
     data: DataFile | None = None
@@ -152,6 +154,12 @@ class TrialSpec:
     hosts: tuple[EngineHost, ...] = ()
     allow_lost: int = 0
     origins: tuple[OriginSpec, ...] = ()
+
+    @property
+    def shown_urls(self) -> tuple[str, ...]:
+        """The URL of each target, or of each step."""
+        targets, steps = self.targets, self.scenario
+        return (*(target.url for target in targets), *(step.url for step in steps))
 
     @property
     def message_bytes(self) -> int | None:

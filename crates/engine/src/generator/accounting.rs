@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use trueload_load::Stop;
-use trueload_meter::{Answered, Class, SlowSlot, TargetMeter, Times};
+use trueload_meter::{Answered, Class, SessionMeter, SlowSlot, TargetMeter, Times};
 use trueload_wire::exchange::{Content, Ending, Outcome};
 
 use super::coalescing::Wakings;
@@ -113,6 +113,8 @@ impl Accounting {
         let mut phase = Phase::new(share, threads, held);
         let targets = self.requests.as_ref().map_or(0, |requests| requests.counted());
         phase.meter.targets.resize_with(targets, TargetMeter::default);
+        let in_sessions = self.requests.as_ref().is_some_and(|requests| requests.are_steps());
+        phase.meter.sessions = in_sessions.then(SessionMeter::default);
         self.phases.push(phase);
     }
 
@@ -186,6 +188,12 @@ impl Accounting {
             ask(tag, count);
             return count;
         };
+        if requests.are_steps() {
+            // A request outside a session would have been the first of one.
+            self.of_target(tag.numbered(), |target| target.issued += count as u64);
+            ask(tag, count);
+            return count;
+        }
         let drawn = requests.draw(count as u64);
         self.look |= requests.is_spent();
         self.drawn = self.drawn.max(drawn.end);
@@ -199,7 +207,7 @@ impl Accounting {
 
     /// Notes something about the target of a request, if targets are counted separately.
     #[inline]
-    fn of_target(&mut self, whose: Numbered, note: impl FnOnce(&mut TargetMeter)) {
+    pub(super) fn of_target(&mut self, whose: Numbered, note: impl FnOnce(&mut TargetMeter)) {
         if let Some(requests) = &self.requests {
             let targets = &mut self.phases[usize::from(whose.phase)].meter.targets;
             if let Some(target) = targets.get_mut(requests.index(self.drawn, whose.number)) {
@@ -382,7 +390,8 @@ impl Accounting {
         self.of_target(tag.numbered(), |target| target.record_failed(class));
         state.last = Some(Last::failed(tag, class));
         self.close_entries(state, now_ns, tag, 1);
-        self.served.add(u64::from(matches!(class, Class::Status | Class::Mismatch)));
+        self.served
+            .add(u64::from(matches!(class, Class::Status | Class::Mismatch | Class::Extract)));
     }
 
     /// Enters a request that had not ended when the engine was told to stop.
@@ -569,6 +578,7 @@ pub(super) fn class_of_ending(ending: Ending) -> Option<Class> {
         Ending::Stale | Ending::UnusedEnd | Ending::Empty => Class::Empty,
         Ending::Status | Ending::StaleTimeout => Class::Status,
         Ending::Mismatch => Class::Mismatch,
+        Ending::Extract => Class::Extract,
         Ending::Framing => Class::Framing,
         Ending::Limit => Class::Limit,
         Ending::Truncated => Class::Truncated,

@@ -83,6 +83,9 @@ impl<P: Protocol> Generator<P> {
         self.ready.truncate(mine);
         self.pace.waiting.extend(self.slots.len()..mine);
         self.slots.grow(mine);
+        if P::SESSIONS {
+            self.sessions.resize(mine);
+        }
         self.call_back();
         self.pace.undecided = self.pace.waiting.len() as u32;
         self.pace.asked = true;

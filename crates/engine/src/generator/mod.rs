@@ -33,9 +33,11 @@ mod protocol;
 mod ready;
 mod requests;
 mod rows;
+mod scenario;
 mod securing;
 mod sending;
 mod served;
+mod sessions;
 mod slot;
 mod slots;
 mod stamps;
@@ -77,7 +79,10 @@ pub use protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
 use ready::Ready;
 pub use requests::{Requests, Target, Text};
 pub use rows::Taken;
+pub use scenario::{Scenario, User, Users};
 pub use served::Served;
+use sessions::Sessions;
+pub use sessions::StepPace;
 pub use slot::Tag;
 use slot::{ConnectionState, NEVER, Numbered, Slot};
 use slots::Slots;
@@ -104,6 +109,7 @@ pub struct Generator<P: Protocol> {
     rtt: Rtt,
     hold_back: HoldBack,
     tunnels: Tunnels,
+    sessions: Sessions,
     link: Link,
 }
 
@@ -120,6 +126,7 @@ impl<P: Protocol> Generator<P> {
         let accounting = Accounting::new(served_all, config.close, protocol.requests());
         let slots = Slots::new(config.timeout_ns);
         let hold_back = HoldBack::new(config.seed, config.thread);
+        let sessions = Sessions::new(protocol.paces(), config.seed);
         Generator {
             config,
             codec: Codec::new(protocol),
@@ -133,6 +140,7 @@ impl<P: Protocol> Generator<P> {
             rtt: Rtt::default(),
             hold_back,
             tunnels: Tunnels::default(),
+            sessions,
             link: Link::new(inbox, reports),
         }
     }
@@ -173,6 +181,9 @@ impl<P: Protocol> Generator<P> {
         let now_ns = net.now_ns();
         net.close(token);
         self.accounting.violated(&mut self.slots[key].state, class);
+        if P::SESSIONS {
+            self.note_violated(key);
+        }
         self.end_all(now_ns, key, PeerEnd::Reset);
         let state = &mut self.slots[key].state;
         let pause_ns = state.trouble().backoff.pause();

@@ -306,7 +306,11 @@ impl Phase {
     pub(super) fn count_scheduled(&mut self, now_ns: u64) {
         if let Some(uncounted) = &mut self.uncounted {
             self.counted += uncounted.skip_until(now_ns.saturating_sub(self.started_ns));
-            self.meter.scheduled = self.counted.max(self.meter.issued);
+            self.meter.scheduled = match &self.meter.sessions {
+                None => self.counted.max(self.meter.issued),
+                // Sessions are scheduled. One that has not begun lacks a request at least.
+                Some(sessions) => self.meter.issued + self.counted.saturating_sub(sessions.begun),
+            };
         }
     }
 

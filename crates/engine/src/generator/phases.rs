@@ -115,7 +115,7 @@ impl<P: Protocol> Generator<P> {
         phase.start(net, self.accounting.wakings, &self.config, open_before);
         let started_ns = phase.started_ns;
         // A late send is our own latency; a closed loop has nothing to be late for.
-        net.wake_promptly(phase.schedule.is_some());
+        net.wake_promptly(phase.schedule.is_some() || P::SESSIONS);
         // The coalescing of the phase before is not in the accounts of this one.
         net.coalesce(Coalescing::default());
         if next > 0 {
@@ -282,6 +282,9 @@ impl<P: Protocol> Generator<P> {
 
     fn finish_phase(&mut self, index: usize) {
         if self.accounting.current == Some(index) {
+            if P::SESSIONS {
+                self.enter_sessions();
+            }
             self.enter_accounts(index, self.accounting.phases[index].settled_ns);
             self.slots.enter(&mut self.accounting, index);
             self.slots.charge_debts(&mut self.accounting, index);
@@ -326,6 +329,7 @@ impl<P: Protocol> Generator<P> {
             let draining = phase.stage == Stage::Draining && (phase.open > 0 || phase.held);
             phase.partial = draining || phase.stage == Stage::Sending;
         }
+        self.sessions.cancel();
         self.slots.cancel_all(&mut self.accounting, now_ns);
         for index in 0..self.accounting.phases.len() {
             match self.accounting.phases[index].stage {

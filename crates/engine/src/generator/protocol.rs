@@ -11,10 +11,12 @@ use trueload_drive::{Datagrams, Net, Transport};
 use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Exchange, Outcome, PeerEnd};
 use trueload_wire::http2::client::Account;
+use trueload_wire::session::Turn;
 
 use super::carrier::Carrier;
 use super::messages::DoneReport;
 use super::requests::Requests;
+use super::sessions::StepPace;
 use super::slot::Tag;
 
 /// Bytes that have come on a connection.
@@ -63,6 +65,18 @@ pub struct Unusable {
 pub trait Protocol: Debug {
     /// The machine of one connection.
     type Client: Exchange<Tag> + Default + Debug;
+
+    /// Whether requests follow each other in sessions. If so, connections have one request in
+    /// flight, and a request's number is the index of its step.
+    const SESSIONS: bool = false;
+
+    /// How the steps of a session follow each other.
+    fn paces(&self) -> Arc<[StepPace]> {
+        Arc::default()
+    }
+
+    /// Called before a request of a session is asked.
+    fn begin_step(&self, _client: &mut Self::Client, _turn: Turn) {}
 
     /// The requests, if they differ and are counted separately.
     fn requests(&self) -> Option<Arc<Requests>> {

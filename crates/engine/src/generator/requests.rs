@@ -41,6 +41,8 @@ pub enum Text {
     Http1(Template),
     /// Over HTTP/2.
     Http2(Http2Template),
+    /// It is written by its session, over HTTP/1.
+    Session,
     /// Over either.
     Both(Template, Http2Template),
 }
@@ -51,7 +53,7 @@ impl Text {
     pub(crate) fn http1(&self) -> Option<&Template> {
         match self {
             Text::Http1(template) | Text::Both(template, _) => Some(template),
-            Text::Http2(_) => None,
+            Text::Http2(_) | Text::Session => None,
         }
     }
 
@@ -60,7 +62,7 @@ impl Text {
     pub(crate) fn http2(&self) -> Option<&Http2Template> {
         match self {
             Text::Http2(template) | Text::Both(_, template) => Some(template),
-            Text::Http1(_) => None,
+            Text::Http1(_) | Text::Session => None,
         }
     }
 
@@ -79,6 +81,8 @@ pub struct Requests {
     seed: u64,
     /// Whether counts are kept for each target.
     apart: bool,
+    /// The targets are the steps of sessions: a number is the index of its step.
+    steps: bool,
     /// The index of this engine and the number of engines: no two send the same number.
     part: (u64, u64),
     /// For one of several origins: its own places among all turns.
@@ -95,8 +99,8 @@ impl Requests {
     /// is an index, from 0, and a number of engines.
     #[must_use]
     pub fn new(targets: Vec<Target>, order: Mix, seed: u64, apart: bool, part: (u64, u64)) -> Self {
-        let (places, taking, most, drawn) = (None, None, u64::MAX, AtomicU64::new(0));
-        Requests { targets, order, seed, apart, part, places, taking, most, drawn }
+        let (steps, places, taking, most, drawn) = (false, None, None, u64::MAX, AtomicU64::new(0));
+        Requests { targets, order, seed, apart, steps, part, places, taking, most, drawn }
     }
 
     /// Makes these the requests of one of several origins: each is numbered by its turn among those
@@ -117,6 +121,18 @@ impl Requests {
         let (places, part) = (self.places.clone(), self.part);
         let taking = Taking::of((rows, order), takes, &self.order, places, part)?;
         Some(Requests { most: taking.requests(), taking: Some(taking), ..self })
+    }
+
+    /// Makes the targets the steps of sessions.
+    #[must_use]
+    pub fn in_sessions(self) -> Self {
+        Requests { steps: true, ..self }
+    }
+
+    /// Whether the targets are the steps of sessions.
+    #[inline]
+    pub(super) fn are_steps(&self) -> bool {
+        self.steps
     }
 
     /// The number of targets that are counted separately.
@@ -149,6 +165,9 @@ impl Requests {
     /// The target of the request whose number has this lower half, when `drawn` numbers have been
     /// drawn.
     pub(super) fn index(&self, drawn: u64, low: u32) -> usize {
+        if self.steps {
+            return low as usize;
+        }
         self.order.pick(number(drawn, low))
     }
 
@@ -187,10 +206,14 @@ impl Requests {
 
     /// The values of the placeholders of a request of this target.
     fn filled(&self, target: usize, number: u64) -> Filled<'_> {
-        let (index, of) = self.part;
-        let turn = self.places.as_ref().map_or(number, |places| places.place(number));
         let row = self.taking.as_ref().map(|taking| taking.row(target, number));
-        Filled { seed: self.seed, written: turn * of + index, row: row.unwrap_or_default() }
+        Filled { seed: self.seed, written: self.turn(number), row: row.unwrap_or_default() }
+    }
+
+    /// The number of a request, or of a session, over all engines.
+    pub(super) fn turn(&self, number: u64) -> u64 {
+        let (index, of) = self.part;
+        self.places.as_ref().map_or(number, |places| places.place(number)) * of + index
     }
 
     /// The length of the request of a tag.

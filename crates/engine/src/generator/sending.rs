@@ -24,6 +24,9 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn fill(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
         let depth = self.config.depth_used();
+        if P::SESSIONS {
+            self.note_step_end(key);
+        }
         let slot = &mut self.slots[key];
         if !matches!(slot.state.connection, ConnectionState::Open { .. }) {
             return;
@@ -42,6 +45,11 @@ impl<P: Protocol> Generator<P> {
         let fresh = match self.accounting.sending(now_ns) {
             _ if self.slots[key].state.quota == 0 => 0,
             _ if self.slots[key].state.is_held_back() => 0,
+            // A request waits for nobody but its own session.
+            Some((index, _)) if P::SESSIONS && self.sessions.runs(key) => {
+                let free_ns = self.slots[key].state.quiet_since_ns;
+                self.take_step(key, index, free_ns, now_ns)
+            }
             Some((index, phase)) if phase.schedule.is_some() => {
                 {
                     // A waiting slot has been free since it began to wait; one that was just
@@ -90,6 +98,9 @@ impl<P: Protocol> Generator<P> {
         }
         let most = if slot.state.asked { phase.quota } else { phase.first_most(global) };
         let fresh = free.min(usize::try_from(most).unwrap_or(usize::MAX));
+        if P::SESSIONS && fresh > 0 {
+            return self.begin_session(key, index, now_ns, now_ns, now_ns);
+        }
         if fresh > 0 {
             if self.holds_back(key, now_ns) {
                 return 0;
@@ -125,6 +136,9 @@ impl<P: Protocol> Generator<P> {
             // in time.
             let depth = self.config.depth_used();
             let free_ns = free_ns.min(self.ready.idle_since_ns(&mut self.slots, depth));
+            if P::SESSIONS {
+                return self.begin_session(key, index, scheduled_ns, free_ns, now_ns);
+            }
             let slot = &mut self.slots[key];
             let tag = self.accounting.tag(scheduled_ns, now_ns, index);
             if self.accounting.draw(tag, 1, |tag, count| slot.client.ask_alike(tag, count)) == 0 {
@@ -183,7 +197,8 @@ impl<P: Protocol> Generator<P> {
             let slot = &mut self.slots[key];
             slot.state.ready = false;
             let open = matches!(slot.state.connection, ConnectionState::Open { .. });
-            let free = slot.client.capacity(depth);
+            let taken = P::SESSIONS && self.sessions.runs(key);
+            let free = if taken { 0 } else { slot.client.capacity(depth) };
             let Some((index, _)) = self.accounting.sending(now_ns) else { return };
             if open && free > 0 {
                 // One at a time: the next one that is due goes to the next idle slot.
@@ -203,6 +218,7 @@ impl<P: Protocol> Generator<P> {
     /// Under an open loop, queues a slot that can take more.
     #[inline]
     fn wait_for_more(&mut self, key: u32, now_ns: u64, free: usize) {
+        let free = if P::SESSIONS && self.sessions.runs(key) { 0 } else { free };
         let sending = self.accounting.sending(now_ns);
         let Some((_, Phase { schedule: Some(_), .. })) = sending else { return };
         let state = &mut self.slots[key].state;
@@ -246,12 +262,12 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// With more than one request in flight, accounts for places that stand empty: they wait for
-    /// their refill, or the peer does not permit them.
+    /// With more than one request in flight, or in sessions, accounts for places that stand empty:
+    /// they wait for their refill, the peer does not permit them, or a user pauses.
     #[inline]
-    fn note_gap(&mut self, key: u32, now_ns: u64, unused: usize) {
+    pub(super) fn note_gap(&mut self, key: u32, now_ns: u64, unused: usize) {
         let state = &mut self.slots[key].state;
-        if self.config.depth_used() == 1 || state.open_since_ns == NEVER {
+        if (self.config.depth_used() == 1 && !P::SESSIONS) || state.open_since_ns == NEVER {
             return;
         }
         let gap = std::mem::replace(&mut state.gap, unused as u32);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::is_none;
 use super::kinds::Kinds;
 use super::origins::is_first;
 use super::{Sparse, sparse};
@@ -77,6 +78,9 @@ pub struct TargetCounts {
     pub stale: u64,
     /// Open at the very end.
     pub cancelled: u64,
+    /// Of sessions: not sent, because a request before them failed.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub skipped: u64,
     /// Failures by class.
     pub failed: BTreeMap<String, u64>,
     /// Complete answers by status code, expected or not.

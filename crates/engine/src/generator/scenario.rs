@@ -1,0 +1,238 @@
+//! HTTP/1 for virtual users: each connection goes through the requests of a session in order.
+//!
+//! The texts of the requests, and what is taken from answers, are the wire crate's business; when a
+//! request is sent, and how a session goes on, is in `sessions`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use trueload_drive::Net;
+use trueload_load::random;
+use trueload_meter::Class;
+use trueload_wire::exchange::{
+    Disposition, Ending, Exchange, InOrder, Outcome, PeerEnd, RequestTimeout,
+};
+use trueload_wire::http1::client::Client;
+use trueload_wire::http1::response::HeadMemory;
+use trueload_wire::session::{Moment, Script, Session, Turn};
+
+use super::carrier::Carrier;
+use super::messages::DoneReport;
+use super::protocol::{ConnectionEnd, Input, Protocol};
+use super::requests::{ByTarget, HeadsByTarget, Requests};
+use super::sessions::StepPace;
+use super::slot::Tag;
+
+/// The places of one request that get a random number of their own.
+const RANDOM_PLACES: u32 = 1 << 8;
+
+/// What every session does.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The texts of the steps, and what is taken from their answers.
+    pub script: Arc<Script>,
+    /// The rules for the answers to the steps.
+    pub requests: Arc<Requests>,
+    /// How the steps follow each other.
+    pub paces: Arc<[StepPace]>,
+    /// The seed of `{random}`.
+    pub seed: u64,
+    /// The time since 1970 at zero of the engine's clock.
+    pub unix_time: Duration,
+}
+
+/// The HTTP/1 protocol of the virtual users of one thread.
+#[derive(Debug)]
+pub struct Users {
+    scenario: Scenario,
+    heads: Vec<HeadMemory>,
+    /// Buffers: the request being written, and the body being read.
+    request: Vec<u8>,
+    body: Vec<u8>,
+}
+
+/// One virtual user: its connection, and what it knows.
+#[derive(Debug, Default)]
+pub struct User {
+    client: Client<Tag>,
+    session: Session,
+}
+
+impl Users {
+    /// Creates the users of one thread.
+    #[must_use]
+    pub fn new(scenario: Scenario) -> Self {
+        let heads = scenario.requests.heads();
+        Users { scenario, heads, request: Vec::new(), body: Vec::new() }
+    }
+
+    fn moment(&self, now_ns: u64, ended: bool) -> Moment {
+        Moment { unix_time: self.scenario.unix_time + Duration::from_nanos(now_ns), ended }
+    }
+}
+
+/// An outcome, given whether the answer has what is taken from it. Answers with values differ by
+/// intent, so that their bodies are not compared with each other.
+fn judged(script: &Script, outcome: Outcome<Tag>, take: impl FnOnce() -> bool) -> Outcome<Tag> {
+    let compared = !script.takes_from(outcome.tag.number as usize);
+    let content = outcome.content.filter(|_| compared);
+    let good = outcome.ending != Ending::Ok || take();
+    let ending = if good { outcome.ending } else { Ending::Extract };
+    Outcome { ending, content, ..outcome }
+}
+
+impl Protocol for Users {
+    type Client = User;
+
+    const SESSIONS: bool = true;
+
+    fn requests(&self) -> Option<Arc<Requests>> {
+        Some(Arc::clone(&self.scenario.requests))
+    }
+
+    fn paces(&self) -> Arc<[StepPace]> {
+        Arc::clone(&self.scenario.paces)
+    }
+
+    fn begin_step(&self, client: &mut User, turn: Turn) {
+        client.session.begin(turn);
+    }
+
+    fn peer_closes(&self, _client: &User) -> bool {
+        true
+    }
+
+    fn complete(&mut self, report: &mut DoneReport) {
+        if let Some(leads) = self.heads.iter().find_map(HeadMemory::redirect) {
+            report.reasons.push((Class::Status, format!("a redirect to {leads}")));
+        }
+    }
+
+    fn handle_input(
+        &mut self,
+        client: &mut User,
+        input: Input<'_>,
+        _output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
+        let Input { now_ns, drawn, bytes, .. } = input;
+        let moment = self.moment(now_ns, false);
+        let Users { scenario, heads, body, .. } = self;
+        let User { client, session } = client;
+        let by = ByTarget { requests: &scenario.requests, drawn };
+        let mut heads = HeadsByTarget { heads, by: &by };
+        let asked = client.outstanding() > 0;
+        let disposition = client.handle_input(now_ns, bytes, &by, &mut heads, &mut |outcome| {
+            let take = || session.take(&scenario.script, bytes, moment, body);
+            on_outcome(judged(&scenario.script, outcome, take));
+        });
+        if asked && client.outstanding() > 0 {
+            session.keep(&scenario.script, bytes);
+        }
+        disposition
+    }
+
+    fn handle_end(
+        &mut self,
+        client: &mut User,
+        end: ConnectionEnd,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) {
+        let ConnectionEnd { now_ns, drawn, how } = end;
+        let moment = self.moment(now_ns, how == PeerEnd::Fin);
+        let Users { scenario, body, .. } = self;
+        let User { client, session } = client;
+        let by = ByTarget { requests: &scenario.requests, drawn };
+        client.handle_end(now_ns, how, &by, &mut |outcome| {
+            let take = || session.take(&scenario.script, &[], moment, body);
+            on_outcome(judged(&scenario.script, outcome, take));
+        });
+    }
+
+    fn note_queued(&self, client: &mut User, _drawn: u64, bytes: usize) {
+        let User { client, session } = client;
+        let unsent = client.outstanding() > 0 && bytes > 0 && bytes >= session.written();
+        client.hold_back(usize::from(unsent));
+    }
+
+    fn bytes_from(&self, client: &User, _tag: &Tag, _drawn: u64) -> Option<usize> {
+        Some(client.session.written())
+    }
+
+    fn send(
+        &mut self,
+        client: &mut User,
+        count: usize,
+        _drawn: u64,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        if count == 0 {
+            return 0;
+        }
+        let Users { scenario, request, .. } = self;
+        let turn = client.session.turn();
+        let first = turn.request.wrapping_mul(RANDOM_PLACES);
+        let numbers = |nth: u32| random(scenario.seed, turn.session, first.wrapping_add(nth));
+        request.clear();
+        client.session.write(&scenario.script, numbers, request);
+        carrier.send(request);
+        request.len()
+    }
+}
+
+impl Exchange<Tag> for User {
+    fn reopen(&mut self) {
+        self.client.reopen();
+        self.session.forget_answer();
+    }
+
+    fn ask_alike(&mut self, tag: Tag, count: usize) {
+        self.client.ask_alike(tag, count);
+    }
+
+    fn outstanding(&self) -> usize {
+        self.client.outstanding()
+    }
+
+    fn has_answered(&self) -> bool {
+        self.client.has_answered()
+    }
+
+    fn change_newest(&mut self, change: impl FnMut(&mut Tag) -> bool) {
+        self.client.change_newest(change);
+    }
+
+    fn is_held_back(&self) -> bool {
+        self.client.is_held_back()
+    }
+
+    fn next_timeout_ns(&self, deadline_ns: impl Fn(&Tag) -> u64) -> Option<u64> {
+        self.client.next_timeout_ns(deadline_ns)
+    }
+
+    fn handle_timeout(
+        &mut self,
+        now_ns: u64,
+        deadline_ns: impl Fn(&Tag) -> u64,
+        output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
+        self.client.handle_timeout(now_ns, deadline_ns, output, on_outcome)
+    }
+
+    fn lasts_until_end(&self) -> bool {
+        Exchange::lasts_until_end(&self.client)
+    }
+
+    fn request_timeout(&self) -> RequestTimeout {
+        self.client.request_timeout()
+    }
+
+    fn why_broken(&self) -> Option<(Ending, &'static str)> {
+        Exchange::why_broken(&self.client)
+    }
+
+    fn cancel(&mut self) -> impl Iterator<Item = Tag> + '_ {
+        self.client.cancel()
+    }
+}

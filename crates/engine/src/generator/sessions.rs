@@ -1,0 +1,288 @@
+//! Sessions: which request a virtual user sends next, and when.
+//!
+//! A slot is a virtual user. It goes through the steps of a session, then begins the next session:
+//! at once in a closed loop, when one is due in an open loop. Before a request it may pause. The
+//! request is due when the pause ends, and its latency counts from then. A request that fails ends
+//! the session, and the requests behind it are skipped. A session's time is the sum of its
+//! requests' latencies.
+//!
+//! How a request ended is read from what its slot keeps about the request settled last. A protocol
+//! without sessions has none of this: [`Protocol::SESSIONS`] is known when the code is compiled.
+
+use std::sync::Arc;
+
+use trueload_load::{RANDOM_MOST, random};
+use trueload_wire::exchange::Exchange;
+use trueload_wire::session::Turn;
+
+use super::Generator;
+use super::phase::Stage;
+use super::protocol::Protocol;
+use super::slot::Tag;
+use super::stamps::Written;
+
+/// Keeps the numbers that draw pauses apart from those of `{random}`.
+const PAUSES: u64 = 0x7061_7573_6573;
+
+/// How one step follows the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepPace {
+    /// How often it is sent in a row.
+    pub repeat: u32,
+    /// The shortest pause before each of its requests, in ns.
+    pub think_least_ns: u64,
+    /// The longest.
+    pub think_most_ns: u64,
+}
+
+/// Where a virtual user is in its session.
+#[derive(Clone, Copy, Debug, Default)]
+struct Course {
+    /// It is in a session.
+    running: bool,
+    /// The present request has been sent, and its end has not been noted.
+    asked: bool,
+    /// The present request, or the next one if none was sent.
+    turn: Turn,
+    /// The time at which it is due.
+    due_ns: u64,
+    /// The sum of the latencies of those before.
+    took_ns: u64,
+}
+
+/// The sessions of all slots of a thread, by their keys.
+#[derive(Debug)]
+pub(super) struct Sessions {
+    paces: Arc<[StepPace]>,
+    seed: u64,
+    courses: Vec<Course>,
+}
+
+impl Sessions {
+    pub(super) fn new(paces: Arc<[StepPace]>, seed: u64) -> Self {
+        Sessions { paces, seed: seed ^ PAUSES, courses: Vec::new() }
+    }
+
+    /// Has as many users as there are slots; the sessions of others end without an outcome.
+    pub(super) fn resize(&mut self, slots: u32) {
+        self.courses.resize_with(slots as usize, Course::default);
+    }
+
+    /// Whether the user of a slot is in a session.
+    #[inline]
+    pub(super) fn runs(&self, key: u32) -> bool {
+        self.courses.get(key as usize).is_some_and(|course| course.running)
+    }
+
+    /// Forgets which requests were sent: they are about to be cancelled.
+    pub(super) fn cancel(&mut self) {
+        self.courses.iter_mut().for_each(|course| course.asked = false);
+    }
+
+    fn get(&self, key: u32) -> Course {
+        self.courses.get(key as usize).copied().unwrap_or_default()
+    }
+
+    fn set(&mut self, key: u32, course: Course) {
+        if let Some(place) = self.courses.get_mut(key as usize) {
+            *place = course;
+        }
+    }
+
+    /// The pause before a request.
+    fn think_ns(&self, turn: Turn) -> u64 {
+        let Some(pace) = self.paces.get(turn.step as usize) else { return 0 };
+        let more_ns = pace.think_most_ns.saturating_sub(pace.think_least_ns);
+        if more_ns == 0 {
+            return pace.think_least_ns;
+        }
+        let drawn = u128::from(random(self.seed, turn.session, turn.request));
+        let scaled = drawn * u128::from(more_ns + 1);
+        pace.think_least_ns + (scaled >> RANDOM_MOST.count_ones()) as u64
+    }
+
+    /// The request after this one; none at the end of the session.
+    fn next(&self, turn: Turn) -> Option<Turn> {
+        let repeat = self.paces.get(turn.step as usize)?.repeat;
+        let request = turn.request + 1;
+        if turn.repeat < repeat {
+            return Some(Turn { repeat: turn.repeat + 1, request, ..turn });
+        }
+        let step = turn.step + 1;
+        ((step as usize) < self.paces.len()).then_some(Turn { step, repeat: 1, request, ..turn })
+    }
+
+    /// For each step from this request on: its index, and how many of its requests are left.
+    fn left(&self, from: Turn) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let first = from.step as usize;
+        self.paces.iter().enumerate().skip(first).map(move |(step, pace)| {
+            let sent = if step == first { from.repeat - 1 } else { 0 };
+            (step, u64::from(pace.repeat - sent.min(pace.repeat)))
+        })
+    }
+}
+
+impl<P: Protocol> Generator<P> {
+    /// Begins a session that was due at this time; sends its first request, unless it pauses first.
+    pub(super) fn begin_session(
+        &mut self,
+        key: u32,
+        index: usize,
+        due_ns: u64,
+        free_ns: u64,
+        now_ns: u64,
+    ) -> usize {
+        let requests = self.accounting.requests.as_ref();
+        let session = requests.map_or(0, |requests| requests.turn(requests.draw(1).start));
+        let user = self.config.global(key) + 1;
+        let turn = Turn { session, user, step: 0, repeat: 1, request: 0 };
+        let due_ns = due_ns.saturating_add(self.sessions.think_ns(turn));
+        let course = Course { running: true, asked: false, turn, due_ns, took_ns: 0 };
+        self.sessions.set(key, course);
+        if let Some(sessions) = &mut self.accounting.phases[index].meter.sessions {
+            sessions.begun += 1;
+        }
+        self.take_step(key, index, free_ns, now_ns)
+    }
+
+    /// Sends the next request of a session, or waits until it is due. The slot has been free since
+    /// `free_ns`.
+    pub(super) fn take_step(&mut self, key: u32, index: usize, free_ns: u64, now_ns: u64) -> usize {
+        let course = self.sessions.get(key);
+        if !course.running || course.asked {
+            return 0;
+        }
+        // The time between two phases is nobody's latency.
+        let due_ns = course.due_ns.max(self.accounting.phases[index].started_ns);
+        let slot = &mut self.slots[key];
+        if due_ns > now_ns {
+            slot.state.until_ns = due_ns;
+            self.slots.arm(key);
+            return 0;
+        }
+        // The load permits the request from when it could be sent.
+        let could_ns = due_ns.max(free_ns).min(now_ns);
+        self.note_gap(key, could_ns, 0);
+        let slot = &mut self.slots[key];
+        let tag = self.accounting.tag(due_ns, now_ns, index);
+        let tag = Tag { number: course.turn.step, ..tag };
+        slot.state.last = None;
+        self.codec.protocol.begin_step(&mut slot.client, course.turn);
+        slot.client.ask(tag);
+        self.accounting.of_target(tag.numbered(), |target| target.issued += 1);
+        self.accounting.issue(index, &mut slot.state, 1);
+        self.stamps.note(Written { key, phase: index as u16, count: 1, could_ns });
+        self.sessions.set(key, Course { asked: true, due_ns, ..course });
+        1
+    }
+
+    /// Notes the end of the request that a slot's session has sent, if it has ended.
+    pub(super) fn note_step_end(&mut self, key: u32) {
+        let course = self.sessions.get(key);
+        let slot = &self.slots[key];
+        let open = slot.client.outstanding() > 0 || slot.state.waiting_again() > 0;
+        if !course.asked || open {
+            return;
+        }
+        let last = slot.state.last.filter(|last| last.failed.is_none());
+        let next = self.sessions.next(course.turn);
+        let Some(last) = last else { return self.fail_session(key, next) };
+        let latency_ns = last.answered().latency_ns;
+        let took_ns = course.took_ns.saturating_add(latency_ns);
+        let Some(turn) = next else {
+            self.sessions.set(key, Course::default());
+            if let Some(sessions) = self.session_meter() {
+                sessions.record_ok(took_ns);
+            }
+            return;
+        };
+        let ended_ns = course.due_ns.saturating_add(latency_ns);
+        let due_ns = ended_ns.saturating_add(self.sessions.think_ns(turn));
+        self.sessions.set(key, Course { asked: false, turn, due_ns, took_ns, running: true });
+    }
+
+    /// Ends a session because a request failed; those from `next` on are skipped.
+    fn fail_session(&mut self, key: u32, next: Option<Turn>) {
+        self.sessions.set(key, Course::default());
+        let Some(sessions) = self.session_meter() else { return };
+        sessions.failed += 1;
+        let (Some(next), Some(phase)) = (next, self.accounting.current_mut()) else { return };
+        for (step, count) in self.sessions.left(next) {
+            if let Some(target) = phase.meter.targets.get_mut(step) {
+                target.skipped += count;
+            }
+        }
+    }
+
+    /// Notes that the request settled last on a slot was charged with a failure after it had ended
+    /// well: a session that was to go on fails.
+    pub(super) fn note_violated(&mut self, key: u32) {
+        let course = self.sessions.get(key);
+        if course.running && !course.asked && course.turn.request > 0 {
+            self.fail_session(key, Some(course.turn));
+        }
+    }
+
+    /// The counts of sessions of the present phase, unless it has been reported.
+    fn session_meter(&mut self) -> Option<&mut trueload_meter::SessionMeter> {
+        let phase = self.accounting.current_mut().filter(|phase| phase.stage != Stage::Done)?;
+        phase.meter.sessions.as_mut()
+    }
+
+    /// Ends the sessions' account of a phase that is over.
+    pub(super) fn enter_sessions(&mut self) {
+        let mut running = 0;
+        for key in 0..self.slots.len() {
+            self.note_step_end(key);
+            running += u64::from(self.sessions.runs(key));
+        }
+        if let Some(sessions) = self.session_meter() {
+            sessions.unfinished = running;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sessions() -> Sessions {
+        let pace = |repeat, think_least_ns, think_most_ns| StepPace {
+            repeat,
+            think_least_ns,
+            think_most_ns,
+        };
+        Sessions::new(Arc::from([pace(1, 0, 0), pace(3, 100, 300), pace(2, 7, 7)]), 1)
+    }
+
+    #[test]
+    fn a_session_goes_through_its_steps_with_their_repetitions() {
+        let sessions = sessions();
+        let first = Turn { session: 4, user: 2, step: 0, repeat: 1, request: 0 };
+        let turns = std::iter::successors(Some(first), |turn| sessions.next(*turn));
+        let seen: Vec<_> = turns.map(|turn| (turn.request, turn.step, turn.repeat)).collect();
+        assert_eq!(seen, [(0, 0, 1), (1, 1, 1), (2, 1, 2), (3, 1, 3), (4, 2, 1), (5, 2, 2)]);
+    }
+
+    #[test]
+    fn what_is_left_is_counted_by_step() {
+        let sessions = sessions();
+        for (step, repeat, left) in
+            [(0, 1, &[(0, 1), (1, 3), (2, 2)][..]), (1, 3, &[(1, 1), (2, 2)]), (2, 2, &[(2, 1)])]
+        {
+            let from = Turn { step, repeat, ..Turn::default() };
+            assert_eq!(sessions.left(from).collect::<Vec<_>>(), left, "step {step}, {repeat}");
+        }
+    }
+
+    #[test]
+    fn pauses_are_even_between_their_bounds() {
+        let sessions = sessions();
+        let think = |session, step| sessions.think_ns(Turn { session, step, ..Turn::default() });
+        let drawn: Vec<_> = (0..10_000).map(|session| think(session, 1)).collect();
+        assert_eq!((drawn.iter().min(), drawn.iter().max()), (Some(&100), Some(&300)));
+        let mean = drawn.iter().sum::<u64>() / 10_000;
+        assert!((198..=202).contains(&mean), "a mean of {mean}");
+        assert_eq!((think(1, 0), think(1, 2)), (0, 7));
+    }
+}

@@ -1,0 +1,104 @@
+//! The protocol's sessions: the steps of a scenario, and the outcomes of whole sessions.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::requests::{ExpectPlan, RequestPlan};
+use super::{Sparse, sparse};
+
+/// One step of every session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StepPlan {
+    /// How it is called in results.
+    pub name: String,
+    /// What is sent. Path, header values and body may have `{name}` of a value that a step before
+    /// takes, `{counter}` (of the session), `{vu}`, `{repeat}` and `{random}`; in a text that has one of
+    /// them, `{{` stands for `{`. The Content-Length of a body is added.
+    pub request: RequestPlan,
+    /// What counts as a good answer to it.
+    pub expect: ExpectPlan,
+    /// What is taken from the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub take: Vec<TakePlan>,
+    /// The pause before each of its requests.
+    #[serde(default)]
+    pub think: ThinkPlan,
+    /// How often it is sent in a row.
+    pub repeat: u32,
+}
+
+/// A value that is taken from an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TakePlan {
+    /// Its name: a letter or `_`, then letters, digits, `_` and `-`.
+    pub value: String,
+    /// Where it is.
+    pub from: FromPlan,
+}
+
+/// Where a value is in an answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum FromPlan {
+    /// A member of the body, which is JSON.
+    Json {
+        /// JSON pointer (RFC 6901).
+        pointer: String,
+    },
+    /// The first header of a name.
+    Header {
+        /// Its name.
+        name: String,
+    },
+    /// A cookie that the answer sets.
+    Cookie {
+        /// Its name.
+        name: String,
+    },
+    /// The first group of the first match in the body.
+    Regex {
+        /// Regular expression.
+        pattern: String,
+    },
+}
+
+/// A pause, drawn evenly between two lengths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ThinkPlan {
+    /// The shortest.
+    pub least_ns: u64,
+    /// The longest.
+    pub most_ns: u64,
+}
+
+/// Whole sessions of one phase. A session belongs to the phase in which it ends.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sessions {
+    /// Begun in the phase.
+    pub begun: u64,
+    /// Every request ended well.
+    pub ok: u64,
+    /// A request failed; those behind it were skipped.
+    pub failed: u64,
+    /// Had not ended when the phase did.
+    pub unfinished: u64,
+    /// Of the sessions that ended well: the sum of their requests' latencies, without the pauses.
+    #[serde(deserialize_with = "sparse")]
+    pub latency: Sparse,
+}
+
+impl From<&trueload_meter::SessionMeter> for Sessions {
+    fn from(meter: &trueload_meter::SessionMeter) -> Self {
+        Sessions {
+            begun: meter.begun,
+            ok: meter.ok,
+            failed: meter.failed,
+            unfinished: meter.unfinished,
+            latency: meter.latency.clone(),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Converts the scenario of a plan to what the virtual users of a generator need, and checks it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use trueload_load::Mix;
+use trueload_wire::session::{BUILT_IN, Extractor, Script, Site, StepTexts, Take, is_name};
+
+use crate::blobs::Blobs;
+use crate::failure::Failure;
+use crate::generator::{Requests, Scenario, StepPace, Target, Text, Users};
+use crate::protocol::{FromPlan, GeneratePlan, PhasePlan, StepPlan, StopPlan, TakePlan};
+use crate::request;
+
+/// Most steps of a scenario.
+const STEPS_MOST: usize = 1_000;
+/// Most requests of one step in a row.
+const REPEAT_MOST: u32 = 100_000;
+/// Most values of a step.
+const TAKES_MOST: usize = 100;
+
+fn refused<T>(what: String) -> Result<T, Failure> {
+    Err(Failure::Plan(what))
+}
+
+/// Refuses a scenario that cannot be carried out, naming the field. Bodies may be still to come.
+pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
+    if plan.request.is_some() || !plan.targets.is_empty() {
+        return refused("scenario: excludes request and targets".to_owned());
+    }
+    if plan.pipeline > 1 || plan.close || plan.http2.is_some() || !plan.origins.is_empty() {
+        let what = "scenario: excludes pipeline, close, http2 and origins";
+        return refused(what.to_owned());
+    }
+    if plan.scenario.len() > STEPS_MOST {
+        return refused(format!("scenario: must have at most {STEPS_MOST} steps"));
+    }
+    for (index, step) in plan.scenario.iter().enumerate() {
+        let field = format!("scenario[{index}]");
+        request::check_request(&format!("{field}.request"), &step.request)?;
+        if step.repeat == 0 || step.repeat > REPEAT_MOST {
+            return refused(format!("{field}.repeat: must be 1 to {REPEAT_MOST}"));
+        }
+        let think = step.think;
+        if think.least_ns > think.most_ns || think.most_ns > plan.timeout_ns {
+            return refused(format!("{field}.think: must be at most timeout_ns"));
+        }
+        if step.take.len() > TAKES_MOST {
+            return refused(format!("{field}.take: must have at most {TAKES_MOST} values"));
+        }
+    }
+    script(plan, &Blobs::default()).map(drop)
+}
+
+/// Refuses a phase that ends by a number of requests: sessions would be cut off.
+pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
+    if !plan.scenario.is_empty() && matches!(phase.stop, StopPlan::Requests { .. }) {
+        return refused("stop: a scenario ends by a duration".to_owned());
+    }
+    Ok(())
+}
+
+/// The requests of all steps; bodies that have not come are left out.
+fn script(plan: &GeneratePlan, blobs: &Blobs) -> Result<Script, Failure> {
+    let mut script = Script::new(site(plan));
+    for (index, step) in plan.scenario.iter().enumerate() {
+        let request = &step.request;
+        let texts = StepTexts {
+            method: &request.method,
+            path: &request.path,
+            headers: &request.headers,
+            body: blobs.get(request.body_sha256.as_ref()).map(Vec::as_slice),
+        };
+        let takes = step.take.iter().map(|take| taken(index, take));
+        let takes = takes.collect::<Result<_, _>>()?;
+        script.add(&texts, takes).map_err(|name| {
+            let what = format!("scenario[{index}].request: no step before takes '{name}'");
+            Failure::Plan(what)
+        })?;
+    }
+    Ok(script)
+}
+
+fn taken(step: usize, take: &TakePlan) -> Result<Take, Failure> {
+    let value = take.value.as_str();
+    if !is_name(value.as_bytes()) || BUILT_IN.contains(&value) {
+        return refused(format!("scenario[{step}].take: '{value}' cannot be the name of a value"));
+    }
+    let from = match &take.from {
+        FromPlan::Json { pointer } => Extractor::json(pointer),
+        FromPlan::Header { name } => Ok(Extractor::Header(name.clone())),
+        FromPlan::Cookie { name } => Ok(Extractor::Cookie(name.clone())),
+        FromPlan::Regex { pattern } => Extractor::regex(pattern),
+    };
+    let from =
+        from.map_err(|why| Failure::Plan(format!("scenario[{step}].take.{value}: {why}")))?;
+    Ok(Take { value: value.to_owned(), from })
+}
+
+/// The site whose cookies are kept: the host that the first request names.
+fn site(plan: &GeneratePlan) -> Site {
+    let first = plan.scenario.first();
+    let host = first.and_then(|step| {
+        let is_host = |(name, _): &&(String, String)| name.eq_ignore_ascii_case("host");
+        step.request.headers.iter().find(is_host).map(|(_, value)| value.to_ascii_lowercase())
+    });
+    let host = host.unwrap_or_default();
+    // The port is behind the last colon, unless that is part of an IPv6 address.
+    let end = host.rfind(':').filter(|colon| !host[*colon..].contains(']')).unwrap_or(host.len());
+    Site { host: host[..end].to_owned(), secure: plan.tls.is_some() }
+}
+
+fn pace(step: &StepPlan) -> StepPace {
+    StepPace {
+        repeat: step.repeat,
+        think_least_ns: step.think.least_ns,
+        think_most_ns: step.think.most_ns,
+    }
+}
+
+/// What makes the virtual users of each thread. `unix_time` is the time since 1970 at zero of the
+/// engine's clock.
+pub(crate) fn users(
+    plan: &GeneratePlan,
+    blobs: &Blobs,
+    unix_time: Duration,
+) -> Result<impl Fn() -> Users + use<>, Failure> {
+    let script = Arc::new(script(plan, blobs)?);
+    let rules = plan.scenario.iter().map(|step| Target {
+        text: Text::Session,
+        rules: request::rules(&step.request, &step.expect, blobs),
+    });
+    let order = Mix::new(&[1]).ok_or_else(|| Failure::Plan("scenario: has no order".to_owned()))?;
+    let part = (u64::from(plan.part.index), u64::from(plan.part.of));
+    let requests = Requests::new(rules.collect(), order, plan.seed, true, part).in_sessions();
+    let scenario = Scenario {
+        script,
+        requests: Arc::new(requests),
+        paces: plan.scenario.iter().map(pace).collect(),
+        seed: plan.seed,
+        unix_time,
+    };
+    Ok(move || Users::new(scenario.clone()))
+}

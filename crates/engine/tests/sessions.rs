@@ -1,0 +1,343 @@
+//! Virtual users, played by hand: which request follows which, when, and how it is counted.
+
+#![allow(missing_docs, unreachable_pub, clippy::expect_used)]
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
+use trueload_engine::generator::{
+    Command, Config, DoneReport, Generator, PhaseShare, Report, Requests, Scenario, StepPace,
+    Target, Text, Users,
+};
+use trueload_engine::outlet::Outlet;
+use trueload_load::{Arrivals, Load, Mix, Stage, Stop};
+use trueload_meter::{Class, SessionMeter};
+use trueload_wire::http1::client::Rules;
+use trueload_wire::session::{Extractor, Script, Site, StepTexts, Take};
+
+const MS: u64 = 1_000_000;
+const START_NS: u64 = 2 * MS;
+const WINDOW_NS: u64 = 1_000 * MS;
+const TIMEOUT_NS: u64 = 500 * MS;
+const LOG_IN: &str = "HTTP/1.1 200 OK\r\nX-Id: 7\r\nSet-Cookie: s=1; Path=/\r\n\
+                      Content-Length: 13\r\n\r\n{\"token\":\"t\"}";
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const NO: &str = "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n";
+
+/// What the generator asked of its driver, and the clock.
+#[derive(Debug, Default)]
+struct Wire {
+    now_ns: u64,
+    sent: Vec<(u32, String)>,
+    connects: u32,
+}
+
+impl Net for Wire {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn read_clock(&mut self) {}
+
+    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
+        self.connects += 1;
+        Ok(token(self.connects - 1))
+    }
+
+    fn send(&mut self, token: Token, bytes: &[u8]) {
+        self.sent.push((token.index, String::from_utf8_lossy(bytes).into_owned()));
+    }
+
+    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
+        self.send(token, &bytes[range]);
+    }
+
+    fn end_sending(&mut self, _: Token) {}
+
+    fn close(&mut self, _: Token) {}
+
+    fn finish(&mut self, _: Token) {}
+}
+
+fn token(index: u32) -> Token {
+    Token { index, generation: 0 }
+}
+
+/// A log-in, two pages with a pause of 10 ms before each, and a purchase.
+fn scenario() -> Scenario {
+    let mut script = Script::new(Site { host: "h".to_owned(), secure: false });
+    let own = [("Own".to_owned(), "{token} {id}".to_owned())];
+    let taken = |value: &str, from| Take { value: value.to_owned(), from };
+    let takes = vec![
+        taken("token", Extractor::json("/token").expect("a pointer")),
+        taken("id", Extractor::Header("X-Id".to_owned())),
+    ];
+    let step = |method, path, headers, body| StepTexts { method, path, headers, body };
+    let mut add = |texts: StepTexts<'_>, takes| script.add(&texts, takes).expect("known values");
+    add(step("POST", "/login", &[], Some(b"{vu}:{counter}")), takes);
+    add(step("GET", "/page/{repeat}", &own, None), Vec::new());
+    add(step("POST", "/buy", &own, Some(b"")), Vec::new());
+    let pace = |repeat, ms| StepPace { repeat, think_least_ns: ms * MS, think_most_ns: ms * MS };
+    let paces = Arc::from([pace(1, 0), pace(2, 10), pace(1, 0)]);
+    let rules = |idempotent| Rules { idempotent, ..Rules::default() };
+    let target = |idempotent| Target { text: Text::Session, rules: rules(idempotent) };
+    let targets = vec![target(false), target(true), target(false)];
+    let order = Mix::new(&[1]).expect("an order");
+    let requests = Arc::new(Requests::new(targets, order, 1, true, (0, 1)).in_sessions());
+    let script = Arc::new(script);
+    Scenario { script, requests, paces, seed: 1, unix_time: Duration::ZERO }
+}
+
+/// A generator with one user in a phase, played by hand.
+struct Play {
+    generator: Generator<Users>,
+    wire: Wire,
+    reports: Receiver<Report>,
+    commands: Sender<Command>,
+}
+
+impl Play {
+    /// The user is connected, and the phase has begun.
+    fn begin(load: Load) -> Self {
+        let (commands, inbox) = channel();
+        let (to, reports) = channel();
+        let outlet = Outlet::to(to, |report| report);
+        let users = Users::new(scenario());
+        let generator = Generator::new(Arc::new(config()), users, Arc::default(), inbox, outlet);
+        let wire = Wire { now_ns: MS, ..Wire::default() };
+        commands.send(Command::Connections(1)).expect("it listens");
+        let stop = Stop::After(WINDOW_NS);
+        let share = PhaseShare { load, stop, connections: 1, idle: 0, start_ns: START_NS };
+        let mut play = Play { generator, wire, reports, commands };
+        play.generator.handle_wake(&mut play.wire);
+        play.connected(0);
+        play.commands.send(Command::Phase(share)).expect("it listens");
+        play.generator.handle_wake(&mut play.wire);
+        play.at(0);
+        play
+    }
+
+    fn closed() -> Self {
+        Self::begin(Load::Closed { active: [].into() })
+    }
+
+    /// The clock goes on to a moment of the window, by way of all that is due before.
+    fn at(&mut self, ms: u64) {
+        let now_ns = START_NS + ms * MS;
+        while let Some(due_ns) = self.generator.wake_at_ns().filter(|at_ns| *at_ns <= now_ns) {
+            self.wire.now_ns = due_ns.max(self.wire.now_ns);
+            self.generator.handle_time(&mut self.wire);
+            self.generator.handle_batch_end(&mut self.wire);
+        }
+        self.wire.now_ns = now_ns;
+    }
+
+    fn connected(&mut self, connection: u32) {
+        self.generator.handle_connected(&mut self.wire, 0, token(connection));
+        self.generator.handle_batch_end(&mut self.wire);
+    }
+
+    fn receive(&mut self, connection: u32, text: &str) {
+        let bytes = text.as_bytes();
+        self.generator.handle_input(&mut self.wire, 0, token(connection), bytes, false);
+        self.generator.handle_batch_end(&mut self.wire);
+    }
+
+    /// An answer comes at a moment.
+    fn answer(&mut self, ms: u64, text: &str) {
+        self.at(ms);
+        self.receive(0, text);
+    }
+
+    fn close(&mut self, connection: u32) {
+        let (wire, fin) = (&mut self.wire, PeerClose::Fin);
+        self.generator.handle_end(wire, 0, token(connection), fin);
+        self.generator.handle_batch_end(&mut self.wire);
+    }
+
+    /// The requests that were sent since the last time: method, path and what differs.
+    fn sent(&mut self) -> Vec<(u32, String)> {
+        std::mem::take(&mut self.wire.sent)
+    }
+
+    /// Method and path of the request that was sent since the last time, if any.
+    fn asked(&mut self) -> Option<String> {
+        let sent = self.sent();
+        assert!(sent.len() < 2, "{sent:?}");
+        sent.first().and_then(|(_, text)| Some(text.split_once(" HTTP/")?.0.to_owned()))
+    }
+
+    fn done(&mut self) -> DoneReport {
+        let done = self.reports.try_iter().find_map(|report| match report {
+            Report::Done(done) => Some(*done),
+            _ => None,
+        });
+        done.expect("the phase is done")
+    }
+
+    /// The phase ends, with nothing more to come.
+    fn end(mut self) -> DoneReport {
+        self.at((WINDOW_NS + 2 * TIMEOUT_NS) / MS + 1_000);
+        self.done()
+    }
+}
+
+fn config() -> Config {
+    Config {
+        addresses: vec!["127.0.0.1:80".parse().expect("an address")],
+        local_addresses: Vec::new(),
+        depth: 1,
+        refill: 1,
+        close: false,
+        timeout_ns: TIMEOUT_NS,
+        connect_timeout_ns: TIMEOUT_NS,
+        connect_interval_ns: 10_000,
+        tls: None,
+        send_quantum_ns: 0,
+        coalesce_ns: 0,
+        seed: 0,
+        thread: 0,
+        threads: 1,
+        places: None,
+    }
+}
+
+fn sessions(done: &DoneReport) -> &SessionMeter {
+    done.meter.sessions.as_ref().expect("sessions")
+}
+
+/// For each step: issued, ok, skipped.
+fn steps(done: &DoneReport) -> Vec<(u64, u64, u64)> {
+    let targets = done.meter.targets.iter();
+    targets.map(|target| (target.issued, target.ok, target.skipped)).collect()
+}
+
+#[test]
+fn steps_follow_in_order_with_values_cookies_and_pauses_that_no_time_contains() {
+    let mut play = Play::closed();
+    let login = "POST /login HTTP/1.1\r\nContent-Length: 3\r\n\r\n1:0".to_owned();
+    assert_eq!(play.sent(), [(0, login)]);
+    play.answer(5, LOG_IN);
+    assert_eq!(play.asked(), None, "the user pauses");
+    play.at(14);
+    assert_eq!(play.asked(), None);
+    play.at(15);
+    let page = "GET /page/1 HTTP/1.1\r\nOwn: t 7\r\nCookie: s=1\r\n\r\n".to_owned();
+    assert_eq!(play.sent(), [(0, page)]);
+    play.answer(18, OK);
+    play.at(28);
+    assert_eq!(play.asked().as_deref(), Some("GET /page/2"));
+    play.answer(30, OK);
+    assert_eq!(play.asked().as_deref(), Some("POST /buy"), "no pause, no wait");
+    play.answer(37, OK);
+    let login = "POST /login HTTP/1.1\r\nContent-Length: 3\r\n\r\n1:1".to_owned();
+    assert_eq!(play.sent(), [(0, login)], "the next session knows nothing of this one");
+    let done = play.end();
+    let took_ns = (5 + 3 + 2 + 7) * MS;
+    assert_eq!(
+        sessions(&done).latency.keys().copied().collect::<Vec<_>>(),
+        [trueload_meter::index(took_ns)]
+    );
+    let (ok, failed) = (sessions(&done).ok, sessions(&done).failed);
+    assert_eq!((sessions(&done).begun, ok, failed), (2, 1, 1), "the second is never answered");
+    assert_eq!(steps(&done), [(2, 1, 0), (2, 2, 2), (1, 1, 1)]);
+    // 20 of the window's milliseconds were pauses, in which the load permits nothing.
+    let behind_ns = 37 * MS + TIMEOUT_NS;
+    let pauses_ns = 20 * MS;
+    assert!(done.meter.permitted_ns <= WINDOW_NS - pauses_ns);
+    assert!(done.meter.permitted_ns >= behind_ns - pauses_ns);
+}
+
+#[test]
+fn a_request_that_fails_ends_its_session_and_those_behind_it_are_skipped() {
+    for (answer, class) in [(NO, Class::Status), (OK, Class::Extract)] {
+        let mut play = Play::closed();
+        play.answer(5, answer);
+        assert_eq!(play.sent().len(), 2, "the next session begins at once");
+        play.commands.send(Command::Stop).expect("it listens");
+        play.generator.handle_wake(&mut play.wire);
+        let done = play.done();
+        assert_eq!((sessions(&done).failed, sessions(&done).unfinished), (1, 1), "{class}");
+        assert_eq!(steps(&done), [(2, 0, 0), (0, 0, 2), (0, 0, 1)], "{class}");
+        assert_eq!(done.meter.failed().collect::<Vec<_>>(), [(class, 1)]);
+        assert_eq!(done.meter.cancelled, 1, "the request under way was not the server's failure");
+    }
+}
+
+#[test]
+fn a_session_goes_on_over_a_new_connection() {
+    let mut play = Play::closed();
+    play.answer(5, LOG_IN);
+    play.sent();
+    play.close(0);
+    assert_eq!(play.wire.connects, 2);
+    play.at(40);
+    play.connected(1);
+    let page = "GET /page/1 HTTP/1.1\r\nOwn: t 7\r\nCookie: s=1\r\n\r\n".to_owned();
+    assert_eq!(play.sent(), [(1, page.clone())], "its pause is long over");
+    // The request goes stale: the same one is sent again.
+    play.at(45);
+    play.receive(1, OK);
+    play.at(55);
+    let second = play.sent();
+    assert_eq!(second[0].1, page.replace("/1 ", "/2 "));
+    play.close(1);
+    play.connected(2);
+    assert_eq!(play.sent(), [(2, second[0].1.clone())]);
+    play.at(60);
+    play.receive(2, OK);
+    let done = play.end();
+    assert_eq!((done.meter.stale, sessions(&done).begun), (1, 1));
+    // The first page was due 15 ms after the start, and waited for the connection.
+    let latencies: Vec<_> = done.meter.targets[1].latency.keys().copied().collect();
+    assert_eq!(latencies, [5 * MS, 30 * MS].map(trueload_meter::index));
+}
+
+#[test]
+fn an_open_loop_schedules_sessions_and_steps_come_before_new_ones() {
+    let stages = [Stage { ns: WINDOW_NS, from: 100.0, to: 100.0 }].into();
+    let mut play = Play::begin(Load::Open { stages, arrivals: Arrivals::Constant });
+    assert_eq!(play.asked().as_deref(), Some("POST /login"));
+    for (ms, text, asked) in [
+        (2, LOG_IN, None),
+        (12, "", Some("GET /page/1")),
+        (14, OK, None),
+        (24, "", Some("GET /page/2")),
+        (26, OK, Some("POST /buy")),
+        // Two more have been due meanwhile: the first is late by what it waited.
+        (30, OK, Some("POST /login")),
+    ] {
+        if text.is_empty() {
+            play.at(ms)
+        } else {
+            play.answer(ms, text)
+        }
+        assert_eq!(play.asked().as_deref(), asked, "at {ms} ms");
+    }
+    play.answer(31, LOG_IN);
+    let done = play.end();
+    let first = done.meter.targets[0].latency.clone();
+    let took: Vec<_> = first.keys().copied().collect();
+    let (one, other) = (took[0], took[took.len() - 1]);
+    assert_eq!((first.values().sum::<u64>(), took.len()), (2, 2));
+    assert_eq!(one, trueload_meter::index(2 * MS), "from its schedule");
+    assert_eq!(other, trueload_meter::index(21 * MS), "it waited for the user");
+    let begun = sessions(&done).begun;
+    assert_eq!(done.meter.scheduled, done.meter.issued + 100 - begun, "others never began");
+}
+
+#[test]
+fn a_user_that_is_told_something_while_it_pauses_has_a_failed_session() {
+    let mut play = Play::closed();
+    play.answer(5, LOG_IN);
+    play.answer(8, OK);
+    play.at(30);
+    assert_eq!(play.wire.connects, 2, "the connection cannot be trusted");
+    let done = play.end();
+    assert_eq!(sessions(&done).failed, 1);
+    assert_eq!(steps(&done)[1].2, 2);
+}

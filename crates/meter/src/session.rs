@@ -1,0 +1,52 @@
+//! The outcomes of whole sessions, where several requests in order make up a session.
+
+use crate::{Sparse, index};
+
+/// Counts and times of the sessions of one phase. A session belongs to the phase in which it ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SessionMeter {
+    /// Sessions that began.
+    pub begun: u64,
+    /// Sessions of which every request ended well.
+    pub ok: u64,
+    /// Sessions that ended with the failure of a request.
+    pub failed: u64,
+    /// Sessions that had not ended when the phase did.
+    pub unfinished: u64,
+    /// For each session that ended well: the sum of its requests' latencies.
+    pub latency: Sparse,
+}
+
+impl SessionMeter {
+    /// Records a session of which every request ended well.
+    pub fn record_ok(&mut self, latency_ns: u64) {
+        self.ok += 1;
+        *self.latency.entry(index(latency_ns)).or_default() += 1;
+    }
+
+    /// Adds the sessions of another thread.
+    pub fn merge(&mut self, other: &SessionMeter) {
+        self.begun += other.begun;
+        self.ok += other.ok;
+        self.failed += other.failed;
+        self.unfinished += other.unfinished;
+        for (index, count) in &other.latency {
+            *self.latency.entry(*index).or_default() += count;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_adds_every_count() {
+        let mut one = SessionMeter { begun: 4, failed: 2, unfinished: 1, ..Default::default() };
+        one.record_ok(500);
+        let mut sum = one.clone();
+        sum.merge(&one);
+        assert_eq!((sum.begun, sum.ok, sum.failed, sum.unfinished), (8, 2, 4, 2));
+        assert_eq!(sum.latency.values().sum::<u64>(), 2);
+    }
+}

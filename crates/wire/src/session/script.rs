@@ -1,0 +1,105 @@
+//! The requests of a session, in order, and what is taken from their answers.
+
+use super::cookies::Site;
+use super::extract::Extractor;
+use super::text::Text;
+
+/// A value that is taken from the answer to a step.
+#[derive(Clone, Debug)]
+pub struct Take {
+    /// The name of the value.
+    pub value: String,
+    /// Where it is taken from.
+    pub from: Extractor,
+}
+
+/// The texts of one step, before they are cut at their places.
+#[derive(Clone, Copy, Debug)]
+pub struct StepTexts<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// The request target.
+    pub path: &'a str,
+    /// The names and values of the headers.
+    pub headers: &'a [(String, String)],
+    /// The body, if any.
+    pub body: Option<&'a [u8]>,
+}
+
+/// One step: its request, cut into pieces, and what is taken from its answer.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub(super) method: Box<[u8]>,
+    pub(super) path: Text,
+    /// Names with a colon and a space, and their values.
+    pub(super) headers: Vec<(Box<[u8]>, Text)>,
+    pub(super) body: Option<Text>,
+    /// It has a Cookie header of its own, and gets none from the jar.
+    pub(super) has_cookies: bool,
+    /// For each value that is taken: its index, and where it is from.
+    pub(super) takes: Vec<(usize, Extractor)>,
+    pub(super) needs_body: bool,
+}
+
+/// The steps of every session.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    pub(super) steps: Vec<Step>,
+    /// The names of the values that are taken.
+    pub(super) values: Vec<String>,
+    /// For each value: a header uses it, so that it must be one line.
+    pub(super) in_header: Vec<bool>,
+    pub(super) site: Site,
+}
+
+impl Script {
+    /// A script without steps, for one site.
+    #[must_use]
+    pub fn new(site: Site) -> Self {
+        Script { site, ..Script::default() }
+    }
+
+    /// Adds a step, which may use the values that steps before it take.
+    ///
+    /// # Errors
+    /// The name of a value that no step before takes.
+    pub fn add(&mut self, texts: &StepTexts<'_>, takes: Vec<Take>) -> Result<(), String> {
+        let cut = |text: &[u8]| Text::cut(text, &self.values);
+        let path = cut(texts.path.as_bytes())?;
+        let mut headers = Vec::new();
+        for (name, value) in texts.headers {
+            headers.push((format!("{name}: ").into_bytes().into(), cut(value.as_bytes())?));
+        }
+        let body = texts.body.map(cut).transpose()?;
+        for value in headers.iter().flat_map(|(_, value): &(Box<[u8]>, Text)| value.taken()) {
+            self.in_header[value] = true;
+        }
+        let needs_body = takes.iter().any(|take| take.from.needs_body());
+        let takes = takes.into_iter().map(|take| (self.index(take.value), take.from)).collect();
+        self.steps.push(Step {
+            method: texts.method.as_bytes().into(),
+            path,
+            headers,
+            body,
+            has_cookies: texts.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("cookie")),
+            takes,
+            needs_body,
+        });
+        Ok(())
+    }
+
+    /// The index of a value, which is added if it is new.
+    fn index(&mut self, name: String) -> usize {
+        self.values.iter().position(|known| *known == name).unwrap_or_else(|| {
+            self.values.push(name);
+            self.in_header.push(false);
+            self.values.len() - 1
+        })
+    }
+
+    /// Whether anything is taken from the answers to a step.
+    #[must_use]
+    pub fn takes_from(&self, step: usize) -> bool {
+        self.steps.get(step).is_some_and(|step| !step.takes.is_empty())
+    }
+}

@@ -1,0 +1,251 @@
+//! What one session knows: its values and cookies, and the answer that is arriving.
+
+use std::time::Duration;
+
+use super::answer::Answer;
+use super::cookies::Jar;
+use super::extract::BODY_BYTES_MOST;
+use super::script::{Script, Step};
+use super::text::{Piece, Text, Value};
+use crate::http1::places::{DIGITS_MOST, decimal};
+
+/// Most bytes of an answer that are kept while it arrives: head, chunk lines and body.
+const RAW_BYTES_MOST: usize = BODY_BYTES_MOST + (BODY_BYTES_MOST >> 2);
+/// A larger buffer is given back after each answer.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// Which request of which session is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Turn {
+    /// The number of the session: `{counter}`.
+    pub session: u64,
+    /// The number of the virtual user: `{vu}`.
+    pub user: u32,
+    /// The index of the step.
+    pub step: u32,
+    /// The number of the step's repetition, from 1: `{repeat}`.
+    pub repeat: u32,
+    /// The number of the request within the session, from 0.
+    pub request: u32,
+}
+
+/// When and how an answer ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// The present time, since 1970.
+    pub unix_time: Duration,
+    /// The peer has ended its side, which may end the body.
+    pub ended: bool,
+}
+
+/// The state of one virtual user.
+#[derive(Debug, Default)]
+pub struct Session {
+    turn: Turn,
+    values: Vec<Vec<u8>>,
+    jar: Jar,
+    /// The path of the last request.
+    path: Vec<u8>,
+    /// Length of the last request.
+    written: usize,
+    /// The part of the answer that has arrived, as far as it is needed.
+    raw: Vec<u8>,
+    too_long: bool,
+}
+
+impl Session {
+    /// Begins a request: the first one of a session forgets everything about the one before.
+    pub fn begin(&mut self, turn: Turn) {
+        if turn.request == 0 {
+            self.values.iter_mut().for_each(Vec::clear);
+            self.jar.clear();
+        }
+        self.turn = turn;
+        self.forget_answer();
+    }
+
+    /// The present request.
+    #[must_use]
+    pub fn turn(&self) -> Turn {
+        self.turn
+    }
+
+    /// The length of the last request in bytes.
+    #[must_use]
+    pub fn written(&self) -> usize {
+        self.written
+    }
+
+    /// Writes the present request to `out`, which is empty. `random` returns the number of the
+    /// first, second, … random place of a request.
+    pub fn write(&mut self, script: &Script, random: impl Fn(u32) -> u64, out: &mut Vec<u8>) {
+        let Some(step) = script.steps.get(self.turn.step as usize) else { return };
+        let mut fill = Fill { turn: self.turn, values: &self.values, random, drawn: 0 };
+        self.path.clear();
+        fill.text(&step.path, Place::Path, &mut self.path);
+        out.extend_from_slice(&step.method);
+        out.push(b' ');
+        out.extend_from_slice(&self.path);
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        for (name, value) in &step.headers {
+            out.extend_from_slice(name);
+            fill.text(value, Place::Other, out);
+            out.extend_from_slice(b"\r\n");
+        }
+        if !step.has_cookies {
+            self.jar.write(&self.path, out);
+        }
+        let Some(body) = &step.body else {
+            out.extend_from_slice(b"\r\n");
+            self.written = out.len();
+            return;
+        };
+        let mut text = Vec::new();
+        fill.text(body, Place::Other, &mut text);
+        out.extend_from_slice(b"Content-Length: ");
+        out.extend_from_slice(decimal(text.len() as u64, &mut [0; DIGITS_MOST]));
+        out.extend_from_slice(b"\r\n\r\n");
+        out.extend_from_slice(&text);
+        self.written = out.len();
+    }
+
+    /// Keeps bytes of an answer that is not complete, as far as the script needs them.
+    pub fn keep(&mut self, script: &Script, bytes: &[u8]) {
+        let Some(step) = script.steps.get(self.turn.step as usize) else { return };
+        if !step.needs_body && Answer::of(&self.raw).is_some() {
+            return;
+        }
+        let room = RAW_BYTES_MOST - self.raw.len().min(RAW_BYTES_MOST);
+        self.too_long |= bytes.len() > room;
+        self.raw.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    /// Takes cookies and values from the answer that has just become complete with these last
+    /// bytes. False if a value that the script takes is not there. `body` is a buffer.
+    pub fn take(
+        &mut self,
+        script: &Script,
+        bytes: &[u8],
+        moment: Moment,
+        body: &mut Vec<u8>,
+    ) -> bool {
+        if self.raw.is_empty() {
+            return self.take_from(script, bytes, moment, body);
+        }
+        self.keep(script, bytes);
+        let raw = std::mem::take(&mut self.raw);
+        let taken = !self.too_long && self.take_from(script, &raw, moment, body);
+        self.raw = raw;
+        self.forget_answer();
+        taken
+    }
+
+    /// Forgets the part of an answer that has come: its connection is gone.
+    pub fn forget_answer(&mut self) {
+        self.too_long = false;
+        self.raw.clear();
+        if self.raw.capacity() > KEPT_BYTES {
+            self.raw = Vec::new();
+        }
+    }
+
+    fn take_from(
+        &mut self,
+        script: &Script,
+        raw: &[u8],
+        moment: Moment,
+        body: &mut Vec<u8>,
+    ) -> bool {
+        let (Some(step), Some(answer)) =
+            (script.steps.get(self.turn.step as usize), Answer::of(raw))
+        else {
+            return false;
+        };
+        self.jar.take(&answer, &script.site, &self.path, moment.unix_time);
+        if step.takes.is_empty() {
+            return true;
+        }
+        self.take_values(script, step, &answer, moment, body)
+    }
+
+    fn take_values(
+        &mut self,
+        script: &Script,
+        step: &Step,
+        answer: &Answer<'_>,
+        moment: Moment,
+        body: &mut Vec<u8>,
+    ) -> bool {
+        body.clear();
+        if step.needs_body && !answer.body(BODY_BYTES_MOST, moment.ended, body) {
+            return false;
+        }
+        self.values.resize_with(script.values.len().max(self.values.len()), Vec::new);
+        let values = &mut self.values;
+        step.takes.iter().all(|(index, from)| {
+            let value = &mut values[*index];
+            let breaks = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
+            from.find(answer, body, value)
+                && !(script.in_header[*index] && value.iter().any(breaks))
+        })
+    }
+}
+
+/// Where a value is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In a path: what cannot stand there is percent-encoded.
+    Path,
+    /// In a header or a body: as it is.
+    Other,
+}
+
+/// Fills the places of one request.
+struct Fill<'a, R> {
+    turn: Turn,
+    values: &'a [Vec<u8>],
+    random: R,
+    drawn: u32,
+}
+
+impl<R: Fn(u32) -> u64> Fill<'_, R> {
+    fn text(&mut self, text: &Text, place: Place, out: &mut Vec<u8>) {
+        for piece in &text.0 {
+            let number = match piece {
+                Piece::Fixed(bytes) => {
+                    out.extend_from_slice(bytes);
+                    continue;
+                }
+                Piece::Place(Value::Taken(index)) => {
+                    let value = self.values.get(*index).map_or(&[][..], Vec::as_slice);
+                    match place {
+                        Place::Path => encode(value, out),
+                        Place::Other => out.extend_from_slice(value),
+                    }
+                    continue;
+                }
+                Piece::Place(Value::Counter) => self.turn.session,
+                Piece::Place(Value::Repeat) => u64::from(self.turn.repeat),
+                Piece::Place(Value::User) => u64::from(self.turn.user),
+                Piece::Place(Value::Random) => {
+                    self.drawn += 1;
+                    (self.random)(self.drawn - 1)
+                }
+            };
+            out.extend_from_slice(decimal(number, &mut [0; DIGITS_MOST]));
+        }
+    }
+}
+
+/// Writes a value into a path: bytes that would end the path, or are not ASCII, are
+/// percent-encoded; all others are as they came, so that a whole path can be a value.
+fn encode(value: &[u8], out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in value {
+        if byte.is_ascii_graphic() && *byte != b'#' {
+            out.push(*byte);
+        } else {
+            out.extend([b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+        }
+    }
+}

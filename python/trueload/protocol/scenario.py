@@ -1,0 +1,87 @@
+"""Sessions in plans and measurements, mirrored from crates/engine/src/protocol/scenario.rs.
+
+Must not know how a virtual user goes through a session.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from trueload.protocol.exchange import RequestPlan
+from trueload.protocol.expect import ExpectPlan
+from trueload.protocol.model import Model
+
+
+class FromJson(Model):
+    """The member of a JSON body at a JSON pointer (RFC 6901)."""
+
+    kind: Literal["json"] = "json"
+    pointer: str
+
+
+class FromHeader(Model):
+    """The first header of this name."""
+
+    kind: Literal["header"] = "header"
+    name: str
+
+
+class FromCookie(Model):
+    """The cookie of this name that the answer sets."""
+
+    kind: Literal["cookie"] = "cookie"
+    name: str
+
+
+class FromRegex(Model):
+    """The first group of the first match in the body."""
+
+    kind: Literal["regex"] = "regex"
+    pattern: str
+
+
+FromPlan = Annotated[FromJson | FromHeader | FromCookie | FromRegex, Field(discriminator="kind")]
+"""Where a value is in an answer."""
+
+
+class TakePlan(Model):
+    """A value that is taken from an answer."""
+
+    value: str
+    from_: FromPlan = Field(alias="from")
+
+
+class ThinkPlan(Model):
+    """A pause, drawn evenly between two lengths."""
+
+    least_ns: int
+    most_ns: int
+
+
+NO_THINK = ThinkPlan(least_ns=0, most_ns=0)
+
+
+class StepPlan(Model):
+    """One step of every session: its request, which is sent ``repeat`` times in a row, each time
+    after a pause of ``think``; what a good answer is; and what is taken from it."""
+
+    name: str
+    request: RequestPlan
+    expect: ExpectPlan
+    take: tuple[TakePlan, ...] = Field(default=(), exclude_if=lambda value: value == ())
+    think: ThinkPlan = NO_THINK
+    repeat: int
+
+
+class Sessions(Model):
+    """Whole sessions of a phase, each in the phase in which it ended. ``latency`` covers those that
+    ended well: the sum of their requests' latencies, without the pauses. ``unfinished``: had not
+    ended when the phase did."""
+
+    begun: int
+    ok: int
+    failed: int
+    unfinished: int
+    latency: dict[int, int]

@@ -1,0 +1,307 @@
+"""A scenario file: the steps that every virtual user goes through, in TOML.
+
+How: each step is read by itself, and a mistake in it is reported with the step's name. Then the
+values are followed through the steps: each must have been taken before it is used. Flags given
+beside the file go into every step that does not say otherwise. Must not know how a session is run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from trueload.errors import UserError
+from trueload.files.inputs import read_input
+from trueload.files.toml import UnreadableError, parse_toml
+from trueload.protocol.scenario import FromCookie, FromHeader, FromJson, FromPlan, FromRegex
+from trueload.request.make import is_token, make_request, parse_header, parse_statuses, read_body
+from trueload.request.origins import origin_key
+from trueload.request.redact import redact_url
+from trueload.request.steps import StepSpec
+from trueload.request.target import Target, parse_url
+from trueload.request.values import ANY_ANSWER, Expect, Request
+from trueload.units import parse_duration
+
+FILE_BYTES_MAX = 4 * 2**20
+BODIES_BYTES_MAX = 64 * 2**20
+STEPS_MAX = 1_000  # crates/engine/src/scenario.rs has these three limits, too
+REPEAT_MAX = 100_000
+TAKES_MAX = 100
+NAME_LENGTH_MAX = 80
+
+KEYS = ("name", "request", "expect", "take", "think", "repeat")
+REQUEST_KEYS = ("method", "url", "headers", "body", "body_file")
+EXPECT_KEYS = ("status", "body")
+BUILT_IN = ("counter", "random", "repeat", "vu")
+"""Values that every request may use; crates/wire/src/session/text.rs has them, too."""
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
+_PLACE = re.compile(r"\{\{|\{([A-Za-z_][A-Za-z0-9_-]{0,63})\}", re.ASCII)
+_POINTER = re.compile(r"(/([^~/]|~[01])*)*")
+_GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<[A-Za-z_]", re.DOTALL)
+EXAMPLE = 'a step is like: [[step]] name = "home"  request = { url = "/" }'
+TAKE_HINT = 'write json:/POINTER, header:NAME, cookie:NAME or regex:PATTERN, as "json:/token"'
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The flags beside the file, which every step has unless it says otherwise. ``base`` is the
+    URL that was given, if any; steps may then have only a path."""
+
+    base: Target | None = None
+    headers: tuple[str, ...] = ()
+    user: str | None = None
+    expect: Expect = ANY_ANSWER
+
+
+def read_scenario(path: Path, beside: Beside) -> tuple[Target, tuple[StepSpec, ...]]:
+    """Read a scenario file (``-`` for stdin). Return the URL of the origin, and the steps. Raises
+    ``UserError``."""
+    shown = "the scenario on stdin" if str(path) == "-" else f"the scenario {str(path)!r}"
+    try:
+        raw = parse_toml(read_input(path, FILE_BYTES_MAX, shown, "at most {} MiB"))
+    except UnreadableError as error:
+        raise UserError(f"{shown} {error}", EXAMPLE) from None
+    steps = raw.get("step")
+    for key in raw:
+        if key != "step":
+            raise UserError(f"{shown}: {key!r} is not a key", EXAMPLE)
+    if not isinstance(steps, list) or not steps:
+        raise UserError(f"{shown} has no step", EXAMPLE)
+    if len(steps) > STEPS_MAX:
+        raise UserError(f"{shown} has more than {STEPS_MAX:,} steps", "use fewer")
+    folder = Path() if str(path) == "-" else path.parent
+    base, found = beside.base, list[StepSpec]()
+    for number, fields in enumerate(steps, start=1):
+        name = fields.get("name") if isinstance(fields, dict) else None
+        where = f"step {name!r}" if isinstance(name, str) and name else f"step {number}"
+        try:
+            target, step = _step(fields, folder, replace(beside, base=base))
+            base = base or target
+            if origin_key(target) != origin_key(base):
+                of = redact_url(target.origin)
+                _refuse(f"it goes to {of}, another server", "all steps go to one server")
+            if step.name in (each.name for each in found):
+                _refuse("another step has this name", "name each step differently")
+        except UserError as error:
+            raise UserError(f"{shown}, {where}: {error.message}", error.hint) from None
+        found.append(step)
+    _check_bodies(found, shown)
+    _check_values(found, shown)
+    assert base is not None
+    return base, tuple(found)
+
+
+def _step(fields: Any, folder: Path, beside: Beside) -> tuple[Target, StepSpec]:
+    if not isinstance(fields, dict):
+        _refuse("not a table", EXAMPLE)
+    _check_keys(fields, KEYS)
+    asked = fields.get("request")
+    if not isinstance(asked, dict):
+        _refuse("'request' is missing", EXAMPLE)
+    _check_keys(asked, REQUEST_KEYS, " of 'request'")
+    target = parse_url(_url(asked.get("url"), beside.base))
+    return target, StepSpec(
+        name=_name(fields.get("name")),
+        url=redact_url(target.url),
+        request=_request(asked, target, folder, beside),
+        expect=_expect(fields.get("expect"), beside.expect),
+        take=_take(fields.get("take", {})),
+        think_ns=_think(fields.get("think", "0s")),
+        repeat=_repeat(fields.get("repeat", 1)),
+    )
+
+
+def _request(asked: dict[str, Any], target: Target, folder: Path, beside: Beside) -> Request:
+    own = _headers(asked.get("headers", {}))
+    named = {parse_header(text)[0].lower() for text in own}
+    rest = [text for text in beside.headers if parse_header(text)[0].lower() not in named]
+    user = None if "authorization" in named or target.credentials else beside.user
+    body, file = _text(asked, "body"), _text(asked, "body_file")
+    if body is not None and file is not None:
+        _refuse("'body' and 'body_file' exclude each other", "keep one of them")
+    content = None if body is None else body.encode()
+    return make_request(
+        target,
+        method=_text(asked, "method"),
+        headers=[*own, *rest],
+        user=user,
+        body=content if file is None else read_body(None, folder / file),
+    )
+
+
+def _check_keys(fields: dict[str, Any], known: Sequence[str], where: str = "") -> None:
+    for key in fields:
+        if key not in known:
+            _refuse(f"{key!r} is not a key{where}", f"keys are {', '.join(known)}")
+
+
+def _text(fields: dict[str, Any], key: str) -> str | None:
+    value = fields.get(key)
+    if value is not None and not isinstance(value, str):
+        _refuse(f"'{key}' is not a text", f'write it in quotes: {key} = "…"')
+    return value
+
+
+def _name(value: Any) -> str:
+    hint = 'write for example name = "log in"'
+    if not isinstance(value, str):
+        _refuse("'name' is missing" if value is None else "'name' is not a text", hint)
+    if not (value.isprintable() and 0 < len(value) <= NAME_LENGTH_MAX):
+        _refuse(f"'name' is not a line of 1 to {NAME_LENGTH_MAX} characters", hint)
+    return redact_url(value)
+
+
+def _url(value: Any, base: Target | None) -> str:
+    if not isinstance(value, str) or not value:
+        _refuse("'url' is missing" if value is None else "'url' is not a text", EXAMPLE)
+    if not value.startswith("/"):
+        return value
+    if base is None:
+        _refuse(
+            "'url' has no scheme and host",
+            "name the server: `trueload http --scenario FILE URL`",
+        )
+    return base.origin + value
+
+
+def _headers(value: Any) -> list[str]:
+    hint = 'write for example headers = { Accept = "text/plain" }'
+    if not isinstance(value, dict):
+        _refuse("'headers' is not a table", hint)
+    for name, text in value.items():
+        if ":" in name or not isinstance(text, str):
+            _refuse(f"the header {name!r} is not a name with a text", hint)
+    return [f"{name}: {text}" for name, text in value.items()]
+
+
+def _expect(value: Any, default: Expect) -> Expect:
+    hint = "write for example expect = { status = [200, 302] }"
+    if value is None:
+        return default
+    if not isinstance(value, dict):
+        _refuse("'expect' is not a table", hint)
+    _check_keys(value, EXPECT_KEYS, " of 'expect'")
+    expect = default
+    if (status := value.get("status")) is not None:
+        codes = status if isinstance(status, list) else [status]
+        if not codes or not all(isinstance(code, str | int) for code in codes):
+            _refuse("'status' is not a status code", hint)
+        expect = replace(expect, statuses=parse_statuses([str(code) for code in codes]))
+    body = _text(value, "body")
+    return expect if body is None else replace(expect, body=body.encode())
+
+
+def _take(value: Any) -> tuple[tuple[str, FromPlan], ...]:
+    if not isinstance(value, dict):
+        _refuse("'take' is not a table", 'write for example take = { token = "json:/token" }')
+    if len(value) > TAKES_MAX:
+        _refuse(f"'take' has more than {TAKES_MAX} values", "use fewer")
+    return tuple((_value_name(name), _from(name, text)) for name, text in value.items())
+
+
+def _value_name(name: str) -> str:
+    if name in BUILT_IN:
+        _refuse(f"'{name}' is built in", "take the value under another name")
+    if not _NAME.fullmatch(name):
+        _refuse(f"{name!r} is not a name for a value", "use letters, digits, _ and -")
+    return name
+
+
+def _from(name: str, text: Any) -> FromPlan:
+    kind, colon, rest = text.partition(":") if isinstance(text, str) else ("", "", "")
+    if not colon or kind not in ("json", "header", "cookie", "regex"):
+        _refuse(f"'{name}' is not taken from any part of an answer", TAKE_HINT)
+    if kind == "json":
+        if not _POINTER.fullmatch(rest):
+            _refuse(
+                f"'{name}': {rest!r} is not a JSON pointer",
+                "write each name after a /, as json:/user/id; ~0 stands for ~ and ~1 for /",
+            )
+        return FromJson(pointer=rest)
+    if kind == "regex":
+        if not any(found.startswith("(") for found in _GROUP.findall(rest)):
+            _refuse(f"'{name}': the pattern has no group", "put ( ) around the value")
+        return FromRegex(pattern=rest)
+    if not is_token(rest):
+        _refuse(f"'{name}': {rest!r} is not the name of a {kind}", TAKE_HINT)
+    return FromHeader(name=rest) if kind == "header" else FromCookie(name=rest)
+
+
+def _think(value: Any) -> tuple[int, int]:
+    hint = 'write for example think = "200ms", or think = "100ms..300ms"'
+    if not isinstance(value, str):
+        _refuse("'think' is not a text", hint)
+    first, _, last = value.partition("..")
+    try:
+        least_ns = parse_duration(first.strip())
+        most_ns = parse_duration(last.strip()) if last else least_ns
+    except ValueError as error:
+        _refuse(f"'think': {error}", hint)
+    if least_ns > most_ns:
+        _refuse(f"'think' begins with the longer pause: {value}", "write the shorter one first")
+    return least_ns, most_ns
+
+
+def _repeat(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= REPEAT_MAX:
+        _refuse(f"'repeat' is not a whole number from 1 to {REPEAT_MAX:,}", "write for example 3")
+    return value
+
+
+def _check_bodies(steps: Sequence[StepSpec], shown: str) -> None:
+    sizes = (len(step.request.body or b"") + len(step.expect.body or b"") for step in steps)
+    if sum(sizes) > BODIES_BYTES_MAX:
+        raise UserError(
+            f"{shown}: the bodies are more than {BODIES_BYTES_MAX // 2**20} MiB", "use fewer"
+        )
+
+
+def used_values(request: Request) -> Iterator[str]:
+    """The names of the values that fill the places of a request, one for each place."""
+    body = (request.body or b"").decode("latin-1")
+    for text in (request.path, *(value for _, value in request.headers), body):
+        yield from (found[1] for found in _PLACE.finditer(text) if found[1])
+
+
+def _check_values(steps: Sequence[StepSpec], shown: str) -> None:
+    """Refuse a value that no step takes before its use."""
+    takers = {name: step for step in reversed(steps) for name, _ in step.take}
+    taken = set(BUILT_IN)
+    for step in steps:
+        for name in used_values(step.request):
+            if name in taken:
+                continue
+            where = f"{shown}, step {step.name!r}: no step before it takes {{{name}}}"
+            raise UserError(where, _hint_for(name, step, takers))
+        taken.update(name for name, _ in step.take)
+
+
+def _hint_for(name: str, step: StepSpec, takers: dict[str, StepSpec]) -> str:
+    """What to do about a value that is used before it is taken."""
+    taker = takers.get(name)
+    if taker is None:
+        known = ", ".join(f"{{{each}}}" for each in (*takers, *BUILT_IN))
+        return f"values are {known}; write {{{{{name}}} for the text itself"
+    if taker is step:
+        return "its own answer has the value: take it in an earlier step"
+    if {value for value, _ in step.take} & _needed(taker, takers):
+        return f"it and step {taker.name!r} need values of each other: let another step take one"
+    return f"step {taker.name!r} takes it, and comes later: change their order"
+
+
+def _needed(step: StepSpec, takers: dict[str, StepSpec]) -> set[str]:
+    """The values that a step needs, and those that their takers need."""
+    needed, waiting = set[str](), [step]
+    while waiting:
+        for name in used_values(waiting.pop().request):
+            if name not in needed:
+                needed.add(name)
+                waiting += [takers[name]] if name in takers else []
+    return needed
+
+
+def _refuse(what: str, hint: str) -> NoReturn:
+    raise UserError(what, hint)

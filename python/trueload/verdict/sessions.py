@@ -1,0 +1,60 @@
+"""The check of sessions: how many failed, and was the window long enough for them? Pure."""
+
+from __future__ import annotations
+
+from trueload.record.schema import Record
+from trueload.units import format_count
+from trueload.verdict.answers import ERRORS_FAIL, ERRORS_WARN
+from trueload.verdict.common import Definition, Finding, graded, not_applicable, times
+
+UNFINISHED_WARN = 0.5
+"""Sessions under way at the end for each one that has ended, beyond which those that ended may be
+the short ones: on average, not even two sessions of each user have ended."""
+NO_SESSIONS = "the load is no scenario"
+
+
+def check_sessions(record: Record) -> Finding:
+    """Grade the share of sessions that failed; warn if those that ended may be the short ones."""
+    sessions = record.sessions
+    if sessions is None:
+        return not_applicable(NO_SESSIONS)
+    ended = sessions.ok + sessions.failed
+    if ended == 0:
+        return Finding("fail", f"none of {times(sessions.begun, 'session')} ended in the window")
+    share = sessions.failed / ended
+    status, limit = graded(share, ERRORS_WARN, ERRORS_FAIL)
+    skipped = record.counts.skipped
+    more = f", and {times(skipped, 'request')} behind the failures were skipped" if skipped else ""
+    why = f"{format_count(sessions.failed)} of {times(ended, 'session')} failed{more}"
+    if status == "pass" and sessions.unfinished > UNFINISHED_WARN * ended:
+        few = f"only {times(ended, 'session')} ended, and {format_count(sessions.unfinished)}"
+        why = f"{few} were under way: the long ones are missing"
+        return Finding("warn", why, sessions.unfinished / ended, UNFINISHED_WARN)
+    return Finding(status, why, share, limit)
+
+
+def _remedy_where(record: Record) -> str | None:
+    """What to do if no session, or too few of them, ended in the window."""
+    sessions = record.sessions
+    if sessions is None or sessions.failed:
+        return None
+    return "Measure for longer with --duration: many times the length of a session."
+
+
+SESSIONS = Definition(
+    name="sessions",
+    order=21,
+    compute=check_sessions,
+    of_client=NO_SESSIONS,
+    fault="subject",
+    meaning=(
+        "A request that fails ends its session, and spares the server the requests behind it."
+        " So failed sessions count like failed requests."
+    ),
+    remedy=(
+        "Look at the first step that has failures, and at their class. With `extract`, the answer"
+        " lacks what the step takes from it."
+    ),
+    remedy_where=_remedy_where,
+    per_host=True,
+)

@@ -1,0 +1,159 @@
+"""Sessions, checked at a server that knows what each session may ask."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import Trueload, statuses
+from session_server import SessionServer
+
+DOCS = Path(__file__).parents[1] / "docs" / "scenarios.md"
+OWN = 'headers = { Authorization = "Bearer {token}", X-Id = "{id}" }'
+SHOP = f"""
+[[step]]
+name    = "log in"
+request = {{ method = "POST", url = "/login", body = '{{"user":"user-{{vu}}","try":{{counter}}}}' }}
+take    = {{ token = "json:/token", id = "header:X-Id" }}
+
+[[step]]
+name    = "list"
+request = {{ url = "/items?page={{repeat}}", {OWN} }}
+repeat  = 3
+
+[[step]]
+name    = "buy"
+request = {{ method = "POST", url = "/cart", body = "{{random}}", {OWN} }}
+"""
+
+
+def run(trueload: Trueload, folder: Path, text: str, url: str, *words: str) -> Any:
+    """Run a scenario for a moment and return the record; a busy machine may make it invalid."""
+    file = folder / "scenario.toml"
+    file.write_text(text)
+    flags = ("-c", "3", "-d", "400ms", "--warmup", "0s", *words)
+    done = trueload.run("http", "--scenario", file, url, *flags, "--json", "-")
+    assert done.code in (0, 4), done
+    return done.json()
+
+
+def test_each_session_has_its_own_values_and_cookies_and_all_is_counted_by_step(
+    trueload: Trueload, tmp_path: Path
+) -> None:
+    with SessionServer() as server:
+        record = run(trueload, tmp_path, SHOP, server.url)
+        seen = server.counted()
+    assert {status for _, _, status in seen} == {200}, "no token or cookie of another session"
+    assert not record["counts"]["failed"]
+    steps = record["targets"]
+    assert [step["name"] for step in steps] == ["log in", "list", "buy"]
+    assert [step["weight"] for step in steps] == [1, 3, 1]
+    paths = [("POST", "/login", 200), ("GET", "/items", 200), ("POST", "/cart", 200)]
+    assert [step["counts"]["issued"] for step in steps] == [seen[path] for path in paths]
+    sessions = record["sessions"]
+    assert sessions["begun"] == server.log_ins
+    assert sessions["ok"] + sessions["unfinished"] == sessions["begun"]
+    assert sessions["latency_ns"]["count"] == sum(sessions["latency"].values()) == sessions["ok"]
+    assert sessions["unfinished"] <= 3
+    pages = {one.path for one in server.seen if one.method == "GET"}
+    assert pages == {"/items?page=1", "/items?page=2", "/items?page=3"}
+    users = {found[1] for one in server.seen if (found := re.search("user-([0-9]+)", one.body))}
+    assert users == {"1", "2", "3"}
+    tries = sorted(
+        int(found[1]) for one in server.seen if (found := re.search('try":(.*)}', one.body))
+    )
+    assert tries == list(range(server.log_ins)), "each session has its own number"
+
+
+def test_steps_follow_in_order_on_one_connection(trueload: Trueload, tmp_path: Path) -> None:
+    with SessionServer() as server:
+        run(trueload, tmp_path, SHOP, server.url, "-c", "2")
+        connections = {one.connection for one in server.seen}
+        for connection in connections:
+            paths = [
+                one.path.partition("?")[0] for one in server.seen if one.connection == connection
+            ]
+            order = ["/login", "/items", "/items", "/items", "/cart"]
+            assert paths == [order[place % 5] for place in range(len(paths))]
+    assert len(connections) == 2
+
+
+def test_a_session_goes_on_over_a_new_connection(trueload: Trueload, tmp_path: Path) -> None:
+    with SessionServer(close=True) as server:
+        record = run(trueload, tmp_path, SHOP, server.url)
+    assert record["sessions"]["ok"] > 0
+    assert not record["counts"]["failed"]
+
+
+@pytest.mark.parametrize(
+    ("how", "failure"),
+    [({"fail_every": 20}, "status"), ({"bare_every": 20}, "extract")],
+)
+def test_requests_behind_a_failure_are_skipped_and_never_look_fast(
+    trueload: Trueload, tmp_path: Path, how: dict[str, Any], failure: str
+) -> None:
+    with SessionServer(**how) as server:
+        record = run(trueload, tmp_path, SHOP, server.url, "--fail-on", "p99>1h")
+    failed = server.log_ins // 20
+    assert failed > 0, "the run was too short"
+    counts, sessions = record["counts"], record["sessions"]
+    assert counts["failed"] == {failure: failed}
+    assert counts["skipped"] == 4 * failed
+    assert sessions["failed"] == failed
+    assert [step["counts"].get("skipped", 0) for step in record["targets"]] == [
+        0,
+        3 * failed,
+        failed,
+    ]
+    assert statuses(record)["sessions"] == "fail"
+    assert record["verdict"] == "invalid"
+    # 5 % of all requests were not answered, and are slower than any other.
+    assert record["latency_ns"]["p99"] is None or "p99" in record["latency_ns"]["at_least"]
+
+
+def test_an_open_loop_schedules_sessions(trueload: Trueload, tmp_path: Path) -> None:
+    with SessionServer() as server:
+        flags = ("--rate", "50/s", "-c", "8", "-d", "1s")
+        record = run(trueload, tmp_path, SHOP, server.url, *flags)
+    sessions, counts = record["sessions"], record["counts"]
+    assert sessions["begun"] == server.log_ins == 50
+    assert counts["unsent"] == 0
+    assert counts["scheduled"] == counts["issued"]
+
+
+def test_a_run_under_way_more_users_than_sessions_wait_with_their_clock_running(
+    trueload: Trueload, tmp_path: Path
+) -> None:
+    scenario = SHOP.replace("repeat  = 3", 'repeat  = 3\nthink   = "100ms"')
+    with SessionServer() as server:
+        flags = ("--rate", "100/s", "-c", "1", "-d", "1s")
+        record = run(trueload, tmp_path, scenario, server.url, *flags)
+    sessions, counts = record["sessions"], record["counts"]
+    # One user has 300 ms of pauses in each session; a hundred sessions are due.
+    assert sessions["begun"] <= 4
+    assert counts["unsent"] == 100 - sessions["begun"]
+
+
+def test_pauses_count_in_no_latency(trueload: Trueload, tmp_path: Path) -> None:
+    scenario = SHOP.replace("repeat  = 3", 'repeat  = 3\nthink   = "1s"')
+    with SessionServer() as server:
+        record = run(trueload, tmp_path, scenario, server.url)
+    assert record["sessions"]["unfinished"] == 3
+    assert server.counted() == {("POST", "/login", 200): 3}
+
+
+def examples() -> list[tuple[str, str]]:
+    """The scenarios of the documentation, by their first line."""
+    return re.findall(r"```toml\n# ([^\n]*)\n(.*?)```", DOCS.read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize(("title", "text"), examples(), ids=[title for title, _ in examples()])
+def test_each_example_of_the_documentation_runs(
+    trueload: Trueload, tmp_path: Path, title: str, text: str
+) -> None:
+    with SessionServer() as server:
+        record = run(trueload, tmp_path, text.replace("250ms", "25ms"), server.url)
+    assert not record["counts"]["failed"], title
+    assert record["sessions"]["ok"] > 0, title
