@@ -16,6 +16,7 @@ use crate::loading;
 use crate::origins;
 use crate::protocol::{
     ArrivalsPlan, DriverPlan, FaultsPlan, GeneratePlan, LoadPlan, PROTOCOL, PhasePlan, StagePlan,
+    StreamEndPlan, StreamKindPlan,
 };
 use crate::request;
 use crate::scenario;
@@ -90,6 +91,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     check_part(plan)?;
     check_http2(plan)?;
     loading::check(plan)?;
+    check_stream(plan)?;
     origins::check(plan)?;
     if plan.exchange.is_some() {
         exchange::check(plan)
@@ -128,6 +130,20 @@ fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
         return refused("http2: excludes exchange");
     }
     Ok(())
+}
+
+/// Refuses streams that cannot be read or never stall.
+fn check_stream(plan: &GeneratePlan) -> Result<(), Failure> {
+    let Some(stream) = &plan.stream else { return Ok(()) };
+    let refused = |what: &str| Err(Failure::Plan(what.to_owned()));
+    if plan.exchange.is_some() {
+        return refused("stream: excludes exchange");
+    }
+    let is_event = matches!(stream.end, Some(StreamEndPlan::Event { .. }));
+    if is_event && stream.kind != StreamKindPlan::Sse {
+        return refused("stream.end: only sse has events");
+    }
+    stream.stall_ns.map_or(Ok(()), |ns| within("stream.stall_ns", ns, u64::MAX / 8))
 }
 
 /// Refuses an invalid part, or one that would have nothing to do.

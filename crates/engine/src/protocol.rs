@@ -31,6 +31,7 @@ mod second;
 mod seen;
 mod served;
 mod settling;
+mod streams;
 mod tls;
 
 pub use address::AddressPlan;
@@ -54,6 +55,7 @@ pub use second::Second;
 pub use seen::{Concurrent, Interval, Quantiles, Span};
 pub use served::Served;
 pub use settling::{DeliveryFault, FailedMessage, SentPlan};
+pub use streams::{StreamEndPlan, StreamHistograms, StreamKindPlan, StreamPlan, Streams};
 pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
 
 /// Version of this protocol; `hello` carries it, a plan must name it.
@@ -144,6 +146,9 @@ pub struct GeneratePlan {
     pub http2: Option<WindowsPlan>,
     /// What counts as a good answer to it.
     pub expect: ExpectPlan,
+    /// Answers are streams, whose parts are timed; null where they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stream: Option<StreamPlan>,
     /// Several requests that take turns by weight, each counted by itself.
     #[serde(default)]
     pub targets: Vec<TargetPlan>,
@@ -553,6 +558,9 @@ pub struct Measurement {
     /// Answers that came before their requests can have been read.
     #[serde(default, skip_serializing_if = "Early::is_none")]
     pub early: Early,
+    /// Parts of streamed answers; null where answers are no streams.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<Streams>,
 }
 
 /// Of ok requests only, except `connect` (every established connection).

@@ -12,6 +12,7 @@ use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
 use trueload_wire::http2;
 use trueload_wire::http2::client::UpgradeRequest;
+use trueload_wire::parts::Rule;
 
 use crate::blobs::{self, Blobs};
 use crate::failure::Failure;
@@ -224,7 +225,8 @@ pub(crate) fn http1(
     places: Option<Places>,
 ) -> Result<impl Fn() -> Http + use<>, Failure> {
     let sending = sending(plan, blobs, places)?;
-    Ok(move || sending.protocol())
+    let stream = stream(plan);
+    Ok(move || sending.protocol().streaming(stream.clone()))
 }
 
 /// What makes the HTTP/2 of each thread.
@@ -235,9 +237,9 @@ pub(crate) fn http2(
     places: Option<Places>,
 ) -> Result<impl Fn() -> Http2 + use<>, Failure> {
     let sent = http2_sent(plan, blobs, places)?;
-    let upgrade = upgrade(plan, terms);
+    let (upgrade, stream) = (upgrade(plan, terms), stream(plan));
     Ok(move || {
-        let speaks = Http2::new(sent.clone(), terms);
+        let speaks = Http2::new(sent.clone(), terms).streaming(stream.clone());
         match &upgrade {
             Some(request) => speaks.upgrading(request.clone()),
             None => speaks,
@@ -255,7 +257,17 @@ pub(crate) fn negotiated(
 ) -> Result<impl Fn() -> Negotiated + use<>, Failure> {
     let (sending, sent) = sent_over_both(plan, blobs, places)?;
     let most = InFlight { http1: http1 as usize, http2: plan.pipeline as usize };
-    Ok(move || Negotiated::new(sending.protocol(), Http2::new(sent.clone(), terms), most))
+    let stream = stream(plan);
+    Ok(move || {
+        let http1 = sending.protocol().streaming(stream.clone());
+        let http2 = Http2::new(sent.clone(), terms).streaming(stream.clone());
+        Negotiated::new(http1, http2, most)
+    })
+}
+
+/// The rule for answers that are streams.
+fn stream(plan: &GeneratePlan) -> Option<Rule> {
+    plan.stream.clone().map(Rule::from)
 }
 
 /// Every request of a plan, in the form that `make` gives it.

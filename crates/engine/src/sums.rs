@@ -203,6 +203,7 @@ pub(crate) fn measurement(
         http2,
         kinds: (&meter.kinds).into(),
         early: meter.early.into(),
+        streams: meter.streams.as_deref().map(Into::into),
     }
 }
 

@@ -78,6 +78,8 @@ classes! {
     TimeoutFirstByte = "timeout.first_byte",
     /// The answer began but was not complete in time.
     TimeoutTotal = "timeout.total",
+    /// The next part of a streamed answer did not come in time.
+    TimeoutStall = "timeout.stall",
     /// The connection was not upgraded to WebSocket as RFC 6455 requires.
     WsHandshake = "ws.handshake",
     /// The answer is not what RFC 6455 allows.

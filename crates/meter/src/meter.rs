@@ -5,7 +5,7 @@
 
 use crate::{
     Backlog, Class, Counted, Datagrams, Early, Flow, IdleClosed, Kinds, Recent, Recorded,
-    SessionMeter, SlotSums, TargetMeter, Times,
+    SessionMeter, SlotSums, Streams, TargetMeter, Times,
 };
 
 /// Status codes are 100 to 999; the parser rejects all others.
@@ -74,6 +74,8 @@ pub struct Meter {
     pub kinds: Kinds,
     /// Answers that came before their requests can have been read.
     pub early: Early,
+    /// The parts of answers that are streams; none if answers are not read for them.
+    pub streams: Option<Box<Streams>>,
     failed: [u64; Class::ALL.len()],
     statuses: Box<[u64]>,
     recent: Recent,
@@ -109,6 +111,7 @@ impl Default for Meter {
             sessions: None,
             kinds: Kinds::default(),
             early: Early::default(),
+            streams: None,
             failed: [0; Class::ALL.len()],
             statuses: vec![0; STATUSES].into_boxed_slice(),
             recent: Recent::default(),
@@ -240,6 +243,9 @@ impl Meter {
         }
         if let Some(theirs) = &other.sessions {
             self.sessions.get_or_insert_default().merge(theirs);
+        }
+        if let Some(theirs) = &other.streams {
+            self.streams.get_or_insert_default().merge(theirs);
         }
         if self.targets.len() < other.targets.len() {
             self.targets.resize_with(other.targets.len(), TargetMeter::default);

@@ -9,6 +9,9 @@
 //!
 //! Must not know: what the sketch is used for, and which protocol carried the body.
 
+use crate::exchange::Ending;
+use crate::parts::{Arrived, Parts, Streaming, Whole};
+
 /// All words that begin up to this offset are read.
 const DENSE_BYTES: u64 = 32;
 /// The size of a word in bytes.
@@ -68,12 +71,13 @@ impl Sampler {
 }
 
 /// Compares a body with the expected one as its slices arrive. If none is expected, takes the
-/// fingerprint instead.
+/// fingerprint instead. The body of a stream is also read for its parts, and has no fingerprint.
 #[derive(Debug, Default)]
 pub(crate) struct BodyCheck {
     matched: usize,
     differs: bool,
     sampler: Sampler,
+    parts: Option<Box<Parts>>,
 }
 
 impl BodyCheck {
@@ -83,6 +87,41 @@ impl BodyCheck {
         let end = self.matched.saturating_add(slice.len());
         self.differs |= expected.get(self.matched..end) != Some(slice);
         self.matched = end;
+    }
+
+    /// Reads the next slice of a stream for its parts; `ends_chunk` says that a chunk or frame ends
+    /// with it.
+    #[inline]
+    pub(crate) fn take_parts(&mut self, streaming: Streaming<'_>, slice: &[u8], ends_chunk: bool) {
+        let rule = streaming.rule;
+        let parts = self.parts.get_or_insert_with(|| Box::new(Parts::new(rule)));
+        parts.take(rule, slice);
+        if ends_chunk {
+            parts.end_chunk(rule);
+        }
+    }
+
+    /// The parts that were completed since the last call.
+    #[inline]
+    pub(crate) fn note_parts(&mut self, streaming: Streaming<'_>) -> Option<Arrived> {
+        self.parts.as_mut()?.note(streaming)
+    }
+
+    /// The time at which the stream has stalled; none for never.
+    #[inline]
+    pub(crate) fn stalls_at_ns(&self) -> Option<u64> {
+        self.parts.as_ref().map(|parts| parts.stalls_at_ns())
+    }
+
+    /// Ends a stream with its body, which was good otherwise: returns the parts that this
+    /// completes, how its request ends, and its figures.
+    pub(crate) fn end_stream(
+        &mut self,
+        streaming: Streaming<'_>,
+    ) -> (Option<Arrived>, Ending, Whole) {
+        let mut parts = self.parts.take().unwrap_or_else(|| Box::new(Parts::new(streaming.rule)));
+        parts.end_body(streaming.rule);
+        (parts.note(streaming), parts.ending(streaming.rule), parts.whole())
     }
 
     /// Returns whether the whole body was the expected one, or its fingerprint if none is expected.

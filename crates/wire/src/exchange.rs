@@ -58,6 +58,8 @@ pub enum Ending {
     TimeoutFirstByte,
     /// The answer was not complete in time.
     TimeoutTotal,
+    /// The answer is a stream, and its next part did not come in time.
+    TimeoutStall,
     /// The answer violates the WebSocket protocol (RFC 6455).
     WsProtocol,
     /// A text message is not valid UTF-8.
@@ -395,6 +397,12 @@ pub trait InOrder {
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
         None
     }
+
+    /// The time at which the answer in progress has stalled, if it is a stream; none for never.
+    #[inline]
+    fn stalls_at_ns(&self) -> Option<u64> {
+        None
+    }
 }
 
 impl<M: InOrder> Exchange<M::Tag> for M {
@@ -429,7 +437,8 @@ impl<M: InOrder> Exchange<M::Tag> for M {
 
     #[inline]
     fn next_timeout_ns(&self, deadline_ns: impl Fn(&M::Tag) -> u64) -> Option<u64> {
-        self.asked().oldest().map(deadline_ns)
+        let due_ns = self.asked().oldest().map(deadline_ns)?;
+        Some(self.stalls_at_ns().map_or(due_ns, |stalls_ns| stalls_ns.min(due_ns)))
     }
 
     /// Gives the connection up with its oldest request: all requests end.
@@ -440,10 +449,15 @@ impl<M: InOrder> Exchange<M::Tag> for M {
         _output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<M::Tag>),
     ) -> Disposition {
-        if self.next_timeout_ns(deadline_ns).is_none_or(|due_ns| due_ns > now_ns) {
+        if self.next_timeout_ns(&deadline_ns).is_none_or(|due_ns| due_ns > now_ns) {
             return Disposition::Open;
         }
-        let first = if self.has_begun() { Ending::TimeoutTotal } else { Ending::TimeoutFirstByte };
+        let in_time = self.asked().oldest().is_some_and(|tag| deadline_ns(tag) > now_ns);
+        let first = match self.has_begun() {
+            true if in_time => Ending::TimeoutStall,
+            true => Ending::TimeoutTotal,
+            false => Ending::TimeoutFirstByte,
+        };
         self.asked_mut().end_all(now_ns, first, Ending::TimeoutFirstByte, on_outcome);
         Disposition::Broken
     }

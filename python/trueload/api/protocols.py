@@ -104,6 +104,7 @@ class ServeHttpOptions(ServeTlsOptions, total=False):
     stall_for: Duration
     slow_share: ShareOf
     slow_for: Duration
+    cut_share: ShareOf
     close_after: Number
     close_silently: Flag
     fault_seed: Number

@@ -26,6 +26,7 @@ from trueload.assemble.server import (
     make_server,
     tree_throttled_share,
 )
+from trueload.assemble.streams import make_streams
 from trueload.assemble.tls import make_tls_record
 from trueload.engines.histograms import merge_histogram
 from trueload.engines.merge import add_up
@@ -149,6 +150,7 @@ def make_record(seen: Observation) -> Record:
         deliveries=make_deliveries(measured),
         datagrams=measured.datagrams,
         http2=make_http2(seen.generate, measured, phases),
+        streams=make_streams(measured),
         answers=_answers(seen, measured),
         early=add_up([NO_EARLY, *(each.early for each in phases)]),
         idle=make_idle(seen.steps, measured.connections.idle_open if complete else None),

@@ -31,6 +31,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("dry-run", "resume"),
     ),
     "Output": ("json", "format", "quiet", "published", "record", "no-save", "no-live"),
+    "Streamed answers": ("stream", "stream-end", "stall"),
     "HTTP/2": (
         *("http", "window", "connection-window", "header-table-size", "h2c-upgrade"),
         "max-streams",
@@ -39,6 +40,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Connections": ("timeout", "connect-rate", "unix", "resolve", "proxy", "local-address"),
     "Faults on purpose": (
         *("error-share", "reset-share", "stall-share", "stall-for", "slow-share", "slow-for"),
+        "cut-share",
         *("close-after", "close-silently", "refuse-share", "goaway-after", "stall-window"),
         *("settings-delay", "fault-seed"),
     ),

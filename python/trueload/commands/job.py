@@ -20,6 +20,7 @@ from trueload.files import outputs
 from trueload.metrics.outlets import NOTHING_WANTED, Wanted
 from trueload.places.named import HERE, Where
 from trueload.protocol.exchange import WindowsPlan
+from trueload.protocol.streams import StreamPlan
 from trueload.record.schema import Record
 from trueload.record.shortage import memory_fault
 from trueload.record.thresholds import Condition, direction_note
@@ -64,6 +65,7 @@ class Asked:
     exchange: Exchange | None = None
     close: bool = False
     http2: WindowsPlan | None = None
+    stream: StreamPlan | None = None
     streams: int | None = None
     tls: Tls | None = None
     origins: tuple[Target, ...] = ()

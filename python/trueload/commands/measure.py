@@ -97,6 +97,7 @@ def read_job(
         exchange=asked.exchange,
         http2=http2,
         data=asked.data,
+        stream=asked.stream,
         seed=given.seed,
         load=load,
         engine=engine,

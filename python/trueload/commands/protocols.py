@@ -63,6 +63,8 @@ Several requests: trueload http http://127.0.0.1:8080/ --targets requests.jsonl
 
 Sessions of several steps: trueload http http://127.0.0.1:8080/ --scenario shop.toml
 
+Streamed answers: trueload http http://127.0.0.1:8080/stream/20/10 --stream sse
+
 Over HTTP/2: trueload http http://127.0.0.1:8080/ --http 2 --streams 10
 
 For a program: trueload http http://127.0.0.1:8080/ --quiet --json -
@@ -72,8 +74,9 @@ For a program: trueload http http://127.0.0.1:8080/ --quiet --json -
             what=(
                 "`/` answers `Hello, World!`, `/perf` an 84-byte JSON body,"
                 " `/bytes/1024` and `/bytes/65536` that many bytes. `/wait/MS` answers"
-                " `ok` after MS milliseconds, `/item/N` an item; a POST to `/item`"
-                " creates one (201)."
+                " `ok` after MS milliseconds, `/stream/N/MS` N server-sent events, one every"
+                " MS milliseconds (`/stream/N/MS/jsonl`: lines). `/item/N` answers an item; a"
+                " POST to `/item` creates one (201)."
             ),
             example="--listen 127.0.0.1:8080 --threads 1",
             path="/",

@@ -16,6 +16,7 @@ from trueload.commands import options
 from trueload.commands.job import Asked
 from trueload.commands.proxy_flags import through_proxy
 from trueload.commands.scenario_flags import STEPS_HAVE
+from trueload.commands.stream_options import StallOption, StreamEndOption, StreamOption
 from trueload.errors import UserError
 from trueload.request.curl import CurlCommand, parse_curl
 from trueload.request.data import DataFile, open_data
@@ -27,6 +28,7 @@ from trueload.request.redact import redact_url
 from trueload.request.route import make_route
 from trueload.request.scenario import Beside, read_scenario
 from trueload.request.steps import StepSpec
+from trueload.request.streams import check_methods, make_stream
 from trueload.request.target import Target, parse_given_url
 from trueload.request.targets import Defaults, read_targets
 from trueload.request.tls import TlsFlags
@@ -63,6 +65,9 @@ def read_asked(
     connection_window: options.ConnectionWindowOption = None,
     header_table_size: options.HeaderTableSizeOption = None,
     h2c_upgrade: options.H2cUpgradeOption = False,
+    stream: StreamOption = None,
+    stream_end: StreamEndOption = None,
+    stall: StallOption = None,
     unix: options.UnixOption = None,
     resolve: options.ResolveOption = None,
     proxy: options.ProxyOption = None,
@@ -89,6 +94,7 @@ def read_asked(
     expect = _expect(expect_status or (), expect_body, expect_same)
     of_http2 = {name: flags[name] for name in HTTP2_FLAGS}
     http2 = make_http2(None if http is None else http.value, Http2Flags(**of_http2))
+    as_stream = make_stream(None if stream is None else stream.value, stream_end, stall)
     headers = tuple(header or ())
     steps: tuple[StepSpec, ...] = ()
     origins: tuple[Target, ...] = () if base is None else (base,)
@@ -96,7 +102,7 @@ def read_asked(
     if scenario is not None:
         own = {"method": method, "body": body, "body_file": body_file}
         _refuse_beside("scenario", STEPS_HAVE, **own, expect_body=expect_body)
-        _refuse_beside("scenario", "keep one of them", targets=targets, data=data)
+        _refuse_beside("scenario", "keep one of them", targets=targets, data=data, stream=stream)
         if http2 is not None:
             raise UserError("--scenario is for HTTP/1.1 only", "leave --http out")
         target, steps = read_scenario(scenario, Beside(base, headers, user, expect))
@@ -120,6 +126,8 @@ def read_asked(
         )
     rows = _read_data(data, data_order, flags, [] if request is None else [request], several)
     origins = origins or (target,)
+    sent = [each.request for each in several] if request is None else [request]
+    check_methods(as_stream, {each.method for each in sent})
     secure = tls_of_origins(origins, tls)
     if http2 is not None:
         secure = over_http2(http2, secure, all_secure=all(one.is_secure for one in origins))
@@ -134,6 +142,7 @@ def read_asked(
         scenario=steps,
         close=close,
         http2=http2,
+        stream=as_stream,
         streams=streams,
         local_addresses=read_local_addresses(local),
         tls=secure,

@@ -52,7 +52,11 @@ ResetShareOption = Annotated[
 StallShareOption = Annotated[
     float | None,
     _share(
-        "--stall-share", ("Answer this share of the requests late, or never (see --stall-for).")
+        "--stall-share",
+        (
+            "Answer this share of the requests late, or never (see --stall-for). A stream"
+            " stalls half way."
+        ),
     ),
 ]
 StallForOption = Annotated[
@@ -78,6 +82,16 @@ SlowForOption = Annotated[
         metavar="TIME",
         parser=option_parser(positive_span),
         help="Time from the head of a slow answer to its last byte.  [default: 1s]",
+    ),
+]
+CutShareOption = Annotated[
+    float | None,
+    _share(
+        "--cut-share",
+        (
+            "End this share of the answers half way, with their connection (with HTTP/2, a"
+            " reset of their stream)."
+        ),
     ),
 ]
 CloseAfterOption = Annotated[
@@ -111,13 +125,17 @@ def read_faults(
     stall_for: int | None,
     slow_share: float | None,
     slow_for: int | None,
+    cut_share: float | None,
     close_after: int | None,
     close_silently: bool,
     fault_seed: int | None,
     streams: StreamFaults,
 ) -> Faults | None:
     """Return the faults that the flags ask for; None without any. Raises ``UserError``."""
-    shares = (error_share, reset_share, stall_share, slow_share, streams.refuse_share)
+    shares = (
+        *(error_share, reset_share, stall_share, slow_share, cut_share),
+        streams.refuse_share,
+    )
     _needs("--stall-for", stall_for is not None, "--stall-share", stall_share is not None)
     _needs("--slow-for", slow_for is not None, "--slow-share", slow_share is not None)
     _needs("--close-silently", close_silently, "--close-after", close_after is not None)
@@ -128,7 +146,7 @@ def read_faults(
         raise UserError(
             "the shares of all faults together exceed 100%",
             "a request meets one fault at most: --error-share, --reset-share, --stall-share,"
-            " --slow-share and --refuse-share add up to 100% at most",
+            " --slow-share, --cut-share and --refuse-share add up to 100% at most",
         )
     if not asked:
         return None
@@ -140,6 +158,7 @@ def read_faults(
         stall_ns=stall_for,
         slow_share=slow_share or 0.0,
         slow_ns=(slow_for or SLOW_NS) if slow_share else 0,
+        cut_share=cut_share or 0.0,
         close_after=close_after,
         close_silently=close_silently,
         refuse_share=streams.refuse_share or 0.0,

@@ -33,6 +33,7 @@ from trueload.protocol.plan import (
     Slots,
     Sparse,
     Stalls,
+    Streams,
     TargetCounts,
     Work,
 )
@@ -392,6 +393,7 @@ def merge_measurements(
         http2=merge_http2([part.http2 for part in parts if part.http2 is not None]),
         kinds=merge_kinds([part.kinds for part in parts]),
         early=add_up([part.early for part in parts]),
+        streams=merge_streams([part.streams for part in parts if part.streams is not None]),
     )
 
 
@@ -404,6 +406,13 @@ def _merge_data(parts: Sequence[DataUse]) -> DataUse | None:
         taken=sum(part.taken for part in parts),
         spent=any(part.spent for part in parts),
     )
+
+
+def merge_streams(parts: Sequence[Streams]) -> Streams | None:
+    """The sum of all; None if answers are no streams."""
+    if not parts:
+        return None
+    return add_up(parts, histograms=merge_histograms([part.histograms for part in parts]))
 
 
 def merge_http2(parts: Sequence[Http2]) -> Http2 | None:

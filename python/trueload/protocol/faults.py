@@ -11,8 +11,8 @@ class Faults(Model):
 
     ``error_share``: status 500. ``reset_share``: a reset instead of an answer. ``stall_share``: the
     answer is ``stall_ns`` late, or never comes if that is None. ``slow_share``: the body comes in
-    pieces over ``slow_ns``. Besides, connections end after ``close_after`` requests, announced or
-    not.
+    pieces over ``slow_ns``. ``cut_share``: the answer ends half way. A stream stalls and is cut
+    half way. Besides, connections end after ``close_after`` requests, announced or not.
 
     For HTTP/2 only. ``refuse_share``: the stream is refused. ``goaway_after``: GOAWAY after so many
     requests. ``stall_window``: the windows of streams are never enlarged. ``settings_delay_ns``:
@@ -26,6 +26,7 @@ class Faults(Model):
     stall_ns: int | None = None
     slow_share: float = 0.0
     slow_ns: int = 0
+    cut_share: float = 0.0
     close_after: int | None = None
     close_silently: bool = False
     refuse_share: float = 0.0

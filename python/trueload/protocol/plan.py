@@ -67,6 +67,8 @@ from trueload.protocol.seen import Concurrent as Concurrent
 from trueload.protocol.seen import Quantiles as Quantiles
 from trueload.protocol.seen import Seen as Seen
 from trueload.protocol.seen import Span as Span
+from trueload.protocol.streams import StreamPlan as StreamPlan
+from trueload.protocol.streams import Streams as Streams
 from trueload.protocol.tls import ServeGiven as ServeGiven
 from trueload.protocol.tls import ServeSelfSigned as ServeSelfSigned
 from trueload.protocol.tls import ServeTlsPlan as ServeTlsPlan
@@ -161,7 +163,8 @@ class Generate(EngineOptions):
     ``scenario`` in sessions, or what ``exchange`` says if the protocol is not HTTP. Addresses are
     ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``. ``data`` has rows that fill the requests'
     placeholders. With ``origins``, each of these has its own addresses and TLS. With ``http2``
-    requests go over HTTP/2, with ``pipeline`` streams at once on each connection."""
+    requests go over HTTP/2, with ``pipeline`` streams at once on each connection. With ``stream``
+    the parts of answers are timed."""
 
     type: Literal["generate"] = "generate"
     protocol: int = PROTOCOL
@@ -182,6 +185,7 @@ class Generate(EngineOptions):
     tls: TlsPlan | None = None
     exchange: ExchangePlan | None = Field(default=None, exclude_if=lambda value: value is None)
     http2: WindowsPlan | None = Field(default=None, exclude_if=lambda value: value is None)
+    stream: StreamPlan | None = Field(default=None, exclude_if=lambda value: value is None)
     part: Part = Field(default=WHOLE, exclude_if=lambda value: value == WHOLE)
 
     @property
@@ -390,6 +394,7 @@ class Measurement(Model):
     http2: Http2 | None = Field(default=None, exclude_if=lambda value: value is None)
     kinds: Kinds = Field(default=NO_KINDS, exclude_if=lambda found: found == NO_KINDS)
     early: Early = Field(default=NO_EARLY, exclude_if=lambda found: found == NO_EARLY)
+    streams: Streams | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class Hello(Model):

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from trueload.protocol.plan import Counts, Measurement, Second
+from trueload.protocol.streams import StreamHistograms
 from trueload.record.schema import Host, Outcomes, Record, SessionsRecord, TargetRecord
 from trueload.stats import (
     EMPTY,
@@ -37,6 +38,8 @@ from trueload.stats import (
 
 OF_ANSWERS = ("min", "mean", "max", "stdev")
 """Figures that cover answers only, even where others have no time."""
+STALL = "timeout.stall"
+"""The class of a stream whose next part did not come in time."""
 RECEIPT = "receipt_"
 """Prefix of a percentile of a broadcast's receipts instead of its deliveries."""
 
@@ -154,6 +157,16 @@ def connection_service(record: Record) -> Sample:
 def first_byte(record: Record) -> Sample:
     """Times from the send to the first byte of the answer."""
     return _sample(record.histograms.first_byte, without_service(record.counts))
+
+
+def first_part(of: StreamHistograms, counts: Counts) -> Sample:
+    """Times from when a request was due to its first part; one that failed has none."""
+    return _sample(of.first_part, without_time(counts))
+
+
+def gap(of: StreamHistograms, counts: Counts) -> Sample:
+    """Times from one part of a stream to the next; the gap in which a stream stalled has no end."""
+    return _sample(of.gap, counts.failed.get(STALL, 0))
 
 
 def total(record: Record) -> Sample:

@@ -32,6 +32,7 @@ from trueload.record.answers import Answers, Probes
 from trueload.record.bound import verdict_text
 from trueload.record.client import ClientEnd
 from trueload.record.http2 import Http2
+from trueload.record.streams import Streams
 from trueload.stats import Distribution
 
 SCHEMA = 1
@@ -507,13 +508,12 @@ class Record(Model):
     perhaps more, as a faster generator might have shown.
 
     These are null: ``targets`` if there is one request, ``sessions`` without a scenario,
-    ``origins`` if all requests have one (scheme, host and port), ``server`` if its processes
-    were not seen for the whole window, ``data`` if none fills the requests, ``deliveries`` if
-    nothing is broadcast, ``datagrams`` if a stream carries the requests, ``http2`` for other
-    protocols, ``idle`` if no idle connection was asked for, ``cpu_distance`` if generator and
-    server are not known to run on two CPUs of one machine. ``flow`` is null in older records, and
-    if the engine died; ``tail`` also for a
-    duration.
+    ``origins`` if all requests have one (scheme, host and port), ``server`` if its processes were
+    not seen for the whole window, ``data`` if none fills the requests, ``deliveries`` if nothing is
+    broadcast, ``datagrams`` if a stream carries the requests, ``http2`` for other protocols,
+    ``streams`` if answers are no streams, ``idle`` if no idle connection was asked for,
+    ``cpu_distance`` if generator and server are not known to run on two CPUs of one machine.
+    ``flow`` is null in older records, and if the engine died; ``tail`` also for a duration.
 
     ``answers`` cover the requests whose bodies were not compared with expected ones. ``early`` are
     answers of warm-up and window about which the kernel was asked. ``probes`` are for subjects
@@ -569,6 +569,7 @@ class Record(Model):
     deliveries: Deliveries | None = None
     datagrams: Datagrams | None = None
     http2: Http2 | None = None
+    streams: Streams | None = None
     answers: tuple[Answers, ...] = ()
     early: Early = Early()
     probes: Probes | None = None

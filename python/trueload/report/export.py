@@ -18,6 +18,7 @@ from trueload.protocol.plan import Open
 from trueload.record import figures
 from trueload.record.bound import at_least
 from trueload.record.schema import REPORTED_STATUSES, ClientTimes, Record
+from trueload.record.streams import Streams
 from trueload.report.grid import csv_rows, markdown_cell, markdown_rows
 from trueload.report.hgrm import hgrm
 from trueload.report.hosts_csv import COLUMNS, host_rows
@@ -44,6 +45,8 @@ CSV_COLUMNS = (
     *("client_receive_p50_ns", "client_receive_p99_ns", "round_trip_p50_ns", "round_trip_p99_ns"),
     *("generator_cpu_s", "generator_saturation", "server_cpu_s", "server_saturation"),
     *("server_peak_rss_bytes", "checks", "lower_bound", "latency_too_few"),
+    *("streams_whole", "stream_parts", "stream_parts_together"),
+    *("first_part_p50_ns", "first_part_p99_ns", "gap_p50_ns", "gap_p99_ns", "gap_max_ns"),
 )
 
 
@@ -187,6 +190,7 @@ def record_values(record: Record) -> dict[str, object]:
         "service_at_least": "; ".join(name for name in service.at_least if name in ("p50", "p99")),
         "send_lag_p99_ns": record.generator.send_lag_p99_ns,
         **_client_times(record.client_ns),
+        **_streams(record.streams),
         "round_trip_p50_ns": record.round_trip_ns.p50,
         "round_trip_p99_ns": record.round_trip_ns.p99,
         "generator_cpu_s": record.generator.cpu_s,
@@ -199,6 +203,22 @@ def record_values(record: Record) -> dict[str, object]:
             for check in record.checks
             if check.status in REPORTED_STATUSES
         ),
+    }
+
+
+def _streams(found: Streams | None) -> dict[str, object]:
+    """Return the figures of streamed answers; none without streams."""
+    if found is None:
+        return {}
+    return {
+        "streams_whole": found.whole,
+        "stream_parts": found.parts,
+        "stream_parts_together": found.together,
+        "first_part_p50_ns": found.first_part_ns.p50,
+        "first_part_p99_ns": found.first_part_ns.p99,
+        "gap_p50_ns": found.gap_ns.p50,
+        "gap_p99_ns": found.gap_ns.p99,
+        "gap_max_ns": found.gap_ns.max,
     }
 
 

@@ -29,6 +29,7 @@ from trueload.report.client_result import client_headline, client_lines
 from trueload.report.hosts import host_lines
 from trueload.report.http2 import http2_lines
 from trueload.report.idle import idle_lines, idle_text
+from trueload.report.streams import stream_lines
 from trueload.report.targets import origin_lines, target_lines
 from trueload.report.times import quantile_text
 from trueload.report.tls import failure_reasons, tls_text
@@ -81,6 +82,8 @@ def result_lines(record: Record) -> list[str]:
     lines += _line("requests", _requests(record))
     lines += _line("failures", _by_count(record.counts.failed))
     lines += _line("datagrams", datagrams_text(record))
+    for label, text in stream_lines(record):
+        lines += _line(label, text)
     for label, text in http2_lines(record):
         lines += _line(label, text)
     lines += _line("statuses", _by_count(record.counts.statuses))

@@ -21,6 +21,7 @@ from trueload.record.schema import (
     Server,
     Verdict,
 )
+from trueload.record.streams import Streams
 from trueload.record.turn import read_turn
 from trueload.suites.client_figures import ClientFigures, client_figures
 from trueload.suites.client_figures import together as clients_together
@@ -95,6 +96,7 @@ class Figures:
     apachebench: ApacheBench | None = None
     client: ClientFigures | None = None
     http2: Http2 | None = None
+    streams: Streams | None = None
     seq: int = 0
     partial: bool = False
     pair: int | None = None
@@ -181,6 +183,7 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         idle=record.idle,
         client=client_figures(record),
         http2=record.http2,
+        streams=record.streams,
         seq=seq,
         partial=record.partial,
         pair=turn.pair if turn else None,
@@ -272,6 +275,7 @@ def together(some: Sequence[Figures]) -> Figures:
         idle=_idle_in_the_middle([each.idle for each in some if each.idle is not None]),
         apachebench=by_rate[(len(some) - 1) // 2].apachebench,
         http2=by_rate[(len(some) - 1) // 2].http2,
+        streams=by_rate[(len(some) - 1) // 2].streams,
         client=clients_together([each.client for each in some if each.client is not None]),
         **medians,  # type: ignore[arg-type]
     )

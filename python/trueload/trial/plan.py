@@ -38,6 +38,7 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...], *, is_here: bool = True) -
         tls=None if spec.origins else tls_plan(spec.tls),
         exchange=None if spec.exchange is None else spec.exchange.plan(),
         http2=spec.http2,
+        stream=spec.stream,
     )
 
 

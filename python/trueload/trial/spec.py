@@ -27,6 +27,7 @@ from trueload.protocol.plan import (
     Stage,
     Tick,
 )
+from trueload.protocol.streams import StreamPlan
 from trueload.record.schema import NO_CLAIM, Claim, Record
 from trueload.request.data import DataFile
 from trueload.request.exchange import Exchange
@@ -142,6 +143,7 @@ class TrialSpec:
     exchange: Exchange | None = None
     http2: WindowsPlan | None = None
     data: DataFile | None = None
+    stream: StreamPlan | None = None
     seed: int = 1
     load: Load = LOAD_DEFAULTS
     engine: EngineOptions = ENGINE_DEFAULTS

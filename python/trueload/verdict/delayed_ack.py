@@ -112,6 +112,8 @@ def check_delayed_ack(record: Record) -> Finding:
         return not_applicable("a broadcast has deliveries, not answers")
     if record.plan.generate.addresses and record.plan.generate.addresses[0].startswith("unix:"):
         return not_applicable("a Unix socket has no acknowledgements")
+    if record.streams is not None:
+        return not_applicable("a stream takes its time")
     times = decode_histogram(record.histograms.service)
     if times.total == 0:
         return not_applicable("nothing was answered well")

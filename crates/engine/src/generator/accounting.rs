@@ -586,6 +586,7 @@ pub(super) fn class_of_ending(ending: Ending) -> Option<Class> {
         Ending::ClosedPipelined => Class::ClosedPipelined,
         Ending::TimeoutFirstByte => Class::TimeoutFirstByte,
         Ending::TimeoutTotal => Class::TimeoutTotal,
+        Ending::TimeoutStall => Class::TimeoutStall,
         Ending::WsProtocol => Class::WsProtocol,
         Ending::WsPayload => Class::WsPayload,
         Ending::WsClosed => Class::WsClosed,

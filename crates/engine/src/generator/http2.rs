@@ -11,12 +11,15 @@ use trueload_wire::exchange::{Disposition, Exchange, Outcome};
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http2::client::{Account, Client, Terms, UpgradeRequest};
 use trueload_wire::http2::request::Template;
+use trueload_wire::parts::Rule;
 
 use super::accounting::class_of_ending;
 use super::carrier::Carrier;
+use super::messages::DoneReport;
 use super::protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
 use super::requests::{ByTarget, Requests};
 use super::slot::Tag;
+use super::streams::Watch;
 
 /// Frames are collected into one write until they have this many bytes.
 const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
@@ -35,6 +38,8 @@ pub struct Http2 {
     /// The reason why the last connection was refused, or broken off with nothing outstanding.
     refusal: Option<OpenError>,
     violation: Class,
+    /// Answers are streams.
+    watch: Option<Box<Watch>>,
 }
 
 /// The requests to send.
@@ -51,7 +56,14 @@ impl Http2 {
     #[must_use]
     pub fn new(sent: Http2Sent, terms: impl Into<Terms>) -> Self {
         let (terms, frames, violation) = (terms.into(), Vec::new(), Class::Unsolicited);
-        Http2 { sent, terms, upgrade: None, frames, drawn: 0, refusal: None, violation }
+        let (upgrade, refusal, watch) = (None, None, None);
+        Http2 { sent, terms, upgrade, frames, drawn: 0, refusal, violation, watch }
+    }
+
+    /// Reads answers as streams by this rule, if there is one.
+    #[must_use]
+    pub fn streaming(self, rule: Option<Rule>) -> Self {
+        Http2 { watch: rule.map(|rule| Box::new(Watch::new(rule))), ..self }
     }
 
     /// Makes connections begin with HTTP/1.1 and this request.
@@ -127,15 +139,25 @@ impl Protocol for Http2 {
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
-        let Input { now_ns, drawn, bytes, .. } = input;
+        let Input { now_ns, arrived_ns, drawn, bytes, .. } = input;
         self.drawn = drawn;
-        let disposition = match &self.sent {
-            Http2Sent::Alike(_, rules) => {
+        let at_ns = arrived_ns.unwrap_or(now_ns);
+        let disposition = match (&self.sent, &self.watch) {
+            (Http2Sent::Alike(_, rules), None) => {
                 client.handle_input(now_ns, bytes, rules, output, on_outcome)
             }
-            Http2Sent::Several(requests) => {
+            (Http2Sent::Alike(_, rules), Some(watch)) => {
+                client.handle_input(now_ns, bytes, &watch.over(rules, at_ns), output, on_outcome)
+            }
+            (Http2Sent::Several(requests), watch) => {
                 let by = ByTarget { requests, drawn };
-                client.handle_input(now_ns, bytes, &by, output, on_outcome)
+                match watch {
+                    None => client.handle_input(now_ns, bytes, &by, output, on_outcome),
+                    Some(watch) => {
+                        let watched = watch.over(&by, at_ns);
+                        client.handle_input(now_ns, bytes, &watched, output, on_outcome)
+                    }
+                }
             }
         };
         if matches!(disposition, Disposition::Refused | Disposition::Unsolicited) {
@@ -157,6 +179,21 @@ impl Protocol for Http2 {
                 client.handle_end(now_ns, how, &ByTarget { requests, drawn }, on_outcome);
             }
         }
+    }
+
+    fn complete(&mut self, report: &mut DoneReport) {
+        if let Some(watch) = &self.watch {
+            watch.complete(report);
+        }
+    }
+
+    fn times_arrivals(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    #[inline]
+    fn can_stall(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.has_stalls())
     }
 
     fn take_account(&self, client: &mut Client<Tag>, until_ns: u64) -> Option<Account> {

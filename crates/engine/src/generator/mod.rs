@@ -41,6 +41,7 @@ mod sessions;
 mod slot;
 mod slots;
 mod stamps;
+mod streams;
 mod timers;
 mod tunnel;
 mod udp_echo;
@@ -264,7 +265,8 @@ impl<P: Protocol> Generator<P> {
         if let Some(phase) = accounting.current_mut() {
             phase.meter.bytes_in += bytes.len() as u64;
         }
-        let input = Input { now_ns, key, drawn: accounting.drawn, bytes };
+        let arrived_ns = net.arrived_ns();
+        let input = Input { now_ns, arrived_ns, key, drawn: accounting.drawn, bytes };
         self.codec.output.clear();
         let asked = client.outstanding() > 0;
         let mut row = Row::default();
@@ -280,7 +282,7 @@ impl<P: Protocol> Generator<P> {
             &mut on_outcome,
         );
         let last = row.end();
-        accounting.note_arrival(now_ns, net.arrived_ns(), last.as_ref());
+        accounting.note_arrival(now_ns, arrived_ns, last.as_ref());
         if let Some(last) = last {
             accounting.settle(state, now_ns, last);
         }
@@ -293,6 +295,9 @@ impl<P: Protocol> Generator<P> {
             self.note_early(net, key, token, &last);
         }
         self.codec.send_output(net, &mut self.slots[key], token);
+        if self.codec.protocol.can_stall() {
+            self.slots.arm(key);
+        }
         if let ConnectionState::Opening { .. } = self.slots[key].state.connection
             && !self.is_agreed(net, key, token, disposition)
         {

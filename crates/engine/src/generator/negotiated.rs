@@ -205,6 +205,16 @@ impl Protocol for Negotiated {
 
     fn complete(&mut self, report: &mut DoneReport) {
         self.http1.complete(report);
+        self.http2.complete(report);
+    }
+
+    fn times_arrivals(&self) -> bool {
+        self.http1.times_arrivals()
+    }
+
+    #[inline]
+    fn can_stall(&self) -> bool {
+        self.http1.can_stall()
     }
 
     fn choose(&mut self, client: &mut Either, alpn: Option<&[u8]>) {

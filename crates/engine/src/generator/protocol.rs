@@ -22,8 +22,10 @@ use super::slot::Tag;
 /// Bytes that have come on a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// The time at which they came.
+    /// The time at which they are read.
     pub now_ns: u64,
+    /// The time at which the kernel had them, if it told.
+    pub arrived_ns: Option<u64>,
     /// The slot that they came to.
     pub key: u32,
     /// The number of requests that this thread knows to be drawn, if they are numbered.
@@ -124,6 +126,18 @@ pub trait Protocol: Debug {
     /// asked for again.
     fn reconnects(&self) -> bool {
         true
+    }
+
+    /// Whether the arrival times of all connections are wanted, and not only of a sample.
+    #[inline]
+    fn times_arrivals(&self) -> bool {
+        false
+    }
+
+    /// Whether an answer in progress can be out of time before the timeout of its request.
+    #[inline]
+    fn can_stall(&self) -> bool {
+        false
     }
 
     /// Called when the slot's connection is gone, whoever ended it.

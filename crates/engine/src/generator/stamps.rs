@@ -102,9 +102,11 @@ impl<P: Protocol> Generator<P> {
         }
     }
 
-    /// Asks the kernel for the arrival times of a new connection, if its slot is in the sample.
+    /// Asks the kernel for the arrival times of a new connection, if its slot is in the sample or all
+    /// are wanted.
     pub(super) fn watch_if_sampled(&self, net: &mut impl Net, key: u32, token: Token) {
-        if is_watched(self.config.seed, self.config.thread, key, self.slots.len()) {
+        let all = self.codec.protocol.times_arrivals();
+        if all || is_watched(self.config.seed, self.config.thread, key, self.slots.len()) {
             net.watch_arrivals(token);
         }
     }

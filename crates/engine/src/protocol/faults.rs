@@ -17,7 +17,7 @@ pub struct FaultsPlan {
     /// Share of requests that are not answered: their connection is reset, or with HTTP/2 their stream.
     #[serde(default)]
     pub reset_share: f64,
-    /// Those that are answered only after `stall_ns`; so are those behind them on the connection.
+    /// Those that are answered only after `stall_ns`; so are those behind them on the connection. A stream stalls half way.
     #[serde(default)]
     pub stall_share: f64,
     /// How long a stall is; null for one that never ends.
@@ -29,6 +29,9 @@ pub struct FaultsPlan {
     /// From the head of a slow answer to its last byte.
     #[serde(default)]
     pub slow_ns: u64,
+    /// Share of requests whose answer ends half way, with its connection or, with HTTP/2, a reset of its stream.
+    #[serde(default)]
+    pub cut_share: f64,
     /// So many requests are answered on a connection, which the server then closes; null for no such number.
     #[serde(default)]
     pub close_after: Option<u32>,
@@ -52,12 +55,13 @@ pub struct FaultsPlan {
 impl FaultsPlan {
     /// The shares, by the names of their fields.
     #[must_use]
-    pub fn shares(&self) -> [(&'static str, f64); 5] {
+    pub fn shares(&self) -> [(&'static str, f64); 6] {
         [
             ("error_share", self.error_share),
             ("reset_share", self.reset_share),
             ("stall_share", self.stall_share),
             ("slow_share", self.slow_share),
+            ("cut_share", self.cut_share),
             ("refuse_share", self.refuse_share),
         ]
     }

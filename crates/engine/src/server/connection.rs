@@ -10,6 +10,7 @@ use trueload_wire::tls;
 use super::faults::{Fault, Slow};
 use super::http2::Talk;
 use super::response::Route;
+use super::stream::{Shape, Streamed};
 
 /// One open connection.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(super) struct Connection {
     pub(super) tls: Option<Box<tls::server::Server>>,
     /// The rest of the first pending answer, while it is sent in pieces.
     pub(super) slow: Option<Box<Slow>>,
+    /// The first pending answer, while it is a stream that is being sent.
+    pub(super) stream: Option<Box<Streamed>>,
     /// Number of requests up to now, counted only if faults may close the connection.
     pub(super) asked: u32,
     pub(super) speaks: Speaks,
@@ -43,7 +46,8 @@ pub(super) enum Speaks {
 impl Connection {
     pub(super) fn new(token: Token, tls: Option<Box<tls::server::Server>>, speaks: Speaks) -> Self {
         let (parser, pending) = (RequestParser::new(), VecDeque::new());
-        Connection { token, parser, pending, tls, slow: None, asked: 0, speaks }
+        let (slow, stream) = (None, None);
+        Connection { token, parser, pending, tls, slow, stream, asked: 0, speaks }
     }
 
     /// Number of answers that wait.
@@ -90,14 +94,32 @@ pub(super) struct Answer {
 
 impl Answer {
     pub(super) fn to(request: &Request<'_>) -> Self {
+        let route = Route::of(request.method, request.path());
+        // In HTTP/1.0 only the close of the connection can end a stream.
+        let ends = request.http10 && matches!(route, Route::Stream(_));
         Answer {
-            route: Route::of(request.method, request.path()),
+            route,
             head_only: request.method == "HEAD",
-            keep_alive: request.keep_alive,
+            keep_alive: request.keep_alive && !ends,
             http10: request.http10,
             fault: Fault::None,
             closes: false,
         }
+    }
+
+    /// The stream that is its body, if it has one.
+    #[inline]
+    pub(super) fn stream(&self) -> Option<Shape> {
+        match self.route {
+            Route::Stream(shape) if !self.head_only && self.fault != Fault::Error => Some(shape),
+            _ => None,
+        }
+    }
+
+    /// Whether its body is a stream.
+    #[inline]
+    pub(super) fn is_streamed(&self) -> bool {
+        self.stream().is_some()
     }
 
     /// Whether the connection ends with it.

@@ -8,7 +8,8 @@
 use trueload_drive::{Net, Token};
 
 use super::connection::{Answer, Connection, NEVER_NS, Speaks};
-use super::faults::{Fault, Slow};
+use super::faults::{self, Fault, Slow};
+use super::stream::{Next, Streamed, write_chunk, write_last_chunk};
 use super::waits::Wait;
 use super::{Closed, Server};
 
@@ -126,6 +127,18 @@ impl Server {
                     Some(now_ns + HELD_NS)
                 }
                 Fault::Reset => return Outcome::Reset,
+                _ if answer.is_streamed() => match self.write_parts(now_ns, connection, answer) {
+                    Next::Part(due_ns) => Some(due_ns),
+                    Next::End => None,
+                    Next::Cut => return self.cut(connection),
+                },
+                Fault::Cut => {
+                    let mut bytes = Vec::new();
+                    self.responses.write(&mut bytes, answer);
+                    faults::cut(&mut bytes);
+                    self.out.append(&mut bytes);
+                    return self.cut(connection);
+                }
                 Fault::Slow => self.write_piece(now_ns, connection, answer),
                 _ => {
                     self.responses.write(&mut self.out, answer);
@@ -149,6 +162,42 @@ impl Server {
             }
         }
         Outcome::GoesOn
+    }
+
+    /// Ends a connection in the middle of an answer.
+    fn cut(&mut self, connection: &mut Connection) -> Outcome {
+        self.note_fault(Fault::Cut);
+        connection.stream = None;
+        Outcome::Ends
+    }
+
+    /// Writes the parts of a stream that are due, before the first of them its head; returns what
+    /// comes next.
+    fn write_parts(&mut self, now_ns: u64, connection: &mut Connection, answer: Answer) -> Next {
+        let Some(shape) = answer.stream() else { return Next::End };
+        let chunked = !answer.http10;
+        let mut stream = connection.stream.take().unwrap_or_else(|| {
+            self.responses.write(&mut self.out, answer);
+            let stall_ns = self.stall_ns(answer.fault);
+            Box::new(Streamed::new(shape, answer.fault, stall_ns, now_ns))
+        });
+        loop {
+            match stream.next() {
+                Next::Part(due_ns) if due_ns <= now_ns => {
+                    write_chunk(&mut self.out, &stream.part(), chunked);
+                    self.leaves(now_ns, due_ns);
+                }
+                Next::End => {
+                    write_chunk(&mut self.out, stream.end(), chunked);
+                    write_last_chunk(&mut self.out, chunked);
+                    return Next::End;
+                }
+                next => {
+                    connection.stream = Some(stream);
+                    return next;
+                }
+            }
+        }
     }
 
     /// Writes the next piece of a slow answer; returns the time of the piece after it.

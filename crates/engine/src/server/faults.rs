@@ -25,6 +25,8 @@ pub enum Fault {
     Stall,
     /// Its body comes in pieces.
     Slow,
+    /// It ends half way: with its connection, or with HTTP/2 by a reset of its stream.
+    Cut,
     /// The connection is closed after it.
     Close,
     /// Its stream is refused (HTTP/2).
@@ -43,6 +45,7 @@ impl Fault {
             Fault::Reset => "reset",
             Fault::Stall => "stall",
             Fault::Slow => "slow",
+            Fault::Cut => "cut",
             Fault::Close => "close",
             Fault::Refuse => "refuse",
             Fault::GoAway => "goaway",
@@ -67,8 +70,8 @@ impl Faults {
 
     /// Draws the fault of the next request.
     pub(super) fn draw(&mut self) -> Fault {
-        let FaultsPlan { error_share, reset_share, stall_share, slow_share, refuse_share, .. } =
-            self.plan;
+        let FaultsPlan { error_share, reset_share, stall_share, slow_share, .. } = self.plan;
+        let FaultsPlan { cut_share, refuse_share, .. } = self.plan;
         // A float holds 53 bits: this gives 0 to just below 1.
         let drawn = (u64::from_le_bytes(self.chance.draw()) >> 11) as f64 / (1_u64 << 53) as f64;
         let mut below = 0.0;
@@ -77,6 +80,7 @@ impl Faults {
             (reset_share, Fault::Reset),
             (stall_share, Fault::Stall),
             (slow_share, Fault::Slow),
+            (cut_share, Fault::Cut),
             (refuse_share, Fault::Refuse),
         ];
         let met = shares.into_iter().find(|(share, _)| {
@@ -152,6 +156,13 @@ impl Slow {
     }
 }
 
+/// Cuts off the last half of an answer's body, or the end of its head if it has no body.
+pub(super) fn cut(bytes: &mut Vec<u8>) {
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n");
+    let body = end.map_or(0, |at| bytes.len() - at - 4);
+    bytes.truncate(bytes.len().saturating_sub(body.div_ceil(2).max(2)));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,6 +200,19 @@ mod tests {
         assert!(drawn(FaultsPlan::default(), 0).iter().all(|met| *met == Fault::None));
         let all = FaultsPlan { reset_share: 1.0, ..FaultsPlan::default() };
         assert!(drawn(all, 0).iter().all(|met| *met == Fault::Reset));
+    }
+
+    #[test]
+    fn a_cut_answer_has_half_of_its_body_or_not_all_of_its_head() {
+        for (whole, expected) in [
+            ("H\r\n\r\nabcdef", "H\r\n\r\nabc"),
+            ("H\r\n\r\nabcde", "H\r\n\r\nab"),
+            ("H\r\n\r\n", "H\r\n"),
+        ] {
+            let mut bytes = whole.as_bytes().to_vec();
+            cut(&mut bytes);
+            assert_eq!(bytes, expected.as_bytes(), "{whole:?}");
+        }
     }
 
     #[test]

@@ -15,6 +15,7 @@ use trueload_wire::tls::Stage;
 use super::connection::{Answer, Connection, Pending, Speaks};
 use super::faults::{Fault, Slow};
 use super::response::Route;
+use super::stream::{Next, Streamed};
 use super::waits::Wait;
 use super::{Closed, Server};
 use crate::protocol::{FaultsPlan, Http2Plan};
@@ -47,6 +48,8 @@ struct Waiting {
     pending: Pending,
     /// The rest of an answer that is sent in pieces.
     slow: Option<Box<Slow>>,
+    /// An answer that is a stream, once its head was sent.
+    streamed: Option<Box<Streamed>>,
 }
 
 /// The client has cancelled a stream in the middle of its answer.
@@ -223,12 +226,14 @@ impl Server {
             }
             return !answer.closes;
         }
-        if wait_ns == 0 && matches!(answer.fault, Fault::None | Fault::Error) {
+        let plain = matches!(answer.fault, Fault::None | Fault::Error) && !answer.is_streamed();
+        if wait_ns == 0 && plain {
             self.write_on_stream(now_ns, token.index, talk, stream, answer);
             return !answer.closes;
         }
-        let due_ns = now_ns.saturating_add(wait_ns).saturating_add(self.stall_ns(answer.fault));
-        talk.pending.insert(stream, Waiting { pending: Pending { due_ns, answer }, slow: None });
+        let due_ns = now_ns.saturating_add(wait_ns).saturating_add(self.delay_ns(answer));
+        let pending = Pending { due_ns, answer };
+        talk.pending.insert(stream, Waiting { pending, slow: None, streamed: None });
         self.watch.seen.waiting += 1;
         self.wait_for(token, stream, due_ns);
         true
@@ -287,8 +292,14 @@ impl Server {
         let (now_ns, token) = (net.now_ns(), connection.token);
         let Some(mut waiting) = talk.pending.remove(&wait.stream) else { return true };
         let answer = waiting.pending.answer;
-        if answer.fault == Fault::Slow {
-            let due_ns = self.write_piece_on_stream(now_ns, talk, wait.stream, &mut waiting);
+        if answer.fault == Fault::Slow || answer.fault == Fault::Cut || answer.is_streamed() {
+            let due_ns = if answer.is_streamed() {
+                self.write_parts_on_stream(now_ns, talk, wait.stream, &mut waiting)
+            } else if answer.fault == Fault::Cut {
+                self.cut_on_stream(talk, wait.stream, answer)
+            } else {
+                self.write_piece_on_stream(now_ns, talk, wait.stream, &mut waiting)
+            };
             talk.pending.insert(wait.stream, waiting);
             match due_ns {
                 Ok(Some(due_ns)) => self.wait_for(token, wait.stream, due_ns),
@@ -308,6 +319,66 @@ impl Server {
             self.leaves(now_ns, wait.due_ns);
         }
         !answer.closes && !talk.machine.is_drained()
+    }
+
+    /// Writes half of an answer, and resets its stream.
+    fn cut_on_stream(
+        &mut self,
+        talk: &mut Talk,
+        stream: u32,
+        answer: Answer,
+    ) -> Result<Option<u64>, Gone> {
+        let (block, body) = self.responses.of_stream(answer);
+        talk.machine.answer_head(stream, block, &mut self.out);
+        talk.machine.answer_body(stream, &body[..body.len() / 2], false, &mut self.out);
+        self.reset_cut(talk, stream);
+        Err(Gone)
+    }
+
+    fn reset_cut(&mut self, talk: &mut Talk, stream: u32) {
+        talk.machine.reset(stream, ErrorCode::InternalError, &mut self.out);
+        self.note_fault(Fault::Cut);
+    }
+
+    /// Writes the parts of a stream that are due, before the first of them its head; returns the
+    /// time of the part after them.
+    fn write_parts_on_stream(
+        &mut self,
+        now_ns: u64,
+        talk: &mut Talk,
+        stream: u32,
+        waiting: &mut Waiting,
+    ) -> Result<Option<u64>, Gone> {
+        let answer = waiting.pending.answer;
+        let Some(shape) = answer.stream() else { return Err(Gone) };
+        let stall_ns = self.stall_ns(answer.fault);
+        if waiting.streamed.is_none() {
+            let (block, _) = self.responses.of_stream(answer);
+            talk.machine.answer_head(stream, block, &mut self.out);
+        }
+        let streamed = waiting
+            .streamed
+            .get_or_insert_with(|| Box::new(Streamed::new(shape, answer.fault, stall_ns, now_ns)));
+        loop {
+            let (content, ends) = match streamed.next() {
+                Next::Part(due_ns) if due_ns > now_ns => return Ok(Some(due_ns)),
+                Next::Part(due_ns) => {
+                    self.leaves(now_ns, due_ns);
+                    (streamed.part(), false)
+                }
+                Next::End => (streamed.end().to_owned(), true),
+                Next::Cut => {
+                    self.reset_cut(talk, stream);
+                    return Err(Gone);
+                }
+            };
+            if !talk.machine.answer_body(stream, content.as_bytes(), ends, &mut self.out) {
+                return Err(Gone);
+            }
+            if ends {
+                return Ok(None);
+            }
+        }
     }
 
     /// Writes the next piece of a slow answer; returns the time of the piece after it.

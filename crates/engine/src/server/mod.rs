@@ -1,8 +1,8 @@
 //! The reference server of one thread: HTTP on the same protocol machines and drivers as the
 //! generator.
 //!
-//! It answers `/`, `/perf`, `/bytes/1024`, `/bytes/65536`, `/wait/MS` and `/item/…`, and counts
-//! what it sees, so that the generator's results can be checked against it. With HTTP/1, answers
+//! It answers `/`, `/perf`, `/bytes/1024`, `/bytes/65536`, `/wait/MS`, `/stream/N/MS` and
+//! `/item/…`, and counts what it sees, so that the generator's results can be checked against it. With HTTP/1, answers
 //! leave in the order of their requests, including those that wait. With HTTP/2, each leaves when
 //! its time has come.
 
@@ -15,6 +15,7 @@ mod faults;
 mod http2;
 mod record;
 mod response;
+mod stream;
 mod udp_echo;
 mod waits;
 mod watch;
@@ -249,12 +250,13 @@ impl Server {
         let (answer, wait_ns) = self.note_request(net, connection, answer);
         let (now_ns, token) = (net.now_ns(), connection.token);
         let plain = matches!(answer.fault, Fault::None | Fault::Error | Fault::Refuse);
+        let plain = plain && !answer.is_streamed();
         if connection.pending.is_empty() && wait_ns == 0 && plain {
             self.responses.write(&mut self.out, answer);
             self.answered(now_ns, token.index, answer);
             return !answer.is_last();
         }
-        let due_ns = now_ns.saturating_add(wait_ns).saturating_add(self.stall_ns(answer.fault));
+        let due_ns = now_ns.saturating_add(wait_ns).saturating_add(self.delay_ns(answer));
         connection.pending.push_back(Pending { due_ns, answer });
         self.watch.seen.waiting += 1;
         if connection.pending.len() == 1 {
@@ -273,7 +275,7 @@ impl Server {
     ) -> (Answer, u64) {
         let answer = self.spoilt(connection, answer);
         let wait_ns = answer.route.wait_ns();
-        if wait_ns > 0 {
+        if wait_ns > 0 || answer.is_streamed() {
             // The batch may have begun before the client sent the request: its answer would leave
             // too early.
             net.read_clock();
@@ -296,6 +298,11 @@ impl Server {
             self.note_fault(fault);
         }
         Answer { fault, closes, keep_alive, ..answer }
+    }
+
+    /// How late an answer begins because of its fault; a stream stalls later.
+    fn delay_ns(&self, answer: Answer) -> u64 {
+        if answer.is_streamed() { 0 } else { self.stall_ns(answer.fault) }
     }
 
     fn stall_ns(&self, fault: Fault) -> u64 {

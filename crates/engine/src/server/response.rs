@@ -9,6 +9,7 @@ use trueload_wire::http2::hpack::literal;
 
 use super::Answer;
 use super::faults::Fault;
+use super::stream::Shape;
 
 /// The longest wait that `/wait/MS` grants: an hour.
 const WAIT_MS_MOST: u64 = 3_600_000;
@@ -30,6 +31,8 @@ pub(super) enum Route {
     Wait {
         ns: u64,
     },
+    /// Parts, one after the other.
+    Stream(Shape),
     /// The documents' example of several targets: its item, and the answer that one was created.
     Item,
     Created,
@@ -47,6 +50,10 @@ impl Route {
             "/item" if method == "POST" => Route::Created,
             "/item" => Route::Item,
             _ if path.starts_with("/item/") => Route::Item,
+            _ if path.starts_with("/stream/") => {
+                let shape = Shape::read(&path["/stream/".len()..], WAIT_MS_MOST);
+                shape.map_or(Route::Unknown, Route::Stream)
+            }
             _ => match path.strip_prefix("/wait/").map(str::as_bytes) {
                 Some(digits) if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
                     let ms = path["/wait/".len()..].parse::<u64>().ok();
@@ -86,12 +93,14 @@ impl Route {
             Route::Item => 5,
             Route::Created => 6,
             Route::Unknown => 7,
+            Route::Stream(shape) if shape.lines => LINES,
+            Route::Stream(_) => EVENTS,
         }
     }
 }
 
 /// Status, content type and body of each route's answer, and of a deliberate error.
-const PARTS: [(&str, &str, &[u8]); 9] = [
+const PARTS: [(&str, &str, &[u8]); 11] = [
     ("200 OK", "text/plain", b"Hello, World!"),
     ("200 OK", "application/json", PERF_BODY.as_bytes()),
     ("200 OK", "text/plain", b"ok"),
@@ -101,13 +110,26 @@ const PARTS: [(&str, &str, &[u8]); 9] = [
     ("201 Created", "text/plain", b"created\n"),
     ("404 Not Found", "text/plain", b"not found\n"),
     ("500 Internal Server Error", "text/plain", b"error\n"),
+    ("200 OK", "text/event-stream", b""),
+    ("200 OK", "application/x-ndjson", b""),
 ];
 const ERROR: usize = 8;
+/// Streams, whose bodies have no length and are sent part by part.
+const EVENTS: usize = 9;
+const LINES: usize = 10;
 
 /// The index of an answer in [`PARTS`].
 #[inline]
 fn place_of(answer: Answer) -> usize {
     if answer.fault == Fault::Error { ERROR } else { answer.route.place() }
+}
+
+fn is_stream(place: usize) -> bool {
+    matches!(place, EVENTS | LINES)
+}
+
+fn length(len: usize) -> String {
+    format!("Content-Length: {len}\r\n")
 }
 
 /// The most frequent answer.
@@ -194,20 +216,26 @@ impl Responses {
         body: &str,
         head_only: bool,
     ) {
-        self.head(out, status, "text/plain", body.len(), fields);
+        self.head(out, status, "text/plain", &length(body.len()), fields);
         if !head_only {
             out.extend_from_slice(body.as_bytes());
         }
     }
 
     fn build(&self, out: &mut Vec<u8>, answer: Answer) {
-        let (status, kind, body) = PARTS[place_of(answer)];
+        let place = place_of(answer);
+        let (status, kind, body) = PARTS[place];
         let connection = match (answer.keep_alive, answer.http10) {
             (true, true) => "Connection: keep-alive\r\n",
             (true, false) => "",
             (false, _) => "Connection: close\r\n",
         };
-        self.head(out, status, kind, body.len(), connection);
+        let framing = match is_stream(place) {
+            false => length(body.len()),
+            true if answer.http10 => String::new(),
+            true => "Transfer-Encoding: chunked\r\n".to_owned(),
+        };
+        self.head(out, status, kind, &framing, connection);
         if !answer.head_only {
             out.extend_from_slice(body);
         }
@@ -222,7 +250,8 @@ impl Responses {
     }
 
     fn build_blocks(&mut self) {
-        for ((status, kind, body), block) in PARTS.iter().zip(&mut self.blocks) {
+        for (place, ((status, kind, body), block)) in PARTS.iter().zip(&mut self.blocks).enumerate()
+        {
             block.clear();
             let status = status.split(' ').next().unwrap_or_default();
             let length = body.len().to_string();
@@ -233,16 +262,18 @@ impl Responses {
                 ("content-type", kind),
                 ("content-length", &length),
             ] {
-                literal::field(block, name.as_bytes(), value.as_bytes(), false);
+                if name != "content-length" || !is_stream(place) {
+                    literal::field(block, name.as_bytes(), value.as_bytes(), false);
+                }
             }
         }
     }
 
-    fn head(&self, out: &mut Vec<u8>, status: &str, kind: &str, len: usize, connection: &str) {
+    fn head(&self, out: &mut Vec<u8>, status: &str, kind: &str, framing: &str, connection: &str) {
         let date = &self.date;
         let head = format!(
             "HTTP/1.1 {status}\r\nServer: trueload\r\nDate: {date}\r\n\
-             Content-Type: {kind}\r\nContent-Length: {len}\r\n{connection}\r\n"
+             Content-Type: {kind}\r\n{framing}{connection}\r\n"
         );
         out.extend_from_slice(head.as_bytes());
     }

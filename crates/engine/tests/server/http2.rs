@@ -372,3 +372,30 @@ proptest! {
         prop_assert_eq!(split.seen(), whole.seen());
     }
 }
+
+#[test]
+fn the_parts_of_a_stream_are_frames_and_a_cut_resets_it_half_way() {
+    let event = |number: u32| {
+        let content =
+            format!("{{\"choices\":[{{\"delta\":{{\"content\":\"token {number} \"}}}}]}}");
+        format!("1 data: {content}\n\n")
+    };
+    let cut = FaultsPlan { cut_share: 1.0, ..FaultsPlan::default() };
+    for (faults, end) in [
+        (None, vec![event(2), "1 data: [DONE]\n\n.".to_owned()]),
+        (Some(cut), vec!["1 InternalError".to_owned()]),
+    ] {
+        let mut world = opened(faults);
+        world.receive(&get(1, "/stream/2/10"));
+        world.pass(30 * MS);
+        let begin = vec!["1 200 trueload text/event-stream".to_owned(), event(1)];
+        assert_eq!(answers(&world), [begin, end].concat());
+        let seen = world.mark();
+        assert_eq!(seen.ok, u64::from(faults.is_none()));
+    }
+    let mut world = opened(Some(cut));
+    world.receive(&get(1, "/"));
+    world.pass(MS);
+    let lines = ["1 200 trueload text/plain 13", "1 Hello,", "1 InternalError"];
+    assert_eq!(answers(&world), lines);
+}

@@ -1,6 +1,7 @@
 //! The reference server in virtual time: one thread of it, a wire that only writes down.
 
 mod http2;
+mod streams;
 mod world;
 
 use std::time::Duration;

@@ -43,6 +43,23 @@ enum Line {
     Lf,
 }
 
+/// Takes the content of a body as it is read.
+pub trait BodySink {
+    /// Takes the next slice of the content.
+    fn content(&mut self, slice: &[u8]);
+
+    /// Called when a chunk ends with the last slice.
+    #[inline]
+    fn end_chunk(&mut self) {}
+}
+
+impl<F: FnMut(&[u8])> BodySink for F {
+    #[inline]
+    fn content(&mut self, slice: &[u8]) {
+        self(slice);
+    }
+}
+
 /// The automaton over one body.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Body {
@@ -81,7 +98,7 @@ impl Body {
         bytes: &[u8],
         fields: &mut Fields,
         limits: &Limits,
-        sink: &mut impl FnMut(&[u8]),
+        sink: &mut impl BodySink,
     ) -> Scan {
         let mut at = 0;
         loop {
@@ -112,18 +129,21 @@ impl Body {
         1
     }
 
-    fn content(&mut self, rest: &[u8], sink: &mut impl FnMut(&[u8])) -> usize {
+    fn content(&mut self, rest: &[u8], sink: &mut impl BodySink) -> usize {
         let take = match self.step {
             Step::UntilClose => rest.len(),
             _ => usize::try_from(self.left).unwrap_or(usize::MAX).min(rest.len()),
         };
-        sink(&rest[..take]);
+        sink.content(&rest[..take]);
         self.total += take as u64;
         if self.step != Step::UntilClose {
             self.left -= take as u64;
             if self.left == 0 {
                 let chunked = self.step == Step::ChunkData;
                 self.step = if chunked { Step::ChunkCr } else { Step::Whole };
+                if chunked {
+                    sink.end_chunk();
+                }
             }
         }
         take

@@ -6,6 +6,7 @@
 //!
 //! Must not know: phases, loads or histograms; a request is only a tag.
 
+use super::body::BodySink;
 use super::limits::{Limits, ParseError};
 use super::repeat::repeats;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
@@ -13,6 +14,7 @@ use crate::content::BodyCheck;
 use crate::exchange::{
     Asked, Content, Disposition, Ending, InOrder, Outcome, PeerEnd, RequestTimeout,
 };
+use crate::parts::{Arrived, Streaming, Whole};
 
 /// Request Timeout: the peer waited too long for a complete request and ends the connection (RFC
 /// 9110 §15.5.9).
@@ -46,6 +48,21 @@ impl Rules {
 pub trait Rulebook<T> {
     /// The rules for a request that was asked with this tag.
     fn rules_of(&self, tag: &T) -> &Rules;
+
+    /// The rule for answers that are streams, and the time of the present input; none if answers
+    /// are not read for their parts.
+    #[inline]
+    fn streaming(&self) -> Option<Streaming<'_>> {
+        None
+    }
+
+    /// Called when parts have come of a good answer that is a stream.
+    #[inline]
+    fn note_parts(&self, _tag: &T, _arrived: Arrived) {}
+
+    /// Called when a stream has come to its end, before its outcome.
+    #[inline]
+    fn note_stream(&self, _tag: &T, _whole: Whole) {}
 }
 
 /// The same rules for all requests.
@@ -115,11 +132,18 @@ impl<T: Copy + PartialEq> Client<T> {
                 return self.unasked(now_ns, bytes, answer, on_outcome);
             };
             let (rules, memory) = (rulebook.rules_of(oldest), memories.memory_of(oldest));
+            let streaming = rulebook.streaming();
             let Answer { parser, body, .. } = &mut answer;
-            let mut compare = |slice: &[u8]| body.compare(slice, rules.body.as_deref());
+            let mut sink = Checked { body, expected: rules.body.as_deref(), streaming };
             let (head, limits) = (rules.head_request, &rules.limits);
-            match parser.feed_remembering(bytes, head, limits, Some(memory), &mut compare) {
+            match parser.feed_remembering(bytes, head, limits, Some(memory), &mut sink) {
                 Ok((_, Fed::Partial)) => {
+                    if let Some(streaming) = streaming
+                        && parser.status().is_some_and(|status| rules.accepts(status))
+                        && let Some(arrived) = body.note_parts(streaming)
+                    {
+                        rulebook.note_parts(oldest, arrived);
+                    }
                     answer.first_byte_ns.get_or_insert(now_ns);
                     self.partial = Some(Box::new(answer));
                     return Disposition::Open;
@@ -130,7 +154,7 @@ impl<T: Copy + PartialEq> Client<T> {
                     bytes = rest;
                     let ending = self.settle(now_ns, response, &mut answer, rulebook, on_outcome);
                     if let Some((ending, content)) =
-                        ending.filter(|_| came_whole && !self.asked.closing)
+                        ending.filter(|_| came_whole && !self.asked.closing && streaming.is_none())
                     {
                         let alike = Alike { rules, ending, status: response.status, content };
                         let most = repeats(rest, this);
@@ -244,7 +268,10 @@ impl<T: Copy + PartialEq> Client<T> {
     ) -> Option<(Ending, Option<Content>)> {
         let tag = self.asked.answer()?;
         let rules = rulebook.rules_of(&tag);
+        let streaming = rulebook.streaming();
+        let stream = streaming.map(|streaming| answer.body.end_stream(streaming));
         let (as_expected, content) = answer.body.finish(rules.body.as_deref());
+        let content = content.filter(|_| streaming.is_none());
         let body_as_expected = rules.head_request || as_expected;
         let ending = if !rules.accepts(response.status) {
             let gave_up = response.status == REQUEST_TIMEOUT && !response.keep_alive;
@@ -254,6 +281,7 @@ impl<T: Copy + PartialEq> Client<T> {
         } else {
             Ending::Ok
         };
+        let ending = end_stream(rulebook, &tag, stream, ending);
         let first_byte_ns = answer.first_byte_ns.take().unwrap_or(now_ns);
         let (complete, status) = (true, Some(response.status));
         on_outcome(Outcome { tag, count: 1, ending, complete, status, first_byte_ns, content });
@@ -330,6 +358,64 @@ impl<T: Copy + PartialEq + 'static> InOrder for Client<T> {
 
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
         self.partial.as_ref()?.parser.refused().map(ending_of)
+    }
+
+    #[inline]
+    fn stalls_at_ns(&self) -> Option<u64> {
+        self.partial.as_ref()?.body.stalls_at_ns()
+    }
+}
+
+/// Notes the end of a stream, and returns the ending of its request, which is `ending` if the
+/// answer was not read for its parts.
+#[inline]
+pub(crate) fn end_stream<T>(
+    rulebook: &impl Rulebook<T>,
+    tag: &T,
+    stream: Option<(Option<Arrived>, Ending, Whole)>,
+    ending: Ending,
+) -> Ending {
+    let Some((arrived, of_stream, whole)) = stream else { return ending };
+    if matches!(ending, Ending::Ok | Ending::Mismatch)
+        && let Some(arrived) = arrived
+    {
+        rulebook.note_parts(tag, arrived);
+    }
+    if ending != Ending::Ok {
+        return ending;
+    }
+    if of_stream == Ending::Ok {
+        rulebook.note_stream(tag, whole);
+    }
+    of_stream
+}
+
+/// Checks the content of a body as it is read, and its parts if it is a stream.
+struct Checked<'a> {
+    body: &'a mut BodyCheck,
+    expected: Option<&'a [u8]>,
+    streaming: Option<Streaming<'a>>,
+}
+
+impl BodySink for Checked<'_> {
+    #[inline]
+    fn content(&mut self, slice: &[u8]) {
+        match self.streaming {
+            None => self.body.compare(slice, self.expected),
+            Some(streaming) => {
+                self.body.take_parts(streaming, slice, false);
+                if self.expected.is_some() {
+                    self.body.compare(slice, self.expected);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn end_chunk(&mut self) {
+        if let Some(streaming) = self.streaming {
+            self.body.take_parts(streaming, &[], true);
+        }
     }
 }
 

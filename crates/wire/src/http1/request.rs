@@ -166,7 +166,7 @@ impl RequestParser {
         if self.part == Part::Refused {
             return Err(self.refused.as_deref().copied().unwrap_or(BAD_METHOD));
         }
-        let taken = self.body.scan(&bytes[at..], &mut self.fields, limits, &mut |_| {})?;
+        let taken = self.body.scan(&bytes[at..], &mut self.fields, limits, &mut |_: &[u8]| {})?;
         Ok(match taken {
             None => (bytes.len(), Progress::Partial),
             Some(taken) => (at + taken, Progress::Complete),

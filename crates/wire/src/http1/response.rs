@@ -6,7 +6,7 @@
 //!
 //! Must not know: which requests are outstanding, and whether a status is expected.
 
-use super::body::Body;
+use super::body::{Body, BodySink};
 use super::fields::{Fields, expect_lf, not_text};
 use super::head::{keeps_alive, response_body};
 use super::limits::ParseError::{Framing, Limit};
@@ -100,7 +100,7 @@ impl ResponseParser {
         head_request: bool,
         limits: &Limits,
         memory: Option<&mut HeadMemory>,
-        body: &mut impl FnMut(&[u8]),
+        body: &mut impl BodySink,
     ) -> Result<(usize, Fed), ParseError> {
         let fed = self.parse(bytes, head_request, limits, memory, body);
         if let Err(error) = fed {
@@ -116,7 +116,7 @@ impl ResponseParser {
         head_request: bool,
         limits: &Limits,
         mut memory: Option<&mut HeadMemory>,
-        sink: &mut impl FnMut(&[u8]),
+        sink: &mut impl BodySink,
     ) -> Result<(usize, Fed), ParseError> {
         let mut at = 0;
         loop {
@@ -213,6 +213,11 @@ impl ResponseParser {
     /// Whether the body of the response in progress is delimited by the peer's FIN.
     pub fn lasts_until_end(&self) -> bool {
         self.part == Part::Body && self.body.is_until_close()
+    }
+
+    /// The status of the final response whose head is complete; none before that.
+    pub fn status(&self) -> Option<u16> {
+        self.has_head().then_some(self.line.status)
     }
 
     /// Whether any byte of the awaited response has come; a 1xx response counts.

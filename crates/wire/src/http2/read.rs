@@ -108,6 +108,8 @@ pub struct Data<'a> {
     pub begins: Option<u32>,
     /// The next bytes of the body; may be empty.
     pub bytes: &'a [u8],
+    /// Whether the frame has no more bytes of the body.
+    pub ends: bool,
     /// Whether the frame and its stream end with this part.
     pub end_stream: bool,
 }
@@ -259,13 +261,14 @@ impl Reader {
         let padding = (open.padding as usize).min(rest.len());
         open.padding -= padding as u32;
         *input = &rest[padding..];
-        let (stream, ended) = (open.header.stream, open.body + open.padding == 0);
+        let (stream, ends) = (open.header.stream, open.body == 0);
+        let ended = open.body + open.padding == 0;
         let end_stream = ended && open.header.has(flags::END_STREAM);
         if ended {
             self.open = None;
         }
         let is_reported = begins.is_some() || end_stream || !bytes.is_empty();
-        is_reported.then_some(Piece::Data(Data { stream, begins, bytes, end_stream }))
+        is_reported.then_some(Piece::Data(Data { stream, begins, bytes, ends, end_stream }))
     }
 
     fn put_aside(&mut self, input: &mut &[u8], most: usize) {

@@ -10,5 +10,6 @@ mod header_table;
 mod peer;
 mod play;
 mod properties;
+mod streamed;
 mod tables;
 mod upgrade;

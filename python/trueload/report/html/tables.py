@@ -18,6 +18,7 @@ from trueload.report.grid import Grid
 from trueload.report.hosts import host_grid
 from trueload.report.html.entries import CheckTally
 from trueload.report.http2 import labelled_texts
+from trueload.report.streams import labelled_texts as stream_texts
 from trueload.report.targets import origin_grid, target_grid
 from trueload.report.times import figure_text, quantile_text
 from trueload.suites.steps import Search
@@ -132,6 +133,24 @@ def http2_table(section: LoadTable) -> Grid | None:
         header,
         tuple((name, *(text for _, text in labelled_texts(http2))) for name, http2 in found),
         title="HTTP/2: streams, what requests waited for, headers",
+        named=0,
+    )
+
+
+def streams_table(section: LoadTable) -> Grid | None:
+    """The texts on streamed answers, of several trials of the middle one; None without streams."""
+    found = [
+        (entry.name, entry.figures.streams)
+        for entry in section.measured[:ROWS_MAX]
+        if entry.figures is not None and entry.figures.streams is not None
+    ]
+    if not found:
+        return None
+    header = ("program", *(label for label, _ in stream_texts(found[0][1])))
+    return Grid(
+        header,
+        tuple((name, *(text for _, text in stream_texts(streams))) for name, streams in found),
+        title="Streamed answers: first part, gaps between parts, parts",
         named=0,
     )
 

@@ -50,6 +50,7 @@ from trueload.report.html.tables import (
     published_tables,
     ratio_table,
     steps_table,
+    streams_table,
     suite_columns,
     target_tables,
 )
@@ -252,7 +253,7 @@ def _part(
         drawn = [each for each in charts if each is not None]
     found = [entries_table(section, palette if draw else {})]
     found += target_tables(records[:TEXTS_MAX])
-    found += [http2_table(section), *published_tables(section)]
+    found += [streams_table(section), http2_table(section), *published_tables(section)]
     found += [steps_table(search) for search in section.searches[:TEXTS_MAX]]
     found.append(suite_columns(section))
     return Part(

@@ -6,7 +6,7 @@ use super::streams::{Stream, UNKNOWN, nth_of};
 use super::{Client, Fault};
 use crate::exchange::{Ending, Outcome};
 use crate::http1::Limits;
-use crate::http1::client::Rulebook;
+use crate::http1::client::{Rulebook, end_stream};
 use crate::http2::frame::ErrorCode;
 use crate::http2::hpack;
 use crate::http2::violation::Violation;
@@ -146,7 +146,10 @@ impl<T: Copy> Client<T> {
         }
         self.idle_frames = 0;
         let rules = reading.rulebook.rules_of(&stream.tag);
+        let streaming = reading.rulebook.streaming();
+        let parts = streaming.map(|streaming| stream.body.end_stream(streaming));
         let (as_expected, content) = stream.body.finish(rules.body.as_deref());
+        let content = content.filter(|_| streaming.is_none());
         let Stream { tag, status, first_byte_ns, left, .. } = stream;
         if !matches!(left, 0 | UNKNOWN) {
             // The body is shorter than its content-length.
@@ -159,6 +162,7 @@ impl<T: Copy> Client<T> {
         } else {
             Ending::Ok
         };
+        let ending = end_stream(reading.rulebook, &tag, parts, ending);
         self.answered = true;
         let (count, complete, status) = (1, true, Some(status));
         (reading.on_outcome)(Outcome {

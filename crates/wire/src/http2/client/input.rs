@@ -4,7 +4,7 @@ use super::answer::Malformed;
 use super::flow::{beyond_window, too_large};
 use super::streams::{Stream, UNKNOWN, nth_of};
 use super::upgrade::FirstStream;
-use super::{Client, Fault, Stage};
+use super::{Client, Fault, NEVER_NS, Stage};
 use crate::exchange::{Disposition, Ending, Exchange, Outcome};
 use crate::http1::client::Rulebook;
 use crate::http2::frame::write_window_update;
@@ -277,7 +277,7 @@ impl<T: Copy> Client<T> {
         data: Data<'_>,
         reading: &mut Reading<'_, R, F>,
     ) -> Result<(), Fault> {
-        let Data { stream: number, begins, bytes, end_stream } = data;
+        let Data { stream: number, begins, bytes, ends, end_stream } = data;
         if let Some(len) = begins {
             self.begin_data(number, len, end_stream, reading)?;
         }
@@ -287,7 +287,21 @@ impl<T: Copy> Client<T> {
             }
             return Ok(());
         };
-        stream.body.compare(bytes, reading.rulebook.rules_of(&stream.tag).body.as_deref());
+        let rules = reading.rulebook.rules_of(&stream.tag);
+        let mut stalls_at_ns = NEVER_NS;
+        let streaming = reading.rulebook.streaming();
+        if let Some(streaming) = streaming {
+            stream.body.take_parts(streaming, bytes, ends);
+            if rules.accepts(stream.status)
+                && let Some(arrived) = stream.body.note_parts(streaming)
+            {
+                reading.rulebook.note_parts(&stream.tag, arrived);
+                stalls_at_ns = stream.body.stalls_at_ns().unwrap_or(NEVER_NS);
+            }
+        }
+        if streaming.is_none() || rules.body.is_some() {
+            stream.body.compare(bytes, rules.body.as_deref());
+        }
         if stream.left != UNKNOWN {
             match stream.left.checked_sub(bytes.len() as u64) {
                 Some(left) => stream.left = left,
@@ -298,6 +312,7 @@ impl<T: Copy> Client<T> {
                 }
             }
         }
+        self.stalls_at_ns = self.stalls_at_ns.min(stalls_at_ns);
         if end_stream {
             self.settle(number, reading);
         }

@@ -62,6 +62,9 @@ pub struct Head {
     pub body_bytes: u64,
 }
 
+/// A time that never comes.
+const NEVER_NS: u64 = u64::MAX;
+
 /// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -97,6 +100,8 @@ pub struct Client<T> {
     /// Set when requests have timed out and nothing has been received since. Streams from this
     /// number on were opened after that.
     silent_from: Option<u32>,
+    /// No stream has stalled before this time: a lower bound, so that it need not follow each part.
+    stalls_at_ns: u64,
     upgrading: Option<Box<Upgrading>>,
     first: FirstStream,
     /// The number of frames since the last one that advanced a request.
@@ -129,6 +134,7 @@ impl<T> Default for Client<T> {
             flow: Flow::new(Windows::RFC),
             resets: Resets::default(),
             silent_from: None,
+            stalls_at_ns: NEVER_NS,
             upgrading: None,
             first: FirstStream::None,
             idle_frames: 0,
@@ -216,6 +222,31 @@ impl<T: Copy> Client<T> {
         Disposition::Broken
     }
 
+    /// Ends each request whose answer is a stream that has stalled, and resets its stream.
+    #[cold]
+    fn end_stalled(
+        &mut self,
+        now_ns: u64,
+        output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) {
+        let mut stalled = Vec::new();
+        self.stalls_at_ns = NEVER_NS;
+        for stream in self.streams.iter_mut() {
+            let stalls_at_ns = stream.body.stalls_at_ns().unwrap_or(NEVER_NS);
+            if stalls_at_ns <= now_ns {
+                stalled.push(stream.nth);
+            } else {
+                self.stalls_at_ns = self.stalls_at_ns.min(stalls_at_ns);
+            }
+        }
+        for nth in stalled {
+            let Some(late) = self.take(nth) else { continue };
+            self.reset_stream(2 * nth + 1, ErrorCode::Cancel, output);
+            on_outcome(Outcome::unanswered(late.tag, Ending::TimeoutStall, now_ns));
+        }
+    }
+
     /// Resets a stream on which the peer may still send.
     fn reset_stream(&mut self, stream: u32, code: ErrorCode, output: &mut Vec<u8>) {
         self.accounting.account.resets += 1;
@@ -284,7 +315,8 @@ impl<T: Copy> Exchange<T> for Client<T> {
     /// Requests get their streams in the order asked, so the oldest request times out first.
     #[inline]
     fn next_timeout_ns(&self, deadline_ns: impl Fn(&T) -> u64) -> Option<u64> {
-        self.streams.oldest_tag().map(deadline_ns)
+        let due_ns = self.streams.oldest_tag().map(deadline_ns)?;
+        Some(due_ns.min(self.stalls_at_ns))
     }
 
     /// Ends each request that times out, without effect on the others, and resets its stream. A
@@ -297,6 +329,14 @@ impl<T: Copy> Exchange<T> for Client<T> {
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
+        if self.stalls_at_ns <= now_ns {
+            self.end_stalled(now_ns, output, on_outcome);
+        }
+        if self.streams.oldest_tag().is_none_or(|tag| deadline_ns(tag) > now_ns) {
+            self.resets.ask(output);
+            self.note(now_ns);
+            return self.disposition();
+        }
         while let Some(tag) = self.streams.oldest_tag()
             && deadline_ns(tag) <= now_ns
         {

@@ -24,7 +24,7 @@ fn receive(reader: &mut Reader, input: &[u8], received: &mut Vec<Received>) -> b
                 return true;
             }
             Ok(Some(Piece::Frame(frame))) => received.push(Received::Frame(format!("{frame:?}"))),
-            Ok(Some(Piece::Data(Data { stream, begins, bytes, end_stream }))) => {
+            Ok(Some(Piece::Data(Data { stream, begins, bytes, end_stream, .. }))) => {
                 if let Some(len) = begins {
                     received.push(Received::Data {
                         stream,

@@ -392,7 +392,7 @@ impl<M: Copy> Core<M> {
 
     #[inline]
     fn handle_data(&mut self, data: Data<'_>, out: &mut Vec<u8>) -> Handled<M> {
-        let Data { stream, begins, bytes, end_stream } = data;
+        let Data { stream, begins, bytes, end_stream, .. } = data;
         if let Some(len) = begins {
             if self.receive.receive(len).is_err() {
                 let why = "DATA beyond the window of the connection";

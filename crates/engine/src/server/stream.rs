@@ -1,0 +1,173 @@
+//! Streamed answers of the reference server: `/stream/N/MS` sends N parts, one every MS ms.
+//!
+//! Part k is due k times MS after the request, whatever became of those before, so a late part does
+//! not delay the others. The end of the stream follows the last part at once. A fault strikes half
+//! way: the stream is cut, or stalls.
+
+use super::faults::Fault;
+
+/// The most parts of a stream: with so many it has a megabyte.
+const PARTS_MOST: u32 = 10_000;
+
+/// What a stream consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    parts: u32,
+    gap_ns: u64,
+    /// Its parts are lines of JSON; else server-sent events.
+    pub(super) lines: bool,
+}
+
+impl Shape {
+    /// Reads `N/MS` or `N/MS/jsonl`; `ms_most` limits MS.
+    pub(super) fn read(path: &str, ms_most: u64) -> Option<Self> {
+        let (numbers, lines) = match path.strip_suffix("/jsonl") {
+            Some(numbers) => (numbers, true),
+            None => (path, false),
+        };
+        let (parts, ms) = numbers.split_once('/')?;
+        let number = |digits: &str| {
+            let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse::<u64>().ok().filter(|_| plain)
+        };
+        let parts = number(parts).filter(|parts| (1..=PARTS_MOST.into()).contains(parts))?;
+        let ms = number(ms).filter(|ms| *ms <= ms_most)?;
+        Some(Shape { parts: parts as u32, gap_ns: ms * 1_000_000, lines })
+    }
+}
+
+/// The content that comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// A part is due at this time.
+    Part(u64),
+    /// Nothing: the last part was followed by the end of the stream.
+    End,
+    /// Nothing: the stream is cut here.
+    Cut,
+}
+
+/// A stream that is being sent.
+#[derive(Debug)]
+pub(super) struct Streamed {
+    shape: Shape,
+    fault: Fault,
+    stall_ns: u64,
+    began_ns: u64,
+    sent: u32,
+}
+
+impl Streamed {
+    /// A stream whose request came now; `stall_ns` is the length of a stall.
+    pub(super) fn new(shape: Shape, fault: Fault, stall_ns: u64, now_ns: u64) -> Self {
+        Streamed { shape, fault, stall_ns, began_ns: now_ns, sent: 0 }
+    }
+
+    /// What comes next.
+    pub(super) fn next(&self) -> Next {
+        let Shape { parts, gap_ns, .. } = self.shape;
+        let half_way = self.sent >= parts / 2;
+        if self.sent == parts {
+            return Next::End;
+        }
+        if half_way && self.fault == Fault::Cut {
+            return Next::Cut;
+        }
+        let stalled = half_way && self.fault == Fault::Stall;
+        let late_ns = if stalled { self.stall_ns } else { 0 };
+        let due_ns = self.began_ns.saturating_add(gap_ns * u64::from(self.sent + 1));
+        Next::Part(due_ns.saturating_add(late_ns))
+    }
+
+    /// The content of the next part.
+    pub(super) fn part(&mut self) -> String {
+        self.sent += 1;
+        let number = self.sent;
+        if self.shape.lines {
+            return format!("{{\"token\":\"token {number} \",\"done\":false}}\n");
+        }
+        format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"token {number} \"}}}}]}}\n\n")
+    }
+
+    /// The end of the stream, which is sent behind the last part.
+    pub(super) fn end(&self) -> &'static str {
+        if self.shape.lines { "{\"done\":true}\n" } else { "data: [DONE]\n\n" }
+    }
+}
+
+/// Appends a chunk of HTTP/1.1; if the answer is not chunked, its content alone.
+pub(super) fn write_chunk(out: &mut Vec<u8>, content: &str, chunked: bool) {
+    if chunked {
+        out.extend_from_slice(format!("{:x}\r\n{content}\r\n", content.len()).as_bytes());
+    } else {
+        out.extend_from_slice(content.as_bytes());
+    }
+}
+
+/// Appends the last chunk.
+pub(super) fn write_last_chunk(out: &mut Vec<u8>, chunked: bool) {
+    if chunked {
+        out.extend_from_slice(b"0\r\n\r\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn a_stream_is_named_by_its_parts_and_their_distance() {
+        let shape = |parts, ms, lines| Some(Shape { parts, gap_ns: ms * MS, lines });
+        for (path, expected) in [
+            ("3/20", shape(3, 20, false)),
+            ("3/0", shape(3, 0, false)),
+            ("3/20/jsonl", shape(3, 20, true)),
+            ("10000/1", shape(10_000, 1, false)),
+            ("10001/1", None),
+            ("0/20", None),
+            ("3", None),
+            ("3/", None),
+            ("/20", None),
+            ("3/101", None),
+            ("+3/20", None),
+            ("3/-1", None),
+            ("3/20/sse", None),
+        ] {
+            assert_eq!(Shape::read(path, 100), expected, "{path}");
+        }
+    }
+
+    /// The times of a stream's parts, and how it went on behind them.
+    fn played(parts: u32, fault: Fault) -> (Vec<u64>, Next) {
+        let shape = Shape { parts, gap_ns: 10, lines: false };
+        let mut stream = Streamed::new(shape, fault, 1000, 500);
+        let mut dues = Vec::new();
+        while let Next::Part(due_ns) = stream.next() {
+            dues.push(due_ns);
+            stream.part();
+        }
+        (dues, stream.next())
+    }
+
+    #[test]
+    fn each_part_has_its_time_and_a_fault_strikes_half_way() {
+        assert_eq!(played(4, Fault::None), (vec![510, 520, 530, 540], Next::End));
+        assert_eq!(played(4, Fault::Cut), (vec![510, 520], Next::Cut));
+        assert_eq!(played(1, Fault::Cut), (vec![], Next::Cut));
+        assert_eq!(played(4, Fault::Stall), (vec![510, 520, 1530, 1540], Next::End));
+    }
+
+    #[test]
+    fn chunks_have_their_length_in_hexadecimal() {
+        let mut out = Vec::new();
+        write_chunk(&mut out, "data: 0123456789\n\n", true);
+        write_last_chunk(&mut out, true);
+        assert_eq!(out, b"12\r\ndata: 0123456789\n\n\r\n0\r\n\r\n");
+        out.clear();
+        write_chunk(&mut out, "{}\n", false);
+        write_last_chunk(&mut out, false);
+        assert_eq!(out, b"{}\n");
+    }
+}

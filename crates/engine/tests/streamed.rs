@@ -1,0 +1,200 @@
+//! Streamed answers in a generator: when their parts came, by the kernel's clock, and when a stream
+//! has stalled.
+
+#![allow(missing_docs, unreachable_pub, clippy::expect_used)]
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use trueload_drive::{ConnectError, Net, Program, Remote, Token};
+use trueload_engine::generator::{
+    Command, Config, DoneReport, Generator, Http, PhaseShare, Report,
+};
+use trueload_engine::outlet::Outlet;
+use trueload_load::{Load, Stop};
+use trueload_meter::Class;
+use trueload_wire::http1::client::Rules;
+use trueload_wire::parts::{End, Kind, Rule};
+
+const MS: u64 = 1_000_000;
+const TIMEOUT_NS: u64 = 500 * MS;
+const WINDOW_NS: u64 = 1_000 * MS;
+const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+const PART: &[u8] = b"9\r\ndata: a\n\n\r\n";
+const END: &[u8] = b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n";
+
+#[derive(Default)]
+struct Wire {
+    now_ns: u64,
+    /// How long the kernel has had what is being read.
+    lag_ns: Option<u64>,
+    requests: usize,
+    connects: u32,
+    watched: Vec<u32>,
+}
+
+impl Net for Wire {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn read_clock(&mut self) {}
+
+    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
+        self.connects += 1;
+        Ok(token(self.connects - 1))
+    }
+
+    fn send(&mut self, _: Token, _: &[u8]) {
+        self.requests += 1;
+    }
+
+    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
+        self.send(token, &bytes[range]);
+    }
+
+    fn end_sending(&mut self, _: Token) {}
+
+    fn close(&mut self, _: Token) {}
+
+    fn finish(&mut self, _: Token) {}
+
+    fn watch_arrivals(&mut self, token: Token) {
+        self.watched.push(token.index);
+    }
+
+    fn arrived_ns(&self) -> Option<u64> {
+        self.lag_ns.map(|lag_ns| self.now_ns - lag_ns)
+    }
+}
+
+fn token(index: u32) -> Token {
+    Token { index, generation: 0 }
+}
+
+/// A generator with 20 slots, the first of which is played by hand.
+struct Play {
+    generator: Generator<Http>,
+    wire: Wire,
+    reports: Receiver<Report>,
+    _commands: Sender<Command>,
+}
+
+impl Play {
+    fn begin(stall_ns: Option<u64>) -> Self {
+        let end = End::Content(b"[DONE]".to_vec());
+        let rule = Rule { kind: Kind::Events, end, stall_ns };
+        let request: Arc<[u8]> = Arc::from(&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..]);
+        let http = Http::plain(request, 1, Rules::default()).streaming(Some(rule));
+        let (commands, inbox) = channel();
+        let (to, reports) = channel();
+        let outlet = Outlet::to(to, |report| report);
+        let generator = Generator::new(Arc::new(config()), http, Arc::default(), inbox, outlet);
+        let wire = Wire { now_ns: MS, ..Wire::default() };
+        commands.send(Command::Connections(20)).expect("it listens");
+        let load = Load::Closed { active: [].into() };
+        let stop = Stop::After(WINDOW_NS);
+        let share = PhaseShare { load, stop, connections: 20, idle: 19, start_ns: 2 * MS };
+        let mut play = Play { generator, wire, reports, _commands: commands.clone() };
+        play.generator.handle_wake(&mut play.wire);
+        play.at(2 * MS - 1);
+        (0..20).for_each(|key| play.generator.handle_connected(&mut play.wire, key, token(key)));
+        commands.send(Command::Phase(share)).expect("it listens");
+        play.generator.handle_wake(&mut play.wire);
+        play.at(2 * MS);
+        play
+    }
+
+    /// The clock goes on to a moment, by way of all that is due before.
+    fn at(&mut self, now_ns: u64) {
+        while let Some(due_ns) = self.generator.wake_at_ns().filter(|at_ns| *at_ns <= now_ns) {
+            self.wire.now_ns = due_ns.max(self.wire.now_ns);
+            self.generator.handle_time(&mut self.wire);
+            self.generator.handle_batch_end(&mut self.wire);
+        }
+        self.wire.now_ns = now_ns;
+    }
+
+    fn receive(&mut self, at_ms: u64, bytes: &[u8]) {
+        self.at(at_ms * MS);
+        self.generator.handle_input(&mut self.wire, 0, token(0), bytes, false);
+        self.generator.handle_batch_end(&mut self.wire);
+    }
+
+    /// The phase ends, with nothing more to come.
+    fn end(mut self) -> DoneReport {
+        self.at(2 * MS + WINDOW_NS + 2 * TIMEOUT_NS + 1_000 * MS);
+        let done = self.reports.try_iter().find_map(|report| match report {
+            Report::Done(done) => Some(*done),
+            _ => None,
+        });
+        done.expect("the phase is done")
+    }
+}
+
+fn config() -> Config {
+    Config {
+        addresses: vec!["127.0.0.1:80".parse().expect("an address")],
+        local_addresses: Vec::new(),
+        depth: 1,
+        refill: 1,
+        close: false,
+        timeout_ns: TIMEOUT_NS,
+        connect_timeout_ns: TIMEOUT_NS,
+        connect_interval_ns: 10_000,
+        tls: None,
+        send_quantum_ns: 0,
+        coalesce_ns: 0,
+        seed: 0,
+        thread: 0,
+        threads: 1,
+        places: None,
+    }
+}
+
+#[test]
+fn parts_are_counted_and_the_arrivals_of_all_connections_are_watched() {
+    let mut play = Play::begin(None);
+    play.receive(10, HEAD);
+    play.receive(22, PART);
+    play.receive(42, &[PART, PART].concat());
+    play.receive(50, END);
+    assert_eq!(play.wire.requests, 2, "the next one follows at once");
+    assert_eq!(play.wire.watched, Vec::from_iter(0..20));
+    let done = play.end();
+    let streams = done.meter.streams.expect("answers are streams");
+    assert_eq!((streams.parts, streams.together, streams.whole), (3, 1, 1));
+    assert_eq!(done.meter.ok, 1);
+}
+
+#[test]
+fn a_stream_stalls_at_its_time_by_the_clock_of_the_kernel() {
+    let mut play = Play::begin(Some(100 * MS));
+    play.receive(200, &[HEAD, PART].concat());
+    play.wire.lag_ns = Some(30 * MS);
+    play.receive(290, PART);
+    play.at(359 * MS);
+    assert_eq!(play.wire.connects, 20, "the last part came at 260 ms");
+    play.at(361 * MS);
+    assert_eq!(play.wire.connects, 21, "its connection is given up");
+    let done = play.end();
+    let failed: Vec<_> = done.meter.failed().collect();
+    // Nobody answers the attempt to connect again.
+    assert_eq!(failed, [(Class::ConnectTimeout, 1), (Class::TimeoutStall, 1)]);
+    let streams = done.meter.streams.expect("answers are streams");
+    assert_eq!((streams.parts, streams.whole), (2, 0));
+}
+
+#[test]
+fn without_a_stall_a_stream_has_the_whole_time_of_its_request() {
+    let mut play = Play::begin(None);
+    play.receive(200, &[HEAD, PART].concat());
+    play.at(501 * MS);
+    assert_eq!(play.wire.connects, 20);
+    play.at(503 * MS);
+    let done = play.end();
+    let failed: Vec<_> = done.meter.failed().collect();
+    assert_eq!(failed, [(Class::TimeoutTotal, 1)]);
+}

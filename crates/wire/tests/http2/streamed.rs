@@ -1,0 +1,136 @@
+//! Answers that are streams: each is judged by its own end, and stalls alone.
+
+use std::cell::RefCell;
+
+use trueload_wire::exchange::{Disposition, Ending, Exchange};
+use trueload_wire::http1::client::{Rulebook, Rules};
+use trueload_wire::http2::frame;
+use trueload_wire::parts::{Arrived, End, Kind, Rule, Streaming, Whole};
+
+use crate::peer::{OK, Peer};
+use crate::play::{Play, idempotent};
+
+/// Rules for streams, and what was noted of them.
+struct Book {
+    rules: Rules,
+    rule: Rule,
+    at_ns: u64,
+    arrived: RefCell<Vec<(usize, Arrived)>>,
+    whole: RefCell<Vec<(usize, Whole)>>,
+}
+
+impl Rulebook<usize> for Book {
+    fn rules_of(&self, _: &usize) -> &Rules {
+        &self.rules
+    }
+
+    fn streaming(&self) -> Option<Streaming<'_>> {
+        Some(Streaming { rule: &self.rule, at_ns: self.at_ns })
+    }
+
+    fn note_parts(&self, tag: &usize, arrived: Arrived) {
+        self.arrived.borrow_mut().push((*tag, arrived));
+    }
+
+    fn note_stream(&self, tag: &usize, whole: Whole) {
+        self.whole.borrow_mut().push((*tag, whole));
+    }
+}
+
+/// A connection whose answers are streams.
+struct World {
+    play: Play,
+    book: Book,
+    endings: Vec<(usize, Ending)>,
+}
+
+impl World {
+    fn asked(count: usize, kind: Kind, end: End) -> Self {
+        let rule = Rule { kind, end, stall_ns: Some(50) };
+        let (arrived, whole) = (RefCell::default(), RefCell::default());
+        let book = Book { rules: idempotent(), rule, at_ns: 0, arrived, whole };
+        let mut play = Play::asked(count);
+        play.frames();
+        World { play, book, endings: Vec::new() }
+    }
+
+    fn receive(&mut self, at_ns: u64, peer: &Peer) -> Disposition {
+        let World { play, book, endings } = self;
+        book.at_ns = at_ns;
+        play.client.handle_input(at_ns, &peer.0, book, &mut play.sent, &mut |outcome| {
+            endings.push((outcome.tag, outcome.ending));
+        })
+    }
+
+    fn time_out(&mut self, now_ns: u64) -> Disposition {
+        let World { play, endings, .. } = self;
+        play.client.handle_timeout(now_ns, |_| 1000, &mut play.sent, &mut |outcome| {
+            endings.push((outcome.tag, outcome.ending));
+        })
+    }
+
+    fn due_ns(&self) -> Option<u64> {
+        self.play.client.next_timeout_ns(|_| 1000)
+    }
+}
+
+fn data(at: u32, text: &str) -> Peer {
+    Peer::default().data(at, text.as_bytes(), false)
+}
+
+#[test]
+fn a_frame_is_a_part_however_it_is_read() {
+    let peer = Peer::default()
+        .headers(1, OK, false)
+        .data(1, b"abc", false)
+        .data(1, b"", false)
+        .padded(frame::Kind::Data, 1, b"de", 3);
+    for cut in 0..=peer.0.len() {
+        let mut world = World::asked(1, Kind::Chunks, End::Body);
+        let (one, two) = peer.0.split_at(cut);
+        world.receive(5, &Peer(one.to_vec()));
+        world.receive(5, &Peer(two.to_vec()));
+        assert_eq!(world.endings, [(0, Ending::Ok)], "cut at {cut}");
+        assert_eq!(*world.book.whole.borrow(), [(0, Whole { first_ns: 5, parts: 2 })]);
+    }
+}
+
+#[test]
+fn each_stream_is_judged_by_its_own_end() {
+    let mut world = World::asked(4, Kind::Events, End::Content(b"[DONE]".to_vec()));
+    let answers = Peer::default()
+        .headers(1, OK, false)
+        .headers(3, OK, false)
+        .headers(5, &[(":status", "500")], false)
+        .headers(7, OK, true)
+        .data(1, b"data: a\n\ndata: b\n\n", false)
+        .data(3, b"data: a\n\n", true)
+        .data(5, b"data: a\n\n", true)
+        .data(1, b"data: [DONE]\n\n", true);
+    assert_eq!(world.receive(5, &answers), Disposition::Open);
+    let expected =
+        [(3, Ending::Mismatch), (1, Ending::Truncated), (2, Ending::Status), (0, Ending::Ok)];
+    assert_eq!(world.endings, expected);
+    let arrived = Arrived { is_first: true, gap_ns: None, together: 1 };
+    let alone = Arrived { together: 0, ..arrived };
+    assert_eq!(*world.book.arrived.borrow(), [(0, arrived), (1, alone)]);
+}
+
+#[test]
+fn a_stream_that_stalls_is_reset_and_the_others_go_on() {
+    let mut world = World::asked(2, Kind::Events, End::Body);
+    world.receive(5, &Peer::default().headers(1, OK, false).headers(3, OK, false));
+    assert_eq!(world.due_ns(), Some(1000), "the first part has the whole time of the request");
+    world.receive(10, &data(1, "data: a\n\n"));
+    world.receive(30, &data(3, "data: a\n\n"));
+    assert_eq!(world.due_ns(), Some(60));
+    world.receive(40, &data(1, "data: b\n\n"));
+    assert_eq!(world.time_out(60), Disposition::Open);
+    assert_eq!((&world.endings[..], world.due_ns()), (&[][..], Some(80)));
+    assert_eq!(world.time_out(80), Disposition::Open);
+    assert_eq!(world.endings, [(1, Ending::TimeoutStall)]);
+    assert_eq!(world.due_ns(), Some(90), "the time of the other stream");
+    assert_eq!(world.play.frames()[0], "RST 3 Cancel");
+    world.receive(85, &Peer::default().data(1, b"data: c\n\n", true));
+    assert_eq!(world.endings, [(1, Ending::TimeoutStall), (0, Ending::Ok)]);
+}

@@ -1,0 +1,60 @@
+"""Answers that are streams: how their parts are told apart, and what the engine saw of them
+(crates/engine/src/protocol/streams.rs)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from trueload.protocol.model import Model
+
+StreamKind = Literal["sse", "chunks", "jsonl"]
+"""What a part is: a server-sent event, a chunk (with HTTP/2 a DATA frame), or a line."""
+
+
+class EndContent(Model):
+    """The stream ends with a part that has this content and no other."""
+
+    kind: Literal["content"] = "content"
+    text: str
+
+
+class EndEvent(Model):
+    """The stream ends with a server-sent event of this type."""
+
+    kind: Literal["event"] = "event"
+    name: str
+
+
+StreamEnd = Annotated[EndContent | EndEvent, Field(discriminator="kind")]
+"""What must come behind the last part; it is not counted as a part."""
+
+
+class StreamPlan(Model):
+    """How answers are read as streams. ``end`` is null for the end of the body. ``stall_ns``: the
+    longest time without a part once the first has come; null for any time."""
+
+    kind: StreamKind
+    end: StreamEnd | None = None
+    stall_ns: int | None = None
+
+
+class StreamHistograms(Model):
+    """HdrHistogram V2 compressed, base64; null if empty. ``first_part``: from the scheduled send to
+    the first part, and ``parts_per_answer``, of streams that came to their end. ``gap``: from one
+    part to the next, of all streams."""
+
+    first_part: str | None = None
+    gap: str | None = None
+    parts_per_answer: str | None = None
+
+
+class Streams(Model):
+    """Parts of a phase. ``parts`` counts also those of streams that failed; ``together`` came with
+    the part before them, so that their gaps are 0; ``whole`` streams came to their end."""
+
+    parts: int
+    together: int
+    whole: int
+    histograms: StreamHistograms

@@ -1,0 +1,55 @@
+"""What the flags of streamed answers mean. Pure.
+
+Must not know how an answer is read, or when a request is sent.
+"""
+
+from __future__ import annotations
+
+from trueload.errors import UserError
+from trueload.protocol.streams import EndContent, EndEvent, StreamEnd, StreamKind, StreamPlan
+
+BODY = "body"
+EVENT = "event:"
+WITHOUT_BODY = "HEAD"
+
+
+def make_stream(
+    kind: StreamKind | None, end: str | None, stall_ns: int | None
+) -> StreamPlan | None:
+    """Return how answers are read; None if they are no streams. Raises ``UserError``."""
+    if kind is None:
+        for flag, value in (("--stream-end", end), ("--stall", stall_ns)):
+            if value is not None:
+                raise UserError(
+                    f"{flag} is of no use without --stream", "add --stream sse, chunks or jsonl"
+                )
+        return None
+    return StreamPlan(kind=kind, end=_end(kind, end), stall_ns=stall_ns)
+
+
+def check_methods(stream: StreamPlan | None, methods: set[str]) -> None:
+    """Refuse a request whose answer has no body. Raises ``UserError``."""
+    if stream is not None and WITHOUT_BODY in methods:
+        raise UserError(
+            "--stream needs answers with a body, and HEAD has none", "use another method"
+        )
+
+
+def _end(kind: StreamKind, text: str | None) -> StreamEnd | None:
+    if text is None or text == BODY:
+        return None
+    if not text.startswith(EVENT):
+        if not text:
+            raise UserError("--stream-end is empty", "write for example --stream-end '[DONE]'")
+        return EndContent(text=text)
+    name = text.removeprefix(EVENT)
+    if not name or not name.isprintable():
+        raise UserError(
+            f"--stream-end {text!r} names no event", "write for example --stream-end event:done"
+        )
+    if kind != "sse":
+        raise UserError(
+            f"--stream-end {text} needs --stream sse; {kind} have no events",
+            "name the content of the last part, or leave --stream-end out",
+        )
+    return EndEvent(name=name)

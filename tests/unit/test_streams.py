@@ -1,0 +1,135 @@
+"""Streamed answers: what a record says of them, over one engine or several, and on each surface."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from report_samples import html, put_records
+from samples import counts, good_record, histogram
+from trueload.assemble.streams import make_streams
+from trueload.engines.merge import merge_streams
+from trueload.errors import UserError
+from trueload.protocol.plan import Streams as Seen
+from trueload.protocol.streams import EndContent, EndEvent, StreamHistograms
+from trueload.record.streams import Streams
+from trueload.report.result import result_lines
+from trueload.report.streams import labelled_texts, parts_text
+from trueload.request.streams import make_stream
+from trueload.store.runs import Store
+
+MS = 1_000_000
+
+
+def seen(first_ms: int, gap_ms: int, streams: int = 400, parts: int = 5) -> Seen:
+    """So many whole streams that are all alike."""
+    return Seen(
+        parts=streams * parts,
+        together=streams,
+        whole=streams,
+        histograms=StreamHistograms(
+            first_part=histogram((first_ms * MS, streams)),
+            gap=histogram((gap_ms * MS, streams * (parts - 1))),
+            parts_per_answer=histogram((parts, streams)),
+        ),
+    )
+
+
+def account(found: Seen, **failed: int) -> Streams:
+    """The record's account of streams, where so many other requests have failed."""
+    classes = {name.replace("_", "."): count for name, count in failed.items()}
+    record = good_record()
+    measured = make_measured(record.counts.model_copy(update={"failed": classes}), found)
+    made = make_streams(measured)
+    assert made is not None
+    return made
+
+
+def make_measured(of: object, found: Seen | None) -> Any:
+    """Only what the account is made of."""
+    return SimpleNamespace(streams=found, counts=of, window_ns=900 * MS, drain_ns=100 * MS)
+
+
+def test_without_streams_there_is_no_account() -> None:
+    assert make_streams(make_measured(counts(), None)) is None
+    assert merge_streams([]) is None
+    assert not any(line.startswith("first part") for line in result_lines(good_record()))
+
+
+def test_a_request_that_failed_is_slower_to_its_first_part_than_any() -> None:
+    whole, failed = account(seen(20, 10)), account(seen(20, 10), truncated=40)
+    assert (whole.first_part_ns.at_least, whole.first_part_ns.slower) == ((), 0)
+    assert (failed.first_part_ns.at_least, failed.first_part_ns.slower) == (
+        ("p95", "p99", "p999"),
+        40,
+    )
+    assert failed.gap_ns.slower == 0, "the gaps of a cut stream are known"
+
+
+def test_a_gap_in_which_a_stream_stalled_is_longer_than_any() -> None:
+    found = account(seen(20, 10), timeout_stall=40)
+    assert found.gap_ns.slower == 40
+    assert found.gap_ns.at_least == ("p99", "p999")
+
+
+def test_several_engines_are_added_up_without_loss() -> None:
+    both = merge_streams([seen(20, 10), seen(30, 50, streams=100)])
+    assert both is not None
+    assert (both.parts, both.together, both.whole) == (2500, 500, 500)
+    found = account(both)
+    assert (found.first_part_ns.count, found.gap_ns.count) == (500, 2000)
+    assert found.gap_ns.max == pytest.approx(50 * MS, rel=0.001)
+    assert found.parts_per_s == 2500
+
+
+def test_the_texts_name_the_times_of_tokens_and_the_parts() -> None:
+    texts = dict(labelled_texts(account(seen(20, 10))))
+    assert texts["first part"].startswith("p50 20.0 ms   p90 20.0 ms   p99 20.0 ms   p99.9 too few")
+    assert texts["first part"].endswith("(time to first token)")
+    assert texts["gaps"].endswith("(time between tokens)")
+    assert texts["parts"] == (
+        "2,000; 400 whole streams, 5 each; 2,000/s; 20 % came together with the part before"
+    )
+
+
+def test_streams_of_different_lengths_show_the_median_and_the_longest() -> None:
+    both = merge_streams([seen(20, 10), seen(20, 10, streams=10, parts=50)])
+    assert both is not None
+    assert "410 whole streams, 5 each at the median, at most 50" in parts_text(account(both))
+
+
+def test_the_result_and_the_report_show_the_same_texts(tmp_path: Path) -> None:
+    record = good_record(streams=account(seen(20, 10)))
+    lines = result_lines(record)
+    texts = labelled_texts(account(seen(20, 10)))
+    assert [f"{label:<13}{text}" for label, text in texts] == [
+        line for line in lines if line.startswith(("first part", "gaps", "parts"))
+    ]
+    with Store.open(tmp_path / "store.sqlite") as store:
+        page = html(store, put_records(store, [record]))
+    assert "Streamed answers" in page
+    assert all(text in page for _, text in texts)
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        (None, None),
+        ("body", None),
+        ("[DONE]", EndContent(text="[DONE]")),
+        ("event:done", EndEvent(name="done")),
+    ],
+)
+def test_the_end_is_a_content_or_an_event(
+    end: str | None, expected: EndContent | EndEvent | None
+) -> None:
+    made = make_stream("sse", end, None)
+    assert made is not None
+    assert made.end == expected
+
+
+def test_only_events_have_a_type() -> None:
+    with pytest.raises(UserError, match="needs --stream sse"):
+        make_stream("chunks", "event:done", None)
