@@ -15,6 +15,7 @@ from trueload.errors import UserError
 from trueload.protocol.plan import Streams as Seen
 from trueload.protocol.streams import EndContent, EndEvent, StreamHistograms
 from trueload.record.streams import Streams
+from trueload.record.thresholds import STREAMS_FAIL_ON, crossed, parse_condition
 from trueload.report.result import result_lines
 from trueload.report.streams import labelled_texts, parts_text
 from trueload.request.streams import make_stream
@@ -111,6 +112,28 @@ def test_the_result_and_the_report_show_the_same_texts(tmp_path: Path) -> None:
         page = html(store, put_records(store, [record]))
     assert "Streamed answers" in page
     assert all(text in page for _, text in texts)
+
+
+def test_a_gate_may_be_on_the_first_part_or_on_the_gaps() -> None:
+    record = good_record(streams=account(seen(20, 10)))
+    for text, holds in (
+        ("first_part_p99>15ms", True),
+        ("first_part_p99>25ms", False),
+        ("gap_p50>9ms", True),
+        ("gap_p99>15ms", False),
+        ("p99>15ms", False),
+    ):
+        assert bool(crossed([parse_condition(text, STREAMS_FAIL_ON)], [record])) is holds, text
+    stalled = good_record(
+        streams=account(seen(20, 10), timeout_stall=40),
+        counts=counts(failed={"timeout.stall": 40}),
+    )
+    (found,) = crossed([parse_condition("gap_p99>15ms", STREAMS_FAIL_ON)], [stalled])
+    assert found.values == (float("inf"),)
+    with pytest.raises(UserError, match="'gap_p99' cannot be used here"):
+        parse_condition("gap_p99>15ms")
+    with pytest.raises(UserError, match="'receipt_p99' cannot be used here"):
+        parse_condition("receipt_p99>15ms", STREAMS_FAIL_ON)
 
 
 @pytest.mark.parametrize(

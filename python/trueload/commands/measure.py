@@ -31,7 +31,12 @@ from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import EngineOptions
 from trueload.record.schema import Claim
-from trueload.record.thresholds import Condition, parse_condition
+from trueload.record.thresholds import (
+    FAIL_ON,
+    STREAMS_FAIL_ON,
+    Condition,
+    parse_condition,
+)
 from trueload.request.origins import check_origins, origin_specs
 from trueload.stats import parse_percentile
 from trueload.trial.spec import Load, TrialSpec
@@ -77,7 +82,8 @@ def read_job(
     engine = read_engine(**take_flags(read_engine, more_flags))
     given = read_load(**take_flags(read_load, more_flags))
     metrics = read_metrics(**more_flags)
-    thresholds = tuple(parse_condition(text) for text in fail_on or ())
+    form = FAIL_ON if asked.stream is None else STREAMS_FAIL_ON
+    thresholds = tuple(parse_condition(text, form) for text in fail_on or ())
     plan = choose_search(SearchFlags(limit, search, repeat), given, len(asked.origins))
     once = asked.data is not None and asked.data.order == "unique"
     if once:

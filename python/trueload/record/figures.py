@@ -42,6 +42,9 @@ STALL = "timeout.stall"
 """The class of a stream whose next part did not come in time."""
 RECEIPT = "receipt_"
 """Prefix of a percentile of a broadcast's receipts instead of its deliveries."""
+FIRST_PART, GAP = "first_part_", "gap_"
+"""Prefixes of percentiles of streamed answers: the time to the first part, and between parts."""
+PREFIXES = (RECEIPT, FIRST_PART, GAP)
 
 
 def label(metric: str) -> str:
@@ -128,14 +131,24 @@ def deliveries(record: Record) -> Sample | None:
 
 
 def of_percentile(metric: str, record: Record) -> Sample:
-    """The sample of a percentile: latency, or a broadcast's deliveries unless it names receipts."""
-    found = None if metric.startswith(RECEIPT) else deliveries(record)
-    return latency(record) if found is None else found
+    """The sample of a percentile: latency, or a broadcast's deliveries unless it names receipts, or
+    what it names of streamed answers."""
+    if metric.startswith((FIRST_PART, GAP)):
+        of = first_part if metric.startswith(FIRST_PART) else gap
+        found = record.streams
+        return Sample() if found is None else of(found.histograms, record.counts)
+    delivered = None if metric.startswith(RECEIPT) else deliveries(record)
+    return latency(record) if delivered is None else delivered
+
+
+def without_prefix(metric: str) -> str:
+    """``p99`` for ``gap_p99``."""
+    return next((metric.removeprefix(each) for each in PREFIXES if metric.startswith(each)), metric)
 
 
 def percentile_share(metric: str) -> float | None:
     """``p99`` or ``receipt_p99`` as a share; None for anything else."""
-    return parse_percentile(metric.removeprefix(RECEIPT))
+    return parse_percentile(without_prefix(metric))
 
 
 def service(record: Record) -> Sample:
@@ -253,7 +266,8 @@ def as_read(record: Record) -> Record:
 def is_too_few(metric: str, record: Record) -> bool:
     """Whether a metric is a percentile of which so few requests say nothing."""
     share = percentile_share(metric)
-    if share is None or (record.deliveries is None and can_bound(share, record.latency_ns.count)):
+    by_latency = record.deliveries is None and without_prefix(metric) == metric
+    if share is None or (by_latency and can_bound(share, record.latency_ns.count)):
         return False
     return of_percentile(metric, record).percentile(share).too_few
 
@@ -266,4 +280,4 @@ def metric_value(metric: str, record: Record) -> float:
         # A request that was skipped would have been issued, and got no answer.
         asked = record.counts.issued + record.counts.skipped
         return (failed(record.counts) + record.counts.skipped) / asked if asked else 1.0
-    return of_percentile(metric, record).value(metric.removeprefix(RECEIPT))
+    return of_percentile(metric, record).value(without_prefix(metric))

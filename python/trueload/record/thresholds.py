@@ -1,9 +1,10 @@
 """Conditions: what a user will not accept (``--fail-on``), or wants kept (``--limit``), as values.
 
 Grammar: METRIC OPERATOR VALUE, several joined by ``and``. Metrics are ``p50`` ``p99`` ``p99.9``
-(any percentile; of a broadcast it is of deliveries, ``receipt_p95`` of receipts), ``min``, ``mean``
-and ``max`` of the latency, ``throughput`` (requests that ended well, per second) and ``errors``
-(failed of issued). Operators are ``>`` ``>=`` ``<`` ``<=``.
+(any percentile; of a broadcast it is of deliveries, ``receipt_p95`` of receipts; of streamed
+answers there are also ``first_part_p99`` and ``gap_p99``), ``min``, ``mean`` and ``max`` of the
+latency, ``throughput`` (requests that ended well, per second) and ``errors`` (failed of issued).
+Operators are ``>`` ``>=`` ``<`` ``<=``.
 
 ``figures`` defines each metric. Failing must never look fast: ``mean`` and ``max`` cover answers
 only, so a limit on them also counts as crossed as soon as one request has no time. One parser reads
@@ -21,10 +22,14 @@ from typing import NoReturn
 
 from trueload.errors import UserError
 from trueload.record.figures import (
+    FIRST_PART,
+    GAP,
+    PREFIXES,
+    RECEIPT,
     is_too_few,
     label,
     metric_value,
-    percentile_share,
+    without_prefix,
     without_time,
 )
 from trueload.record.schema import Record
@@ -64,7 +69,7 @@ class Form:
     metrics: tuple[str, ...] = (*_LATENCIES, "throughput", "errors")
     below_only: bool = False
     ratio: bool = False
-    receipts: bool = False
+    prefixes: tuple[str, ...] = ()
 
 
 FAIL_ON = Form(
@@ -76,9 +81,12 @@ LIMIT = Form(
     metrics=(*_LATENCIES, "errors"),
     below_only=True,
 )
-CLIENTS_LIMIT = replace(LIMIT, receipts=True)
-CLIENTS_FAIL_ON = replace(FAIL_ON, receipts=True)
+CLIENTS_LIMIT = replace(LIMIT, prefixes=(RECEIPT,))
+CLIENTS_FAIL_ON = replace(FAIL_ON, prefixes=(RECEIPT,))
 """For a broadcast: ``p95`` is of its deliveries, ``receipt_p95`` of the senders' receipts."""
+STREAMS_FAIL_ON = replace(FAIL_ON, prefixes=(FIRST_PART, GAP))
+"""For streamed answers: also ``first_part_p99``, and ``gap_p99`` of the times between parts."""
+ANY = replace(FAIL_ON, prefixes=PREFIXES)
 RATIO = Form(
     "--fail-on",
     "write METRIC, > or <, RATIO of new to base: 'throughput<0.95', 'p99>1.2'",
@@ -221,7 +229,7 @@ def _parse_part(text: str, start: int, end: int, form: Form) -> Threshold:
     match = _TOKENS.fullmatch(text, start, end)
     assert match is not None, "every part is optional"
     metric, symbol, value = match[2] or "", match[4] or "", match[6].rstrip()
-    if not metric or not is_metric(metric, CLIENTS_FAIL_ON):
+    if not metric or not is_metric(metric, ANY):
         why = f"'{metric}' is no metric" if metric else "a metric is missing"
         _refuse(text, match.end(1), why, form)
     if not is_metric(metric, form):
@@ -277,8 +285,9 @@ def crossed_by(
 
 def is_metric(metric: str, form: Form) -> bool:
     """Whether a flag accepts a metric of that name."""
-    percentile = percentile_share if form.receipts else parse_percentile
-    return metric in form.metrics or percentile(metric) is not None
+    bare = without_prefix(metric)
+    allowed = bare == metric or metric.startswith(form.prefixes)
+    return metric in form.metrics or (allowed and parse_percentile(bare) is not None)
 
 
 def _parse_limit(metric: str, value: str) -> float:
