@@ -163,3 +163,29 @@ def test_the_reference_server_can_run_there_but_a_subject_cannot(
     refused = trueload.run("suite", "run", "http-servers", "--subjects", "python", *place)
     assert refused.code == 2
     assert "a subject cannot be started through exec:" in refused.err
+
+
+SLOW = """#!/bin/sh
+# Reads nothing of a program that is copied.
+case "$3" in *"exit 73"*) exec sleep 60;; *) exec "$@";; esac
+"""
+
+
+def test_a_copy_is_shown_and_ctrl_c_ends_it(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    slow = tmp_path / "slow"
+    slow.write_text(SLOW)
+    slow.chmod(0o755)
+    front = trueload.start(
+        *("http", f"{server.url}/", "--place", f"exec:{slow}"),
+        env=environment(tmp_path),
+        stderr=subprocess.PIPE,
+    )
+    assert front.stderr is not None
+    assert front.stderr.readline().startswith("copying to 1 host, ")
+    children = psutil.Process(front.pid).children(recursive=True)
+    front.send_signal(signal.SIGINT)
+    front.communicate(timeout=60)
+    assert front.returncode == 130
+    wait_until(lambda: not any(each.is_running() for each in children), "nothing is left")

@@ -6,6 +6,7 @@ It is told in one line and one hint; nothing is started and nothing is left behi
 from __future__ import annotations
 
 import shutil
+import socket
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from trueload.engines.engine import Engine
 from trueload.errors import UserError
+from trueload.places.copying import Copying
 from trueload.places.ssh import SshPlace
 from waiting import wait_until
 
@@ -202,3 +204,26 @@ def test_an_engine_whose_c_library_is_not_there_is_told_before_it_is_sent(
         place.prepare(program)
     assert loader in caught.value.message
     assert not (own_ssh.network.hosts[0].cache / "trueload").exists()
+
+
+def test_a_log_in_that_sshd_drops_is_tried_again(
+    own_ssh: Ssh, engine_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", own_ssh.env["PATH"])
+    host = own_ssh.network.hosts[0]
+    stop_sshd(own_ssh, host)
+    key = (own_ssh.folder / "user_key.pub").read_text()
+    start_sshd(host, key, more="MaxStartups 1")
+    hanging = socket.create_connection((host.address, 22))
+    assert hanging.recv(64).startswith(b"SSH-"), "it is the one log-in that may be under way"
+    lines: list[str] = []
+
+    def note(line: str) -> None:
+        lines.append(line)
+        hanging.close()
+
+    with SshPlace("h1") as place:
+        place.prepare(engine_path, Copying(note))
+    assert lines
+    assert "h1, or a jump host on the way to it, dropped the log-in" in lines[0]
+    assert "trying again in" in lines[0]

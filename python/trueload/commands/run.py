@@ -11,10 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from trueload.commands.job import Job, Saved
+from trueload.commands.open_hosts import open_hosts
 from trueload.commands.server_there import with_server
-from trueload.engines.engine import find_engine
 from trueload.interrupt import Interrupt
-from trueload.places.open import open_places
 from trueload.record.schema import Record
 from trueload.record.thresholds import Crossed, crossed
 from trueload.report.heading import Heading
@@ -41,7 +40,7 @@ def measure_job(
     Shows nothing except through ``watch`` and, beforehand, ``announce``. Raises ``UserError``.
     """
     with contextlib.ExitStack() as stack:
-        hosts = stack.enter_context(open_places(job.where, find_engine()))
+        hosts = stack.enter_context(open_hosts(job, announce, interrupt))
         spec = replace(job.resolved(), hosts=hosts)
         spec = stack.enter_context(with_server(job, spec))
         saved = stack.enter_context(

@@ -11,13 +11,12 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from trueload.commands.job import Job, Saved
+from trueload.commands.job import Job, Saved, notes_of
+from trueload.commands.open_hosts import open_hosts
 from trueload.commands.options import SearchAxis
 from trueload.commands.server_there import with_server
-from trueload.engines.engine import find_engine
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
-from trueload.places.open import open_places
 from trueload.protocol.load_options import LoadOptions
 from trueload.record.schema import Record
 from trueload.record.thresholds import LIMIT, Crossed, crossed, parse_condition
@@ -109,7 +108,7 @@ def measure_search(
     Shows nothing except through ``watch`` and, after each step, ``on_step``. Raises ``UserError``.
     """
     with contextlib.ExitStack() as stack:
-        hosts = stack.enter_context(open_places(job.where, find_engine()))
+        hosts = stack.enter_context(open_hosts(job, notes_of(job), interrupt))
         spec = replace(job.resolved(), hosts=hosts)
         spec = stack.enter_context(with_server(job, spec))
         stored = {**plan_json(plan), "of": job.kind}

@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from trueload.commands.job import announce
 from trueload.engines.engine import find_engine
 from trueload.engines.fleet import check_parts
 from trueload.errors import UserError
@@ -81,7 +82,9 @@ def open_for_subjects(where: Where) -> Iterator[Opened]:
     check_for_subjects(where)
     server = away(where)
     with contextlib.ExitStack() as stack:
-        hosts = () if where == HERE else stack.enter_context(open_places(where, find_engine()))
+        hosts: tuple[EngineHost, ...] = ()
+        if where != HERE:
+            hosts = stack.enter_context(open_places(where, find_engine(), announce=announce))
         if server is not None and isinstance(server.place, SshHost):
             subject_host = open_subject_host(server, server.place, stack)
             yield Opened(hosts, subject_host, server.place.name)

@@ -8,15 +8,15 @@ and an engine ends with it. Must not know what the lines mean.
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-import subprocess
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
 
 from trueload.errors import UserError
 from trueload.places import ChannelClosedError
+from trueload.places.copying import Copying, run_fed
 from trueload.places.local import LocalChannel
 from trueload.places.program import Program, read_program
 from trueload.places.remote import Ended, Host, check_host, parse_host
@@ -46,48 +46,37 @@ class CommandPlace:
         self._there: set[str] = set()
         self._lock = threading.Lock()
 
-    def prepare(self, program: Path) -> None:
+    def prepare(self, program: Path, copying: Copying | None = None) -> None:
         """Make sure that the program is there, and can run. Raises ``UserError``."""
-        self._ready(read_program(program))
+        self._ready(read_program(program), copying or Copying())
 
     def open(self, argv: Sequence[str]) -> CommandChannel:
         """Start a copy of the program ``argv[0]``. Raises ``UserError``, ``OSError``."""
         program = read_program(Path(argv[0]))
-        self._ready(program)
+        self._ready(program, Copying())
         return CommandChannel(self, program.kept_name, argv[1:])
 
     def script(self, script: str, *arguments: str) -> list[str]:
         """The local command line that runs a script on the host."""
         return [*self._argv, "sh", "-c", script, "sh", *arguments]
 
-    def run(
-        self,
-        script: str,
-        *arguments: str,
-        stdin: IO[bytes] | None = None,
-        text: bytes | None = None,
-        timeout_s: float,
+    def kill(self, kept_name: str, pid: str) -> None:
+        """Kill a process of the program there."""
+        argv = self.script(scripts.KILL, kept_name, pid)
+        with contextlib.suppress(OSError):
+            run_fed(argv, b"", Copying(), timeout_s=KILL_S)
+
+    def _run(
+        self, script: str, *arguments: str, data: bytes, copying: Copying, timeout_s: float
     ) -> Ended:
-        """Run a script to its end, with an input that is a file or a text. Raises ``UserError``."""
-        given: dict[str, Any] = {"input": text or b""} if stdin is None else {"stdin": stdin}
+        """Run a script to its end, with ``data`` as its input. Raises ``UserError``."""
         try:
-            done: subprocess.CompletedProcess[bytes] = subprocess.run(
-                self.script(script, *arguments),
-                **given,
-                capture_output=True,
-                timeout=timeout_s,
-                check=False,
-                process_group=0,
-            )
-        except subprocess.TimeoutExpired:
-            return Ended(None, "", "")
+            return run_fed(self.script(script, *arguments), data, copying, timeout_s=timeout_s)
         except OSError as error:
             raise UserError(
                 f"{self._argv[0]} cannot be started: {error.strerror}",
                 "install it, or correct the command behind exec:",
             ) from error
-        output = (done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
-        return Ended(done.returncode, *output)
 
     def refusal(self, what: str, output: str = "") -> UserError:
         """The error for a host that cannot be used, with the last line of the output."""
@@ -98,19 +87,20 @@ class CommandPlace:
             f"`{words} true` must work, and pass on its input",
         )
 
-    def _ready(self, program: Program) -> None:
+    def _ready(self, program: Program, copying: Copying) -> None:
         with self._lock:
             if program.sha256 in self._there:
                 return
-            host = self._probe(program)
+            host = self._probe(program, copying)
             check_host(self.name, host, program)
             if not host.has_program:
-                self._copy(program)
+                self._copy(program, copying)
             self._there.add(program.sha256)
 
-    def _probe(self, program: Program) -> Host:
+    def _probe(self, program: Program, copying: Copying) -> Host:
         asked = (program.kept_name, program.loader or "")
-        ended = self.run(PROBE, *asked, text=f"{scripts.MARK}\n".encode(), timeout_s=PROBE_S)
+        line = f"{scripts.MARK}\n".encode()
+        ended = self._run(PROBE, *asked, data=line, copying=copying, timeout_s=PROBE_S)
         if ended.code is None:
             raise self.refusal(f"has not answered within {PROBE_S:g} s")
         lines = ended.out.splitlines()
@@ -126,9 +116,10 @@ class CommandPlace:
             )
         return host
 
-    def _copy(self, program: Program) -> None:
-        with program.path.open("rb") as file:
-            ended = self.run(scripts.KEEP, program.kept_name, stdin=file, timeout_s=COPY_S)
+    def _copy(self, program: Program, copying: Copying) -> None:
+        copying.begin(len(program.data))
+        asked = (scripts.KEEP, program.kept_name)
+        ended = self._run(*asked, data=program.data, copying=copying, timeout_s=COPY_S)
         if ended.code == 0:
             return
         how = f"took more than {COPY_S:g} s" if ended.code is None else f"ended with {ended.code}"
@@ -174,7 +165,7 @@ class CommandChannel(LocalChannel):
         super().kill()
         if running:
             pid = str(self._pid)
-            self._place.run(scripts.KILL, self._kept_name, pid, timeout_s=KILL_S)
+            self._place.kill(self._kept_name, pid)
 
     def _receive_pid(self) -> int:
         try:

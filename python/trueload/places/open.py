@@ -8,12 +8,14 @@ Must not know what will run there.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from trueload.places import EngineHost, Place
+from trueload.places.copying import Copying
 from trueload.places.local import LocalPlace
 from trueload.places.named import (
     CommandHost,
@@ -26,15 +28,24 @@ from trueload.places.named import (
 )
 
 AT_ONCE_MAX = 32  # hosts that are prepared at the same time
+POLL_S = 0.1
+TELL_EVERY_S = 1.0
 
 
 @contextlib.contextmanager
-def open_places(where: Where, program: Path) -> Iterator[tuple[EngineHost, ...]]:
+def open_places(
+    where: Where,
+    program: Path,
+    *,
+    announce: Callable[[str], object] = lambda line: None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Iterator[tuple[EngineHost, ...]]:
     """Open the generators' places, in their order; ``program`` is what will be started there.
-    Raises ``UserError`` for a place that cannot be used; nothing has been started then."""
+    Raises ``UserError`` for a place that cannot be used; nothing has been started then. Raises
+    ``KeyboardInterrupt`` once it is ``stopped``. Long copies are announced."""
     with contextlib.ExitStack() as stack:
         made = [_make(each, where.ray_hosts, stack) for each in where.generators]
-        prepare([place for places in made for place in places], program)
+        prepare([place for places in made for place in places], program, announce, stopped)
         yield tuple(
             EngineHost(place, each.cpus, each.local_addresses, each.group)
             for each, places in zip(where.generators, made, strict=True)
@@ -49,21 +60,55 @@ def open_place(named: Named, program: Path) -> Iterator[Place]:
         yield opened[0].place
 
 
-def prepare(places: Sequence[Place], program: Path) -> None:
-    """Prepare every host for the program. Raises the ``UserError`` of the first in order."""
+def prepare(
+    places: Sequence[Place],
+    program: Path,
+    announce: Callable[[str], object] = lambda line: None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> None:
+    """Prepare every host for the program. Raises the ``UserError`` of one that fails, which calls
+    off the others, and ``KeyboardInterrupt`` once it is ``stopped``."""
     slow = [place for place in places if isinstance(place, Preparable)]
     if not slow:
         return
-    with ThreadPoolExecutor(min(AT_ONCE_MAX, len(slow)), "prepare") as pool:
-        for done in [pool.submit(place.prepare, program) for place in slow]:
-            done.result()
+    copying = Copying(announce)
+    pool = ThreadPoolExecutor(min(AT_ONCE_MAX, len(slow)), "prepare")
+    try:
+        todo = [pool.submit(place.prepare, program, copying) for place in slow]
+        _watch(todo, copying, announce, stopped)
+        for each in todo:
+            if each.done():
+                each.result()
+    finally:
+        # What is under way ends soon then; nothing else may begin.
+        copying.call_off()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _watch(
+    todo: Sequence[Future[None]],
+    copying: Copying,
+    announce: Callable[[str], object],
+    stopped: Callable[[], bool],
+) -> None:
+    """Wait until all have ended or one has failed, and announce now and then what is copied."""
+    told_s = time.monotonic()
+    while not wait(todo, POLL_S, return_when=FIRST_EXCEPTION).done.issuperset(todo):
+        if stopped():
+            raise KeyboardInterrupt
+        if any(each.done() and each.exception() is not None for each in todo):
+            return
+        if time.monotonic() - told_s >= TELL_EVERY_S:
+            told_s = time.monotonic()
+            if (line := copying.line()) is not None:
+                announce(line)
 
 
 @runtime_checkable
 class Preparable(Protocol):
     """A place that must be reached, and given its program, before it can start it."""
 
-    def prepare(self, program: Path) -> None:
+    def prepare(self, program: Path, copying: Copying | None = None) -> None:
         """Connect, and make sure that the program is there. Raises ``UserError``."""
         ...
 

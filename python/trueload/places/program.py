@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from pathlib import Path
 
 # Values of e_machine (elf(5)), with the names that `uname -m` has for them.
@@ -28,6 +29,7 @@ class Program:
     sha256: str
     machine: str | None
     loader: str | None
+    data: bytes = field(repr=False, compare=False)
 
     @property
     def kept_name(self) -> str:
@@ -38,10 +40,21 @@ class Program:
 
 
 def read_program(path: Path) -> Program:
-    """Read a program from its file. Raises ``OSError``."""
-    data = path.read_bytes()
-    machine, loader = needs(data)
-    return Program(path, hashlib.sha256(data).hexdigest(), machine, loader)
+    """Read a program from its file. All hosts share what was read once. Raises ``OSError``."""
+    about = path.stat()
+    stamp = (about.st_ino, about.st_size, about.st_mtime_ns)
+    with _LOCK:
+        known = _READ.get(path)
+        if known is None or known[0] != stamp:
+            data = path.read_bytes()
+            machine, loader = needs(data)
+            sha256 = hashlib.sha256(data).hexdigest()
+            known = _READ[path] = (stamp, Program(path, sha256, machine, loader, data))
+        return known[1]
+
+
+_LOCK = threading.Lock()
+_READ: dict[Path, tuple[tuple[int, int, int], Program]] = {}
 
 
 def needs(data: bytes) -> tuple[str | None, str | None]:

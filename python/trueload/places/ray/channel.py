@@ -192,7 +192,7 @@ class RayPlace:
             raise lost(error) from error
         self._machine = about["machine"]
 
-    def prepare(self, program: Path) -> None:
+    def prepare(self, program: Path, copying: object = None) -> None:
         """Make sure that the host has a program, and can run it. Raises ``UserError``."""
         try:
             self._send(program)
@@ -254,6 +254,7 @@ class Shipped:
         changed_ns = path.stat().st_mtime_ns
         known = self._programs.get(path)
         if known is None or known[0] != changed_ns:
-            known = changed_ns, read_program(path), self._ray.put(path.read_bytes())
+            read = read_program(path)
+            known = changed_ns, read, self._ray.put(read.data)
             self._programs[path] = known
         return known[1:]

@@ -16,11 +16,13 @@ from pathlib import Path
 
 from trueload.closing import Closing
 from trueload.errors import UserError
+from trueload.places.copying import Copying, run_fed
 from trueload.places.program import Program, read_program
 from trueload.places.remote import Ended, check_host
 from trueload.places.ssh import refusals, scripts
 from trueload.places.ssh.channel import SshChannel
 from trueload.places.ssh.connection import Connection
+from trueload.places.ssh.logins import log_in
 from trueload.places.ssh.packing import Packing
 
 COPY_S = 300.0  # for 20 MB over a slow link
@@ -43,14 +45,14 @@ class SshPlace(Closing):
         """The place's name in the record."""
         return f"ssh:{self._destination}"
 
-    def prepare(self, program: Path) -> None:
+    def prepare(self, program: Path, copying: Copying | None = None) -> None:
         """Log in, and make sure that the program is there. Raises ``UserError``."""
-        self._ready(read_program(program))
+        self._ready(read_program(program), copying or Copying())
 
     def open(self, argv: Sequence[str]) -> SshChannel:
         """Start a copy of the program ``argv[0]``. Raises ``UserError``, ``OSError``."""
         program = read_program(Path(argv[0]))
-        connection = self._ready(program)
+        connection = self._ready(program, Copying())
         return SshChannel(connection, program.kept_name, argv[1:])
 
     def put_folder(self, folder: Path, key: str) -> Path:
@@ -89,24 +91,25 @@ class SshPlace(Closing):
         if connection is not None:
             connection.close()
 
-    def _ready(self, program: Program) -> Connection:
+    def _ready(self, program: Program, copying: Copying) -> Connection:
         with self._lock:
             # A lost host may be back: what was under way there has ended by then.
             if self._connection is not None and self._connection.lost() is not None:
                 self.close()
             if self._connection is None:
-                self._connection = Connection(self._destination, program.kept_name, program.loader)
+                self._connection = log_in(self._destination, program, copying)
                 if self._connection.host.has_program:
                     self._there.add(program.sha256)
             if program.sha256 not in self._there:
                 check_host(self._destination, self._connection.host, program)
-                self._copy(self._connection, program)
+                self._copy(self._connection, program, copying)
                 self._there.add(program.sha256)
             return self._connection
 
-    def _copy(self, connection: Connection, program: Program) -> None:
-        with program.path.open("rb") as file:
-            ended = connection.run(scripts.KEEP, program.kept_name, stdin=file, timeout_s=COPY_S)
+    def _copy(self, connection: Connection, program: Program, copying: Copying) -> None:
+        copying.begin(len(program.data))
+        argv = connection.argv(scripts.KEEP, program.kept_name)
+        ended = run_fed(argv, program.data, copying, timeout_s=COPY_S)
         if ended.code != 0:
             raise self._refusal("the engine", ended)
 

@@ -15,11 +15,14 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from trueload.deadline import seconds_left
 from trueload.errors import UserError
 from trueload.places import ChannelClosedError
+from trueload.places.copying import LOOK_S
 from trueload.places.local import LocalChannel
 from trueload.places.remote import Ended, Host, parse_host
 from trueload.places.ssh import refusals, scripts
@@ -36,14 +39,27 @@ LEFT_BEHIND_S = 60.0
 SOCKET_BYTES_MAX = 107 - 18  # sun_path of unix(7), less what ssh appends while creating it
 
 
+class DroppedError(UserError):
+    """The ssh server, or one on the way, dropped a log-in, perhaps because it had too many."""
+
+
 class Connection:
     """An ssh master and its socket; ``close`` ends both."""
 
-    def __init__(self, destination: str, kept_name: str, loader: str | None) -> None:
-        """Log in. Raises ``UserError``."""
+    def __init__(
+        self,
+        destination: str,
+        kept_name: str,
+        loader: str | None,
+        *,
+        look: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Log in; meanwhile ``look`` is called often, and ends it by raising. Raises ``UserError``,
+        ``DroppedError`` if it may go better the next time."""
         if shutil.which("ssh") is None:
             raise UserError("ssh is not installed", NO_SSH_HINT)
         self.destination = destination
+        self._look = look
         self._folder = private_folder()
         control = f"ControlPath={self._folder}/s"
         self._options = [*OPTIONS, "-o", control]
@@ -104,7 +120,7 @@ class Connection:
         """Wait for our first line; a shell's greetings before it are ignored."""
         noise: list[str] = []
         try:
-            text = scripts.receive_mark(self._master.read_line, LOG_IN_S, noise)
+            text = scripts.receive_mark(self._read_line, LOG_IN_S, noise)
         except ChannelClosedError:
             raise self._refusal(noise) from None
         if text is not None:
@@ -120,9 +136,21 @@ class Connection:
             f"`ssh {self.destination} true` must work without a question",
         )
 
+    def _read_line(self, timeout_s: float) -> bytes | None:
+        deadline_s = time.monotonic() + timeout_s
+        while True:
+            self._look()
+            left_s = seconds_left(deadline_s)
+            line = self._master.read_line(min(LOOK_S, left_s))
+            if line is not None or left_s <= LOOK_S:
+                return line
+
     def _refusal(self, noise: list[str]) -> UserError:
         code = self._master.wait(END_S)
         log = self._master.log_tail()
+        if refusals.is_dropped(log):
+            why = refusals.explain(self.destination, log, "")
+            return DroppedError(why.message, why.hint)
         if code == 255 or not noise:
             return refusals.explain(self.destination, log, f"ssh ended with {code}")
         return UserError(

@@ -9,6 +9,12 @@ from __future__ import annotations
 
 from trueload.errors import UserError
 
+# What ssh prints if the other side ends the connection before any key was tried.
+DROPPED = (
+    "kex_exchange_identification",
+    "ssh_exchange_identification",
+    "Exceeded MaxStartups",
+)
 # Phrases that ssh prints; what they mean; what to do. `{host}` is as the user wrote it.
 ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
@@ -56,6 +62,11 @@ ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
         "{host} allows too few sessions on a connection",
         "raise MaxSessions in its sshd_config to at least 4",
     ),
+    (
+        DROPPED,
+        "{host}, or a jump host on the way to it, dropped the log-in: {last}",
+        "raise MaxStartups in the sshd_config of that host, or name fewer hosts",
+    ),
 )
 
 # Phrases that the host's own tools print while a program is copied there.
@@ -96,6 +107,11 @@ def explain(
         if any(each in output for each in words):
             return UserError(message.format(host=host, last=last), its_hint.format(host=host))
     return UserError(f"{host} cannot be used: {last or otherwise}", hint.format(host=host))
+
+
+def is_dropped(output: str) -> bool:
+    """Whether a log-in was dropped before it began, which may go better the next time."""
+    return any(each in output for each in DROPPED)
 
 
 def explain_keep(host: str, output: str, otherwise: str) -> UserError:

@@ -1,0 +1,24 @@
+"""Opens the hosts of a job's load, and tells the user of long copies."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from trueload.commands.job import Job
+from trueload.engines.engine import find_engine
+from trueload.interrupt import Interrupt
+from trueload.places import EngineHost
+from trueload.places.open import open_places
+
+
+def open_hosts(
+    job: Job, announce: Callable[[str], object], interrupt: Interrupt
+) -> contextlib.AbstractContextManager[tuple[EngineHost, ...]]:
+    """Return the context of the opened hosts. It raises ``UserError``, and ``KeyboardInterrupt``
+    if the user wants the end meanwhile."""
+
+    def stopped() -> bool:
+        return interrupt.requested
+
+    return open_places(job.where, find_engine(), announce=announce, stopped=stopped)
