@@ -59,6 +59,20 @@ def test_a_damaged_copy_is_replaced(tmp_path: Path, program: Path) -> None:
     assert kept.read_text() == ECHO
 
 
+def test_a_copy_that_is_not_kept_is_removed_at_the_end(tmp_path: Path, program: Path) -> None:
+    cache = tmp_path / "cache"
+    place(cache).prepare(program)
+    (kept,) = (cache / "programs").iterdir()
+    with CommandPlace("exec:test", ["env", f"TRUELOAD_CACHE={cache}"], keep=False) as there:
+        channel = there.open([str(program)])
+        channel.send(b"hello\n", WAIT_S)
+        assert channel.read_line(WAIT_S) == b"said hello"
+        assert len(list((cache / "programs").iterdir())) == 2, "it has a copy of its own"
+        channel.close_input()
+        assert channel.wait(WAIT_S) == 7
+    assert list((cache / "programs").iterdir()) == [kept]
+
+
 def test_a_killed_program_leaves_nothing(tmp_path: Path) -> None:
     program = Path("/bin/cat")
     channel = place(tmp_path / "cache").open([str(program)])
@@ -106,7 +120,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def test_a_run_over_two_of_them(trueload: Trueload, server: Server, tmp_path: Path) -> None:
-    words = ("-c", "5", "--requests", "301", "--warmup", "50ms", "--json", "-")
+    words = ("-c", "5", "--requests", "301", "--warmup", "50ms", "--json", "-", "--no-cache")
     ended = trueload.run("http", f"{server.url}/", *words, *PLACES, env=environment(tmp_path))
     assert ended.code in (0, 4), ended  # a busy machine may make it invalid
     record = ended.json()
@@ -114,6 +128,7 @@ def test_a_run_over_two_of_them(trueload: Trueload, server: Server, tmp_path: Pa
     assert [host["place"] for host in record["hosts"]] == ["exec:env HOST=one", "exec:env HOST=two"]
     assert [host["connections"] for host in record["hosts"]] == [3, 2]
     assert record["counts"]["scheduled"] == 301
+    assert not any((tmp_path / "cache" / "programs").iterdir()), "no copy is kept"
     lines = trueload.run("runs", "export", "last", "--format", "hosts").out.splitlines()
     rows = list(csv.DictReader(lines))
     assert [row["place"] for row in rows] == ["exec:env HOST=one", "exec:env HOST=two"]

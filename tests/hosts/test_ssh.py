@@ -136,3 +136,14 @@ def test_nothing_of_ours_is_left_here_or_there_when_a_place_is_closed(
         lambda: set(host.processes()) <= set(host.processes("sshd_config")), "nobody is logged in"
     )
     assert os.path.exists(host.cache / "trueload" / "programs")
+
+
+def test_a_copy_that_is_not_kept_is_removed_at_the_end(
+    ssh: Ssh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", ssh.env["PATH"])
+    programs = ssh.network.hosts[0].cache / "trueload" / "programs"
+    before = set(programs.iterdir()) if programs.exists() else set()
+    with SshPlace("h1", keep=False) as place, Engine.start(place):
+        assert len(set(programs.iterdir()) - before) == 1
+    assert set(programs.iterdir()) == before

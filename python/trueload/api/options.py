@@ -48,6 +48,7 @@ class PlaceOptions(ServerPlaceOptions, total=False):
     place: Texts
     hosts: Number
     lab: Name
+    no_cache: Flag
 
 
 class MetricsOptions(TypedDict, total=False):

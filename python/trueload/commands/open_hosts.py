@@ -16,7 +16,7 @@ def open_hosts(
     job: Job, announce: Callable[[str], object], interrupt: Interrupt
 ) -> contextlib.AbstractContextManager[tuple[EngineHost, ...]]:
     """Return the context of the opened hosts. It raises ``UserError``, and ``KeyboardInterrupt``
-    if the user wants the end meanwhile."""
+    if the user asks to stop meanwhile."""
 
     def stopped() -> bool:
         return interrupt.requested

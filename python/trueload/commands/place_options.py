@@ -96,6 +96,13 @@ AllowLostOption = Annotated[
         ),
     ),
 ]
+NoCacheOption = Annotated[
+    bool,
+    typer.Option(
+        "--no-cache",
+        help="Remove the engine from other hosts at the end, instead of keeping it for later runs.",
+    ),
+]
 ServerPidOption = Annotated[
     int | None,
     typer.Option(
@@ -117,10 +124,12 @@ def read_where(
     lab: LabOption = None,
     server_place: ServerPlaceOption = None,
     server_pid: ServerPidOption = None,
+    no_cache: NoCacheOption = False,
 ) -> Where:
     """Return where everything runs. Raises ``UserError``; nothing has been connected to."""
     server = None if server_place is None else server_place.place
     where = choose_places([each.place for each in place or ()], hosts, lab, server)
+    where = replace(where, keep=not no_cache)
     if server_pid is None:
         return where
     if server is not None:

@@ -41,7 +41,7 @@ def with_server(job: Job, spec: TrialSpec) -> Iterator[TrialSpec]:
         return
     plan = serve_plan(job.kind, spec, host)
     with contextlib.ExitStack() as stack:
-        place = stack.enter_context(open_place(host.place, find_engine()))
+        place = stack.enter_context(open_place(host.place, find_engine(), keep=job.where.keep))
         try:
             engine = stack.enter_context(Engine.start(place))
             begin(engine, Serving(plan, job.kind, None, None), NeverAsked())

@@ -14,7 +14,7 @@ from trueload.engines.engine import find_engine
 from trueload.engines.fleet import check_parts
 from trueload.errors import UserError
 from trueload.places import EngineHost
-from trueload.places.named import HERE, CommandHost, ServerHost, SshHost, Where
+from trueload.places.named import CommandHost, ServerHost, SshHost, Where
 from trueload.places.open import open_places
 from trueload.request.target import resolve
 from trueload.runner.hosts import SubjectHost
@@ -36,7 +36,7 @@ class Opened:
 
 def check_for_suite(where: Where, plan: SuitePlan) -> None:
     """Raise ``UserError`` for what the hosts cannot do; nothing is connected to."""
-    if where != HERE and plan.client_wait_ms is not None:
+    if where.is_named and plan.client_wait_ms is not None:
         raise UserError(
             "a suite of clients runs the clients and their server on this machine",
             "leave --place, --lab and --server-place away from suites of clients",
@@ -83,7 +83,7 @@ def open_for_subjects(where: Where) -> Iterator[Opened]:
     server = away(where)
     with contextlib.ExitStack() as stack:
         hosts: tuple[EngineHost, ...] = ()
-        if where != HERE:
+        if where.is_named:
             hosts = stack.enter_context(open_places(where, find_engine(), announce=announce))
         if server is not None and isinstance(server.place, SshHost):
             subject_host = open_subject_host(server, server.place, stack)

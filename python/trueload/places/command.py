@@ -11,9 +11,12 @@ from __future__ import annotations
 import contextlib
 import shlex
 import threading
+import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from trueload.closing import Closing
 from trueload.errors import UserError
 from trueload.places import ChannelClosedError
 from trueload.places.copying import Copying, run_fed
@@ -26,6 +29,7 @@ PROBE_S = 20.0  # a cluster's API may be slow
 COPY_S = 300.0
 START_S = 10.0
 KILL_S = 2.0
+ONCE_CHARS = 8
 SIGNALLED = 128  # what a shell adds to the number of the signal that ended a program
 NOT_FOUND = (126, 127)  # exit codes of a shell for what it cannot run
 
@@ -37,22 +41,27 @@ PROBE = (
 )
 
 
-class CommandPlace:
-    """A host behind a command. ``name`` is the place's name in the record."""
+class CommandPlace(Closing):
+    """A host behind a command. ``name`` is the place's name in the record. A context manager.
 
-    def __init__(self, name: str, argv: Sequence[str]) -> None:
+    Unless it is to ``keep`` programs for later, it removes them at its end.
+    """
+
+    def __init__(self, name: str, argv: Sequence[str], *, keep: bool = True) -> None:
         self.name = name
+        self._once = "" if keep else uuid.uuid4().hex[:ONCE_CHARS]
+        self._copies: set[str] = set()
         self._argv = tuple(argv)
         self._there: set[str] = set()
         self._lock = threading.Lock()
 
     def prepare(self, program: Path, copying: Copying | None = None) -> None:
         """Make sure that the program is there, and can run. Raises ``UserError``."""
-        self._ready(read_program(program), copying or Copying())
+        self._ready(self._read(program), copying or Copying())
 
     def open(self, argv: Sequence[str]) -> CommandChannel:
         """Start a copy of the program ``argv[0]``. Raises ``UserError``, ``OSError``."""
-        program = read_program(Path(argv[0]))
+        program = self._read(Path(argv[0]))
         self._ready(program, Copying())
         return CommandChannel(self, program.kept_name, argv[1:])
 
@@ -60,9 +69,22 @@ class CommandPlace:
         """The local command line that runs a script on the host."""
         return [*self._argv, "sh", "-c", script, "sh", *arguments]
 
+    def close(self) -> None:
+        """Remove the programs that are not to be kept."""
+        copies, self._copies = self._copies, set()
+        self._there.clear()
+        for name in copies if self._once else ():
+            self._attempt(scripts.DROP, name)
+
     def kill(self, kept_name: str, pid: str) -> None:
         """Kill a process of the program there."""
-        argv = self.script(scripts.KILL, kept_name, pid)
+        self._attempt(scripts.KILL, kept_name, pid)
+
+    def _read(self, path: Path) -> Program:
+        return replace(read_program(path), once=self._once)
+
+    def _attempt(self, script: str, *arguments: str) -> None:
+        argv = self.script(script, *arguments)
         with contextlib.suppress(OSError):
             run_fed(argv, b"", Copying(), timeout_s=KILL_S)
 
@@ -118,6 +140,7 @@ class CommandPlace:
 
     def _copy(self, program: Program, copying: Copying) -> None:
         copying.begin(len(program.data))
+        self._copies.add(program.kept_name)
         asked = (scripts.KEEP, program.kept_name)
         ended = self._run(*asked, data=program.data, copying=copying, timeout_s=COPY_S)
         if ended.code == 0:

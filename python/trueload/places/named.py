@@ -12,7 +12,7 @@ import ipaddress
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trueload.errors import UserError
 
@@ -99,13 +99,20 @@ class ServerHost:
 class Where:
     """Where a command's engines and its server run. ``ray_hosts`` is the number of hosts of a
     cluster. ``server`` is where to start a server, ``lab_server`` where a lab has its own.
-    ``server_pid`` is a process here that counts as the server."""
+    ``server_pid`` is a process here that counts as the server. ``keep`` the engine's copies on the
+    hosts, for later runs."""
 
     generators: tuple[GeneratorHost, ...] = (GeneratorHost(place=Here()),)
     ray_hosts: int = 1
     server: ServerHost | None = None
     lab_server: ServerHost | None = None
     server_pid: int | None = None
+    keep: bool = True
+
+    @property
+    def is_named(self) -> bool:
+        """Whether any place was named."""
+        return replace(self, keep=True) != HERE
 
     @property
     def host_count(self) -> int:

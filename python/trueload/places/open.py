@@ -44,7 +44,7 @@ def open_places(
     Raises ``UserError`` for a place that cannot be used; nothing has been started then. Raises
     ``KeyboardInterrupt`` once it is ``stopped``. Long copies are announced."""
     with contextlib.ExitStack() as stack:
-        made = [_make(each, where.ray_hosts, stack) for each in where.generators]
+        made = [_make(each, where, stack) for each in where.generators]
         prepare([place for places in made for place in places], program, announce, stopped)
         yield tuple(
             EngineHost(place, each.cpus, each.local_addresses, each.group)
@@ -54,9 +54,10 @@ def open_places(
 
 
 @contextlib.contextmanager
-def open_place(named: Named, program: Path) -> Iterator[Place]:
+def open_place(named: Named, program: Path, *, keep: bool = True) -> Iterator[Place]:
     """Open one place as ``open_places`` does."""
-    with open_places(Where(generators=(GeneratorHost(place=named),)), program) as opened:
+    where = Where(generators=(GeneratorHost(place=named),), keep=keep)
+    with open_places(where, program) as opened:
         yield opened[0].place
 
 
@@ -113,20 +114,21 @@ class Preparable(Protocol):
         ...
 
 
-def _make(host: GeneratorHost, ray_hosts: int, stack: contextlib.ExitStack) -> Sequence[Place]:
+def _make(host: GeneratorHost, where: Where, stack: contextlib.ExitStack) -> Sequence[Place]:
     match host.place:
         case Here():
             return [LocalPlace()]
         case SshHost(destination):
             from trueload.places.ssh import SshPlace  # imported late: most commands need none
 
-            return [stack.enter_context(SshPlace(destination))]
+            return [stack.enter_context(SshPlace(destination, keep=where.keep))]
         case CommandHost(argv):
             from trueload.places.command import CommandPlace
 
-            return [CommandPlace(host.place.name, argv)]
+            place = CommandPlace(host.place.name, argv, keep=where.keep)
+            return [stack.enter_context(place)]
         case RayCluster(address):
             from trueload.places.ray import reserve
 
-            reserved = reserve(address, ray_hosts, labels=dict(host.labels))
+            reserved = reserve(address, where.ray_hosts, labels=dict(host.labels))
             return stack.enter_context(reserved).places

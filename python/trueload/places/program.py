@@ -23,20 +23,25 @@ _SEGMENT = struct.Struct("<IIQQQQQQ")  # Elf64_Phdr
 
 @dataclass(frozen=True)
 class Program:
-    """A program file. ``machine`` and ``loader`` are None if the file names none, as a script."""
+    """A program file. ``machine`` and ``loader`` are None if the file names none, as a script.
+
+    ``once`` makes the name of a copy unique that is to be removed again.
+    """
 
     path: Path
     sha256: str
     machine: str | None
     loader: str | None
     data: bytes = field(repr=False, compare=False)
+    once: str = ""
 
     @property
     def kept_name(self) -> str:
         """The file name under which it is kept: its own name and its SHA-256. It contains nothing
         that a shell would interpret."""
         plain = re.sub(r"[^A-Za-z0-9_.]", "-", self.path.name).lstrip("-.") or "program"
-        return f"{plain[:NAME_CHARS_MAX]}-{self.sha256}"
+        once = f"-{self.once}" if self.once else ""
+        return f"{plain[:NAME_CHARS_MAX]}{once}-{self.sha256}"
 
 
 def read_program(path: Path) -> Program:

@@ -12,6 +12,7 @@ import shlex
 import threading
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from trueload.closing import Closing
@@ -25,6 +26,8 @@ from trueload.places.ssh.connection import Connection
 from trueload.places.ssh.logins import log_in
 from trueload.places.ssh.packing import Packing
 
+DROP_S = 2.0
+ONCE_CHARS = 8
 COPY_S = 300.0  # for 20 MB over a slow link
 # Parts of a build that only its compiler needs.
 NOT_COPIED = tuple(f"--exclude=target/*/{each}" for each in ("deps", "build", "incremental"))
@@ -32,10 +35,15 @@ __all__ = ["SshChannel", "SshPlace"]
 
 
 class SshPlace(Closing):
-    """A host as named in the user's ssh config: ``host``, or ``user@host``. A context manager."""
+    """A host as named in the user's ssh config: ``host``, or ``user@host``. A context manager.
 
-    def __init__(self, destination: str) -> None:
+    Unless it is to ``keep`` programs for later, it removes them at its end.
+    """
+
+    def __init__(self, destination: str, *, keep: bool = True) -> None:
         self._destination = destination
+        self._once = "" if keep else uuid.uuid4().hex[:ONCE_CHARS]
+        self._copies: set[str] = set()
         self._connection: Connection | None = None
         self._there: set[str] = set()
         self._lock = threading.Lock()
@@ -47,11 +55,11 @@ class SshPlace(Closing):
 
     def prepare(self, program: Path, copying: Copying | None = None) -> None:
         """Log in, and make sure that the program is there. Raises ``UserError``."""
-        self._ready(read_program(program), copying or Copying())
+        self._ready(self._read(program), copying or Copying())
 
     def open(self, argv: Sequence[str]) -> SshChannel:
         """Start a copy of the program ``argv[0]``. Raises ``UserError``, ``OSError``."""
-        program = read_program(Path(argv[0]))
+        program = self._read(Path(argv[0]))
         connection = self._ready(program, Copying())
         return SshChannel(connection, program.kept_name, argv[1:])
 
@@ -88,8 +96,15 @@ class SshPlace(Closing):
         """Log out; what still runs there ends."""
         connection, self._connection = self._connection, None
         self._there.clear()
-        if connection is not None:
-            connection.close()
+        if connection is None:
+            return
+        if self._once and connection.lost() is None:
+            for name in self._copies:
+                connection.run(scripts.DROP, name, timeout_s=DROP_S)
+        connection.close()
+
+    def _read(self, path: Path) -> Program:
+        return replace(read_program(path), once=self._once)
 
     def _ready(self, program: Program, copying: Copying) -> Connection:
         with self._lock:
@@ -108,6 +123,7 @@ class SshPlace(Closing):
 
     def _copy(self, connection: Connection, program: Program, copying: Copying) -> None:
         copying.begin(len(program.data))
+        self._copies.add(program.kept_name)
         argv = connection.argv(scripts.KEEP, program.kept_name)
         ended = run_fed(argv, program.data, copying, timeout_s=COPY_S)
         if ended.code != 0:

@@ -71,6 +71,10 @@ RUN = (
 KILL = f'{_FOLDER} [ "/proc/$2/exe" -ef "$d/$1" ] && kill -9 "$2"'
 
 
+# Argument: the kept name. Removes that program.
+DROP = f'{_FOLDER} rm -f "$d/$1"'
+
+
 def command(script: str, *arguments: str) -> str:
     """The command line for ssh to run, whatever login shell the user has there."""
     return shlex.join(["exec", "sh", "-c", script, "sh", *arguments])
