@@ -79,7 +79,7 @@ def test_stages_of_connections_are_a_closed_loop_with_the_most_of_them() -> None
         ({"arrivals": "poisson"}, "--arrivals needs an open loop"),
         (
             {"seed": 5},
-            "--seed is for the arrivals of an open loop or for {random}",
+            "--seed is for the arrivals of an open loop, for {random}",
         ),
         ({"stages": "1s@5,x"}, "--stages '1s@5,x', at character 6: stage 'x' has no @"),
         ({"stages": "1s@9G/s"}, "at character 4: '9G/s' is more than 1,000,000,000/s"),

@@ -180,6 +180,8 @@ class RequestOptions(TlsOptions, total=False):
     user: Text
     body: Body
     body_file: Name
+    data: Name
+    data_order: Literal["sequential", "shuffled", "unique"] | None
     keep_body: Flag
     expect_status: Numbers
     expect_body: str | bytes | None

@@ -21,9 +21,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("step", "steps", "initial-clients", "concurrent", "samples", "padding"),
         "stop-on-loss",
     ),
-    "Messages": ("size", "data", "text", "half-close", "dialect", "subprotocol", "origin"),
+    "Messages": ("size", "text", "half-close", "dialect", "subprotocol", "origin"),
     "Requests": (
         *("method", "header", "body", "body-file", "user", "targets", "scenario", "curl"),
+        *("data", "data-order"),
         *("expect-status", "expect-body", "expect-same", "keep-body"),
     ),
     "Search, thresholds and repetitions": (
