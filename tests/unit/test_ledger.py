@@ -47,7 +47,7 @@ def test_an_ordinary_broadcast_is_valid_and_says_which_checks_are_not_for_it() -
         *("server-idle", "quantile-width", "both-ends", "over-pool", "host-bias", "clocks"),
         "hosts-lost",
         *("cpu-limit", "subject-cpu-limit", "slow-connections", "predicted", "varying", "window"),
-        *("protocol", "goaway", "streams", "flow-control", "delayed-ack", "cpu-speed"),
+        *("protocol", "goaway", "streams", "flow-control", "delayed-ack", "cpu-speed", "data"),
     }
     assert all(each.why for each in record.checks)
 

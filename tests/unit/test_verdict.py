@@ -137,7 +137,7 @@ def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
     assert {name for name, status in statuses.items() if status == "n/a"} == {
         *("send-lag", "rate-reached", "backlog", "server-idle", "quantile-width"),
         *("ledger", "both-ends", "over-pool", "cpu-limit", "subject-cpu-limit"),
-        *("predicted", "varying", "cpu-speed", *OF_SEVERAL_HOSTS),
+        *("predicted", "varying", "cpu-speed", *OF_THE_LOAD, *OF_SEVERAL_HOSTS),
         *OF_HTTP2,
     }
 
@@ -160,6 +160,7 @@ def test_a_check_is_explained_in_one_sentence_with_what_to_do(name: str) -> None
 
 NOT_OF_HTTP_SERVERS = {"ledger", "both-ends", "over-pool"}
 OF_SEVERAL_HOSTS = {"host-bias", "hosts-lost", "clocks"}  # their cases are in test_fleet.py
+OF_THE_LOAD = {"data"}  # its cases are in test_data.py
 # The cases of the others are in test_client_share.py, test_verdict_machine.py, test_varying.py,
 # test_backends.py and test_cpu_speed.py.
 OF_OUR_SIDE = {
@@ -174,7 +175,7 @@ OF_HTTP2 = {"protocol", "goaway", "streams", "flow-control"}  # theirs are in te
 OF_TIMERS = {"delayed-ack"}  # its cases are in test_delayed_ack.py
 ELSEWHERE = {
     *(*OF_SEVERAL_HOSTS, *OF_OUR_SIDE, *OF_ANSWERS, *OF_THE_FLOW),
-    *(*OF_SLOTS, *OF_HTTP2, *OF_TIMERS, *OF_THE_CPUS),
+    *(*OF_SLOTS, *OF_HTTP2, *OF_TIMERS, *OF_THE_CPUS, *OF_THE_LOAD),
 }
 
 Case = tuple[str, dict[str, Any], Status, str]

@@ -110,6 +110,21 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn rows_take_no_more_memory_than_their_file() {
+        let mut rows = Rows::of_columns(2);
+        let mut file_bytes = 0;
+        for number in 0..100_000 {
+            let values = [number.to_string(), format!("user{number}")];
+            file_bytes += values.iter().map(|value| value.len() + 1).sum::<usize>();
+            rows.push(values.iter().map(String::as_bytes));
+        }
+        let rows = rows.complete();
+        let starts_bytes = rows.starts.capacity() * size_of::<usize>();
+        let bytes = rows.packed.capacity() + starts_bytes;
+        assert!(bytes * 100 < file_bytes * 105, "{bytes} bytes for a file of {file_bytes}");
+    }
+
     proptest! {
         #[test]
         fn every_value_is_found_again(
