@@ -137,7 +137,7 @@ def test_an_ordinary_run_with_the_cpus_kept_apart_is_valid() -> None:
     assert {name for name, status in statuses.items() if status == "n/a"} == {
         *("send-lag", "rate-reached", "backlog", "server-idle", "quantile-width"),
         *("ledger", "both-ends", "over-pool", "cpu-limit", "subject-cpu-limit"),
-        *("predicted", "varying", "cpu-speed", *OF_THE_LOAD, *OF_SEVERAL_HOSTS),
+        *("predicted", "varying", "cpu-speed", "sessions", *OF_THE_LOAD, *OF_SEVERAL_HOSTS),
         *OF_HTTP2,
     }
 
@@ -172,10 +172,11 @@ OF_ANSWERS = {"predicted", "varying"}
 OF_THE_FLOW = {"backlog", "steady-state", "stall"}  # theirs are in test_verdict_flow.py
 OF_SLOTS = {"slow-connections"}  # its cases are in test_slow_connections.py
 OF_HTTP2 = {"protocol", "goaway", "streams", "flow-control"}  # theirs are in test_verdict_http2.py
+OF_SESSIONS = {"sessions"}  # its cases are in test_verdict_sessions.py
 OF_TIMERS = {"delayed-ack"}  # its cases are in test_delayed_ack.py
 ELSEWHERE = {
     *(*OF_SEVERAL_HOSTS, *OF_OUR_SIDE, *OF_ANSWERS, *OF_THE_FLOW),
-    *(*OF_SLOTS, *OF_HTTP2, *OF_TIMERS, *OF_THE_CPUS, *OF_THE_LOAD),
+    *(*OF_SLOTS, *OF_HTTP2, *OF_TIMERS, *OF_THE_CPUS, *OF_THE_LOAD, *OF_SESSIONS),
 }
 
 Case = tuple[str, dict[str, Any], Status, str]

@@ -103,6 +103,10 @@ struct Play {
 impl Play {
     /// The user is connected, and the phase has begun.
     fn begin(load: Load) -> Self {
+        Self::within(load, WINDOW_NS)
+    }
+
+    fn within(load: Load, window_ns: u64) -> Self {
         let (commands, inbox) = channel();
         let (to, reports) = channel();
         let outlet = Outlet::to(to, |report| report);
@@ -110,7 +114,7 @@ impl Play {
         let generator = Generator::new(Arc::new(config()), users, Arc::default(), inbox, outlet);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
-        let stop = Stop::After(WINDOW_NS);
+        let stop = Stop::After(window_ns);
         let share = PhaseShare { load, stop, connections: 1, idle: 0, start_ns: START_NS };
         let mut play = Play { generator, wire, reports, commands };
         play.generator.handle_wake(&mut play.wire);
@@ -127,7 +131,10 @@ impl Play {
 
     /// The clock goes on to a moment of the window, by way of all that is due before.
     fn at(&mut self, ms: u64) {
-        let now_ns = START_NS + ms * MS;
+        self.at_ns(START_NS + ms * MS);
+    }
+
+    fn at_ns(&mut self, now_ns: u64) {
         while let Some(due_ns) = self.generator.wake_at_ns().filter(|at_ns| *at_ns <= now_ns) {
             self.wire.now_ns = due_ns.max(self.wire.now_ns);
             self.generator.handle_time(&mut self.wire);
@@ -340,4 +347,73 @@ fn a_user_that_is_told_something_while_it_pauses_has_a_failed_session() {
     let done = play.end();
     assert_eq!(sessions(&done).failed, 1);
     assert_eq!(steps(&done)[1].2, 2);
+}
+
+/// The value of a sorted list at a share, by nearest rank.
+fn percentile(sorted: &[u64], share: f64) -> u64 {
+    sorted[((sorted.len() as f64 * share).ceil() as usize).clamp(1, sorted.len()) - 1]
+}
+
+/// The same of a histogram: the middle of the bucket.
+fn percentile_of(latency: &trueload_meter::Sparse, share: f64) -> u64 {
+    let total: u64 = latency.values().sum();
+    let rank = ((total as f64 * share).ceil() as u64).clamp(1, total);
+    let mut seen = 0;
+    let place = latency.iter().find(|(_, count)| {
+        seen += **count;
+        seen >= rank
+    });
+    let index = u64::from(*place.expect("a rank within the total").0);
+    // The index of a value v is 64 e + (v >> e).
+    let exponent = (index / 64).saturating_sub(1);
+    ((index - 64 * exponent) << exponent) + (1 << exponent) / 2
+}
+
+#[test]
+fn percentiles_of_each_step_and_session_are_those_that_the_server_took() {
+    let mut play = Play::within(Load::Closed { active: [].into() }, 200_000 * MS);
+    // The times that a server takes, drawn evenly: log-in, pages, purchase.
+    let (mut state, bounds_us) = (1_u64, [(20_000, 60_000), (5_000, 15_000), (300, 30_000)]);
+    let mut drawn = |from_us: u64, to_us: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        1_000 * (from_us + (state >> 33) % (to_us - from_us))
+    };
+    let mut took: [Vec<u64>; 4] = Default::default();
+    let (mut now_ns, mut session_ns) = (START_NS, 0);
+    while now_ns < START_NS + 190_000 * MS {
+        let Some(asked) = play.asked() else {
+            now_ns += 10 * MS;
+            play.at_ns(now_ns);
+            continue;
+        };
+        let step = ["POST /login", "GET /page", "POST /buy"]
+            .iter()
+            .position(|path| asked.starts_with(path))
+            .expect("a request of the scenario");
+        let ns = drawn(bounds_us[step].0, bounds_us[step].1);
+        took[step].push(ns);
+        (now_ns, session_ns) = (now_ns + ns, session_ns + ns);
+        play.at_ns(now_ns);
+        if step == 2 {
+            took[3].push(std::mem::take(&mut session_ns));
+        }
+        play.receive(0, if step == 0 { LOG_IN } else { OK });
+    }
+    play.commands.send(Command::Stop).expect("it listens");
+    play.generator.handle_wake(&mut play.wire);
+    let done = play.done();
+    assert!(took[3].len() > 1_000, "{} sessions", took[3].len());
+    let steps = done.meter.targets.iter().map(|target| &target.latency);
+    let found = steps.chain([&sessions(&done).latency]);
+    for (name, (found, took)) in
+        ["log in", "page", "buy", "session"].iter().zip(found.zip(&mut took))
+    {
+        took.sort_unstable();
+        assert_eq!(found.values().sum::<u64>(), took.len() as u64, "{name}");
+        for share in [0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99] {
+            let (measured, known) = (percentile_of(found, share), percentile(took, share));
+            let off = measured.abs_diff(known) as f64 / known as f64;
+            assert!(off < 0.02, "{name}, p{}: {measured} ns for {known} ns", share * 100.0);
+        }
+    }
 }

@@ -48,8 +48,8 @@ SESSIONS = Definition(
     of_client=NO_SESSIONS,
     fault="subject",
     meaning=(
-        "A request that fails ends its session, and spares the server the requests behind it."
-        " So failed sessions count like failed requests."
+        "A request that fails ends its session and spares the server the requests behind it,"
+        " so failed sessions count like failed requests."
     ),
     remedy=(
         "Look at the first step that has failures, and at their class. With `extract`, the answer"
