@@ -42,19 +42,21 @@ LATE_MOST = Limit(2.0, unit=" ms")
 TARGET = 10_000
 """Streams open at once for which the target holds."""
 TABLE_HEAD = (
-    "| streams open | parts/s | server busy | generator busy | gaps p50 | p99 | max"
-    " | server late, p99 | parts together |\n"
-    "|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+    "| streams open | parts/s | server busy | generator busy | server CPU | generator CPU"
+    " | gaps p50 | p99 | max | server late, p99 | parts together |\n"
+    "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
 )
 
 
 @dataclass(frozen=True)
 class Run:
-    """What both ends report of one run; times in ms."""
+    """What both ends report of one run; times in ms, CPU time in us for each part."""
 
     parts_per_s: float
     server_busy: float
     generator_busy: float
+    server_cpu: float
+    generator_cpu: float
     gap_p50: float
     gap_p99: float
     gap_max: float
@@ -84,12 +86,16 @@ def measure(streams: int, seconds: float) -> Run:
     if found is None or counts.failed or found.parts != PARTS * seen.ok or counts.ok != seen.ok:
         raise EngineError("engine", f"the ends do not agree: {counts}, {seen.ok} streams sent")
     gaps = HdrHistogram.decode(found.histograms.gap)
-    busy = [usage(*both).saturation or 0.0 for both in zip(before, after, strict=True)]
+    used = [usage(*both) for both in zip(before, after, strict=True)]
+    busy = [each.saturation or 0.0 for each in used]
+    cpu_us = [each.cpu_s * 1e6 / found.parts for each in used]
     assert seen.delay_error_ns is not None
     return Run(
         parts_per_s=found.parts / seconds,
         server_busy=busy[0],
         generator_busy=busy[1],
+        server_cpu=cpu_us[0],
+        generator_cpu=cpu_us[1],
         gap_p50=gaps.get_value_at_percentile(50) / NS_PER_MS,
         gap_p99=gaps.get_value_at_percentile(99) / NS_PER_MS,
         gap_max=gaps.get_max_value() / NS_PER_MS,
@@ -106,6 +112,7 @@ def row(streams: int, runs: Sequence[Run]) -> str:
         f"{middle['parts_per_s']:,.0f}",
         f"{middle['server_busy']:.2f}",
         f"{middle['generator_busy']:.2f}",
+        *(f"{middle[name]:.2f} µs" for name in ("server_cpu", "generator_cpu")),
         *(f"{middle[name]:.2f} ms" for name in ("gap_p50", "gap_p99", "gap_max")),
         f"{middle['server_late_p99']:.2f} ms",
         f"{middle['together_share']:.2%}",
