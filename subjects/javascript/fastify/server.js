@@ -2,8 +2,8 @@
 // one process per CPU.
 'use strict';
 
-const cluster = require('node:cluster');
 const fastify = require('fastify');
+const { start } = require('./workers.js');
 
 // Brings the plain response to 192 bytes, see subjects/README.md.
 const PAD = '..................';
@@ -22,23 +22,7 @@ async function serve(host, port) {
   app.get('/json', { schema: JSON_SCHEMA }, (request, reply) => {
     reply.send({ message: 'Hello, World!' });
   });
-  process.on('SIGTERM', () => process.exit(0));
   await app.listen({ host, port, backlog: 4096 });
 }
 
-function lead(workers) {
-  let ending = false;
-  process.on('SIGTERM', () => {
-    ending = true;
-    for (const worker of Object.values(cluster.workers)) worker.process.kill('SIGTERM');
-  });
-  cluster.on('exit', () => {
-    if (!ending) process.exit(1);
-    if (Object.keys(cluster.workers).length === 0) process.exit(0);
-  });
-  for (let i = 0; i < workers; i += 1) cluster.fork();
-}
-
-const [host, port, cpus] = process.argv.slice(2);
-if (cluster.isPrimary && Number(cpus) > 1) lead(Number(cpus));
-else serve(host, Number(port));
+start(serve);

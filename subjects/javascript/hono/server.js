@@ -2,9 +2,9 @@
 // starts one process per CPU.
 'use strict';
 
-const cluster = require('node:cluster');
 const { createAdaptorServer } = require('@hono/node-server');
 const { Hono } = require('hono');
+const { start } = require('./workers.js');
 
 // Brings the plain response to 192 bytes, see subjects/README.md.
 const PAD = '.............................';
@@ -20,22 +20,6 @@ function serve(host, port) {
   });
   // Replaces the adapter's serve(), which has no option for the backlog.
   server.listen({ host, port, backlog: 4096 });
-  process.on('SIGTERM', () => process.exit(0));
 }
 
-function lead(workers) {
-  let ending = false;
-  process.on('SIGTERM', () => {
-    ending = true;
-    for (const worker of Object.values(cluster.workers)) worker.process.kill('SIGTERM');
-  });
-  cluster.on('exit', () => {
-    if (!ending) process.exit(1);
-    if (Object.keys(cluster.workers).length === 0) process.exit(0);
-  });
-  for (let i = 0; i < workers; i += 1) cluster.fork();
-}
-
-const [host, port, cpus] = process.argv.slice(2);
-if (cluster.isPrimary && Number(cpus) > 1) lead(Number(cpus));
-else serve(host, Number(port));
+start(serve);

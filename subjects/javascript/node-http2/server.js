@@ -2,9 +2,9 @@
 // process per CPU.
 'use strict';
 
-const cluster = require('node:cluster');
 const fs = require('node:fs');
 const http2 = require('node:http2');
+const { start } = require('./workers.js');
 
 const BODIES = new Map([1024, 65536].map((size) => [`/bytes/${size}`, Buffer.alloc(size, 'x')]));
 
@@ -19,28 +19,12 @@ function answer(request, response) {
   response.end(shown);
 }
 
-function serve(scheme, host, port) {
+function serve(host, port, scheme) {
   const server =
     scheme === 'https'
       ? http2.createSecureServer({ cert: fs.readFileSync('cert.pem'), key: fs.readFileSync('key.pem') }, answer)
       : http2.createServer(answer);
   server.listen({ host, port, backlog: 4096 });
-  process.on('SIGTERM', () => process.exit(0));
 }
 
-function lead(workers) {
-  let ending = false;
-  process.on('SIGTERM', () => {
-    ending = true;
-    for (const worker of Object.values(cluster.workers)) worker.process.kill('SIGTERM');
-  });
-  cluster.on('exit', () => {
-    if (!ending) process.exit(1);
-    if (Object.keys(cluster.workers).length === 0) process.exit(0);
-  });
-  for (let i = 0; i < workers; i += 1) cluster.fork();
-}
-
-const [scheme, host, port, cpus] = process.argv.slice(2);
-if (cluster.isPrimary && Number(cpus) > 1) lead(Number(cpus));
-else serve(scheme, host, Number(port));
+start(serve);
