@@ -13,23 +13,34 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 
-# Which subject is what a published curve of broadcasts was of; the others have none.
+# Which subject is what a published curve of broadcasts was of; the others have none. Of two curves
+# that differ in the number of threads only the one of a single thread is here.
 OF_BROADCASTS = {
     "clojure/http-kit": "Clojure",
     "cpp/crow": "C++ / Crow / RapidJSON -- 1 thread",
     "cpp/uwebsockets": "C++ / uWebSockets / RapidJSON -- 1 thread",
     "cpp/websocketpp": "C++ / WebsocketPP / jsoncpp -- 1 thread",
+    "elixir/cowboy": "Elixir / Plug",
     "elixir/phoenix": "Elixir / Phoenix",
     "go/gorilla": "Go / Gorilla",
     "go/x-net-websocket": "Go / Websocket",
+    "haskell/warp": "Haskell",
+    "haskell/warp:plain": "Haskell - no chan",
     "java/netty-websocket": "Java / Netty",
     "java/undertow": "Java / Undertow",
     "javascript/faye": "Javascript / Node / Faye",
+    "javascript/faye:clustered": "Javascript / Node / Faye - clustered",
     "javascript/uws": "Javascript / Node / uws",
+    "javascript/uws:clustered": "Javascript / Node / uws - clustered",
     "javascript/ws": "Javascript / Node / ws",
+    "javascript/ws:clustered": "Javascript / Node / ws - clustered",
     "ruby/actioncable": "Rails / MRI",
+    "ruby/actioncable:jruby": "Ruby / Rails / JRuby",
     "ruby/eventmachine": "Ruby / Eventmachine / MRI",
+    "ruby/eventmachine:jruby": "Ruby / Eventmachine / JRuby",
     "rust/ws": "Rust - ws",
+    "rust/ws:scopedpool": "Rust - scopedpool-ws",
+    "rust/ws:threadpool": "Rust - threadpool-ws",
 }
 
 

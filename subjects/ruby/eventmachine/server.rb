@@ -1,6 +1,6 @@
 # WebSocket echo and broadcast on EventMachine and em-websocket: server.rb HOST PORT.
 #
-# EventMachine has only one reactor, so the server has one thread.
+# EventMachine has only one reactor, so the server has one thread. It runs on MRI and on JRuby.
 
 require "em-websocket"
 require "json"
@@ -60,18 +60,23 @@ class Shootout
   end
 end
 
-host, port = ARGV
-# EventMachine's own listening sockets have a backlog of 100.
-listener = Socket.new(Addrinfo.tcp(host, port).afamily, :STREAM)
-listener.setsockopt(:SOCKET, :REUSEADDR, true)
-listener.bind(Addrinfo.tcp(host, port))
-listener.listen(BACKLOG)
+# Begins to listen. EventMachine's own listening sockets have a backlog of 100.
+def listen(host, port, shootout)
+  welcome = proc { |client| shootout.welcome(client) }
+  # In Java it takes no socket but its own, whose backlog is 50.
+  return EM.start_server(host, Integer(port), EM::WebSocket::Connection, {}, &welcome) if RUBY_ENGINE == "jruby"
+
+  listener = Socket.new(Addrinfo.tcp(host, port).afamily, :STREAM)
+  listener.setsockopt(:SOCKET, :REUSEADDR, true)
+  listener.bind(Addrinfo.tcp(host, port))
+  listener.listen(BACKLOG)
+  EM.attach_server(listener, EM::WebSocket::Connection, {}, &welcome)
+end
 
 EM.epoll
 EM.set_descriptor_table_size([Process.getrlimit(:NOFILE).last, CONNECTIONS_MAX].min)
 EM::WebSocket.max_frame_size = MESSAGE_BYTES_MAX
 EM.run do
   trap("TERM") { EM.stop }
-  shootout = Shootout.new
-  EM.attach_server(listener, EM::WebSocket::Connection, {}) { |client| shootout.welcome(client) }
+  listen(*ARGV, Shootout.new)
 end
