@@ -125,10 +125,8 @@ impl Role {
     }
 
     fn start_when_complete(&mut self) -> Result<(), Failure> {
-        if !self.workers.is_empty() || !plan::is_complete(&self.plan, &self.blobs) {
-            return Ok(());
-        }
-        if !self.loading.is_over(&self.plan, &mut self.blobs, &self.sink)? {
+        let complete = self.workers.is_empty() && plan::is_complete(&self.plan, &self.blobs);
+        if !complete || !self.loading.is_over(&self.plan, &mut self.blobs, &self.sink)? {
             return Ok(());
         }
         let options = self.plan.tls.as_ref().map(|tls| secrets::client_options(tls, &self.blobs));

@@ -9,6 +9,7 @@ use trueload_wire::exchange::{Content, Ending, Outcome};
 
 use super::coalescing::Wakings;
 use super::crossings::Crossings;
+use super::ended::class_of_ending;
 use super::phase::{Phase, PhaseShare, Stage};
 use super::requests::Requests;
 use super::served::{LONG_WAIT_NS, Served, ServedSeen};
@@ -568,36 +569,6 @@ impl Accounting {
         sums.outages += u32::from(this.outage);
         sums.outage_ns = sums.outage_ns.max(this.outage_ns);
     }
-}
-
-/// The failure class of an ending; none if it is no failure. A stale request that was already sent
-/// again has failed.
-pub(super) fn class_of_ending(ending: Ending) -> Option<Class> {
-    Some(match ending {
-        Ending::Ok | Ending::StaleBehind => return None,
-        Ending::Stale | Ending::UnusedEnd | Ending::Empty => Class::Empty,
-        Ending::Status | Ending::StaleTimeout => Class::Status,
-        Ending::Mismatch => Class::Mismatch,
-        Ending::Extract => Class::Extract,
-        Ending::Framing => Class::Framing,
-        Ending::Limit => Class::Limit,
-        Ending::Truncated => Class::Truncated,
-        Ending::Reset | Ending::StaleReset | Ending::UnusedReset => Class::Reset,
-        Ending::ClosedPipelined => Class::ClosedPipelined,
-        Ending::TimeoutFirstByte => Class::TimeoutFirstByte,
-        Ending::TimeoutTotal => Class::TimeoutTotal,
-        Ending::TimeoutStall => Class::TimeoutStall,
-        Ending::WsProtocol => Class::WsProtocol,
-        Ending::WsPayload => Class::WsPayload,
-        Ending::WsClosed => Class::WsClosed,
-        Ending::Lost => Class::Lost,
-        Ending::Refused => Class::ConnectRefused,
-        Ending::H2Stream | Ending::StaleRefused => Class::H2Stream,
-        Ending::H2Goaway | Ending::StaleGoaway => Class::H2Goaway,
-        Ending::H2Protocol => Class::H2Protocol,
-        Ending::H2FrameSize => Class::H2FrameSize,
-        Ending::H2Flow => Class::H2Flow,
-    })
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use trueload_wire::http2::client::{Account, Client, Terms, UpgradeRequest};
 use trueload_wire::http2::request::Template;
 use trueload_wire::parts::Rule;
 
-use super::accounting::class_of_ending;
 use super::carrier::Carrier;
+use super::ended::class_of_ending;
 use super::messages::DoneReport;
 use super::protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
 use super::requests::{ByTarget, Requests};

@@ -56,7 +56,7 @@ use trueload_meter::{Answered, Class};
 use trueload_wire::exchange::{self, Exchange, PeerEnd, RequestTimeout};
 
 use crate::outlet::Outlet;
-use accounting::{Accounting, Row, class_of_ending};
+use accounting::{Accounting, Row};
 pub use broadcast::{Broadcast, Broadcasting, Sent};
 pub use carrier::Carrier;
 use close_policy::ClosePolicy;
@@ -66,6 +66,7 @@ use connecting::Pace;
 use datagrams::Missed;
 use early::Rtt;
 pub use echo::TcpEcho;
+use ended::class_of_ending;
 use hold_back::HoldBack;
 pub use http::Http;
 pub use http2::{Http2, Http2Sent};

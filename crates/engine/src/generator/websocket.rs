@@ -12,12 +12,12 @@ use trueload_wire::http1::ParseError;
 use trueload_wire::shootout::Wrong;
 use trueload_wire::websocket::{self, Fault, OpeningError};
 
-use super::accounting;
+use super::ended::class_of_ending;
 use super::protocol::OpenError;
 
 /// The class of a fault if something is waited for.
 pub(super) fn class_of_fault(fault: Fault) -> Class {
-    fault.ending().and_then(accounting::class_of_ending).unwrap_or(Class::Unsolicited)
+    fault.ending().and_then(class_of_ending).unwrap_or(Class::Unsolicited)
 }
 
 /// The error of a connection that did not become usable.
