@@ -2,6 +2,8 @@
 //! client has a task, which reads the client's messages and sends it what other tasks have put
 //! into its channel.
 
+mod envelope;
+
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
@@ -10,8 +12,6 @@ use std::time::Duration;
 
 use futures_channel::mpsc::{UnboundedSender, unbounded};
 use futures_util::{StreamExt, TryStreamExt, future, pin_mut};
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,6 +19,8 @@ use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, 
 use tokio_tungstenite::tungstenite::http::StatusCode;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
+
+use envelope::{Asked, Kind, Said};
 
 const PATH: &str = "/ws";
 const BACKLOG: u32 = 4096;
@@ -30,36 +32,8 @@ const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 type Clients = Arc<Mutex<HashMap<SocketAddr, UnboundedSender<Message>>>>;
 
-#[derive(Deserialize)]
-struct Asked<'a> {
-    #[serde(rename = "type")]
-    kind: Kind,
-    #[serde(borrow)]
-    payload: &'a RawValue,
-}
-
-#[derive(Clone, Copy, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-enum Kind {
-    Echo,
-    Broadcast,
-    BroadcastResult,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Said<'a> {
-    #[serde(rename = "type")]
-    kind: Kind,
-    payload: &'a RawValue,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    listener_count: Option<usize>,
-}
-
-impl Said<'_> {
-    fn message(&self) -> Message {
-        Message::text(serde_json::to_string(self).expect("what was read can be written"))
-    }
+fn message(said: &Said) -> Message {
+    Message::text(said.text())
 }
 
 /// Sends a message to a client. An error is ignored: the client's task has ended, and will remove it from the map.
@@ -68,23 +42,23 @@ fn send(to: &UnboundedSender<Message>, message: Message) {
 }
 
 fn answer(
-    message: &Message,
+    asked: &Message,
     sender: &UnboundedSender<Message>,
     clients: &Clients,
 ) -> Result<(), Error> {
-    let Message::Text(text) = message else { return Ok(()) };
+    let Message::Text(text) = asked else { return Ok(()) };
     let Ok(Asked { kind, payload }) = serde_json::from_str(text) else {
         return Err(Error::ConnectionClosed);
     };
     match kind {
-        Kind::Echo => send(sender, Said { kind, payload, listener_count: None }.message()),
+        Kind::Echo => send(sender, message(&Said { kind, payload, listener_count: None })),
         Kind::Broadcast => {
             // Clones of one message share its bytes.
-            let message = Said { kind, payload, listener_count: None }.message();
+            let text = message(&Said { kind, payload, listener_count: None });
             let clients = clients.lock().expect("no task panics");
-            clients.values().for_each(|client| send(client, message.clone()));
+            clients.values().for_each(|client| send(client, text.clone()));
             let (kind, listener_count) = (Kind::BroadcastResult, Some(clients.len()));
-            send(sender, Said { kind, payload, listener_count }.message());
+            send(sender, message(&Said { kind, payload, listener_count }));
         }
         Kind::BroadcastResult => {}
     }

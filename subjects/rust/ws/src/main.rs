@@ -1,16 +1,16 @@
 //! WebSocket echo and broadcast on the crate ws: one event loop. A broadcast uses the library's
 //! own broadcast, or is handed to a pool of threads.
 
+mod envelope;
 mod pools;
 
 use std::env;
 use std::rc::Rc;
 use std::sync::{Arc, RwLock};
 
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use ws::{Handler, Message, Request, Response, Sender, Settings};
 
+use envelope::{Asked, Kind, Said};
 use pools::{Broadcast, ByLibrary, ScopedPool, ThreadPool};
 
 const PATH: &str = "/ws";
@@ -19,38 +19,6 @@ const CONNECTIONS_MAX: usize = 20_000;
 
 /// The senders of all clients.
 pub type Clients = Arc<RwLock<Vec<Sender>>>;
-
-#[derive(Deserialize)]
-struct Asked<'a> {
-    #[serde(rename = "type")]
-    kind: Kind,
-    #[serde(borrow)]
-    payload: &'a RawValue,
-}
-
-#[derive(Clone, Copy, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-enum Kind {
-    Echo,
-    Broadcast,
-    BroadcastResult,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Said<'a> {
-    #[serde(rename = "type")]
-    kind: Kind,
-    payload: &'a RawValue,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    listener_count: Option<usize>,
-}
-
-impl Said<'_> {
-    fn text(&self) -> String {
-        serde_json::to_string(self).expect("what was read can be written")
-    }
-}
 
 /// One client.
 struct Client {
