@@ -257,7 +257,10 @@ impl Kernel {
     pub fn settle(&mut self) {
         while let Some(Reverse((at_ns, _, index, happening))) = self.due.pop() {
             match happening {
-                Happening::AtPeer(bytes) => drop(self.deliver_to_peer(at_ns, index, &bytes)),
+                // A peer that has stopped reading has missed bytes before these.
+                Happening::AtPeer(bytes) if self.peers.reads(index) => {
+                    drop(self.deliver_to_peer(at_ns, index, &bytes));
+                }
                 Happening::DatagramAtPeer(..) => self.seen.datagrams_at_peers += 1,
                 _ => {}
             }
