@@ -33,8 +33,6 @@ class ForeignFlag:
         return f"{self.flag} of {self.tools} ({self.meaning}): {self.advice}"
 
 
-NO_PROXY = "there is none, as it would be what is measured; load a proxy by its own URL"
-
 FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
     ForeignFlag(
         "-t",
@@ -145,7 +143,6 @@ FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
     ForeignFlag("--concurrency", "k6 and others", "connections", ("--connections",), "use -c N"),
     ForeignFlag("--vus", "k6", "virtual users", ("--connections",), "use -c N (--connections)"),
     ForeignFlag("--unix-socket", "curl and oha", "a socket file", ("--unix",), "use --unix PATH"),
-    ForeignFlag("--proxy", "curl and oha", "a proxy", (), NO_PROXY),
     ForeignFlag("-x", "hey and curl", "a proxy", ("--proxy",), "use --proxy http://HOST:PORT"),
     ForeignFlag("--http3", "curl", "HTTP/3", ("--http",), "there is none yet; --http 2 is"),
     ForeignFlag("--h3", "h2load", "HTTP/3", ("--http",), "there is none yet; --http 2 is"),
