@@ -13,6 +13,7 @@ from trueload.store.runs import Store
 OF_EXTRAS = (
     *("altair", "jinja2", "vl_convert", "prometheus_client", "opentelemetry", "requests", "ray"),
     *("grpc", "pandas", "polars", "pyarrow", "numpy", "scipy", "hdrh", "setuptools", "h2"),
+    "websockets",
 )
 HIDING = """
 import sys
@@ -56,6 +57,12 @@ PARQUET = ("runs", "export", "last", "--format", "parquet", "-o", "rows")
         (REPORT, "vl_convert", "a report or chart needs", "report"),
         (PARQUET, "pyarrow", "Parquet needs", "parquet"),
         (("suite", "run", "http2-servers"), "h2", "a contract over HTTP/2 needs", "http2"),
+        (
+            ("suite", "run", "ws-broadcast"),
+            "websockets",
+            "a contract over WebSocket needs",
+            "websocket",
+        ),
     ],
     ids=lambda value: "" if isinstance(value, tuple) else value,
 )

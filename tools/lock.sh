@@ -7,7 +7,7 @@ lock() {
     uv pip compile --universal --python-version 3.11 --generate-hashes \
         --no-header --no-annotate --no-emit-index-url --quiet "$@"
 }
-lock pyproject.toml --extra build --extra http2 --extra metrics --extra report --output-file requirements.lock
+lock pyproject.toml --extra build --extra http2 --extra metrics --extra report --extra websocket --output-file requirements.lock
 # The same versions as above wherever a package is in both.
 lock pyproject.toml --extra dev --constraint requirements.lock --output-file requirements-dev.lock
 lock --group docs --output-file requirements-docs.lock

@@ -39,7 +39,6 @@ from trueload.runner.trials import Failed, Setting, Started, sweep, with_subject
 from trueload.runner.verify import ask, over, require_library, verify
 from trueload.runner.verify_client import verify_client
 from trueload.runner.verify_echo import ask_echo
-from trueload.runner.verify_shootout import ask_message
 from trueload.subjects.contracts import (
     AnyContract,
     Contract,
@@ -504,6 +503,8 @@ def _replies(contract: Contract, category: str, started: Started) -> list[dict[s
 
 def _messages(contract: ShootoutContract, started: Started) -> list[dict[str, Any]]:
     """Nothing to look at but whether everybody got what was due."""
+    from trueload.runner.verify_shootout import ask_message
+
     answers: list[dict[str, Any]] = []
     for message in contract.messages:
         fault = ask_message(contract, message, started.address, contract.clients)

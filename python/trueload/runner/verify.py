@@ -21,7 +21,6 @@ import h11
 from trueload.closing import Closing
 from trueload.extras import require
 from trueload.runner.verify_echo import ask_echo, verify_echo
-from trueload.runner.verify_shootout import ask_message, verify_shootout
 from trueload.subjects.contracts import (
     AnyContract,
     Contract,
@@ -65,6 +64,8 @@ def require_library(contract: object) -> None:
     """Raises ``UserError`` where what asks such a contract is not installed."""
     if isinstance(contract, Contract) and contract.http == "2":
         require("http2", "a contract over HTTP/2", "h2")
+    if isinstance(contract, ShootoutContract):
+        require("websocket", "a contract over WebSocket", "websockets")
 
 
 def verify(
@@ -79,6 +80,8 @@ def verify(
     if isinstance(contract, EchoContract):
         return verify_echo(contract, address)
     if isinstance(contract, ShootoutContract):
+        from trueload.runner.verify_shootout import verify_shootout
+
         return verify_shootout(contract, address)
     means = over(contract, tls=tls)
     # Over HTTP/2 whatever answers can answer several at once.
@@ -106,6 +109,8 @@ def sample(
         return Sample(first.size_bytes, ask_echo(first, address))
     if isinstance(contract, ShootoutContract):
         message = contract.messages[0]
+        from trueload.runner.verify_shootout import ask_message
+
         return Sample(message.padding_bytes, ask_message(contract, message, address, 1))
     answer = ask(exchange_of(contract, path), (), address, means=over(contract, tls=tls))
     return Sample(answer.reply.wire_bytes if answer.reply else 0, answer.fault)
