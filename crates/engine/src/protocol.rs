@@ -444,8 +444,8 @@ pub struct Counts {
     pub stale_resets: u64,
     /// Open at the very end.
     pub cancelled: u64,
-    /// Of sessions: not sent, because a request before them failed.
-    #[serde(default, skip_serializing_if = "is_none")]
+    /// Requests of a session that were not sent, because one before them failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub skipped: u64,
     /// Failures by class.
     pub failed: BTreeMap<String, u64>,
@@ -453,8 +453,8 @@ pub struct Counts {
     pub statuses: BTreeMap<String, u64>,
 }
 
-/// Whether there are none to report.
-pub(crate) fn is_none(count: &u64) -> bool {
+/// Whether a count is zero, so that it is left out.
+pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

@@ -29,7 +29,7 @@ class PhaseLog:
     last: Tick | None = None
     bins: Bins = field(default_factory=Bins)
     measurement: Measurement | None = None
-    # Of one of several hosts, whose bins have none.
+    # Only if it is one of several hosts: the bins of a host hold counts, but no latencies.
     latency: Sparse | None = None
 
     def latencies(self) -> Iterator[Mapping[int, int]]:

@@ -34,7 +34,7 @@ def host_lines(record: Record) -> list[str]:
         words.append(f"began within {format_duration(max(starts))}")
     if bounds:
         words.append(f"clocks known to within {format_duration(max(bounds))}")
-    # Those that were lost come first, so that they are shown however many there are.
+    # Lost hosts come first, so that they are shown even where not all hosts are.
     shown = sorted(record.hosts, key=lambda host: host.lost is None)[:HOSTS_SHOWN]
     width = max(len(plain(host.place)) for host in shown)
     lines = [", ".join(words), *group_lines(record)]

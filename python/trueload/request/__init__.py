@@ -1,7 +1,9 @@
 """What is sent, from the user's words to values: URLs, headers, bodies, TLS; and what in it is
 secret.
 
-`values` the values that the others make · `target`, `targets`, `origins`, `route` where it goes ·
-`make`, `message`, `curl` what it is · `tls` how it is secured · `redact`, `secret_names`,
-`secret_urls` what is never stored · `shell` commands to paste.
+`values` the values that the others make · `target`, `targets`, `origins`, `route`, `proxy` where it
+goes · `make`, `message`, `curl` what it is · `scenario`, `steps` the steps of a session · `data`
+what fills it · `streams` how its answer is read · `fields` checks an entry of a file · `tls` how it
+is secured · `redact`, `secret_names`, `secret_urls` what is never stored · `shell` commands to
+paste.
 """

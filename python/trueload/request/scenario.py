@@ -17,6 +17,7 @@ from trueload.errors import UserError
 from trueload.files.inputs import read_input
 from trueload.files.toml import UnreadableError, parse_toml
 from trueload.protocol.scenario import FromCookie, FromHeader, FromJson, FromPlan, FromRegex
+from trueload.request.fields import check_keys, text_of
 from trueload.request.make import is_token, make_request, parse_header, parse_statuses, read_body
 from trueload.request.origins import origin_key
 from trueload.request.redact import redact_url
@@ -97,11 +98,11 @@ def read_scenario(path: Path, beside: Beside) -> tuple[Target, tuple[StepSpec, .
 def _step(fields: Any, folder: Path, beside: Beside) -> tuple[Target, StepSpec]:
     if not isinstance(fields, dict):
         _refuse("not a table", EXAMPLE)
-    _check_keys(fields, KEYS)
+    check_keys(fields, KEYS)
     asked = fields.get("request")
     if not isinstance(asked, dict):
         _refuse("'request' is missing", EXAMPLE)
-    _check_keys(asked, REQUEST_KEYS, " of 'request'")
+    check_keys(asked, REQUEST_KEYS, " of 'request'")
     target = parse_url(_url(asked.get("url"), beside.base))
     return target, StepSpec(
         name=_name(fields.get("name")),
@@ -132,17 +133,8 @@ def _request(asked: dict[str, Any], target: Target, folder: Path, beside: Beside
     )
 
 
-def _check_keys(fields: dict[str, Any], known: Sequence[str], where: str = "") -> None:
-    for key in fields:
-        if key not in known:
-            _refuse(f"{key!r} is not a key{where}", f"keys are {', '.join(known)}")
-
-
 def _text(fields: dict[str, Any], key: str) -> str | None:
-    value = fields.get(key)
-    if value is not None and not isinstance(value, str):
-        _refuse(f"'{key}' is not a text", f'write it in quotes: {key} = "…"')
-    return value
+    return text_of(fields, key, f'{key} = "…"')
 
 
 def _name(value: Any) -> str:
@@ -183,7 +175,7 @@ def _expect(value: Any, default: Expect) -> Expect:
         return default
     if not isinstance(value, dict):
         _refuse("'expect' is not a table", hint)
-    _check_keys(value, EXPECT_KEYS, " of 'expect'")
+    check_keys(value, EXPECT_KEYS, " of 'expect'")
     expect = default
     if (status := value.get("status")) is not None:
         codes = status if isinstance(status, list) else [status]

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from trueload.errors import UserError
 from trueload.files.inputs import read_input
+from trueload.request.fields import check_keys, text_of
 from trueload.request.make import make_request, parse_header, parse_statuses, read_body
 from trueload.request.origins import ORIGINS_MAX, OriginKey, origin_key
 from trueload.request.redact import redact_url
@@ -122,7 +123,7 @@ def _origin(target: Target, origins: dict[OriginKey, Target]) -> int:
 
 def _target(line: bytes, folder: Path, defaults: Defaults) -> tuple[Target, TargetSpec]:
     fields = _object(line)
-    _check_keys(fields, KEYS)
+    check_keys(fields, KEYS)
     target = parse_url(_url(fields.get("url"), defaults.base))
     body = _body(fields, folder)
     own = _headers(fields.get("headers"))
@@ -163,17 +164,8 @@ def _object(line: bytes) -> dict[str, Any]:
     return fields
 
 
-def _check_keys(fields: dict[str, Any], known: Sequence[str], where: str = "") -> None:
-    for key in fields:
-        if key not in known:
-            _refuse(f"{key!r} is not a key{where}", f"keys are {', '.join(known)}")
-
-
 def _text(fields: dict[str, Any], key: str) -> str | None:
-    value = fields.get(key)
-    if value is not None and not isinstance(value, str):
-        _refuse(f"'{key}' is not a text", f'write it in quotes: "{key}": "…"')
-    return value
+    return text_of(fields, key, f'"{key}": "…"')
 
 
 def _url(value: Any, base: Target | None) -> str:
@@ -222,7 +214,7 @@ def _expect(value: Any, default: Expect) -> Expect:
         return default
     if not isinstance(value, dict):
         _refuse("'expect' is not an object", hint)
-    _check_keys(value, EXPECT_KEYS, " of 'expect'")
+    check_keys(value, EXPECT_KEYS, " of 'expect'")
     expect = default
     if (status := value.get("status")) is not None:
         codes = status if isinstance(status, list) else [status]

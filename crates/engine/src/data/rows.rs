@@ -4,7 +4,7 @@
 //! sixteenth row is kept, and the rows between are walked over. All this takes less memory than the
 //! same columns in a file.
 
-/// Of so many rows one has its place kept.
+/// Rows from one kept place to the next.
 const STRIDE: u64 = 16;
 
 /// Rows of data.

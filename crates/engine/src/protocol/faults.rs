@@ -17,7 +17,7 @@ pub struct FaultsPlan {
     /// Share of requests that are not answered: their connection is reset, or with HTTP/2 their stream.
     #[serde(default)]
     pub reset_share: f64,
-    /// Those that are answered only after `stall_ns`; so are those behind them on the connection. A stream stalls half way.
+    /// Share of requests that are answered only after `stall_ns`. Requests behind them on the connection wait, too. A stream stalls half way.
     #[serde(default)]
     pub stall_share: f64,
     /// How long a stall is; null for one that never ends.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::is_none;
+use super::is_zero;
 use super::kinds::Kinds;
 use super::origins::is_first;
 use super::{Sparse, sparse};
@@ -78,8 +78,8 @@ pub struct TargetCounts {
     pub stale: u64,
     /// Open at the very end.
     pub cancelled: u64,
-    /// Of sessions: not sent, because a request before them failed.
-    #[serde(default, skip_serializing_if = "is_none")]
+    /// Requests of a session that were not sent, because one before them failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub skipped: u64,
     /// Failures by class.
     pub failed: BTreeMap<String, u64>,

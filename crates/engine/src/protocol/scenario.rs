@@ -86,7 +86,7 @@ pub struct Sessions {
     pub failed: u64,
     /// Had not ended when the phase did.
     pub unfinished: u64,
-    /// Of the sessions that ended well: the sum of their requests' latencies, without the pauses.
+    /// Times of the sessions that ended well. Each is the sum of its requests' latencies, without the pauses.
     #[serde(deserialize_with = "sparse")]
     pub latency: Sparse,
 }
