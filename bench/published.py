@@ -43,8 +43,10 @@ SHORT: dict[str, tuple[str, ...]] = {
         *("-d", "2s", "--repeat", "3", "--cores", "single"),
     ),
     "http-clients": (
-        *("--subjects", "erlang/httpc,erlang/hackney,elixir/mojito"),
-        *("--pools", "1,4", "--pool-size", "256", "--concurrency", "1024", "--repeat", "2"),
+        "--subjects",
+        "erlang/httpc,c/libcurl-multi,go/net-http-client,java/okhttp,javascript/undici,"
+        "python/aiohttp,rust/reqwest",
+        *("--pools", "1,4", "--pool-size", "256", "--concurrency", "1024", "--repeat", "6"),
     ),
     "c10k": ("--subjects", "javascript/node-http", "--repeat", "3", "--cores", "single"),
     "ws-broadcast": (
@@ -63,11 +65,12 @@ SHORT: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Short:
-    """A short run: its published columns as text, a line per repetition, and if it was cut off."""
+    """A short run: its published columns as text, a line per repetition, its record as JSON."""
 
     words: tuple[str, ...]
     table: str
     repetitions: tuple[str, ...]
+    record: str
     cut_short: bool
 
 
@@ -94,8 +97,9 @@ def run_short(trueload: Trueload, name: str, budget_s: float) -> Short:
             "`trueload subjects check` looks into subjects",
         )
     exported = trueload.run("runs", "export", "last", "--published", "--format", "text")
+    record = trueload.run("runs", "export", "last", "--format", "json").out
     cut_short = process.returncode == INTERRUPTED
-    return Short(words, exported.out, repetitions(output), cut_short)
+    return Short(words, exported.out, repetitions(output), record, cut_short)
 
 
 def repetitions(output: str) -> tuple[str, ...]:
@@ -132,6 +136,8 @@ def section(name: str, short: Short, machine: Machine, meanwhile: str) -> list[s
         "```",
         "",
         f"[Each repetition](published/{file_of(name)}) has a line of its own{_most(short)}.",
+        "",
+        f"`trueload report docs/published/{name}.json -o {name}.html` draws this run.",
     ]
 
 
@@ -180,6 +186,7 @@ def main(arguments: Sequence[str]) -> int:
         if not asked.no_page:
             REPETITIONS.mkdir(exist_ok=True)
             (REPETITIONS / file_of(name)).write_text("\n".join([*short.repetitions, ""]))
+            (REPETITIONS / f"{name}.json").write_text(short.record)
             write_section(PUBLISHED, name, lines, by=BY)
     return status
 

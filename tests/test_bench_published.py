@@ -84,13 +84,14 @@ def test_a_section_says_which_command_on_which_machine_and_whether_it_was_cut_sh
     output = f"run x: 24 trials\nbuilding rust/mio …\n{trial}\nsaved: trueload runs show x\n"
     found = bench["published"].repetitions(output)
     assert found == (trial,)
-    short = bench["published"].Short(words, table, found, cut_short=True)
+    short = bench["published"].Short(words, table, found, "{}", cut_short=True)
     lines = bench["published"].section("tcp-echo", short, machine, "Others took nothing.")
     text = "\n".join(lines)
     assert "`trueload suite run tcp-echo --subjects 'rust/mio,!rust/mio:prefork'`" in text
     assert "A CPU, 2 CPUs, Linux 6.18, 2026-11-22. Others took nothing. It was cut short" in text
     assert "```\nwhose  server\nours   rust/mio\n```" in text
     assert "[Each repetition](published/repetitions-tcp-echo.txt) has" in text
+    assert "`trueload report docs/published/tcp-echo.json -o tcp-echo.html` draws" in text
     assert trial not in text
-    whole = bench["published"].Short(words, "", (), cut_short=False)
+    whole = bench["published"].Short(words, "", (), "{}", cut_short=False)
     assert "cut short" not in "\n".join(bench["published"].section("c10k", whole, machine, ""))

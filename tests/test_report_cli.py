@@ -69,8 +69,36 @@ def test_a_run_that_is_named_twice_is_shown_once(trueload: Trueload, tmp_path: P
     assert "side by side" not in page.read_text(encoding="utf-8")
 
 
+def test_an_exported_run_gives_the_page_that_its_run_gives(
+    trueload: Trueload, tmp_path: Path
+) -> None:
+    (run,) = stored(trueload, "suite")
+    file, before, after = tmp_path / "run.json", tmp_path / "before.html", tmp_path / "after.html"
+    assert trueload.run("report", run.id, "-o", before).code == 0
+    assert trueload.run("runs", "export", run.id, "-o", file).code == 0
+    assert trueload.run("runs", "delete", run.id).code == 0
+    assert trueload.run("report", file, "-o", after).code == 0
+    assert after.read_text(encoding="utf-8") == before.read_text(encoding="utf-8")
+
+
+def test_a_file_and_a_stored_run_lie_side_by_side(trueload: Trueload, tmp_path: Path) -> None:
+    here, elsewhere = stored(trueload, "tcp", "tcp")
+    file, page = tmp_path / "run.json", tmp_path / "report.html"
+    assert trueload.run("runs", "export", elsewhere.id, "-o", file).code == 0
+    words = (here.id, file, elsewhere.id, "-o", page)  # the file's run is named twice
+    assert trueload.run("report", *words).code == 0
+    text = page.read_text(encoding="utf-8")
+    assert "side by side" in text
+    assert here.id in text
+    assert elsewhere.id in text
+
+
 # (arguments, words of the error, words of the hint)
 MISTAKES = [
+    (["no.json", "-o", "x.html"], "no.json cannot be read: No such file", "runs export"),
+    (["/dev/null", "-o", "x.html"], "/dev/null", "runs export"),
+    ([str(Path(__file__)), "-o", "x.html"], "is no JSON", "runs export"),
+    ([str(ROOT / "schema/to-engine.schema.json"), "-o", "x.html"], "holds no run", "runs export"),
     (["last"], "nothing is to be written", "-o report.html"),
     (["nothing", "-o", "x.html"], "there is no run 'nothing'", "runs list"),
     (["last", "-o", "/no/such/folder/x.html"], "/no/such/folder/x.html", "another file"),

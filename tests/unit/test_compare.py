@@ -14,7 +14,6 @@ from xml.etree import ElementTree
 import pytest
 from samples import OK, counts, distribution, good_record, histogram
 from trueload.cli.compare import exit_code
-from trueload.compare import baseline
 from trueload.compare.baseline import read_side, row_name
 from trueload.compare.difference import (
     Ratio,
@@ -41,6 +40,7 @@ from trueload.record.schema import CoreLatency, Record, Throughput
 from trueload.record.thresholds import RATIO, parse_condition
 from trueload.record.turn import Turn
 from trueload.report.compare import Compared, Format, render
+from trueload.store import exported
 
 
 def record(per_s: float, latency_ms: float = 1.0, seconds: int = 10) -> Record:
@@ -579,7 +579,7 @@ def test_half_a_pair_is_no_pair() -> None:
 def test_a_file_is_read_up_to_a_limit_also_where_it_does_not_say_its_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(baseline, "FILE_BYTES_MAX", 1000)
+    monkeypatch.setattr(exported, "FILE_BYTES_MAX", 1000)
     path, pipe = tmp_path / "run.json", tmp_path / "pipe.json"
     os.mkfifo(pipe)
     for size, complaint in ((0, "is no JSON"), (1000, "is no JSON"), (1001, "is too large")):

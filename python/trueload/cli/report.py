@@ -7,8 +7,10 @@ rows are read. Must not know: how a chart is drawn.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,6 +21,7 @@ from trueload.errors import ExitCode, UserError
 from trueload.files.outputs import output as opened
 from trueload.files.outputs import write_text
 from trueload.files.private import make_folder
+from trueload.store.exported import is_file, restore
 from trueload.store.runs import Run, Store
 
 if TYPE_CHECKING:
@@ -38,7 +41,10 @@ RunsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="RUN",
-        help="Runs to show, each by id, start of its id, tag, or last; the first is the base.",
+        help=(
+            "Runs to show, each by id, start of its id, tag, or last, or a file of `trueload runs"
+            " export --format json`; the first is the base."
+        ),
         autocompletion=complete_run,
     ),
 ]
@@ -67,8 +73,7 @@ def report(runs: RunsArgument, output: PageOption = None, plots: PlotsOption = N
         )
     from trueload.report.html import draw
 
-    with Store.open() as store:
-        found = _find(store, runs)
+    with _opened(runs) as (store, found):
         _check_writable(output, plots)
         draw.warm_up()
         from trueload.report.html import make
@@ -83,17 +88,35 @@ def report(runs: RunsArgument, output: PageOption = None, plots: PlotsOption = N
     return ExitCode.OK
 
 
-def _find(store: Store, selectors: list[str]) -> list[Run]:
-    """Return each run once, in the order of naming."""
+@contextmanager
+def _opened(selectors: list[str]) -> Iterator[tuple[Store, list[Run]]]:
+    """Open the store with the runs, each once, in the order of naming.
+
+    If one of them is a file, all are in a store that lasts as long as the command.
+    """
     if len(selectors) > RUNS_MAX:
         raise UserError(
             f"{len(selectors)} runs are more than a page can show", f"name up to {RUNS_MAX}"
         )
-    found: dict[str, Run] = {}
-    for selector in selectors:
+    if not any(map(is_file, selectors)):
+        with Store.open() as store:
+            found = {run.id: run for run in map(store.find_run, selectors)}
+            yield store, list(found.values())
+        return
+    with TemporaryDirectory() as folder, Store.open(Path(folder, "runs.sqlite3")) as scratch:
+        found = {}
+        for selector in selectors:
+            run = (
+                restore(Path(selector), scratch) if is_file(selector) else _copy(selector, scratch)
+            )
+            found.setdefault(run.id, run)
+        yield scratch, list(found.values())
+
+
+def _copy(selector: str, scratch: Store) -> Run:
+    with Store.open() as store:
         run = store.find_run(selector)
-        found.setdefault(run.id, run)
-    return list(found.values())
+        return scratch.restore_run(run, store.rows(run))
 
 
 def _check_writable(output: Path | None, plots: Path | None) -> None:

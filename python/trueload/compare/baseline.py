@@ -7,25 +7,28 @@ compared.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from trueload.errors import UserError
-from trueload.record.figures import as_read
 from trueload.record.schema import Record
 from trueload.search.decide import Found
 from trueload.search.execute import outcome
 from trueload.search.found import deciding, read_plan, read_steps
+from trueload.store.exported import (
+    HINT,
+    NOT_UNDERSTOOD,
+    is_file,
+    not_understood,
+    read_json,
+    to_record,
+)
 from trueload.store.runs import Row, Store
 from trueload.suites.http import PlannedHttp, http_labels, labelled_http
 from trueload.suites.pools import PlannedPools, labelled_pools, pool_labels
 from trueload.units import close_text, format_rate, idle_text
-
-HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --format json`"
-FILE_BYTES_MAX = 256 * 1024**2  # thousands of trials; parsed, it takes several times that
 
 # The labels that name a row of a suite; repetition and digest are not among them.
 CELL_LABELS = (
@@ -56,9 +59,8 @@ def read_side(selector: str, store: Store | None) -> Side:
     ``selector`` is a file if it ends in ``.json``, contains a slash or names an existing file, and
     if there is no store.
     """
-    path = Path(selector)
-    if path.suffix == ".json" or "/" in selector or path.is_file() or store is None:
-        return _from_file(path)
+    if store is None or is_file(selector):
+        return _from_file(Path(selector))
     run = store.find_run(selector)
     kept = [
         _Kept(row.labels, row.record)
@@ -74,26 +76,12 @@ def _stands_alone(kind: str, labels: Mapping[str, str]) -> bool:
 
 
 def _from_file(path: Path) -> Side:
-    try:
-        value = json.loads(_read(path))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}", HINT) from error
-    except (ValueError, RecursionError):
-        raise UserError(f"{path} is no JSON", HINT) from None
+    value = read_json(path)
     try:
         kind, plan, kept = _understood(value)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise UserError(f"{path} holds no run that this version can read", HINT) from None
+    except NOT_UNDERSTOOD:
+        raise not_understood(path) from None
     return _side(str(path), kind, plan, kept)
-
-
-def _read(path: Path) -> bytes:
-    """Read the file, which may be a pipe, up to the limit. Raises ``OSError`` and ``UserError``."""
-    with path.open("rb") as file:
-        content = None if path.is_char_device() else file.read(FILE_BYTES_MAX + 1)
-    if content is None or len(content) > FILE_BYTES_MAX:
-        raise UserError(f"{path} is too large, or has no end", HINT)
-    return content
 
 
 def _understood(value: Any) -> tuple[str, Any, list[_Kept]]:
@@ -103,7 +91,9 @@ def _understood(value: Any) -> tuple[str, Any, list[_Kept]]:
     if "steps" in value:
         steps = [{k: v for k, v in each.items() if k != "step"} for each in value["steps"]]
         kept = [
-            _Kept({"load": str(each["step"]["load"]), "stage": each["step"]["stage"]}, _record(one))
+            _Kept(
+                {"load": str(each["step"]["load"]), "stage": each["step"]["stage"]}, to_record(one)
+            )
             for each, one in zip(value["steps"], steps, strict=True)
         ]
         return "search", value["search"], kept
@@ -112,13 +102,13 @@ def _understood(value: Any) -> tuple[str, Any, list[_Kept]]:
     if "a" in value and "b" in value:
         return "ab", None, list(_sides(value))
     trials = value.get("trials", [value])
-    return "http", None, [_Kept({}, _record(each)) for each in trials]
+    return "http", None, [_Kept({}, to_record(each)) for each in trials]
 
 
 def _rows(values: Iterable[Any]) -> Iterator[_Kept]:
     for value in values:
         if value["record"] is not None and _stands_alone("suite", value["labels"]):
-            yield _Kept(dict(value["labels"]), _record(value["record"]))
+            yield _Kept(dict(value["labels"]), to_record(value["record"]))
 
 
 def _cells(value: Any) -> Iterator[_Kept]:
@@ -126,7 +116,7 @@ def _cells(value: Any) -> Iterator[_Kept]:
     labels = {id_: _cell_labels(row) for row in value["rows"] for id_ in row["record_ids"]}
     for each in value["trials"]:
         if each["id"] in labels:  # any other record is a step of a search
-            yield _Kept(labels[each["id"]], _record(each))
+            yield _Kept(labels[each["id"]], to_record(each))
 
 
 def _cell_labels(row: Any) -> dict[str, str]:
@@ -150,12 +140,7 @@ def _sides(value: Any) -> Iterator[_Kept]:
     """Yield each record of the JSON of ``ab``, with the name of its side."""
     for each in value["trials"]:
         one = {name: part for name, part in each.items() if name not in ("pair", "side")}
-        yield _Kept({"subject": value[each["side"]]}, _record(one))
-
-
-def _record(value: Any) -> Record:
-    # Parsed from JSON text, as strict models accept lists for tuples only there.
-    return as_read(Record.model_validate_json(json.dumps(value)))
+        yield _Kept({"subject": value[each["side"]]}, to_record(one))
 
 
 def _side(name: str, kind: str, plan: Any, kept: list[_Kept]) -> Side:

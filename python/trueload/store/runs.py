@@ -17,7 +17,7 @@ import hashlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -187,11 +187,7 @@ class Store(Closing):
                     if db.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).fetchone() is None:
                         break
                 held = stack.enter_context(self._lock(run))
-                fields = _run_fields(run)
-                db.execute(
-                    f"INSERT INTO runs ({_RUN_COLUMNS}) VALUES ({_marks(12)})",
-                    (*fields, _checksum(fields)),
-                )
+                _insert_run(db, run)
             # Not before: a run that could not be written leaves its number to the next one.
             stack.pop_all()
             self._held.append(held)
@@ -257,11 +253,7 @@ class Store(Closing):
                 added_at=now_iso(),
                 record=record,
             )
-            fields = _row_fields(run.seq, row)
-            db.execute(
-                f"INSERT INTO rows ({_ROW_COLUMNS}) VALUES ({_marks(11)})",
-                (*fields, _checksum(fields)),
-            )
+            _insert_row(db, run, row)
             self._update_run(db, now, row_count=row.number)
         return row
 
@@ -269,6 +261,21 @@ class Store(Closing):
         """Say how a run ended. On disk when this returns."""
         with self._writing() as db:
             return self._update_run(db, self._run_by_seq(run.seq), state=state, ended_at=now_iso())
+
+    def restore_run(self, run: Run, rows: Iterable[Row | Damaged]) -> Run:
+        """Add a run of another store, with its rows; damaged ones are missing then, too.
+
+        A run that is here already is left as it is.
+        """
+        if here := next((each for each in self.runs() if each.id == run.id), None):
+            return here
+        with self._writing() as db:
+            restored = replace(run, seq=_next_seq(db, "runs"))
+            _insert_run(db, restored)
+            for row in rows:
+                if isinstance(row, Row):
+                    _insert_row(db, restored, replace(row, seq=_next_seq(db, "rows")))
+        return restored
 
     def _update_run(self, db: sqlite3.Connection, run: Run, **changes: Any) -> Run:
         changed = replace(run, **changes)
@@ -495,8 +502,17 @@ def _missing(first: int, end: int, *, numbered: bool = True) -> Iterator[Damaged
         yield Damaged(None, f"{more:,} more are missing")
 
 
-def _marks(count: int) -> str:
-    return ", ".join("?" * count)
+def _insert_run(db: sqlite3.Connection, run: Run) -> None:
+    _insert(db, "runs", _RUN_COLUMNS, _run_fields(run))
+
+
+def _insert_row(db: sqlite3.Connection, run: Run, row: Row) -> None:
+    _insert(db, "rows", _ROW_COLUMNS, _row_fields(run.seq, row))
+
+
+def _insert(db: sqlite3.Connection, table: str, columns: str, fields: tuple[Any, ...]) -> None:
+    marks = ", ".join("?" * (len(fields) + 1))
+    db.execute(f"INSERT INTO {table} ({columns}) VALUES ({marks})", (*fields, _checksum(fields)))
 
 
 def _to_text(value: Any) -> str:
