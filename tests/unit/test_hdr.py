@@ -41,7 +41,7 @@ def test_what_the_package_writes_is_read(values: list[int], digits: int, lowest:
     assert list(hdr.decode(made.encode().decode())) == filled(made)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(VALUES, st.integers(1, 4))
 def test_the_package_reads_what_is_written(values: list[int], digits: int) -> None:
     counts = [(value, len(list(same))) for value, same in groupby(sorted(values))]
