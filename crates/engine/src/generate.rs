@@ -544,7 +544,7 @@ impl role::Role for Role {
             ToEngine::Blob(_) => Err(Failure::Plan("blob: comes too late".into())),
             ToEngine::Phase(phase) => {
                 plan::check_phases(self.phases.len() + self.waiting.len())?;
-                plan::check_phase(&phase)?;
+                plan::check_phase(&self.plan, &phase)?;
                 exchange::check_phase(&self.plan, &phase)?;
                 origins::check_phase(&self.plan, &phase)?;
                 scenario::check_phase(&self.plan, &phase)?;

@@ -92,6 +92,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     check_http2(plan)?;
     loading::check(plan)?;
     check_stream(plan)?;
+    check_connect_open(plan)?;
     origins::check(plan)?;
     if plan.exchange.is_some() {
         exchange::check(plan)
@@ -128,6 +129,16 @@ fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
     }
     if plan.exchange.is_some() {
         return refused("http2: excludes exchange");
+    }
+    Ok(())
+}
+
+/// Refuses connections that are opened when requests are due, and are to be kept.
+fn check_connect_open(plan: &GeneratePlan) -> Result<(), Failure> {
+    let kept = !plan.close || plan.exchange.is_some() || !plan.scenario.is_empty();
+    if plan.connect_open && kept {
+        let why = "connect_open: needs close, and excludes exchange and scenario";
+        return Err(Failure::Plan(why.to_owned()));
     }
     Ok(())
 }
@@ -214,8 +225,12 @@ pub(crate) fn check_phases(before: usize) -> Result<(), Failure> {
 }
 
 /// Refuses a phase that cannot be carried out, naming the field.
-pub(crate) fn check_phase(phase: &PhasePlan) -> Result<(), Failure> {
+pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
     let refused = |what: String| Err(Failure::Plan(what));
+    let opens = matches!(phase.load, LoadPlan::Open { .. }) && phase.idle == 0;
+    if plan.connect_open && !opens {
+        return refused("load: with connect_open it must be open, and no connection idle".into());
+    }
     if phase.connections == Some(0) {
         return refused("connections: must not be 0".into());
     }
@@ -277,6 +292,7 @@ pub(crate) fn config(
         depth,
         refill: plan.refill_places(),
         close: plan.close,
+        connect_open: plan.connect_open,
         tls: tls.map(secrets::client_setup).transpose()?,
         timeout_ns: plan.timeout_ns,
         connect_timeout_ns: plan.connect_timeout_ns,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 mod address;
 mod connections;
+mod cpu_looks;
 mod data;
 mod datagrams;
 mod deliveries;
@@ -22,6 +23,7 @@ mod flow;
 mod generator;
 mod http2;
 mod kinds;
+mod openings;
 mod origins;
 mod part;
 mod ready;
@@ -36,6 +38,7 @@ mod tls;
 
 pub use address::AddressPlan;
 pub use connections::{Connections, IdleClosed, Slots};
+pub use cpu_looks::CpuLooks;
 pub use data::{DataFormat, DataOrder, DataPlan, DataUse};
 pub use datagrams::Datagrams;
 pub use deliveries::{Deliveries, DeliveryHistograms};
@@ -46,6 +49,7 @@ pub use flow::{Backlog, Flow, Work};
 pub use generator::{Generator, Lateness, Stalls};
 pub use http2::{Announced, HeaderBytes, Http2, Waits};
 pub use kinds::{Kind, Kinds, OtherKinds};
+pub use openings::Openings;
 pub use origins::{OriginConnections, OriginPlan};
 pub use part::{Machine, MachineShares, PartPlan};
 pub use ready::Ready;
@@ -167,6 +171,9 @@ pub struct GeneratePlan {
     pub pipeline: u32,
     /// A connection per request.
     pub close: bool,
+    /// Each of these connections is opened when its request is due: the load's rate is one of new connections.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub connect_open: bool,
     /// Threads; connections are divided among them.
     pub threads: u32,
     /// CPUs to pin the threads to, in turn; empty for no pinning.
@@ -317,18 +324,6 @@ pub struct ServePlan {
     /// What TLS is set up with, or null for none.
     #[serde(default)]
     pub tls: Option<ServeTlsPlan>,
-}
-
-/// What was seen of a CPU: the same short work, over and over.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CpuLooks {
-    /// Its number.
-    pub cpu: u32,
-    /// From one look to the next.
-    pub every_ns: u64,
-    /// How long the work took at each; 0 where none was taken.
-    pub work_ns: Vec<u32>,
 }
 
 /// A line from the engine to the front.
@@ -561,6 +556,9 @@ pub struct Measurement {
     /// Parts of streamed answers; null where answers are no streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<Streams>,
+    /// Steps of connections opened when their requests are due; null elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub openings: Option<Openings>,
 }
 
 /// Of ok requests only, except `connect` (every established connection).

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use trueload_drive::{Address, peak_rss_bytes};
-use trueload_meter::{Bin, Class, Meter, Series, SlowSlot, Sparse, TargetMeter};
+use trueload_meter::{Bin, Class, EncodedTimes, Meter, Series, SlowSlot, Sparse, TargetMeter};
 use trueload_wire::tls::Secured;
 
 use crate::exchange;
@@ -161,17 +161,7 @@ pub(crate) fn measurement(
         counts: counts(&meter),
         bytes_in: meter.bytes_in,
         bytes_out: meter.bytes_out,
-        histograms: Histograms {
-            latency: times.latency,
-            service: times.service,
-            connect: times.connect,
-            handshake: times.handshake,
-            first_byte: times.first_byte,
-            total: times.total,
-            send_lag: times.send_lag,
-            receive_lag: times.receive_lag,
-            round_trip: times.round_trip,
-        },
+        histograms: histograms(times),
         connections: Connections {
             requested,
             established,
@@ -204,6 +194,21 @@ pub(crate) fn measurement(
         kinds: (&meter.kinds).into(),
         early: meter.early.into(),
         streams: meter.streams.as_deref().map(Into::into),
+        openings: meter.openings.as_deref().map(Into::into),
+    }
+}
+
+fn histograms(times: EncodedTimes) -> Histograms {
+    Histograms {
+        latency: times.latency,
+        service: times.service,
+        connect: times.connect,
+        handshake: times.handshake,
+        first_byte: times.first_byte,
+        total: times.total,
+        send_lag: times.send_lag,
+        receive_lag: times.receive_lag,
+        round_trip: times.round_trip,
     }
 }
 

@@ -278,6 +278,7 @@ fn config(depth: usize) -> Config {
         depth,
         refill: 1,
         close: false,
+        connect_open: false,
         timeout_ns: TIMEOUT_NS,
         connect_timeout_ns: TIMEOUT_NS,
         connect_interval_ns: 10_000,

@@ -4,7 +4,7 @@
 //! cancelled. A failed request never leaves a latency behind.
 
 use crate::{
-    Backlog, Class, Counted, Datagrams, Early, Flow, IdleClosed, Kinds, Recent, Recorded,
+    Backlog, Class, Counted, Datagrams, Early, Flow, IdleClosed, Kinds, Openings, Recent, Recorded,
     SessionMeter, SlotSums, Streams, TargetMeter, Times,
 };
 
@@ -22,6 +22,13 @@ pub struct Answered {
     pub first_byte_ns: u64,
     /// From the connection attempt to the last byte, if the request had its own connection.
     pub total_ns: Option<u64>,
+}
+
+impl Answered {
+    /// From the scheduled send to the first byte.
+    fn due_to_first_byte_ns(&self) -> u64 {
+        self.latency_ns.saturating_sub(self.service_ns).saturating_add(self.first_byte_ns)
+    }
 }
 
 /// Counts and times of one phase.
@@ -76,6 +83,8 @@ pub struct Meter {
     pub early: Early,
     /// The parts of answers that are streams; none if answers are not read for them.
     pub streams: Option<Box<Streams>>,
+    /// The steps of connections that are opened when their requests are due; none elsewhere.
+    pub openings: Option<Box<Openings>>,
     failed: [u64; Class::ALL.len()],
     statuses: Box<[u64]>,
     recent: Recent,
@@ -112,6 +121,7 @@ impl Default for Meter {
             kinds: Kinds::default(),
             early: Early::default(),
             streams: None,
+            openings: None,
             failed: [0; Class::ALL.len()],
             statuses: vec![0; STATUSES].into_boxed_slice(),
             recent: Recent::default(),
@@ -142,6 +152,9 @@ impl Meter {
         if let Some(recent) = &mut self.recent_service {
             recent.record(service_ns, count);
         }
+        if let Some(openings) = &mut self.openings {
+            openings.record_first_byte(answered.due_to_first_byte_ns(), count);
+        }
     }
 
     /// Turns a request that was recorded as successful into a failed one.
@@ -158,6 +171,9 @@ impl Meter {
         }
         if let Some(recent) = &mut self.recent_service {
             recent.retract(answered.service_ns);
+        }
+        if let Some(openings) = &mut self.openings {
+            openings.retract_first_byte(answered.due_to_first_byte_ns());
         }
         self.record_failed(class);
     }
@@ -246,6 +262,9 @@ impl Meter {
         }
         if let Some(theirs) = &other.streams {
             self.streams.get_or_insert_default().merge(theirs);
+        }
+        if let Some(theirs) = &other.openings {
+            self.openings.get_or_insert_default().merge(theirs);
         }
         if self.targets.len() < other.targets.len() {
             self.targets.resize_with(other.targets.len(), TargetMeter::default);

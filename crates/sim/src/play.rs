@@ -280,6 +280,7 @@ fn config(scenario: &Scenario, thread: u32, tls: Option<client::Setup>) -> Confi
         depth: scenario.depth,
         refill: scenario.refill,
         close: scenario.close,
+        connect_open: false,
         tls,
         timeout_ns: scenario.timeout_ns,
         connect_timeout_ns: scenario.connect_timeout_ns,

@@ -187,6 +187,7 @@ class RequestOptions(TlsOptions, total=False):
     expect_body: str | bytes | None
     expect_same: Flag
     close: Flag
+    connect_open: Rate
     unix: Name
     proxy: Text
 

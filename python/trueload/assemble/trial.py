@@ -17,6 +17,7 @@ from trueload.assemble.http2 import make_http2
 from trueload.assemble.idle import make_idle, merged_failed
 from trueload.assemble.machine import MachineUse, Ours, cpu_speeds, machine_use
 from trueload.assemble.observation import HostSample, Observation, PhaseLog
+from trueload.assemble.openings import make_openings
 from trueload.assemble.origins import make_origins
 from trueload.assemble.own_times import make_client_times
 from trueload.assemble.scenario import make_sessions, step_records
@@ -151,6 +152,7 @@ def make_record(seen: Observation) -> Record:
         datagrams=measured.datagrams,
         http2=make_http2(seen.generate, measured, phases),
         streams=make_streams(measured),
+        openings=make_openings(measured),
         answers=_answers(seen, measured),
         early=add_up([NO_EARLY, *(each.early for each in phases)]),
         idle=make_idle(seen.steps, measured.connections.idle_open if complete else None),

@@ -14,8 +14,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Where it listens": ("listen",),
     "Load": (
         *("mode", "connections", "duration", "rate", "requests", "warmup"),
-        *("pipeline", "streams", "close", "stages", "stages-of", "arrivals", "idle"),
-        *("pools", "pool-size", "concurrency", "full", "seed"),
+        *("pipeline", "streams", "close", "connect-open", "stages", "stages-of", "arrivals"),
+        *("idle", "pools", "pool-size", "concurrency", "full", "seed"),
     ),
     "Broadcast": (
         *("step", "steps", "initial-clients", "concurrent", "samples", "padding"),

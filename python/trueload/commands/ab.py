@@ -48,7 +48,7 @@ SEED = 1
 
 
 # Flags that the user may set even if a subject's contract decides the request.
-LEFT_OPEN = frozenset({"url", "header", "user", "close", "local_address"})
+LEFT_OPEN = frozenset({"url", "header", "user", "close", "connect_open", "local_address"})
 
 # A placeholder for a subject's URL until it is started: nothing is sent there.
 NOWHERE = "http://127.0.0.1/"

@@ -51,6 +51,7 @@ class Asked:
 
     ``kind`` is the command. ``url`` is shown and stored: it holds no secret. ``origins`` is filled
     if the targets have several. ``streams`` are those of ``http2``, if they were given.
+    ``connect_open_per_s`` is the rate of new connections, if the load opens them.
     """
 
     kind: str = "http"
@@ -64,6 +65,7 @@ class Asked:
     scenario: tuple[StepSpec, ...] = ()
     exchange: Exchange | None = None
     close: bool = False
+    connect_open_per_s: float | None = None
     http2: WindowsPlan | None = None
     stream: StreamPlan | None = None
     streams: int | None = None

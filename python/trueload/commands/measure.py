@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from trueload.commands import options
+from trueload.commands.connect_open import by_connections, fail_on_form
 from trueload.commands.declared import reader_of
 from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.job import Asked, Job
@@ -32,8 +33,6 @@ from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import EngineOptions
 from trueload.record.schema import Claim
 from trueload.record.thresholds import (
-    FAIL_ON,
-    STREAMS_FAIL_ON,
     Condition,
     parse_condition,
 )
@@ -82,14 +81,16 @@ def read_job(
     engine = read_engine(**take_flags(read_engine, more_flags))
     given = read_load(**take_flags(read_load, more_flags))
     metrics = read_metrics(**more_flags)
-    form = FAIL_ON if asked.stream is None else STREAMS_FAIL_ON
+    form = fail_on_form(asked)
     thresholds = tuple(parse_condition(text, form) for text in fail_on or ())
+    given = by_connections(asked, given, engine, search)
     plan = choose_search(SearchFlags(limit, search, repeat), given, len(asked.origins))
     once = asked.data is not None and asked.data.order == "unique"
     if once:
         _check_once(limit=limit, repeat=repeat)
     load = choose_load(started(given, plan), random=asked.has_random, close=asked.close, once=once)
     load, http2 = with_streams(load, asked)
+    load = replace(load, connect_open=asked.connect_open_per_s is not None)
     check_scenario(asked.scenario, load, engine)
     _check_engine(engine, load)
     check_pinned(engine, where)

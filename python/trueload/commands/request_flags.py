@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trueload.commands import options
+from trueload.commands.connect_open import ConnectOpenOption
 from trueload.commands.job import Asked
 from trueload.commands.proxy_flags import through_proxy
 from trueload.commands.scenario_flags import STEPS_HAVE
@@ -59,6 +60,7 @@ def read_asked(
     expect_same: options.ExpectSameOption = False,
     keep_body: options.KeepBodyOption = False,
     close: options.CloseOption = False,
+    connect_open: ConnectOpenOption = None,
     http: options.HttpOption = None,
     streams: options.StreamsOption = None,
     window: options.WindowOption = None,
@@ -117,13 +119,8 @@ def read_asked(
         )
     else:
         target, shown = base, base.url
-        request = make_request(
-            target,
-            method=method,
-            headers=headers,
-            user=user,
-            body=read_body(body, body_file),
-        )
+        content = read_body(body, body_file)
+        request = make_request(target, method=method, headers=headers, user=user, body=content)
     rows = _read_data(data, data_order, flags, [] if request is None else [request], several)
     origins = origins or (target,)
     sent = [each.request for each in several] if request is None else [request]
@@ -140,7 +137,8 @@ def read_asked(
         targets=several,
         data=rows,
         scenario=steps,
-        close=close,
+        close=close or connect_open is not None,
+        connect_open_per_s=connect_open,
         http2=http2,
         stream=as_stream,
         streams=streams,

@@ -27,6 +27,7 @@ from trueload.protocol.plan import (
     Lateness,
     MachineShares,
     Measurement,
+    Openings,
     Ready,
     Second,
     Sessions,
@@ -394,6 +395,7 @@ def merge_measurements(
         kinds=merge_kinds([part.kinds for part in parts]),
         early=add_up([part.early for part in parts]),
         streams=merge_streams([part.streams for part in parts if part.streams is not None]),
+        openings=merge_openings([part.openings for part in parts if part.openings is not None]),
     )
 
 
@@ -413,6 +415,11 @@ def merge_streams(parts: Sequence[Streams]) -> Streams | None:
     if not parts:
         return None
     return add_up(parts, histograms=merge_histograms([part.histograms for part in parts]))
+
+
+def merge_openings(parts: Sequence[Openings]) -> Openings | None:
+    """The sum of all; None if the load opened no connections."""
+    return merge_histograms(parts) if parts else None
 
 
 def merge_http2(parts: Sequence[Http2]) -> Http2 | None:

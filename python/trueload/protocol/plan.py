@@ -47,6 +47,7 @@ from trueload.protocol.kinds import Kinds as Kinds
 from trueload.protocol.lateness import Lateness as Lateness
 from trueload.protocol.lateness import Stalls as Stalls
 from trueload.protocol.model import Model as Model
+from trueload.protocol.openings import Openings as Openings
 from trueload.protocol.origins import OriginConnections as OriginConnections
 from trueload.protocol.origins import OriginPlan as OriginPlan
 from trueload.protocol.packed import Packed
@@ -164,7 +165,8 @@ class Generate(EngineOptions):
     ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``. ``data`` has rows that fill the requests'
     placeholders. With ``origins``, each of these has its own addresses and TLS. With ``http2``
     requests go over HTTP/2, with ``pipeline`` streams at once on each connection. With ``stream``
-    the parts of answers are timed."""
+    the parts of answers are timed. With ``connect_open`` each request has a connection of its own,
+    which is opened when the request is due."""
 
     type: Literal["generate"] = "generate"
     protocol: int = PROTOCOL
@@ -180,6 +182,7 @@ class Generate(EngineOptions):
     connections: int
     pipeline: int
     close: bool
+    connect_open: bool = Field(default=False, exclude_if=lambda value: not value)
     cpus: tuple[int, ...]
     connect_timeout_ns: int
     tls: TlsPlan | None = None
@@ -395,6 +398,7 @@ class Measurement(Model):
     kinds: Kinds = Field(default=NO_KINDS, exclude_if=lambda found: found == NO_KINDS)
     early: Early = Field(default=NO_EARLY, exclude_if=lambda found: found == NO_EARLY)
     streams: Streams | None = Field(default=None, exclude_if=lambda value: value is None)
+    openings: Openings | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class Hello(Model):

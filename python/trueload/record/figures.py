@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from trueload.protocol.openings import Openings
 from trueload.protocol.plan import Counts, Measurement, Second
 from trueload.protocol.streams import StreamHistograms
 from trueload.record.schema import Host, Outcomes, Record, SessionsRecord, TargetRecord
@@ -44,7 +45,11 @@ RECEIPT = "receipt_"
 """Prefix of a percentile of a broadcast's receipts instead of its deliveries."""
 FIRST_PART, GAP = "first_part_", "gap_"
 """Prefixes of percentiles of streamed answers: the time to the first part, and between parts."""
-PREFIXES = (RECEIPT, FIRST_PART, GAP)
+CONNECT, FULL, RESUMED = "connect_", "full_handshake_", "resumed_handshake_"
+FIRST_BYTE = "first_byte_"
+"""Prefixes of percentiles of connections that the load opened: each step, from the schedule."""
+OPENINGS = (CONNECT, FULL, RESUMED, FIRST_BYTE)
+PREFIXES = (RECEIPT, FIRST_PART, GAP, *OPENINGS)
 
 
 def label(metric: str) -> str:
@@ -132,11 +137,14 @@ def deliveries(record: Record) -> Sample | None:
 
 def of_percentile(metric: str, record: Record) -> Sample:
     """The sample of a percentile: latency, or a broadcast's deliveries unless it names receipts, or
-    what it names of streamed answers."""
+    what it names of streamed answers, or of connections that the load opened."""
     if metric.startswith((FIRST_PART, GAP)):
         of = first_part if metric.startswith(FIRST_PART) else gap
         found = record.streams
         return Sample() if found is None else of(found.histograms, record.counts)
+    if metric.startswith(OPENINGS):
+        opened = record.openings
+        return Sample() if opened is None else opening(opened.histograms, metric, record.counts)
     delivered = None if metric.startswith(RECEIPT) else deliveries(record)
     return latency(record) if delivered is None else delivered
 
@@ -180,6 +188,21 @@ def first_part(of: StreamHistograms, counts: Counts) -> Sample:
 def gap(of: StreamHistograms, counts: Counts) -> Sample:
     """Times from one part of a stream to the next; the gap in which a stream stalled has no end."""
     return _sample(of.gap, counts.failed.get(STALL, 0))
+
+
+def opening(of: Openings, metric: str, counts: Counts) -> Sample:
+    """Times from when a connection was due to the step that the metric's prefix names. A connection
+    that did not get so far has none; a handshake that failed could have been of either kind."""
+    if metric.startswith(FIRST_BYTE):
+        return _sample(of.first_byte, without_time(counts))
+    if metric.startswith(CONNECT):
+        steps: tuple[str | None, ...] = (of.connect,)
+        own = of.connect
+    else:
+        steps = (of.full_handshake, of.resumed_handshake)
+        own = of.full_handshake if metric.startswith(FULL) else of.resumed_handshake
+    done = sum(decode_histogram(step).total for step in steps)
+    return _sample(own, max(0, counts.scheduled - done))
 
 
 def total(record: Record) -> Sample:

@@ -32,6 +32,7 @@ from trueload.record.answers import Answers, Probes
 from trueload.record.bound import verdict_text
 from trueload.record.client import ClientEnd
 from trueload.record.http2 import Http2
+from trueload.record.openings import Openings
 from trueload.record.streams import Streams
 from trueload.stats import Distribution
 
@@ -437,10 +438,7 @@ class Idle(Model):
 
 class Trouble(Model):
     """Why a trial did not end by its plan: the engine died, ran out of memory, hung, or said what
-    it should not.
-
-    ``what`` is one line for people.
-    """
+    it should not. ``what`` is one line for people."""
 
     kind: Literal["start", "engine", "died", "memory", "silent", "junk", "late", "lost"]
     what: str
@@ -511,9 +509,9 @@ class Record(Model):
     ``origins`` if all requests have one (scheme, host and port), ``server`` if its processes were
     not seen for the whole window, ``data`` if none fills the requests, ``deliveries`` if nothing is
     broadcast, ``datagrams`` if a stream carries the requests, ``http2`` for other protocols,
-    ``streams`` if answers are no streams, ``idle`` if no idle connection was asked for,
-    ``cpu_distance`` if generator and server are not known to run on two CPUs of one machine.
-    ``flow`` is null in older records, and if the engine died; ``tail`` also for a duration.
+    ``streams`` if answers are no streams, ``openings`` without ``--connect-open``, ``idle`` without
+    ``--idle``, ``cpu_distance`` if generator and server are not known to run on two CPUs of one
+    machine. ``flow`` is null in older records, or if the engine died; ``tail`` also for a duration.
 
     ``answers`` cover the requests whose bodies were not compared with expected ones. ``early`` are
     answers of warm-up and window about which the kernel was asked. ``probes`` are for subjects
@@ -570,6 +568,7 @@ class Record(Model):
     datagrams: Datagrams | None = None
     http2: Http2 | None = None
     streams: Streams | None = None
+    openings: Openings | None = None
     answers: tuple[Answers, ...] = ()
     early: Early = Early()
     probes: Probes | None = None

@@ -2,9 +2,10 @@
 
 Grammar: METRIC OPERATOR VALUE, several joined by ``and``. Metrics are ``p50`` ``p99`` ``p99.9``
 (any percentile; of a broadcast it is of deliveries, ``receipt_p95`` of receipts; of streamed
-answers there are also ``first_part_p99`` and ``gap_p99``), ``min``, ``mean`` and ``max`` of the
-latency, ``throughput`` (requests that ended well, per second) and ``errors`` (failed of issued).
-Operators are ``>`` ``>=`` ``<`` ``<=``.
+answers there are also ``first_part_p99`` and ``gap_p99``, with ``--connect-open`` ``connect_p99``,
+``full_handshake_p99``, ``resumed_handshake_p99`` and ``first_byte_p99``), ``min``, ``mean`` and
+``max`` of the latency, ``throughput`` (requests that ended well, per second) and ``errors`` (failed
+of issued). Operators are ``>`` ``>=`` ``<`` ``<=``.
 
 ``figures`` defines each metric. Failing must never look fast: ``mean`` and ``max`` cover answers
 only, so a limit on them also counts as crossed as soon as one request has no time. One parser reads
@@ -56,7 +57,7 @@ _AND = re.compile(r"(?:^|(?<=\s))and(?=\s|$)")
 _LATENCIES = ("min", "mean", "max")
 # Requests without a time are slower than any answer, so they do not change the least time.
 _GUARDED = ("mean", "max")
-NO_TIME = "unknown (too many requests were not answered)"
+NO_TIME = "unknown (too many requests were not answered, or none was timed)"
 OF_TOO_FEW = " of too few requests"
 
 

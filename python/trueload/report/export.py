@@ -17,6 +17,7 @@ from trueload.errors import UserError
 from trueload.protocol.plan import Open
 from trueload.record import figures
 from trueload.record.bound import at_least
+from trueload.record.openings import Openings
 from trueload.record.schema import REPORTED_STATUSES, ClientTimes, Record
 from trueload.record.streams import Streams
 from trueload.report.grid import csv_rows, markdown_cell, markdown_rows
@@ -47,6 +48,10 @@ CSV_COLUMNS = (
     *("server_peak_rss_bytes", "checks", "lower_bound", "latency_too_few"),
     *("streams_whole", "stream_parts", "stream_parts_together"),
     *("first_part_p50_ns", "first_part_p99_ns", "gap_p50_ns", "gap_p99_ns", "gap_max_ns"),
+    *("opening_connect_p50_ns", "opening_connect_p99_ns"),
+    *("opening_full_handshake_p50_ns", "opening_full_handshake_p99_ns"),
+    *("opening_resumed_handshake_p50_ns", "opening_resumed_handshake_p99_ns"),
+    *("opening_first_byte_p50_ns", "opening_first_byte_p99_ns"),
 )
 
 
@@ -191,6 +196,7 @@ def record_values(record: Record) -> dict[str, object]:
         "send_lag_p99_ns": record.generator.send_lag_p99_ns,
         **_client_times(record.client_ns),
         **_streams(record.streams),
+        **_openings(record.openings),
         "round_trip_p50_ns": record.round_trip_ns.p50,
         "round_trip_p99_ns": record.round_trip_ns.p99,
         "generator_cpu_s": record.generator.cpu_s,
@@ -219,6 +225,16 @@ def _streams(found: Streams | None) -> dict[str, object]:
         "gap_p50_ns": found.gap_ns.p50,
         "gap_p99_ns": found.gap_ns.p99,
         "gap_max_ns": found.gap_ns.max,
+    }
+
+
+def _openings(found: Openings | None) -> dict[str, object]:
+    """Return the steps of connections that the load opened; none if it opened none."""
+    steps = {} if found is None else found.model_dump(include={"histograms"})["histograms"]
+    return {
+        f"opening_{step}_{name}_ns": getattr(getattr(found, f"{step}_ns"), name)
+        for step in steps
+        for name in ("p50", "p99")
     }
 
 

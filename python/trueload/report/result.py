@@ -29,6 +29,7 @@ from trueload.report.client_result import client_headline, client_lines
 from trueload.report.hosts import host_lines
 from trueload.report.http2 import http2_lines
 from trueload.report.idle import idle_lines, idle_text
+from trueload.report.openings import opening_lines
 from trueload.report.streams import stream_lines
 from trueload.report.targets import origin_lines, target_lines
 from trueload.report.times import quantile_text
@@ -71,6 +72,8 @@ def result_lines(record: Record) -> list[str]:
     lines = _line("throughput", _throughput(record))
     lines += _line("tail", tail_text(record))
     lines += _line("rate", rate_text(record))
+    for label, text in opening_lines(record):
+        lines += _line(label, text)
     if isinstance(record.plan.window.load, Open):
         # Two times only if they can differ: from the schedule, and from the send.
         lines += _line("response", latency_text(record))
@@ -231,7 +234,8 @@ def rate_text(record: Record) -> str:
     if not isinstance(load, Open) or window_ns <= 0:
         return ""
     offered, sent = offered_per_s(record), sent_per_s(record)
-    return f"offered {format_rate(offered, 'requests')}, sent {format_count(sent)}/s"
+    what, done = ("connections", "tried") if record.openings else ("requests", "sent")
+    return f"offered {format_rate(offered, what)}, {done} {format_count(sent)}/s"
 
 
 def _line(label: str, text: str) -> list[str]:
@@ -252,6 +256,8 @@ def load_text(record: Record) -> str:
     if generate.scenario:
         steps = times(len(generate.scenario), "step")
         parts[0] = f"sessions of {steps}, {times(generate.connections, 'user')}"
+    if generate.connect_open:
+        parts[0] = f"new connections, {format_count(generate.connections)} at most at once"
     parts[0] += idle_text(record)
     if generate.close:
         parts[0] += ", one per request" if generate.exchange is None else ", one per message"

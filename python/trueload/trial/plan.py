@@ -33,6 +33,7 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...], *, is_here: bool = True) -
         connections=spec.load.connections,
         pipeline=spec.load.pipeline,
         close=close,
+        connect_open=spec.load.connect_open,
         **spec.engine.with_cpus(cpus).model_dump(),
         connect_timeout_ns=spec.engine.timeout_ns,
         tls=None if spec.origins else tls_plan(spec.tls),

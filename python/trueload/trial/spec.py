@@ -76,14 +76,17 @@ class Load:
 
     Each of ``connections`` connections holds ``pipeline`` requests in flight and sends by
     ``pacing`` until ``stop``. Stages of the pacing must last as long (see ``open_load``). With
-    ``close`` each request has a connection of its own. ``idle`` are rising numbers of connections
-    that are held beside the others and never send. The last number is held in warm-up and window.
+    ``close`` each request has a connection of its own; with ``connect_open``, too, it is opened
+    when the request is due, and ``connections`` is how many there may be at once. ``idle`` are
+    rising numbers of connections that are held beside the others and never send. The last number is
+    held in warm-up and window.
     """
 
     connections: int = 64
     idle: tuple[int, ...] = ()
     pipeline: int = 1
     close: bool = False
+    connect_open: bool = False
     pacing: LoadPlan = CLOSED
     stop: Duration | Requests = TEN_SECONDS
     warmup: Duration | Requests | None = ONE_SECOND

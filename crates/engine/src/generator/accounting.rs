@@ -76,6 +76,8 @@ pub(super) struct Accounting {
     answered: u64,
     part: Part,
     pub(super) own_connection: bool,
+    /// Connections are opened when their requests are due.
+    pub(super) connect_open: bool,
     pub(super) wakings: Wakings,
     pub(super) crossings: Crossings,
     /// Something may have ended a phase: check at the end of the batch.
@@ -101,6 +103,7 @@ impl Accounting {
             answered: 0,
             part: Part::default(),
             own_connection,
+            connect_open: false,
             wakings: Wakings::default(),
             crossings: Crossings::default(),
             look: false,
@@ -116,6 +119,7 @@ impl Accounting {
         phase.meter.targets.resize_with(targets, TargetMeter::default);
         let in_sessions = self.requests.as_ref().is_some_and(|requests| requests.are_steps());
         phase.meter.sessions = in_sessions.then(SessionMeter::default);
+        phase.meter.openings = self.connect_open.then(Box::default);
         self.phases.push(phase);
     }
 

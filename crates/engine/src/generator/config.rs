@@ -20,6 +20,8 @@ pub struct Config {
     pub refill: usize,
     /// Each request has its own connection.
     pub close: bool,
+    /// Each of these connections is opened when its request is due.
+    pub connect_open: bool,
     /// The TLS setup for all connections of this thread; none without TLS.
     pub tls: Option<tls::client::Setup>,
     /// From the actual send to the last byte, in ns.
@@ -79,6 +81,7 @@ mod tests {
             depth: 4,
             refill: 2,
             close: false,
+            connect_open: false,
             tls: None,
             timeout_ns: 5,
             connect_timeout_ns: 7,

@@ -10,7 +10,7 @@ use trueload_wire::tls::Secured;
 
 use super::close_policy::CloseBy;
 use super::protocol::Protocol;
-use super::slot::{ConnectionState, NEVER, Slot, Trouble};
+use super::slot::{ConnectionState, NEVER, Slot};
 use super::{CLOSING_NS, Connected, Generator, Report};
 
 /// Most attempts made at one moment, when the set-up has fallen behind its rate.
@@ -81,8 +81,10 @@ impl<P: Protocol> Generator<P> {
         }
         // Arrivals that are due after the last phase must not find slots that are gone.
         self.ready.truncate(mine);
-        self.pace.waiting.extend(self.slots.len()..mine);
+        let before = self.slots.len();
+        self.pace.waiting.extend(before..self.tried_first(mine));
         self.slots.grow(mine);
+        (self.tried_first(mine)..mine).for_each(|key| self.slots[key].state.tried = true);
         if P::SESSIONS {
             self.sessions.resize(mine);
         }
@@ -93,6 +95,12 @@ impl<P: Protocol> Generator<P> {
         self.pace.latest_ns = 0;
         self.pace.next_ns = net.now_ns();
         self.set_up(net);
+    }
+
+    /// The number of slots that are connected before the load: of those whose connections are
+    /// opened by the load only one, which tries the server.
+    fn tried_first(&self, slots: u32) -> u32 {
+        if self.config.connect_open { slots.min(1) } else { slots }
     }
 
     /// Queues lost connections that do not reconnect by themselves for another set-up.
@@ -136,7 +144,7 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         self.pace.asked = false;
-        let established = self.slots.established();
+        let established = self.slots.established(self.config.connect_open);
         let failed = std::mem::take(&mut self.pace.failed);
         let (address, secured) = (self.pace.address.clone(), self.pace.secured.clone());
         let reasons = self.pace.reasons();
@@ -180,6 +188,7 @@ impl<P: Protocol> Generator<P> {
 
     pub(super) fn connected(&mut self, net: &mut impl Net, key: u32, token: Token) {
         self.watch_if_sampled(net, key, token);
+        self.note_established(net.now_ns(), key);
         match &self.config.tls {
             Some(tls) if tls.tunnel().is_some() => self.begin_tunnel(net, key, token),
             Some(_) => self.begin_handshake(net, key, token),
@@ -195,6 +204,7 @@ impl<P: Protocol> Generator<P> {
         let now_ns = net.now_ns();
         self.slots.open += 1;
         let Slot { state, tls, .. } = &mut self.slots[key];
+        let since_ns = state.set_up_since_ns(self.config.connect_open);
         // TLS takes more than one round trip.
         let there_ns = tls.as_ref().map_or(now_ns, |secure| secure.began_ns);
         (state.connection, state.until_ns) = (ConnectionState::Open { token }, NEVER);
@@ -207,7 +217,9 @@ impl<P: Protocol> Generator<P> {
             }
             None => &mut self.accounting.early,
         };
-        times.record_connect(now_ns - state.attempted_ns);
+        if let Some(since_ns) = since_ns {
+            times.record_connect(now_ns - since_ns);
+        }
         self.close_policy.note_connected(now_ns - state.attempted_ns);
         self.accounting.crossings.note_connected(there_ns - state.attempted_ns);
         state.found_again();
@@ -215,7 +227,7 @@ impl<P: Protocol> Generator<P> {
         state.open_since_ns = now_ns;
         (state.quiet_since_ns, state.kept) = (now_ns, false);
         (state.gap, state.gap_since_ns) = (0, now_ns);
-        if !state.tried {
+        if !state.tried && !self.config.connect_open {
             self.pace.latest_ns = now_ns;
         }
         self.decided(key);
@@ -246,8 +258,9 @@ impl<P: Protocol> Generator<P> {
         let Slot { state, tls, .. } = &mut self.slots[key];
         *tls = None;
         state.down_until(NEVER);
-        // However orderly it closed: a server that then refuses was away.
-        if state.ever_established {
+        // However orderly it closed: a server that then refuses was away. A connection of its own
+        // that fails is a failed request, and no slot is down.
+        if state.ever_established && !self.config.connect_open {
             state.trouble().this_phase.outage = true;
         }
         let (tried, sends) = (state.tried, state.quota > 0 && self.accounting.has_more());
@@ -270,6 +283,7 @@ impl<P: Protocol> Generator<P> {
             self.accounting.fail(state, now_ns, tag, class);
             state.last = None;
         } else if state.quota > 0
+            && !self.config.connect_open
             && let Some((phase, running)) = self.accounting.sending(now_ns)
             && running.draw_due(now_ns)
         {
@@ -385,6 +399,9 @@ impl<P: Protocol> Generator<P> {
         if !self.codec.protocol.reconnects() {
             return;
         }
+        if self.config.connect_open {
+            return self.freed(net, key);
+        }
         let now_ns = net.now_ns();
         let state = &mut self.slots[key].state;
         let (again, quota) = (state.waiting_again() > 0, state.quota);
@@ -394,9 +411,7 @@ impl<P: Protocol> Generator<P> {
         };
         if !(again || needed()) {
             // No request needs this connection, so it is not down.
-            if let Some(Trouble { lost: Some((_, orderly)), .. }) = state.had_trouble() {
-                *orderly = true;
-            }
+            state.is_missed_no_longer();
             return;
         }
         if at_ns <= now_ns {
@@ -409,7 +424,8 @@ impl<P: Protocol> Generator<P> {
 
     /// Opens a slot's connection at the start of a phase.
     pub(super) fn reopen(&mut self, net: &mut impl Net, key: u32) {
-        if self.slots[key].state.connection == ConnectionState::Down {
+        let opens = !self.config.connect_open;
+        if opens && self.slots[key].state.connection == ConnectionState::Down {
             let now_ns = net.now_ns();
             self.retry(net, key, now_ns);
         }

@@ -12,6 +12,7 @@ mod close_policy;
 mod coalescing;
 mod codec;
 mod config;
+mod connect_open;
 mod connecting;
 mod crossings;
 mod datagrams;
@@ -125,7 +126,8 @@ impl<P: Protocol> Generator<P> {
         inbox: Receiver<Command>,
         reports: Outlet<Report>,
     ) -> Self {
-        let accounting = Accounting::new(served_all, config.close, protocol.requests());
+        let mut accounting = Accounting::new(served_all, config.close, protocol.requests());
+        accounting.connect_open = config.connect_open;
         let slots = Slots::new(config.timeout_ns);
         let hold_back = HoldBack::new(config.seed, config.thread);
         let sessions = Sessions::new(protocol.paces(), config.seed);

@@ -289,7 +289,7 @@ impl<P: Protocol> Generator<P> {
             self.slots.enter(&mut self.accounting, index);
             self.slots.charge_debts(&mut self.accounting, index);
         }
-        let established = self.slots.established();
+        let established = self.slots.established(self.config.connect_open);
         let requests = self.accounting.requests.as_ref();
         let data = requests.and_then(|each| each.taken(self.accounting.phases[index].data_spent));
         let phase = &mut self.accounting.phases[index];

@@ -45,7 +45,7 @@ impl Ready {
         } else if state.ready {
             state.ready_since_ns = state.ready_since_ns.min(now_ns);
         } else {
-            self.queue_since(key, state, now_ns);
+            self.add(key, state, now_ns);
         }
     }
 
@@ -60,11 +60,12 @@ impl Ready {
         let Slot { client, state, .. } = slot;
         let sends = state.quota > 0 && client.outstanding() == 0;
         if matches!(state.connection, ConnectionState::Open { .. }) && sends && !state.ready {
-            self.queue_since(key, state, started_ns);
+            self.add(key, state, started_ns);
         }
     }
 
-    fn queue_since(&mut self, key: u32, state: &mut State, since_ns: u64) {
+    /// Adds a slot that has been free since then.
+    pub(super) fn add(&mut self, key: u32, state: &mut State, since_ns: u64) {
         state.ready = true;
         state.ready_since_ns = since_ns;
         self.queue.push_back(key);

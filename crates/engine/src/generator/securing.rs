@@ -115,6 +115,7 @@ impl<P: Protocol> Generator<P> {
             None => &mut self.accounting.early,
         };
         times.record_handshake(took_ns, resumed);
+        self.note_handshake(now_ns, key, resumed);
         self.begin(net, key, token);
     }
 

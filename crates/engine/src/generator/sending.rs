@@ -28,8 +28,11 @@ impl<P: Protocol> Generator<P> {
             self.note_step_end(key);
         }
         let slot = &mut self.slots[key];
-        if !matches!(slot.state.connection, ConnectionState::Open { .. }) {
+        let ConnectionState::Open { token } = slot.state.connection else {
             return;
+        };
+        if self.config.connect_open {
+            return self.send_opened(net, key, token);
         }
         let outstanding = slot.client.outstanding();
         let free = slot.client.capacity(depth);
@@ -189,6 +192,9 @@ impl<P: Protocol> Generator<P> {
 
     /// Under an open loop, sends what is due on the slots that have been idle longest.
     pub(super) fn send_due(&mut self, net: &mut impl Net) {
+        if self.config.connect_open {
+            return self.connect_due(net);
+        }
         let mut sent = 0u32;
         while self.ready.next_send_ns(&self.accounting) <= net.now_ns() {
             let Some(key) = self.ready.pop() else { return };
@@ -231,6 +237,10 @@ impl<P: Protocol> Generator<P> {
     /// however late this is.
     pub(super) fn free_since_start(&mut self, key: u32) {
         if let Some(Phase { schedule: Some(_), started_ns, .. }) = self.accounting.current_mut() {
+            if self.config.connect_open {
+                let started_ns = *started_ns;
+                return self.free_from_start(key, started_ns);
+            }
             self.ready.free_since_start(key, &mut self.slots[key], *started_ns);
         }
     }
@@ -302,7 +312,7 @@ impl Phase {
     }
 
     /// Draws the next arrival if it is due, and returns its scheduled time.
-    fn due(&mut self, now_ns: u64) -> Option<u64> {
+    pub(super) fn due(&mut self, now_ns: u64) -> Option<u64> {
         let at_ns = self.next_arrival_ns();
         if at_ns > now_ns || at_ns >= self.stop_ns() {
             return None;

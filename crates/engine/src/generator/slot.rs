@@ -379,6 +379,24 @@ impl State {
         self.trouble.as_ref().map_or(0, |trouble| trouble.again.len())
     }
 
+    /// The request that is sent next on the next connection, if one waits for it.
+    pub(super) fn first_waiting(&self) -> Option<Tag> {
+        self.trouble.as_ref()?.again.first().copied()
+    }
+
+    /// Takes it.
+    pub(super) fn take_waiting(&mut self) -> Option<Tag> {
+        let again = &mut self.had_trouble()?.again;
+        (!again.is_empty()).then(|| again.remove(0))
+    }
+
+    /// Notes that no request needs the connection that was lost, so that it is not down.
+    pub(super) fn is_missed_no_longer(&mut self) {
+        if let Some(Trouble { lost: Some((_, orderly)), .. }) = self.had_trouble() {
+            *orderly = true;
+        }
+    }
+
     /// Whether violations wait for a request to be charged with.
     pub(super) fn has_uncharged(&self) -> bool {
         self.trouble.as_ref().is_some_and(|trouble| trouble.uncharged > 0)

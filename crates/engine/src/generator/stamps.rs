@@ -127,7 +127,7 @@ impl Tag {
 impl Accounting {
     /// Notes how long after they could have been sent requests were handed over.
     #[inline]
-    fn note_send_lag(&mut self, at_ns: u64, written: Written) {
+    pub(super) fn note_send_lag(&mut self, at_ns: u64, written: Written) {
         let Written { phase, count, could_ns, .. } = written;
         if count > 0 {
             let times = &mut self.phases[usize::from(phase)].meter.times;

@@ -1,0 +1,108 @@
+//! Connections that are opened when their requests are due: each step of one, timed from then.
+//!
+//! The time from the attempt would leave out how long a connection had to wait before it was tried.
+
+use crate::lazy::Lazy;
+
+/// The steps of the connections of a phase.
+#[derive(Clone, Debug, Default)]
+pub struct Openings {
+    connect: Lazy,
+    full: Lazy,
+    resumed: Lazy,
+    first_byte: Lazy,
+}
+
+/// The encoded histograms: HdrHistogram V2 compressed, base64; none when empty.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct EncodedOpenings {
+    /// From the scheduled time to the established connection, before any TLS.
+    pub connect: Option<String>,
+    /// To the end of a full handshake.
+    pub full_handshake: Option<String>,
+    /// To the end of a handshake that resumed an earlier session.
+    pub resumed_handshake: Option<String>,
+    /// To the first byte of a good answer.
+    pub first_byte: Option<String>,
+}
+
+impl Openings {
+    /// Records an established connection.
+    pub fn record_connect(&mut self, since_due_ns: u64) {
+        self.connect.record(since_due_ns);
+    }
+
+    /// Records the end of a handshake. `resumed` says whether it resumed an earlier session.
+    pub fn record_handshake(&mut self, since_due_ns: u64, resumed: bool) {
+        let of_kind = if resumed { &mut self.resumed } else { &mut self.full };
+        of_kind.record(since_due_ns);
+    }
+
+    /// Records the first byte of `count` good answers.
+    pub(crate) fn record_first_byte(&mut self, since_due_ns: u64, count: u64) {
+        self.first_byte.record_times(since_due_ns, count);
+    }
+
+    /// Takes back one answer that turned out to be none.
+    pub(crate) fn retract_first_byte(&mut self, since_due_ns: u64) {
+        self.first_byte.retract(since_due_ns);
+    }
+
+    /// Adds the connections of another thread.
+    pub fn merge(&mut self, other: &Openings) {
+        self.connect.add(&other.connect);
+        self.full.add(&other.full);
+        self.resumed.add(&other.resumed);
+        self.first_byte.add(&other.first_byte);
+    }
+
+    /// Encodes all histograms.
+    #[must_use]
+    pub fn encoded(&self) -> EncodedOpenings {
+        EncodedOpenings {
+            connect: self.connect.encoded(),
+            full_handshake: self.full.encoded(),
+            resumed_handshake: self.resumed.encoded(),
+            first_byte: self.first_byte.encoded(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lazy::{Hdr, decoded};
+    use crate::{Answered, Class, Meter};
+
+    #[test]
+    fn handshakes_are_told_apart_and_threads_add_up() {
+        let (mut one, mut two) = (Openings::default(), Openings::default());
+        one.record_connect(100);
+        two.record_connect(300);
+        one.record_handshake(500, false);
+        two.record_handshake(200, true);
+        two.record_handshake(250, true);
+        one.merge(&two);
+        let EncodedOpenings { connect, full_handshake, resumed_handshake, first_byte } =
+            one.encoded();
+        let found = [connect, full_handshake, resumed_handshake]
+            .map(|encoded| decoded(&encoded.expect("not empty")));
+        assert_eq!(found.each_ref().map(Hdr::len), [2, 1, 2]);
+        assert_eq!(found.each_ref().map(Hdr::max), [300, 500, 250]);
+        assert_eq!(first_byte, None, "nothing was answered");
+    }
+
+    #[test]
+    fn the_first_byte_counts_from_the_schedule_and_only_for_good_answers() {
+        let mut meter = Meter::of_open_loop();
+        meter.openings = Some(Box::default());
+        // Due 400 before it was sent; the first byte came 50 after that, the last one 30 later.
+        let answered =
+            Answered { latency_ns: 480, service_ns: 80, first_byte_ns: 50, total_ns: None };
+        meter.record_ok(&answered, 2);
+        meter.retract_ok(&answered, Class::Unsolicited);
+        let openings = meter.openings.expect("they are timed").encoded();
+        let first_byte = decoded(&openings.first_byte.expect("not empty"));
+        assert_eq!((first_byte.len(), first_byte.max()), (1, 450));
+    }
+}
