@@ -8,7 +8,7 @@ use std::io;
 
 use rustix::io::Errno;
 
-use crate::{Clock, Epoll, Listener, Program, Uring, Waker};
+use crate::{Clock, Epoll, Listener, Program, Rates, Uring, Waker};
 
 /// The requested driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Settings {
     pub choice: Choice,
     /// The time for which the thread polls before it sleeps, in ns; 0 to not poll at all.
     pub spin_ns: u64,
+    /// How fast each connection that the program opens reads and writes.
+    pub rates: Rates,
 }
 
 /// A driver of either kind.

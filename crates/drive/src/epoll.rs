@@ -9,7 +9,9 @@
 mod accepting;
 mod calls;
 mod datagrams;
+mod pacing;
 mod receiving;
+mod sending;
 
 use std::io;
 use std::net::IpAddr;
@@ -31,9 +33,11 @@ use crate::host::run_in_short_slices;
 use crate::kernel::Linux;
 use crate::net::{ConnectError, HandOver, Net, PeerClose, Program, Token};
 use crate::outbox::Outbox;
+use crate::pace::{Paces, Rates, Waiting};
 use crate::self_connect::TargetPorts;
 use crate::socket::{
     Listener, OUTBOX_MOST, Waker, connect_error, earlier, end_with_reset, prepare, refusal_of,
+    shrink,
 };
 use crate::spin::Spin;
 use crate::{Address, Clock, Remote, Transport};
@@ -65,6 +69,8 @@ struct Socket {
     /// Its bytes are received with their arrival times.
     watched: bool,
     outbox: Option<Box<Outbox>>,
+    /// Its paces, if it is slow.
+    paces: Option<Box<Paces>>,
     /// State of a datagram socket; none for a stream.
     datagrams: Option<Box<datagrams::Side>>,
 }
@@ -98,6 +104,10 @@ pub struct Epoll<K: Calls = Linux> {
     overflowed: u64,
     spin: Spin,
     glance: Glance,
+    /// How fast connections of ours read and write.
+    rates: Rates,
+    is_slow: bool,
+    waiting: Waiting,
 }
 
 impl Epoll {
@@ -146,6 +156,9 @@ impl<K: Calls> Epoll<K> {
             overflowed: 0,
             spin: Spin::up_to(settings.spin_ns),
             glance: Glance::default(),
+            rates: settings.rates,
+            is_slow: settings.rates.is_slow(),
+            waiting: Waiting::default(),
         })
     }
 
@@ -164,6 +177,7 @@ impl<K: Calls> Epoll<K> {
         self.bound(program)?;
         while !program.is_done() {
             let wake_at_ns = earlier(program.wake_at_ns(), self.accept_again_ns);
+            let wake_at_ns = earlier(wake_at_ns, self.waiting.next_ns());
             events.clear();
             let mut spin = self.spin;
             let spared = spin.spares_sleep(self.clock, wake_at_ns, || {
@@ -179,6 +193,7 @@ impl<K: Calls> Epoll<K> {
             for event in &events {
                 self.dispatch(program, event.data.u64(), event.flags);
             }
+            self.go_on(program);
             if program.wake_at_ns().is_some_and(|at_ns| at_ns <= self.now_ns) {
                 program.handle_time(self);
             }
@@ -287,6 +302,7 @@ impl<K: Calls> Epoll<K> {
             self.sockets.push(Socket::default());
             (self.sockets.len() - 1) as u32
         });
+        let paces = self.paces(connecting);
         let socket = &mut self.sockets[index as usize];
         let token = Token { index, generation: socket.generation };
         let data = u64::from(index) | (u64::from(token.generation) << 32);
@@ -300,6 +316,7 @@ impl<K: Calls> Epoll<K> {
             key,
             connecting,
             accepted: !connecting,
+            paces,
             ..Socket::default()
         };
         Ok(token)
@@ -328,92 +345,6 @@ impl<K: Calls> Epoll<K> {
         if let Some(fd) = &socket.fd {
             let _ = self.calls.watch_anew(&self.epoll, fd, data, flags);
         }
-    }
-
-    /// Sends what is queued; true if something was queued and all of it is sent now.
-    fn flush(&mut self, token: Token) -> bool {
-        loop {
-            let Some(socket) = live(&mut self.sockets, token) else {
-                return false;
-            };
-            let Some(outbox) = &mut socket.outbox else {
-                return false;
-            };
-            let (Some(front), Some(fd)) = (outbox.front(), &socket.fd) else {
-                break;
-            };
-            match self.calls.send(fd, front) {
-                Ok(count) => outbox.advance(count),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(errno) => {
-                    self.send_failed(token, errno);
-                    return false;
-                }
-            }
-        }
-        let Some(socket) = self.live(token) else {
-            return false;
-        };
-        let drained = socket.outbox.as_ref().is_some_and(|outbox| outbox.is_empty());
-        if drained {
-            socket.outbox = None;
-            if socket.finishing {
-                self.close(token);
-                return false;
-            }
-            self.end_if_asked(token);
-        }
-        self.set_interest(token);
-        drained
-    }
-
-    /// Handles a failed send: the next read reports the end, behind the peer's earlier bytes.
-    fn send_failed(&mut self, token: Token, errno: Errno) {
-        let Some(socket) = self.live(token) else {
-            return;
-        };
-        socket.outbox = None;
-        if socket.finishing {
-            self.close(token);
-            return;
-        }
-        let ended = if errno == Errno::PIPE { PeerClose::Fin } else { PeerClose::Reset };
-        socket.failed.get_or_insert(ended);
-        self.set_interest(token);
-    }
-
-    #[inline]
-    fn note_sending(&mut self) {
-        if self.sending_since_ns.is_none() {
-            self.sending_since_ns = Some(self.clock.now_ns());
-        }
-    }
-
-    /// Sends what the kernel takes and returns the number of bytes; none if the socket has failed.
-    #[inline]
-    fn send_now(&mut self, token: Token, bytes: &[u8]) -> Option<usize> {
-        self.note_sending();
-        let socket = live(&mut self.sockets, token)?;
-        if socket.failed.is_some() {
-            return None;
-        }
-        if socket.outbox.is_some() || socket.connecting {
-            return Some(0);
-        }
-        let fd = socket.fd.as_ref()?;
-        match self.calls.send(fd, bytes) {
-            Ok(count) => Some(count),
-            Err(Errno::AGAIN | Errno::INTR) => Some(0),
-            Err(errno) => {
-                self.send_failed(token, errno);
-                None
-            }
-        }
-    }
-
-    fn outbox(&mut self, token: Token) -> Option<&mut Outbox> {
-        Some(self.live(token)?.outbox.get_or_insert_default())
     }
 }
 
@@ -455,6 +386,7 @@ impl<K: Calls> Net for Epoll<K> {
         let connected = match to.address {
             Address::Ip(to) => {
                 prepare(&fd, from)?;
+                shrink(&fd, self.rates.receive_buffer());
                 self.target_ports.note(to.port());
                 self.calls.connect(&fd, to)
             }

@@ -21,6 +21,7 @@ mod host;
 mod kernel;
 mod net;
 mod outbox;
+mod pace;
 mod self_connect;
 mod socket;
 mod speed;
@@ -40,6 +41,7 @@ pub use host::{
 };
 pub use net::{Coalescing, ConnectError, HandOver, Net, PeerClose, Program, Token};
 pub use outbox::Outbox;
+pub use pace::Rates;
 pub use socket::{Listener, Waker};
 pub use speed::{Looks, SpeedWatch};
 pub use uring::Uring;

@@ -93,6 +93,12 @@ impl Outbox {
         }
     }
 
+    /// Puts back a segment, to be sent next.
+    pub(crate) fn push_front(&mut self, segment: Segment) {
+        self.len += segment.bytes().len();
+        self.segments.push_front(segment);
+    }
+
     /// Takes out the segment to send next.
     pub(crate) fn pop(&mut self) -> Option<Segment> {
         let segment = self.segments.pop_front()?;

@@ -178,6 +178,14 @@ pub(crate) fn prepare(fd: &OwnedFd, from: Option<IpAddr>) -> Result<(), ConnectE
     from.map_or(Ok(()), |from| bind_from(fd, from))
 }
 
+/// Limits what a socket receives before it is read, if to anything: its peer is told of a small
+/// window from the first packet on.
+pub(crate) fn shrink(fd: &OwnedFd, bytes: Option<u32>) {
+    if let Some(bytes) = bytes {
+        let _ = sockopt::set_socket_recv_buffer_size(fd, bytes as usize);
+    }
+}
+
 /// Makes the kernel try all ports alike when the socket connects (Linux 6.8).
 ///
 /// By default the kernel tries every second port first, and the others after all of those. Once

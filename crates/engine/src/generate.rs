@@ -131,7 +131,7 @@ impl Role {
         }
         let options = self.plan.tls.as_ref().map(|tls| secrets::client_options(tls, &self.blobs));
         let options = options.transpose()?;
-        let settings = plan::settings(self.plan.driver, self.plan.spin_ns);
+        let settings = plan::settings(self.plan.driver, self.plan.spin_ns, plan::rates(&self.plan));
         let drivers: Result<Vec<_>, _> =
             (0..self.plan.threads).map(|_| threads::driver(&settings, self.clock, None)).collect();
         let drivers = drivers?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trueload_drive::{Choice, Settings};
+use trueload_drive::{Choice, Rates, Settings};
 use trueload_load::{Arrivals, Load, Stage};
 use trueload_wire::http2::hpack::TABLE_BYTES_MOST;
 use trueload_wire::http2::window::{WINDOW_FIRST, WINDOW_MOST};
@@ -40,6 +40,8 @@ const SPIN_NS_MOST: u64 = 10_000_000;
 /// The longest time that answers may wait for each other: beyond it they are late rather than
 /// together.
 const COALESCE_NS_MOST: u64 = 1_000_000;
+/// Highest rate at which a connection is slow, in bytes per second.
+const SLOW_MOST_PER_S: u64 = 1 << 30;
 /// Most requests per second of an open loop.
 const RATE_MOST_PER_S: f64 = 1e9;
 
@@ -93,6 +95,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     loading::check(plan)?;
     check_stream(plan)?;
     check_connect_open(plan)?;
+    check_rates(plan)?;
     origins::check(plan)?;
     if plan.exchange.is_some() {
         exchange::check(plan)
@@ -139,6 +142,20 @@ fn check_connect_open(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.connect_open && kept {
         let why = "connect_open: needs close, and excludes exchange and scenario";
         return Err(Failure::Plan(why.to_owned()));
+    }
+    Ok(())
+}
+
+/// Refuses slow connections that cannot be had.
+fn check_rates(plan: &GeneratePlan) -> Result<(), Failure> {
+    let rates =
+        [("read_rate_per_s", plan.read_rate_per_s), ("write_rate_per_s", plan.write_rate_per_s)];
+    for (field, rate) in rates {
+        let Some(rate) = rate else { continue };
+        within(field, rate, SLOW_MOST_PER_S)?;
+        if plan.http2.is_some() || exchange::is_of_datagrams(plan) {
+            return Err(Failure::Plan(format!("{field}: excludes HTTP/2 and datagrams")));
+        }
     }
     Ok(())
 }
@@ -206,13 +223,19 @@ pub(crate) fn check_faults(faults: &FaultsPlan) -> Result<(), Failure> {
 }
 
 /// The settings for the drivers of a role.
-pub(crate) fn settings(driver: DriverPlan, spin_ns: u64) -> Settings {
+pub(crate) fn settings(driver: DriverPlan, spin_ns: u64, rates: Rates) -> Settings {
     let choice = match driver {
         DriverPlan::Auto => Choice::Auto,
         DriverPlan::IoUring => Choice::Uring,
         DriverPlan::Epoll => Choice::Epoll,
     };
-    Settings { choice, spin_ns }
+    Settings { choice, spin_ns, rates }
+}
+
+/// How fast each connection of a generator reads and writes.
+pub(crate) fn rates(plan: &GeneratePlan) -> Rates {
+    let per_s = |rate: Option<u64>| rate.unwrap_or(0);
+    Rates { read_per_s: per_s(plan.read_rate_per_s), write_per_s: per_s(plan.write_rate_per_s) }
 }
 
 /// Refuses one more phase if there have been too many.

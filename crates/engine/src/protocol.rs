@@ -187,6 +187,12 @@ pub struct GeneratePlan {
     /// What carries the sockets.
     #[serde(default)]
     pub driver: DriverPlan,
+    /// Bytes that each connection reads per second; null for as fast as it can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_rate_per_s: Option<u64>,
+    /// Bytes that each connection writes per second; null likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_rate_per_s: Option<u64>,
     /// For so long a thread polls before it sleeps; 0 for not at all.
     #[serde(default)]
     pub spin_ns: u64,

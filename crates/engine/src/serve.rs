@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use trueload_drive::{Address, Clock, Driver, Listener, Program};
+use trueload_drive::{Address, Clock, Driver, Listener, Program, Rates};
 
 use crate::blobs::Blobs;
 use crate::failure::Failure;
@@ -102,7 +102,7 @@ impl Role {
         };
         let tls = tls.map(|tls| secrets::server_setup(tls, &self.blobs, alpn)).transpose()?;
         let (setup, certificate) = tls.map_or((None, None), |(setup, made)| (Some(setup), made));
-        let settings = plan::settings(self.plan.driver, self.plan.spin_ns);
+        let settings = plan::settings(self.plan.driver, self.plan.spin_ns, Rates::default());
         let listeners = bind(&self.plan)?;
         let listen = listeners.first().map(|listener| AddressPlan(listener.address().clone()));
         let drivers: Result<Vec<_>, _> = listeners

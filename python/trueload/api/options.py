@@ -79,6 +79,8 @@ class SuiteEngineOptions(TypedDict, total=False):
     spin: Duration
     coalesce: Duration
     refill: Number
+    read_rate: Rate
+    write_rate: Rate
     timeout: Duration
     connect_rate: Rate
 

@@ -38,7 +38,10 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "max-streams",
     ),
     "TLS": ("tls", "cacert", "insecure", "cert", "key", "no-tls-resumption"),
-    "Connections": ("timeout", "connect-rate", "unix", "resolve", "proxy", "local-address"),
+    "Connections": (
+        *("timeout", "connect-rate", "read-rate", "write-rate"),
+        *("unix", "resolve", "proxy", "local-address"),
+    ),
     "Faults on purpose": (
         *("error-share", "reset-share", "stall-share", "stall-for", "slow-share", "slow-for"),
         "cut-share",

@@ -27,6 +27,7 @@ from trueload.commands.place_options import (
 )
 from trueload.commands.scenario_flags import check_scenario
 from trueload.commands.search import SearchFlags, choose_search, started
+from trueload.commands.slow_clients import check_slow_clients
 from trueload.errors import UserError
 from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import LoadOptions
@@ -93,6 +94,7 @@ def read_job(
     load = replace(load, connect_open=asked.connect_open_per_s is not None)
     check_scenario(asked.scenario, load, engine)
     _check_engine(engine, load)
+    check_slow_clients(asked, engine)
     check_pinned(engine, where)
     spec = TrialSpec(
         url=asked.url,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self, get_args
 
+from pydantic import Field
+
 from trueload.protocol.option import (
     CPUS,
     SPAN,
@@ -19,7 +21,7 @@ from trueload.protocol.option import (
     show_span,
     span_up_to,
 )
-from trueload.units import NS_PER_S, parse_rate
+from trueload.units import NS_PER_S, format_size, parse_rate, parse_size
 
 CONNECT_RATE_PER_S = 5_000
 """Default rate of connection attempts; if the accept queue overflows, an attempt costs a second."""
@@ -31,6 +33,7 @@ THREADS_MAX = 1_024
 CONNECT_RATE_MAX = 10_000_000
 SPIN_NS_MAX = 10_000_000
 COALESCE_NS_MAX = 1_000_000
+BYTE_RATE_MAX = 2**30
 
 DriverName = Literal["auto", "io_uring", "epoll"]
 """What carries the sockets; ``auto`` is the fastest that the kernel allows."""
@@ -41,6 +44,21 @@ def _connect_rate(text: str) -> int:
     if not 1 <= rate <= CONNECT_RATE_MAX:
         raise ValueError(f"'{text}' is not from 1/s to {CONNECT_RATE_MAX:,}/s")
     return int(rate)
+
+
+def _byte_rate(text: str) -> int:
+    rate = parse_size(text.strip().removesuffix("/s"))
+    if not 1 <= rate <= BYTE_RATE_MAX:
+        raise ValueError(f"'{text}' is not from 1/s to {BYTE_RATE_MAX // 2**20} MiB/s")
+    return rate
+
+
+def show_byte_rate(per_s: int) -> str:
+    """``64.0 KiB/s``."""
+    return f"{format_size(per_s)}/s"
+
+
+_BYTE_RATE = Unit("RATE", _byte_rate, show_byte_rate)
 
 
 class ThreadOptions(Settings):
@@ -98,6 +116,17 @@ class EngineOptions(ThreadOptions):
             unset="half of --pipeline",
         ),
     ] = None
+    read_rate_per_s: Annotated[
+        int | None,
+        Option(
+            _BYTE_RATE,
+            "Slow clients: bytes that each connection reads per second, such as 64KiB/s.",
+        ),
+    ] = Field(default=None, exclude_if=lambda value: value is None)
+    write_rate_per_s: Annotated[
+        int | None,
+        Option(_BYTE_RATE, "Slow clients: bytes that each connection writes per second."),
+    ] = Field(default=None, exclude_if=lambda value: value is None)
     timeout_ns: Annotated[
         int,
         Option(SPAN, "Time limit for opening a connection, and for the answer to each request."),

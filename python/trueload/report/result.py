@@ -30,6 +30,7 @@ from trueload.report.hosts import host_lines
 from trueload.report.http2 import http2_lines
 from trueload.report.idle import idle_lines, idle_text
 from trueload.report.openings import opening_lines
+from trueload.report.slow_clients import slow_lines
 from trueload.report.streams import stream_lines
 from trueload.report.targets import origin_lines, target_lines
 from trueload.report.times import quantile_text
@@ -98,7 +99,7 @@ def result_lines(record: Record) -> list[str]:
     lines += _line("warm-up", _warmup(record))
     lines += _line("set-up", _set_up(record))
     lines += _line("idle ends", idle_closed_text(record))
-    for label, text in idle_lines(record):
+    for label, text in (*idle_lines(record), *slow_lines(record)):
         lines += _line(label, text)
     lines += _line("CPU", _cpu(record))
     lines += _line("limit", limit_text(record))

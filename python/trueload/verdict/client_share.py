@@ -14,7 +14,7 @@ from functools import partial
 from trueload.record import figures
 from trueload.record.schema import Record, Status
 from trueload.units import format_count, format_duration, format_share
-from trueload.verdict.common import Definition, Finding, is_open, not_applicable
+from trueload.verdict.common import Definition, Finding, is_open, is_slow_client, not_applicable
 from trueload.verdict.hosts import SEVERITY
 from trueload.verdict.machine import SERVER_FULL
 
@@ -87,7 +87,7 @@ def client_parts(record: Record) -> tuple[ClientPart, ...]:
 
 def _parts(record: Record) -> Iterator[ClientPart]:
     send, receive = record.client_ns.send, record.client_ns.receive
-    if send is None or receive is None:
+    if send is None or receive is None or is_slow_client(record):
         return
     latency = figures.latency(record)
     for name, share in SHARES.items():
@@ -179,6 +179,8 @@ def _limit(part: ClientPart, limits: Limits) -> float:
 def _unknown(record: Record) -> str:
     """Return why the generator's part is not known."""
     receive = record.client_ns.receive
+    if is_slow_client(record):
+        return "answers wait for the client on purpose (--read-rate)"
     if record.connections.family == "unix":
         return "the kernel does not tell when bytes arrive on a unix socket"
     if record.client_ns.send is None or receive is None:

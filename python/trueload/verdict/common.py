@@ -112,6 +112,11 @@ def is_closed(record: Record) -> bool:
     return isinstance(record.plan.window.load, Closed)
 
 
+def is_slow_client(record: Record) -> bool:
+    """Whether connections read slowly on purpose, so that bytes wait for them."""
+    return record.plan.generate.read_rate_per_s is not None
+
+
 def is_http(record: Record) -> bool:
     """Whether requests and answers were HTTP."""
     return record.plan.generate.exchange is None

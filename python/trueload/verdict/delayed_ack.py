@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from trueload.record.schema import Record
 from trueload.stats import EMPTY, Buckets, decode_histogram, merge_sparse, value_at_rank
 from trueload.units import format_count, format_duration, format_share
-from trueload.verdict.common import Definition, Finding, not_applicable
+from trueload.verdict.common import Definition, Finding, is_slow_client, not_applicable
 
 MS = 1_000_000
 # The timers in ns, each with its largest delay. Linux counts them in jiffies of up to 4 ms
@@ -114,6 +114,8 @@ def check_delayed_ack(record: Record) -> Finding:
         return not_applicable("a Unix socket has no acknowledgements")
     if record.streams is not None:
         return not_applicable("a stream takes its time")
+    if is_slow_client(record):
+        return not_applicable("the client reads slowly on purpose (--read-rate)")
     times = decode_histogram(record.histograms.service)
     if times.total == 0:
         return not_applicable("nothing was answered well")

@@ -18,7 +18,12 @@ impl<K: Calls> Epoll<K> {
     ) {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut reads = 0;
-        while self.read(program, key, token, closing, &mut buffer) {
+        loop {
+            let most = if self.is_slow { self.may_read(token, closing) } else { usize::MAX };
+            let most = most.min(buffer.len());
+            if most == 0 || !self.read(program, key, token, closing, &mut buffer[..most]) {
+                break;
+            }
             reads += 1;
             if reads == READS_PER_TURN {
                 self.arm_again(token);
@@ -48,6 +53,9 @@ impl<K: Calls> Epoll<K> {
         let ended = match received {
             Ok(0) => self.failed(token).unwrap_or(PeerClose::Fin),
             Ok(count) => {
+                if self.is_slow {
+                    self.has_read(token, count);
+                }
                 program.handle_input(self, key, token, &buffer[..count], closing);
                 self.arrived_ns = None;
                 if self.glance.is_due(count) {

@@ -20,7 +20,7 @@ use std::rc::Rc;
 
 pub use world::{Answer, Peer, Step, World, pattern};
 
-use crate::{Clock, Epoll, Program, Settings, Uring};
+use crate::{Clock, Epoll, Program, Rates, Settings, Uring};
 
 /// A generator of numbers from a seed (splitmix64).
 #[derive(Clone, Debug)]
@@ -63,8 +63,21 @@ impl Rng {
 /// # Errors
 /// When the driver waits for an event that can no longer come, or fails by itself.
 pub fn run_uring(world: &Rc<RefCell<World>>, program: &mut impl Program) -> io::Result<()> {
+    run_slow_uring(world, program, Rates::default())
+}
+
+/// Does the same with connections that are slow on purpose.
+///
+/// # Errors
+/// The same.
+pub fn run_slow_uring(
+    world: &Rc<RefCell<World>>,
+    program: &mut impl Program,
+    rates: Rates,
+) -> io::Result<()> {
     let kernel = ring::Played::new(world);
-    let driver = Uring::over(kernel, Clock::start(), None, &Settings::default());
+    let settings = Settings { rates, ..Settings::default() };
+    let driver = Uring::over(kernel, Clock::start(), None, &settings);
     driver.map_err(|(error, _)| error)?.run(program)
 }
 
@@ -73,6 +86,19 @@ pub fn run_uring(world: &Rc<RefCell<World>>, program: &mut impl Program) -> io::
 /// # Errors
 /// The same as for [`run_uring`].
 pub fn run_epoll(world: &Rc<RefCell<World>>, program: &mut impl Program) -> io::Result<()> {
+    run_slow_epoll(world, program, Rates::default())
+}
+
+/// Does the same with connections that are slow on purpose.
+///
+/// # Errors
+/// The same.
+pub fn run_slow_epoll(
+    world: &Rc<RefCell<World>>,
+    program: &mut impl Program,
+    rates: Rates,
+) -> io::Result<()> {
     let calls = poll::Played::new(world);
-    Epoll::over(calls, Clock::start(), None, &Settings::default())?.run(program)
+    let settings = Settings { rates, ..Settings::default() };
+    Epoll::over(calls, Clock::start(), None, &settings)?.run(program)
 }

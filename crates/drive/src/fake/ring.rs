@@ -361,6 +361,9 @@ impl Queues {
         let buffer = group.first().filter(|_| !world.rng.one_in(12));
         let Some(buffer) = buffer else { return (-Errno::NOBUFS.raw_os_error(), 0) };
         let most = if world.rng.one_in(3) { world.rng.up_to(buffer.len) } else { buffer.len };
+        // One that names a length receives once, and no more than that.
+        let once = operation.len > 0;
+        let most = if once { most.min(operation.len as usize) } else { most };
         // SAFETY: the buffer was provided, and belongs to the kernel until a completion gives it
         // back. The slice leaves out what lies before `filled`.
         #[allow(unsafe_code)]
@@ -369,7 +372,7 @@ impl Queues {
             Ok(0) => (0, 0),
             Ok(count) => {
                 let rest = if group.fill(&buffer, count) { F_BUF_MORE } else { 0 };
-                let more = if world.rng.one_in(8) { 0 } else { F_MORE };
+                let more = if once || world.rng.one_in(8) { 0 } else { F_MORE };
                 let id = u32::from(buffer.id) << BUFFER_SHIFT;
                 (count as i32, F_BUFFER | rest | more | id)
             }

@@ -402,6 +402,16 @@ fn each_connection_receives_what_its_peer_sends_whatever_the_kernel_chooses_over
 }
 
 #[test]
+fn slow_connections_receive_and_send_the_same_over_both_drivers() {
+    // Pieces of 16 KiB hold all that a peer sends, and each is followed by a wait.
+    let rates = Rates { read_per_s: 1 << 24, write_per_s: 1 << 24 };
+    for seed in seeds().step_by(2) {
+        run_over("io_uring", |world, crowd| run_slow_uring(world, crowd, rates), seed);
+        run_over("epoll", |world, crowd| run_slow_epoll(world, crowd, rates), seed);
+    }
+}
+
+#[test]
 fn a_run_in_which_the_kernel_has_lost_completions_ends_with_an_error_that_says_so() {
     let mut runs_with_losses = 0;
     for seed in seeds() {

@@ -15,6 +15,7 @@ mod blocks;
 mod buffers;
 mod datagrams;
 mod memory;
+mod pacing;
 mod queue;
 mod receiving;
 mod ring;
@@ -47,9 +48,11 @@ use crate::outbox::Segment;
 use crate::self_connect::TargetPorts;
 use crate::socket::{
     ACCEPT_PAUSE_NS, Listener, Waker, connect_error, earlier, end_with_reset, has_source, prepare,
+    shrink,
 };
 use crate::spin::Spin;
 use crate::{Address, Clock, Remote, Transport};
+use pacing::Slow;
 pub(crate) use queue::Kernel;
 #[cfg(any(test, feature = "fake"))]
 pub(crate) use queue::Queue;
@@ -92,6 +95,8 @@ pub struct Uring<K: Kernel = Linux> {
     known_most: u32,
     spin: Spin,
     glance: Glance,
+    /// Connections that are slow on purpose.
+    slow: Option<Box<Slow>>,
 }
 
 impl Uring {
@@ -151,6 +156,7 @@ impl<K: Kernel> Uring<K> {
             spare: Vec::new(),
             spin: Spin::up_to(settings.spin_ns),
             glance: Glance::default(),
+            slow: Slow::new(settings.rates),
             fds_most,
             known_most: 0,
         })
@@ -178,6 +184,8 @@ impl<K: Kernel> Uring<K> {
         let mut batch = Vec::new();
         while !program.is_done() {
             let wake_at_ns = earlier(program.wake_at_ns(), self.accept_again_ns);
+            let slow_ns = self.slow.as_ref().and_then(|slow| slow.next_ns());
+            let wake_at_ns = earlier(wake_at_ns, slow_ns);
             if self.take_over_early(&mut batch) {
                 self.rings.iter_mut().try_for_each(Ring::poll)?;
             } else {
@@ -193,6 +201,7 @@ impl<K: Kernel> Uring<K> {
                 program.handle_time(self);
             }
             self.listen_again();
+            self.go_on();
             self.receive_again();
             self.receive_datagrams_again();
             program.handle_batch_end(self);
@@ -395,6 +404,7 @@ impl<K: Kernel> Net for Uring<K> {
         let peer = match to.address {
             Address::Ip(to) => {
                 prepare(&fd, from)?;
+                shrink(&fd, self.slow.as_ref().and_then(|slow| slow.receive_buffer()));
                 self.target_ports.note(to.port());
                 // The kernel's later error for the connection could also mean that no port is left.
                 if !self.peers.iter().any(|peer| peer.as_socket() == Some(*to)) && !has_source(to) {
@@ -406,6 +416,7 @@ impl<K: Kernel> Net for Uring<K> {
         };
         let peer = self.peer(peer);
         let index = self.add(fd, key, Made::Connecting);
+        self.begin_slow(index);
         let socket = self.sockets.at(index);
         let token = socket.token(index);
         if let Some(handle) = &socket.handle {
@@ -420,7 +431,7 @@ impl<K: Kernel> Net for Uring<K> {
             Some(false) if !bytes.is_empty() => {
                 let mut copy = self.spare.pop().unwrap_or_default();
                 copy.extend_from_slice(bytes);
-                self.submit_send(token.index, Segment::Copied(copy, 0));
+                self.submit_fresh(token.index, Segment::Copied(copy, 0));
             }
             Some(true) => {
                 let socket = self.sockets.at(token.index);
@@ -435,7 +446,7 @@ impl<K: Kernel> Net for Uring<K> {
     fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
         match self.has_to_queue(token) {
             Some(false) if !range.is_empty() => {
-                self.submit_send(token.index, Segment::Shared(Arc::clone(bytes), range));
+                self.submit_fresh(token.index, Segment::Shared(Arc::clone(bytes), range));
             }
             Some(true) => {
                 let socket = self.sockets.at(token.index);

@@ -29,6 +29,7 @@ impl<K: Kernel> Uring<K> {
         let (key, token, closed) = (socket.key, socket.token(index), socket.closed);
         let followed = socket.latest > at;
         if let Some(filled) = filled {
+            self.has_read(index, filled.bytes().len());
             if !closed && !filled.bytes().is_empty() {
                 program.handle_input(self, key, token, filled.bytes(), followed);
             }
@@ -128,13 +129,19 @@ impl<K: Kernel> Uring<K> {
     pub(super) fn receive_again(&mut self) {
         let mut to_receive = std::mem::take(&mut self.to_receive);
         for index in to_receive.drain(..) {
+            if !self.sockets.at(index).may_receive() {
+                continue;
+            }
+            let most = self.may_read(index);
             let socket = self.sockets.at(index);
-            if socket.may_receive()
+            if most > 0
                 && let Some(handle) = &socket.handle
             {
                 socket.receiving = true;
                 let ring = &mut self.rings[usize::from(socket.ring)];
-                if self.arrivals.watches(index) {
+                if most < usize::MAX {
+                    ring.recv_piece(handle, index, most);
+                } else if self.arrivals.watches(index) {
                     ring.recv_stamped(handle, index, self.arrivals.wanted());
                 } else {
                     ring.recv(handle, index);
@@ -160,6 +167,10 @@ impl<K: Kernel> Uring<K> {
     /// Receives from this socket with arrival times from now on, which needs a descriptor of its
     /// own.
     pub(super) fn watch(&mut self, token: Token) {
+        // What waits to be read on purpose arrived at a time that tells nothing.
+        if self.slow.is_some() {
+            return;
+        }
         let Some(socket) = self.sockets.live(token) else { return };
         let Some(fd) = socket.handle.as_ref().and_then(Handle::own) else { return };
         if !self.arrivals.watches(token.index)

@@ -286,6 +286,15 @@ impl<K: Kernel> Ring<K> {
         self.push(&entry.flags(flags | select).user_data(Op::Recv.about(index)));
     }
 
+    /// Receives once from a socket, at most so many bytes.
+    pub(super) fn recv_piece(&mut self, handle: &Handle, index: u32, most: usize) {
+        let (fd, flags) = handle.target(index);
+        let len = most.min(i32::MAX as usize) as u32;
+        let entry = opcode::Recv::new(Fd(fd), std::ptr::null_mut(), len).buf_group(GROUP).build();
+        let select = Flags::BUFFER_SELECT;
+        self.push(&entry.flags(flags | select).user_data(Op::Recv.about(index)));
+    }
+
     /// Receives from a socket as [`Ring::recv`] does, with arrival times. `wanted` must stay where
     /// it is until the completion.
     pub(super) fn recv_stamped(

@@ -18,6 +18,7 @@ impl<K: Kernel> Uring<K> {
     /// last of them is with the kernel.
     pub(super) fn sent(&mut self, index: u32, result: i32) -> Option<(u32, Token)> {
         let mut segment = self.sockets.complete_send(index)?;
+        self.has_written(index, outcome(result).unwrap_or(0));
         let socket = self.sockets.at(index);
         if socket.closed {
             self.keep_spare(segment);
@@ -53,6 +54,8 @@ impl<K: Kernel> Uring<K> {
             None => {}
         }
         self.set_interest(token);
+        // A slow connection may have kept the last segment for later.
+        let drained = drained && self.sockets.at(index).outbox.is_none();
         drained.then_some((key, token))
     }
 
@@ -101,9 +104,24 @@ impl<K: Kernel> Uring<K> {
         self.set_interest(token);
     }
 
+    /// Hands more of what is being sent to the kernel.
+    pub(super) fn submit_send(&mut self, index: u32, segment: Segment) {
+        self.submit(index, segment, false);
+    }
+
+    /// Hands the first segment of something to the kernel.
+    #[inline]
+    pub(super) fn submit_fresh(&mut self, index: u32, segment: Segment) {
+        self.submit(index, segment, true);
+    }
+
     /// Hands a segment to the kernel; the socket keeps it until the completion.
     #[inline]
-    pub(super) fn submit_send(&mut self, index: u32, segment: Segment) {
+    fn submit(&mut self, index: u32, segment: Segment, fresh: bool) {
+        let most = if self.slow.is_some() { self.may_write(index, fresh) } else { usize::MAX };
+        if most == 0 {
+            return self.send_later(index, segment);
+        }
         if index < self.known_most
             && let Some(Handle::Plain(_)) = self.sockets.at(index).handle
         {
@@ -114,7 +132,9 @@ impl<K: Kernel> Uring<K> {
         self.fresh_sends += 1;
         self.awaits_send |= socket.outbox.is_some() || socket.finishing || socket.ending;
         // The bytes are on the heap, and stay there when the segment moves.
-        self.rings[usize::from(socket.ring)].send(handle, index, segment.bytes());
+        let bytes = segment.bytes();
+        let piece = &bytes[..bytes.len().min(most)];
+        self.rings[usize::from(socket.ring)].send(handle, index, piece);
         self.sockets.begin_send(index, segment);
     }
 
@@ -138,7 +158,8 @@ impl<K: Kernel> Uring<K> {
     pub(super) fn has_to_queue(&mut self, token: Token) -> Option<bool> {
         let socket = self.sockets.live(token)?;
         let dead = socket.failed.is_some() || socket.finishing;
-        let queues = socket.is_connecting() || socket.in_flight_send.is_some();
+        let kept = self.slow.is_some() && socket.outbox.is_some();
+        let queues = socket.is_connecting() || socket.in_flight_send.is_some() || kept;
         self.awaits_send |= queues;
         (!dead).then_some(queues)
     }

@@ -1,0 +1,57 @@
+"""Slow clients (``--read-rate``, ``--write-rate``): what they exclude, and what they have time for.
+
+Must not know: how a connection is made slow.
+"""
+
+from __future__ import annotations
+
+from trueload.commands.job import Asked
+from trueload.errors import UserError
+from trueload.protocol.engine_options import show_byte_rate
+from trueload.protocol.plan import EngineOptions
+from trueload.units import NS_PER_S, format_size, format_span
+
+_ROUND_NS = NS_PER_S // 10
+
+
+def check_slow_clients(asked: Asked, engine: EngineOptions) -> None:
+    """Refuse slow clients that cannot be had, or that are slower than ``--timeout``.
+
+    Raises ``UserError``.
+    """
+    given = {"--read-rate": engine.read_rate_per_s, "--write-rate": engine.write_rate_per_s}
+    for flag, per_s in given.items():
+        if per_s is None:
+            continue
+        if asked.http2 is not None:
+            raise UserError(f"{flag} is for HTTP/1.1, but --http was given", "leave --http out")
+        if asked.kind == "udp":
+            raise UserError(f"{flag} is for connections, and UDP has none", "leave it out")
+        _check_time(asked, engine, flag, per_s)
+
+
+def _check_time(asked: Asked, engine: EngineOptions, flag: str, per_s: int) -> None:
+    """Refuse a message that is known to take longer than the timeout."""
+    size_bytes = _largest(asked, reads=flag == "--read-rate")
+    needs_ns = size_bytes * NS_PER_S // per_s
+    if needs_ns < engine.timeout_ns:
+        return
+    enough = format_span(-(-needs_ns * 2 // _ROUND_NS) * _ROUND_NS)
+    raise UserError(
+        f"{format_size(size_bytes)} at {flag} {show_byte_rate(per_s)} take longer than --timeout"
+        f" {format_span(engine.timeout_ns)}",
+        f"raise it, as with --timeout {enough}: the server must not be blamed for a slow client",
+    )
+
+
+def _largest(asked: Asked, *, reads: bool) -> int:
+    """The largest message that goes this way, as far as it is known: an echo is read and written,
+    and of HTTP the bodies of requests and of expected answers are known."""
+    if asked.exchange is not None:
+        echoed = asked.exchange.messages
+        return 0 if echoed is None else echoed.size_bytes
+    requests = [*(each.request for each in asked.targets)]
+    requests += [each.request for each in asked.scenario]
+    requests += [] if asked.request is None else [asked.request]
+    bodies = [asked.expect.body] if reads else [request.body for request in requests]
+    return max((len(body) for body in bodies if body is not None), default=0)
