@@ -1,5 +1,5 @@
 //! Bodies, certificates and payloads: sent once by the front, and named by their SHA-256. And the
-//! rows of data, once they are read.
+//! rows of data, or recorded traffic, once they are read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::data::Rows;
 use crate::failure::Failure;
 use crate::protocol::Blob;
+use crate::recorded::Replay;
 
 /// Longer bytes stay shared by all threads.
 const OWN_BYTES_MOST: usize = 64 * 1024;
@@ -24,11 +25,12 @@ pub(crate) fn own(bytes: &Arc<[u8]>) -> Arc<[u8]> {
     if bytes.len() > OWN_BYTES_MOST { Arc::clone(bytes) } else { Arc::from(&bytes[..]) }
 }
 
-/// Bodies, by their SHA-256 in hex, and rows.
+/// Bodies, by their SHA-256 in hex, rows, and recorded traffic.
 #[derive(Debug, Default)]
 pub(crate) struct Blobs {
     bodies: HashMap<String, Vec<u8>>,
     rows: Option<Arc<Rows>>,
+    replay: Option<Replay>,
 }
 
 impl Blobs {
@@ -76,6 +78,16 @@ impl Blobs {
     pub(crate) fn rows(&self) -> Option<&Arc<Rows>> {
         self.rows.as_ref()
     }
+
+    /// Keeps recorded traffic.
+    pub(crate) fn keep_replay(&mut self, replay: Replay) {
+        self.replay = Some(replay);
+    }
+
+    /// Recorded traffic, once it is read.
+    pub(crate) fn replay(&self) -> Option<&Replay> {
+        self.replay.as_ref()
+    }
 }
 
 #[cfg(test)]
@@ -85,7 +97,7 @@ mod tests {
     #[test]
     fn pieces_are_taken_in_order_and_one_that_comes_twice_is_sent_once() {
         let bodies = [("a", "one"), ("b", "two")].map(|(name, body)| (name.into(), body.into()));
-        let mut blobs = Blobs { bodies: bodies.into(), rows: None };
+        let mut blobs = Blobs { bodies: bodies.into(), ..Blobs::default() };
         let names = ["b", "a", "b"].map(str::to_owned);
         assert_eq!(blobs.take_pieces(&names), [b"two", b"one", b"two"]);
         assert!(blobs.bodies.is_empty());

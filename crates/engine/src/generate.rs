@@ -27,7 +27,7 @@ use crate::outlet::Outlet;
 use crate::plan;
 use crate::protocol::{
     AddressPlan, ExchangePlan, FailedMessage, FromEngine, GeneratePlan, Measurement, PhasePlan,
-    Ready, StopPlan, Tick, ToEngine,
+    Ready, Tick, ToEngine,
 };
 use crate::request;
 use crate::role::{self, Event};
@@ -367,12 +367,11 @@ impl Role {
         let Some(next) = self.waiting.pop_front() else {
             return;
         };
+        let recording = self.blobs.replay().map(|replay| &replay.recording);
+        let load = plan::load(&next.load, recording);
         let share = PhaseShare {
-            load: plan::load(&next.load),
-            stop: match next.stop {
-                StopPlan::Duration { ns } => Stop::After(ns),
-                StopPlan::Requests { count } => Stop::Requests(count),
-            },
+            stop: plan::stop(&next.stop, &load),
+            load,
             connections: self.connections,
             idle: next.idle,
             start_ns,
@@ -545,9 +544,6 @@ impl role::Role for Role {
             ToEngine::Phase(phase) => {
                 plan::check_phases(self.phases.len() + self.waiting.len())?;
                 plan::check_phase(&self.plan, &phase)?;
-                exchange::check_phase(&self.plan, &phase)?;
-                origins::check_phase(&self.plan, &phase)?;
-                scenario::check_phase(&self.plan, &phase)?;
                 if let (Some(connections), Some(have)) = (phase.connections, &self.have) {
                     limits::check(&self.plan, self.slots(connections), have)?;
                 }
@@ -578,6 +574,10 @@ impl role::Role for Role {
             Event::Generator(thread, report) => self.handle_report(thread, report),
             Event::Data(rows) => {
                 self.blobs.keep_rows(rows?);
+                self.start_when_complete()
+            }
+            Event::Replay(replay) => {
+                self.blobs.keep_replay(replay?);
                 self.start_when_complete()
             }
             _ => Ok(()),

@@ -19,6 +19,8 @@ mod origins;
 pub mod outlet;
 mod plan;
 pub mod protocol;
+pub mod recorded;
+mod replay;
 mod request;
 pub mod role;
 mod scenario;

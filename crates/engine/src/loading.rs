@@ -1,5 +1,5 @@
-//! Reads a plan's data beside the engine's other work: a large file takes seconds, in which the
-//! front must be answered.
+//! Reads a plan's data or recorded traffic beside the engine's other work: a large file takes
+//! seconds, in which the front must be answered.
 
 use std::sync::mpsc::Sender;
 
@@ -9,6 +9,7 @@ use crate::blobs::Blobs;
 use crate::data::{self, Source};
 use crate::failure::Failure;
 use crate::protocol::{DataPlan, GeneratePlan};
+use crate::replay;
 use crate::request;
 use crate::role::Event;
 use crate::threads;
@@ -16,14 +17,14 @@ use crate::threads;
 /// Most columns of data.
 const COLUMNS_MOST: usize = 1000;
 
-/// The reading of a plan's data.
+/// The reading of a plan's data, or of its recorded traffic.
 #[derive(Debug, Default)]
 pub(crate) struct Loading {
     begun: bool,
 }
 
 impl Loading {
-    /// Whether the data has been read, or there is none. The first call begins to read it, and its
+    /// Whether everything has been read, or there is nothing. The first call begins to read, and its
     /// end is an event; all pieces must have come.
     pub(crate) fn is_over(
         &mut self,
@@ -31,7 +32,7 @@ impl Loading {
         blobs: &mut Blobs,
         sink: &Sender<Event>,
     ) -> Result<bool, Failure> {
-        let Some(data) = &plan.data else { return Ok(true) };
+        let Some(data) = &plan.data else { return self.is_replay_over(plan, blobs, sink) };
         if blobs.rows().is_some() || std::mem::replace(&mut self.begun, true) {
             return Ok(blobs.rows().is_some());
         }
@@ -42,6 +43,24 @@ impl Loading {
         let (data, in_headers, sink) = (data.clone(), in_headers(plan, data), sink.clone());
         threads::spawn("data", move || {
             let _ = sink.send(Event::Data(data::read(&data, source, in_headers)));
+        })?;
+        Ok(false)
+    }
+
+    /// The same for recorded traffic.
+    fn is_replay_over(
+        &mut self,
+        plan: &GeneratePlan,
+        blobs: &mut Blobs,
+        sink: &Sender<Event>,
+    ) -> Result<bool, Failure> {
+        let Some(recorded) = &plan.replay else { return Ok(true) };
+        if blobs.replay().is_some() || std::mem::replace(&mut self.begun, true) {
+            return Ok(blobs.replay().is_some());
+        }
+        let (pieces, plan, sink) = (replay::take(recorded, blobs), plan.clone(), sink.clone());
+        threads::spawn("replay", move || {
+            let _ = sink.send(Event::Replay(replay::read(&plan, pieces)));
         })?;
         Ok(false)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trueload_drive::{Choice, Rates, Settings};
-use trueload_load::{Arrivals, Load, Stage};
+use trueload_load::{Arrivals, Load, Recording, Stage, Stop};
 use trueload_wire::http2::hpack::TABLE_BYTES_MOST;
 use trueload_wire::http2::window::{WINDOW_FIRST, WINDOW_MOST};
 use trueload_wire::tls::client;
@@ -16,8 +16,9 @@ use crate::loading;
 use crate::origins;
 use crate::protocol::{
     ArrivalsPlan, DriverPlan, FaultsPlan, GeneratePlan, LoadPlan, PROTOCOL, PhasePlan, StagePlan,
-    StreamEndPlan, StreamKindPlan,
+    StopPlan, StreamEndPlan, StreamKindPlan,
 };
+use crate::replay;
 use crate::request;
 use crate::scenario;
 use crate::secrets;
@@ -55,8 +56,9 @@ pub(crate) fn is_complete(plan: &GeneratePlan, blobs: &Blobs) -> bool {
     let payload = plan.exchange.iter().filter_map(exchange::payload);
     let unread = plan.data.iter().filter(|_| blobs.rows().is_none());
     let pieces = unread.flat_map(|data| &data.blobs);
+    let recorded = plan.replay.iter().filter(|_| blobs.replay().is_none()).flat_map(replay::named);
     let tls = tls.flat_map(secrets::named);
-    blobs.hold(bodies.flatten().chain(tls).chain(payload).chain(pieces))
+    blobs.hold(bodies.flatten().chain(tls).chain(payload).chain(pieces).chain(recorded))
 }
 
 /// Refuses a number that is 0, or too large.
@@ -97,7 +99,9 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     check_connect_open(plan)?;
     check_rates(plan)?;
     origins::check(plan)?;
-    if plan.exchange.is_some() {
+    if plan.replay.is_some() {
+        replay::check(plan)
+    } else if plan.exchange.is_some() {
         exchange::check(plan)
     } else if !plan.scenario.is_empty() {
         scenario::check(plan)
@@ -247,8 +251,16 @@ pub(crate) fn check_phases(before: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a phase that cannot be carried out, naming the field.
+/// Refuses a phase that cannot be carried out, or not with this plan, naming the field.
 pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
+    check_load(phase)?;
+    exchange::check_phase(plan, phase)?;
+    origins::check_phase(plan, phase)?;
+    scenario::check_phase(plan, phase)?;
+    replay::check_phase(plan, phase)
+}
+
+fn check_load(phase: &PhasePlan) -> Result<(), Failure> {
     let refused = |what: String| Err(Failure::Plan(what));
     let opens = matches!(phase.load, LoadPlan::Open { .. }) && phase.idle == 0;
     if plan.connect_open && !opens {
@@ -281,8 +293,8 @@ pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), 
     Ok(())
 }
 
-/// The load of a phase.
-pub(crate) fn load(plan: &LoadPlan) -> Load {
+/// The load of a phase; `recording` is that of the plan's replay.
+pub(crate) fn load(plan: &LoadPlan, recording: Option<&Arc<Recording>>) -> Load {
     let stages = |plans: &[StagePlan]| -> Arc<[Stage]> {
         let stage = |plan: &StagePlan| Stage { ns: plan.ns, from: plan.from, to: plan.to };
         plans.iter().map(stage).collect()
@@ -290,13 +302,29 @@ pub(crate) fn load(plan: &LoadPlan) -> Load {
     match plan {
         LoadPlan::Closed { active } => Load::Closed { active: stages(active) },
         LoadPlan::Turns { concurrent } => Load::Turns { concurrent: *concurrent },
-        LoadPlan::Open { stages: plans, arrivals, seed } => Load::Open {
-            stages: stages(plans),
-            arrivals: match arrivals {
-                ArrivalsPlan::Constant => Arrivals::Constant,
-                ArrivalsPlan::Poisson => Arrivals::Poisson { seed: *seed },
-            },
+        LoadPlan::Open { stages: plans, arrivals, seed, from_ns } => match (arrivals, recording) {
+            (ArrivalsPlan::Recorded, Some(recording)) => {
+                Load::Recorded { recording: Arc::clone(recording), from_ns: *from_ns }
+            }
+            (ArrivalsPlan::Poisson, _) => {
+                Load::Open { stages: stages(plans), arrivals: Arrivals::Poisson { seed: *seed } }
+            }
+            (ArrivalsPlan::Constant | ArrivalsPlan::Recorded, _) => {
+                Load::Open { stages: stages(plans), arrivals: Arrivals::Constant }
+            }
         },
+    }
+}
+
+/// When a phase of this load stops.
+pub(crate) fn stop(plan: &StopPlan, load: &Load) -> Stop {
+    match (plan, load) {
+        (StopPlan::Duration { ns }, _) => Stop::After(*ns),
+        // There are no more requests than those that were recorded.
+        (StopPlan::Requests { count }, Load::Recorded { recording, from_ns }) => {
+            Stop::Requests((*count).min(recording.count() - recording.before(*from_ns)))
+        }
+        (StopPlan::Requests { count }, _) => Stop::Requests(*count),
     }
 }
 

@@ -27,12 +27,14 @@ mod openings;
 mod origins;
 mod part;
 mod ready;
+mod replay;
 mod requests;
 mod scenario;
 mod second;
 mod seen;
 mod served;
 mod settling;
+mod stages;
 mod streams;
 mod tls;
 
@@ -53,12 +55,14 @@ pub use openings::Openings;
 pub use origins::{OriginConnections, OriginPlan};
 pub use part::{Machine, MachineShares, PartPlan};
 pub use ready::Ready;
+pub use replay::{RecordedRequest, ReplayPlan};
 pub use requests::{Blob, ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
 pub use scenario::{FromPlan, Sessions, StepPlan, TakePlan, ThinkPlan};
 pub use second::Second;
 pub use seen::{Concurrent, Interval, Quantiles, Span};
 pub use served::Served;
 pub use settling::{DeliveryFault, FailedMessage, SentPlan};
+pub use stages::{ArrivalsPlan, StagePlan};
 pub use streams::{StreamEndPlan, StreamHistograms, StreamKindPlan, StreamPlan, Streams};
 pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
 
@@ -143,7 +147,8 @@ pub struct GeneratePlan {
     /// What is exchanged; null for HTTP, as the next fields have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangePlan>,
-    /// The one request that is sent, as written on the wire; null where there are `targets`, a `scenario` or an `exchange`.
+    /// The one request that is sent, as written on the wire; null where there are `targets`, a `scenario`, a `replay` or an
+    /// `exchange`.
     pub request: Option<RequestPlan>,
     /// Requests go over HTTP/2, `pipeline` streams at once on each connection; null for HTTP/1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,6 +167,9 @@ pub struct GeneratePlan {
     /// The steps of sessions instead: each connection is a virtual user, and goes through them in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenario: Vec<StepPlan>,
+    /// Recorded traffic instead: each request is sent at its recorded time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<ReplayPlan>,
     /// Decides the numbers of `{random}`, and the order of shuffled data.
     #[serde(default)]
     pub seed: u64,
@@ -260,34 +268,15 @@ pub enum LoadPlan {
         arrivals: ArrivalsPlan,
         /// Decides the gaps of `poisson`.
         seed: u64,
+        /// Of `recorded` arrivals: the time of the recording at which this begins.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        from_ns: u64,
     },
     /// So many messages are in flight over all connections, which send them in turn. For `ws_broadcast` only.
     Turns {
         /// In flight: sent, and without a receipt.
         concurrent: u32,
     },
-}
-
-/// A stretch of time over which a quantity goes in a straight line.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StagePlan {
-    /// How long.
-    pub ns: u64,
-    /// At its beginning.
-    pub from: f64,
-    /// At its end.
-    pub to: f64,
-}
-
-/// How the requests of an open loop are spaced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ArrivalsPlan {
-    /// Evenly.
-    Constant,
-    /// With exponential gaps.
-    Poisson,
 }
 
 /// When to stop sending.

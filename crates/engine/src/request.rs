@@ -18,6 +18,7 @@ use crate::blobs::{self, Blobs};
 use crate::failure::Failure;
 use crate::generator::{Http, Http2, Http2Sent, InFlight, Negotiated, Requests, Target, Text};
 use crate::protocol::{DataOrder, ExpectPlan, GeneratePlan, RequestPlan, WindowsPlan};
+use crate::recorded::Replay;
 
 /// Bytes kept for copies of a request that is always the same: one call sends as many copies as
 /// fit. A longer request is kept once, and sent from there each time.
@@ -39,6 +40,12 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
+    /// Requests that differ.
+    fn numbered(requests: Arc<Requests>) -> Self {
+        let (burst, rules) = ((Arc::default(), 0), Rules::default());
+        Sending { burst, rules, requests: Some(requests) }
+    }
+
     /// The HTTP/1 protocol for one thread.
     pub(crate) fn protocol(&self) -> Http {
         match (&self.requests, &self.burst) {
@@ -116,6 +123,9 @@ fn order(plan: &GeneratePlan) -> Result<Mix, Failure> {
 /// The requests that a plan sends; its bodies must have come. `places` are those of one of several
 /// origins.
 fn sending(plan: &GeneratePlan, blobs: &Blobs, places: Option<Places>) -> Result<Sending, Failure> {
+    if let Some(requests) = recorded(plan, blobs)? {
+        return Ok(Sending::numbered(requests));
+    }
     let make = |texts: &Texts<'_>, template| Text::Http1(over_http1(plan, texts, template));
     sending_of(plan, targets(plan, blobs, make), blobs, places)
 }
@@ -138,15 +148,28 @@ fn sending_of(
     let value_most = blobs.rows().map_or(0, |rows| rows.longest());
     let len_most =
         |target: &Target| target.text.http1().map_or(0, |template| template.len_most(value_most));
-    let longest = targets.iter().map(len_most).max().unwrap_or(0);
+    check_length(targets.iter().map(len_most).max().unwrap_or(0), depth)?;
+    Ok(Sending::numbered(several(plan, targets, blobs, places)?))
+}
+
+/// Refuses requests of which so many in flight on a connection would take too much memory.
+pub(crate) fn check_length(longest: usize, depth: usize) -> Result<(), Failure> {
     if longest.saturating_mul(depth) > DIFFERING_BYTES_MOST {
         let most = DIFFERING_BYTES_MOST >> 20;
         return Err(Failure::Plan(format!(
             "pipeline: so many requests of this size take more than {most} MiB"
         )));
     }
-    let (burst, rules) = ((Arc::default(), 0), Rules::default());
-    Ok(Sending { burst, rules, requests: Some(several(plan, targets, blobs, places)?) })
+    Ok(())
+}
+
+/// The requests of recorded traffic, if the plan has some.
+fn recorded(plan: &GeneratePlan, blobs: &Blobs) -> Result<Option<Arc<Requests>>, Failure> {
+    let Some(Replay { recording, targets, longest }) = blobs.replay() else { return Ok(None) };
+    check_length(*longest, plan.depth())?;
+    let requests = Requests::of_recording(Arc::clone(targets), Arc::clone(recording));
+    let missing = || Failure::Plan("replay.entries: one has no request".into());
+    requests.map(|requests| Some(Arc::new(requests))).ok_or_else(missing)
 }
 
 /// Numbered requests, which differ.
@@ -179,6 +202,9 @@ fn http2_sent(
     blobs: &Blobs,
     places: Option<Places>,
 ) -> Result<Http2Sent, Failure> {
+    if let Some(requests) = recorded(plan, blobs)? {
+        return Ok(Http2Sent::Several(requests));
+    }
     let make = |texts: &Texts<'_>, template| Text::Http2(over_http2(plan, texts, template));
     let mut targets = targets(plan, blobs, make);
     let alike = plan.request.as_ref().is_some_and(|request| !request.template);
@@ -204,6 +230,9 @@ fn sent_over_both(
     blobs: &Blobs,
     places: Option<Places>,
 ) -> Result<(Sending, Http2Sent), Failure> {
+    if let Some(requests) = recorded(plan, blobs)? {
+        return Ok((Sending::numbered(Arc::clone(&requests)), Http2Sent::Several(requests)));
+    }
     let make = |texts: &Texts<'_>, template| {
         Text::Both(over_http1(plan, texts, template), over_http2(plan, texts, template))
     };
@@ -288,7 +317,11 @@ fn columns(plan: &GeneratePlan) -> &[String] {
     plan.data.as_ref().map_or(&[], |data| &data.columns)
 }
 
-fn over_http2(plan: &GeneratePlan, texts: &Texts<'_>, template: bool) -> http2::request::Template {
+pub(crate) fn over_http2(
+    plan: &GeneratePlan,
+    texts: &Texts<'_>,
+    template: bool,
+) -> http2::request::Template {
     use http2::request::Template;
     let scheme = if plan.tls.is_some() { "https" } else { "http" };
     if template {
@@ -327,10 +360,14 @@ pub(crate) fn rules(request: &RequestPlan, expect: &ExpectPlan, blobs: &Blobs) -
         statuses: expect.statuses.clone(),
         body: blobs.get(expect.body_sha256.as_ref()).cloned(),
         head_request: method == "HEAD",
-        // RFC 9110 §9.2.2
-        idempotent: matches!(method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE"),
+        idempotent: is_idempotent(method),
         limits: Limits::default(),
     }
+}
+
+/// Whether a request of this method may be sent again (RFC 9110 §9.2.2).
+pub(crate) fn is_idempotent(method: &str) -> bool {
+    matches!(method, "GET" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "TRACE")
 }
 
 #[cfg(test)]

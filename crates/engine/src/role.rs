@@ -4,6 +4,7 @@ use crate::data::Rows;
 use crate::failure::Failure;
 use crate::lines::Input;
 use crate::protocol::ToEngine;
+use crate::recorded::Replay;
 use crate::{generator, server};
 
 /// Everything that can happen to an engine.
@@ -19,6 +20,8 @@ pub enum Event {
     Server(server::Report),
     /// The data of a plan has been read, or cannot be.
     Data(Result<Rows, Failure>),
+    /// The recorded traffic of a plan has been read, or cannot be.
+    Replay(Result<Replay, Failure>),
     /// A thread ended unexpectedly.
     Died(String),
 }

@@ -3,12 +3,13 @@
 //! A load says how many requests may be sent by now. A stop rule says when the last one has been
 //! sent. Shares divide work over threads and slots without losing any to rounding. A mix selects
 //! the next of several requests. Origins divide a load over several servers. A row order says which
-//! row of data a request takes.
+//! row of data a request takes. A recording has the times of requests that are sent again.
 //!
 //! Must not know: the clock. Elapsed time is an argument.
 
 mod mix;
 mod origins;
+mod recorded;
 mod rows;
 mod schedule;
 
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 pub use mix::{Mix, RANDOM_MOST, random};
 pub use origins::{Origins, Places};
+pub use recorded::{RecordedTimes, Recording, SendTimes};
 pub use rows::{RowOrder, Takers};
 pub use schedule::{Arrivals, Schedule, Stage, value_at};
 
@@ -34,11 +36,26 @@ pub enum Load {
         /// The spacing of arrivals.
         arrivals: Arrivals,
     },
+    /// Requests are sent at recorded times, likewise.
+    Recorded {
+        /// The times, and which request is sent at each.
+        recording: Arc<Recording>,
+        /// The time of the recording at which the load begins.
+        from_ns: u64,
+    },
     /// A fixed number of requests is in flight over all slots; the slots send them in turn.
     Turns {
         /// In flight at once.
         concurrent: u32,
     },
+}
+
+impl Load {
+    /// Whether requests are sent at scheduled times: an open loop.
+    #[must_use]
+    pub fn is_scheduled(&self) -> bool {
+        matches!(self, Load::Open { .. } | Load::Recorded { .. })
+    }
 }
 
 /// When to stop sending.

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
-use trueload_load::{Load, Stop};
+use trueload_load::Stop;
 use trueload_meter::{Early, Meter, Series};
 
 use crate::front::{Front, Reported};
@@ -303,7 +303,7 @@ fn requests_take_no_more_time_than_is_permitted(played: &mut Played) -> Result<(
     each_phase(played, |Reported { done, .. }, meter| {
         // The check is for closed loops. In an open loop a connection's places are free for longer
         // than requests are permitted.
-        if matches!(played.front.assigned[done.phase].share.load, Load::Open { .. }) {
+        if played.front.assigned[done.phase].share.load.is_scheduled() {
             return Ok(());
         }
         let places = u64::from(played.scenario.connections_most()) * *depth as u64;

@@ -451,6 +451,7 @@ pub fn promised_ns(scenario: &Scenario) -> u64 {
 fn scheduled_ns(load: &Load) -> u64 {
     match load {
         Load::Open { stages, .. } => stages.iter().map(|stage| stage.ns).sum(),
+        Load::Recorded { recording, from_ns } => recording.last_ns().saturating_sub(*from_ns),
         _ => 0,
     }
 }

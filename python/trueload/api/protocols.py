@@ -18,6 +18,7 @@ from trueload.api.options import (
     MeasuringOptions,
     Name,
     Number,
+    Rate,
     RequestOptions,
     SearchOptions,
     ServeOptions,
@@ -47,6 +48,9 @@ class HttpOptions(
     """Options of ``trueload.http``."""
 
     scenario: Name
+    replay: Name
+    speed: Rate
+    replay_host: Text
 
 
 class EchoOptions(MeasuringOptions, ServerPidOptions, LostHostsOptions, SearchOptions, total=False):

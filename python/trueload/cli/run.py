@@ -13,6 +13,7 @@ from trueload.commands.job import (
     Job,
     Saved,
     note_directions,
+    note_recording,
     notes_of,
     report_shortfall,
     write_json,
@@ -41,6 +42,7 @@ def run_job(job: Job) -> int:
     check_writable(job.json_path)
     announce = notes_of(job)
     find_engine()  # before a run begins in the store that could measure nothing
+    note_recording(job)
     with (
         Interrupt() as interrupt,
         stop_key(interrupt.request, wanted=job.live),

@@ -82,7 +82,10 @@ SideB = Annotated[
 ]
 
 
-NOT_FOR_PAIRS = ("url", "scenario", "limit", "search", "server_pid", "allow_lost")
+NOT_FOR_PAIRS = (
+    *("url", "scenario", "replay", "speed", "replay_host"),
+    *("limit", "search", "server_pid", "allow_lost"),
+)
 
 
 @with_flags_of(read_job, without=NOT_FOR_PAIRS)

@@ -30,8 +30,8 @@ CONFIG = "TRUELOAD_CONFIG"
 
 # Options that exclude each other: if one is typed, the defaults of its line are dropped.
 ONE_OF: tuple[tuple[str, ...], ...] = (
-    ("--duration", "--requests", "--stages"),
-    ("--rate", "--stages"),
+    ("--duration", "--requests", "--stages", "--replay"),
+    ("--rate", "--stages", "--replay"),
     ("--close", "--pipeline", "--streams"),
     ("--body", "--body-file"),
     ("--size", "--data"),

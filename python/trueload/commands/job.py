@@ -29,6 +29,7 @@ from trueload.request.data import DataFile
 from trueload.request.exchange import Exchange
 from trueload.request.plans import RANDOM, has_place
 from trueload.request.redact import redact_command, redact_url
+from trueload.request.replay import Replay
 from trueload.request.route import Route, check_sources
 from trueload.request.steps import StepSpec
 from trueload.request.target import Target
@@ -72,6 +73,7 @@ class Asked:
     tls: Tls | None = None
     origins: tuple[Target, ...] = ()
     data: DataFile | None = None
+    replay: Replay | None = None
 
     @property
     def has_random(self) -> bool:
@@ -220,6 +222,13 @@ def note_directions(job: Job) -> None:
     for note in map(direction_note, job.thresholds):
         if note is not None:
             announce(f"note: {plain(note)}")
+
+
+def note_recording(job: Job) -> None:
+    """Note what is replayed and how, unless nothing is to be told."""
+    if job.spec.replay is not None:
+        for note in job.spec.replay.notes:
+            notes_of(job)(f"note: {plain(note)}")
 
 
 def report_shortfall(job: Job, records: Sequence[Record]) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from trueload.commands.replay_flags import replayed_load
 from trueload.errors import UserError
 from trueload.protocol.load_options import CONNECTIONS_MAX, RATE_MAX, LoadOptions
 from trueload.protocol.plan import Closed, Duration, LoadPlan, Open, Requests
+from trueload.request.replay import Replay
 from trueload.trial.spec import CLOSED, Load, make_stage, open_load
 from trueload.units import NS_PER_S, Ramp, parse_count, parse_rate, parse_stages
 
@@ -19,15 +21,22 @@ STAGES_HINT = "write TIME@VALUE or TIME@FIRST..LAST: '10s@1k,30s@1k..20k,10s@20k
 
 
 def choose_load(
-    given: LoadOptions, *, random: bool = False, close: bool = False, once: bool = False
+    given: LoadOptions,
+    *,
+    random: bool = False,
+    close: bool = False,
+    once: bool = False,
+    replay: Replay | None = None,
 ) -> Load:
     """Return the load that was asked for.
 
     ``random``: requests have random numbers in them. ``close``: each has a connection of its own.
-    ``once``: each row of data is sent once, so that none is left for a warm-up. Raises
-    ``UserError`` for options that contradict each other.
+    ``once``: each row of data is sent once, so that none is left for a warm-up. ``replay``: its
+    requests are sent at their recorded times. Raises ``UserError`` for options that contradict each
+    other.
     """
-    _check(given, random=random)
+    if replay is None:
+        _check(given, random=random)
     if once:
         if given.warmup_ns:
             raise UserError(
@@ -43,6 +52,8 @@ def choose_load(
         pipeline=given.pipeline,
         close=close,
     )
+    if replay is not None:
+        return replace(replayed_load(load, given, replay), warmup=_warmup(given, 0))
     if given.stages is not None:
         return _staged(load, given, given.stages)
     stop = _stop(given)

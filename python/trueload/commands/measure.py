@@ -25,6 +25,7 @@ from trueload.commands.place_options import (
     check_pinned,
     read_where,
 )
+from trueload.commands.replay_flags import check_replay
 from trueload.commands.scenario_flags import check_scenario
 from trueload.commands.search import SearchFlags, choose_search, started
 from trueload.commands.slow_clients import check_slow_clients
@@ -85,11 +86,18 @@ def read_job(
     form = fail_on_form(asked)
     thresholds = tuple(parse_condition(text, form) for text in fail_on or ())
     given = by_connections(asked, given, engine, search)
+    check_replay(asked, searches=limit is not None)
     plan = choose_search(SearchFlags(limit, search, repeat), given, len(asked.origins))
     once = asked.data is not None and asked.data.order == "unique"
     if once:
         _check_once(limit=limit, repeat=repeat)
-    load = choose_load(started(given, plan), random=asked.has_random, close=asked.close, once=once)
+    load = choose_load(
+        started(given, plan),
+        random=asked.has_random,
+        close=asked.close,
+        once=once,
+        replay=asked.replay,
+    )
     load, http2 = with_streams(load, asked)
     load = replace(load, connect_open=asked.connect_open_per_s is not None)
     check_scenario(asked.scenario, load, engine)
@@ -106,6 +114,7 @@ def read_job(
         exchange=asked.exchange,
         http2=http2,
         data=asked.data,
+        replay=asked.replay,
         stream=asked.stream,
         seed=given.seed,
         load=load,

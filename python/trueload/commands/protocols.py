@@ -63,6 +63,8 @@ Several requests: trueload http http://127.0.0.1:8080/ --targets requests.jsonl
 
 Sessions of several steps: trueload http http://127.0.0.1:8080/ --scenario shop.toml
 
+Recorded traffic: trueload http http://127.0.0.1:8080/ --replay access.log --speed 2x
+
 Streamed answers: trueload http http://127.0.0.1:8080/stream/20/10 --stream sse
 
 Over HTTP/2: trueload http http://127.0.0.1:8080/ --http 2 --streams 10

@@ -28,5 +28,7 @@ def through_proxy(asked: Asked) -> Asked:
         scenario=tuple(
             replace(step, request=proxy.through(step.request, target)) for step in asked.scenario
         ),
+        replay=asked.replay
+        and replace(asked.replay, through=lambda request: proxy.through(request, target)),
         tls=asked.tls and replace(asked.tls, tunnel=proxy.tunnel(target)),
     )

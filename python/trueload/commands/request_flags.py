@@ -16,6 +16,12 @@ from trueload.commands import options
 from trueload.commands.connect_open import ConnectOpenOption
 from trueload.commands.job import Asked
 from trueload.commands.proxy_flags import through_proxy
+from trueload.commands.replay_flags import (
+    ReplayHostOption,
+    ReplayOption,
+    SpeedOption,
+    replay_of,
+)
 from trueload.commands.scenario_flags import STEPS_HAVE
 from trueload.commands.stream_options import StallOption, StreamEndOption, StreamOption
 from trueload.errors import UserError
@@ -48,6 +54,9 @@ def read_asked(
     targets: options.TargetsOption = None,
     scenario: options.ScenarioOption = None,
     curl: options.CurlOption = None,
+    replay: ReplayOption = None,
+    speed: SpeedOption = None,
+    replay_host: ReplayHostOption = None,
     method: options.MethodOption = None,
     header: options.HeaderOption = None,
     user: options.UserOption = None,
@@ -101,6 +110,7 @@ def read_asked(
     steps: tuple[StepSpec, ...] = ()
     origins: tuple[Target, ...] = () if base is None else (base,)
     several: tuple[TargetSpec, ...] = ()
+    recorded = replay_of(flags, base)
     if scenario is not None:
         own = {"method": method, "body": body, "body_file": body_file}
         _refuse_beside("scenario", STEPS_HAVE, **own, expect_body=expect_body)
@@ -120,7 +130,8 @@ def read_asked(
     else:
         target, shown = base, base.url
         content = read_body(body, body_file)
-        request = make_request(target, method=method, headers=headers, user=user, body=content)
+        made = make_request(target, method=method, headers=headers, user=user, body=content)
+        request = made if recorded is None else None
     rows = _read_data(data, data_order, flags, [] if request is None else [request], several)
     origins = origins or (target,)
     sent = [each.request for each in several] if request is None else [request]
@@ -136,6 +147,7 @@ def read_asked(
         expect=expect,
         targets=several,
         data=rows,
+        replay=recorded,
         scenario=steps,
         close=close or connect_open is not None,
         connect_open_per_s=connect_open,
@@ -190,7 +202,7 @@ def flags_of_curl(flags: Mapping[str, Any]) -> dict[str, Any]:
     ``url`` is the one in the curl command. Flags given beside it take precedence. Raises
     ``UserError``.
     """
-    beside = ("targets", "scenario", "method", "user", "body", "body_file")
+    beside = ("targets", "scenario", "replay", "method", "user", "body", "body_file")
     _refuse_beside("curl", CURL_HAS, **{name: flags.get(name) for name in beside})
     copied = parse_curl(flags["curl"])
     body = copied.body

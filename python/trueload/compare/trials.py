@@ -139,6 +139,8 @@ def _question(record: Record) -> object:
             (step.name, step.repeat, step.take, step.think, _request(step.request))
             for step in generate.scenario
         ]
+    if generate.replay is not None:
+        return generate.replay.model_dump(exclude={"about"})
     if generate.request is None:
         return [(target.weight, _request(target.request)) for target in generate.targets]
     return _request(generate.request), bool(generate.tls)
@@ -157,6 +159,8 @@ def _question_text(record: Record) -> str:
         return f"{generate.exchange.kind} of {record.plan.payload_bytes} bytes".replace("_", " ")
     if generate.scenario:
         return f"sessions of {len(generate.scenario)} steps"
+    if generate.replay is not None:
+        return f"replay of {generate.replay.about}"
     if generate.request is None:
         return f"{len(generate.targets)} targets"
     path = generate.request.path
@@ -177,7 +181,10 @@ def _load(record: Record) -> str:
     parts += in_flight(generate)
     if generate.close:
         parts.append("one per request")
-    parts += [_stage(stage, "/s") for stage in load.stages] if isinstance(load, Open) else []
+    if isinstance(load, Open) and load.arrivals == "recorded":
+        parts.append("recorded arrivals")
+    elif isinstance(load, Open):
+        parts += [_stage(stage, "/s") for stage in load.stages]
     parts += [_stage(stage, " active") for stage in load.active] if isinstance(load, Closed) else []
     return f"{load.kind} loop, " + ", ".join(parts)
 

@@ -62,6 +62,7 @@ from trueload.protocol.part import Machine as Machine
 from trueload.protocol.part import MachineShares as MachineShares
 from trueload.protocol.part import Part as Part
 from trueload.protocol.part import Speeds as Speeds
+from trueload.protocol.replay import ReplayPlan as ReplayPlan
 from trueload.protocol.scenario import Sessions as Sessions
 from trueload.protocol.scenario import StepPlan as StepPlan
 from trueload.protocol.seen import Concurrent as Concurrent
@@ -117,16 +118,22 @@ class Closed(Model):
     active: tuple[Stage, ...] = ()
 
 
+Spacing = Literal["constant", "poisson", "recorded"]
+"""How the requests of an open loop are spaced."""
+
+
 class Open(Model):
     """An open loop: requests are sent at scheduled times, whatever became of those before.
 
-    ``stages`` are requests per second over time; ``seed`` decides the gaps of ``poisson``.
+    ``stages`` are requests per second over time; ``seed`` decides the gaps of ``poisson``. With
+    ``recorded`` the times are those of the plan's replay, which begins at ``from_ns``.
     """
 
     kind: Literal["open"] = "open"
     stages: tuple[Stage, ...]
-    arrivals: Literal["constant", "poisson"]
+    arrivals: Spacing
     seed: int
+    from_ns: int = Field(default=0, exclude_if=lambda value: value == 0)
 
 
 class Turns(Model):
@@ -161,12 +168,12 @@ StopPlan = Annotated[Duration | Requests, Field(discriminator="kind")]
 
 class Generate(EngineOptions):
     """What one generator is to do: send ``request``, or ``targets`` in turns, or the steps of
-    ``scenario`` in sessions, or what ``exchange`` says if the protocol is not HTTP. Addresses are
-    ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``. ``data`` has rows that fill the requests'
-    placeholders. With ``origins``, each of these has its own addresses and TLS. With ``http2``
-    requests go over HTTP/2, with ``pipeline`` streams at once on each connection. With ``stream``
-    the parts of answers are timed. With ``connect_open`` each request has a connection of its own,
-    which is opened when the request is due."""
+    ``scenario`` in sessions, or the recorded requests of ``replay``, or what ``exchange`` says if
+    the protocol is not HTTP. Addresses are ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH``. ``data``
+    has rows that fill the requests' placeholders. With ``origins``, each of these has its own
+    addresses and TLS. With ``http2`` requests go over HTTP/2, with ``pipeline`` streams at once on
+    each connection. With ``stream`` the parts of answers are timed. With ``connect_open`` each
+    request has a connection of its own, which is opened when the request is due."""
 
     type: Literal["generate"] = "generate"
     protocol: int = PROTOCOL
@@ -178,6 +185,7 @@ class Generate(EngineOptions):
     targets: tuple[TargetPlan, ...] = ()
     data: DataPlan | None = Field(default=None, exclude_if=lambda value: value is None)
     scenario: tuple[StepPlan, ...] = Field(default=(), exclude_if=lambda value: value == ())
+    replay: ReplayPlan | None = Field(default=None, exclude_if=lambda value: value is None)
     seed: int = 0
     connections: int
     pipeline: int

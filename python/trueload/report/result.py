@@ -254,6 +254,8 @@ def load_text(record: Record) -> str:
     if generate.targets:
         of = f" of {len(generate.origins)} origins" if generate.origins else ""
         parts[0] = f"{times(len(generate.targets), 'target')}{of}, {parts[0]}"
+    if generate.replay is not None:
+        parts[0] = f"replay of {plain(generate.replay.about)}, {parts[0]}"
     if generate.scenario:
         steps = times(len(generate.scenario), "step")
         parts[0] = f"sessions of {steps}, {times(generate.connections, 'user')}"
@@ -278,6 +280,8 @@ def _load(load: LoadPlan) -> list[str]:
         return [f"{load.concurrent} broadcasts in flight"]
     if isinstance(load, Closed):
         return [f"stages {_ramps(load.active)} of connections"] if load.active else []
+    if load.arrivals == "recorded":
+        return [f"recorded arrivals over {format_duration(sum(each.ns for each in load.stages))}"]
     rates = {value for stage in load.stages for value in (stage.from_, stage.to)}
     if len(rates) > 1:
         return [f"stages {_ramps(load.stages)} of {load.arrivals} arrivals"]

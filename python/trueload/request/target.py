@@ -124,7 +124,7 @@ def parse_url(url: str, family: Family = HTTP) -> Target:
         scheme=scheme,
         host=host,
         port=PORTS[scheme] if port is None else port,
-        path=_request_target(path),
+        path=request_target(path),
         credentials=basic_credentials(unquote_to_bytes(user_info)) if at else None,
     )
 
@@ -245,7 +245,7 @@ def _host_name(host: str, example: str) -> str:
     return name
 
 
-def _request_target(path: str) -> str:
+def request_target(path: str) -> str:
     """Path and query as sent: letters beyond ASCII percent-encoded as UTF-8, the rest as it is."""
     target = path if path.startswith("/") else f"/{path}"
     return quote(target, safe=_PATH_SAFE)

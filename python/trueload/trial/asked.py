@@ -1,4 +1,6 @@
-"""The blobs that a plan refers to by name: bodies, messages, certificates, keys, and data."""
+"""The blobs that a plan refers to by name: bodies, messages, certificates, keys, data, and recorded
+traffic.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,10 @@ def blobs(spec: TrialSpec) -> Iterator[Blob]:
 
 
 def pieces(spec: TrialSpec, plan: Generate) -> Iterator[Blob]:
-    """Yield the pieces of data that a plan names, if its engines cannot read the file. Raises
-    ``UserError``."""
+    """Yield the pieces of recorded traffic that a plan names, and those of data if its engines
+    cannot read the file. Raises ``UserError``."""
+    if spec.replay is not None:
+        yield from map(_blob, spec.replay.pieces(close=spec.load.close))
     if spec.data is None or plan.data is None or not plan.data.blobs:
         return
     names = list(plan.data.blobs)

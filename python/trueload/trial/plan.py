@@ -29,6 +29,7 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...], *, is_here: bool = True) -
         targets=tuple(target_plan(target, close, columns) for target in spec.targets),
         scenario=tuple(step_plan(step) for step in spec.scenario),
         data=data,
+        replay=None if spec.replay is None else spec.replay.plan(close=close),
         seed=spec.seed,
         connections=spec.load.connections,
         pipeline=spec.load.pipeline,

@@ -353,6 +353,8 @@ class Session(Closing):
         takes_s = connections / spec.engine.connect_rate_per_s + tries_s + CONNECT_SLACK_S
         if spec.data is not None:
             takes_s += spec.data.size_bytes / DATA_BYTES_PER_S
+        if spec.replay is not None:
+            takes_s += spec.replay.size_bytes(close=spec.load.close) / DATA_BYTES_PER_S
         return time.monotonic() + takes_s
 
     def _unconnected(self) -> EngineError:

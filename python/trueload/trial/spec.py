@@ -14,7 +14,6 @@ from trueload.machine.accounting import TreeSample
 from trueload.places import EngineHost
 from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.exchange import WindowsPlan
-from trueload.protocol.load_options import Arrivals
 from trueload.protocol.plan import (
     ENGINE_DEFAULTS,
     Closed,
@@ -24,6 +23,7 @@ from trueload.protocol.plan import (
     Open,
     Phase,
     Requests,
+    Spacing,
     Stage,
     Tick,
 )
@@ -31,6 +31,7 @@ from trueload.protocol.streams import StreamPlan
 from trueload.record.schema import NO_CLAIM, Claim, Record
 from trueload.request.data import DataFile
 from trueload.request.exchange import Exchange
+from trueload.request.replay import Replay
 from trueload.request.steps import StepSpec
 from trueload.request.values import ANY_ANSWER, Expect, OriginSpec, Request, TargetSpec, Tls
 from trueload.units import DURATION_NS_MAX, NS_PER_S
@@ -44,7 +45,7 @@ CONNECT, WARMUP, WINDOW, DRAIN, ENDED = PHASES
 
 
 def open_load(
-    rate_per_s: float, stop: Duration | Requests, arrivals: Arrivals = "constant", seed: int = 1
+    rate_per_s: float, stop: Duration | Requests, arrivals: Spacing = "constant", seed: int = 1
 ) -> Open:
     """Return an open loop at one rate, for as long as ``stop`` may take."""
     ns = stop.ns if isinstance(stop, Duration) else DURATION_NS_MAX
@@ -59,6 +60,8 @@ def make_stage(ns: int, first: float, last: float) -> Stage:
 def warmup_load(load: LoadPlan, warmup: Duration | Requests) -> LoadPlan:
     """Return the load of a warm-up: the load at the window's start, held for the whole warm-up."""
     ns = warmup.ns if isinstance(warmup, Duration) else DURATION_NS_MAX
+    if isinstance(load, Open) and load.arrivals == "recorded":
+        return load.model_copy(update={"stages": (_held(load.stages[0], ns),), "from_ns": 0})
     if isinstance(load, Open):
         return load.model_copy(update={"stages": (_held(load.stages[0], ns),)})
     if isinstance(load, Closed) and load.active:
@@ -128,7 +131,8 @@ class TrialSpec:
 
     ``claim`` is the percentile and maximum that will be claimed from the figures, which checks
     need to know. ``targets`` are sent instead of ``request``, which is None then, as it is with
-    a ``scenario``, whose steps are sent in sessions, and an ``exchange`` of another protocol.
+    a ``scenario``, whose steps are sent in sessions, a ``replay`` of recorded requests, and an
+    ``exchange`` of another protocol.
     With ``http2`` requests go over HTTP/2, with ``load.pipeline`` streams at once on each
     connection. ``data`` fills placeholders of the requests. ``seed`` is the seed of ``{random}``
     and of shuffled data. ``hosts`` is where the load comes from: empty for this machine alone. So
@@ -147,6 +151,7 @@ class TrialSpec:
     http2: WindowsPlan | None = None
     data: DataFile | None = None
     stream: StreamPlan | None = None
+    replay: Replay | None = None
     seed: int = 1
     load: Load = LOAD_DEFAULTS
     engine: EngineOptions = ENGINE_DEFAULTS

@@ -97,7 +97,7 @@ def _dispersion(load: Open, flow: Flow) -> float:
     # Successive differences: a rate that changes slowly adds nothing (von Neumann 1941).
     squares = [(after - before) ** 2 for before, after in pairwise(answered)]
     answers = statistics.fmean(squares) / 2 / mean if mean > 0 else 1.0
-    return ((1.0 if load.arrivals == "poisson" else 0.0) + answers) / 2
+    return ((0.0 if load.arrivals == "constant" else 1.0) + answers) / 2
 
 
 def _has_waited(backlog: Backlog, waits_ns: float) -> bool:

@@ -93,6 +93,7 @@ impl Accounting {
         own_connection: bool,
         requests: Option<Arc<Requests>>,
     ) -> Self {
+        let drawn = requests.as_ref().map_or(0, |requests| requests.recorded());
         Accounting {
             phases: Vec::new(),
             current: None,
@@ -108,7 +109,7 @@ impl Accounting {
             crossings: Crossings::default(),
             look: false,
             requests,
-            drawn: 0,
+            drawn,
         }
     }
 
@@ -193,7 +194,7 @@ impl Accounting {
             ask(tag, count);
             return count;
         };
-        if requests.are_steps() {
+        if requests.are_numbered() {
             // A request outside a session would have been the first of one.
             self.of_target(tag.numbered(), |target| target.issued += count as u64);
             ask(tag, count);
@@ -298,7 +299,9 @@ impl Accounting {
     fn note_content(&mut self, tag: Tag, content: Content, count: u64) {
         let Content { bytes, sketch } = content;
         let phase = &mut self.phases[usize::from(tag.phase)];
-        if phase.meter.targets.is_empty() {
+        if self.requests.as_ref().is_some_and(|requests| requests.recorded() > 0) {
+            // Different requests have different answers, and they are not counted apart.
+        } else if phase.meter.targets.is_empty() {
             phase.meter.kinds.record(bytes, sketch, count);
         } else {
             self.of_target(tag.numbered(), |target| target.kinds.record(bytes, sketch, count));

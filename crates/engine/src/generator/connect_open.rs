@@ -66,7 +66,7 @@ impl<P: Protocol> Generator<P> {
     fn open_next(&mut self, net: &mut impl Net, now_ns: u64) -> bool {
         let Some(key) = self.next_free() else { return false };
         let Some((index, phase)) = self.accounting.sending(now_ns) else { return false };
-        let Some(scheduled_ns) = phase.due(now_ns) else { return false };
+        let Some(Due { scheduled_ns, .. }) = phase.due(now_ns) else { return false };
         let tag = self.accounting.tag(scheduled_ns, now_ns, index);
         let mut drawn = None;
         self.accounting.draw(tag, 1, |tag, _| drawn = Some(tag));

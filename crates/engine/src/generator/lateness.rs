@@ -11,7 +11,6 @@
 //! clock once a millisecond, so that work does not count as a stall.
 
 use trueload_drive::Net;
-use trueload_load::Load;
 
 use super::Generator;
 use super::phase::{Phase, Stage};
@@ -226,7 +225,9 @@ impl Phase {
 
     /// Requests of an open loop that came due since the last batch, estimated from the rate before.
     fn due_while(&self, now_ns: u64) -> u64 {
-        let Load::Open { .. } = self.share.load else { return 0 };
+        if !self.share.load.is_scheduled() {
+            return 0;
+        }
         let before_ns = self.watch.last_ns.saturating_sub(self.started_ns);
         let gap_ns = now_ns.saturating_sub(self.watch.last_ns);
         let due = u128::from(self.watch.issued) * u128::from(gap_ns) / u128::from(before_ns.max(1));

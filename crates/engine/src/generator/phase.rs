@@ -1,7 +1,9 @@
 //! One phase on one thread, from its start through its window and drain to its report.
 
+use std::sync::Arc;
+
 use trueload_drive::{Net, ThreadUse};
-use trueload_load::{Load, Schedule, Stop, share};
+use trueload_load::{Load, RecordedTimes, Schedule, SendTimes, Stop, share};
 use trueload_meter::{Backlog, Meter};
 use trueload_wire::http2::client::Account;
 
@@ -53,20 +55,43 @@ impl PhaseShare {
     /// for it.
     pub(super) fn threads_that_send(&self, threads: u32) -> u32 {
         match self.load {
-            Load::Open { .. } => threads.min(self.senders().max(1)),
+            Load::Open { .. } | Load::Recorded { .. } => threads.min(self.senders().max(1)),
             Load::Closed { .. } | Load::Turns { .. } => threads,
         }
     }
 
     /// The scheduled sending time of an open loop in ns; for a number of requests, from the rate
     /// that it begins with.
-    fn span_ns(&self, stages: &[trueload_load::Stage]) -> u64 {
-        match self.stop {
-            Stop::After(ns) => ns,
-            Stop::Requests(count) => {
+    fn span_ns(&self) -> u64 {
+        match (self.stop, &self.load) {
+            (Stop::After(ns), _) => ns,
+            (Stop::Requests(_), Load::Recorded { recording, from_ns }) => {
+                recording.last_ns().saturating_sub(*from_ns)
+            }
+            (Stop::Requests(count), Load::Open { stages, .. }) => {
                 let rate = stages.first().map_or(0.0, |stage| stage.from);
                 (count as f64 / rate * 1e9) as u64
             }
+            (Stop::Requests(_), Load::Closed { .. } | Load::Turns { .. }) => 0,
+        }
+    }
+
+    /// The send times of one thread under an open loop.
+    fn send_times(&self, config: &Config) -> Option<SendTimes> {
+        let (thread, threads) = (config.thread, self.threads_that_send(config.threads));
+        match &self.load {
+            Load::Open { stages, arrivals } => {
+                let stages = if thread < threads { &stages[..] } else { &[] };
+                let places = config.places.clone();
+                let drawn = Schedule::of_origin(stages, *arrivals, thread, threads, places);
+                Some(SendTimes::Drawn(drawn))
+            }
+            Load::Recorded { recording, from_ns } => {
+                let recording = Arc::clone(recording);
+                let times = RecordedTimes::new(recording, *from_ns, thread, threads);
+                Some(SendTimes::Recorded(times))
+            }
+            Load::Closed { .. } | Load::Turns { .. } => None,
         }
     }
 
@@ -131,8 +156,8 @@ pub(super) struct Phase {
     /// The counts that connections keep for themselves.
     pub(super) account: Option<Account>,
     /// The arrivals of an open loop still to be drawn, and those not yet counted by a tick.
-    pub(super) schedule: Option<Schedule>,
-    pub(super) uncounted: Option<Schedule>,
+    pub(super) schedule: Option<SendTimes>,
+    pub(super) uncounted: Option<SendTimes>,
     counted: u64,
     pub(super) next_beat_ns: u64,
     pub(super) watch: Watch,
@@ -143,7 +168,7 @@ pub(super) struct Phase {
 impl Phase {
     /// Creates a phase of `threads` threads that has not begun.
     pub(super) fn new(share: PhaseShare, threads: u32, held: bool) -> Self {
-        let open = matches!(share.load, Load::Open { .. });
+        let open = share.load.is_scheduled();
         let before = |lead_ns| {
             if threads > 1 { share.start_ns.saturating_sub(lead_ns) } else { u64::MAX }
         };
@@ -192,16 +217,12 @@ impl Phase {
     ) {
         let now_ns = net.now_ns();
         self.stage = Stage::Sending;
-        if let Load::Open { stages, arrivals } = &self.share.load {
-            let (thread, places) = (config.thread, config.places.clone());
-            let threads = self.share.threads_that_send(config.threads);
-            let stages = if thread < threads { &stages[..] } else { &[] };
-            let schedule = Schedule::of_origin(stages, *arrivals, thread, threads, places);
+        if let Some(schedule) = self.share.send_times(config) {
             // A number of requests was asked for explicitly, and need not be counted.
             let by_time = matches!(self.share.stop, Stop::After(_));
             self.uncounted = by_time.then(|| schedule.clone());
             self.schedule = Some(schedule);
-            self.meter.backlog = Some(Backlog::of(self.share.span_ns(stages), open_before));
+            self.meter.backlog = Some(Backlog::of(self.share.span_ns(), open_before));
         }
         self.next_beat_ns = now_ns + BEAT_NS;
         // The nominal start, so that the windows of chained phases and of all threads meet. A

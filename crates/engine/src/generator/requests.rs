@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use trueload_drive::Net;
-use trueload_load::{Mix, Places, RowOrder, random};
+use trueload_load::{Mix, Places, Recording, RowOrder, random};
 use trueload_wire::http1::client::{Memories, Rulebook, Rules};
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::http1::template::{Part, Template};
@@ -24,6 +24,8 @@ use crate::data::{Row, Rows};
 /// Bytes shared by all requests are not copied for sending from this length on. All threads share
 /// them, too: beside the kernel's copy of so many bytes, their reference count costs nothing.
 const SHARED_FROM_BYTES: usize = 16 * 1024;
+/// Answer heads that are remembered for the requests of a recording, which may be a million.
+const HEADS_MOST: usize = 256;
 
 /// One of the requests that are sent, and the rules for a good answer to it.
 #[derive(Clone, Debug)]
@@ -76,8 +78,10 @@ impl Text {
 /// All requests that a run sends.
 #[derive(Debug)]
 pub struct Requests {
-    targets: Vec<Target>,
+    targets: Arc<[Target]>,
     order: Mix,
+    /// Numbers are those of the entries of a recording, instead of turns in the order.
+    recording: Option<Arc<Recording>>,
     seed: u64,
     /// Whether counts are kept for each target.
     apart: bool,
@@ -99,8 +103,30 @@ impl Requests {
     /// is an index, from 0, and a number of engines.
     #[must_use]
     pub fn new(targets: Vec<Target>, order: Mix, seed: u64, apart: bool, part: (u64, u64)) -> Self {
-        let (steps, places, taking, most, drawn) = (false, None, None, u64::MAX, AtomicU64::new(0));
-        Requests { targets, order, seed, apart, steps, part, places, taking, most, drawn }
+        let (steps, recording, most) = (false, None, u64::MAX);
+        let (places, taking, drawn, targets) = (None, None, AtomicU64::new(0), targets.into());
+        Requests {
+            targets,
+            order,
+            recording,
+            seed,
+            apart,
+            steps,
+            part,
+            places,
+            taking,
+            most,
+            drawn,
+        }
+    }
+
+    /// The requests of a recording, which are not counted separately: an entry's number decides
+    /// which it sends. None if an entry names a request that there is not.
+    #[must_use]
+    pub fn of_recording(targets: Arc<[Target]>, recording: Arc<Recording>) -> Option<Self> {
+        let known = (recording.last_request() as usize) < targets.len();
+        let requests = Requests::new(Vec::new(), Mix::new(&[1])?, 0, false, (0, 1));
+        known.then_some(Requests { targets, recording: Some(recording), ..requests })
     }
 
     /// Makes these the requests of one of several origins: each is numbered by its turn among those
@@ -135,14 +161,41 @@ impl Requests {
         self.steps
     }
 
+    /// Whether a request has its number before it is drawn: from its step, or its recording.
+    #[inline]
+    pub(super) fn are_numbered(&self) -> bool {
+        self.steps || self.recording.is_some()
+    }
+
+    /// The number of entries of the recording; 0 without one.
+    pub(super) fn recorded(&self) -> u64 {
+        self.recording.as_ref().map_or(0, |recording| recording.count())
+    }
+
+    /// The target of the request with this number.
+    #[inline]
+    fn target(&self, number: u64) -> usize {
+        match &self.recording {
+            None => self.order.pick(number),
+            Some(recording) => recording.request(number) as usize,
+        }
+    }
+
     /// The number of targets that are counted separately.
     pub(super) fn counted(&self) -> usize {
         if self.apart { self.targets.len() } else { 0 }
     }
 
-    /// Empty memories of answer heads, one for each target.
+    /// Empty memories of answer heads: one for each target, or so many for those of a recording.
     pub(super) fn heads(&self) -> Vec<HeadMemory> {
-        self.targets.iter().map(|_| HeadMemory::default()).collect()
+        let most = if self.recording.is_some() { HEADS_MOST } else { usize::MAX };
+        self.targets.iter().take(most).map(|_| HeadMemory::default()).collect()
+    }
+
+    /// The memory, of [`Requests::heads`], that the answers of a target have.
+    #[inline]
+    fn head(&self, target: usize) -> usize {
+        if self.recording.is_some() { target % HEADS_MOST } else { target }
     }
 
     /// Draws `count` new numbers, or fewer if the data does not last for so many requests.
@@ -168,7 +221,7 @@ impl Requests {
         if self.steps {
             return low as usize;
         }
-        self.order.pick(number(drawn, low))
+        self.target(number(drawn, low))
     }
 
     /// Sends these requests in this order, in as few pieces as possible; returns their length.
@@ -199,7 +252,7 @@ impl Requests {
 
     /// Writes the request with this number for HTTP/1.
     fn write(&self, number: u64, put: &mut impl FnMut(Part<'_>)) {
-        let target = self.order.pick(number);
+        let target = self.target(number);
         let Some(template) = self.targets[target].text.http1() else { return };
         template.write(&self.filled(target, number), put);
     }
@@ -295,7 +348,7 @@ impl ByTarget<'_> {
     /// The HTTP/2 request of a tag, and the values of its placeholders.
     fn http2_of(&self, tag: &Tag) -> Option<(&Http2Template, Filled<'_>)> {
         let number = number(self.drawn, tag.number);
-        let target = self.requests.order.pick(number);
+        let target = self.requests.target(number);
         let text = &self.requests.targets[target].text;
         Some((text.http2()?, self.requests.filled(target, number)))
     }
@@ -323,7 +376,8 @@ pub(super) struct HeadsByTarget<'a> {
 
 impl Memories<Tag> for HeadsByTarget<'_> {
     fn memory_of(&mut self, tag: &Tag) -> &mut HeadMemory {
-        &mut self.heads[self.by.requests.index(self.by.drawn, tag.number)]
+        let requests = self.by.requests;
+        &mut self.heads[requests.head(requests.index(self.by.drawn, tag.number))]
     }
 }
 

@@ -18,6 +18,13 @@ use super::stamps::Written;
 /// Requests sent on one reading of the clock, under an open loop.
 const SENDS_PER_CLOCK: u32 = 8;
 
+/// An arrival of an open loop whose time has come.
+pub(super) struct Due {
+    pub(super) scheduled_ns: u64,
+    /// Its number in the recording; 0 if there is none.
+    number: u32,
+}
+
 impl<P: Protocol> Generator<P> {
     /// Sends what the slot may send now.
     #[inline]
@@ -134,7 +141,8 @@ impl<P: Protocol> Generator<P> {
     ) -> usize {
         let mut sent = 0;
         while sent < free {
-            let Some(scheduled_ns) = self.accounting.phases[index].due(now_ns) else { break };
+            let due = self.accounting.phases[index].due(now_ns);
+            let Some(Due { scheduled_ns, number }) = due else { break };
             // A slot that was just answered takes what is due before slots that could have had it
             // in time.
             let depth = self.config.depth_used();
@@ -143,7 +151,7 @@ impl<P: Protocol> Generator<P> {
                 return self.begin_session(key, index, scheduled_ns, free_ns, now_ns);
             }
             let slot = &mut self.slots[key];
-            let tag = self.accounting.tag(scheduled_ns, now_ns, index);
+            let tag = Tag { number, ..self.accounting.tag(scheduled_ns, now_ns, index) };
             if self.accounting.draw(tag, 1, |tag, count| slot.client.ask_alike(tag, count)) == 0 {
                 break;
             }
@@ -311,14 +319,16 @@ impl Phase {
         }
     }
 
-    /// Draws the next arrival if it is due, and returns its scheduled time.
-    pub(super) fn due(&mut self, now_ns: u64) -> Option<u64> {
+    /// Draws the next arrival if it is due.
+    pub(super) fn due(&mut self, now_ns: u64) -> Option<Due> {
         let at_ns = self.next_arrival_ns();
         if at_ns > now_ns || at_ns >= self.stop_ns() {
             return None;
         }
-        self.schedule.as_mut()?.advance();
-        Some(at_ns)
+        let schedule = self.schedule.as_mut()?;
+        let number = schedule.number() as u32;
+        schedule.advance();
+        Some(Due { scheduled_ns: at_ns, number })
     }
 
     /// The time of the next arrival; `NEVER` if there is no more, or all requests that were asked
@@ -342,7 +352,7 @@ impl Phase {
     fn coalescing(&mut self, net: &impl Net, wakings: Wakings, under: Under) -> Coalescing {
         match self.share.load {
             Load::Closed { .. } => self.pacing.next(self.done(net, wakings), under),
-            Load::Open { .. } | Load::Turns { .. } => Coalescing::default(),
+            Load::Open { .. } | Load::Recorded { .. } | Load::Turns { .. } => Coalescing::default(),
         }
     }
 

@@ -12,6 +12,7 @@ mod idle;
 mod model;
 mod open;
 mod play;
+mod recorded;
 mod sends;
 mod server;
 mod start;

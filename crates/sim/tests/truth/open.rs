@@ -63,7 +63,7 @@ fn check_percentiles(what: &str, reported: &Histogram<u64>, true_ns: &[u64]) {
 }
 
 /// Never before its time, never more than scheduled, in the very order of the truth.
-fn check_sends(what: &str, played: &Played, truth_ns: &[u64]) {
+pub fn check_sends(what: &str, played: &Played, truth_ns: &[u64]) {
     let sent_ns: Vec<u64> = played.sent.iter().map(|sent| sent.at_ns).collect();
     assert_eq!(sent_ns.len(), truth_ns.len(), "{what}: sends");
     let off = sent_ns.iter().zip(truth_ns).map(|(seen, due)| seen.abs_diff(*due)).max();

@@ -1,0 +1,159 @@
+"""One recorded request as a value, and what the formats of recordings have in common. Pure.
+
+Headers of a connection are left out: they were between two other programs. Times are ns since some
+zero that a recording has in common. Must not know how a recording is written, or when it is sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import NamedTuple, NoReturn
+from urllib.parse import urlsplit
+
+from trueload.errors import UserError
+from trueload.request.make import is_token
+from trueload.request.target import PORTS, request_target
+from trueload.units import NS_PER_S
+
+Headers = tuple[tuple[str, str], ...]
+
+# RFC 9110, 7.6.1: those of a connection. The plan adds Host and Content-Length itself, and HTTP/2's
+# settings and Expect ask for an answer that is not the last.
+_OF_CONNECTION = frozenset(
+    {
+        *("connection", "keep-alive", "proxy-connection", "proxy-authenticate"),
+        *("proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade"),
+        *("host", "content-length", "http2-settings", "expect"),
+    }
+)
+# No control character (RFC 9110, 5.5), and no half of a surrogate pair, which JSON can have.
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\ud7ff\ue000-\U0010ffff]*")
+_ISO = re.compile(
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?\s*(Z|[+-]\d\d:?\d\d)?", re.ASCII
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Recorded(NamedTuple):
+    """A recorded request. ``host`` is empty if it was not recorded. ``status`` is that of its
+    answer. With ``whole`` its time is known to the second only."""
+
+    at_ns: int
+    method: str
+    host: str
+    path: str
+    headers: Headers = ()
+    body: bytes | None = None
+    status: int | None = None
+    whole: bool = False
+
+
+class UnsendableError(Exception):
+    """Why a recorded request is left out, in a few words."""
+
+
+def clean_headers(headers: Iterable[tuple[str, str]]) -> Headers:
+    """Return the headers without those of a connection, of HTTP/2's own (``:path``), and those that
+    no request can have."""
+    return tuple(
+        (name, value.strip(" \t"))
+        for name, value in headers
+        if name.lower() not in _OF_CONNECTION and is_token(name) and _VALUE.fullmatch(value)
+    )
+
+
+def parse_request_line(line: str) -> tuple[str, str, str]:
+    """Return method, host and path of a line like ``GET /a HTTP/1.1``. Raises
+    ``UnsendableError``."""
+    method, _, rest = line.partition(" ")
+    target, space, version = rest.rpartition(" ")
+    if not space or not version.startswith("HTTP/"):
+        target = rest
+    return parse_asked(method, target)
+
+
+def parse_asked(method: str, target: str) -> tuple[str, str, str]:
+    """Return method, host and path as they are sent, of a path or a whole URL. Raises
+    ``UnsendableError``."""
+    if not is_token(method) or method.isdigit() or method == "CONNECT" or not target:
+        raise UnsendableError("no request that can be sent")
+    if target == "*":
+        return method, "", target
+    if target.startswith("/"):
+        return method, "", _as_sent(target.partition("#")[0])
+    try:
+        parts = urlsplit(target)
+        port = parts.port
+    except ValueError:
+        raise UnsendableError("a URL that cannot be read") from None
+    if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
+        raise UnsendableError("a URL that is not of HTTP")
+    named = port is not None and port != PORTS[parts.scheme.lower()]
+    host = f"{parts.hostname}:{port}" if named else parts.hostname
+    path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+    return method, host, _as_sent(path)
+
+
+def _as_sent(path: str) -> str:
+    try:
+        return request_target(path)
+    except UnicodeEncodeError:  # JSON can have half of a surrogate pair
+        raise UnsendableError("a path that is no text") from None
+
+
+def parse_iso(text: str) -> tuple[int, bool]:
+    """Return a time like ``2026-11-27T10:00:00.125Z`` as ns since 1970, and whether it has no
+    fraction. Without a zone it is UTC. Raises ``ValueError``."""
+    found = _ISO.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{text!r} is not a time like 2026-11-27T10:00:00.125Z")
+    day, clock, fraction, zone = found.groups()
+    at = datetime.fromisoformat(f"{day}T{clock}{'+00:00' if zone in (None, 'Z') else zone}")
+    return _since_1970(at) + int((fraction or "").ljust(9, "0")), not fraction
+
+
+def parse_common_time(text: str) -> int:
+    """Return the time of an access log, like ``27/Nov/2026:10:00:00 +0000``, as ns since 1970.
+    Raises ``ValueError``."""
+    day, month, year = text[:2], _MONTHS.index(text[3:6]) + 1, text[7:11]
+    zone = text[21:].strip() or "+0000"
+    at = datetime.fromisoformat(f"{year}-{month:02}-{day}T{text[12:20]}{zone[:3]}:{zone[-2:]}")
+    return _since_1970(at)
+
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def _since_1970(at: datetime) -> int:
+    past = at - _EPOCH
+    return (past.days * 86_400 + past.seconds) * NS_PER_S
+
+
+def refuse_hosts(shown: str, hosts: Iterable[str], flag: str) -> NoReturn:
+    """Ask which of several hosts is meant. Raises ``UserError``."""
+    every = list(hosts)
+    named = ", ".join(every[:3]) + (", …" if len(every) > 3 else "")
+    raise UserError(
+        f"{shown} has requests to {len(every)} hosts: {named}", f"choose one: {flag} {every[0]}"
+    )
+
+
+def choose_host(shown: str, hosts: Iterable[str], chosen: str | None, flag: str) -> str | None:
+    """Return the host whose requests are meant; None if they are all of one. Raises ``UserError``
+    if that is not clear."""
+    known = list(hosts)
+    if chosen is None:
+        if len(known) > 1:
+            refuse_hosts(shown, known, flag)
+        return None
+    wanted = chosen.lower()
+    found = [host for host in known if wanted in (host, host.rpartition(":")[0])]
+    if len(found) != 1:
+        named = ", ".join(known[:3]) + (", …" if len(known) > 3 else "")
+        raise UserError(
+            f"{shown} has no requests to {chosen!r}" if not found else f"{chosen!r} is not clear",
+            f"its hosts are {named}" if known else "it names no hosts: leave the option out",
+        )
+    return found[0]

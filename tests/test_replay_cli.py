@@ -1,0 +1,75 @@
+"""Replays, checked at a server that writes down what it was asked; the examples of the page run."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from counting import Counting
+from harness import Trueload
+from targets_files import measure
+
+PAGE = Path(__file__).parents[1] / "docs" / "replay.md"
+
+
+@pytest.fixture
+def counting() -> Iterator[Counting]:
+    with Counting() as server:
+        yield server
+
+
+def test_the_lines_of_the_page_are_sent_in_order_each_once(
+    trueload: Trueload, counting: Counting, tmp_path: Path
+) -> None:
+    (lines,) = re.findall(r'(?ms)^```\n(\{"at".*?)^```', PAGE.read_text())
+    path = tmp_path / "traffic.jsonl"
+    path.write_text(lines)
+    more = ("-c", "1", "-H", "Accept: own", "--warmup", "100ms", "--speed", "2x")
+    record = measure(trueload, counting.url, "--replay", path, *more)
+    asked = [(one.method, one.path, one.body) for one in counting.asked]
+    assert asked == [
+        ("GET", "/", b""),
+        ("GET", "/item/1", b""),
+        ("POST", "/item", b'{"id": 7}'),
+        ("GET", "/item/2", b""),
+    ]
+    assert {one.headers["accept"] for one in counting.asked} == {"own"}
+    assert {one.headers["host"] for one in counting.asked} == {counting.authority}
+    assert record["warmup"]["counts"]["ok"] == 1, "the first 100 ms of what is sent"
+    assert record["counts"]["scheduled"] == record["counts"]["ok"] == 3
+    assert record["window"]["window_ns"] >= 650_000_000, (
+        "the last one is due 750 ms after the first"
+    )
+    replay = record["plan"]["generate"]["replay"]
+    assert replay["about"] == "traffic.jsonl (file of JSON lines, 2x)"
+    checks = {check["name"]: check for check in record["checks"]}
+    assert checks["send-lag"]["status"] != "n/a"
+    assert checks["rate-reached"]["status"] == "pass"
+
+
+def test_a_log_is_sent_once_over_threads_and_a_page_that_was_missing_may_be_missing(
+    trueload: Trueload, counting: Counting, tmp_path: Path
+) -> None:
+    path = tmp_path / "access.log"
+    wanted = [f"/missing/{at}" if at % 5 == 0 else f"/{at % 7}" for at in range(300)]
+    path.write_text(
+        "".join(
+            f'h - - [27/Nov/2026:10:00:0{at // 60} +0000] "GET {asked} HTTP/1.1"'
+            f' {404 if "missing" in asked else 200} 2 "-" "agent"\n'
+            for at, asked in enumerate(wanted)
+        )
+    )
+    words = ("--replay", path, "--speed", "10x", "-c", "8", "--threads", "2", "--json", "-")
+    done = trueload.run("http", counting.url, *words)
+    assert done.code in (0, 4), done
+    record = done.json()
+    assert record["counts"]["ok"] == 300
+    assert record["counts"]["statuses"] == {"200": 240, "404": 60}
+    assert Counter(one.path for one in counting.asked) == Counter(wanted)
+    assert {one.headers["user-agent"] for one in counting.asked} == {"agent"}
+    assert "note: access.log is a combined access log: 300 requests, 67 of them" in done.err
+    assert "spread evenly within each second" in done.err
+    assert not record["targets"]
