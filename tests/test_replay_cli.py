@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from counting import Counting
@@ -73,3 +75,24 @@ def test_a_log_is_sent_once_over_threads_and_a_page_that_was_missing_may_be_miss
     assert "note: access.log is a combined access log: 300 requests, 67 of them" in done.err
     assert "spread evenly within each second" in done.err
     assert not record["targets"]
+
+
+def test_a_scenario_made_of_a_har_file_runs(
+    trueload: Trueload, counting: Counting, tmp_path: Path
+) -> None:
+    def entry(at_ms: int, url: str) -> dict[str, Any]:
+        request = {"method": "GET", "url": url, "headers": []}
+        at = f"2026-11-27T10:00:00.{at_ms:03}Z"
+        return {"startedDateTime": at, "time": 1, "request": request, "response": {"status": 200}}
+
+    urls = ["https://shop.example/", "https://cdn.example/x.js", "https://shop.example/{id}?a={{b"]
+    entries = [entry(at * 60, url) for at, url in enumerate(urls)]
+    path = tmp_path / "session.har"
+    path.write_text(json.dumps({"log": {"entries": entries}}))
+    made = tmp_path / "scenario.toml"
+    done = trueload.run("import", "har", path, "--host", "shop.example", "-o", made)
+    assert done.code == 0, done
+    more = ("-c", "1", "-d", "500ms", "--warmup", "0s")
+    record = measure(trueload, counting.url, "--scenario", made, *more)
+    assert {one.path for one in counting.asked} == {"/", "/{id}?a={{b"}
+    assert [step["name"] for step in record["targets"]] == ["1 GET /", "2 GET /{id}"]

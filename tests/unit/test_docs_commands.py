@@ -40,8 +40,8 @@ READERS_OWN = {"FILE", "NAME", "LANGUAGE/NAME", "my-api", "my-server,trueload", 
 
 VERB = rf"(?:{'|'.join(COMMANDS)})\b"
 # A line of a code block, up to an explanation after two spaces, or to the parenthesis around it.
-# Others may call trueload: `$`, `docker run …`, `# … with:`.
-LINE = re.compile(rf"(?:.*[\s(])?(trueload {VERB}.*?)(?:\)|  +.*)?")
+# Others may call trueload: `$`, `docker run …`, `# … with:`. `from trueload import …` is Python.
+LINE = re.compile(rf"(?!\s*from )(?:.*[\s(])?(trueload {VERB}.*?)(?:\)|  +.*)?")
 INLINE = re.compile(rf"`(trueload {VERB}[^`]*)`")
 AFTER = {"|", ";", ">", "&", "&&"}
 

@@ -45,11 +45,15 @@ COMMANDS: dict[str, str] = {
     "serve": "Run a reference server.",
     "subjects": "List, create and check the programs under test.",
     "suite": "Compare many subjects on the same work.",
+    "import": "Make a scenario of recorded traffic.",
     "runs": "List, show, compare, export and delete stored runs.",
     "report": "Write runs as one HTML page, and their charts as files.",
     "doctor": "Check whether this machine is fit to measure.",
     "completion": "Print the completion script for a shell.",
 }
+
+# A module cannot be called like a keyword of Python.
+MODULES = {"import": "importing"}
 
 # The code that a shell reports for a program ended by SIGPIPE (128 + 13). It is not 0, as the
 # output is cut short, and a script that checks it (pipefail) must not take it for a verdict.
@@ -142,7 +146,8 @@ def _register(app: typer.Typer, name: str) -> None:
     if name in PROTOCOLS:
         importlib.import_module("trueload.cli.load").register(app, name)
     else:
-        importlib.import_module(f"trueload.cli.{name}").register(app)
+        module = MODULES.get(name, name)
+        importlib.import_module(f"trueload.cli.{module}").register(app)
 
 
 def build_command(first_word: str | None = None) -> typer.core.TyperGroup:

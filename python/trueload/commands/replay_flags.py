@@ -35,8 +35,8 @@ ReplayOption = Annotated[
         "--replay",
         metavar="FILE",
         help=(
-            "Send recorded requests at their recorded times: an access log, a HAR file, or JSON"
-            " lines with times; - for stdin (docs/replay.md)."
+            "Send recorded requests at their recorded times, with no warm-up by default: an access"
+            " log, a HAR file, or JSON lines with times; - for stdin (docs/replay.md)."
         ),
     ),
 ]

@@ -40,6 +40,7 @@ BUILT_IN = ("counter", "random", "repeat", "vu")
 """Values that every request may use; crates/wire/src/session/text.rs has them, too."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
 _PLACE = re.compile(r"\{\{|\{([A-Za-z_][A-Za-z0-9_-]{0,63})\}", re.ASCII)
+_NAMED_PLACE = re.compile(r"\{[A-Za-z_][A-Za-z0-9_-]{0,63}\}", re.ASCII)
 _POINTER = re.compile(r"(/([^~/]|~[01])*)*")
 _GROUP = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?!\?)|\(\?P?<[A-Za-z_]", re.DOTALL)
 EXAMPLE = 'a step is like: [[step]] name = "home"  request = { url = "/" }'
@@ -249,6 +250,11 @@ def _check_bodies(steps: Sequence[StepSpec], shown: str) -> None:
         raise UserError(
             f"{shown}: the bodies are more than {BODIES_BYTES_MAX // 2**20} MiB", "use fewer"
         )
+
+
+def has_places(text: str) -> bool:
+    """Whether a text has places for values, so that its braces have a meaning."""
+    return _NAMED_PLACE.search(text) is not None
 
 
 def used_values(request: Request) -> Iterator[str]:
