@@ -16,6 +16,7 @@ use trueload_wire::exchange::Exchange;
 
 use super::Generator;
 use super::protocol::Protocol;
+use super::sending::Due;
 use super::slot::{ConnectionState, NEVER, State, Tag};
 use super::stamps::Written;
 
