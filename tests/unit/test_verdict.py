@@ -204,7 +204,7 @@ CASES: dict[str, list[Case]] = {
         ("a redirect that says where to",
          {"counts": counts(ok=0, failed={"status": OK}, statuses={"301": OK}),
           "connections": connections(reasons={"status": "a redirect to /login\x07"})},
-         "fail", "mostly status 301, a redirect to /login: load that URL, none is followed"),
+         "fail", "mostly status 301, a redirect to /login: load that URL, or use --follow"),
         ("some not found", {"counts": counts(ok=OK - 200, failed={"status": 200},
          statuses={"200": OK - 200, "404": 200})}, "fail", "mostly status 404"),
         ("another status asked for", {"counts": counts(ok=0, failed={"status": OK},

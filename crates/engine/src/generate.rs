@@ -1,6 +1,8 @@
 //! The role of a load generator: its threads, the phases that they run, and the sum of what they
 //! measure.
 
+mod versions;
+
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -29,7 +31,6 @@ use crate::protocol::{
     AddressPlan, ExchangePlan, FailedMessage, FromEngine, GeneratePlan, Measurement, PhasePlan,
     Ready, Tick, ToEngine,
 };
-use crate::request;
 use crate::role::{self, Event};
 use crate::scenario;
 use crate::secrets;
@@ -184,48 +185,6 @@ impl Role {
         }
         self.send_to_all(&Command::Connections(self.connections));
         Ok(())
-    }
-
-    /// Starts a thread for each driver, with the plan's version of HTTP.
-    fn start_http(
-        &mut self,
-        drivers: Vec<Driver>,
-        tls: Option<&client::Options>,
-    ) -> Result<(), Failure> {
-        if !self.plan.scenario.is_empty() {
-            let unix_time = self.clock.unix_time_at_0();
-            return self.start_version(drivers, tls, |plan, blobs, _| {
-                scenario::users(plan, blobs, unix_time)
-            });
-        }
-        let Some(terms) = self.plan.http2 else {
-            return self.start_version(drivers, tls, request::http1);
-        };
-        match terms.http1_pipeline {
-            None => self.start_version(drivers, tls, |plan, blobs, places| {
-                request::http2(plan, terms, blobs, places)
-            }),
-            Some(http1) => self.start_version(drivers, tls, |plan, blobs, places| {
-                request::negotiated(plan, (terms, http1), blobs, places)
-            }),
-        }
-    }
-
-    /// Does the same, with what makes one version of HTTP for a plan and its places.
-    fn start_version<P: Protocol + Send + 'static, M: Fn() -> P>(
-        &mut self,
-        drivers: Vec<Driver>,
-        tls: Option<&client::Options>,
-        version: impl Fn(&GeneratePlan, &Blobs, Option<Places>) -> Result<M, Failure>,
-    ) -> Result<(), Failure>
-    where
-        P::Client: Send,
-    {
-        if self.division.is_some() {
-            return self.start_parts(drivers, version);
-        }
-        let make = version(&self.plan, &self.blobs, None)?;
-        self.start(drivers, tls, make)
     }
 
     /// Starts a thread for each driver, with a protocol of its own.

@@ -9,6 +9,7 @@ pub mod control;
 pub mod data;
 mod exchange;
 pub mod failure;
+mod follow;
 pub mod generate;
 pub mod generator;
 mod limits;

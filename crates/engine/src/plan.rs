@@ -11,6 +11,7 @@ use trueload_wire::tls::client;
 use crate::blobs::Blobs;
 use crate::exchange;
 use crate::failure::Failure;
+use crate::follow;
 use crate::generator::Config;
 use crate::loading;
 use crate::origins;
@@ -98,6 +99,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     check_stream(plan)?;
     check_connect_open(plan)?;
     check_rates(plan)?;
+    follow::check(plan)?;
     origins::check(plan)?;
     if plan.replay.is_some() {
         replay::check(plan)

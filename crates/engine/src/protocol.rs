@@ -23,10 +23,12 @@ mod flow;
 mod generator;
 mod http2;
 mod kinds;
+mod looks;
 mod openings;
 mod origins;
 mod part;
 mod ready;
+mod redirects;
 mod replay;
 mod requests;
 mod scenario;
@@ -51,10 +53,12 @@ pub use flow::{Backlog, Flow, Work};
 pub use generator::{Generator, Lateness, Stalls};
 pub use http2::{Announced, HeaderBytes, Http2, Waits};
 pub use kinds::{Kind, Kinds, OtherKinds};
+pub use looks::CpuLooks;
 pub use openings::Openings;
 pub use origins::{OriginConnections, OriginPlan};
 pub use part::{Machine, MachineShares, PartPlan};
 pub use ready::Ready;
+pub use redirects::Redirects;
 pub use replay::{RecordedRequest, ReplayPlan};
 pub use requests::{Blob, ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
 pub use scenario::{FromPlan, Sessions, StepPlan, TakePlan, ThinkPlan};
@@ -158,6 +162,9 @@ pub struct GeneratePlan {
     /// Answers are streams, whose parts are timed; null where they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamPlan>,
+    /// How many redirects of one request are followed on its server; null for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follow: Option<u8>,
     /// Several requests that take turns by weight, each counted by itself.
     #[serde(default)]
     pub targets: Vec<TargetPlan>,
@@ -554,6 +561,8 @@ pub struct Measurement {
     /// Steps of connections opened when their requests are due; null elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub openings: Option<Openings>,
+    /// Redirects that were followed; null where none are.
+    pub redirects: Option<Redirects>,
 }
 
 /// Of ok requests only, except `connect` (every established connection).

@@ -122,7 +122,11 @@ fn order(plan: &GeneratePlan) -> Result<Mix, Failure> {
 
 /// The requests that a plan sends; its bodies must have come. `places` are those of one of several
 /// origins.
-fn sending(plan: &GeneratePlan, blobs: &Blobs, places: Option<Places>) -> Result<Sending, Failure> {
+pub(crate) fn sending(
+    plan: &GeneratePlan,
+    blobs: &Blobs,
+    places: Option<Places>,
+) -> Result<Sending, Failure> {
     if let Some(requests) = recorded(plan, blobs)? {
         return Ok(Sending::numbered(requests));
     }
@@ -225,7 +229,7 @@ fn upgrade(plan: &GeneratePlan, terms: WindowsPlan) -> Option<UpgradeRequest> {
 
 /// The requests that a plan sends over either version; its bodies must have come. Requests that
 /// differ have the same numbers over both. `places` are those of one of several origins.
-fn sent_over_both(
+pub(crate) fn sent_over_both(
     plan: &GeneratePlan,
     blobs: &Blobs,
     places: Option<Places>,

@@ -147,8 +147,7 @@ pub(crate) fn measurement(
     let partial = threads.iter().any(|thread| thread.partial);
     let generator = generator(plan, driven, window_ns, &threads);
     let found: Vec<_> = threads.iter().flat_map(|thread| thread.reasons.clone()).collect();
-    let reasons = reasons(&found);
-    let (deliveries, http2) = (deliveries(&threads), http2(&threads));
+    let (reasons, deliveries, http2) = (reasons(&found), deliveries(&threads), http2(&threads));
     let mut meter = merged(threads.into_iter().map(|thread| thread.meter));
     let (handshakes_full, handshakes_resumed) = meter.times.handshakes();
     let times = std::mem::take(&mut meter.times).encoded();
@@ -195,6 +194,7 @@ pub(crate) fn measurement(
         early: meter.early.into(),
         streams: meter.streams.as_deref().map(Into::into),
         openings: meter.openings.as_deref().map(Into::into),
+        redirects: meter.redirects.as_deref().map(Into::into),
     }
 }
 

@@ -17,6 +17,7 @@ mod ledger;
 mod meter;
 mod openings;
 mod packed;
+mod redirects;
 mod series;
 mod session;
 mod slots;
@@ -38,6 +39,7 @@ pub use ledger::{Delivered, Deliveries, Failed, Finished, Handle, Ledger, Settle
 pub use meter::{Answered, Meter};
 pub use openings::{EncodedOpenings, Openings};
 pub use packed::Packed;
+pub use redirects::Redirects;
 pub use series::{BINS_MOST, Bin, Recorded, Series};
 pub use session::SessionMeter;
 pub use slots::{LongWaits, SlotSums, SlowSlot};

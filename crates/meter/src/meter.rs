@@ -5,7 +5,7 @@
 
 use crate::{
     Backlog, Class, Counted, Datagrams, Early, Flow, IdleClosed, Kinds, Openings, Recent, Recorded,
-    SessionMeter, SlotSums, Streams, TargetMeter, Times,
+    Redirects, SessionMeter, SlotSums, Streams, TargetMeter, Times,
 };
 
 /// Status codes are 100 to 999; the parser rejects all others.
@@ -85,6 +85,8 @@ pub struct Meter {
     pub streams: Option<Box<Streams>>,
     /// The steps of connections that are opened when their requests are due; none elsewhere.
     pub openings: Option<Box<Openings>>,
+    /// The redirects that were followed; none if they are not.
+    pub redirects: Option<Box<Redirects>>,
     failed: [u64; Class::ALL.len()],
     statuses: Box<[u64]>,
     recent: Recent,
@@ -122,6 +124,7 @@ impl Default for Meter {
             early: Early::default(),
             streams: None,
             openings: None,
+            redirects: None,
             failed: [0; Class::ALL.len()],
             statuses: vec![0; STATUSES].into_boxed_slice(),
             recent: Recent::default(),
@@ -265,6 +268,9 @@ impl Meter {
         }
         if let Some(theirs) = &other.openings {
             self.openings.get_or_insert_default().merge(theirs);
+        }
+        if let Some(theirs) = &other.redirects {
+            self.redirects.get_or_insert_default().merge(theirs);
         }
         if self.targets.len() < other.targets.len() {
             self.targets.resize_with(other.targets.len(), TargetMeter::default);

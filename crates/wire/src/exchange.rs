@@ -54,6 +54,11 @@ pub enum Ending {
     UnusedReset,
     /// The answer is as expected, but lacks a value that the session takes from it.
     Extract,
+    /// The answer is a redirect that cannot be followed, or one too many.
+    Redirect,
+    /// The answer is a redirect. The request goes on with the next hop, on a fresh connection,
+    /// because this one takes no more requests.
+    Redirected,
     /// No byte of the answer came in time.
     TimeoutFirstByte,
     /// The answer was not complete in time.

@@ -13,6 +13,7 @@ pub mod http1;
 pub mod http2;
 pub mod parts;
 mod queue;
+pub mod redirect;
 pub mod session;
 pub mod shootout;
 pub mod tls;

@@ -171,6 +171,7 @@ class RequestOptions(TlsOptions, total=False):
     connection_window: int | str | None
     header_table_size: int | str | None
     h2c_upgrade: Flag
+    follow: Number
     stream: Literal["sse", "chunks", "jsonl"] | None
     stream_end: Text
     stall: Duration

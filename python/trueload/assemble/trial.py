@@ -20,6 +20,7 @@ from trueload.assemble.observation import HostSample, Observation, PhaseLog
 from trueload.assemble.openings import make_openings
 from trueload.assemble.origins import make_origins
 from trueload.assemble.own_times import make_client_times
+from trueload.assemble.redirects import make_redirects
 from trueload.assemble.scenario import make_sessions, step_records
 from trueload.assemble.server import (
     allowed_cpus,
@@ -153,6 +154,7 @@ def make_record(seen: Observation) -> Record:
         http2=make_http2(seen.generate, measured, phases),
         streams=make_streams(measured),
         openings=make_openings(measured),
+        redirects=make_redirects(measured),
         answers=_answers(seen, measured),
         early=add_up([NO_EARLY, *(each.early for each in phases)]),
         idle=make_idle(seen.steps, measured.connections.idle_open if complete else None),
@@ -338,10 +340,12 @@ def _connections(seen: Observation, measured: Measurement, complete: bool) -> Co
 
 def _redacted_reasons(reasons: Mapping[str, str]) -> dict[str, str]:
     """The engine's reasons, without secrets in the URL that a redirect leads to."""
-    return {
-        name: REDIRECT + redact_url(why.removeprefix(REDIRECT)) if why.startswith(REDIRECT) else why
-        for name, why in reasons.items()
-    }
+    return {name: _without_secrets(why) for name, why in reasons.items()}
+
+
+def _without_secrets(why: str) -> str:
+    before, found, url = why.partition(REDIRECT)
+    return before + found + redact_url(url) if found else why
 
 
 def is_nobody_there(phases: Sequence[Measurement]) -> bool:

@@ -24,7 +24,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Messages": ("size", "text", "half-close", "dialect", "subprotocol", "origin"),
     "Requests": (
         *("method", "header", "body", "body-file", "user", "targets", "scenario", "curl"),
-        *("replay", "speed", "replay-host", "data", "data-order"),
+        *("replay", "speed", "replay-host", "data", "data-order", "follow"),
         *("expect-status", "expect-body", "expect-same", "keep-body"),
     ),
     "Search, thresholds and repetitions": (

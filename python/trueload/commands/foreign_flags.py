@@ -87,7 +87,11 @@ FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
         "--latency", "wrk", "print percentiles", (), "leave it out, percentiles are always printed"
     ),
     ForeignFlag(
-        "-L", "wrk2", "print percentiles", (), "leave it out, percentiles are always printed"
+        "-L",
+        "wrk2, or of curl",
+        "print percentiles, or follow redirects",
+        ("--follow",),
+        "percentiles are always printed; for redirects use --follow 10",
     ),
     ForeignFlag(
         "--max-concurrent-streams",
@@ -157,11 +161,16 @@ FOREIGN_FLAGS: tuple[ForeignFlag, ...] = (
         "--script", "wrk", "a script", ("--targets",), "there are none, use --targets FILE"
     ),
     ForeignFlag("--http2", "oha and curl", "HTTP/2", ("--http",), "use --http 2"),
+    ForeignFlag("--redirect", "oha", "redirects", ("--follow",), "use --follow N"),
+    ForeignFlag("--location", "curl", "redirects", ("--follow",), "use --follow 10"),
+    ForeignFlag("--max-redirs", "curl", "redirects", ("--follow",), "use --follow N"),
+    ForeignFlag("--max-redirects", "k6", "redirects", ("--follow",), "use --follow N"),
     ForeignFlag(
-        "--redirect", "oha", "redirects", (), "none are followed: load the URL that they lead to"
-    ),
-    ForeignFlag(
-        "--follow", "other tools", "redirects", (), "none are followed: load where they lead"
+        "--disable-redirects",
+        "hey",
+        "no redirects",
+        ("--follow",),
+        "leave it out, redirects are followed only with --follow N",
     ),
     ForeignFlag("-E", "curl and ab", "client certificate", ("--cert",), "use --cert FILE"),
 )

@@ -53,6 +53,7 @@ class Asked:
     ``kind`` is the command. ``url`` is shown and stored: it holds no secret. ``origins`` is filled
     if the targets have several. ``streams`` are those of ``http2``, if they were given.
     ``connect_open_per_s`` is the rate of new connections, if the load opens them.
+    ``follow`` redirects of a request are followed at most.
     """
 
     kind: str = "http"
@@ -69,6 +70,7 @@ class Asked:
     connect_open_per_s: float | None = None
     http2: WindowsPlan | None = None
     stream: StreamPlan | None = None
+    follow: int | None = None
     streams: int | None = None
     tls: Tls | None = None
     origins: tuple[Target, ...] = ()

@@ -38,6 +38,7 @@ from trueload.record.thresholds import (
     Condition,
     parse_condition,
 )
+from trueload.request.follow import check_load
 from trueload.request.origins import check_origins, origin_specs
 from trueload.stats import parse_percentile
 from trueload.trial.spec import Load, TrialSpec
@@ -100,6 +101,7 @@ def read_job(
     )
     load, http2 = with_streams(load, asked)
     load = replace(load, connect_open=asked.connect_open_per_s is not None)
+    check_load(asked.follow, pipeline=load.pipeline, close=load.close, http2=http2)
     check_scenario(asked.scenario, load, engine)
     _check_engine(engine, load)
     check_slow_clients(asked, engine)
@@ -116,6 +118,7 @@ def read_job(
         data=asked.data,
         replay=asked.replay,
         stream=asked.stream,
+        follow=asked.follow,
         seed=given.seed,
         load=load,
         engine=engine,

@@ -46,10 +46,10 @@ trusted.
 
 Each connection sends its next request as soon as the last answer has arrived (a closed loop). With
 --rate, or --stages of a rate, requests follow a schedule, and latency counts from the scheduled
-time (an open loop). Redirects are not followed: an answer counts as it comes. With a body and no
---method, the method is POST. {counter} and {random} in path, header values and body are filled in
-for each request. With --limit, trueload searches for the largest load that keeps to the limit, and
-confirms it in a run of its own.
+time (an open loop). Redirects are followed only with --follow. With a body and no --method, the
+method is POST. {counter} and {random} in path, header values and body are filled in for each
+request. With --limit, trueload searches for the largest load that keeps to the limit, and confirms
+it in a run of its own.
 
 Example: trueload http http://127.0.0.1:8080/ -c 64 -d 10s --fail-on 'p99>20ms'
 
@@ -77,7 +77,8 @@ For a program: trueload http http://127.0.0.1:8080/ --quiet --json -
                 "`/` answers `Hello, World!`, `/perf` an 84-byte JSON body,"
                 " `/bytes/1024` and `/bytes/65536` that many bytes. `/wait/MS` answers"
                 " `ok` after MS milliseconds, `/stream/N/MS` N server-sent events, one every"
-                " MS milliseconds (`/stream/N/MS/jsonl`: lines). `/item/N` answers an item; a"
+                " MS milliseconds (`/stream/N/MS/jsonl`: lines). `/redirect/N` leads to `/` in N"
+                " redirects, `/redirect/N/307` with that status. `/item/N` answers an item; a"
                 " POST to `/item` creates one (201)."
             ),
             example="--listen 127.0.0.1:8080 --threads 1",

@@ -14,6 +14,7 @@ from typing import Any
 
 from trueload.commands import options
 from trueload.commands.connect_open import ConnectOpenOption
+from trueload.commands.follow_option import FollowOption
 from trueload.commands.job import Asked
 from trueload.commands.proxy_flags import through_proxy
 from trueload.commands.replay_flags import (
@@ -27,6 +28,7 @@ from trueload.commands.stream_options import StallOption, StreamEndOption, Strea
 from trueload.errors import UserError
 from trueload.request.curl import CurlCommand, parse_curl
 from trueload.request.data import DataFile, open_data
+from trueload.request.follow import check_requests, check_version
 from trueload.request.http2 import Http2Flags, make_http2, over_http2
 from trueload.request.make import make_request, parse_statuses, read_body
 from trueload.request.origins import shown_origins, tls_of_origins
@@ -76,6 +78,7 @@ def read_asked(
     connection_window: options.ConnectionWindowOption = None,
     header_table_size: options.HeaderTableSizeOption = None,
     h2c_upgrade: options.H2cUpgradeOption = False,
+    follow: FollowOption = None,
     stream: StreamOption = None,
     stream_end: StreamEndOption = None,
     stall: StallOption = None,
@@ -115,6 +118,7 @@ def read_asked(
         own = {"method": method, "body": body, "body_file": body_file}
         _refuse_beside("scenario", STEPS_HAVE, **own, expect_body=expect_body)
         _refuse_beside("scenario", "keep one of them", targets=targets, data=data, stream=stream)
+        _refuse_beside("scenario", "expect redirects, and write the next step", follow=follow)
         if http2 is not None:
             raise UserError("--scenario is for HTTP/1.1 only", "leave --http out")
         target, steps = read_scenario(scenario, Beside(base, headers, user, expect))
@@ -134,8 +138,6 @@ def read_asked(
         request = made if recorded is None else None
     rows = _read_data(data, data_order, flags, [] if request is None else [request], several)
     origins = origins or (target,)
-    sent = [each.request for each in several] if request is None else [request]
-    check_methods(as_stream, {each.method for each in sent})
     secure = tls_of_origins(origins, tls)
     if http2 is not None:
         secure = over_http2(http2, secure, all_secure=all(one.is_secure for one in origins))
@@ -153,12 +155,26 @@ def read_asked(
         connect_open_per_s=connect_open,
         http2=http2,
         stream=as_stream,
+        follow=follow,
         streams=streams,
         local_addresses=read_local_addresses(local),
         tls=secure,
         origins=origins if len(origins) > 1 else (),
     )
-    return through_proxy(asked)
+    return _checked(through_proxy(asked))
+
+
+def _checked(asked: Asked) -> Asked:
+    """Return what is asked as it is sent. Raises ``UserError`` if ``--stream`` or ``--follow``
+    excludes it."""
+    sent = [each.request for each in asked.targets]
+    sent += [] if asked.request is None else [asked.request]
+    check_methods(asked.stream, {each.method for each in sent})
+    if asked.follow is not None:
+        _refuse_beside("follow", "load the URL that the redirects lead to", stream=asked.stream)
+        check_version(asked.http2)
+        check_requests(sent, [asked.expect, *(each.expect for each in asked.targets)])
+    return asked
 
 
 def _read_data(

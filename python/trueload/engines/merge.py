@@ -29,6 +29,7 @@ from trueload.protocol.plan import (
     Measurement,
     Openings,
     Ready,
+    Redirects,
     Second,
     Sessions,
     Slots,
@@ -396,6 +397,7 @@ def merge_measurements(
         early=add_up([part.early for part in parts]),
         streams=merge_streams([part.streams for part in parts if part.streams is not None]),
         openings=merge_openings([part.openings for part in parts if part.openings is not None]),
+        redirects=merge_redirects([part.redirects for part in parts if part.redirects is not None]),
     )
 
 
@@ -420,6 +422,13 @@ def merge_streams(parts: Sequence[Streams]) -> Streams | None:
 def merge_openings(parts: Sequence[Openings]) -> Openings | None:
     """The sum of all; None if the load opened no connections."""
     return merge_histograms(parts) if parts else None
+
+
+def merge_redirects(parts: Sequence[Redirects]) -> Redirects | None:
+    """The sum of all; None if redirects are not followed."""
+    if not parts:
+        return None
+    return add_up(parts, time=merge_histogram([part.time for part in parts]))
 
 
 def merge_http2(parts: Sequence[Http2]) -> Http2 | None:

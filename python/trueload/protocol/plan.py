@@ -62,6 +62,7 @@ from trueload.protocol.part import Machine as Machine
 from trueload.protocol.part import MachineShares as MachineShares
 from trueload.protocol.part import Part as Part
 from trueload.protocol.part import Speeds as Speeds
+from trueload.protocol.redirects import Redirects as Redirects
 from trueload.protocol.replay import ReplayPlan as ReplayPlan
 from trueload.protocol.scenario import Sessions as Sessions
 from trueload.protocol.scenario import StepPlan as StepPlan
@@ -173,7 +174,8 @@ class Generate(EngineOptions):
     has rows that fill the requests' placeholders. With ``origins``, each of these has its own
     addresses and TLS. With ``http2`` requests go over HTTP/2, with ``pipeline`` streams at once on
     each connection. With ``stream`` the parts of answers are timed. With ``connect_open`` each
-    request has a connection of its own, which is opened when the request is due."""
+    request has a connection of its own, which is opened when the request is due. ``follow``
+    redirects of a request are followed at most."""
 
     type: Literal["generate"] = "generate"
     protocol: int = PROTOCOL
@@ -197,6 +199,7 @@ class Generate(EngineOptions):
     exchange: ExchangePlan | None = Field(default=None, exclude_if=lambda value: value is None)
     http2: WindowsPlan | None = Field(default=None, exclude_if=lambda value: value is None)
     stream: StreamPlan | None = Field(default=None, exclude_if=lambda value: value is None)
+    follow: int | None = Field(default=None, exclude_if=lambda value: value is None)
     part: Part = Field(default=WHOLE, exclude_if=lambda value: value == WHOLE)
 
     @property
@@ -407,6 +410,7 @@ class Measurement(Model):
     early: Early = Field(default=NO_EARLY, exclude_if=lambda found: found == NO_EARLY)
     streams: Streams | None = Field(default=None, exclude_if=lambda value: value is None)
     openings: Openings | None = Field(default=None, exclude_if=lambda value: value is None)
+    redirects: Redirects | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class Hello(Model):

@@ -33,6 +33,7 @@ from trueload.record.bound import verdict_text
 from trueload.record.client import ClientEnd
 from trueload.record.http2 import Http2
 from trueload.record.openings import Openings
+from trueload.record.redirects import Redirects
 from trueload.record.streams import Streams
 from trueload.stats import Distribution
 
@@ -43,7 +44,7 @@ Verdict = Literal["valid", "suspect", "invalid"]
 Status = Literal["pass", "bound", "warn", "fail", "n/a"]
 """``bound``: nothing is wrong, but the throughput is only a lower bound."""
 REDIRECT = "a redirect to "
-"""How the engine's reason for the class `status` begins if it knows where a redirect leads."""
+"""What the engine's reason has before the URL that a redirect leads to."""
 REPORTED_STATUSES: tuple[Status, ...] = ("bound", "warn", "fail")
 """Statuses whose reason is reported."""
 
@@ -502,22 +503,22 @@ class OriginRecord(Model):
 
 
 class Record(Model):
-    """What a trial leaves. ``lower_bound``: the server can carry at least the throughput, and
-    perhaps more, as a faster generator might have shown.
+    """What a trial leaves. ``lower_bound``: a faster generator might have shown more throughput.
 
     These are null: ``targets`` if there is one request, ``sessions`` without a scenario,
     ``origins`` if all requests have one (scheme, host and port), ``server`` if its processes were
     not seen for the whole window, ``data`` if none fills the requests, ``deliveries`` if nothing is
     broadcast, ``datagrams`` if a stream carries the requests, ``http2`` for other protocols,
-    ``streams`` if answers are no streams, ``openings`` without ``--connect-open``, ``idle`` without
-    ``--idle``, ``cpu_distance`` if generator and server are not known to run on two CPUs of one
-    machine. ``flow`` is null in older records, or if the engine died; ``tail`` also for a duration.
+    ``streams`` without ``--stream``, ``redirects`` without ``--follow``, ``openings`` without
+    ``--connect-open``, ``idle`` without ``--idle``, ``cpu_distance`` if both ends are not known to
+    run on two CPUs of one machine, ``flow`` in older records and if the engine died, ``tail`` also
+    for a duration.
 
     ``answers`` cover the requests whose bodies were not compared with expected ones. ``early`` are
     answers of warm-up and window about which the kernel was asked. ``probes`` are for subjects
     whose contract fixes more than the load asks for. ``cpu_speeds`` cover the CPUs of this machine
     that the server may use, 16 at most. ``schema_`` is ``schema`` in JSON. ``client_ns`` is about
-    our generator. ``round_trip_ns`` is the service time without its part: from when the kernel had
+    our generator; ``round_trip_ns`` is the service time without its part: from when the kernel had
     a request to when it had the answer, on the sample of ``client_ns.receive``. Both are empty in
     older records. ``groups`` is empty if the hosts are in none.
 
@@ -569,6 +570,7 @@ class Record(Model):
     http2: Http2 | None = None
     streams: Streams | None = None
     openings: Openings | None = None
+    redirects: Redirects | None = None
     answers: tuple[Answers, ...] = ()
     early: Early = Early()
     probes: Probes | None = None

@@ -18,6 +18,7 @@ from trueload.protocol.plan import Open
 from trueload.record import figures
 from trueload.record.bound import at_least
 from trueload.record.openings import Openings
+from trueload.record.redirects import Redirects
 from trueload.record.schema import REPORTED_STATUSES, ClientTimes, Record
 from trueload.record.streams import Streams
 from trueload.report.grid import csv_rows, markdown_cell, markdown_rows
@@ -52,6 +53,7 @@ CSV_COLUMNS = (
     *("opening_full_handshake_p50_ns", "opening_full_handshake_p99_ns"),
     *("opening_resumed_handshake_p50_ns", "opening_resumed_handshake_p99_ns"),
     *("opening_first_byte_p50_ns", "opening_first_byte_p99_ns"),
+    *("redirects", "redirects_mean", "redirect_p50_ns", "redirect_p99_ns", "redirect_max_ns"),
 )
 
 
@@ -197,6 +199,7 @@ def record_values(record: Record) -> dict[str, object]:
         **_client_times(record.client_ns),
         **_streams(record.streams),
         **_openings(record.openings),
+        **_redirects(record.redirects),
         "round_trip_p50_ns": record.round_trip_ns.p50,
         "round_trip_p99_ns": record.round_trip_ns.p99,
         "generator_cpu_s": record.generator.cpu_s,
@@ -235,6 +238,19 @@ def _openings(found: Openings | None) -> dict[str, object]:
         f"opening_{step}_{name}_ns": getattr(getattr(found, f"{step}_ns"), name)
         for step in steps
         for name in ("p50", "p99")
+    }
+
+
+def _redirects(found: Redirects | None) -> dict[str, object]:
+    """Return the figures of redirects; none if they are not followed."""
+    if found is None:
+        return {}
+    return {
+        "redirects": found.followed,
+        "redirects_mean": found.hops_mean,
+        "redirect_p50_ns": found.redirect_ns.p50,
+        "redirect_p99_ns": found.redirect_ns.p99,
+        "redirect_max_ns": found.redirect_ns.max,
     }
 
 

@@ -31,6 +31,7 @@ from trueload.report.http2 import http2_lines
 from trueload.report.idle import idle_lines, idle_text
 from trueload.report.openings import opening_lines
 from trueload.report.slow_clients import slow_lines
+from trueload.report.redirects import redirect_lines
 from trueload.report.streams import stream_lines
 from trueload.report.targets import origin_lines, target_lines
 from trueload.report.times import quantile_text
@@ -87,6 +88,8 @@ def result_lines(record: Record) -> list[str]:
     lines += _line("failures", _by_count(record.counts.failed))
     lines += _line("datagrams", datagrams_text(record))
     for label, text in stream_lines(record):
+        lines += _line(label, text)
+    for label, text in redirect_lines(record):
         lines += _line(label, text)
     for label, text in http2_lines(record):
         lines += _line(label, text)

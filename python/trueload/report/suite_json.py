@@ -108,7 +108,7 @@ def _row(summary: Summary) -> dict[str, Any]:
 
 def _figures(fields: dict[str, Any], hidden: Iterable[str]) -> dict[str, Any]:
     shown = {name: value for name, value in fields.items() if name not in set(hidden)}
-    models = {name: shown[name] for name in ("idle", "http2", "streams")}
+    models = {name: shown[name] for name in ("idle", "http2", "streams", "redirects")}
     return {**shown, **{name: m and m.model_dump(mode="json") for name, m in models.items()}}
 
 

@@ -80,7 +80,7 @@ _FIELDS = {
 """Options whose value becomes a field of ``CurlCommand``."""
 
 ADVICE = {
-    "--location": "no redirects are followed: leave it out, and give the final URL",
+    "--location": "leave it out, and use --follow 10 beside --curl",
     "--form": "save the multipart body in a file, and use --data-binary @FILE",
     "--data-urlencode": "percent-encode it, and use --data",
     "--upload-file": "use -X PUT --data-binary @FILE",

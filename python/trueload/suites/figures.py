@@ -14,6 +14,7 @@ from trueload.protocol.client import UNKEPT
 from trueload.record import figures as of_record
 from trueload.record.http2 import Http2
 from trueload.record.memory import growth_text
+from trueload.record.redirects import Redirects
 from trueload.record.schema import (
     Generator,
     Idle,
@@ -97,6 +98,7 @@ class Figures:
     client: ClientFigures | None = None
     http2: Http2 | None = None
     streams: Streams | None = None
+    redirects: Redirects | None = None
     seq: int = 0
     partial: bool = False
     pair: int | None = None
@@ -184,6 +186,7 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         client=client_figures(record),
         http2=record.http2,
         streams=record.streams,
+        redirects=record.redirects,
         seq=seq,
         partial=record.partial,
         pair=turn.pair if turn else None,
@@ -276,6 +279,7 @@ def together(some: Sequence[Figures]) -> Figures:
         apachebench=by_rate[(len(some) - 1) // 2].apachebench,
         http2=by_rate[(len(some) - 1) // 2].http2,
         streams=by_rate[(len(some) - 1) // 2].streams,
+        redirects=by_rate[(len(some) - 1) // 2].redirects,
         client=clients_together([each.client for each in some if each.client is not None]),
         **medians,  # type: ignore[arg-type]
     )

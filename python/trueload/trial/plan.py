@@ -41,6 +41,7 @@ def make_plan(spec: TrialSpec, cpus: tuple[int, ...], *, is_here: bool = True) -
         exchange=None if spec.exchange is None else spec.exchange.plan(),
         http2=spec.http2,
         stream=spec.stream,
+        follow=spec.follow,
     )
 
 

@@ -134,11 +134,11 @@ class TrialSpec:
     a ``scenario``, whose steps are sent in sessions, a ``replay`` of recorded requests, and an
     ``exchange`` of another protocol.
     With ``http2`` requests go over HTTP/2, with ``load.pipeline`` streams at once on each
-    connection. ``data`` fills placeholders of the requests. ``seed`` is the seed of ``{random}``
-    and of shuffled data. ``hosts`` is where the load comes from: empty for this machine alone. So
-    many as ``allow_lost`` of them may be lost while the others go on. ``origins`` are the origins
-    of the targets if there are several; ``addresses`` then holds the addresses of all, and each
-    origin has its own TLS.
+    connection. ``follow`` redirects of a request are followed at most. ``data`` fills placeholders
+    of the requests. ``seed`` is the seed of ``{random}`` and of shuffled data. ``hosts`` is where
+    the load comes from: empty for this machine alone. So many as ``allow_lost`` of them may be lost
+    while the others go on. ``origins`` are the origins of the targets if there are several;
+    ``addresses`` then holds the addresses of all, and each origin has its own TLS.
     """
 
     url: str
@@ -152,6 +152,7 @@ class TrialSpec:
     data: DataFile | None = None
     stream: StreamPlan | None = None
     replay: Replay | None = None
+    follow: int | None = None
     seed: int = 1
     load: Load = LOAD_DEFAULTS
     engine: EngineOptions = ENGINE_DEFAULTS

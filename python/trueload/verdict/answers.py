@@ -103,7 +103,7 @@ def _worst(counts: Counts, reasons: Mapping[str, str]) -> str:
     if code not in REDIRECTS:
         return f"status {code}"
     if (leads := reasons.get("status", "")).startswith(REDIRECT):
-        return f"status {code}, {plain(leads)}: load that URL, none is followed"
+        return f"status {code}, {plain(leads)}: load that URL, or use --follow"
     return f"status {code}, a redirect: load the URL that it leads to (`curl -I` shows it)"
 
 

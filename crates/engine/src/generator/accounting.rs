@@ -222,8 +222,11 @@ impl Accounting {
         }
     }
 
-    /// The tag of the same request, sent again now.
+    /// The tag of the same request, sent again now. The time of a redirected request goes on.
     pub(super) fn tag_again(&self, now_ns: u64, tag: Tag) -> Tag {
+        if tag.handed_over {
+            return tag;
+        }
         let served_before = self.served.count();
         Tag { sent_ns: now_ns, served_before, handed_over: false, ..tag }
     }
@@ -269,6 +272,9 @@ impl Accounting {
     pub(super) fn settle(&mut self, state: &mut State, now_ns: u64, outcome: Outcome<Tag>) {
         let Outcome { tag, count, ending, complete, status, first_byte_ns, content } = outcome;
         let count = count as u64;
+        if ending == Ending::Redirected {
+            return self.redirected(state, tag);
+        }
         if ending != Ending::Ok && self.goes_again(state, ending, tag, now_ns) {
             return self.stale(state, tag, count);
         }
@@ -398,8 +404,10 @@ impl Accounting {
         self.of_target(tag.numbered(), |target| target.record_failed(class));
         state.last = Some(Last::failed(tag, class));
         self.close_entries(state, now_ns, tag, 1);
-        self.served
-            .add(u64::from(matches!(class, Class::Status | Class::Mismatch | Class::Extract)));
+        self.served.add(u64::from(matches!(
+            class,
+            Class::Status | Class::Mismatch | Class::Extract | Class::Redirect
+        )));
     }
 
     /// Enters a request that had not ended when the engine was told to stop.
@@ -427,8 +435,16 @@ impl Accounting {
     fn stale(&mut self, state: &mut State, tag: Tag, count: u64) {
         self.phases[usize::from(tag.phase)].meter.stale += count;
         self.of_target(tag.numbered(), |target| target.stale += count);
-        let again = std::iter::repeat_n(Tag { again: true, ..tag }, count as usize);
-        state.trouble().again.extend(again);
+        let again = Tag { again: true, handed_over: false, ..tag };
+        state.trouble().again.extend(std::iter::repeat_n(again, count as usize));
+    }
+
+    /// Has a redirected request go on over the next connection: it has not ended, and its time
+    /// runs on.
+    #[cold]
+    fn redirected(&mut self, state: &mut State, tag: Tag) {
+        state.answered(0);
+        state.trouble().again.push(Tag { handed_over: true, ..tag });
     }
 
     /// Charges bytes that settle no request to the one just settled, or to the next one.

@@ -101,11 +101,12 @@ fn end_of(ended: PeerClose) -> PeerEnd {
 /// again has failed.
 pub(super) fn class_of_ending(ending: Ending) -> Option<Class> {
     Some(match ending {
-        Ending::Ok | Ending::StaleBehind => return None,
+        Ending::Ok | Ending::StaleBehind | Ending::Redirected => return None,
         Ending::Stale | Ending::UnusedEnd | Ending::Empty => Class::Empty,
         Ending::Status | Ending::StaleTimeout => Class::Status,
         Ending::Mismatch => Class::Mismatch,
         Ending::Extract => Class::Extract,
+        Ending::Redirect => Class::Redirect,
         Ending::Framing => Class::Framing,
         Ending::Limit => Class::Limit,
         Ending::Truncated => Class::Truncated,

@@ -22,7 +22,13 @@ use super::slot::Tag;
 use super::streams::Watch;
 
 /// Frames are collected into one write until they have this many bytes.
-const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
+pub(super) const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
+
+/// The texts for a peer that does not begin with its SETTINGS.
+pub(super) const NO_SETTINGS: Unusable = Unusable {
+    ended: "before it sent the SETTINGS that HTTP/2 begins with",
+    late: "the SETTINGS that HTTP/2 begins with did not come in time",
+};
 
 /// The HTTP/2 protocol for the connections of one thread.
 #[derive(Debug)]
@@ -75,13 +81,25 @@ impl Http2 {
     /// Keeps the reason why a connection is of no use.
     #[cold]
     fn note_fault(&mut self, client: &Client<Tag>) {
-        let why = client.why_broken();
-        self.violation =
-            why.and_then(|(ending, _)| class_of_ending(ending)).unwrap_or(Class::Unsolicited);
-        let why = why.map_or("the peer sent what belongs to no request", |(_, why)| why);
-        let why = client.why_not_upgraded().map_or(why.to_owned(), |why| why.to_string());
-        self.refusal = Some(OpenError { class: self.violation, why });
+        let fault = fault_of(client);
+        self.violation = fault.class;
+        self.refusal = Some(fault);
     }
+}
+
+/// The reason why a connection is of no use.
+#[cold]
+pub(super) fn fault_of<T: Copy>(client: &Client<T>) -> OpenError {
+    let why = client.why_broken();
+    let class = why.and_then(|(ending, _)| class_of_ending(ending)).unwrap_or(Class::Unsolicited);
+    let why = why.map_or("the peer sent what belongs to no request", |(_, why)| why);
+    let why = client.why_not_upgraded().map_or(why.to_owned(), |why| why.to_string());
+    OpenError { class, why }
+}
+
+/// The reason for a connection on which the peer said nothing.
+pub(super) fn silent() -> OpenError {
+    OpenError { class: Class::H2Protocol, why: "the peer's SETTINGS did not come".into() }
 }
 
 impl Protocol for Http2 {
@@ -107,19 +125,12 @@ impl Protocol for Http2 {
     }
 
     fn refusal(&mut self) -> OpenError {
-        let unknown = || OpenError {
-            class: Class::H2Protocol,
-            why: "the peer's SETTINGS did not come".into(),
-        };
-        self.refusal.take().unwrap_or_else(unknown)
+        self.refusal.take().unwrap_or_else(silent)
     }
 
     fn unusable(&self) -> Unusable {
         match self.upgrade {
-            None => Unusable {
-                ended: "before it sent the SETTINGS that HTTP/2 begins with",
-                late: "the SETTINGS that HTTP/2 begins with did not come in time",
-            },
+            None => NO_SETTINGS,
             Some(_) => Unusable {
                 ended: "before it was upgraded to HTTP/2",
                 late: "the connection was not upgraded to HTTP/2 in time",

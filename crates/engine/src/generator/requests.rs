@@ -250,6 +250,21 @@ impl Requests {
         sent
     }
 
+    /// Appends the request of a tag, in HTTP/1's form.
+    pub(super) fn write_to(&self, tag: &Tag, drawn: u64, out: &mut Vec<u8>) {
+        self.write(number(drawn, tag.number), &mut |part| out.extend_from_slice(part.bytes()));
+    }
+
+    /// The rules of all targets, in order.
+    pub(super) fn rules(&self) -> impl Iterator<Item = &Rules> {
+        self.targets.iter().map(|target| &target.rules)
+    }
+
+    /// The rules of the target with this index.
+    pub(super) fn rules_at(&self, index: usize) -> &Rules {
+        &self.targets[index].rules
+    }
+
     /// Writes the request with this number for HTTP/1.
     fn write(&self, number: u64, put: &mut impl FnMut(Part<'_>)) {
         let target = self.target(number);

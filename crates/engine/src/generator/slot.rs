@@ -251,7 +251,7 @@ pub(super) struct State {
 /// The record of what went wrong on a slot.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
-    /// Stale requests to be sent again before any other.
+    /// Stale requests to be sent again before any other, and redirected ones to go on.
     pub(super) again: Vec<Tag>,
     /// Violations that no request could yet be charged with.
     pub(super) uncharged: u32,

@@ -130,7 +130,7 @@ pub struct Http2Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ServicePlan {
-    /// HTTP: `/`, `/perf`, `/bytes/1024`, `/bytes/65536`, `/wait/MS`, `/stream/N/MS`.
+    /// HTTP: `/`, `/perf`, `/bytes/1024`, `/bytes/65536`, `/wait/MS`, `/stream/N/MS`, `/redirect/N`.
     Http {
         /// Keep a record of what is seen, which `mark` asks for.
         #[serde(default)]

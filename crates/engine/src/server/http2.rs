@@ -250,7 +250,8 @@ impl Server {
         answer: Answer,
     ) {
         let (block, body) = self.responses.of_stream(answer);
-        talk.machine.answer(stream, block, body, &mut self.out);
+        talk.machine.answer(stream, &block, body, &mut self.out);
+        drop(block);
         self.end_on_stream(now_ns, key, talk, answer);
     }
 
@@ -329,7 +330,8 @@ impl Server {
         answer: Answer,
     ) -> Result<Option<u64>, Gone> {
         let (block, body) = self.responses.of_stream(answer);
-        talk.machine.answer_head(stream, block, &mut self.out);
+        talk.machine.answer_head(stream, &block, &mut self.out);
+        drop(block);
         talk.machine.answer_body(stream, &body[..body.len() / 2], false, &mut self.out);
         self.reset_cut(talk, stream);
         Err(Gone)
@@ -354,7 +356,7 @@ impl Server {
         let stall_ns = self.stall_ns(answer.fault);
         if waiting.streamed.is_none() {
             let (block, _) = self.responses.of_stream(answer);
-            talk.machine.answer_head(stream, block, &mut self.out);
+            talk.machine.answer_head(stream, &block, &mut self.out);
         }
         let streamed = waiting
             .streamed
@@ -389,11 +391,12 @@ impl Server {
         stream: u32,
         waiting: &mut Waiting,
     ) -> Result<Option<u64>, Gone> {
-        let (block, body) = self.responses.of_stream(waiting.pending.answer);
         if waiting.slow.is_none() {
+            let (block, body) = self.responses.of_stream(waiting.pending.answer);
             let over_ns = self.faults.as_ref().map_or(0, |faults| faults.slow_ns());
             waiting.slow = Some(Box::new(Slow::of_body(body, now_ns, over_ns)));
-            talk.machine.answer_head(stream, block, &mut self.out);
+            talk.machine.answer_head(stream, &block, &mut self.out);
+            drop(block);
             self.note_fault(Fault::Slow);
         }
         let mut piece = Vec::new();

@@ -1,10 +1,10 @@
 //! The reference server of one thread: HTTP on the same protocol machines and drivers as the
 //! generator.
 //!
-//! It answers `/`, `/perf`, `/bytes/1024`, `/bytes/65536`, `/wait/MS`, `/stream/N/MS` and
-//! `/item/…`, and counts what it sees, so that the generator's results can be checked against it. With HTTP/1, answers
-//! leave in the order of their requests, including those that wait. With HTTP/2, each leaves when
-//! its time has come.
+//! It answers `/`, `/perf`, `/bytes/1024`, `/bytes/65536`, `/wait/MS`, `/stream/N/MS`,
+//! `/redirect/N` and `/item/…`, and counts what it sees, so that the generator's results can be
+//! checked against it. With HTTP/1, answers leave in the order of their requests, including those
+//! that wait. With HTTP/2, each leaves when its time has come.
 
 pub mod websocket;
 
@@ -14,6 +14,7 @@ mod echo;
 mod faults;
 mod http2;
 mod record;
+mod redirect;
 mod response;
 mod stream;
 mod udp_echo;

@@ -1,5 +1,6 @@
 //! The answers of the reference server, ready to be copied.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -9,6 +10,7 @@ use trueload_wire::http2::hpack::literal;
 
 use super::Answer;
 use super::faults::Fault;
+use super::redirect::Chain;
 use super::stream::Shape;
 
 /// The longest wait that `/wait/MS` grants: an hour.
@@ -33,6 +35,8 @@ pub(super) enum Route {
     },
     /// Parts, one after the other.
     Stream(Shape),
+    /// A redirect.
+    Redirect(Chain),
     /// The documents' example of several targets: its item, and the answer that one was created.
     Item,
     Created,
@@ -53,6 +57,10 @@ impl Route {
             _ if path.starts_with("/stream/") => {
                 let shape = Shape::read(&path["/stream/".len()..], WAIT_MS_MOST);
                 shape.map_or(Route::Unknown, Route::Stream)
+            }
+            _ if path.starts_with("/redirect/") => {
+                let chain = Chain::read(&path["/redirect/".len()..]);
+                chain.map_or(Route::Unknown, Route::Redirect)
             }
             _ => match path.strip_prefix("/wait/").map(str::as_bytes) {
                 Some(digits) if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) => {
@@ -77,6 +85,7 @@ impl Route {
         match self {
             Route::Unknown => 404,
             Route::Created => 201,
+            Route::Redirect(chain) => chain.status,
             _ => 200,
         }
     }
@@ -95,12 +104,13 @@ impl Route {
             Route::Unknown => 7,
             Route::Stream(shape) if shape.lines => LINES,
             Route::Stream(_) => EVENTS,
+            Route::Redirect(_) => REDIRECT,
         }
     }
 }
 
 /// Status, content type and body of each route's answer, and of a deliberate error.
-const PARTS: [(&str, &str, &[u8]); 11] = [
+const PARTS: [(&str, &str, &[u8]); 12] = [
     ("200 OK", "text/plain", b"Hello, World!"),
     ("200 OK", "application/json", PERF_BODY.as_bytes()),
     ("200 OK", "text/plain", b"ok"),
@@ -112,11 +122,14 @@ const PARTS: [(&str, &str, &[u8]); 11] = [
     ("500 Internal Server Error", "text/plain", b"error\n"),
     ("200 OK", "text/event-stream", b""),
     ("200 OK", "application/x-ndjson", b""),
+    ("302 Found", "text/plain", b"redirected\n"),
 ];
 const ERROR: usize = 8;
 /// Streams, whose bodies have no length and are sent part by part.
 const EVENTS: usize = 9;
 const LINES: usize = 10;
+/// Redirects, whose status and Location differ.
+const REDIRECT: usize = 11;
 
 /// The index of an answer in [`PARTS`].
 #[inline]
@@ -224,7 +237,7 @@ impl Responses {
 
     fn build(&self, out: &mut Vec<u8>, answer: Answer) {
         let place = place_of(answer);
-        let (status, kind, body) = PARTS[place];
+        let (mut status, kind, body) = PARTS[place];
         let connection = match (answer.keep_alive, answer.http10) {
             (true, true) => "Connection: keep-alive\r\n",
             (true, false) => "",
@@ -235,7 +248,12 @@ impl Responses {
             true if answer.http10 => String::new(),
             true => "Transfer-Encoding: chunked\r\n".to_owned(),
         };
-        self.head(out, status, kind, &framing, connection);
+        let mut fields = String::from(connection);
+        if let Some(chain) = redirect(answer) {
+            status = chain.status_line();
+            fields += &format!("Location: {}\r\n", chain.location());
+        }
+        self.head(out, status, kind, &framing, &fields);
         if !answer.head_only {
             out.extend_from_slice(body);
         }
@@ -243,29 +261,23 @@ impl Responses {
 
     /// The answer on an HTTP/2 stream: the block of its fields, and its body.
     #[inline]
-    pub(super) fn of_stream(&self, answer: Answer) -> (&[u8], &'static [u8]) {
+    pub(super) fn of_stream(&self, answer: Answer) -> (Cow<'_, [u8]>, &'static [u8]) {
         let place = place_of(answer);
         let body = if answer.head_only { &[] } else { PARTS[place].2 };
-        (&self.blocks[place], body)
+        let Some(chain) = redirect(answer) else {
+            return (Cow::Borrowed(&self.blocks[place]), body);
+        };
+        let mut block = Vec::new();
+        write_block(&mut block, place, &chain.status.to_string(), &self.date);
+        literal::field(&mut block, b"location", chain.location().as_bytes(), false);
+        (Cow::Owned(block), body)
     }
 
     fn build_blocks(&mut self) {
-        for (place, ((status, kind, body), block)) in PARTS.iter().zip(&mut self.blocks).enumerate()
-        {
+        for (place, ((status, ..), block)) in PARTS.iter().zip(&mut self.blocks).enumerate() {
             block.clear();
             let status = status.split(' ').next().unwrap_or_default();
-            let length = body.len().to_string();
-            for (name, value) in [
-                (":status", status),
-                ("server", "trueload"),
-                ("date", &self.date),
-                ("content-type", kind),
-                ("content-length", &length),
-            ] {
-                if name != "content-length" || !is_stream(place) {
-                    literal::field(block, name.as_bytes(), value.as_bytes(), false);
-                }
-            }
+            write_block(block, place, status, &self.date);
         }
     }
 
@@ -276,6 +288,32 @@ impl Responses {
              Content-Type: {kind}\r\n{framing}{connection}\r\n"
         );
         out.extend_from_slice(head.as_bytes());
+    }
+}
+
+/// Appends the fields of an answer over HTTP/2.
+fn write_block(block: &mut Vec<u8>, place: usize, status: &str, date: &str) {
+    let (_, kind, body) = PARTS[place];
+    let length = body.len().to_string();
+    for (name, value) in [
+        (":status", status),
+        ("server", "trueload"),
+        ("date", date),
+        ("content-type", kind),
+        ("content-length", &length),
+    ] {
+        if name != "content-length" || !is_stream(place) {
+            literal::field(block, name.as_bytes(), value.as_bytes(), false);
+        }
+    }
+}
+
+/// The redirect that an answer is.
+#[inline]
+fn redirect(answer: Answer) -> Option<Chain> {
+    match answer.route {
+        Route::Redirect(chain) if answer.fault != Fault::Error => Some(chain),
+        _ => None,
     }
 }
 

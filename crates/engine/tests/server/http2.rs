@@ -120,6 +120,14 @@ fn the_first_bytes_say_which_version_a_connection_speaks() {
 }
 
 #[test]
+fn a_redirect_has_its_status_and_location() {
+    let mut world = opened(None);
+    world.receive(&get(1, "/redirect/3/308"));
+    let head = "1 308 trueload text/plain 11 /redirect/2/308";
+    assert_eq!(answers(&world), [head, "1 redirected\n."]);
+}
+
+#[test]
 fn a_preface_without_its_end_is_a_mistake_of_the_connection() {
     let mut world = World::of_http2(100, None);
     world.receive(b"PRI * HTTP/1.1\r\n\r\n");

@@ -45,6 +45,22 @@ fn the_first_answer_has_a_date() {
 }
 
 #[test]
+fn a_redirect_says_where_it_leads_with_its_status() {
+    for (path, head) in [
+        ("/redirect/3", "302 Found\r\n/redirect/2"),
+        ("/redirect/1/307", "307 Temporary Redirect\r\n/"),
+    ] {
+        let mut world = World::new();
+        world.receive(&get(path, ""));
+        let sent = world.sent();
+        let (status, location) = head.split_once("\r\n").expect("two");
+        assert!(sent.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{sent}");
+        assert!(sent.contains(&format!("\r\nLocation: {location}\r\n")), "{sent}");
+        assert!(sent.ends_with("\r\n\r\nredirected\n"), "{sent}");
+    }
+}
+
+#[test]
 fn a_wait_is_answered_when_its_time_has_come_and_not_before() {
     let mut world = World::new();
     world.receive(&get("/wait/10", ""));

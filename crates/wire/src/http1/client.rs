@@ -15,6 +15,7 @@ use crate::exchange::{
     Asked, Content, Disposition, Ending, InOrder, Outcome, PeerEnd, RequestTimeout,
 };
 use crate::parts::{Arrived, Streaming, Whole};
+use crate::redirect::Location;
 
 /// Request Timeout: the peer waited too long for a complete request and ends the connection (RFC
 /// 9110 §15.5.9).
@@ -63,6 +64,17 @@ pub trait Rulebook<T> {
     /// Called when a stream has come to its end, before its outcome.
     #[inline]
     fn note_stream(&self, _tag: &T, _whole: Whole) {}
+
+    /// Whether redirects are followed, so that their Location is wanted over HTTP/2. (Over HTTP/1
+    /// the caller has the head.)
+    #[inline]
+    fn follows(&self) -> bool {
+        false
+    }
+
+    /// Called with the Location of a redirect, just before its outcome.
+    #[inline]
+    fn note_location(&self, _location: Location) {}
 }
 
 /// The same rules for all requests.

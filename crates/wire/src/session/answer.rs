@@ -4,6 +4,7 @@
 
 use crate::http1::Limits;
 use crate::http1::response::{Fed, ResponseParser};
+use crate::redirect::Location;
 
 const HEAD_END: &[u8] = b"\r\n\r\n";
 
@@ -50,6 +51,12 @@ impl<'a> Answer<'a> {
         self.headers()
             .find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
             .map(|(_, value)| value)
+    }
+
+    /// Where it says that it leads.
+    #[must_use]
+    pub fn location(&self) -> Location {
+        Location::of_head(&self.raw[..self.head_len])
     }
 
     /// Puts the decoded body into `body`; false if it is longer than `most` bytes, or not whole.

@@ -10,6 +10,7 @@ mod header_table;
 mod peer;
 mod play;
 mod properties;
+mod redirected;
 mod streamed;
 mod tables;
 mod upgrade;

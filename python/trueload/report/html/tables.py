@@ -18,6 +18,7 @@ from trueload.report.grid import Grid
 from trueload.report.hosts import host_grid
 from trueload.report.html.entries import CheckTally
 from trueload.report.http2 import labelled_texts
+from trueload.report.redirects import labelled_texts as redirect_texts
 from trueload.report.streams import labelled_texts as stream_texts
 from trueload.report.targets import origin_grid, target_grid
 from trueload.report.times import figure_text, quantile_text
@@ -151,6 +152,24 @@ def streams_table(section: LoadTable) -> Grid | None:
         header,
         tuple((name, *(text for _, text in stream_texts(streams))) for name, streams in found),
         title="Streamed answers: first part, gaps between parts, parts",
+        named=0,
+    )
+
+
+def redirects_table(section: LoadTable) -> Grid | None:
+    """The texts on redirects, of several trials of the middle one; None if none are followed."""
+    found = [
+        (entry.name, entry.figures.redirects)
+        for entry in section.measured[:ROWS_MAX]
+        if entry.figures is not None and entry.figures.redirects is not None
+    ]
+    if not found:
+        return None
+    header = ("program", *(label for label, _ in redirect_texts(found[0][1])))
+    return Grid(
+        header,
+        tuple((name, *(text for _, text in redirect_texts(some))) for name, some in found),
+        title="Redirects that were followed",
         named=0,
     )
 

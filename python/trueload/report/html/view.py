@@ -49,6 +49,7 @@ from trueload.report.html.tables import (
     http2_table,
     published_tables,
     ratio_table,
+    redirects_table,
     steps_table,
     streams_table,
     suite_columns,
@@ -253,7 +254,8 @@ def _part(
         drawn = [each for each in charts if each is not None]
     found = [entries_table(section, palette if draw else {})]
     found += target_tables(records[:TEXTS_MAX])
-    found += [streams_table(section), http2_table(section), *published_tables(section)]
+    found += [streams_table(section), redirects_table(section), http2_table(section)]
+    found += published_tables(section)
     found += [steps_table(search) for search in section.searches[:TEXTS_MAX]]
     found.append(suite_columns(section))
     return Part(

@@ -200,19 +200,34 @@ fn a_slot_that_was_lost_before_its_phase_is_down_from_the_start_of_it() {
 fn a_stale_request_goes_again_once_and_then_fails() {
     let mut accounting = accounting_of(1);
     let mut state = state();
-    let tag = issue(&mut accounting, &mut state, S, 1);
+    // It had been handed over once, and more had been settled than this accounting has seen.
+    let tag = Tag { handed_over: true, ..issue(&mut accounting, &mut state, S, 1) };
     accounting.settle(&mut state, S, unanswered(tag, Ending::Stale));
     assert_eq!((accounting.phases[0].meter.stale, state.waiting_again()), (1, 1));
     assert_eq!(accounting.phases[0].meter.failed_sum(), 0);
     let again = state.trouble().again.remove(0);
     assert!(again.again);
-    // It had been handed over once, and more had been settled than this accounting has seen.
-    let again = accounting.tag_again(2 * S, Tag { handed_over: true, served_before: 7, ..again });
+    let again = accounting.tag_again(2 * S, Tag { served_before: 7, ..again });
     assert_eq!(again.served_before, 0);
     assert_eq!((again.scheduled_ns, again.sent_ns, again.handed_over), (S, 2 * S, false));
     accounting.settle(&mut state, 2 * S, unanswered(again, Ending::Stale));
     assert_eq!((accounting.phases[0].meter.stale, state.waiting_again()), (1, 0));
     assert_eq!(accounting.phases[0].meter.failed().collect::<Vec<_>>(), [(Class::Empty, 1)]);
+}
+
+#[test]
+fn a_redirected_request_goes_on_and_its_time_runs_on() {
+    let mut accounting = accounting_of(1);
+    let mut state = state();
+    let tag = issue(&mut accounting, &mut state, S, 1);
+    for _ in 0..3 {
+        accounting.settle(&mut state, 2 * S, unanswered(tag, Ending::Redirected));
+        let again = state.trouble().again.remove(0);
+        let again = accounting.tag_again(3 * S, again);
+        assert_eq!((again.sent_ns, again.handed_over, again.again), (S, true, false));
+    }
+    let meter = &accounting.phases[0].meter;
+    assert_eq!((meter.stale, meter.failed_sum(), meter.issued), (0, 0, 1));
 }
 
 #[test]

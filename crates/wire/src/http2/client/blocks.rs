@@ -10,6 +10,7 @@ use crate::http1::client::{Rulebook, end_stream};
 use crate::http2::frame::ErrorCode;
 use crate::http2::hpack;
 use crate::http2::violation::Violation;
+use crate::redirect::{Location, is_redirect};
 
 impl<T: Copy> Client<T> {
     /// Handles the beginning of a header block.
@@ -63,9 +64,13 @@ impl<T: Copy> Client<T> {
         let trailers = awaits_head == Some(false);
         let mut fields = if trailers { Fields::of_trailers() } else { Fields::default() };
         let (mut count, mut plain) = (0, 0);
+        let (follows, mut location) = (reading.rulebook.follows(), Location::Missing);
         self.blocks.decode(block, limits.head_bytes, &mut |field| {
             count += 1;
             plain += field.name.len() + field.value.len();
+            if follows && field.name == b"location" {
+                location.add(field.value);
+            }
             fields.add(field.name, field.value);
         })?;
         self.accounting.account.headers_in.note(plain as u64, block.len());
@@ -89,7 +94,14 @@ impl<T: Copy> Client<T> {
             }
             Ok(head) if head.is_interim() => self.handle_interim(number, ends, limits, reading),
             Ok(head) => {
-                self.blocks.remember(block, head, plain as u32);
+                if follows && is_redirect(head.status) {
+                    // Not remembered: each has to be decoded for its Location.
+                    if let Some(stream) = self.awaiting(number) {
+                        stream.location = Some(Box::new(location));
+                    }
+                } else {
+                    self.blocks.remember(block, head, plain as u32);
+                }
                 self.handle_final(number, head, ends, reading);
             }
         }
@@ -150,7 +162,7 @@ impl<T: Copy> Client<T> {
         let parts = streaming.map(|streaming| stream.body.end_stream(streaming));
         let (as_expected, content) = stream.body.finish(rules.body.as_deref());
         let content = content.filter(|_| streaming.is_none());
-        let Stream { tag, status, first_byte_ns, left, .. } = stream;
+        let Stream { tag, status, first_byte_ns, left, location, .. } = stream;
         if !matches!(left, 0 | UNKNOWN) {
             // The body is shorter than its content-length.
             return (reading.on_outcome)(Outcome::unanswered(tag, Ending::Framing, reading.now_ns));
@@ -164,6 +176,9 @@ impl<T: Copy> Client<T> {
         };
         let ending = end_stream(reading.rulebook, &tag, parts, ending);
         self.answered = true;
+        if let Some(location) = location {
+            reading.rulebook.note_location(*location);
+        }
         let (count, complete, status) = (1, true, Some(status));
         (reading.on_outcome)(Outcome {
             tag,

@@ -13,6 +13,7 @@ use std::collections::VecDeque;
 use crate::content::BodyCheck;
 use crate::exchange::{Ending, Outcome};
 use crate::http2::window::{ReceiveWindow, SendWindow};
+use crate::redirect::Location;
 
 /// The maximum number of streams on a connection: their numbers have 31 bits.
 const STREAMS_MOST: u32 = 1 << 30;
@@ -50,6 +51,8 @@ pub(super) struct Stream<T> {
     pub(super) sent: u64,
     pub(super) unsent: u64,
     pub(super) body: BodyCheck,
+    /// Where the answer leads, if it is a redirect and redirects are followed.
+    pub(super) location: Option<Box<Location>>,
 }
 
 impl<T: Copy> Stream<T> {
@@ -175,6 +178,7 @@ impl<T: Copy> Streams<T> {
             sent: 0,
             unsent,
             body: BodyCheck::default(),
+            location: None,
         };
         let place = self.place(nth);
         if let Some(before) = self.ring[place].replace(stream) {

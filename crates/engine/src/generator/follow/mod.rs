@@ -1,0 +1,314 @@
+//! Redirects that are followed: a request goes on, hop by hop, until an answer is no redirect.
+//!
+//! The machine of a connection asks each hop like a request of its own. Outside, there is only the
+//! whole: one request, which lasts from its schedule to the final answer, and whose timeout covers
+//! all hops. The next hop is sent on the same connection. If that takes no more requests, the whole
+//! waits for the next connection ([`Ending::Redirected`]).
+//!
+//! Where a redirect leads is the wire crate's business. Runs that follow none do not use this.
+
+mod hops;
+mod http1;
+mod http2;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use trueload_meter::{Class, Redirects};
+use trueload_wire::exchange::{Ending, Outcome};
+use trueload_wire::http1::client::{Rulebook, Rules};
+use trueload_wire::redirect::{
+    Location, Request, Server, Unfollowed, becomes_get, is_redirect, resolve,
+};
+
+use super::messages::DoneReport;
+use super::requests::Requests;
+use super::slot::Tag;
+use hops::{Course, Hop, Hops};
+pub use http1::FollowHttp1;
+pub use http2::FollowHttp2;
+
+/// Longest quote of a Location.
+const QUOTED_BYTES: usize = 200;
+
+/// The requests before any redirect.
+#[derive(Clone, Debug)]
+pub enum First {
+    /// The same request always, in HTTP/1's form, and its rules.
+    Alike(Arc<[u8]>, Rules),
+    /// Requests that differ.
+    Several(Arc<Requests>),
+}
+
+/// What is followed, and how far.
+#[derive(Debug)]
+pub struct Follow {
+    /// Most redirects of one request.
+    most: u8,
+    /// The server has TLS.
+    secure: bool,
+    first: First,
+    /// For each target: the rules for its request once that has become a GET.
+    as_get: Vec<Rules>,
+    /// What was seen, by phase.
+    seen: Vec<(u16, Redirects)>,
+    /// The first reason why a redirect was not followed.
+    reason: Option<String>,
+    /// A buffer to write first requests in.
+    text: Vec<u8>,
+}
+
+/// How a request goes on behind an answer.
+enum Behind {
+    /// It has ended.
+    Ended(Outcome<Tag>),
+    /// By this hop.
+    Goes(Hop),
+}
+
+impl Follow {
+    /// Follows up to `most` redirects of each request on its server, which has TLS if `secure`.
+    #[must_use]
+    pub fn new(most: u8, secure: bool, first: First) -> Self {
+        let get = |rules: &Rules| Rules { head_request: false, idempotent: true, ..rules.clone() };
+        let as_get = match &first {
+            First::Alike(_, rules) => vec![get(rules)],
+            First::Several(requests) => requests.rules().map(get).collect(),
+        };
+        let (seen, reason, text) = (Vec::new(), None, Vec::new());
+        Follow { most, secure, first, as_get, seen, reason, text }
+    }
+
+    fn requests(&self) -> Option<&Arc<Requests>> {
+        match &self.first {
+            First::Alike(..) => None,
+            First::Several(requests) => Some(requests),
+        }
+    }
+
+    /// The index of the target of a request.
+    fn index(&self, tag: &Tag, drawn: u64) -> usize {
+        self.requests().map_or(0, |requests| requests.index(drawn, tag.number))
+    }
+
+    fn rules_of(&self, hop: &Hop, drawn: u64) -> &Rules {
+        let index = self.index(&hop.tag, drawn);
+        match &self.first {
+            _ if hop.as_get => &self.as_get[index],
+            First::Alike(_, rules) => rules,
+            First::Several(requests) => requests.rules_at(index),
+        }
+    }
+
+    /// The length of a first request, in HTTP/1's form.
+    fn first_len(&self, tag: &Tag, drawn: u64) -> usize {
+        match &self.first {
+            First::Alike(text, _) => text.len(),
+            First::Several(requests) => requests.bytes_of(tag, drawn),
+        }
+    }
+
+    /// Appends a first request, in HTTP/1's form.
+    fn write_first(&self, tag: &Tag, drawn: u64, out: &mut Vec<u8>) {
+        match &self.first {
+            First::Alike(text, _) => out.extend_from_slice(text),
+            First::Several(requests) => requests.write_to(tag, drawn, out),
+        }
+    }
+
+    /// Decides how a request goes on behind the outcome of a hop, whose answer has this Location if
+    /// it is a redirect.
+    fn behind(
+        &mut self,
+        hops: &mut Hops,
+        (now_ns, drawn): (u64, u64),
+        outcome: Outcome<Hop>,
+        location: impl FnOnce() -> Location,
+    ) -> Behind {
+        let Outcome { tag: hop, ending, status, .. } = outcome;
+        let Some(status) = status.filter(|status| outcome.complete && is_redirect(*status)) else {
+            return self.without_redirect(hops, outcome);
+        };
+        if ending != Ending::Status {
+            return self.without_redirect(hops, outcome);
+        }
+        let location = location();
+        match self.next(hops, hop, status, &location, drawn) {
+            Ok(course) => {
+                let before_ns = hops.get(hop).map_or(hop.tag.sent_ns, |before| before.since_ns);
+                let took_ns = now_ns.saturating_sub(before_ns);
+                let seen = self.seen_in(hop.tag.phase);
+                seen.record_followed(status, took_ns);
+                Behind::Goes(hops.go_on(hop, Course { since_ns: now_ns, ..course }))
+            }
+            Err(why) => {
+                self.note_reason(why, &location);
+                hops.end(hop);
+                Behind::Ended(ended(outcome, Ending::Redirect))
+            }
+        }
+    }
+
+    /// The outcome of a request whose last hop was not redirected.
+    fn without_redirect(&mut self, hops: &mut Hops, outcome: Outcome<Hop>) -> Behind {
+        let hop = outcome.tag;
+        let redirected = hops.get(hop).map_or(0, |course| course.count);
+        let goes_again = match outcome.ending {
+            Ending::StaleBehind => true,
+            Ending::Stale | Ending::StaleGoaway | Ending::StaleRefused => !hop.tag.again,
+            _ => false,
+        };
+        if redirected == 0 {
+            if outcome.ending == Ending::Ok {
+                self.seen_in(hop.tag.phase).record_ok(0, outcome.count as u64);
+            }
+            return Behind::Ended(ended(outcome, outcome.ending));
+        }
+        if goes_again {
+            hops.park(hop);
+            return Behind::Ended(ended(outcome, outcome.ending));
+        }
+        // The connection has just answered: it was not given up for being idle.
+        let ending = match outcome.ending {
+            Ending::StaleReset | Ending::UnusedReset => Ending::Reset,
+            Ending::StaleTimeout => Ending::Status,
+            Ending::UnusedEnd => Ending::Empty,
+            other => other,
+        };
+        if ending == Ending::Ok {
+            self.seen_in(hop.tag.phase).record_ok(redirected, outcome.count as u64);
+        }
+        hops.end(hop);
+        Behind::Ended(ended(outcome, ending))
+    }
+
+    /// The course of a request behind one more redirect.
+    fn next(
+        &mut self,
+        hops: &Hops,
+        hop: Hop,
+        status: u16,
+        location: &Location,
+        drawn: u64,
+    ) -> Result<Course, Why> {
+        let before = hops.get(hop);
+        let count = before.map_or(0, |before| before.count) + 1;
+        if count > self.most {
+            return Err(Why::TooMany);
+        }
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        self.write_first(&hop.tag, drawn, &mut text);
+        let found = self.course(before, hop, &text, status, location);
+        self.text = text;
+        let (as_get, target, request) = found.map_err(Why::Unfollowed)?;
+        Ok(Course { count, as_get, target, request, since_ns: 0, http2: None })
+    }
+
+    /// Whether the next request is a GET, its target, and its text.
+    fn course(
+        &self,
+        before: Option<&Course>,
+        hop: Hop,
+        first: &[u8],
+        status: u16,
+        location: &Location,
+    ) -> Result<(bool, Vec<u8>, Vec<u8>), Unfollowed> {
+        let location = location.value()?;
+        let first = Request::of(first).ok_or(Unfollowed::Malformed)?;
+        let server = first.host().and_then(|host| Server::new(self.secure, host));
+        let server = server.ok_or(Unfollowed::Elsewhere)?;
+        let base = before.map_or(first.target, |before| &before.target);
+        let target = resolve(&server, base, location)?;
+        let method = if hop.as_get { b"GET" } else { first.method };
+        let as_get = hop.as_get || becomes_get(status, method);
+        let mut request = Vec::new();
+        first.write_after(as_get, &target, &mut request);
+        Ok((as_get, target, request))
+    }
+
+    #[cold]
+    fn note_reason(&mut self, why: Why, location: &Location) {
+        let visible = |text: &&[u8]| {
+            !text.is_empty() && text.len() <= QUOTED_BYTES && text.iter().all(u8::is_ascii_graphic)
+        };
+        let leads = location.value().ok().filter(visible);
+        // The URL comes last: the front takes secrets out of it.
+        let leads = leads.map(|text| format!("a redirect to {}", String::from_utf8_lossy(text)));
+        let leads = leads.unwrap_or_else(|| "a redirect".to_owned());
+        let most = self.most;
+        self.reason.get_or_insert_with(|| match why {
+            Why::TooMany if most == 1 => format!("behind 1 redirect: {leads}"),
+            Why::TooMany => format!("behind {most} redirects: {leads}"),
+            Why::Unfollowed(Unfollowed::Missing) => format!("{leads} without Location"),
+            Why::Unfollowed(Unfollowed::Malformed) => format!("to no usable URL: {leads}"),
+            Why::Unfollowed(Unfollowed::Elsewhere) => format!("to another server: {leads}"),
+        });
+    }
+
+    fn seen_in(&mut self, phase: u16) -> &mut Redirects {
+        let place = match self.seen.iter().position(|(of, _)| *of == phase) {
+            Some(place) => place,
+            None => {
+                self.seen.push((phase, Redirects::default()));
+                self.seen.len() - 1
+            }
+        };
+        &mut self.seen[place].1
+    }
+
+    /// Adds what was seen in a phase to its report.
+    fn complete(&mut self, report: &mut DoneReport) {
+        let sum = report.meter.redirects.get_or_insert_default();
+        self.seen.retain(|(phase, seen)| {
+            let ours = usize::from(*phase) == report.phase;
+            if ours {
+                sum.merge(seen);
+            }
+            !ours
+        });
+        if let Some(reason) = &self.reason {
+            report.reasons.push((Class::Redirect, reason.clone()));
+        }
+    }
+}
+
+/// Why a redirect is not followed.
+#[derive(Clone, Copy, Debug)]
+enum Why {
+    TooMany,
+    Unfollowed(Unfollowed),
+}
+
+/// The outcome of the whole request.
+fn ended(outcome: Outcome<Hop>, ending: Ending) -> Outcome<Tag> {
+    let Outcome { tag: hop, count, complete, status, first_byte_ns, content, .. } = outcome;
+    Outcome { tag: hop.tag, count, ending, complete, status, first_byte_ns, content }
+}
+
+/// The outcome of a request that goes on over the next connection.
+fn over_the_next(hop: Hop, now_ns: u64) -> Outcome<Tag> {
+    Outcome::unanswered(hop.tag, Ending::Redirected, now_ns)
+}
+
+/// The rules for the answers to hops.
+struct Book<'a> {
+    follow: &'a Follow,
+    drawn: u64,
+    /// The Location of the redirect that ends a hop now.
+    location: &'a RefCell<Location>,
+}
+
+impl Rulebook<Hop> for Book<'_> {
+    fn rules_of(&self, hop: &Hop) -> &Rules {
+        self.follow.rules_of(hop, self.drawn)
+    }
+
+    fn follows(&self) -> bool {
+        true
+    }
+
+    fn note_location(&self, location: Location) {
+        *self.location.borrow_mut() = location;
+    }
+}

@@ -1,0 +1,71 @@
+//! Redirects that were followed: how many, and how long each took.
+//!
+//! A redirect is recorded when it has come whole, so those of a request that fails later are in.
+//! The number of hops is recorded with a request that ends well.
+
+use std::collections::BTreeMap;
+
+use crate::lazy::Lazy;
+
+/// What was seen of redirects.
+#[derive(Clone, Debug, Default)]
+pub struct Redirects {
+    /// Redirects that were followed, by their status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Requests that ended well, by the number of redirects before their final answers.
+    pub hops: BTreeMap<u8, u64>,
+    time: Lazy,
+}
+
+impl Redirects {
+    /// Records a redirect that is followed; it took this long.
+    pub fn record_followed(&mut self, status: u16, took_ns: u64) {
+        *self.statuses.entry(status).or_default() += 1;
+        self.time.record(took_ns);
+    }
+
+    /// Records requests that ended well after so many redirects each.
+    pub fn record_ok(&mut self, hops: u8, count: u64) {
+        *self.hops.entry(hops).or_default() += count;
+    }
+
+    /// Adds the redirects of another thread.
+    pub fn merge(&mut self, other: &Redirects) {
+        for (status, count) in &other.statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
+        for (hops, count) in &other.hops {
+            self.record_ok(*hops, *count);
+        }
+        self.time.add(&other.time);
+    }
+
+    /// The times of all redirects: HdrHistogram V2 compressed, base64; none if there were none.
+    #[must_use]
+    pub fn encoded(&self) -> Option<String> {
+        self.time.encoded()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lazy::decoded;
+
+    #[test]
+    fn redirects_of_threads_add_up() {
+        let (mut one, mut two) = (Redirects::default(), Redirects::default());
+        one.record_followed(302, 500);
+        one.record_ok(1, 1);
+        two.record_followed(302, 700);
+        two.record_followed(307, 90);
+        two.record_ok(2, 1);
+        two.record_ok(0, 5);
+        one.merge(&two);
+        assert_eq!(Vec::from_iter(one.statuses.clone()), [(302, 2), (307, 1)]);
+        assert_eq!(Vec::from_iter(one.hops.clone()), [(0, 5), (1, 1), (2, 1)]);
+        let time = decoded(&one.encoded().expect("some"));
+        assert_eq!((time.len(), time.max()), (3, 700));
+        assert_eq!(Redirects::default().encoded(), None);
+    }
+}

@@ -1,0 +1,67 @@
+"""What ``--follow`` excludes. Pure.
+
+Must not know how a redirect is followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from trueload.errors import UserError
+from trueload.protocol.exchange import WindowsPlan
+from trueload.request.values import Expect, Request
+
+FOLLOW_MAX = 100
+"""Most redirects of one request; the engine allows no more."""
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+"""The statuses that are followed (RFC 9110, section 15.4)."""
+
+
+def check_version(http2: WindowsPlan | None) -> None:
+    """Refuse connections whose version of HTTP is not known before. Raises ``UserError``."""
+    if http2 is None:
+        return
+    if http2.is_chosen:
+        raise UserError(
+            "--follow and --http auto exclude each other", "use --http 2, or --http 1.1"
+        )
+    if http2.upgrade:
+        raise UserError(
+            "--follow and --h2c-upgrade exclude each other", "use --http 2, without the upgrade"
+        )
+
+
+def check_load(
+    follow: int | None, *, pipeline: int, close: bool, http2: WindowsPlan | None
+) -> None:
+    """Refuse loads in which a request cannot go on by its redirect. Raises ``UserError``."""
+    if follow is None:
+        return
+    if close:
+        raise UserError(
+            "--follow and --close exclude each other",
+            "leave --close out, or load the URL that the redirects lead to",
+        )
+    if pipeline > 1 and http2 is None:
+        raise UserError(
+            "--follow and --pipeline exclude each other",
+            "use more connections, or --http 2 --streams N",
+        )
+
+
+def check_requests(sent: Iterable[Request], expected: Iterable[Expect]) -> None:
+    """Refuse requests that cannot be redirected, and redirects that are expected. Raises
+    ``UserError``."""
+    for expect in expected:
+        found = REDIRECTS.intersection(expect.statuses or ())
+        if found:
+            raise UserError(
+                f"status {min(found)} is expected (--expect-status), but --follow follows it",
+                "leave one of them out; the final answer is judged",
+            )
+    for request in sent:
+        if not request.path.startswith("/"):
+            raise UserError(
+                "--follow needs a request for a path, and this one names a whole URL or none",
+                "leave --follow out; by --proxy, only https:// URLs are followed",
+            )

@@ -1,0 +1,103 @@
+"""Redirects that are followed: what a record says of them, and what ``--follow`` excludes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from report_samples import html, put_records
+from samples import good_record, histogram
+from trueload.assemble.redirects import make_redirects
+from trueload.commands.request_flags import read_asked
+from trueload.engines.merge import merge_redirects
+from trueload.errors import UserError
+from trueload.protocol.redirects import Redirects as Seen
+from trueload.record.redirects import Redirects
+from trueload.report.export import record_values
+from trueload.report.redirects import counts_text
+from trueload.report.result import result_lines
+from trueload.request.follow import check_load
+from trueload.store.runs import Store
+
+MS = 1_000_000
+CHAIN = Seen(statuses={"302": 300}, hops={"3": 100}, time=histogram((2 * MS, 300)))
+ONE = Seen(statuses={"302": 10, "307": 40}, hops={"1": 50, "0": 50}, time=histogram((MS, 50)))
+NONE = Seen(statuses={}, hops={"0": 7})
+
+
+def account(found: Seen | None) -> Redirects | None:
+    measured: Any = SimpleNamespace(redirects=found)
+    return make_redirects(measured)
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        ([CHAIN], "300 followed (302: 300); 3 before each answer"),
+        ([CHAIN, ONE],
+         "350 followed (302: 310, 307: 40); 0 to 3 before an answer, 1.8 on average"),
+        ([NONE], "none came"),
+        ([Seen(statuses={"302": 5}, hops={})], "5 followed (302: 5)"),
+    ],
+)  # fmt: skip
+def test_hosts_add_up_and_the_text_says_how_many_a_request_had(
+    found: list[Seen], text: str
+) -> None:
+    both = account(merge_redirects(found))
+    assert both is not None
+    assert counts_text(both) == text
+
+
+def test_a_result_has_redirects_only_if_they_are_followed() -> None:
+    assert account(None) is None
+    assert merge_redirects([]) is None
+    labels = [line[:9] for line in result_lines(good_record(redirects=account(CHAIN)))]
+    assert labels.count("redirects") == labels.count("each took") == 1
+    assert not any(line.startswith("redirects") for line in result_lines(good_record()))
+    values = record_values(good_record(redirects=account(CHAIN)))
+    assert (values["redirects"], values["redirects_mean"]) == (300, 3.0)
+    assert values["redirect_p50_ns"] == pytest.approx(2 * MS, rel=0.01)
+    assert "redirects" not in record_values(good_record())
+
+
+def test_the_page_has_a_table_of_redirects(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store.sqlite") as store:
+        page = html(store, put_records(store, [good_record(redirects=account(CHAIN))]))
+    assert "Redirects that were followed" in page
+    assert "3 before each answer" in page
+
+
+URL = "http://127.0.0.1:1/"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message", "hint"),
+    [
+        ({"expect_status": ["200,302"]}, "status 302 is expected", "the final answer"),
+        ({"expect_status": ["3xx"]}, "status 301 is expected", "the final answer"),
+        ({"stream": SimpleNamespace(value="sse")}, "--follow and --stream exclude", "redirects"),
+        ({"http": SimpleNamespace(value="auto"), "url": "https://127.0.0.1:1/"},
+         "--follow and --http auto exclude", "--http 2"),
+        ({"h2c_upgrade": True}, "--follow and --h2c-upgrade exclude", "--http 2"),
+        ({"proxy": "http://127.0.0.1:3128"}, "--follow needs a request for a path", "--proxy"),
+        ({"scenario": Path("x.toml"), "url": None}, "--scenario and --follow exclude", "step"),
+    ],
+)  # fmt: skip
+def test_what_follow_excludes_is_one_line_and_a_hint(
+    flags: dict[str, Any], message: str, hint: str
+) -> None:
+    with pytest.raises(UserError, match=message) as refused:
+        read_asked(**{"url": URL, "follow": 3, **flags})
+    assert hint in refused.value.hint
+
+
+def test_follow_needs_a_connection_that_a_request_has_to_itself() -> None:
+    http2: Any = object()
+    check_load(3, pipeline=1, close=False, http2=None)
+    check_load(3, pipeline=10, close=False, http2=http2)
+    check_load(None, pipeline=10, close=True, http2=None)
+    for flag, pipeline, close in (("--pipeline", 2, False), ("--close", 1, True)):
+        with pytest.raises(UserError, match=f"--follow and {flag} exclude each other"):
+            check_load(3, http2=None, pipeline=pipeline, close=close)
