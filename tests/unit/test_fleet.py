@@ -355,6 +355,18 @@ def found(record: Record, name: str) -> Check:
             "fail",
             "e: p50 300",
         ),
+        (
+            "a heavier host has more connections and replies, and is not biased",
+            [host("a", replies=10_000, connections=16, weight=2), host("b"), host("c")],
+            "pass",
+            "than chance",
+        ),
+        (
+            "a heavier host that has no more replies is slower",
+            [host("a", connections=16, weight=2), host("b"), host("c")],
+            "fail",
+            "a: time per reply and connection",
+        ),
         ("nobody to compare", [host("a", group="eu"), host("b")], "n/a", "only one of its group"),
     ],
 )

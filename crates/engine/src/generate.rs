@@ -154,7 +154,7 @@ impl Role {
             }
             Some(ExchangePlan::UdpEcho { payload_sha256, size }) => {
                 let messages = exchange::datagrams(&payload_sha256, size, &self.blobs)?;
-                let (seed, part, threads) = (self.plan.seed, self.plan.part, Cell::new(0));
+                let (seed, part, threads) = (self.plan.seed, self.plan.part.clone(), Cell::new(0));
                 self.start(drivers, options.as_ref(), || {
                     // A random stream for each thread.
                     let thread = u64::from(part.thread(threads.replace(threads.get() + 1)));
@@ -163,7 +163,7 @@ impl Role {
             }
             Some(ExchangePlan::WsBroadcast { opening, dialect, padding }) => {
                 let opening = exchange::opening(&opening)?;
-                let (timeout_ns, part) = (self.plan.timeout_ns, self.plan.part);
+                let (timeout_ns, part) = (self.plan.timeout_ns, self.plan.part.clone());
                 let seed = random(self.plan.seed, u64::from(part.index), 0);
                 let make = || {
                     Broadcast::new(opening.clone(), dialect.into(), padding, timeout_ns, seed)
@@ -175,7 +175,7 @@ impl Role {
                 let opening = exchange::opening(&opening)?;
                 let messages = exchange::messages(&payload_sha256, size, &self.blobs)?;
                 let words = exchange::words(messages, text, dialect);
-                let (seed, part, threads) = (self.plan.seed, self.plan.part, Cell::new(0));
+                let (seed, part, threads) = (self.plan.seed, self.plan.part.clone(), Cell::new(0));
                 self.start(drivers, options.as_ref(), || {
                     // A random stream of keys and masks for each thread.
                     let thread = u64::from(part.thread(threads.replace(threads.get() + 1)));

@@ -16,8 +16,8 @@ use crate::generator::Config;
 use crate::loading;
 use crate::origins;
 use crate::protocol::{
-    ArrivalsPlan, DriverPlan, FaultsPlan, GeneratePlan, LoadPlan, PROTOCOL, PhasePlan, StagePlan,
-    StopPlan, StreamEndPlan, StreamKindPlan,
+    ArrivalsPlan, DriverPlan, ExchangePlan, FaultsPlan, GeneratePlan, LoadPlan, PROTOCOL,
+    PhasePlan, StagePlan, StopPlan, StreamEndPlan, StreamKindPlan,
 };
 use crate::replay;
 use crate::request;
@@ -29,8 +29,8 @@ use crate::threads::THREADS_MOST;
 const CONNECTIONS_MOST: u32 = 10_000_000;
 /// Most requests in flight per connection.
 const PIPELINE_MOST: u32 = 65_536;
-/// Most engines that share a load.
-const PARTS_MOST: u32 = 10_000;
+/// Most parts that engines share a load by: each has as many as its weight.
+const PARTS_MOST: u32 = 1 << 20;
 /// Most messages of a broadcast in flight: each has a bit for every client.
 const CONCURRENT_MOST: u32 = 65_536;
 /// Most phases of one engine: every request in flight names its phase by 16 bits.
@@ -182,9 +182,17 @@ fn check_stream(plan: &GeneratePlan) -> Result<(), Failure> {
 
 /// Refuses an invalid part, or one that would have nothing to do.
 fn check_part(plan: &GeneratePlan) -> Result<(), Failure> {
-    let part = plan.part;
-    if part.index >= part.of || part.of > PARTS_MOST {
-        return Err(Failure::Plan(format!("part: must be one of 1 to {PARTS_MOST}")));
+    let part = &plan.part;
+    let refused = |what: String| Err(Failure::Plan(what));
+    if part.of == 0 || part.of > PARTS_MOST {
+        return refused(format!("part: must be one of 1 to {PARTS_MOST}"));
+    }
+    if part.places().is_none() {
+        return refused(request::PARTS.to_owned());
+    }
+    let broadcast = matches!(plan.exchange, Some(ExchangePlan::WsBroadcast { .. }));
+    if !part.more.is_empty() && (broadcast || !plan.origins.is_empty()) {
+        return refused("part.more: excludes ws_broadcast and origins".into());
     }
     if part.slots(plan.connections, plan.threads) == 0 {
         return Err(Failure::Plan("part: has no connection; name more connections".into()));
@@ -339,6 +347,8 @@ pub(crate) fn config(
     let depth = plan.depth();
     let rate = u64::from(plan.connect_rate_per_s);
     let threads = plan.threads * plan.part.of;
+    let own_parts = plan.part.more.len() as u64 + 1;
+    let turns = plan.part.places().filter(|_| own_parts > 1);
     Ok(Config {
         addresses: plan.addresses.iter().map(|address| address.0.clone()).collect(),
         local_addresses: plan.local_addresses.clone(),
@@ -351,11 +361,12 @@ pub(crate) fn config(
         connect_timeout_ns: plan.connect_timeout_ns,
         send_quantum_ns: SEND_QUANTUM_NS,
         coalesce_ns: if plan.spin_ns > 0 { 0 } else { plan.coalesce_ns },
-        connect_interval_ns: 1_000_000_000 * u64::from(threads) / rate,
+        connect_interval_ns: 1_000_000_000 * u64::from(threads) / rate / own_parts,
         seed: plan.seed,
         thread: plan.part.thread(thread),
         threads,
         places: None,
+        turns: turns.map(|turns| turns.of_thread(thread, plan.threads)),
     })
 }
 

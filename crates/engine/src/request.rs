@@ -25,6 +25,8 @@ use crate::recorded::Replay;
 const BURST_BYTES: usize = 64 * 1024;
 /// Most bytes of one connection's outstanding requests, if they differ.
 const DIFFERING_BYTES_MOST: usize = 1 << 30;
+/// Why a part is refused.
+pub(crate) const PARTS: &str = "part: its index and more must rise, and be less than of";
 /// Most targets of one engine.
 const TARGETS_MOST: usize = 100_000;
 
@@ -183,7 +185,7 @@ fn several(
     blobs: &Blobs,
     places: Option<Places>,
 ) -> Result<Arc<Requests>, Failure> {
-    let part = (u64::from(plan.part.index), u64::from(plan.part.of));
+    let part = plan.part.places().ok_or_else(|| Failure::Plan(PARTS.into()))?;
     let apart = !plan.targets.is_empty();
     let requests = Requests::new(targets, order(plan)?, plan.seed, apart, part).at(places);
     let (Some(data), Some(rows)) = (&plan.data, blobs.rows()) else {

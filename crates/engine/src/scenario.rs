@@ -131,7 +131,7 @@ pub(crate) fn users(
         rules: request::rules(&step.request, &step.expect, blobs),
     });
     let order = Mix::new(&[1]).ok_or_else(|| Failure::Plan("scenario: has no order".to_owned()))?;
-    let part = (u64::from(plan.part.index), u64::from(plan.part.of));
+    let part = plan.part.places().ok_or_else(|| Failure::Plan(request::PARTS.to_owned()))?;
     let requests = Requests::new(rules.collect(), order, plan.seed, true, part).in_sessions();
     let scenario = Scenario {
         script,

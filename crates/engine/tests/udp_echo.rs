@@ -182,6 +182,7 @@ fn config(depth: usize) -> Config {
         thread: 0,
         threads: 1,
         places: None,
+        turns: None,
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::mix::{Mix, common_divisor};
 
-/// The turns of one origin in a repeating order.
+/// The turns of one origin, or of one of those that share a load, in a repeating order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Places {
     /// The places of the origin's turns in the first cycle.
@@ -17,7 +17,44 @@ pub struct Places {
     cycle: u64,
 }
 
+/// Every `of`-th turn from `index` on.
+impl From<(u64, u64)> for Places {
+    fn from((index, of): (u64, u64)) -> Self {
+        Places { first: [index as u32].into(), cycle: of }
+    }
+}
+
 impl Places {
+    /// The turns at these places of each cycle. None if they are not in rising order within it, or
+    /// if there are none.
+    #[must_use]
+    pub fn new(first: &[u32], cycle: u64) -> Option<Self> {
+        let rising = first.is_sorted_by(|one, next| one < next);
+        let within = first.last().is_some_and(|last| u64::from(*last) < cycle);
+        (rising && within).then(|| Places { first: first.into(), cycle })
+    }
+
+    /// Those of one of several threads that take them in turn.
+    #[must_use]
+    pub fn of_thread(&self, thread: u32, threads: u32) -> Self {
+        let turns = (0..self.in_a_cycle()).map(|nth| u64::from(thread + nth * threads));
+        let first = turns.map(|turn| self.place(turn) as u32).collect();
+        Places { first, cycle: self.cycle * u64::from(threads) }
+    }
+
+    /// The same in a cycle that ends sooner; none if it ends before the first of these turns.
+    #[must_use]
+    pub fn within(&self, cycle: u32) -> Option<Self> {
+        let those = self.first.partition_point(|place| *place < cycle);
+        Places::new(&self.first[..those], u64::from(cycle))
+    }
+
+    /// The number of these turns in a cycle.
+    #[must_use]
+    pub fn in_a_cycle(&self) -> u32 {
+        self.first.len() as u32
+    }
+
     /// The turns of some requests of a mix; none if it has no turn of theirs.
     pub(crate) fn of_mix(mix: &Mix, chosen: impl Fn(usize) -> bool) -> Option<Self> {
         let cycle = mix.turns();
@@ -30,6 +67,9 @@ impl Places {
     #[inline]
     #[must_use]
     pub fn place(&self, turn: u64) -> u64 {
+        if let [only] = *self.first {
+            return turn * self.cycle + u64::from(only);
+        }
         let turns = self.first.len() as u64;
         turn / turns * self.cycle + u64::from(self.first[(turn % turns) as usize])
     }
@@ -175,6 +215,45 @@ mod tests {
     fn what_has_no_order_is_none() {
         for targets in [&[][..], &[(0, 0)], &[(1, 1)], &[(0, 1), (2, 1)], &[(0, 1 << 20), (1, 1)]] {
             assert!(Origins::new(targets).is_none(), "{targets:?}");
+        }
+    }
+
+    #[test]
+    fn places_are_in_rising_order_within_their_cycle() {
+        for (first, cycle, legal) in [
+            (&[0, 2][..], 3, true),
+            (&[2], 3, true),
+            (&[], 3, false),
+            (&[0, 3], 3, false),
+            (&[2, 0], 3, false),
+            (&[1, 1], 3, false),
+        ] {
+            assert_eq!(Places::new(first, cycle).is_some(), legal, "{first:?} of {cycle}");
+        }
+        let places = Places::new(&[0, 2], 3).expect("places");
+        assert_eq!(places.of_thread(0, 2), Places::new(&[0, 3], 6).expect("places"));
+        assert_eq!(places.of_thread(1, 2), Places::new(&[2, 5], 6).expect("places"));
+        assert_eq!(places.within(2), Places::new(&[0], 2));
+        assert_eq!(places.of_thread(1, 2).within(2), None);
+    }
+
+    proptest! {
+        #[test]
+        fn engines_and_their_threads_share_every_turn(
+            owners in proptest::collection::vec(0u32..4, 1..12), threads in 1u32..4, turns in 0u64..200,
+        ) {
+            let mut all = Vec::new();
+            for owner in 0..4 {
+                let own: Vec<u32> =
+                    (0..).zip(&owners).filter(|(_, of)| **of == owner).map(|(at, _)| at).collect();
+                let Some(places) = Places::new(&own, owners.len() as u64) else { continue };
+                for thread in 0..threads {
+                    let places = places.of_thread(thread, threads);
+                    all.extend((0..places.among(turns)).map(|turn| places.place(turn)));
+                }
+            }
+            all.sort_unstable();
+            prop_assert!(all.into_iter().eq(0..turns));
         }
     }
 

@@ -3,9 +3,9 @@
 //! The requests that take rows are numbered together over all threads and engines. Nothing is kept
 //! about a row: its number follows from that of its request.
 
+use super::Mix;
 use super::mix::mix64;
 use super::origins::Places;
-use super::{Mix, share};
 
 /// The order in which rows are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +33,10 @@ impl RowOrder {
         }
     }
 
-    /// The number of turns that engine `index` of `of` has.
-    fn turns(self, rows: u64, (index, of): (u64, u64)) -> u64 {
+    /// The number of turns that an engine has, whose turns among those of all engines these are.
+    fn turns(self, rows: u64, part: &Places) -> u64 {
         match self {
-            RowOrder::Unique => share(rows, of, index),
+            RowOrder::Unique => part.among(rows),
             RowOrder::Sequential | RowOrder::Shuffled { .. } => u64::MAX,
         }
     }
@@ -75,38 +75,38 @@ pub struct Takers {
     places: Option<Places>,
     /// The turns of this origin among those of all, if there are several: all take rows.
     among_origins: Option<Places>,
-    part: (u64, u64),
+    /// The turns of this engine among those of all.
+    part: Places,
 }
 
 impl Takers {
-    /// The requests of a mix that take rows, at engine `part` (an index and a number of engines).
+    /// The requests of a mix that take rows, at an engine that has the turns `part` of all engines.
     /// None if there are none. With several origins every request must take one.
     #[must_use]
     pub fn of(
         mix: &Mix,
         takes: impl Fn(usize) -> bool,
         among_origins: Option<Places>,
-        part: (u64, u64),
+        part: impl Into<Places>,
     ) -> Option<Self> {
         let places = Places::of_mix(mix, takes)?;
         let places = (places.among(mix.turns()) < mix.turns()).then_some(places);
-        Some(Takers { places, among_origins, part })
+        Some(Takers { places, among_origins, part: part.into() })
     }
 
     /// The turn, among those of all engines, of the request with this number at this engine.
     #[inline]
     #[must_use]
     pub fn turn(&self, number: u64) -> u64 {
-        let (index, of) = self.part;
         let own = self.places.as_ref().map_or(number, |places| places.among(number));
         let turn = self.among_origins.as_ref().map_or(own, |places| places.place(own));
-        turn * of + index
+        self.part.place(turn)
     }
 
     /// The number of requests that this engine can send with `rows` rows.
     #[must_use]
     pub fn requests(&self, order: RowOrder, rows: u64) -> u64 {
-        let turns = order.turns(rows, self.part);
+        let turns = order.turns(rows, &self.part);
         if turns == u64::MAX {
             return turns;
         }

@@ -291,6 +291,7 @@ fn config(scenario: &Scenario, thread: u32, tls: Option<client::Setup>) -> Confi
         thread,
         threads: scenario.threads,
         places: None,
+        turns: None,
     }
 }
 

@@ -53,6 +53,7 @@ def _host(
         clock_bound_ns=report.offset.bound_ns,
         lost=report.lost,
         group=report.group,
+        weight=report.weight,
     )
     return host if len(seen.hosts) < 2 else host.model_copy(update=_part(report, own, first_ns))
 

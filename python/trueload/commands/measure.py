@@ -29,6 +29,7 @@ from trueload.commands.replay_flags import check_replay
 from trueload.commands.scenario_flags import check_scenario
 from trueload.commands.search import SearchFlags, choose_search, started
 from trueload.commands.slow_clients import check_slow_clients
+from trueload.commands.weights import check_weights
 from trueload.errors import UserError
 from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import LoadOptions
@@ -106,6 +107,7 @@ def read_job(
     _check_engine(engine, load)
     check_slow_clients(asked, engine)
     check_pinned(engine, where)
+    check_weights(where, origins=len(asked.origins))
     spec = TrialSpec(
         url=asked.url,
         addresses=(),  # resolved last: with a mistake in any flag no name is looked up

@@ -33,6 +33,7 @@ from trueload.commands.place_options import read_where
 from trueload.commands.suite_pair import Pair, find_reference
 from trueload.commands.suite_places import Opened, check_for_suite, open_for_suite
 from trueload.commands.suite_progress import Progress
+from trueload.commands.weights import division_lines
 from trueload.engines.engine import find_engine
 from trueload.errors import ExitCode, UserError
 from trueload.interrupt import Interrupt, Until
@@ -370,7 +371,7 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
     _check_files(plan)
     check_for_suite(asked.where, plan)
     if asked.dry_run:
-        _print_plan(plan, suite, asked.shown)
+        _print_plan(plan, suite, asked)
         return ExitCode.OK
     find_engine()
     with (
@@ -542,13 +543,14 @@ def _not_saved(work: Execution, interrupt: Interrupt, error: StoreError) -> Stor
     return StoreError(error.message, f"{error.hint}; {go_on}", code)
 
 
-def _print_plan(plan: SuitePlan, suite: Suite, shown: Shown) -> None:
-    if shown.json_path == STDOUT:
+def _print_plan(plan: SuitePlan, suite: Suite, asked: SuiteAsked) -> None:
+    if asked.shown.json_path == STDOUT:
         sys.stdout.write(plan_json(plan, describe(plan)))
         return
     lines = [describe(plan), "", "subjects:"]
     lines += [f"  {plain(subject.name)}" for subject in plan.subjects]
     lines += ["loads:", *(f"  {_load_line(load)}" for load in plan.loads)]
+    lines += division_lines(asked.where)
     lines += [f"note: {plain(note)}" for note in suite.notes]
     sys.stdout.write("\n".join(lines) + "\n")
 

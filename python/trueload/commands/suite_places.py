@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trueload.commands.job import announce
+from trueload.commands.weights import check_weights
 from trueload.engines.engine import find_engine
 from trueload.engines.fleet import check_parts
 from trueload.errors import UserError
@@ -42,6 +43,7 @@ def check_for_suite(where: Where, plan: SuitePlan) -> None:
             "leave --place, --lab and --server-place away from suites of clients",
         )
     check_for_subjects(where)
+    check_weights(where, broadcast=plan.broadcast is not None)
     for load in plan.loads if plan.client_wait_ms is None else ():
         check_parts(where.host_count, load.connections, plan.load_of(load).pacing)
 

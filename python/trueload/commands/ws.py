@@ -21,6 +21,7 @@ from trueload.commands.metrics_flags import read_metrics
 from trueload.commands.options import DialectChoice
 from trueload.commands.place_options import check_local_addresses, check_pinned, read_where
 from trueload.commands.request_flags import read_local_addresses
+from trueload.commands.weights import check_weights
 from trueload.commands.ws_options import WsFormat, WsMode
 from trueload.errors import UserError
 from trueload.protocol.plan import EngineOptions, Requests, Turns
@@ -175,6 +176,7 @@ def read_broadcast_job(
     metrics = read_metrics(**take_flags(read_metrics, opening_flags))
     engine = read_engine(**take_flags(read_engine, opening_flags))
     check_pinned(engine, where)
+    check_weights(where, broadcast=True)
     opened = read_opening(**opening_flags)
     asked, dialect = opened.asked, opened.dialect or DialectChoice.JSON
     options.check_one_stdout(json_path, format_)

@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from trueload.closing import Closing
 from trueload.deadline import seconds_left
@@ -33,6 +34,7 @@ from trueload.engines.told import condensed
 from trueload.errors import HostError, UserError
 from trueload.places import EngineHost
 from trueload.places.local import LocalPlace
+from trueload.protocol.part import Part, parts_of
 from trueload.protocol.plan import (
     Clock,
     Done,
@@ -42,7 +44,6 @@ from trueload.protocol.plan import (
     Generate,
     Hello,
     LoadPlan,
-    Part,
     Phase,
     PhaseDone,
     PhaseSent,
@@ -222,10 +223,10 @@ class Fleet(Closing):
     def _part_of(self, plan: Generate, member: Member) -> Generate:
         """The whole plan with a member's part, CPUs and local addresses."""
         host = member.host
-        part = Part(index=member.index, of=len(self._members))
+        weights = tuple(each.host.weight for each in self._members)
         return plan.model_copy(
             update={
-                "part": part,
+                "part": _parts(weights, plan.connections)[member.index],
                 "cpus": plan.cpus if host.cpus is None else host.cpus,
                 "local_addresses": host.local_addresses or plan.local_addresses,
             }
@@ -486,6 +487,11 @@ class Fleet(Closing):
                 with contextlib.suppress(EngineError):
                     if member.is_started and member.lost is None and not member.done:
                         member.ask_clock()
+
+
+@lru_cache(maxsize=1)  # each of very many hosts asks for its own
+def _parts(weights: tuple[int, ...], connections: int) -> tuple[Part, ...]:
+    return parts_of(weights, connections)
 
 
 def check_parts(hosts: int, connections: int, load: LoadPlan) -> None:

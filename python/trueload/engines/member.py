@@ -50,6 +50,7 @@ class HostReport:
     start_ns: int | None
     lost: str | None = None
     group: str | None = None
+    weight: int = 1
     told: Told = field(default_factory=Told)
     ready: Ready | None = None
 
@@ -162,6 +163,7 @@ class Member:
             start_ns=self._began_ns(phase_id),
             lost=None if self.has_part_in(phase_id) else self.lost,
             group=self.host.group,
+            weight=self.host.weight,
             told=self.told[phase_id],
             ready=self.ready,
         )

@@ -77,9 +77,11 @@ class Place(Protocol):
 @dataclass(frozen=True)
 class EngineHost:
     """A place, and what an engine may use there. ``cpus`` None and empty ``local_addresses`` leave
-    both to what the run asks for. ``group`` is the name of the hosts that it is compared with."""
+    both to what the run asks for. ``group`` is the name of the hosts that it is compared with. By
+    its ``weight`` it has its share of the load."""
 
     place: Place
     cpus: tuple[int, ...] | None = None
     local_addresses: tuple[str, ...] = ()
     group: str | None = None
+    weight: int = 1

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from trueload.errors import UserError
 from trueload.files.invalid import first_mistake
@@ -30,6 +30,7 @@ from trueload.protocol.model import Model
 from trueload.units import parse_cpu_list
 
 _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
+WEIGHT_MAX = 100
 HINT = "correct the file; docs/hosts.md has one to copy"
 
 
@@ -56,6 +57,13 @@ def _group(text: str) -> str:
     return text
 
 
+def _weight(value: object) -> object:
+    if type(value) is not int or not 1 <= value <= WEIGHT_MAX:
+        raise ValueError(f"{value!r} is not a weight: whole numbers from 1 to {WEIGHT_MAX} are")
+    return value
+
+
+Weight = Annotated[int, BeforeValidator(_weight)]
 GroupText = Annotated[str, AfterValidator(_group)]
 PlaceText = Annotated[str, AfterValidator(_place)]
 CpusText = Annotated[str, AfterValidator(_cpus)]
@@ -65,13 +73,14 @@ AddressText = Annotated[str, AfterValidator(_address)]
 class Generator(Model):
     """A host that load comes from: its place, the CPUs that its engine may use, and the addresses
     that it connects from. For a cluster also the ``labels`` that its hosts must have. Hosts of a
-    ``group`` are compared with each other."""
+    ``group`` are compared with each other. A host has its share of the load by ``weight``."""
 
     place: PlaceText
     cpus: CpusText | None = None
     local_addresses: tuple[AddressText, ...] = ()
     labels: dict[str, str] = Field(default_factory=dict)
     group: GroupText | None = None
+    weight: Weight = 1
 
     @model_validator(mode="after")
     def _labels_of_a_cluster(self) -> Generator:
@@ -106,6 +115,7 @@ def read_lab(path: Path) -> Where:
             local_addresses=each.local_addresses,
             labels=tuple(each.labels.items()),
             group=each.group,
+            weight=each.weight,
         )
         for each in lab.generators
     )

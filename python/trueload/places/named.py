@@ -76,13 +76,15 @@ Named = Here | SshHost | RayCluster | CommandHost
 class GeneratorHost:
     """A host that load comes from, or hosts of a cluster that have the ``labels``. ``cpus`` and
     ``local_addresses`` come from a lab; None and empty leave both to the command's options.
-    ``group`` comes from a lab, too: hosts are compared with those of their group."""
+    ``group`` and ``weight`` come from a lab, too: hosts are compared with those of their group, and
+    share the load by weight."""
 
     place: Named
     cpus: tuple[int, ...] | None = None
     local_addresses: tuple[str, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     group: str | None = None
+    weight: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +121,12 @@ class Where:
         """The number of hosts that the load comes from."""
         of_cluster = (isinstance(each.place, RayCluster) for each in self.generators)
         return sum(self.ray_hosts if is_cluster else 1 for is_cluster in of_cluster)
+
+    @property
+    def weights(self) -> tuple[tuple[str, int], ...]:
+        """The name and weight of each place; empty if all weigh the same."""
+        found = tuple((each.place.name, each.weight) for each in self.generators)
+        return found if len({weight for _, weight in found}) > 1 else ()
 
     @property
     def all_here(self) -> bool:

@@ -47,7 +47,7 @@ def open_places(
         made = [_make(each, where, stack) for each in where.generators]
         prepare([place for places in made for place in places], program, announce, stopped)
         yield tuple(
-            EngineHost(place, each.cpus, each.local_addresses, each.group)
+            EngineHost(place, each.cpus, each.local_addresses, each.group, each.weight)
             for each, places in zip(where.generators, made, strict=True)
             for place in places
         )

@@ -5,6 +5,9 @@ Must not know how the others are spoken to.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+from math import gcd
 from typing import Literal
 
 from pydantic import Field
@@ -13,14 +16,44 @@ from trueload.protocol.model import Model
 
 
 class Part(Model):
-    """Which of several engines this is. Every number in its plan and phases is the total of all
-    engines, and is dealt out in turn over all their threads."""
+    """Which parts of a load, out of ``of``, are one engine's own: ``index`` and, by its weight,
+    ``more``, in rising order. Every number in its plan and phases is the total of all engines, and
+    is dealt out in turn over all parts and their threads."""
 
     index: int = 0
     of: int = 1
+    more: tuple[int, ...] = Field(default=(), exclude_if=lambda value: value == ())
 
 
 WHOLE = Part()
+
+
+def parts_of(weights: Sequence[int], connections: int) -> tuple[Part, ...]:
+    """Return the parts of engines with these weights, which are 1 or more, and at most as many as
+    there are ``connections``.
+
+    The engines take turns by Webster's method: turn k of weight w comes at (k + 1/2) / w. If so few
+    connections would leave an engine without any, each has one, and the others are taken in turns.
+    """
+    common = gcd(*weights)
+    shares = [weight // common for weight in weights]
+    order = _turns(shares, sum(shares))
+    if connections < len(order) and len(set(order[:connections])) < len(shares):
+        order = [*range(len(shares)), *_turns(shares, connections, first=1)]
+    own: list[list[int]] = [[] for _ in shares]
+    for place, index in enumerate(order):
+        own[index].append(place)
+    return tuple(Part(index=at, of=len(order), more=tuple(more)) for at, *more in own)
+
+
+def _turns(shares: Sequence[int], most: int, first: int = 0) -> list[int]:
+    """The engines that have turns from their ``first`` ones on, up to ``most`` turns of all."""
+    turns = (
+        (Fraction(2 * nth + 1, 2 * share), index)
+        for index, share in enumerate(shares)
+        for nth in range(first, share)
+    )
+    return [index for _, index in sorted(turns)][: most - first * len(shares)]
 
 
 class AskClock(Model):

@@ -313,8 +313,8 @@ class Host(Model):
 
     ``connections`` of the ``requested`` ones were established, and ``connect_failed`` is what the
     others met, by class. ``service`` is the histogram of service times, ``client_ns`` the host's
-    own part of the latency. ``series`` has no latencies, and at most 120 bins. ``group`` is named
-    by the lab.
+    own part of the latency. ``series`` has no latencies, and at most 120 bins. ``group`` and
+    ``weight`` are those of the lab.
     """
 
     place: str
@@ -337,6 +337,7 @@ class Host(Model):
     client_ns: ClientTimes | None = None
     series: tuple[Second, ...] = ()
     group: str | None = None
+    weight: int = 1
 
 
 class HostGroup(Model):

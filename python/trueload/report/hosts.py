@@ -16,7 +16,7 @@ from trueload.units import format_count, format_duration, format_share
 HOSTS_SHOWN = 16
 HEADER = (
     *("host", "connections", "ok", "failed", "unsent", "p50", "p99", "max of answers", "busy"),
-    *("send p99", "receive p99", "clock ±", "group", "lost"),
+    *("send p99", "receive p99", "clock ±", "weight", "group", "lost"),
 )
 
 
@@ -65,6 +65,8 @@ def host_line(host: Host, width: int = 0) -> str:
     words = []
     if host.ok is not None:
         words.append(f"{format_count(host.ok)} ok on {format_count(host.connections or 0)}")
+    if host.weight != 1:
+        words.append(f"weight {host.weight}")
     if host.counts is not None and host.counts.failed:
         words.append(f"{failed_text(host.counts)} failed")
     if host.counts is not None and host.counts.unsent:
@@ -108,6 +110,7 @@ def _cells(host: Host) -> tuple[str, ...]:
         *(quantile_text(latency.at(name)) for name in ("p50", "p99", "max")),
         "" if host.generator.saturation is None else format_share(host.generator.saturation),
         *("" if ns is None else format_duration(ns) for ns in times),
+        str(host.weight),
         plain(host.group or ""),
         plain(host.lost or ""),
     )

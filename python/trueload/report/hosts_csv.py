@@ -18,6 +18,7 @@ COLUMNS = (
         "key",
         "place",
         "group",
+        "weight",
         "lost",
         "requested",
         "connections",
@@ -47,6 +48,7 @@ def host_values(host: Host) -> dict[str, object]:
     return {
         "place": host.place,
         "group": host.group,
+        "weight": host.weight,
         "lost": host.lost,
         "requested": host.requested,
         "connections": host.connections,

@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use trueload_drive::Address;
-use trueload_load::{Places, dealt_slot};
+use trueload_load::{Places, dealt, dealt_slot};
 use trueload_wire::tls;
 
 /// The settings that do not change while a generator runs.
@@ -42,6 +42,8 @@ pub struct Config {
     pub threads: u32,
     /// Our places among all turns, if requests go to several origins.
     pub places: Option<Places>,
+    /// This thread's turns among those of all `threads`, if it has more than one of each cycle.
+    pub turns: Option<Places>,
 }
 
 impl Config {
@@ -56,10 +58,21 @@ impl Config {
         attempted_ns.saturating_add(self.connect_timeout_ns)
     }
 
+    /// The number of this thread's slots, out of `total` over all threads.
+    pub(super) fn own_slots(&self, total: u32) -> u32 {
+        match &self.turns {
+            None => dealt(total, self.threads, self.thread),
+            Some(turns) => turns.among(total.into()) as u32,
+        }
+    }
+
     /// The number of a slot over all threads.
     #[inline]
     pub(super) fn global(&self, key: u32) -> u32 {
-        dealt_slot(key, self.threads, self.thread)
+        match &self.turns {
+            None => dealt_slot(key, self.threads, self.thread),
+            Some(turns) => turns.place(key.into()) as u32,
+        }
     }
 
     /// The local address of a slot's connection: the addresses take turns over all threads. None
@@ -92,6 +105,7 @@ mod tests {
             thread,
             threads,
             places: None,
+            turns: None,
         }
     }
 

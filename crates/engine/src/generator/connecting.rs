@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use trueload_drive::{Address, ConnectError, Net, PeerClose, Remote, Token};
-use trueload_load::dealt;
 use trueload_meter::Class;
 use trueload_wire::exchange::{Exchange, RequestTimeout};
 use trueload_wire::tls::Secured;
@@ -75,7 +74,7 @@ impl Pace {
 impl<P: Protocol> Generator<P> {
     /// Sets up this thread's part of `total` connections; reports once each has been tried.
     pub(super) fn resize(&mut self, net: &mut impl Net, total: u32) {
-        let mine = dealt(total, self.config.threads, self.config.thread);
+        let mine = self.config.own_slots(total);
         while let Some(slot) = self.slots.pop_beyond(mine) {
             slot.state.connection.token().into_iter().for_each(|token| net.close(token));
         }

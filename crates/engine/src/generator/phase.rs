@@ -81,10 +81,16 @@ impl PhaseShare {
         let (thread, threads) = (config.thread, self.threads_that_send(config.threads));
         match &self.load {
             Load::Open { stages, arrivals } => {
-                let stages = if thread < threads { &stages[..] } else { &[] };
-                let places = config.places.clone();
-                let drawn = Schedule::of_origin(stages, *arrivals, thread, threads, places);
-                Some(SendTimes::Drawn(drawn))
+                let own = config.turns.as_ref().map(|turns| turns.within(threads));
+                let sends = own.as_ref().map_or(thread < threads, Option::is_some);
+                let stages = if sends { &stages[..] } else { &[] };
+                Some(SendTimes::Drawn(match own {
+                    None => {
+                        let places = config.places.clone();
+                        Schedule::of_origin(stages, *arrivals, thread, threads, places)
+                    }
+                    Some(own) => Schedule::of_origin(stages, *arrivals, 0, 1, own),
+                }))
             }
             Load::Recorded { recording, from_ns } => {
                 let recording = Arc::clone(recording);

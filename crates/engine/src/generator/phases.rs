@@ -171,7 +171,11 @@ impl<P: Protocol> Generator<P> {
             let (thread, threads) = (self.config.thread, self.config.threads);
             // Under an open loop, or turns, the arrivals are divided, not the slots' work.
             let those = phase_share.threads_that_send(threads);
-            let mine = if thread < those { share(total, those.into(), thread.into()) } else { 0 };
+            let mine = match self.config.turns.as_ref().map(|turns| turns.within(those)) {
+                None if thread < those => share(total, those.into(), thread.into()),
+                None => 0,
+                Some(own) => own.map_or(0, |own| own.among(total)),
+            };
             let closed_loop = matches!(phase_share.load, Load::Closed { .. });
             (phase.quota, phase.sharers) = (if closed_loop { sum } else { mine }, sharers);
             phase.meter.scheduled = phase.quota;

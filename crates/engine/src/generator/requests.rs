@@ -87,8 +87,8 @@ pub struct Requests {
     apart: bool,
     /// The targets are the steps of sessions: a number is the index of its step.
     steps: bool,
-    /// The index of this engine and the number of engines: no two send the same number.
-    part: (u64, u64),
+    /// The turns of this engine among those of all: no two send the same number.
+    part: Places,
     /// For one of several origins: its own places among all turns.
     places: Option<Places>,
     /// The rows of data that they take, if there are any.
@@ -100,10 +100,16 @@ pub struct Requests {
 
 impl Requests {
     /// Takes targets in the order of their turns; with `apart` each is counted separately. `part`
-    /// is an index, from 0, and a number of engines.
+    /// has the turns of this engine: those at an index, of a number of engines.
     #[must_use]
-    pub fn new(targets: Vec<Target>, order: Mix, seed: u64, apart: bool, part: (u64, u64)) -> Self {
-        let (steps, recording, most) = (false, None, u64::MAX);
+    pub fn new(
+        targets: Vec<Target>,
+        order: Mix,
+        seed: u64,
+        apart: bool,
+        part: impl Into<Places>,
+    ) -> Self {
+        let (steps, recording, most, part) = (false, None, u64::MAX, part.into());
         let (places, taking, drawn, targets) = (None, None, AtomicU64::new(0), targets.into());
         Requests {
             targets,
@@ -144,7 +150,7 @@ impl Requests {
         if self.places.is_some() && takes.contains(&false) {
             return None;
         }
-        let (places, part) = (self.places.clone(), self.part);
+        let (places, part) = (self.places.clone(), self.part.clone());
         let taking = Taking::of((rows, order), takes, &self.order, places, part)?;
         Some(Requests { most: taking.requests(), taking: Some(taking), ..self })
     }
@@ -280,8 +286,7 @@ impl Requests {
 
     /// The number of a request, or of a session, over all engines.
     pub(super) fn turn(&self, number: u64) -> u64 {
-        let (index, of) = self.part;
-        self.places.as_ref().map_or(number, |places| places.place(number)) * of + index
+        self.part.place(self.places.as_ref().map_or(number, |places| places.place(number)))
     }
 
     /// The length of the request of a tag.

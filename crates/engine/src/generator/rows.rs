@@ -34,7 +34,7 @@ impl Taking {
         takes: Box<[bool]>,
         mix: &Mix,
         places: Option<Places>,
-        part: (u64, u64),
+        part: Places,
     ) -> Option<Self> {
         let takers = Takers::of(mix, |target| takes[target], places, part)?;
         Some(Taking { rows, order, takers, takes })

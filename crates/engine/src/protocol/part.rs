@@ -4,22 +4,25 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use trueload_load::dealt;
+use trueload_load::Places;
 
-/// Which of several engines this one is. Every number in its plan and phases is of all of them
-/// together: connections, requests and arrivals are dealt out in turn over all their threads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Which part of a load is one engine's own. Every number in its plan and phases is of all engines
+/// together: connections, requests and arrivals are dealt out in turn over all parts and threads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartPlan {
     /// From 0.
     pub index: u32,
-    /// Engines in all, each with as many threads.
+    /// Parts in all. Each engine has as many threads, and one part unless it has `more`.
     pub of: u32,
+    /// Further parts of an engine with a larger weight, in rising order from its index on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub more: Vec<u32>,
 }
 
 impl Default for PartPlan {
     fn default() -> Self {
-        PartPlan { index: 0, of: 1 }
+        PartPlan { index: 0, of: 1, more: Vec::new() }
     }
 }
 
@@ -36,10 +39,20 @@ impl PartPlan {
         self.index + self.of * thread
     }
 
+    /// The turns of its parts among those of all; none if they are not in rising order.
+    #[must_use]
+    pub fn places(&self) -> Option<Places> {
+        let parts: Vec<u32> =
+            std::iter::once(self.index).chain(self.more.iter().copied()).collect();
+        Places::new(&parts, self.of.into())
+    }
+
     /// The number of slots, out of `total`, that fall to its `threads`.
     #[must_use]
     pub fn slots(&self, total: u32, threads: u32) -> u32 {
-        (0..threads).map(|thread| dealt(total, threads * self.of, self.thread(thread))).sum()
+        let Some(places) = self.places() else { return 0 };
+        let of_thread = |thread| places.of_thread(thread, threads).among(total.into()) as u32;
+        (0..threads).map(of_thread).sum()
     }
 }
 
@@ -80,8 +93,26 @@ mod tests {
     proptest! {
         #[test]
         fn every_slot_falls_to_one_engine(total in 0u32..5000, of in 1u32..40, threads in 1u32..9) {
-            let parts = (0..of).map(|index| PartPlan { index, of });
+            let parts = (0..of).map(|index| PartPlan { index, of, more: Vec::new() });
             prop_assert_eq!(parts.map(|part| part.slots(total, threads)).sum::<u32>(), total);
+        }
+    }
+
+    #[test]
+    fn an_engine_with_more_parts_has_more_slots() {
+        let heavy = PartPlan { index: 0, of: 3, more: vec![2] };
+        let light = PartPlan { index: 1, of: 3, more: Vec::new() };
+        for (total, threads, slots) in
+            [(2, 1, (1, 1)), (3, 1, (2, 1)), (64, 1, (43, 21)), (8, 2, (5, 3))]
+        {
+            let found = (heavy.slots(total, threads), light.slots(total, threads));
+            assert_eq!(found, slots, "{total} over {threads} threads");
+        }
+        for more in [vec![0], vec![3], vec![2, 1]] {
+            assert!(
+                PartPlan { index: 0, of: 3, more: more.clone() }.places().is_none(),
+                "{more:?}"
+            );
         }
     }
 }

@@ -1,0 +1,35 @@
+"""Hosts of a lab with weights: what they exclude, and how the load is divided. Pure."""
+
+from __future__ import annotations
+
+from math import gcd
+
+from trueload.errors import UserError
+from trueload.places.named import Where
+from trueload.text import plain
+
+HINT = "leave weight out of the lab's file"
+
+
+def check_weights(where: Where, *, broadcast: bool = False, origins: int = 1) -> None:
+    """Refuse loads that hosts share only in equal parts. Raises ``UserError``."""
+    if not where.weights:
+        return
+    if broadcast:
+        raise UserError("hosts with different weights cannot share a broadcast", HINT)
+    if origins > 1:
+        raise UserError(
+            "hosts with different weights cannot share targets of several servers",
+            f"{HINT}, or load one server at a time",
+        )
+
+
+def division_lines(where: Where) -> list[str]:
+    """Return lines on how the load is divided; none if all hosts get the same."""
+    if not where.weights:
+        return []
+    common = gcd(*(weight for _, weight in where.weights))
+    return [
+        "hosts, by weight:",
+        *(f"  {plain(name)}: {weight // common}" for name, weight in where.weights),
+    ]
