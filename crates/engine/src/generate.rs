@@ -32,7 +32,6 @@ use crate::protocol::{
     Ready, Tick, ToEngine,
 };
 use crate::role::{self, Event};
-use crate::scenario;
 use crate::secrets;
 use crate::sums;
 use crate::threads::{self, Driven, Worker};

@@ -263,14 +263,14 @@ pub(crate) fn check_phases(before: usize) -> Result<(), Failure> {
 
 /// Refuses a phase that cannot be carried out, or not with this plan, naming the field.
 pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
-    check_load(phase)?;
+    check_load(plan, phase)?;
     exchange::check_phase(plan, phase)?;
     origins::check_phase(plan, phase)?;
     scenario::check_phase(plan, phase)?;
     replay::check_phase(plan, phase)
 }
 
-fn check_load(phase: &PhasePlan) -> Result<(), Failure> {
+fn check_load(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
     let refused = |what: String| Err(Failure::Plan(what));
     let opens = matches!(phase.load, LoadPlan::Open { .. }) && phase.idle == 0;
     if plan.connect_open && !opens {

@@ -30,8 +30,8 @@ from trueload.report.hosts import host_lines
 from trueload.report.http2 import http2_lines
 from trueload.report.idle import idle_lines, idle_text
 from trueload.report.openings import opening_lines
-from trueload.report.slow_clients import slow_lines
 from trueload.report.redirects import redirect_lines
+from trueload.report.slow_clients import slow_lines
 from trueload.report.streams import stream_lines
 from trueload.report.targets import origin_lines, target_lines
 from trueload.report.times import quantile_text
