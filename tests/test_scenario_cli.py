@@ -153,7 +153,36 @@ def examples() -> list[tuple[str, str]]:
 def test_each_example_of_the_documentation_runs(
     trueload: Trueload, tmp_path: Path, title: str, text: str
 ) -> None:
+    users = tmp_path / "users.csv"
+    users.write_text("user,password\nanna,1\nb c,2\n")
+    data = ("--data", str(users)) if "{user}" in text else ()
     with SessionServer() as server:
-        record = run(trueload, tmp_path, text.replace("250ms", "25ms"), server.url)
+        record = run(trueload, tmp_path, text.replace("250ms", "25ms"), server.url, *data)
     assert not record["counts"]["failed"], title
     assert record["sessions"]["ok"] > 0, title
+
+
+def test_each_session_has_a_row_and_a_run_ends_when_all_are_used_up(
+    trueload: Trueload, tmp_path: Path
+) -> None:
+    rows = 40
+    users = tmp_path / "users.csv"
+    users.write_text("user,note\n" + "".join(f'u {row},"{{vu}}"\n' for row in range(rows)))
+    scenario = SHOP.replace('"user":"user-{vu}"', '"user":"{user}","note":"{note}"')
+    scenario = scenario.replace("page={repeat}", "page={repeat}&of={user}")
+    flags = ("--data", str(users), "--data-order", "unique", "--threads", "2", "-d", "60s")
+    with SessionServer() as server:
+        record = run(trueload, tmp_path, scenario, server.url, *flags)
+    of_login = re.compile('{"user":"u ([0-9]+)","note":"{vu}",')
+    present, taken = dict[int, str](), list[int]()
+    for one in server.seen:
+        if found := of_login.match(one.body):
+            present[one.connection] = found[1]
+            taken.append(int(found[1]))
+        if one.method == "GET":
+            assert one.path.endswith(f"&of=u%20{present[one.connection]}"), "the row of its log-in"
+    assert sorted(taken) == list(range(rows))
+    counts = record["sessions"]
+    assert (counts["begun"], counts["ok"], counts["unfinished"]) == (rows, rows, 0)
+    assert record["data"] == {"rows": rows, "taken": rows, "spent": True}
+    assert statuses(record)["data"] == "warn"

@@ -15,6 +15,7 @@ use trueload_wire::http2::client::UpgradeRequest;
 use trueload_wire::parts::Rule;
 
 use crate::blobs::{self, Blobs};
+use crate::data::Rows;
 use crate::failure::Failure;
 use crate::generator::{Http, Http2, Http2Sent, InFlight, Negotiated, Requests, Target, Text};
 use crate::protocol::{DataOrder, ExpectPlan, GeneratePlan, RequestPlan, WindowsPlan};
@@ -188,17 +189,20 @@ fn several(
     let part = plan.part.places().ok_or_else(|| Failure::Plan(PARTS.into()))?;
     let apart = !plan.targets.is_empty();
     let requests = Requests::new(targets, order(plan)?, plan.seed, apart, part).at(places);
-    let (Some(data), Some(rows)) = (&plan.data, blobs.rows()) else {
-        return Ok(Arc::new(requests));
-    };
-    let order = match data.order {
+    let Some((rows, order)) = rows(plan, blobs) else { return Ok(Arc::new(requests)) };
+    let untaken = "data: no request, or of several origins not every one, uses its columns";
+    let requests = requests.taking(rows, order);
+    requests.map(Arc::new).ok_or_else(|| Failure::Plan(untaken.into()))
+}
+
+/// The rows of a plan's data, and the order in which they are taken; the data must have come.
+pub(crate) fn rows(plan: &GeneratePlan, blobs: &Blobs) -> Option<(Arc<Rows>, RowOrder)> {
+    let order = match plan.data.as_ref()?.order {
         DataOrder::Sequential => RowOrder::Sequential,
         DataOrder::Shuffled => RowOrder::Shuffled { seed: plan.seed },
         DataOrder::Unique => RowOrder::Unique,
     };
-    let untaken = "data: no request, or of several origins not every one, uses its columns";
-    let requests = requests.taking(Arc::clone(rows), order);
-    requests.map(Arc::new).ok_or_else(|| Failure::Plan(untaken.into()))
+    Some((Arc::clone(blobs.rows()?), order))
 }
 
 /// The requests that a plan sends over HTTP/2; its bodies must have come. `places` are those of one
@@ -319,7 +323,7 @@ fn over_http1(plan: &GeneratePlan, texts: &Texts<'_>, template: bool) -> Templat
 }
 
 /// The columns of a plan's data, by name.
-fn columns(plan: &GeneratePlan) -> &[String] {
+pub(crate) fn columns(plan: &GeneratePlan) -> &[String] {
     plan.data.as_ref().map_or(&[], |data| &data.columns)
 }
 

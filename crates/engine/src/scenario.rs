@@ -49,6 +49,11 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
             return refused(format!("{field}.take: must have at most {TAKES_MOST} values"));
         }
     }
+    let values = plan.scenario.iter().flat_map(|step| &step.take).map(|take| take.value.as_str());
+    let mut names = values.chain(BUILT_IN);
+    if let Some(name) = names.find(|name| request::columns(plan).iter().any(|one| one == name)) {
+        return refused(format!("data.columns: '{name}' is the name of another value"));
+    }
     script(plan, &Blobs::default()).map(drop)
 }
 
@@ -62,7 +67,7 @@ pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), 
 
 /// The requests of all steps; bodies that have not come are left out.
 fn script(plan: &GeneratePlan, blobs: &Blobs) -> Result<Script, Failure> {
-    let mut script = Script::new(site(plan));
+    let mut script = Script::new(site(plan)).with_columns(request::columns(plan));
     for (index, step) in plan.scenario.iter().enumerate() {
         let request = &step.request;
         let texts = StepTexts {
@@ -126,13 +131,17 @@ pub(crate) fn users(
     unix_time: Duration,
 ) -> Result<impl Fn() -> Users + use<>, Failure> {
     let script = Arc::new(script(plan, blobs)?);
+    if plan.data.is_some() && !script.has_column() {
+        return Err(Failure::Plan("data: no step uses its columns".to_owned()));
+    }
     let rules = plan.scenario.iter().map(|step| Target {
         text: Text::Session,
         rules: request::rules(&step.request, &step.expect, blobs),
     });
     let order = Mix::new(&[1]).ok_or_else(|| Failure::Plan("scenario: has no order".to_owned()))?;
     let part = plan.part.places().ok_or_else(|| Failure::Plan(request::PARTS.to_owned()))?;
-    let requests = Requests::new(rules.collect(), order, plan.seed, true, part).in_sessions();
+    let data = request::rows(plan, blobs);
+    let requests = Requests::new(rules.collect(), order, plan.seed, true, part).in_sessions(data);
     let scenario = Scenario {
         script,
         requests: Arc::new(requests),

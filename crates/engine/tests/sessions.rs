@@ -9,12 +9,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
+use trueload_engine::data::Rows;
 use trueload_engine::generator::{
     Command, Config, DoneReport, Generator, PhaseShare, Report, Requests, Scenario, StepPace,
     Target, Text, Users,
 };
 use trueload_engine::outlet::Outlet;
-use trueload_load::{Arrivals, Load, Mix, Stage, Stop};
+use trueload_load::{Arrivals, Load, Mix, RowOrder, Stage, Stop};
 use trueload_meter::{Class, SessionMeter};
 use trueload_wire::http1::client::Rules;
 use trueload_wire::session::{Extractor, Script, Site, StepTexts, Take};
@@ -69,7 +70,14 @@ fn token(index: u32) -> Token {
 
 /// A log-in, two pages with a pause of 10 ms before each, and a purchase.
 fn scenario() -> Scenario {
-    let mut script = Script::new(Site { host: "h".to_owned(), secure: false });
+    scenario_with(b"{vu}:{counter}", None)
+}
+
+/// The same with the body of the log-in, and rows of a column `user`.
+fn scenario_with(body: &[u8], data: Option<(Arc<Rows>, RowOrder)>) -> Scenario {
+    let site = Site { host: "h".to_owned(), secure: false };
+    let columns: Vec<_> = data.iter().map(|_| "user".to_owned()).collect();
+    let mut script = Script::new(site).with_columns(&columns);
     let own = [("Own".to_owned(), "{token} {id}".to_owned())];
     let taken = |value: &str, from| Take { value: value.to_owned(), from };
     let takes = vec![
@@ -78,7 +86,7 @@ fn scenario() -> Scenario {
     ];
     let step = |method, path, headers, body| StepTexts { method, path, headers, body };
     let mut add = |texts: StepTexts<'_>, takes| script.add(&texts, takes).expect("known values");
-    add(step("POST", "/login", &[], Some(b"{vu}:{counter}")), takes);
+    add(step("POST", "/login", &[], Some(body)), takes);
     add(step("GET", "/page/{repeat}", &own, None), Vec::new());
     add(step("POST", "/buy", &own, Some(b"")), Vec::new());
     let pace = |repeat, ms| StepPace { repeat, think_least_ns: ms * MS, think_most_ns: ms * MS };
@@ -87,7 +95,7 @@ fn scenario() -> Scenario {
     let target = |idempotent| Target { text: Text::Session, rules: rules(idempotent) };
     let targets = vec![target(false), target(true), target(false)];
     let order = Mix::new(&[1]).expect("an order");
-    let requests = Arc::new(Requests::new(targets, order, 1, true, (0, 1)).in_sessions());
+    let requests = Arc::new(Requests::new(targets, order, 1, true, (0, 1)).in_sessions(data));
     let script = Arc::new(script);
     Scenario { script, requests, paces, seed: 1, unix_time: Duration::ZERO }
 }
@@ -107,10 +115,14 @@ impl Play {
     }
 
     fn within(load: Load, window_ns: u64) -> Self {
+        Self::of(scenario(), load, window_ns)
+    }
+
+    fn of(scenario: Scenario, load: Load, window_ns: u64) -> Self {
         let (commands, inbox) = channel();
         let (to, reports) = channel();
         let outlet = Outlet::to(to, |report| report);
-        let users = Users::new(scenario());
+        let users = Users::new(scenario);
         let generator = Generator::new(Arc::new(config()), users, Arc::default(), inbox, outlet);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
@@ -337,6 +349,48 @@ fn an_open_loop_schedules_sessions_and_steps_come_before_new_ones() {
     assert_eq!(other, trueload_meter::index(21 * MS), "it waited for the user");
     let begun = sessions(&done).begun;
     assert_eq!(done.meter.scheduled, done.meter.issued + 100 - begun, "others never began");
+}
+
+/// The rows of a column `user`, with one value each.
+fn rows(values: &[&str]) -> Arc<Rows> {
+    let mut rows = Rows::of_columns(1);
+    values.iter().for_each(|value| rows.push(std::iter::once(value.as_bytes())));
+    Arc::new(rows.complete())
+}
+
+#[test]
+fn a_session_has_one_row_and_a_run_whose_rows_are_used_up_ends_with_its_last_session() {
+    let stages = || [Stage { ns: WINDOW_NS, from: 100.0, to: 100.0 }].into();
+    for open in [false, true] {
+        let load = if open {
+            Load::Open { stages: stages(), arrivals: Arrivals::Constant }
+        } else {
+            Load::Closed { active: [].into() }
+        };
+        let data = (rows(&["anna", "b c"]), RowOrder::Unique);
+        let scenario = scenario_with(br#"{"user":"{user}"}"#, Some(data));
+        let mut play = Play::of(scenario, load, WINDOW_NS);
+        for (session, user) in [(0, "anna"), (1, "b c")] {
+            let sent = play.sent();
+            let body = format!(r#"{{"user":"{user}"}}"#);
+            assert!(sent[0].1.ends_with(&body), "{sent:?}");
+            let at = 30 * session;
+            for (ms, text) in [(2, LOG_IN), (14, OK), (26, OK), (30, OK)] {
+                play.at(at + ms - 1);
+                play.sent();
+                play.answer(at + ms, text);
+            }
+        }
+        assert_eq!(play.asked(), None, "there is no third row");
+        play.at(500);
+        let done = play.done();
+        let SessionMeter { begun, ok, failed, unfinished, .. } = *sessions(&done);
+        assert_eq!((begun, ok, failed, unfinished), (2, 2, 0, 0), "open: {open}");
+        let data = done.data.map(|data| (data.rows, data.taken, data.spent));
+        assert_eq!(data, Some((2, 2, true)));
+        assert_eq!(done.stopped_ns, START_NS + 60 * MS, "the end of the last session");
+        assert_eq!(done.meter.scheduled, done.meter.issued, "no row, no session");
+    }
 }
 
 #[test]

@@ -162,9 +162,9 @@ DataOption = Annotated[
         "--data",
         metavar="FILE",
         help=(
-            "For http, the file with a row for each request (.csv, .tsv, .jsonl): {name} in path,"
-            " header values and body becomes its column. Elsewhere the file is the message; - for"
-            " stdin."
+            "For http, the file with a row for each request or session (.csv, .tsv, .jsonl):"
+            " {name} in path, header values and body becomes its column. Elsewhere the file is the"
+            " message; - for stdin."
         ),
     ),
 ]
@@ -173,8 +173,8 @@ DataOrderOption = Annotated[
     typer.Option(
         "--data-order",
         help=(
-            "Which row a request takes: the next and then the first again, one in random order,"
-            " or each row once, which ends the run.  [default: sequential]"
+            "Which row a request or session takes: the next and then the first again, one in"
+            " random order, or each row once, which ends the run.  [default: sequential]"
         ),
     ),
 ]

@@ -27,7 +27,7 @@ from trueload.commands.scenario_flags import STEPS_HAVE
 from trueload.commands.stream_options import StallOption, StreamEndOption, StreamOption
 from trueload.errors import UserError
 from trueload.request.curl import CurlCommand, parse_curl
-from trueload.request.data import DataFile, open_data
+from trueload.request.data import NUMBERS, DataFile, open_data
 from trueload.request.follow import check_requests, check_version
 from trueload.request.http2 import Http2Flags, make_http2, over_http2
 from trueload.request.make import make_request, parse_statuses, read_body
@@ -35,7 +35,7 @@ from trueload.request.origins import shown_origins, tls_of_origins
 from trueload.request.plans import has_place, places_of
 from trueload.request.redact import redact_url
 from trueload.request.route import make_route
-from trueload.request.scenario import Beside, read_scenario
+from trueload.request.scenario import BUILT_IN, Beside, read_scenario
 from trueload.request.steps import StepSpec
 from trueload.request.streams import check_methods, make_stream
 from trueload.request.target import Target, parse_given_url
@@ -117,11 +117,11 @@ def read_asked(
     if scenario is not None:
         own = {"method": method, "body": body, "body_file": body_file}
         _refuse_beside("scenario", STEPS_HAVE, **own, expect_body=expect_body)
-        _refuse_beside("scenario", "keep one of them", targets=targets, data=data, stream=stream)
+        _refuse_beside("scenario", "keep one of them", targets=targets, stream=stream)
         _refuse_beside("scenario", "expect redirects, and write the next step", follow=follow)
         if http2 is not None:
             raise UserError("--scenario is for HTTP/1.1 only", "leave --http out")
-        target, steps = read_scenario(scenario, Beside(base, headers, user, expect))
+        target, steps = read_scenario(scenario, Beside(base, headers, user, expect, data))
         request, shown = None, (base or target).url
     elif targets is not None:
         _refuse_beside("targets", LINES_HAVE, method=method, body=body, body_file=body_file)
@@ -136,8 +136,9 @@ def read_asked(
         content = read_body(body, body_file)
         made = make_request(target, method=method, headers=headers, user=user, body=content)
         request = made if recorded is None else None
-    rows = _read_data(data, data_order, flags, [] if request is None else [request], several)
     origins = origins or (target,)
+    sent = [each.request for each in several] + ([] if request is None else [request])
+    rows = _read_data(data, data_order, flags, sent, several, steps)
     secure = tls_of_origins(origins, tls)
     if http2 is not None:
         secure = over_http2(http2, secure, all_secure=all(one.is_secure for one in origins))
@@ -183,6 +184,7 @@ def _read_data(
     flags: Mapping[str, Any],
     requests: list[Request],
     targets: Sequence[TargetSpec],
+    steps: Sequence[StepSpec],
 ) -> DataFile | None:
     """Return the data that fills the requests. Raises ``UserError``."""
     if path is None:
@@ -193,9 +195,10 @@ def _read_data(
         raise UserError(
             "--data and --h2c-upgrade exclude each other", "use --http 2, without the upgrade"
         )
-    every = [*requests, *(target.request for target in targets)]
+    every = [*requests, *(step.request for step in steps)]
     chosen = options.DataOrderChoice.SEQUENTIAL if order is None else order
-    found = open_data(path, chosen.value, every)
+    taken = {name for step in steps for name, _ in step.take}
+    found = open_data(path, chosen.value, every, BUILT_IN if steps else NUMBERS, taken)
     places = places_of(found.columns)
     if any(target.origin for target in targets) and not all(
         has_place(each, places) for each in every

@@ -12,7 +12,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +38,8 @@ EXAMPLES: dict[DataFormat, str] = {
 }
 _PLACE = re.compile(r"\{\{|\{\+?([A-Za-z_][A-Za-z0-9_.-]*)\}")
 """A brace that stands for itself, or a placeholder."""
+NUMBERS = tuple(place.strip("{}") for place in PLACES)
+"""The names of the placeholders that have numbers filled in."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +83,45 @@ class DataFile:
         return UserError(f"{self.shown}{comma} {why}", EXAMPLES[self.format])
 
 
-def open_data(path: Path, order: DataOrder, requests: Sequence[Request]) -> DataFile:
-    """Read the header of a data file, and find the columns that requests use. Raises ``UserError``
-    for a file that cannot be read, a placeholder without a column, or if none has one."""
+def open_data(
+    path: Path,
+    order: DataOrder,
+    requests: Sequence[Request],
+    numbers: Collection[str] = NUMBERS,
+    taken: Collection[str] = (),
+) -> DataFile:
+    """Read the header of a data file, and find the columns that requests use. Other placeholders
+    are those of ``numbers``, and the values ``taken`` from answers. Raises ``UserError`` for a file
+    that cannot be read, a placeholder without a column, or if none has one."""
+    form, columns, size_bytes = _read_header(path)
+    for name in columns:
+        if name in taken:
+            raise UserError(
+                f"{{{name}}} is a value that a step takes, and a column of {shown(path)}",
+                "take the value under another name",
+            )
+    return DataFile(
+        path=path,
+        format=form,
+        order=order,
+        columns=_used(path, columns, requests, numbers, taken),
+        size_bytes=size_bytes,
+    )
+
+
+def columns_of(path: Path | None) -> tuple[str, ...]:
+    """Return the columns that placeholders can name; none without a file. Raises ``UserError``."""
+    if path is None:
+        return ()
+    return tuple(name for name in _read_header(path)[1] if _can_be_named(name))
+
+
+def _can_be_named(column: str) -> bool:
+    return _PLACE.fullmatch(f"{{{column}}}") is not None
+
+
+def _read_header(path: Path) -> tuple[DataFormat, list[str], int]:
+    """Return the format of a data file, its columns, and its size in bytes."""
     form = FORMATS.get(path.suffix.lower())
     if form is None:
         raise UserError(
@@ -91,14 +129,9 @@ def open_data(path: Path, order: DataOrder, requests: Sequence[Request]) -> Data
             f"name it {', '.join(list(FORMATS)[:-1])} or {list(FORMATS)[-1]}",
         )
     head, size_bytes = _read_head(path)
-    columns = _columns_of_json(path, head) if form == "jsonl" else _columns_of_csv(path, form, head)
-    return DataFile(
-        path=path,
-        format=form,
-        order=order,
-        columns=_used(path, columns, requests),
-        size_bytes=size_bytes,
-    )
+    if form == "jsonl":
+        return form, _columns_of_json(path, head), size_bytes
+    return form, _columns_of_csv(path, form, head), size_bytes
 
 
 def _read_head(path: Path) -> tuple[bytes, int]:
@@ -143,16 +176,22 @@ def _columns_of_json(path: Path, head: bytes) -> list[str]:
     raise UserError(f"{shown(path)} has no rows", EXAMPLES["jsonl"])
 
 
-def _used(path: Path, columns: Sequence[str], requests: Sequence[Request]) -> tuple[str, ...]:
+def _used(
+    path: Path,
+    columns: Sequence[str],
+    requests: Sequence[Request],
+    numbers: Collection[str],
+    taken: Collection[str],
+) -> tuple[str, ...]:
     """Return the columns that have placeholders, in the order of the file."""
     named = {name for request in requests for name in _names_in(request)}
-    own = named & {place.strip("{}") for place in PLACES}
+    own = named & {*numbers, *taken}
     for name in sorted(own & set(columns)):
         raise UserError(
             f"{shown(path)} has a column '{name}', and {{{name}}} is trueload's own number",
             "name the column otherwise",
         )
-    usable = [name for name in columns if _PLACE.fullmatch(f"{{{name}}}")]
+    usable = [name for name in columns if _can_be_named(name)]
     listed = ", ".join(usable[:SHOWN_MAX]) + (", …" if len(usable) > SHOWN_MAX else "")
     for name in sorted(named - own - set(columns)):
         raise UserError(

@@ -17,6 +17,7 @@ from trueload.errors import UserError
 from trueload.files.inputs import read_input
 from trueload.files.toml import UnreadableError, parse_toml
 from trueload.protocol.scenario import FromCookie, FromHeader, FromJson, FromPlan, FromRegex
+from trueload.request.data import SHOWN_MAX, columns_of
 from trueload.request.fields import check_keys, text_of
 from trueload.request.make import is_token, make_request, parse_header, parse_statuses, read_body
 from trueload.request.origins import origin_key
@@ -50,12 +51,14 @@ TAKE_HINT = 'write json:/POINTER, header:NAME, cookie:NAME or regex:PATTERN, as 
 @dataclass(frozen=True)
 class Beside:
     """The flags beside the file, which every step has unless it says otherwise. ``base`` is the
-    URL that was given, if any; steps may then have only a path."""
+    URL that was given, if any; steps may then have only a path. The columns of a ``data`` file are
+    values that steps may use."""
 
     base: Target | None = None
     headers: tuple[str, ...] = ()
     user: str | None = None
     expect: Expect = ANY_ANSWER
+    data: Path | None = None
 
 
 def read_scenario(path: Path, beside: Beside) -> tuple[Target, tuple[StepSpec, ...]]:
@@ -91,7 +94,7 @@ def read_scenario(path: Path, beside: Beside) -> tuple[Target, tuple[StepSpec, .
             raise UserError(f"{shown}, {where}: {error.message}", error.hint) from None
         found.append(step)
     _check_bodies(found, shown)
-    _check_values(found, shown)
+    _check_values(found, shown, columns_of(beside.data))
     assert base is not None
     return base, tuple(found)
 
@@ -264,24 +267,28 @@ def used_values(request: Request) -> Iterator[str]:
         yield from (found[1] for found in _PLACE.finditer(text) if found[1])
 
 
-def _check_values(steps: Sequence[StepSpec], shown: str) -> None:
-    """Refuse a value that no step takes before its use."""
+def _check_values(steps: Sequence[StepSpec], shown: str, columns: Sequence[str]) -> None:
+    """Refuse a value that is no column of data, and that no step takes before its use."""
     takers = {name: step for step in reversed(steps) for name, _ in step.take}
-    taken = set(BUILT_IN)
+    taken = {*BUILT_IN, *columns}
     for step in steps:
         for name in used_values(step.request):
             if name in taken:
                 continue
             where = f"{shown}, step {step.name!r}: no step before it takes {{{name}}}"
-            raise UserError(where, _hint_for(name, step, takers))
+            raise UserError(where, _hint_for(name, step, takers, columns))
         taken.update(name for name, _ in step.take)
 
 
-def _hint_for(name: str, step: StepSpec, takers: dict[str, StepSpec]) -> str:
+def _hint_for(
+    name: str, step: StepSpec, takers: dict[str, StepSpec], columns: Sequence[str]
+) -> str:
     """What to do about a value that is used before it is taken."""
     taker = takers.get(name)
     if taker is None:
-        known = ", ".join(f"{{{each}}}" for each in (*takers, *BUILT_IN))
+        known = ", ".join(f"{{{each}}}" for each in (*takers, *columns[:SHOWN_MAX], *BUILT_IN))
+        if len(columns) > SHOWN_MAX:
+            known += ", …"
         return f"values are {known}; write {{{{{name}}} for the text itself"
     if taker is step:
         return "its own answer has the value: take it in an earlier step"

@@ -211,6 +211,19 @@ impl Accounting {
         (drawn.end - drawn.start) as usize
     }
 
+    /// Draws the number of a new session over all engines; none if no row is left for it.
+    pub(super) fn draw_session(&mut self) -> Option<u64> {
+        let requests = self.requests.as_ref()?;
+        let number = requests.draw(1).next();
+        self.look |= requests.is_spent();
+        number.map(|number| requests.turn(number))
+    }
+
+    /// Whether no row of data is left for the next request, or session.
+    pub(super) fn is_data_spent(&self) -> bool {
+        self.requests.as_ref().is_some_and(|requests| requests.is_spent())
+    }
+
     /// Notes something about the target of a request, if targets are counted separately.
     #[inline]
     pub(super) fn of_target(&mut self, whose: Numbered, note: impl FnOnce(&mut TargetMeter)) {

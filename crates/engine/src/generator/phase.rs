@@ -335,6 +335,8 @@ impl Phase {
             self.counted += uncounted.skip_until(now_ns.saturating_sub(self.started_ns));
             self.meter.scheduled = match &self.meter.sessions {
                 None => self.counted.max(self.meter.issued),
+                // No session is due for which there is no row.
+                Some(_) if self.data_spent => self.meter.issued,
                 // Sessions are scheduled. One that has not begun lacks a request at least.
                 Some(sessions) => self.meter.issued + self.counted.saturating_sub(sessions.begun),
             };

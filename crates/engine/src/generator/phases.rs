@@ -215,16 +215,20 @@ impl<P: Protocol> Generator<P> {
     }
 
     /// Ends a phase that would go on, but for whose next request no row of data is left. A window
-    /// of some time ends now. A number of requests turns out to be smaller than was asked for.
+    /// of some time ends now, or with the last session under way. A number of requests turns out to
+    /// be smaller than was asked for.
     fn end_if_data_spent(&mut self, net: &impl Net, index: usize) {
-        let (phase, now_ns) = (&mut self.accounting.phases[index], net.now_ns());
-        let is_spent = self.accounting.requests.as_ref().is_some_and(|each| each.is_spent());
+        let (is_spent, now_ns) = (self.accounting.is_data_spent(), net.now_ns());
+        let phase = &mut self.accounting.phases[index];
         if phase.stage != Stage::Sending || phase.quota == 0 || !is_spent {
             return;
         }
         phase.data_spent = true;
         if phase.end_flow(now_ns) {
             self.accounting.end_part();
+        }
+        if P::SESSIONS && self.sessions.any_runs() {
+            return;
         }
         let phase = &mut self.accounting.phases[index];
         match phase.share.stop {

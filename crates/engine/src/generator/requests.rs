@@ -155,10 +155,20 @@ impl Requests {
         Some(Requests { most: taking.requests(), taking: Some(taking), ..self })
     }
 
-    /// Makes the targets the steps of sessions.
+    /// Makes the targets the steps of sessions. Each session takes one of these rows, if there are
+    /// any, in this order.
     #[must_use]
-    pub fn in_sessions(self) -> Self {
-        Requests { steps: true, ..self }
+    pub fn in_sessions(self, data: Option<(Arc<Rows>, RowOrder)>) -> Self {
+        let taking =
+            data.and_then(|data| Taking::of(data, [true].into(), &self.order, None, self.part));
+        let most = taking.as_ref().map_or(u64::MAX, Taking::requests);
+        Requests { steps: true, most, taking, ..self }
+    }
+
+    /// The row of a session, by its number over all engines.
+    #[inline]
+    pub(super) fn row_of(&self, session: u64) -> Row<'_> {
+        self.taking.as_ref().map_or_else(Row::default, |taking| taking.row_at(session))
     }
 
     /// Whether the targets are the steps of sessions.
@@ -437,6 +447,27 @@ mod tests {
             [(0, 0), (last - 1, 0), (last, 1), (both - 1, 1), (both, 2), (all, 3), (2 * all, 3)]
         {
             assert_eq!(requests.within(3, tags.iter().rev(), bytes), unsent, "{bytes} bytes");
+        }
+    }
+
+    #[test]
+    fn the_sessions_of_all_engines_take_each_row_once() {
+        let mut rows = Rows::of_columns(1);
+        (0..10_u8).for_each(|row| rows.push(std::iter::once(&[row][..])));
+        let rows = Arc::new(rows.complete());
+        for of in 1..5 {
+            let mut taken = Vec::new();
+            for index in 0..of {
+                let mix = Mix::new(&[1]).expect("one");
+                let requests = Requests::new(Vec::new(), mix, 1, true, (index, of));
+                let requests = requests.in_sessions(Some((Arc::clone(&rows), RowOrder::Unique)));
+                while let Some(number) = requests.draw(1).next() {
+                    taken.push(requests.row_of(requests.turn(number)).value(0)[0]);
+                }
+                assert!(requests.is_spent());
+            }
+            taken.sort_unstable();
+            assert!(taken.into_iter().eq(0..10), "{of} engines");
         }
     }
 

@@ -46,7 +46,13 @@ impl Taking {
         if !self.takes[target] {
             return Row::default();
         }
-        self.rows.row(self.order.row(self.takers.turn(number), self.rows.count()))
+        self.row_at(self.takers.turn(number))
+    }
+
+    /// The row of a turn among those of all engines.
+    #[inline]
+    pub(super) fn row_at(&self, turn: u64) -> Row<'_> {
+        self.rows.row(self.order.row(turn, self.rows.count()))
     }
 
     /// The number of requests for which there are rows.

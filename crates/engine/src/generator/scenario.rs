@@ -14,6 +14,7 @@ use trueload_wire::exchange::{
 };
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
+use trueload_wire::http1::template::Filling;
 use trueload_wire::session::{Moment, Script, Session, Turn};
 
 use super::carrier::Carrier;
@@ -22,6 +23,7 @@ use super::protocol::{ConnectionEnd, Input, Protocol};
 use super::requests::{ByTarget, HeadsByTarget, Requests};
 use super::sessions::StepPace;
 use super::slot::Tag;
+use crate::data::Row;
 
 /// The places of one request that get a random number of their own.
 const RANDOM_PLACES: u32 = 1 << 8;
@@ -39,6 +41,38 @@ pub struct Scenario {
     pub seed: u64,
     /// The time since 1970 at zero of the engine's clock.
     pub unix_time: Duration,
+}
+
+impl Scenario {
+    /// What fills the places of a request.
+    fn filled(&self, turn: Turn) -> Filled<'_> {
+        Filled { seed: self.seed, turn, row: self.requests.row_of(turn.session) }
+    }
+}
+
+/// What fills the places of one request, besides the values that its session knows.
+#[derive(Clone, Copy, Debug)]
+struct Filled<'a> {
+    seed: u64,
+    turn: Turn,
+    /// The row of its session.
+    row: Row<'a>,
+}
+
+impl Filling for Filled<'_> {
+    fn counter(&self) -> u64 {
+        self.turn.session
+    }
+
+    fn random(&self, nth: u32) -> u64 {
+        let first = self.turn.request.wrapping_mul(RANDOM_PLACES);
+        random(self.seed, self.turn.session, first.wrapping_add(nth))
+    }
+
+    #[inline]
+    fn column(&self, index: usize) -> &[u8] {
+        self.row.value(index)
+    }
 }
 
 /// The HTTP/1 protocol of the virtual users of one thread.
@@ -170,11 +204,9 @@ impl Protocol for Users {
             return 0;
         }
         let Users { scenario, request, .. } = self;
-        let turn = client.session.turn();
-        let first = turn.request.wrapping_mul(RANDOM_PLACES);
-        let numbers = |nth: u32| random(scenario.seed, turn.session, first.wrapping_add(nth));
+        let filled = scenario.filled(client.session.turn());
         request.clear();
-        client.session.write(&scenario.script, numbers, request);
+        client.session.write(&scenario.script, &filled, request);
         carrier.send(request);
         request.len()
     }

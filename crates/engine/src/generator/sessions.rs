@@ -56,16 +56,24 @@ pub(super) struct Sessions {
     paces: Arc<[StepPace]>,
     seed: u64,
     courses: Vec<Course>,
+    /// The number of users in a session.
+    running: u32,
 }
 
 impl Sessions {
     pub(super) fn new(paces: Arc<[StepPace]>, seed: u64) -> Self {
-        Sessions { paces, seed: seed ^ PAUSES, courses: Vec::new() }
+        Sessions { paces, seed: seed ^ PAUSES, courses: Vec::new(), running: 0 }
     }
 
     /// Has as many users as there are slots; the sessions of others end without an outcome.
     pub(super) fn resize(&mut self, slots: u32) {
         self.courses.resize_with(slots as usize, Course::default);
+        self.running = self.courses.iter().filter(|course| course.running).count() as u32;
+    }
+
+    /// Whether any user is in a session.
+    pub(super) fn any_runs(&self) -> bool {
+        self.running > 0
     }
 
     /// Whether the user of a slot is in a session.
@@ -85,6 +93,8 @@ impl Sessions {
 
     fn set(&mut self, key: u32, course: Course) {
         if let Some(place) = self.courses.get_mut(key as usize) {
+            self.running += u32::from(course.running);
+            self.running -= u32::from(place.running);
             *place = course;
         }
     }
@@ -132,8 +142,11 @@ impl<P: Protocol> Generator<P> {
         free_ns: u64,
         now_ns: u64,
     ) -> usize {
-        let requests = self.accounting.requests.as_ref();
-        let session = requests.map_or(0, |requests| requests.turn(requests.draw(1).start));
+        let Some(session) = self.accounting.draw_session() else {
+            // Every row has been taken: the user has nothing more to do.
+            self.slots[key].state.quota = 0;
+            return 0;
+        };
         let user = self.config.global(key) + 1;
         let turn = Turn { session, user, step: 0, repeat: 1, request: 0 };
         let due_ns = due_ns.saturating_add(self.sessions.think_ns(turn));
@@ -190,7 +203,7 @@ impl<P: Protocol> Generator<P> {
         let latency_ns = last.answered().latency_ns;
         let took_ns = course.took_ns.saturating_add(latency_ns);
         let Some(turn) = next else {
-            self.sessions.set(key, Course::default());
+            self.end_course(key);
             if let Some(sessions) = self.session_meter() {
                 sessions.record_ok(took_ns);
             }
@@ -201,9 +214,17 @@ impl<P: Protocol> Generator<P> {
         self.sessions.set(key, Course { asked: false, turn, due_ns, took_ns, running: true });
     }
 
+    /// Notes that the user of a slot is in no session. The last session may end the phase, if no row
+    /// is left for another one.
+    fn end_course(&mut self, key: u32) {
+        self.sessions.set(key, Course::default());
+        let last = !self.sessions.any_runs();
+        self.accounting.look |= last && self.accounting.is_data_spent();
+    }
+
     /// Ends a session because a request failed; those from `next` on are skipped.
     fn fail_session(&mut self, key: u32, next: Option<Turn>) {
-        self.sessions.set(key, Course::default());
+        self.end_course(key);
         let Some(sessions) = self.session_meter() else { return };
         sessions.failed += 1;
         let (Some(next), Some(phase)) = (next, self.accounting.current_mut()) else { return };

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Data: each request that has a column's name as a placeholder takes one row.
+/// Data: each request that has a column's name as a placeholder takes one row, and with a
+/// `scenario` each session takes one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DataPlan {
@@ -40,7 +41,7 @@ pub enum DataOrder {
     Sequential,
     /// Every pass over the rows has an order of its own, which `seed` decides.
     Shuffled,
-    /// The next one; after the last the phase ends.
+    /// The next one; after the last the phase ends, with the last session if there are sessions.
     Unique,
 }
 

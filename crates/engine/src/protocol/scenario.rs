@@ -13,8 +13,8 @@ pub struct StepPlan {
     /// How it is called in results.
     pub name: String,
     /// What is sent. Path, header values and body may have `{name}` of a value that a step before
-    /// takes, `{counter}` (of the session), `{vu}`, `{repeat}` and `{random}`; in a text that has one of
-    /// them, `{{` stands for `{`. The Content-Length of a body is added.
+    /// takes or of a column of `data`, `{counter}` (of the session), `{vu}`, `{repeat}` and `{random}`;
+    /// in a text that has one of them, `{{` stands for `{`. The Content-Length of a body is added.
     pub request: RequestPlan,
     /// What counts as a good answer to it.
     pub expect: ExpectPlan,

@@ -58,8 +58,17 @@ pub(crate) enum Kept {
 }
 
 impl Kept {
+    /// What is kept of a value in a path or elsewhere; `plus`: its place is written with a plus.
+    pub(crate) fn at(in_path: bool, plus: bool) -> Self {
+        match (in_path, plus) {
+            (false, _) => Kept::All,
+            (true, false) => Kept::Unreserved,
+            (true, true) => Kept::Reserved,
+        }
+    }
+
     /// The value percent-encoded; none if it is sent as it is.
-    fn encoded(self, value: &[u8]) -> Option<Vec<u8>> {
+    pub(crate) fn encoded(self, value: &[u8]) -> Option<Vec<u8>> {
         if self == Kept::All || value.iter().all(|byte| is_unreserved(*byte)) {
             return None;
         }
@@ -183,7 +192,7 @@ impl Places<'_> {
 
     /// The placeholder of a column that a text begins with: its length, the column's index, and
     /// whether it is written with a plus.
-    fn column_at(self, text: &[u8]) -> Option<(usize, usize, bool)> {
+    pub(crate) fn column_at(self, text: &[u8]) -> Option<(usize, usize, bool)> {
         let text = text.strip_prefix(b"{")?;
         let (plus, rest) = text.strip_prefix(b"+").map_or((false, text), |rest| (true, rest));
         let name = &rest[..rest.iter().position(|byte| *byte == b'}')?];
@@ -255,12 +264,7 @@ impl Pieces {
                 self.place(Piece::Random);
                 RANDOM.len()
             } else if let Some((len, index, plus)) = places.column_at(rest) {
-                let kept = match (in_path, plus) {
-                    (false, _) => Kept::All,
-                    (true, false) => Kept::Unreserved,
-                    (true, true) => Kept::Reserved,
-                };
-                self.place(Piece::Column(index, kept));
+                self.place(Piece::Column(index, Kept::at(in_path, plus)));
                 len
             } else {
                 self.pending.push(*first);

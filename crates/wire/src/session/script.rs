@@ -2,7 +2,7 @@
 
 use super::cookies::Site;
 use super::extract::Extractor;
-use super::text::Text;
+use super::text::{Names, Text};
 
 /// A value that is taken from the answer to a step.
 #[derive(Clone, Debug)]
@@ -47,6 +47,8 @@ pub struct Script {
     pub(super) steps: Vec<Step>,
     /// The names of the values that are taken.
     pub(super) values: Vec<String>,
+    /// The names of the columns of data.
+    columns: Vec<String>,
     /// For each value: a header uses it, so that it must be one line.
     pub(super) in_header: Vec<bool>,
     pub(super) site: Site,
@@ -59,13 +61,21 @@ impl Script {
         Script { site, ..Script::default() }
     }
 
-    /// Adds a step, which may use the values that steps before it take.
+    /// The same script, whose steps may use columns of data by these names. None of them may be the
+    /// name of a value.
+    #[must_use]
+    pub fn with_columns(self, columns: &[String]) -> Self {
+        Script { columns: columns.to_vec(), ..self }
+    }
+
+    /// Adds a step, which may use columns, and the values that steps before it take.
     ///
     /// # Errors
     /// The name of a value that no step before takes.
     pub fn add(&mut self, texts: &StepTexts<'_>, takes: Vec<Take>) -> Result<(), String> {
-        let cut = |text: &[u8]| Text::cut(text, &self.values);
-        let path = cut(texts.path.as_bytes())?;
+        let names = Names { taken: &self.values, columns: &self.columns };
+        let cut = |text: &[u8]| Text::cut(text, names, false);
+        let path = Text::cut(texts.path.as_bytes(), names, true)?;
         let mut headers = Vec::new();
         for (name, value) in texts.headers {
             headers.push((format!("{name}: ").into_bytes().into(), cut(value.as_bytes())?));
@@ -94,6 +104,15 @@ impl Script {
             self.values.push(name);
             self.in_header.push(false);
             self.values.len() - 1
+        })
+    }
+
+    /// Whether a step has a place of a column.
+    #[must_use]
+    pub fn has_column(&self) -> bool {
+        self.steps.iter().any(|step| {
+            let headers = step.headers.iter().map(|(_, value)| value);
+            headers.chain([&step.path]).chain(&step.body).any(Text::has_column)
         })
     }
 

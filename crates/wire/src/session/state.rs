@@ -7,7 +7,7 @@ use super::cookies::Jar;
 use super::extract::BODY_BYTES_MOST;
 use super::script::{Script, Step};
 use super::text::{Piece, Text, Value};
-use crate::http1::places::{DIGITS_MOST, decimal};
+use crate::http1::places::{DIGITS_MOST, Filling, decimal};
 
 /// Most bytes of an answer that are kept while it arrives: head, chunk lines and body.
 const RAW_BYTES_MOST: usize = BODY_BYTES_MOST + (BODY_BYTES_MOST >> 2);
@@ -76,20 +76,19 @@ impl Session {
         self.written
     }
 
-    /// Writes the present request to `out`, which is empty. `random` returns the number of the
-    /// first, second, … random place of a request.
-    pub fn write(&mut self, script: &Script, random: impl Fn(u32) -> u64, out: &mut Vec<u8>) {
+    /// Writes the present request to `out`, which is empty.
+    pub fn write(&mut self, script: &Script, filling: &impl Filling, out: &mut Vec<u8>) {
         let Some(step) = script.steps.get(self.turn.step as usize) else { return };
-        let mut fill = Fill { turn: self.turn, values: &self.values, random, drawn: 0 };
+        let mut fill = Fill { turn: self.turn, values: &self.values, filling, drawn: 0 };
         self.path.clear();
-        fill.text(&step.path, Place::Path, &mut self.path);
+        fill.text(&step.path, &mut self.path);
         out.extend_from_slice(&step.method);
         out.push(b' ');
         out.extend_from_slice(&self.path);
         out.extend_from_slice(b" HTTP/1.1\r\n");
         for (name, value) in &step.headers {
             out.extend_from_slice(name);
-            fill.text(value, Place::Other, out);
+            fill.text(value, out);
             out.extend_from_slice(b"\r\n");
         }
         if !step.has_cookies {
@@ -101,7 +100,7 @@ impl Session {
             return;
         };
         let mut text = Vec::new();
-        fill.text(body, Place::Other, &mut text);
+        fill.text(body, &mut text);
         out.extend_from_slice(b"Content-Length: ");
         out.extend_from_slice(decimal(text.len() as u64, &mut [0; DIGITS_MOST]));
         out.extend_from_slice(b"\r\n\r\n");
@@ -191,26 +190,18 @@ impl Session {
     }
 }
 
-/// Where a value is written.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// In a path: what cannot stand there is percent-encoded.
-    Path,
-    /// In a header or a body: as it is.
-    Other,
-}
-
 /// Fills the places of one request.
-struct Fill<'a, R> {
+struct Fill<'a, F> {
     turn: Turn,
     values: &'a [Vec<u8>],
-    random: R,
+    filling: &'a F,
+    /// The number of random places before.
     drawn: u32,
 }
 
-impl<R: Fn(u32) -> u64> Fill<'_, R> {
-    fn text(&mut self, text: &Text, place: Place, out: &mut Vec<u8>) {
-        for piece in &text.0 {
+impl<F: Filling> Fill<'_, F> {
+    fn text(&mut self, text: &Text, out: &mut Vec<u8>) {
+        for piece in &text.pieces {
             let number = match piece {
                 Piece::Fixed(bytes) => {
                     out.extend_from_slice(bytes);
@@ -218,9 +209,18 @@ impl<R: Fn(u32) -> u64> Fill<'_, R> {
                 }
                 Piece::Place(Value::Taken(index)) => {
                     let value = self.values.get(*index).map_or(&[][..], Vec::as_slice);
-                    match place {
-                        Place::Path => encode(value, out),
-                        Place::Other => out.extend_from_slice(value),
+                    if text.in_path {
+                        encode(value, out);
+                    } else {
+                        out.extend_from_slice(value);
+                    }
+                    continue;
+                }
+                Piece::Place(Value::Column(index, kept)) => {
+                    let value = self.filling.column(*index);
+                    match kept.encoded(value) {
+                        None => out.extend_from_slice(value),
+                        Some(encoded) => out.extend_from_slice(&encoded),
                     }
                     continue;
                 }
@@ -229,7 +229,7 @@ impl<R: Fn(u32) -> u64> Fill<'_, R> {
                 Piece::Place(Value::User) => u64::from(self.turn.user),
                 Piece::Place(Value::Random) => {
                     self.drawn += 1;
-                    (self.random)(self.drawn - 1)
+                    self.filling.random(self.drawn - 1)
                 }
             };
             out.extend_from_slice(decimal(number, &mut [0; DIGITS_MOST]));
