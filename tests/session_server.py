@@ -33,48 +33,22 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 1024
 
 
-class SessionServer:
-    """The server; it listens while its block runs.
+class Sessions:
+    """What the server knows and answers, whatever carries it.
 
     With ``fail_every`` every so many-th log-in gets 401, with ``bare_every`` one without a token.
-    With ``close`` each answer ends its connection.
     """
 
-    def __init__(self, *, fail_every: int = 0, bare_every: int = 0, close: bool = False) -> None:
+    def __init__(self, *, fail_every: int = 0, bare_every: int = 0) -> None:
         self.seen: list[Seen] = []
         self.log_ins = 0
         self._lock = threading.Lock()
-        owner = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True
-
-            def answer(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
-                status, fields, text = owner.reply(
-                    self.command, self.path, dict(self.headers.items()), body
-                )
-                port = self.client_address[1]
-                cookie = self.headers.get("Cookie", "")
-                with owner._lock:
-                    owner.seen.append(Seen(port, self.command, self.path, body, cookie, status))
-                self.send_response(status)
-                for name, value in fields:
-                    self.send_header(name, value)
-                if close:
-                    self.send_header("Connection", "close")
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text.encode())
-
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        for method in ("GET", "POST"):
-            setattr(Handler, f"do_{method}", Handler.answer)
         self._fail_every, self._bare_every = fail_every, bare_every
-        self._server = _Server(("127.0.0.1", 0), Handler)
+
+    def note(self, seen: Seen) -> None:
+        """Keep a request."""
+        with self._lock:
+            self.seen.append(seen)
 
     def reply(
         self, method: str, path: str, headers: dict[str, str], body: str
@@ -107,6 +81,45 @@ class SessionServer:
     def counted(self) -> Counter[tuple[str, str, int]]:
         """The requests by method, path without query, and status of the answer."""
         return Counter((one.method, one.path.partition("?")[0], one.status) for one in self.seen)
+
+
+class SessionServer(Sessions):
+    """The server over HTTP/1.1; it listens while its block runs.
+
+    With ``close`` each answer ends its connection.
+    """
+
+    def __init__(self, *, fail_every: int = 0, bare_every: int = 0, close: bool = False) -> None:
+        super().__init__(fail_every=fail_every, bare_every=bare_every)
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+
+            def answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", "0"))).decode()
+                status, fields, text = owner.reply(
+                    self.command, self.path, dict(self.headers.items()), body
+                )
+                port = self.client_address[1]
+                cookie = self.headers.get("Cookie", "")
+                owner.note(Seen(port, self.command, self.path, body, cookie, status))
+                self.send_response(status)
+                for name, value in fields:
+                    self.send_header(name, value)
+                if close:
+                    self.send_header("Connection", "close")
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        for method in ("GET", "POST"):
+            setattr(Handler, f"do_{method}", Handler.answer)
+        self._server = _Server(("127.0.0.1", 0), Handler)
 
     @property
     def url(self) -> str:

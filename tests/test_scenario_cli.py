@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from harness import Trueload, statuses
+from session_http2 import Http2SessionServer
 from session_server import SessionServer
 
 DOCS = Path(__file__).parents[1] / "docs" / "scenarios.md"
@@ -65,6 +66,42 @@ def test_each_session_has_its_own_values_and_cookies_and_all_is_counted_by_step(
         int(found[1]) for one in server.seen if (found := re.search('try":(.*)}', one.body))
     )
     assert tries == list(range(server.log_ins)), "each session has its own number"
+
+
+@pytest.mark.parametrize("secure", [False, True])
+def test_over_http2_a_user_has_a_connection_and_sends_one_request_at_a_time(
+    trueload: Trueload, tmp_path: Path, secure: bool
+) -> None:
+    users = tmp_path / "users.csv"
+    users.write_text("user\n" + "".join(f"u {row}\n" for row in range(30)))
+    flags = ("--http", "2", "--data", str(users), "--data-order", "unique", "-d", "60s")
+    trust = ("--insecure",) if secure else ()
+    scenario = SHOP.replace("user-{vu}", "{user}")
+    with Http2SessionServer(secure=secure) as server:
+        record = run(trueload, tmp_path, scenario, server.url, *flags, *trust)
+    assert {one.status for one in server.seen} == {200}, "no token or cookie of another session"
+    assert server.streams == {1}
+    order = ["/login", "/items", "/items", "/items", "/cart"]
+    for connection in {one.connection for one in server.seen}:
+        own = [one for one in server.seen if one.connection == connection]
+        paths = [one.path.partition("?")[0] for one in own]
+        assert paths == order * (len(own) // 5)
+    bodies = [one.body for one in server.seen if one.path == "/login"]
+    assert sorted(re.findall('"u ([0-9]+)"', " ".join(bodies))) == sorted(map(str, range(30)))
+    assert (record["sessions"]["begun"], record["sessions"]["ok"]) == (30, 30)
+    assert [step["counts"]["ok"] for step in record["targets"]] == [30, 90, 30]
+
+
+def test_over_http2_a_session_goes_on_over_a_new_connection(
+    trueload: Trueload, tmp_path: Path
+) -> None:
+    with Http2SessionServer(goaway_every=3, fail_every=7) as server:
+        record = run(trueload, tmp_path, SHOP, server.url, "--http", "2")
+    failed = server.log_ins // 7
+    assert record["counts"]["failed"] == {"status": failed}
+    assert record["counts"]["skipped"] == 4 * failed
+    assert record["sessions"]["ok"] > 0
+    assert {one.status for one in server.seen} == {200, 401}
 
 
 def test_steps_follow_in_order_on_one_connection(trueload: Trueload, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from trueload.commands.http import read_job
+from trueload.commands.options import HttpChoice
 from trueload.errors import UserError
 from trueload.protocol.plan import Generate
 from trueload.protocol.scenario import FromHeader, FromJson, FromRegex
@@ -143,14 +144,12 @@ def test_a_mistake_gets_one_line_and_a_hint(
         ({"body": "x"}, "--scenario and --body"),
         ({"expect_body": "x"}, "--scenario and --expect-body"),
         ({"targets": Path("t")}, "--scenario and --targets"),
-        ({"http": "2"}, "HTTP/1.1 only"),
+        ({"http": HttpChoice.AUTO}, "--scenario and --http auto"),
+        ({"h2c_upgrade": True}, "--scenario and --h2c-upgrade"),
+        ({"http": HttpChoice.TWO, "streams": 2}, "--scenario and --streams"),
     ],
 )
 def test_flags_of_other_loads_are_refused(tmp_path: Path, flags: dict[str, Any], what: str) -> None:
-    if "http" in flags:
-        from trueload.commands.options import HttpChoice
-
-        flags = {"http": HttpChoice.TWO}
     with pytest.raises(UserError, match=what):
         job(tmp_path, HOME, **flags)
 

@@ -1,7 +1,7 @@
 //! The role of a load generator: its threads, the phases that they run, and the sum of what they
 //! measure.
 
-mod versions;
+mod http;
 
 use std::cell::Cell;
 use std::collections::VecDeque;

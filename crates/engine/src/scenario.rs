@@ -8,8 +8,10 @@ use trueload_wire::session::{BUILT_IN, Extractor, Script, Site, StepTexts, Take,
 
 use crate::blobs::Blobs;
 use crate::failure::Failure;
-use crate::generator::{Requests, Scenario, StepPace, Target, Text, Users};
-use crate::protocol::{FromPlan, GeneratePlan, PhasePlan, StepPlan, StopPlan, TakePlan};
+use crate::generator::{Http2Users, Requests, Scenario, StepPace, Target, Text, Users};
+use crate::protocol::{
+    FromPlan, GeneratePlan, PhasePlan, StepPlan, StopPlan, TakePlan, WindowsPlan,
+};
 use crate::request;
 
 /// Most steps of a scenario.
@@ -28,8 +30,11 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.request.is_some() || !plan.targets.is_empty() {
         return refused("scenario: excludes request and targets".to_owned());
     }
-    if plan.pipeline > 1 || plan.close || plan.http2.is_some() || !plan.origins.is_empty() {
-        let what = "scenario: excludes pipeline, close, http2 and origins";
+    if plan.pipeline > 1 || plan.close || !plan.origins.is_empty() {
+        return refused("scenario: excludes pipeline, close and origins".to_owned());
+    }
+    if plan.http2.is_some_and(|http2| http2.upgrade || http2.http1_pipeline.is_some()) {
+        let what = "scenario: excludes http2.upgrade and http2.http1_pipeline";
         return refused(what.to_owned());
     }
     if plan.scenario.len() > STEPS_MOST {
@@ -68,6 +73,9 @@ pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), 
 /// The requests of all steps; bodies that have not come are left out.
 fn script(plan: &GeneratePlan, blobs: &Blobs) -> Result<Script, Failure> {
     let mut script = Script::new(site(plan)).with_columns(request::columns(plan));
+    if plan.http2.is_some() {
+        script = script.over_http2();
+    }
     for (index, step) in plan.scenario.iter().enumerate() {
         let request = &step.request;
         let texts = StepTexts {
@@ -130,6 +138,23 @@ pub(crate) fn users(
     blobs: &Blobs,
     unix_time: Duration,
 ) -> Result<impl Fn() -> Users + use<>, Failure> {
+    let scenario = scenario(plan, blobs, unix_time)?;
+    Ok(move || Users::new(scenario.clone()))
+}
+
+/// The same over HTTP/2.
+pub(crate) fn http2_users(
+    plan: &GeneratePlan,
+    terms: WindowsPlan,
+    blobs: &Blobs,
+    unix_time: Duration,
+) -> Result<impl Fn() -> Http2Users + use<>, Failure> {
+    let scenario = scenario(plan, blobs, unix_time)?;
+    Ok(move || Http2Users::new(scenario.clone(), terms))
+}
+
+/// What the sessions of a plan do; its bodies and data must have come.
+fn scenario(plan: &GeneratePlan, blobs: &Blobs, unix_time: Duration) -> Result<Scenario, Failure> {
     let script = Arc::new(script(plan, blobs)?);
     if plan.data.is_some() && !script.has_column() {
         return Err(Failure::Plan("data: no step uses its columns".to_owned()));
@@ -142,12 +167,11 @@ pub(crate) fn users(
     let part = plan.part.places().ok_or_else(|| Failure::Plan(request::PARTS.to_owned()))?;
     let data = request::rows(plan, blobs);
     let requests = Requests::new(rules.collect(), order, plan.seed, true, part).in_sessions(data);
-    let scenario = Scenario {
+    Ok(Scenario {
         script,
         requests: Arc::new(requests),
         paces: plan.scenario.iter().map(pace).collect(),
         seed: plan.seed,
         unix_time,
-    };
-    Ok(move || Users::new(scenario.clone()))
+    })
 }

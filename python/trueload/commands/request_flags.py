@@ -23,6 +23,7 @@ from trueload.commands.replay_flags import (
     SpeedOption,
     replay_of,
 )
+from trueload.commands import scenario_flags
 from trueload.commands.scenario_flags import STEPS_HAVE
 from trueload.commands.stream_options import StallOption, StreamEndOption, StreamOption
 from trueload.errors import UserError
@@ -119,8 +120,7 @@ def read_asked(
         _refuse_beside("scenario", STEPS_HAVE, **own, expect_body=expect_body)
         _refuse_beside("scenario", "keep one of them", targets=targets, stream=stream)
         _refuse_beside("scenario", "expect redirects, and write the next step", follow=follow)
-        if http2 is not None:
-            raise UserError("--scenario is for HTTP/1.1 only", "leave --http out")
+        scenario_flags.check_version(http2, streams)
         target, steps = read_scenario(scenario, Beside(base, headers, user, expect, data))
         request, shown = None, (base or target).url
     elif targets is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.errors import UserError
+from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.plan import EngineOptions, Requests
 from trueload.request.steps import StepSpec
 from trueload.trial.spec import Load
@@ -12,6 +13,19 @@ from trueload.units import format_span
 
 STEPS_HAVE = "each step of the scenario has its own"
 """Why the flags of a single request are refused beside a scenario."""
+
+
+def check_version(http2: WindowsPlan | None, streams: int | None) -> None:
+    """Refuse what a virtual user cannot have over HTTP/2. Raises ``UserError``."""
+    if http2 is None:
+        return
+    if http2.is_chosen or http2.upgrade:
+        flag = "--http auto" if http2.is_chosen else "--h2c-upgrade"
+        hint = "name the version: --http 2 or --http 1.1"
+        raise UserError(f"--scenario and {flag} exclude each other", hint)
+    if (streams or 1) > 1:
+        hint = "a virtual user sends one request at a time: use more users, as with -c 64"
+        raise UserError("--scenario and --streams exclude each other", hint)
 
 
 def check_scenario(steps: Sequence[StepSpec], load: Load, engine: EngineOptions) -> None:

@@ -9,7 +9,9 @@ use trueload_drive::Net;
 use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Exchange, Outcome};
 use trueload_wire::http1::client::Rules;
-use trueload_wire::http2::client::{Account, Client, Terms, UpgradeRequest};
+use trueload_wire::http2::client::{
+    Account, Client, Requests as Http2Requests, Terms, UpgradeRequest,
+};
 use trueload_wire::http2::request::Template;
 use trueload_wire::parts::Rule;
 
@@ -41,9 +43,7 @@ pub struct Http2 {
     frames: Vec<u8>,
     /// The number of requests that this thread knows to be drawn.
     drawn: u64,
-    /// The reason why the last connection was refused, or broken off with nothing outstanding.
-    refusal: Option<OpenError>,
-    violation: Class,
+    faults: Faults,
     /// Answers are streams.
     watch: Option<Box<Watch>>,
 }
@@ -61,9 +61,8 @@ impl Http2 {
     /// Creates connections that send `sent` and announce `terms` to their peers.
     #[must_use]
     pub fn new(sent: Http2Sent, terms: impl Into<Terms>) -> Self {
-        let (terms, frames, violation) = (terms.into(), Vec::new(), Class::Unsolicited);
-        let (upgrade, refusal, watch) = (None, None, None);
-        Http2 { sent, terms, upgrade, frames, drawn: 0, refusal, violation, watch }
+        let (terms, frames, faults) = (terms.into(), Vec::new(), Faults::default());
+        Http2 { sent, terms, upgrade: None, frames, drawn: 0, faults, watch: None }
     }
 
     /// Reads answers as streams by this rule, if there is one.
@@ -77,14 +76,67 @@ impl Http2 {
     pub fn upgrading(self, request: UpgradeRequest) -> Self {
         Http2 { upgrade: Some(request), ..self }
     }
+}
 
-    /// Keeps the reason why a connection is of no use.
+/// The texts for a peer that does not begin with SETTINGS.
+pub(super) const UNUSABLE: Unusable = Unusable {
+    ended: "before it sent the SETTINGS that HTTP/2 begins with",
+    late: "the SETTINGS that HTTP/2 begins with did not come in time",
+};
+
+/// Why connections of one thread are of no use.
+#[derive(Debug, Default)]
+pub(super) struct Faults {
+    /// The reason why the last connection was refused, or broken off with nothing outstanding.
+    refusal: Option<OpenError>,
+    violation: Option<Class>,
+}
+
+impl Faults {
+    /// Keeps the reason why a connection is of no use, if this says that it is.
+    #[inline]
+    pub(super) fn note(&mut self, client: &Client<Tag>, disposition: Disposition) {
+        if matches!(disposition, Disposition::Refused | Disposition::Unsolicited) {
+            self.keep(client);
+        }
+    }
+
     #[cold]
-    fn note_fault(&mut self, client: &Client<Tag>) {
+    fn keep(&mut self, client: &Client<Tag>) {
         let fault = fault_of(client);
-        self.violation = fault.class;
+        self.violation = Some(fault.class);
         self.refusal = Some(fault);
     }
+
+    /// See [`Protocol::refusal`].
+    pub(super) fn refusal(&mut self) -> OpenError {
+        self.refusal.take().unwrap_or_else(silent)
+    }
+
+    /// See [`Protocol::violation`].
+    pub(super) fn violation(&self) -> Class {
+        self.violation.unwrap_or(Class::Unsolicited)
+    }
+}
+
+/// Writes what waits on a connection, as far as there is room; returns the number of bytes. `frames`
+/// is a buffer.
+#[inline]
+pub(super) fn write_frames(
+    client: &mut Client<Tag>,
+    requests: &impl Http2Requests<Tag>,
+    frames: &mut Vec<u8>,
+    carrier: &mut Carrier<'_, impl Net>,
+) -> usize {
+    let mut sent = 0;
+    while client.waits_to_write() && carrier.has_room() {
+        frames.clear();
+        client.write(requests, WRITTEN_AT_ONCE_BYTES, frames);
+        carrier.send(frames);
+        sent += frames.len();
+    }
+    client.note(carrier.net.now_ns());
+    sent
 }
 
 /// The reason why a connection is of no use.
@@ -125,12 +177,12 @@ impl Protocol for Http2 {
     }
 
     fn refusal(&mut self) -> OpenError {
-        self.refusal.take().unwrap_or_else(silent)
+        self.faults.refusal()
     }
 
     fn unusable(&self) -> Unusable {
         match self.upgrade {
-            None => NO_SETTINGS,
+            None => UNUSABLE,
             Some(_) => Unusable {
                 ended: "before it was upgraded to HTTP/2",
                 late: "the connection was not upgraded to HTTP/2 in time",
@@ -139,7 +191,7 @@ impl Protocol for Http2 {
     }
 
     fn violation(&self, _client: &Self::Client) -> Class {
-        self.violation
+        self.faults.violation()
     }
 
     #[inline]
@@ -171,9 +223,7 @@ impl Protocol for Http2 {
                 }
             }
         };
-        if matches!(disposition, Disposition::Refused | Disposition::Unsolicited) {
-            self.note_fault(client);
-        }
+        self.faults.note(client, disposition);
         disposition
     }
 
@@ -234,22 +284,14 @@ impl Protocol for Http2 {
         client: &mut Client<Tag>,
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize {
-        let mut sent = 0;
-        while client.waits_to_write() && carrier.has_room() {
-            self.frames.clear();
-            match &self.sent {
-                Http2Sent::Alike(template, _) => {
-                    client.write(template, WRITTEN_AT_ONCE_BYTES, &mut self.frames);
-                }
-                Http2Sent::Several(requests) => {
-                    let by = ByTarget { requests, drawn: self.drawn };
-                    client.write(&by, WRITTEN_AT_ONCE_BYTES, &mut self.frames);
-                }
+        match &self.sent {
+            Http2Sent::Alike(template, _) => {
+                write_frames(client, template, &mut self.frames, carrier)
             }
-            carrier.send(&self.frames);
-            sent += self.frames.len();
+            Http2Sent::Several(requests) => {
+                let by = ByTarget { requests, drawn: self.drawn };
+                write_frames(client, &by, &mut self.frames, carrier)
+            }
         }
-        client.note(carrier.net.now_ns());
-        sent
     }
 }

@@ -47,6 +47,7 @@ mod streams;
 mod timers;
 mod tunnel;
 mod udp_echo;
+mod users_http2;
 mod websocket;
 mod ws_echo;
 
@@ -94,6 +95,7 @@ use slots::Slots;
 use stamps::{Stamps, Written};
 use tunnel::Tunnels;
 pub use udp_echo::UdpEcho;
+pub use users_http2::Http2Users;
 pub use ws_echo::WsEcho;
 
 /// Bytes that come this long after an announced close still count (design §7).

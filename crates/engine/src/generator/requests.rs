@@ -43,7 +43,7 @@ pub enum Text {
     Http1(Template),
     /// Over HTTP/2.
     Http2(Http2Template),
-    /// It is written by its session, over HTTP/1.
+    /// It is written by its session, over either.
     Session,
     /// Over either.
     Both(Template, Http2Template),

@@ -1,4 +1,5 @@
-//! HTTP/1 for virtual users: each connection goes through the requests of a session in order.
+//! HTTP/1 for virtual users: each connection goes through the requests of a session in order. What
+//! does not depend on the version is here as well; HTTP/2 is in `users_http2`.
 //!
 //! The texts of the requests, and what is taken from answers, are the wire crate's business; when a
 //! request is sent, and how a session goes on, is in `sessions`.
@@ -28,7 +29,7 @@ use crate::data::Row;
 /// The places of one request that get a random number of their own.
 const RANDOM_PLACES: u32 = 1 << 8;
 
-/// What every session does.
+/// What every session does, over any version of HTTP.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     /// The texts of the steps, and what is taken from their answers.
@@ -45,14 +46,19 @@ pub struct Scenario {
 
 impl Scenario {
     /// What fills the places of a request.
-    fn filled(&self, turn: Turn) -> Filled<'_> {
+    pub(super) fn filled(&self, turn: Turn) -> Filled<'_> {
         Filled { seed: self.seed, turn, row: self.requests.row_of(turn.session) }
+    }
+
+    /// The time since 1970 at this time of the engine's clock.
+    pub(super) fn unix_time(&self, now_ns: u64) -> Duration {
+        self.unix_time + Duration::from_nanos(now_ns)
     }
 }
 
 /// What fills the places of one request, besides the values that its session knows.
 #[derive(Clone, Copy, Debug)]
-struct Filled<'a> {
+pub(super) struct Filled<'a> {
     seed: u64,
     turn: Turn,
     /// The row of its session.
@@ -85,11 +91,11 @@ pub struct Users {
     body: Vec<u8>,
 }
 
-/// One virtual user: its connection, and what it knows.
+/// One virtual user: the machine of its connection, and what it knows.
 #[derive(Debug, Default)]
-pub struct User {
-    client: Client<Tag>,
-    session: Session,
+pub struct User<C> {
+    pub(super) client: C,
+    pub(super) session: Session,
 }
 
 impl Users {
@@ -101,13 +107,17 @@ impl Users {
     }
 
     fn moment(&self, now_ns: u64, ended: bool) -> Moment {
-        Moment { unix_time: self.scenario.unix_time + Duration::from_nanos(now_ns), ended }
+        Moment { unix_time: self.scenario.unix_time(now_ns), ended }
     }
 }
 
 /// An outcome, given whether the answer has what is taken from it. Answers with values differ by
 /// intent, so that their bodies are not compared with each other.
-fn judged(script: &Script, outcome: Outcome<Tag>, take: impl FnOnce() -> bool) -> Outcome<Tag> {
+pub(super) fn judged(
+    script: &Script,
+    outcome: Outcome<Tag>,
+    take: impl FnOnce() -> bool,
+) -> Outcome<Tag> {
     let compared = !script.takes_from(outcome.tag.number as usize);
     let content = outcome.content.filter(|_| compared);
     let good = outcome.ending != Ending::Ok || take();
@@ -116,7 +126,7 @@ fn judged(script: &Script, outcome: Outcome<Tag>, take: impl FnOnce() -> bool) -
 }
 
 impl Protocol for Users {
-    type Client = User;
+    type Client = User<Client<Tag>>;
 
     const SESSIONS: bool = true;
 
@@ -128,11 +138,11 @@ impl Protocol for Users {
         Arc::clone(&self.scenario.paces)
     }
 
-    fn begin_step(&self, client: &mut User, turn: Turn) {
+    fn begin_step(&self, client: &mut Self::Client, turn: Turn) {
         client.session.begin(turn);
     }
 
-    fn peer_closes(&self, _client: &User) -> bool {
+    fn peer_closes(&self, _client: &Self::Client) -> bool {
         true
     }
 
@@ -144,7 +154,7 @@ impl Protocol for Users {
 
     fn handle_input(
         &mut self,
-        client: &mut User,
+        client: &mut Self::Client,
         input: Input<'_>,
         _output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
@@ -168,7 +178,7 @@ impl Protocol for Users {
 
     fn handle_end(
         &mut self,
-        client: &mut User,
+        client: &mut Self::Client,
         end: ConnectionEnd,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
@@ -183,19 +193,19 @@ impl Protocol for Users {
         });
     }
 
-    fn note_queued(&self, client: &mut User, _drawn: u64, bytes: usize) {
+    fn note_queued(&self, client: &mut Self::Client, _drawn: u64, bytes: usize) {
         let User { client, session } = client;
         let unsent = client.outstanding() > 0 && bytes > 0 && bytes >= session.written();
         client.hold_back(usize::from(unsent));
     }
 
-    fn bytes_from(&self, client: &User, _tag: &Tag, _drawn: u64) -> Option<usize> {
+    fn bytes_from(&self, client: &Self::Client, _tag: &Tag, _drawn: u64) -> Option<usize> {
         Some(client.session.written())
     }
 
     fn send(
         &mut self,
-        client: &mut User,
+        client: &mut Self::Client,
         count: usize,
         _drawn: u64,
         carrier: &mut Carrier<'_, impl Net>,
@@ -212,7 +222,7 @@ impl Protocol for Users {
     }
 }
 
-impl Exchange<Tag> for User {
+impl<C: Exchange<Tag>> Exchange<Tag> for User<C> {
     fn reopen(&mut self) {
         self.client.reopen();
         self.session.forget_answer();
@@ -224,6 +234,10 @@ impl Exchange<Tag> for User {
 
     fn outstanding(&self) -> usize {
         self.client.outstanding()
+    }
+
+    fn capacity(&self, depth: usize) -> usize {
+        self.client.capacity(depth)
     }
 
     fn has_answered(&self) -> bool {
@@ -253,7 +267,7 @@ impl Exchange<Tag> for User {
     }
 
     fn lasts_until_end(&self) -> bool {
-        Exchange::lasts_until_end(&self.client)
+        self.client.lasts_until_end()
     }
 
     fn request_timeout(&self) -> RequestTimeout {
@@ -261,7 +275,7 @@ impl Exchange<Tag> for User {
     }
 
     fn why_broken(&self) -> Option<(Ending, &'static str)> {
-        Exchange::why_broken(&self.client)
+        self.client.why_broken()
     }
 
     fn cancel(&mut self) -> impl Iterator<Item = Tag> + '_ {

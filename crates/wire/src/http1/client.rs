@@ -75,6 +75,25 @@ pub trait Rulebook<T> {
     /// Called with the Location of a redirect, just before its outcome.
     #[inline]
     fn note_location(&self, _location: Location) {}
+
+    /// What is told the content of answers over HTTP/2; none if nobody wants it.
+    #[inline]
+    fn listener(&self) -> Option<&dyn Listener> {
+        None
+    }
+}
+
+/// Is told the content of answers over HTTP/2, of one request at a time. An answer that is told may
+/// still turn out to be faulty.
+pub trait Listener {
+    /// The head of an answer begins; it may be an interim one.
+    fn note_head(&self);
+
+    /// A field of the head has come.
+    fn note_field(&self, name: &[u8], value: &[u8]);
+
+    /// A part of the body has come.
+    fn note_body(&self, bytes: &[u8]);
 }
 
 /// The same rules for all requests.

@@ -225,7 +225,7 @@ fn fill(text: &[Piece], filling: &impl Filling, drawn: &mut u32, out: &mut Vec<u
 }
 
 /// Whether HTTP/2 has no such field or expresses it otherwise.
-pub(super) fn is_left_out(name: &str, value: &str) -> bool {
+pub(crate) fn is_left_out(name: &str, value: &str) -> bool {
     match name {
         "host" | "connection" | "proxy-connection" | "keep-alive" | "transfer-encoding"
         | "upgrade" => true,

@@ -1,4 +1,5 @@
-//! A complete answer of HTTP/1, read once more for what a session takes from it.
+//! A complete answer of HTTP/1, read once more for what a session takes from it. The head of an
+//! answer of HTTP/2 is noted in the same form.
 //!
 //! The client machine has checked the bytes already, and knows that they are one legal answer.
 
@@ -27,6 +28,23 @@ impl<'a> Answer<'a> {
             }
             raw = &raw[head_len..];
         }
+    }
+
+    /// Begins the head of an answer of HTTP/2.
+    pub(super) fn begin_noted(head: &mut Vec<u8>) {
+        head.extend_from_slice(b"HTTP/2\r\n");
+    }
+
+    /// Adds a field to it. A legal value has no line breaks.
+    pub(super) fn note_field(head: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+        for part in [name, b": ", value, b"\r\n"] {
+            head.extend_from_slice(part);
+        }
+    }
+
+    /// The answer with a noted head.
+    pub(super) fn noted(head: &'a [u8]) -> Self {
+        Answer { raw: head, head_len: head.len() }
     }
 
     /// Names and values of its headers, in order.

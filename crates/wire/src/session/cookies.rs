@@ -83,25 +83,34 @@ impl Jar {
         }
     }
 
-    /// Writes a Cookie header for a request to this path, if there is a cookie for it. Longer paths
-    /// come first (RFC 6265 §5.4).
+    /// Writes a Cookie header for a request to this path, if there is a cookie for it.
     pub fn write(&self, path: &[u8], out: &mut Vec<u8>) {
+        let before = out.len();
+        out.extend_from_slice(b"Cookie: ");
+        if self.write_value(path, out) {
+            out.extend_from_slice(b"\r\n");
+        } else {
+            out.truncate(before);
+        }
+    }
+
+    /// Writes the value of such a header; false if there is no cookie for it. Longer paths come first
+    /// (RFC 6265 §5.4).
+    pub(super) fn write_value(&self, path: &[u8], out: &mut Vec<u8>) -> bool {
         if self.0.is_empty() {
-            return;
+            return false;
         }
         let path = without_query(path);
         let mut sent: Vec<_> =
             self.0.iter().filter(|each| path_matches(path, &each.path)).collect();
         sent.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
         for (place, cookie) in sent.iter().enumerate() {
-            out.extend_from_slice(if place == 0 { b"Cookie: " } else { b"; " });
+            out.extend_from_slice(if place == 0 { b"" } else { b"; " });
             out.extend_from_slice(&cookie.name);
             out.push(b'=');
             out.extend_from_slice(&cookie.value);
         }
-        if !sent.is_empty() {
-            out.extend_from_slice(b"\r\n");
-        }
+        !sent.is_empty()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The requests of a session, in order, and what is taken from their answers.
 
+use super::block::Block;
 use super::cookies::Site;
 use super::extract::Extractor;
 use super::text::{Names, Text};
@@ -39,6 +40,8 @@ pub struct Step {
     /// For each value that is taken: its index, and where it is from.
     pub(super) takes: Vec<(usize, Extractor)>,
     pub(super) needs_body: bool,
+    /// Its header block, over HTTP/2.
+    pub(super) block: Option<Block>,
 }
 
 /// The steps of every session.
@@ -52,6 +55,8 @@ pub struct Script {
     /// For each value: a header uses it, so that it must be one line.
     pub(super) in_header: Vec<bool>,
     pub(super) site: Site,
+    /// Requests go over HTTP/2.
+    http2: bool,
 }
 
 impl Script {
@@ -66,6 +71,12 @@ impl Script {
     #[must_use]
     pub fn with_columns(self, columns: &[String]) -> Self {
         Script { columns: columns.to_vec(), ..self }
+    }
+
+    /// The same script, whose requests go over HTTP/2.
+    #[must_use]
+    pub fn over_http2(self) -> Self {
+        Script { http2: true, ..self }
     }
 
     /// Adds a step, which may use columns, and the values that steps before it take.
@@ -84,6 +95,11 @@ impl Script {
         for value in headers.iter().flat_map(|(_, value): &(Box<[u8]>, Text)| value.taken()) {
             self.in_header[value] = true;
         }
+        let scheme = if self.site.secure { "https" } else { "http" };
+        let block = self.http2.then(|| {
+            let values: Vec<_> = headers.iter().map(|(_, value)| value).collect();
+            Block::of(scheme, texts, &values)
+        });
         let needs_body = takes.iter().any(|take| take.from.needs_body());
         let takes = takes.into_iter().map(|take| (self.index(take.value), take.from)).collect();
         self.steps.push(Step {
@@ -94,6 +110,7 @@ impl Script {
             has_cookies: texts.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("cookie")),
             takes,
             needs_body,
+            block,
         });
         Ok(())
     }

@@ -41,16 +41,20 @@ pub struct Moment {
 /// The state of one virtual user.
 #[derive(Debug, Default)]
 pub struct Session {
-    turn: Turn,
-    values: Vec<Vec<u8>>,
-    jar: Jar,
+    pub(super) turn: Turn,
+    pub(super) values: Vec<Vec<u8>>,
+    pub(super) jar: Jar,
     /// The path of the last request.
-    path: Vec<u8>,
+    pub(super) path: Vec<u8>,
     /// Length of the last request.
     written: usize,
-    /// The part of the answer that has arrived, as far as it is needed.
-    raw: Vec<u8>,
-    too_long: bool,
+    /// The part of the answer that has arrived, as far as it is needed; over HTTP/2 its head.
+    pub(super) raw: Vec<u8>,
+    /// Over HTTP/2, the body of the answer, as far as it has arrived and is needed.
+    pub(super) body: Vec<u8>,
+    /// Over HTTP/2, the body of the last request, if it has places.
+    pub(super) sent_body: Vec<u8>,
+    pub(super) too_long: bool,
 }
 
 impl Session {
@@ -142,9 +146,11 @@ impl Session {
     /// Forgets the part of an answer that has come: its connection is gone.
     pub fn forget_answer(&mut self) {
         self.too_long = false;
-        self.raw.clear();
-        if self.raw.capacity() > KEPT_BYTES {
-            self.raw = Vec::new();
+        for buffer in [&mut self.raw, &mut self.body] {
+            buffer.clear();
+            if buffer.capacity() > KEPT_BYTES {
+                *buffer = Vec::new();
+            }
         }
     }
 
@@ -161,23 +167,23 @@ impl Session {
             return false;
         };
         self.jar.take(&answer, &script.site, &self.path, moment.unix_time);
-        if step.takes.is_empty() {
-            return true;
+        body.clear();
+        if step.needs_body && !answer.body(BODY_BYTES_MOST, moment.ended, body) {
+            return false;
         }
-        self.take_values(script, step, &answer, moment, body)
+        self.take_values(script, step, &answer, body)
     }
 
-    fn take_values(
+    /// Takes the values of a step from an answer with this body, which is empty if none is needed.
+    pub(super) fn take_values(
         &mut self,
         script: &Script,
         step: &Step,
         answer: &Answer<'_>,
-        moment: Moment,
-        body: &mut Vec<u8>,
+        body: &[u8],
     ) -> bool {
-        body.clear();
-        if step.needs_body && !answer.body(BODY_BYTES_MOST, moment.ended, body) {
-            return false;
+        if step.takes.is_empty() {
+            return true;
         }
         self.values.resize_with(script.values.len().max(self.values.len()), Vec::new);
         let values = &mut self.values;
@@ -191,16 +197,17 @@ impl Session {
 }
 
 /// Fills the places of one request.
-struct Fill<'a, F> {
-    turn: Turn,
-    values: &'a [Vec<u8>],
-    filling: &'a F,
+pub(super) struct Fill<'a, F> {
+    pub(super) turn: Turn,
+    pub(super) values: &'a [Vec<u8>],
+    pub(super) filling: &'a F,
     /// The number of random places before.
-    drawn: u32,
+    pub(super) drawn: u32,
 }
 
 impl<F: Filling> Fill<'_, F> {
-    fn text(&mut self, text: &Text, out: &mut Vec<u8>) {
+    /// Writes a text with its places filled.
+    pub(super) fn text(&mut self, text: &Text, out: &mut Vec<u8>) {
         for piece in &text.pieces {
             let number = match piece {
                 Piece::Fixed(bytes) => {

@@ -122,6 +122,15 @@ impl Text {
         Ok(Text { pieces, in_path })
     }
 
+    /// Its bytes, if they are always the same.
+    pub(super) fn fixed(&self) -> Option<&[u8]> {
+        match &self.pieces[..] {
+            [] => Some(&[]),
+            [Piece::Fixed(bytes)] => Some(bytes),
+            _ => None,
+        }
+    }
+
     /// Whether it has a place of a column.
     pub(super) fn has_column(&self) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Place(Value::Column(..))))

@@ -15,7 +15,7 @@ use trueload_wire::redirect::Request;
 use super::hops::{Following, Hop, Hops};
 use super::{Behind, Book, Follow, over_the_next};
 use crate::generator::carrier::Carrier;
-use crate::generator::http2::{Http2Sent, NO_SETTINGS, WRITTEN_AT_ONCE_BYTES, fault_of, silent};
+use crate::generator::http2::{Http2Sent, UNUSABLE, WRITTEN_AT_ONCE_BYTES, fault_of, silent};
 use crate::generator::messages::DoneReport;
 use crate::generator::protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
 use crate::generator::requests::{ByTarget, Requests};
@@ -145,7 +145,7 @@ impl Protocol for FollowHttp2 {
     }
 
     fn unusable(&self) -> Unusable {
-        NO_SETTINGS
+        UNUSABLE
     }
 
     fn violation(&self, _client: &Self::Client) -> Class {

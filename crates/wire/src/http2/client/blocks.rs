@@ -41,6 +41,7 @@ impl<T: Copy> Client<T> {
     ) -> Result<(), Fault> {
         let awaits_head = self.awaiting(number).map(|stream| stream.status == 0);
         if awaits_head == Some(true)
+            && reading.rulebook.listener().is_none()
             && let Some((head, plain)) = self.blocks.recognise(block)
         {
             self.accounting.account.headers_in.note(plain.into(), block.len());
@@ -65,6 +66,10 @@ impl<T: Copy> Client<T> {
         let mut fields = if trailers { Fields::of_trailers() } else { Fields::default() };
         let (mut count, mut plain) = (0, 0);
         let (follows, mut location) = (reading.rulebook.follows(), Location::Missing);
+        let listener = reading.rulebook.listener().filter(|_| awaits_head == Some(true));
+        if let Some(listener) = listener {
+            listener.note_head();
+        }
         self.blocks.decode(block, limits.head_bytes, &mut |field| {
             count += 1;
             plain += field.name.len() + field.value.len();
@@ -72,6 +77,9 @@ impl<T: Copy> Client<T> {
                 location.add(field.value);
             }
             fields.add(field.name, field.value);
+            if let Some(listener) = listener {
+                listener.note_field(field.name, field.value);
+            }
         })?;
         self.accounting.account.headers_in.note(plain as u64, block.len());
         if count > limits.header_count {
@@ -99,7 +107,7 @@ impl<T: Copy> Client<T> {
                     if let Some(stream) = self.awaiting(number) {
                         stream.location = Some(Box::new(location));
                     }
-                } else {
+                } else if listener.is_none() {
                     self.blocks.remember(block, head, plain as u32);
                 }
                 self.handle_final(number, head, ends, reading);

@@ -302,6 +302,9 @@ impl<T: Copy> Client<T> {
         if streaming.is_none() || rules.body.is_some() {
             stream.body.compare(bytes, rules.body.as_deref());
         }
+        if let Some(listener) = reading.rulebook.listener() {
+            listener.note_body(bytes);
+        }
         if stream.left != UNKNOWN {
             match stream.left.checked_sub(bytes.len() as u64) {
                 Some(left) => stream.left = left,

@@ -1,4 +1,4 @@
-//! Starts the threads with the version of HTTP that a plan asks for.
+//! Starts the threads of a load over HTTP, in the plan's version, with or without sessions.
 
 use trueload_drive::Driver;
 use trueload_load::Places;
@@ -7,11 +7,9 @@ use trueload_wire::tls::client;
 use super::Role;
 use crate::blobs::Blobs;
 use crate::failure::Failure;
-use crate::follow;
 use crate::generator::Protocol;
 use crate::protocol::GeneratePlan;
-use crate::request;
-use crate::scenario;
+use crate::{follow, request, scenario};
 
 impl Role {
     /// Starts a thread for each driver, with the plan's version of HTTP.
@@ -21,10 +19,7 @@ impl Role {
         tls: Option<&client::Options>,
     ) -> Result<(), Failure> {
         if !self.plan.scenario.is_empty() {
-            let unix_time = self.clock.unix_time_at_0();
-            return self.start_version(drivers, tls, |plan, blobs, _| {
-                scenario::users(plan, blobs, unix_time)
-            });
+            return self.start_sessions(drivers, tls);
         }
         if self.plan.follow.is_some() {
             return match self.plan.http2 {
@@ -47,7 +42,24 @@ impl Role {
         }
     }
 
-    /// Does the same, with what makes one version of HTTP for a plan and its places.
+    fn start_sessions(
+        &mut self,
+        drivers: Vec<Driver>,
+        tls: Option<&client::Options>,
+    ) -> Result<(), Failure> {
+        let unix_time = self.clock.unix_time_at_0();
+        match self.plan.http2 {
+            None => self.start_version(drivers, tls, |plan, blobs, _| {
+                scenario::users(plan, blobs, unix_time)
+            }),
+            Some(terms) => self.start_version(drivers, tls, |plan, blobs, _| {
+                scenario::http2_users(plan, terms, blobs, unix_time)
+            }),
+        }
+    }
+
+    /// Starts a thread for each driver, with what makes one version of HTTP for a plan and its
+    /// places.
     fn start_version<P: Protocol + Send + 'static, M: Fn() -> P>(
         &mut self,
         drivers: Vec<Driver>,

@@ -1,0 +1,254 @@
+//! A session over HTTP/2: its requests as header blocks and bodies, and its answers field by field.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use super::answer::Answer;
+use super::block::{Part, write_field};
+use super::extract::BODY_BYTES_MOST;
+use super::script::Script;
+use super::state::{Fill, Session};
+use crate::http1::places::{DIGITS_MOST, Filling, decimal};
+use crate::http2::client::Head;
+use crate::http2::hpack::literal::plain_string;
+
+impl Session {
+    /// Appends the header block of the present request.
+    pub fn write_block(
+        &mut self,
+        script: &Script,
+        filling: &impl Filling,
+        out: &mut Vec<u8>,
+    ) -> Head {
+        let Some(step) = script.steps.get(self.turn.step as usize) else { return Head::default() };
+        let Some(block) = &step.block else { return Head::default() };
+        let mut fill = Fill { turn: self.turn, values: &self.values, filling, drawn: 0 };
+        self.path.clear();
+        fill.text(&step.path, &mut self.path);
+        let mut plain_bytes = block.plain_bytes;
+        let mut value = Vec::new();
+        for part in &block.parts {
+            let bytes = match part {
+                Part::Fixed(bytes) => {
+                    out.extend_from_slice(bytes);
+                    continue;
+                }
+                Part::Path => &self.path,
+                Part::Text(text) => {
+                    value.clear();
+                    fill.text(text, &mut value);
+                    &value
+                }
+            };
+            plain_bytes += bytes.len() as u64;
+            plain_string(out, bytes);
+        }
+        value.clear();
+        if !step.has_cookies && self.jar.write_value(&self.path, &mut value) {
+            plain_bytes += write_field(out, "cookie", &value);
+        }
+        self.sent_body.clear();
+        let Some(body) = &step.body else { return Head { plain_bytes, body_bytes: 0 } };
+        let body_bytes = match body.fixed() {
+            Some(bytes) => bytes.len(),
+            None => {
+                fill.text(body, &mut self.sent_body);
+                self.sent_body.len()
+            }
+        } as u64;
+        let mut digits = [0; DIGITS_MOST];
+        plain_bytes += write_field(out, "content-length", decimal(body_bytes, &mut digits));
+        Head { plain_bytes, body_bytes }
+    }
+
+    /// Appends a part of the body of the present request, given as a range of bytes.
+    pub fn write_body(&self, script: &Script, part: Range<u64>, out: &mut Vec<u8>) {
+        let step = script.steps.get(self.turn.step as usize);
+        let fixed = step.and_then(|step| step.body.as_ref()?.fixed());
+        let body = fixed.unwrap_or(&self.sent_body);
+        let part = part.start as usize..part.end as usize;
+        out.extend_from_slice(body.get(part).unwrap_or_default());
+    }
+
+    /// Begins the head of an answer; an interim one before it is forgotten.
+    pub fn note_head(&mut self) {
+        self.forget_answer();
+        Answer::begin_noted(&mut self.raw);
+    }
+
+    /// Notes a field of the head.
+    pub fn note_field(&mut self, name: &[u8], value: &[u8]) {
+        // Pseudo-header fields have no use here.
+        if !name.starts_with(b":") {
+            Answer::note_field(&mut self.raw, name, value);
+        }
+    }
+
+    /// Notes a part of the body, as far as the script needs it.
+    pub fn note_body(&mut self, script: &Script, bytes: &[u8]) {
+        let step = script.steps.get(self.turn.step as usize);
+        if !step.is_some_and(|step| step.needs_body) {
+            return;
+        }
+        self.too_long |= self.body.len() + bytes.len() > BODY_BYTES_MOST;
+        if !self.too_long {
+            self.body.extend_from_slice(bytes);
+        }
+    }
+
+    /// Takes cookies and values from the noted answer, which is complete. False if a value that the
+    /// script takes is not there.
+    pub fn take_noted(&mut self, script: &Script, unix_time: Duration) -> bool {
+        let (head, body) = (std::mem::take(&mut self.raw), std::mem::take(&mut self.body));
+        let answer = Answer::noted(&head);
+        let step = script.steps.get(self.turn.step as usize);
+        let taken = step.is_some_and(|step| {
+            self.jar.take(&answer, &script.site, &self.path, unix_time);
+            !self.too_long && self.take_values(script, step, &answer, &body)
+        });
+        (self.raw, self.body) = (head, body);
+        self.forget_answer();
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http2::hpack::Decoder;
+    use crate::session::{Extractor, Site, StepTexts, Take, Turn};
+    use proptest::prelude::*;
+
+    /// Fills every place of a column with the same value.
+    struct Row(&'static [u8]);
+
+    impl Filling for Row {
+        fn counter(&self) -> u64 {
+            0
+        }
+
+        fn random(&self, nth: u32) -> u64 {
+            nth.into()
+        }
+
+        fn column(&self, _index: usize) -> &[u8] {
+            self.0
+        }
+    }
+
+    fn script() -> Script {
+        let site = Site { host: "h".to_owned(), secure: true };
+        let mut script = Script::new(site).with_columns(&["user".to_owned()]).over_http2();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let take = |value: &str, from| Take { value: value.to_owned(), from };
+        let first = [pair("Host", "h:1"), pair("Connection", "keep-alive"), pair("A", "{random}")];
+        let (path, body) = ("/in?u={user}", Some(&br#"{"user":"{user}{random}"}"#[..]));
+        let texts = StepTexts { method: "POST", path, headers: &first, body };
+        let json = Extractor::json("/token").expect("a pointer");
+        let takes = vec![take("token", json), take("id", Extractor::Header("X-Id".to_owned()))];
+        script.add(&texts, takes).expect("known values");
+        let second = [pair("Host", "h:1"), pair("Authorization", "Bearer {token}")];
+        let path = "/items/{id}?{repeat}";
+        let texts = StepTexts { method: "GET", path, headers: &second, body: None };
+        script.add(&texts, Vec::new()).expect("known values");
+        script
+    }
+
+    /// The fields and the body of a request.
+    fn written(session: &mut Session, script: &Script, turn: Turn) -> (Vec<String>, String) {
+        session.begin(turn);
+        let mut block = Vec::new();
+        let head = session.write_block(script, &Row(b"a b"), &mut block);
+        let (mut fields, mut plain_bytes) = (Vec::new(), 0);
+        let mut decoder = Decoder::default();
+        decoder
+            .decode(&block, 1 << 20, &mut |field| {
+                plain_bytes += field.name.len() + field.value.len();
+                let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+                fields.push(format!("{}: {}", text(field.name), text(field.value)));
+            })
+            .expect("a block");
+        assert_eq!(head.plain_bytes, plain_bytes as u64);
+        let mut body = Vec::new();
+        for part in [0..head.body_bytes / 2, head.body_bytes / 2..head.body_bytes] {
+            session.write_body(script, part, &mut body);
+        }
+        (fields, String::from_utf8(body).expect("text"))
+    }
+
+    /// Tells a session an answer whose body comes in two parts.
+    fn told(session: &mut Session, script: &Script, body: &str, cut: usize) -> bool {
+        session.note_head();
+        session.note_field(b"x-id", b"an interim answer");
+        session.note_head();
+        for (name, value) in [(":status", "200"), ("x-id", "7/8"), ("set-cookie", "s=1; Secure")] {
+            session.note_field(name.as_bytes(), value.as_bytes());
+        }
+        let (first, second) = body.as_bytes().split_at(cut);
+        session.note_body(script, first);
+        session.note_body(script, second);
+        session.take_noted(script, Duration::ZERO)
+    }
+
+    #[test]
+    fn a_session_writes_blocks_and_takes_values_and_cookies() {
+        let (script, body) = (script(), r#"{"token":"t"}"#);
+        for cut in 0..=body.len() {
+            let mut session = Session::default();
+            let first = Turn { session: 1, user: 1, step: 0, repeat: 1, request: 0 };
+            let (fields, sent) = written(&mut session, &script, first);
+            let expected = [
+                ":method: POST",
+                ":scheme: https",
+                ":authority: h:1",
+                ":path: /in?u=a%20b",
+                "a: 0",
+                "content-length: 15",
+            ];
+            assert_eq!(fields, expected);
+            assert_eq!(sent, r#"{"user":"a b1"}"#);
+            assert!(told(&mut session, &script, body, cut), "cut at {cut}");
+            let second = Turn { step: 1, repeat: 3, request: 1, ..first };
+            let (fields, sent) = written(&mut session, &script, second);
+            let expected = [
+                ":method: GET",
+                ":scheme: https",
+                ":authority: h:1",
+                ":path: /items/7/8?3",
+                "authorization: Bearer t",
+                "cookie: s=1",
+            ];
+            assert_eq!(fields, expected);
+            assert_eq!(sent, "");
+        }
+    }
+
+    #[test]
+    fn what_is_not_in_an_answer_is_not_taken_from_the_one_before() {
+        let script = script();
+        let mut session = Session::default();
+        session.begin(Turn::default());
+        assert!(told(&mut session, &script, r#"{"token":"t"}"#, 3));
+        session.begin(Turn { repeat: 2, request: 1, ..Turn::default() });
+        assert!(!told(&mut session, &script, r#"{"other":"t"}"#, 3));
+        let long = format!(r#"{{"token":"{}"}}"#, " ".repeat(BODY_BYTES_MOST));
+        assert!(!told(&mut session, &script, &long, 3), "a body that is too long");
+    }
+
+    proptest! {
+        #[test]
+        fn any_answer_is_taken_without_panic(
+            name in prop::collection::vec(any::<u8>(), 0..9),
+            value in prop::collection::vec(any::<u8>(), 0..40),
+            body in prop::collection::vec(any::<u8>(), 0..40),
+        ) {
+            let script = script();
+            let mut session = Session::default();
+            session.begin(Turn::default());
+            session.note_head();
+            session.note_field(&name, &value);
+            session.note_body(&script, &body);
+            let _ = session.take_noted(&script, Duration::ZERO);
+        }
+    }
+}
