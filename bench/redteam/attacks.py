@@ -28,6 +28,7 @@ from redteam.demands import (
 )
 from redteam.elsewhere import Contained, Far, Proxied, Reference, Unshared
 from redteam.scenes import Burn, Crowd, Http, Quota, Scene, Stop
+from redteam.sessions import Sessions, each_row_once, failed_share, never_fast
 from redteam.stage import Stage
 from redteam.suites import Client, Subject, behind_honest, completed
 
@@ -449,4 +450,22 @@ BROADCASTS = (
     ),
 )
 
-ATTACKS = (*HONEST, *WINDOW, *FLOW, *LATE, *SLOTS, *ANSWERS, *MORE, *SUITES, *BROADCASTS)
+SESSIONS = (
+    Attack(
+        "sessions",
+        "every twentieth log-in fails, and the pages behind it are never asked for",
+        Sessions("-c 8 -d 3s --warmup 0", fail_every=20),
+        (failed_share(0.05), never_fast, failed("sessions"), ended(4)),
+    ),
+    Attack(
+        "sessions-data",
+        "a user for each session, and 100 users for a run of 60 s",
+        Sessions("-c 8 -d 60s --data-order unique", users=100),
+        (each_row_once(100), suspect, crossed("data"), prints("(?i)all 100 rows were used up")),
+    ),
+)
+
+ATTACKS = (
+    *(*HONEST, *WINDOW, *FLOW, *LATE, *SLOTS, *ANSWERS, *MORE),
+    *(*SUITES, *BROADCASTS, *SESSIONS),
+)
