@@ -83,7 +83,7 @@ test-strict: setup ## the checks that other tests excuse, on CPUs of their own: 
 
 .PHONY: test-hosts
 test-hosts: setup ## runs over several hosts, made of namespaces on this machine (needs root)
-	$(BIN)/pytest -m hosts -n 4 || $(BIN)/pytest -m hosts $(ALONE)  # 4: they wait more than they work
+	$(BIN)/pytest -m hosts -n 6 || $(BIN)/pytest -m hosts $(ALONE)  # 6: they wait more than they work
 
 .PHONY: check
 check: setup lint ## the fast inner loop: style, types, unit tests

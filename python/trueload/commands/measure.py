@@ -93,18 +93,9 @@ def read_job(
     once = asked.data is not None and asked.data.order == "unique"
     if once:
         _check_once(limit=limit, repeat=repeat)
-    load = choose_load(
-        started(given, plan),
-        random=asked.has_random,
-        close=asked.close,
-        once=once,
-        replay=asked.replay,
-    )
-    load, http2 = with_streams(load, asked)
-    load = replace(load, connect_open=asked.connect_open_per_s is not None)
-    check_load(asked.follow, pipeline=load.pipeline, close=load.close, http2=http2)
-    check_scenario(asked.scenario, load, engine)
+    load, http2 = _load_of(asked, started(given, plan), once=once)
     _check_engine(engine, load)
+    check_scenario(asked.scenario, load, engine)
     check_slow_clients(asked, engine)
     check_pinned(engine, where)
     check_weights(where, origins=len(asked.origins))
@@ -155,6 +146,16 @@ def read_job(
         metrics=metrics,
         origins=asked.origins,
     )
+
+
+def _load_of(asked: Asked, given: LoadOptions, *, once: bool) -> tuple[Load, WindowsPlan | None]:
+    """Choose the load, and what HTTP/2 is told of it. Raises ``UserError``."""
+    load = choose_load(
+        given, random=asked.has_random, close=asked.close, once=once, replay=asked.replay
+    )
+    load, http2 = with_streams(load, asked)
+    check_load(asked.follow, pipeline=load.pipeline, close=load.close, http2=http2)
+    return replace(load, connect_open=asked.connect_open_per_s is not None), http2
 
 
 def _check_once(*, limit: object, repeat: int | None) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trueload.commands import options
+from trueload.commands import options, scenario_flags
 from trueload.commands.connect_open import ConnectOpenOption
 from trueload.commands.follow_option import FollowOption
 from trueload.commands.job import Asked
@@ -23,7 +23,6 @@ from trueload.commands.replay_flags import (
     SpeedOption,
     replay_of,
 )
-from trueload.commands import scenario_flags
 from trueload.commands.scenario_flags import STEPS_HAVE
 from trueload.commands.stream_options import StallOption, StreamEndOption, StreamOption
 from trueload.errors import UserError

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -30,6 +30,7 @@ from trueload.commands.options import (
     option_parser,
 )
 from trueload.commands.place_options import read_where
+from trueload.commands.suite_lists import read_cores, read_rates
 from trueload.commands.suite_pair import Pair, find_reference
 from trueload.commands.suite_places import Opened, check_for_suite, open_for_suite
 from trueload.commands.suite_progress import Progress
@@ -42,7 +43,7 @@ from trueload.metrics.exports import exporting
 from trueload.metrics.outlets import NOTHING_WANTED, Wanted
 from trueload.places.named import HERE, Where
 from trueload.protocol.client import ClientContract
-from trueload.protocol.load_options import LoadOptions, positive_rate
+from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import EngineOptions
 from trueload.record.schema import Record
 from trueload.report.live import stop_key
@@ -54,7 +55,7 @@ from trueload.runner.trials import Searched, sweep
 from trueload.runner.verify import require_library
 from trueload.store.runs import Run, Store, StoreError
 from trueload.subjects.contracts import AnyContract, load_contract
-from trueload.subjects.manifest import Cores, Subject, parse_selects
+from trueload.subjects.manifest import Subject, parse_selects
 from trueload.suites.broadcast import measure_broadcast
 from trueload.suites.choose import choose_subjects
 from trueload.suites.definition import (
@@ -313,8 +314,8 @@ def read_suite(
         connections=_numbers("-c", connections),
         pipeline=_numbers("--pipeline", pipeline),
         streams=_numbers("--streams", streams),
-        cores=_cores(cores),
-        rates_per_s=_rates(rate),
+        cores=read_cores(cores),
+        rates_per_s=read_rates(rate),
         window=read_window(**take_flags(read_window, more_flags)),
         close=close,
         engine=read_engine(**take_flags(read_engine, more_flags)),
@@ -579,23 +580,3 @@ def _numbers(option: str, text: str | None) -> tuple[int, ...] | None:
             f"{option}: {text!r} is not a list of numbers from 1 to 1000000", f"try {option} 8,64"
         )
     return tuple(dict.fromkeys(int(part) for part in parts))
-
-
-def _rates(text: str | None) -> tuple[float, ...] | None:
-    """A list such as 1k/s,20k/s; raises ``UserError``."""
-    if text is None:
-        return None
-    try:
-        rates = [positive_rate(part) for part in text.split(",")]
-    except ValueError as error:
-        raise UserError(f"--rate: {error}", "try --rate 1k/s,20k/s") from None
-    return tuple(dict.fromkeys(rates))
-
-
-def _cores(text: str | None) -> tuple[Cores, ...] | None:
-    if text is None:
-        return None
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part in ("single", "multi") for part in parts):
-        raise UserError(f"--cores: {text!r} is neither single nor multi", "try --cores single")
-    return tuple(cast(Cores, part) for part in dict.fromkeys(parts))

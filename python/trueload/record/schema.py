@@ -592,9 +592,5 @@ class Record(Model):
 
     def whole_seconds(self) -> tuple[Second, ...]:
         """The bins of the series that lie entirely in the window."""
-        window_ns = self.window.window_ns
-        return tuple(
-            second
-            for second in self.series
-            if (second.t_s + second.width_s) * 1_000_000_000 <= window_ns
-        )
+        window_s = self.window.window_ns // 1_000_000_000
+        return tuple(each for each in self.series if each.t_s + each.width_s <= window_s)

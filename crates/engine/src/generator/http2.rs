@@ -26,12 +26,6 @@ use super::streams::Watch;
 /// Frames are collected into one write until they have this many bytes.
 pub(super) const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
 
-/// The texts for a peer that does not begin with its SETTINGS.
-pub(super) const NO_SETTINGS: Unusable = Unusable {
-    ended: "before it sent the SETTINGS that HTTP/2 begins with",
-    late: "the SETTINGS that HTTP/2 begins with did not come in time",
-};
-
 /// The HTTP/2 protocol for the connections of one thread.
 #[derive(Debug)]
 pub struct Http2 {

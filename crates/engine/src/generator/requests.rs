@@ -160,7 +160,7 @@ impl Requests {
     #[must_use]
     pub fn in_sessions(self, data: Option<(Arc<Rows>, RowOrder)>) -> Self {
         let taking =
-            data.and_then(|data| Taking::of(data, [true].into(), &self.order, None, self.part));
+            data.and_then(|data| Taking::of(data, [true].into(), &self.order, None, self.part.clone()));
         let most = taking.as_ref().map_or(u64::MAX, Taking::requests);
         Requests { steps: true, most, taking, ..self }
     }
