@@ -139,6 +139,27 @@ def test_a_run_over_two_of_them(trueload: Trueload, server: Server, tmp_path: Pa
     assert "By host" in page.read_text()
 
 
+@pytest.mark.parametrize("more", [(), ("--rate", "3k/s")], ids=["closed", "open"])
+def test_a_heavier_one_has_its_share(
+    trueload: Trueload, server: Server, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    lab, data = tmp_path / "places.toml", tmp_path / "rows.csv"
+    data.write_text("row\n" + "".join(f"{number}\n" for number in range(400)))
+    lab.write_text(
+        '[[generators]]\nplace = "exec:env HOST=one"\n\n'
+        '[[generators]]\nplace = "exec:env HOST=two"\nweight = 2\n'
+    )
+    url, rows = f"{server.url}/?{{row}}", ("--data", str(data), "--data-order", "unique")
+    words = ("-c", "9", "--requests", "300", "--warmup", "0s", "--json", "-", "--lab", str(lab))
+    ended = trueload.run("http", url, *words, *rows, *more, env=environment(tmp_path))
+    assert ended.code in (0, 4), ended
+    hosts = ended.json()["hosts"]
+    assert [host["weight"] for host in hosts] == [1, 2]
+    assert [host["connections"] for host in hosts] == [3, 6]
+    assert [host["counts"]["scheduled"] for host in hosts] == [100, 200]
+    assert ended.json()["data"]["taken"] == 300
+
+
 def engines_of(front: subprocess.Popen[str]) -> list[psutil.Process]:
     """The engines that a front has started, not the shells around them."""
     children = psutil.Process(front.pid).children(recursive=True)

@@ -210,7 +210,7 @@ mod tests {
         };
         let targets: Vec<_> = weights.iter().enumerate().map(target).collect();
         let origins = vec![r#"{"addresses":["127.0.0.1:80"],"tls":null}"#; weights.len()].join(",");
-        let (targets, PartPlan { index, of }) = (targets.join(","), part);
+        let (targets, PartPlan { index, of, .. }) = (targets.join(","), part);
         let line = format!(
             r#"{{"type":"generate","protocol":1,"addresses":[],"origins":[{origins}],
             "local_addresses":[],"request":null,"expect":{expect},"targets":[{targets}],
@@ -237,7 +237,7 @@ mod tests {
             let connections = weights.len() as u32 + more;
             let one = plan(&weights, connections, 1, PartPlan::default());
             let parts: Vec<_> = (0..of)
-                .map(|index| plan(&weights, connections, threads, PartPlan { index, of }))
+                .map(|index| plan(&weights, connections, threads, PartPlan { index, of, more: Vec::new() }))
                 .collect();
             for total in [connections, weights.len() as u32 + later] {
                 for origin in 0..weights.len() as u32 {

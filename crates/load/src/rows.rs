@@ -126,7 +126,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Origins;
+    use crate::{Origins, share};
 
     fn rows_of(order: RowOrder, turns: std::ops::Range<u64>, rows: u64) -> Vec<u64> {
         turns.map(|turn| order.row(turn, rows)).collect()

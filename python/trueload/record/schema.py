@@ -312,9 +312,8 @@ class Host(Model):
     ``lost`` says how the host was lost, null if it was not; its part is what it told until then.
 
     ``connections`` of the ``requested`` ones were established, and ``connect_failed`` is what the
-    others met, by class. ``service`` is the histogram of service times, ``client_ns`` the host's
-    own part of the latency. ``series`` has no latencies, and at most 120 bins. ``group`` and
-    ``weight`` are those of the lab.
+    others met, by class. ``service`` is the histogram of service times, ``client_ns`` its part of
+    the latency. ``series`` has no latencies, and 120 bins at most. ``group`` is named by the lab.
     """
 
     place: str
