@@ -178,7 +178,9 @@ def read_contract(path: Path) -> None:
 
 
 def read_steps(path: Path) -> None:
-    read_scenario(path, Beside(parse_url("http://127.0.0.1:8080/")))
+    users = path.with_name("users.csv")
+    users.write_text("user,password\n")
+    read_scenario(path, Beside(parse_url("http://127.0.0.1:8080/"), data=users))
 
 
 READERS: dict[str, list[Callable[[Path], Any]]] = {
@@ -187,7 +189,7 @@ READERS: dict[str, list[Callable[[Path], Any]]] = {
     "hosts.md": [read_lab],
     "http2.md": [load_suite],
     "options.md": [read_defaults],
-    "scenarios.md": [read_steps] * 3,
+    "scenarios.md": [read_steps] * 4,
     "your-own-suite.md": [load_suite, read_contract],
 }
 

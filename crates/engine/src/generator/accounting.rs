@@ -1,5 +1,7 @@
 //! The accounting of all requests of all phases, each from its send to its one ending.
 
+mod row;
+
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -15,39 +17,14 @@ use super::requests::Requests;
 use super::served::{LONG_WAIT_NS, Served, ServedSeen};
 use super::slot::{Last, Numbered, State, Tag};
 
+pub(super) use self::row::Row;
+
 /// A connection that the peer closes unasked counts as idle for too long from this time on. By
 /// default, no known server waits for less than twenty times as long (gunicorn: 2 s). A server that
 /// drops a connection it has just accepted does so at once.
 const IDLE_LEAST_NS: u64 = 100_000_000;
 /// If the peer is not to close idle connections, one that it ends this early was dropped.
 const DROPPED_WITHIN_NS: u64 = 1_000_000_000;
-
-/// Consecutive requests that ended alike: under pipelining most do, and they are entered together.
-#[derive(Debug, Default)]
-pub(super) struct Row {
-    /// The last requests that ended alike.
-    last: Option<Outcome<Tag>>,
-}
-
-impl Row {
-    /// Adds outcomes; returns the earlier ones if these are not alike.
-    #[inline]
-    pub(super) fn add(&mut self, outcome: Outcome<Tag>) -> Option<Outcome<Tag>> {
-        match &mut self.last {
-            Some(last) if *last == (Outcome { count: last.count, ..outcome }) => {
-                last.count += outcome.count;
-                None
-            }
-            last => last.replace(outcome),
-        }
-    }
-
-    /// The outcomes that have not been returned yet.
-    #[inline]
-    pub(super) fn end(self) -> Option<Outcome<Tag>> {
-        self.last
-    }
-}
 
 /// The part of the window that is now. An answer to a request sent within it counts there whole.
 #[derive(Debug, Default)]

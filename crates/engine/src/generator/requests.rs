@@ -159,8 +159,8 @@ impl Requests {
     /// any, in this order.
     #[must_use]
     pub fn in_sessions(self, data: Option<(Arc<Rows>, RowOrder)>) -> Self {
-        let taking =
-            data.and_then(|data| Taking::of(data, [true].into(), &self.order, None, self.part.clone()));
+        let taking = data
+            .and_then(|data| Taking::of(data, [true].into(), &self.order, None, self.part.clone()));
         let most = taking.as_ref().map_or(u64::MAX, Taking::requests);
         Requests { steps: true, most, taking, ..self }
     }
