@@ -560,6 +560,7 @@ pub struct Measurement {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub openings: Option<Openings>,
     /// Redirects that were followed; null where none are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Redirects>,
 }
 
