@@ -92,7 +92,7 @@ fn target(plan: &GeneratePlan, line: &[u8]) -> Result<Target, Failure> {
         Some(_) => Text::Both(http1(), http2()),
     };
     let rules = Rules {
-        statuses,
+        statuses: statuses.or_else(|| plan.expect.statuses.clone()),
         body: None,
         head_request: method == "HEAD",
         idempotent: request::is_idempotent(method),
@@ -179,7 +179,7 @@ mod tests {
             .collect()
     }
 
-    const GET: &str = r#"{"method":"GET","path":"/a","headers":[["Host","h"]],"statuses":null}"#;
+    const GET: &str = r#"{"method":"GET","path":"/a","headers":[["Host","h"]]}"#;
     const POST: &str =
         r#"{"method":"POST","path":"/b","headers":[],"body":"aGk=","statuses":[200,404]}"#;
 
@@ -208,8 +208,8 @@ mod tests {
 
     #[test]
     fn traffic_that_cannot_be_sent_is_refused_by_its_field() {
-        let broken = r#"{"method":"GET","path":"/ a","headers":[],"statuses":null}"#;
-        let body = r#"{"method":"GET","path":"/","headers":[],"body":"?","statuses":null}"#;
+        let broken = r#"{"method":"GET","path":"/ a","headers":[]}"#;
+        let body = r#"{"method":"GET","path":"/","headers":[],"body":"?"}"#;
         type Entries<'a> = &'a [&'a [(u64, u32)]];
         let cases: [(&[&str], Entries<'_>, u64, &str); 7] = [
             (&[GET], &[&[(1, 0), (0, 0)]], 2, "replay.entries: must be whole, in order of time"),

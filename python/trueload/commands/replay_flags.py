@@ -17,7 +17,7 @@ from trueload.commands.options import option_parser
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import Open, Requests
-from trueload.request.make import make_request, parse_header, parse_statuses
+from trueload.request.make import make_request
 from trueload.request.recording import Beside, parse_speed, read_recording
 from trueload.request.replay import Replay
 from trueload.request.target import Target
@@ -79,18 +79,13 @@ def replay_of(flags: Mapping[str, Any], base: Target | None) -> Replay | None:
     lines = tuple(flags["header"] or ())
     made = make_request(base, method=None, headers=lines, user=flags["user"], body=None)
     beside = Beside(
-        host=_host_of(lines) or base.authority,
+        host=base.authority,
         headers=made.headers,
         chosen=flags["replay_host"],
         speed=flags["speed"] or 1.0,
-        statuses=parse_statuses(flags["expect_status"] or ()),
+        own_statuses=bool(flags["expect_status"]),
     )
     return read_recording(flags["replay"], beside)
-
-
-def _host_of(lines: tuple[str, ...]) -> str | None:
-    found = (value for name, value in map(parse_header, lines) if name.lower() == "host")
-    return next(found, None)
 
 
 def _refuse_beside(flags: Mapping[str, Any]) -> None:

@@ -34,6 +34,7 @@ from trueload.request.make import make_request, parse_statuses, read_body
 from trueload.request.origins import shown_origins, tls_of_origins
 from trueload.request.plans import has_place, places_of
 from trueload.request.redact import redact_url
+from trueload.request.replay import GOOD
 from trueload.request.route import make_route
 from trueload.request.scenario import BUILT_IN, Beside, read_scenario
 from trueload.request.steps import StepSpec
@@ -105,7 +106,7 @@ def read_asked(
     local = local_address or ()
     tls = TlsFlags(cacert, insecure, cert, key, no_tls_resumption)
     route = make_route(unix=unix, overrides=resolve or (), local_addresses=local, proxy=proxy)
-    expect = _expect(expect_status or (), expect_body, expect_same)
+    expect = _expect(expect_status or (), expect_body, expect_same, replayed=replay is not None)
     of_http2 = {name: flags[name] for name in HTTP2_FLAGS}
     http2 = make_http2(None if http is None else http.value, Http2Flags(**of_http2))
     as_stream = make_stream(None if stream is None else stream.value, stream_end, stall)
@@ -209,9 +210,10 @@ def _read_data(
     return found
 
 
-def _expect(statuses: Sequence[str], body: str | None, same: bool) -> Expect:
+def _expect(statuses: Sequence[str], body: str | None, same: bool, *, replayed: bool) -> Expect:
     text = None if body is None else body.encode("utf-8", "surrogateescape")
-    return Expect(statuses=parse_statuses(statuses), body=text, same=same)
+    codes = parse_statuses(statuses) or (GOOD if replayed else None)
+    return Expect(statuses=codes, body=text, same=same)
 
 
 def flags_of_curl(flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ _OF_CONNECTION = frozenset(
 )
 # No control character (RFC 9110, 5.5), and no half of a surrogate pair, which JSON can have.
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\ud7ff\ue000-\U0010ffff]*")
+_VISIBLE = re.compile(r"/[!-~]*")
 _ISO = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?\s*(Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
@@ -97,6 +98,8 @@ def parse_asked(method: str, target: str) -> tuple[str, str, str]:
 
 
 def _as_sent(path: str) -> str:
+    if _VISIBLE.fullmatch(path):
+        return path  # as nearly all are: a log may have a million
     try:
         return request_target(path)
     except UnicodeEncodeError:  # JSON can have half of a surrogate pair

@@ -59,13 +59,14 @@ _SPEED = re.compile(r"(\d+(?:\.\d+)?)x?", re.ASCII)
 @dataclass(frozen=True)
 class Beside:
     """The flags beside a recording. ``headers`` replace recorded ones of the same name. ``host`` is
-    the value of the Host header, and ``chosen`` the recorded host whose requests are sent."""
+    the value of the Host header, and ``chosen`` the recorded host whose requests are sent. With
+    ``own_statuses`` recorded ones do not count."""
 
     host: str
     headers: Headers = ()
     chosen: str | None = None
     speed: float = 1.0
-    statuses: tuple[int, ...] | None = None
+    own_statuses: bool = False
 
 
 def parse_speed(text: str) -> float:
@@ -271,7 +272,7 @@ class _Collected:
             numbers=array("I", (self.numbers[place] for place in places)),
             requests=tuple(self.known),
             statuses=[
-                good_statuses(codes) if beside.statuses is None else beside.statuses
+                None if beside.own_statuses else good_statuses(frozenset(codes))
                 for codes in self.statuses.values()
             ],
         )

@@ -15,6 +15,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from trueload.protocol.replay import ReplayPlan
 from trueload.request.plans import digest, full_headers
@@ -29,7 +30,7 @@ RATE_MAX = 1e9  # crates/engine/src/plan.rs refuses more
 BINS_MAX = 60  # stages that tell people the rate over time
 ENTRIES_A_BIN = 10
 GOOD = (*range(200, 209), 226, *range(300, 309))
-"""The status codes of a good answer, as they are registered; recorded 4xx are added."""
+"""The status codes of a good answer, as they are registered."""
 
 Sent = tuple[str, str, Headers, bytes | None]
 """Method, path, headers and body of a request."""
@@ -39,8 +40,8 @@ Sent = tuple[str, str, Headers, bytes | None]
 class Replay:
     """Recorded traffic. ``about`` says what it is, and ``notes`` what is done with it. ``at_ns``
     are the times of its entries from the start, in order, and ``numbers`` their places in
-    ``requests``. ``statuses`` are the codes of a good answer to each request. ``through`` changes
-    a request on its way, as for a proxy."""
+    ``requests``. ``statuses`` are the codes of a good answer to each request, or None for those of
+    the plan. ``through`` changes a request on its way, as for a proxy."""
 
     about: str
     notes: tuple[str, ...] = ()
@@ -109,12 +110,13 @@ class Replay:
         request = Request(host=self.host, path=path, method=method, headers=headers, body=body)
         if self.through is not None:
             request = self.through(request)
-        fields = {
+        fields: dict[str, object] = {
             "method": request.method,
             "path": request.path,
             "headers": full_headers(request, close=close, length=True),
-            "statuses": self.statuses[number],
         }
+        if (statuses := self.statuses[number]) is not None:
+            fields["statuses"] = statuses
         if body is not None:
             fields["body"] = base64.b64encode(body).decode()
         return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
@@ -167,10 +169,12 @@ def from_start(at_ns: Sequence[int], speed: float) -> array[int]:
     return array("Q", (round((at - begin) / speed) for at in at_ns))
 
 
-def good_statuses(recorded: Iterable[int]) -> tuple[int, ...]:
-    """Return the status codes of a good answer to a request that once had these: 2xx and 3xx, and
-    the 4xx that were recorded."""
-    return tuple(sorted({*GOOD, *(code for code in recorded if 400 <= code < 500)}))
+@lru_cache(maxsize=1024)
+def good_statuses(recorded: frozenset[int]) -> tuple[int, ...] | None:
+    """Return the status codes of a good answer to a request that once had these: ``GOOD`` and the
+    4xx that were recorded; None if there was none."""
+    missing = [code for code in recorded if 400 <= code < 500]
+    return tuple(sorted({*GOOD, *missing})) if missing else None
 
 
 def sent_of(recorded: Recorded, headers: Headers) -> Sent:

@@ -81,6 +81,7 @@ SILENCE_S = 3.0  # the engine ticks every 250 ms; one that is silent for this lo
 STOP_S = 1.5  # the engine ends within 1 s of `stop`
 POLL_S = 0.1  # how soon an interrupt is noticed
 DATA_BYTES_PER_S = 10e6  # an engine reads data ten times as fast, if it is not alone
+BLOB_BYTES_PER_S = 2e6  # of blobs that become requests, which takes several times as long
 
 NOT_READY = Ready(
     type="ready", at_ns=0, listen=None, requested=0, established=0, failed={}, address=None
@@ -354,7 +355,7 @@ class Session(Closing):
         if spec.data is not None:
             takes_s += spec.data.size_bytes / DATA_BYTES_PER_S
         if spec.replay is not None:
-            takes_s += spec.replay.size_bytes(close=spec.load.close) / DATA_BYTES_PER_S
+            takes_s += spec.replay.size_bytes(close=spec.load.close) / BLOB_BYTES_PER_S
         return time.monotonic() + takes_s
 
     def _unconnected(self) -> EngineError:

@@ -32,6 +32,7 @@ pub struct RecordedRequest {
     /// The body, base64 with padding; left out for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// Accepted status codes; null for any 2xx.
+    /// Accepted status codes; left out for those of the plan's `expect`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statuses: Option<Vec<u16>>,
 }
