@@ -212,12 +212,14 @@ impl Accounting {
         }
     }
 
-    /// The tag of the same request, sent again now. The time of a redirected request goes on.
+    /// The tag of the same request, sent again now. The time of a redirected request goes on: only
+    /// its wait for the connection is no service time.
     pub(super) fn tag_again(&self, now_ns: u64, tag: Tag) -> Tag {
-        if tag.handed_over {
-            return tag;
-        }
         let served_before = self.served.count();
+        if tag.handed_over {
+            let waited_ns = now_ns.saturating_sub(tag.served_before);
+            return Tag { sent_ns: tag.sent_ns.saturating_add(waited_ns), served_before, ..tag };
+        }
         Tag { sent_ns: now_ns, served_before, handed_over: false, ..tag }
     }
 
@@ -263,7 +265,7 @@ impl Accounting {
         let Outcome { tag, count, ending, complete, status, first_byte_ns, content } = outcome;
         let count = count as u64;
         if ending == Ending::Redirected {
-            return self.redirected(state, tag);
+            return self.redirected(state, now_ns, tag, count);
         }
         if ending != Ending::Ok && self.goes_again(state, ending, tag, now_ns) {
             return self.stale(state, tag, count);
@@ -425,16 +427,20 @@ impl Accounting {
     fn stale(&mut self, state: &mut State, tag: Tag, count: u64) {
         self.phases[usize::from(tag.phase)].meter.stale += count;
         self.of_target(tag.numbered(), |target| target.stale += count);
-        let again = Tag { again: true, handed_over: false, ..tag };
-        state.trouble().again.extend(std::iter::repeat_n(again, count as usize));
+        let tag = Tag { again: true, handed_over: false, ..tag };
+        let again = &mut state.trouble().again;
+        // Before redirected requests: another time it would fail.
+        let place = again.partition_point(|before| !before.handed_over);
+        again.splice(place..place, std::iter::repeat_n(tag, count as usize));
     }
 
-    /// Has a redirected request go on over the next connection: it has not ended, and its time
-    /// runs on.
+    /// Has redirected requests go on over the next connection: they have not ended. Until then
+    /// `served_before` holds the time since which they wait.
     #[cold]
-    fn redirected(&mut self, state: &mut State, tag: Tag) {
+    fn redirected(&mut self, state: &mut State, now_ns: u64, tag: Tag, count: u64) {
         state.answered(0);
-        state.trouble().again.push(Tag { handed_over: true, ..tag });
+        let again = Tag { handed_over: true, served_before: now_ns, ..tag };
+        state.trouble().again.extend(std::iter::repeat_n(again, count as usize));
     }
 
     /// Charges bytes that settle no request to the one just settled, or to the next one.

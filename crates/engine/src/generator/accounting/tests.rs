@@ -216,18 +216,22 @@ fn a_stale_request_goes_again_once_and_then_fails() {
 }
 
 #[test]
-fn a_redirected_request_goes_on_and_its_time_runs_on() {
+fn redirected_requests_go_on_and_only_their_wait_for_a_connection_is_no_service() {
     let mut accounting = accounting_of(1);
     let mut state = state();
-    let tag = issue(&mut accounting, &mut state, S, 1);
+    let tag = issue(&mut accounting, &mut state, S, 2);
     for _ in 0..3 {
-        accounting.settle(&mut state, 2 * S, unanswered(tag, Ending::Redirected));
-        let again = state.trouble().again.remove(0);
-        let again = accounting.tag_again(3 * S, again);
-        assert_eq!((again.sent_ns, again.handed_over, again.again), (S, true, false));
+        let two = Outcome { count: 2, ..unanswered(tag, Ending::Redirected) };
+        accounting.settle(&mut state, 2 * S, two);
+        let again: Vec<_> = state.trouble().again.drain(..).collect();
+        assert_eq!(again.len(), 2, "both of a row of them");
+        let again = accounting.tag_again(3 * S, again[0]);
+        // It was sent at S, and has waited for a connection from 2 S on.
+        assert_eq!((again.scheduled_ns, again.sent_ns), (S, 2 * S));
+        assert_eq!((again.served_before, again.handed_over, again.again), (0, true, false));
     }
     let meter = &accounting.phases[0].meter;
-    assert_eq!((meter.stale, meter.failed_sum(), meter.issued), (0, 0, 1));
+    assert_eq!((meter.stale, meter.failed_sum(), meter.issued), (0, 0, 2));
 }
 
 #[test]

@@ -75,8 +75,9 @@ impl Hops {
             Some(place) => place,
             None => self.free(),
         };
-        // The kernel has had the first request: its time runs on.
-        let tag = Tag { handed_over: true, ..hop.tag };
+        // The kernel has had the first request: its time runs on. A hop that goes stale may be sent
+        // again as a first request may.
+        let tag = Tag { handed_over: true, again: false, ..hop.tag };
         let next = Hop { tag, place: place as u32 + 1, as_get: course.as_get };
         self.courses[place] = Some(Box::new(course));
         next
