@@ -24,7 +24,7 @@ from trueload.request.target import Target
 from trueload.trial.spec import Load, make_stage
 from trueload.units import format_duration, format_span
 
-RECORDING_HAS = "the recording has its own"
+RECORDING_HAS = "the recording says what is sent"
 """Why the flags of a single request are refused beside a recording."""
 TIMES_HAS = "the recording has its own times: --speed changes them"
 NO_URL = "write `trueload http URL --replay FILE`: a recording is never sent to where it comes from"
@@ -94,6 +94,13 @@ def _refuse_beside(flags: Mapping[str, Any]) -> None:
         if flags[name] not in (None, False):
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"--replay and {flag} exclude each other", RECORDING_HAS)
+    if flags["connect_open"] is not None:
+        raise UserError("--replay and --connect-open exclude each other", TIMES_HAS)
+    if flags["follow"] is not None:
+        raise UserError(
+            "--replay and --follow exclude each other",
+            "leave --follow out: what followed a redirect is in the recording",
+        )
 
 
 def replayed_load(load: Load, given: LoadOptions, replay: Replay) -> Load:
