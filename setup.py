@@ -76,11 +76,12 @@ def engine() -> RustBin:
     """The engine's binary, as it is to be built."""
     args, environment = ["--locked"], dict(os.environ)
     if is_static():
-        # With a target named, the flag does not reach what runs while it is built.
+        # With a target named, the flags do not reach what runs while it is built, and may unwind.
         if "CARGO_BUILD_TARGET" not in environment:
             args += ["--target", target()]
-        flags = (environment.get("RUSTFLAGS", ""), "-C target-feature=+crt-static")
-        environment["RUSTFLAGS"] = " ".join(flags).strip()
+        # Nothing unwinds (see Cargo.toml): only debuggers would read the tables for it.
+        flags = "-C target-feature=+crt-static -C force-unwind-tables=no"
+        environment["RUSTFLAGS"] = f"{environment.get('RUSTFLAGS', '')} {flags}".strip()
     path = "crates/engine/Cargo.toml"
     # Without what only debuggers and profilers read, 18 of 24 MB. A panic names its line anyway.
     strip = Strip.All

@@ -50,6 +50,7 @@ pub fn run() -> ExitCode {
     trueload_drive::map_large_allocations();
     trueload_drive::raise_open_files();
     let (sink, events) = mpsc::channel();
+    threads::tell_of_defects(&sink);
     match converse(clock, &sink, &events) {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failure::Stdout(_)) => ExitCode::FAILURE,
