@@ -98,6 +98,7 @@ def test_a_lab_names_the_weights_and_the_division_is_shown(tmp_path: Path) -> No
     ("refuse", "message"),
     [
         (lambda where: check_weights(where, broadcast=True), "cannot share a broadcast"),
+        (lambda where: check_weights(where, replay=True), "cannot share a replay"),
         (lambda where: check_weights(where, origins=2), "targets of several servers"),
     ],
 )

@@ -133,6 +133,11 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if plan.http2.is_some_and(|terms| terms.upgrade) {
         return Err(Failure::Plan("replay: excludes http2.upgrade".into()));
     }
+    if !plan.part.more.is_empty() {
+        return Err(Failure::Plan(
+            "replay: hosts share it in equal parts: excludes part.more".into(),
+        ));
+    }
     if !(1..=ENTRIES_MOST).contains(&replay.count) {
         return Err(refused(&format!("count: must be 1 to {ENTRIES_MOST}")));
     }
@@ -231,7 +236,8 @@ mod tests {
     fn a_plan_with_more_than_its_recorded_traffic_is_refused() {
         assert!(check(&plan()).is_ok());
         type Spoil = fn(&mut GeneratePlan, &mut ReplayPlan);
-        let cases: [(Spoil, &str); 3] = [
+        let cases: [(Spoil, &str); 4] = [
+            (|plan, _| plan.part.more = vec![1], "replay: hosts share it in equal parts"),
             (
                 |plan, _| {
                     plan.origins =

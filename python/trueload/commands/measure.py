@@ -98,7 +98,7 @@ def read_job(
     check_scenario(asked.scenario, load, engine)
     check_slow_clients(asked, engine)
     check_pinned(engine, where)
-    check_weights(where, origins=len(asked.origins))
+    check_weights(where, origins=len(asked.origins), replay=asked.replay is not None)
     spec = TrialSpec(
         url=asked.url,
         addresses=(),  # resolved last: with a mistake in any flag no name is looked up

@@ -11,12 +11,16 @@ from trueload.text import plain
 HINT = "leave weight out of the lab's file"
 
 
-def check_weights(where: Where, *, broadcast: bool = False, origins: int = 1) -> None:
+def check_weights(
+    where: Where, *, broadcast: bool = False, origins: int = 1, replay: bool = False
+) -> None:
     """Refuse loads that hosts share only in equal parts. Raises ``UserError``."""
     if not where.weights:
         return
     if broadcast:
         raise UserError("hosts with different weights cannot share a broadcast", HINT)
+    if replay:
+        raise UserError("hosts with different weights cannot share a replay", HINT)
     if origins > 1:
         raise UserError(
             "hosts with different weights cannot share targets of several servers",
