@@ -55,9 +55,9 @@ impl<P: Protocol> Generator<P> {
         let fresh = match self.accounting.sending(now_ns) {
             _ if self.slots[key].state.quota == 0 => 0,
             _ if self.slots[key].state.is_held_back() => 0,
-            // A request waits for nobody but its own session.
             // Its connection may take no more, as after a GOAWAY.
             Some(_) if P::SESSIONS && self.sessions.runs(key) && free == 0 => 0,
+            // A request waits for nobody but its own session.
             Some((index, _)) if P::SESSIONS && self.sessions.runs(key) => {
                 let free_ns = self.slots[key].state.quiet_since_ns;
                 self.take_step(key, index, free_ns, now_ns)
