@@ -160,6 +160,7 @@ fn config() -> Config {
         depth: 1,
         refill: 1,
         close: false,
+        connect_open: false,
         timeout_ns: TIMEOUT_NS,
         connect_timeout_ns: TIMEOUT_NS,
         connect_interval_ns: 10_000,
