@@ -157,6 +157,7 @@ fn config() -> Config {
         thread: 0,
         threads: 1,
         places: None,
+        turns: None,
     }
 }
 
