@@ -76,11 +76,11 @@ def engine() -> RustBin:
     """The engine's binary, as it is to be built."""
     args, environment = ["--locked"], dict(os.environ)
     if is_static():
-        # With a target named, the flags do not reach what runs while it is built, and may unwind.
+        # With a target named, the flags do not reach what runs while it is built.
         if "CARGO_BUILD_TARGET" not in environment:
             args += ["--target", target()]
-        # Nothing unwinds (see Cargo.toml): only debuggers would read the tables for it.
-        flags = "-C target-feature=+crt-static -C force-unwind-tables=no"
+        # At a fixed address it needs no list of what is to be moved, of 160 kB.
+        flags = "-C target-feature=+crt-static -C relocation-model=static"
         environment["RUSTFLAGS"] = f"{environment.get('RUSTFLAGS', '')} {flags}".strip()
     path = "crates/engine/Cargo.toml"
     # Without what only debuggers and profilers read, 18 of 24 MB. A panic names its line anyway.
