@@ -53,6 +53,12 @@ def test_figures_are_those_of_the_record() -> None:
     assert not GOOD.partial
 
 
+def test_equal_results_are_one_key() -> None:
+    same = Result(records=(good_record(),), run_id="20260101-000000-abcd")
+    assert same == GOOD
+    assert len({GOOD, same, with_failures(1)}) == 2
+
+
 def test_failures_are_slower_than_any_request() -> None:
     spoilt = with_failures(1_000)
     assert not spoilt.p99 < "24h"

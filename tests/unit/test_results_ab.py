@@ -36,6 +36,10 @@ def found(store: Store) -> AbResult:
     return loaded(store, read("ab"))
 
 
+def test_a_result_can_be_a_key(found: AbResult) -> None:
+    assert {found: "kept"}[found] == "kept"
+
+
 def test_the_ratio_has_an_interval_and_a_word(found: AbResult) -> None:
     assert len(found.pairs) == 6
     ratios = sorted(

@@ -45,6 +45,9 @@ class AbResult:
     paired: Paired
     run_id: str | None = None
 
+    def __hash__(self) -> int:
+        return hash((self.run_id, self.names))  # a record has dicts
+
     @property
     def names(self) -> tuple[str, str]:
         """The names of both sides: a URL or a subject each."""

@@ -117,6 +117,9 @@ class Result(Percentiles):
     search: Search | None = None
     notes: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        return hash(tuple(record.id for record in self.records))  # a record has dicts
+
     @property
     def url(self) -> str:
         """The URL that was loaded."""

@@ -43,6 +43,9 @@ class SuiteResult:
     damaged: tuple[str, ...]
     store: Path
 
+    def __hash__(self) -> int:
+        return hash(self.run.id)  # a plan has dicts
+
     @classmethod
     def read(cls, store: Store, run: Run) -> SuiteResult:
         """Return the result of a stored run. Raises ``UserError``."""
