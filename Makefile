@@ -72,7 +72,7 @@ ALONE := --last-failed --last-failed-no-failures none --exitfirst -n 0
 test: ## every check and every test
 	$(MAKE) --jobs=2 --output-sync=target setup lint docs built-tests
 	cargo test --workspace --locked --quiet
-	$(MAKE) simulate SEEDS=20000 PROFILE=dev
+	$(MAKE) simulate SEEDS=10000 PROFILE=dev
 	$(BIN)/pytest -m "not hosts and not strict" || $(BIN)/pytest -m "not hosts and not strict" $(ALONE)
 	$(MAKE) test-strict
 
