@@ -1,8 +1,9 @@
 """Runs one suite of five subjects several times, and compares what each run said.
 
 `bench/stability.py [RUNS]` takes some 20 minutes. It waits a minute between runs, so that the
-machine can change. Targets: in each run, each subject's figure lies within 5 % of its median over
-all runs, and no two runs rank two subjects in opposite orders. Exit code 1 if a target is missed.
+machine can change. Targets: in each run, each subject's ratio to the reference lies within 5 % of
+its median over all runs, and no two runs rank two subjects in opposite orders. Beside it stands how
+far the rates themselves were apart. Exit code 1 if a target is missed.
 
 With `--copies` the five subjects are copies of one under five names. Targets: no run ranks a copy
 above another, and intervals of the ratios to the reference are narrower than those of the rates.
@@ -128,10 +129,15 @@ def judge(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mark]:
     limit = Limit(WITHIN * 100, at_least=False, unit=" %")
     marks = []
     for name in SUBJECTS:
-        rates = [row["figures"]["ok_per_s"] for run in runs for row in run if name_of(row) == name]
-        what = f"{name}: its figure in each run, from the median of all"
-        shown = " ".join(f"{rate:,.0f}" for rate in rates)
-        marks.append(mark(what, limit, farthest(rates) * 100 if rates else None, shown))
+        rows = [row for run in runs for row in run if name_of(row) == name]
+        ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
+        rates = [row["figures"]["ok_per_s"] for row in rows if row["figures"]]
+        what = f"{name}: its ratio in each run, from the median of all"
+        shown = " ".join(f"{ratio:.3f}" for ratio in ratios)
+        if rates:
+            shown += f" (rates: {farthest(rates):.1%})"
+        whole = len(ratios) == len(runs)
+        marks.append(mark(what, limit, farthest(ratios) * 100 if whole else None, shown))
     against = contradicted(runs)
     orders = Limit(0, at_least=False, unit="")
     detail = ", ".join(against) or "none"
