@@ -129,9 +129,9 @@ def judge(runs: Sequence[Sequence[Mapping[str, Any]]]) -> list[Mark]:
     limit = Limit(WITHIN * 100, at_least=False, unit=" %")
     marks = []
     for name in SUBJECTS:
-        rows = [row for run in runs for row in run if name_of(row) == name]
-        ratios = [row["ratio"] for row in rows if row["ratio"] is not None]
-        rates = [row["figures"]["ok_per_s"] for row in rows if row["figures"]]
+        found = [row["figures"] for run in runs for row in run if name_of(row) == name]
+        ratios = [figures["ratio"] for figures in found if figures and figures["ratio"]]
+        rates = [figures["ok_per_s"] for figures in found if figures]
         what = f"{name}: its ratio in each run, from the median of all"
         shown = " ".join(f"{ratio:.3f}" for ratio in ratios)
         if rates:
