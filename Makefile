@@ -71,8 +71,9 @@ ALONE := --last-failed --last-failed-no-failures none --exitfirst -n 0
 .PHONY: test
 test: ## every check and every test
 	$(MAKE) --jobs=2 --output-sync=target setup lint docs built-tests
-	cargo test --workspace --locked --quiet
-	$(MAKE) simulate SEEDS=10000 PROFILE=dev
+	cargo test --workspace --exclude trueload-sim --locked --quiet
+	cargo test --profile sim --package trueload-sim --locked --quiet
+	$(MAKE) simulate SEEDS=10000
 	$(BIN)/pytest -m "not hosts and not strict" || $(BIN)/pytest -m "not hosts and not strict" $(ALONE)
 	$(MAKE) test-strict
 
@@ -100,7 +101,9 @@ lint-rust: $(RUN_LOCKED)
 # Not beside clippy: they share a folder, and one would wait for the other.
 .PHONY: built-tests
 built-tests: lint-rust
-	cargo test --workspace --locked --quiet --no-run
+	cargo test --workspace --exclude trueload-sim --locked --quiet --no-run
+	cargo build --profile sim --locked --quiet --package trueload-sim
+	cargo test --profile sim --package trueload-sim --locked --quiet --no-run
 
 .PHONY: lint-python
 lint-python: $(DEV_LOCKED)
@@ -147,11 +150,10 @@ fuzz: ## fuzz the parsers, a minute each target (needs a C++ compiler)
 
 SEEDS ?= 1000000
 FROM ?= 0
-PROFILE ?= sim
 
 .PHONY: simulate
 simulate: ## the generator against simulated kernels and peers (SEEDS=1000000 FROM=0): prints the first seed that breaks a law
-	cargo run --profile $(PROFILE) --locked --quiet --package trueload-sim -- --seeds $(SEEDS) --from $(FROM)
+	cargo run --profile sim --locked --quiet --package trueload-sim -- --seeds $(SEEDS) --from $(FROM)
 
 .PHONY: defects
 defects: $(RUN_LOCKED) ## put known defects back one by one: the simulation has to find each (40 minutes)
