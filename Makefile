@@ -73,7 +73,7 @@ test: ## every check and every test
 	$(MAKE) --jobs=2 --output-sync=target setup lint docs built-tests
 	cargo test --workspace --exclude trueload-sim --locked --quiet
 	cargo test --profile sim --package trueload-sim --locked --quiet
-	$(MAKE) simulate SEEDS=10000
+	$(MAKE) simulate SEEDS=5000
 	$(BIN)/pytest -m "not hosts and not strict" || $(BIN)/pytest -m "not hosts and not strict" $(ALONE)
 	$(MAKE) test-strict
 
@@ -83,7 +83,7 @@ test-strict: setup ## the checks that other tests excuse, on CPUs of their own: 
 
 .PHONY: test-hosts
 test-hosts: setup ## runs over several hosts, made of namespaces on this machine (needs root)
-	$(BIN)/pytest -m hosts -n 6 || $(BIN)/pytest -m hosts $(ALONE)  # 6: they wait more than they work
+	$(BIN)/pytest -m hosts -n 4 || $(BIN)/pytest -m hosts $(ALONE)  # 4: they wait more than they work
 
 .PHONY: check
 check: setup lint ## the fast inner loop: style, types, unit tests
