@@ -106,7 +106,6 @@ pub struct Epoll<K: Calls = Linux> {
     glance: Glance,
     /// How fast connections of ours read and write.
     rates: Rates,
-    is_slow: bool,
     waiting: Waiting,
 }
 
@@ -157,7 +156,6 @@ impl<K: Calls> Epoll<K> {
             spin: Spin::up_to(settings.spin_ns),
             glance: Glance::default(),
             rates: settings.rates,
-            is_slow: settings.rates.is_slow(),
             waiting: Waiting::default(),
         })
     }

@@ -28,7 +28,8 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Whether there is a rate to keep to.
+    /// Whether reading or writing is slowed down.
+    #[inline]
     pub(crate) fn is_slow(self) -> bool {
         self.read_per_s > 0 || self.write_per_s > 0
     }
@@ -83,6 +84,11 @@ impl Pace {
         let earliest_ns = now_ns.saturating_sub(takes_ns(piece(self.per_s)));
         self.next_ns = self.next_ns.max(earliest_ns).saturating_add(takes_ns(bytes as u64));
     }
+
+    /// Notes that it waits no longer.
+    pub(crate) fn goes_on(&mut self) {
+        self.waits = false;
+    }
 }
 
 /// The paces of one connection.
@@ -136,13 +142,6 @@ impl Waiting {
         }
         let Reverse((_, index, generation, waits)) = self.heap.pop()?;
         Some((Token { index, generation }, waits))
-    }
-}
-
-impl Pace {
-    /// Notes that it waits no longer.
-    pub(crate) fn goes_on(&mut self) {
-        self.waits = false;
     }
 }
 

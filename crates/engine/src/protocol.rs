@@ -273,7 +273,7 @@ pub enum LoadPlan {
         arrivals: ArrivalsPlan,
         /// Decides the gaps of `poisson`.
         seed: u64,
-        /// Of `recorded` arrivals: the time of the recording at which this begins.
+        /// With `recorded` arrivals: how far into the recording this phase begins.
         #[serde(default, skip_serializing_if = "is_zero")]
         from_ns: u64,
     },

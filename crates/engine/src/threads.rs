@@ -106,18 +106,20 @@ pub(crate) fn start<C, P: Program + Send + 'static>(
 
 /// Has the engine told of a defect in any of its threads, which does not go on.
 ///
-/// Nothing unwinds in a release, which makes it a tenth smaller. So the thread stays where it is,
-/// and the engine ends in order; without its main thread it cannot, and ends at once.
+/// Nothing unwinds in a release, which makes it 8 % smaller. So a thread of [`spawn`] stays where it
+/// is, and the engine ends in order. It ends at once if its main thread has the defect, or one
+/// without a name: somebody waits for the end of that.
 pub(crate) fn tell_of_defects(sink: &Sender<Event>) {
     let (sink, tell) = (sink.clone(), panic::take_hook());
     panic::set_hook(Box::new(move |defect| {
         tell(defect);
         let thread = thread::current();
-        let name = thread.name().unwrap_or("a thread");
-        let message = format!("{name}: a defect of the engine; see its standard error");
-        if name != "main" && sink.send(Event::Died(message)).is_ok() {
-            loop {
-                thread::park();
+        if let Some(name) = thread.name().filter(|name| *name != "main") {
+            let message = format!("{name}: a defect of the engine; see its standard error");
+            if sink.send(Event::Died(message)).is_ok() {
+                loop {
+                    thread::park();
+                }
             }
         }
         std::process::exit(1);

@@ -34,7 +34,7 @@ impl Places {
         (rising && within).then(|| Places { first: first.into(), cycle })
     }
 
-    /// Those of one of several threads that take them in turn.
+    /// The places of one thread, if several threads take these places in turn.
     #[must_use]
     pub fn of_thread(&self, thread: u32, threads: u32) -> Self {
         let turns = (0..self.in_a_cycle()).map(|nth| u64::from(thread + nth * threads));

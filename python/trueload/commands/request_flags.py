@@ -134,8 +134,9 @@ def read_asked(
     else:
         target, shown = base, base.url
         content = read_body(body, body_file)
-        made = make_request(target, method=method, headers=headers, user=user, body=content)
-        request = made if recorded is None else None
+        request = None
+        if recorded is None:
+            request = make_request(target, method=method, headers=headers, user=user, body=content)
     origins = origins or (target,)
     sent = [each.request for each in several] + ([] if request is None else [request])
     rows = _read_data(data, data_order, flags, sent, several, steps)

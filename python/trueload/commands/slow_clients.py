@@ -38,7 +38,7 @@ def _check_time(asked: Asked, engine: EngineOptions, flag: str, per_s: int) -> N
         return
     enough = format_span(-(-needs_ns * 2 // _ROUND_NS) * _ROUND_NS)
     raise UserError(
-        f"{format_size(size_bytes)} at {flag} {show_byte_rate(per_s)} take longer than --timeout"
+        f"{format_size(size_bytes)} at {flag} {show_byte_rate(per_s)} takes longer than --timeout"
         f" {format_span(engine.timeout_ns)}",
         f"raise it, as with --timeout {enough}: the server must not be blamed for a slow client",
     )

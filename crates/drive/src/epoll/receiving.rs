@@ -19,7 +19,8 @@ impl<K: Calls> Epoll<K> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut reads = 0;
         loop {
-            let most = if self.is_slow { self.may_read(token, closing) } else { usize::MAX };
+            let most =
+                if self.rates.is_slow() { self.may_read(token, closing) } else { usize::MAX };
             let most = most.min(buffer.len());
             if most == 0 || !self.read(program, key, token, closing, &mut buffer[..most]) {
                 break;
@@ -53,7 +54,7 @@ impl<K: Calls> Epoll<K> {
         let ended = match received {
             Ok(0) => self.failed(token).unwrap_or(PeerClose::Fin),
             Ok(count) => {
-                if self.is_slow {
+                if self.rates.is_slow() {
                     self.has_read(token, count);
                 }
                 program.handle_input(self, key, token, &buffer[..count], closing);

@@ -11,7 +11,7 @@ impl<K: Calls> Epoll<K> {
     /// Sends what is queued; true if something was queued and all of it is sent now.
     pub(super) fn flush(&mut self, token: Token) -> bool {
         loop {
-            let most = if self.is_slow { self.may_write(token, false) } else { usize::MAX };
+            let most = if self.rates.is_slow() { self.may_write(token, false) } else { usize::MAX };
             let Some(socket) = live(&mut self.sockets, token) else {
                 return false;
             };
@@ -28,7 +28,7 @@ impl<K: Calls> Epoll<K> {
             match self.calls.send(fd, &front[..front.len().min(most)]) {
                 Ok(count) => {
                     outbox.advance(count);
-                    if self.is_slow {
+                    if self.rates.is_slow() {
                         self.has_written(token, count, false);
                     }
                 }
@@ -82,7 +82,7 @@ impl<K: Calls> Epoll<K> {
     #[inline]
     pub(super) fn send_now(&mut self, token: Token, bytes: &[u8]) -> Option<usize> {
         self.note_sending();
-        let most = if self.is_slow { self.may_write(token, true) } else { usize::MAX };
+        let most = if self.rates.is_slow() { self.may_write(token, true) } else { usize::MAX };
         let socket = live(&mut self.sockets, token)?;
         if socket.failed.is_some() {
             return None;
@@ -93,7 +93,7 @@ impl<K: Calls> Epoll<K> {
         let fd = socket.fd.as_ref()?;
         match self.calls.send(fd, &bytes[..bytes.len().min(most)]) {
             Ok(count) => {
-                if self.is_slow {
+                if self.rates.is_slow() {
                     self.has_written(token, count, most < bytes.len());
                 }
                 Some(count)

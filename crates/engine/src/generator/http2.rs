@@ -24,7 +24,7 @@ use super::slot::Tag;
 use super::streams::Watch;
 
 /// Frames are collected into one write until they have this many bytes.
-pub(super) const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
+const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
 
 /// The HTTP/2 protocol for the connections of one thread.
 #[derive(Debug)]
@@ -89,22 +89,29 @@ pub(super) struct Faults {
 impl Faults {
     /// Keeps the reason why a connection is of no use, if this says that it is.
     #[inline]
-    pub(super) fn note(&mut self, client: &Client<Tag>, disposition: Disposition) {
+    pub(super) fn note<T: Copy>(&mut self, client: &Client<T>, disposition: Disposition) {
         if matches!(disposition, Disposition::Refused | Disposition::Unsolicited) {
             self.keep(client);
         }
     }
 
     #[cold]
-    fn keep(&mut self, client: &Client<Tag>) {
-        let fault = fault_of(client);
-        self.violation = Some(fault.class);
-        self.refusal = Some(fault);
+    fn keep<T: Copy>(&mut self, client: &Client<T>) {
+        let why = client.why_broken();
+        let class = why.and_then(|(ending, _)| class_of_ending(ending));
+        let class = class.unwrap_or(Class::Unsolicited);
+        let why = why.map_or("the peer sent what belongs to no request", |(_, why)| why);
+        let why = client.why_not_upgraded().map_or(why.to_owned(), |why| why.to_string());
+        (self.violation, self.refusal) = (Some(class), Some(OpenError { class, why }));
     }
 
     /// See [`Protocol::refusal`].
     pub(super) fn refusal(&mut self) -> OpenError {
-        self.refusal.take().unwrap_or_else(silent)
+        let unknown = || OpenError {
+            class: Class::H2Protocol,
+            why: "the peer's SETTINGS did not come".into(),
+        };
+        self.refusal.take().unwrap_or_else(unknown)
     }
 
     /// See [`Protocol::violation`].
@@ -116,9 +123,9 @@ impl Faults {
 /// Writes what waits on a connection, as far as there is room; returns the number of bytes. `frames`
 /// is a buffer.
 #[inline]
-pub(super) fn write_frames(
-    client: &mut Client<Tag>,
-    requests: &impl Http2Requests<Tag>,
+pub(super) fn write_frames<T: Copy>(
+    client: &mut Client<T>,
+    requests: &impl Http2Requests<T>,
     frames: &mut Vec<u8>,
     carrier: &mut Carrier<'_, impl Net>,
 ) -> usize {
@@ -131,21 +138,6 @@ pub(super) fn write_frames(
     }
     client.note(carrier.net.now_ns());
     sent
-}
-
-/// The reason why a connection is of no use.
-#[cold]
-pub(super) fn fault_of<T: Copy>(client: &Client<T>) -> OpenError {
-    let why = client.why_broken();
-    let class = why.and_then(|(ending, _)| class_of_ending(ending)).unwrap_or(Class::Unsolicited);
-    let why = why.map_or("the peer sent what belongs to no request", |(_, why)| why);
-    let why = client.why_not_upgraded().map_or(why.to_owned(), |why| why.to_string());
-    OpenError { class, why }
-}
-
-/// The reason for a connection on which the peer said nothing.
-pub(super) fn silent() -> OpenError {
-    OpenError { class: Class::H2Protocol, why: "the peer's SETTINGS did not come".into() }
 }
 
 impl Protocol for Http2 {

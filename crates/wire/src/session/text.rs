@@ -30,9 +30,9 @@ pub(super) enum Value {
 /// The names that a text may use, besides those of built-in values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Names<'a> {
-    /// Those of the values that were taken before.
+    /// Names of values that earlier steps take from their answers.
     pub(super) taken: &'a [String],
-    /// Those of the columns of data.
+    /// Names of the columns of the data file.
     pub(super) columns: &'a [String],
 }
 

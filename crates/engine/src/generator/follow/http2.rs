@@ -15,7 +15,7 @@ use trueload_wire::redirect::Request;
 use super::hops::{Following, Hop, Hops};
 use super::{Behind, Book, Follow, over_the_next};
 use crate::generator::carrier::Carrier;
-use crate::generator::http2::{Http2Sent, UNUSABLE, WRITTEN_AT_ONCE_BYTES, fault_of, silent};
+use crate::generator::http2::{Faults, Http2Sent, UNUSABLE, write_frames};
 use crate::generator::messages::DoneReport;
 use crate::generator::protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
 use crate::generator::requests::{ByTarget, Requests};
@@ -31,17 +31,15 @@ pub struct FollowHttp2 {
     frames: Vec<u8>,
     /// The number of requests that this thread knows to be drawn.
     drawn: u64,
-    /// The reason why the last connection was refused, or broken off with nothing outstanding.
-    refusal: Option<OpenError>,
-    violation: Class,
+    faults: Faults,
 }
 
 impl FollowHttp2 {
     /// Follows redirects as `follow` says, whose requests are `sent` in HTTP/2's form.
     #[must_use]
     pub fn new(follow: Follow, sent: Http2Sent, terms: impl Into<Terms>) -> Self {
-        let (terms, frames, violation) = (terms.into(), Vec::new(), Class::Unsolicited);
-        FollowHttp2 { follow, sent, terms, frames, drawn: 0, refusal: None, violation }
+        let (terms, frames, faults) = (terms.into(), Vec::new(), Faults::default());
+        FollowHttp2 { follow, sent, terms, frames, drawn: 0, faults }
     }
 
     /// Handles the outcome of a hop. Returns the next one, if the request goes on.
@@ -141,7 +139,7 @@ impl Protocol for FollowHttp2 {
     }
 
     fn refusal(&mut self) -> OpenError {
-        self.refusal.take().unwrap_or_else(silent)
+        self.faults.refusal()
     }
 
     fn unusable(&self) -> Unusable {
@@ -149,7 +147,7 @@ impl Protocol for FollowHttp2 {
     }
 
     fn violation(&self, _client: &Self::Client) -> Class {
-        self.violation
+        self.faults.violation()
     }
 
     fn complete(&mut self, report: &mut DoneReport) {
@@ -175,11 +173,7 @@ impl Protocol for FollowHttp2 {
             client.machine.handle_input(now_ns, bytes, &book, output, &mut |outcome| {
                 ended.push(Ended { outcome, location: location.take() });
             });
-        if matches!(disposition, Disposition::Refused | Disposition::Unsolicited) {
-            let fault = fault_of(&client.machine);
-            self.violation = fault.class;
-            self.refusal = Some(fault);
-        }
+        self.faults.note(&client.machine, disposition);
         for ended in ended {
             let next = self.settle(&mut client.hops, (now_ns, drawn), ended, on_outcome);
             let Some(hop) = next else { continue };
@@ -235,15 +229,7 @@ impl Protocol for FollowHttp2 {
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize {
         let Following { machine, hops, .. } = client;
-        let mut sent = 0;
-        while machine.waits_to_write() && carrier.has_room() {
-            self.frames.clear();
-            let writer = Writer { sent: &self.sent, hops, drawn: self.drawn };
-            machine.write(&writer, WRITTEN_AT_ONCE_BYTES, &mut self.frames);
-            carrier.send(&self.frames);
-            sent += self.frames.len();
-        }
-        machine.note(carrier.net.now_ns());
-        sent
+        let writer = Writer { sent: &self.sent, hops, drawn: self.drawn };
+        write_frames(machine, &writer, &mut self.frames, carrier)
     }
 }
