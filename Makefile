@@ -102,7 +102,6 @@ lint-rust: $(RUN_LOCKED)
 .PHONY: built-tests
 built-tests: lint-rust
 	cargo test --workspace --exclude trueload-sim --locked --quiet --no-run
-	cargo build --profile sim --locked --quiet --package trueload-sim
 	cargo test --profile sim --package trueload-sim --locked --quiet --no-run
 
 .PHONY: lint-python
