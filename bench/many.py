@@ -15,7 +15,7 @@ from marks import Limit, Mark, mark
 from process import OPEN_FILES, BenchError, vm_hwm_bytes
 from servers import by_command
 from setting import SERVER_CPU
-from trueload.machine.accounting import descendants
+from trueload.machine.processes import descendants
 
 CONNECTIONS = 100_000
 PEAK_MOST = Limit(50, unit=" MB")

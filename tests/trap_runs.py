@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness import COMMAND_TIMEOUT_S, Finished, Trueload
-from trueload.machine.accounting import descendants
+from trueload.machine.processes import descendants
 from waiting import be_late
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

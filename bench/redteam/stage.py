@@ -23,7 +23,7 @@ from process import BenchError, built, prepare
 from redteam.demands import Seen
 from redteam.truth import Truth, read_log, window_of
 from setting import GENERATOR_CPU, SERVER_CPU
-from trueload.machine.accounting import descendants
+from trueload.machine.processes import descendants
 
 HERE = Path(__file__).resolve().parent
 READY_S = 20.0

@@ -17,7 +17,7 @@ import typer
 
 from trueload.commands.options import check_cpus, option_parser
 from trueload.errors import UserError
-from trueload.machine.accounting import identity
+from trueload.machine.processes import identity
 from trueload.places import named
 from trueload.places.choose import choose_places
 from trueload.places.named import Where

@@ -1,4 +1,4 @@
-"""CPU time, saturation and memory of process trees, and which process listens where.
+"""CPU time, saturation and memory of process trees, and of the machine.
 
 How: /proc is read before and after a window, and the difference is the usage. Nothing runs in
 between, so measuring costs the measured processes nothing. A tree is given by its root pid, by a
@@ -11,26 +11,24 @@ what is known of its CPU time still counts.
 
 from __future__ import annotations
 
-import contextlib
-import ipaddress
 import os
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
+from trueload.machine.processes import (
+    PROC,
+    descendants,
+    proc_text,
+    process_name,
+    stat_fields,
+)
 from trueload.machine.throttling import Throttled, read_throttled
 
-PROC = Path("/proc")
 NS_PER_S = 1_000_000_000
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 TICK_NS = NS_PER_S // os.sysconf("SC_CLK_TCK")
 TICKS_OFF = 2  # /proc/stat may be off by one tick per CPU at each end
-UNIX_ACCEPTS = 1 << 16  # include/uapi/linux/net.h, __SO_ACCEPTCON
-LISTEN_STATE = "0A"  # include/net/tcp_states.h, TCP_LISTEN
-UNCONNECTED_STATE = "07"  # TCP_CLOSE: a UDP socket that receives from any peer
 
 # The clock id of another process's CPU time: ~pid << 3 | CPUCLOCK_SCHED
 # (include/linux/posix-timers.h). It is exact, and includes the time of threads that have ended.
@@ -302,28 +300,6 @@ def read_process(pid: int) -> ProcessSample | None:
     )
 
 
-def process_name(pid: int) -> str:
-    """The process's name in the kernel, up to 15 characters; empty if the process has gone."""
-    try:
-        return (PROC / str(pid) / "comm").read_text(errors="replace").rstrip("\n")
-    except OSError:
-        return ""
-
-
-def identity(pid: int) -> tuple[int, int] | None:
-    """(pid, start time) of a process; None if it has gone."""
-    try:
-        return (pid, int(stat_fields(pid)[19]))
-    except (OSError, IndexError, ValueError):
-        return None
-
-
-def stat_fields(pid: int) -> list[str]:
-    """Fields of /proc/PID/stat from the third (state) on. The second, the process's name, may
-    contain spaces and brackets."""
-    return (PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
-
-
 def cpu_clock_ns(pid: int, otherwise_ns: int) -> int:
     """CPU time of a process so far, in ns; ``otherwise_ns`` if its clock cannot be read."""
     try:
@@ -344,7 +320,7 @@ def _memory(pid: int) -> tuple[int, int]:
     # Not ru_maxrss, which inherits the launcher's memory across fork.
     found = {"VmRSS:": 0, "VmHWM:": 0}
     try:
-        for line in (PROC / str(pid) / "status").read_text(errors="replace").splitlines():
+        for line in proc_text(f"{pid}/status").splitlines():
             name, _, rest = line.partition("\t")
             if name in found:
                 found[name] = int(rest.split()[0]) * 1024
@@ -357,159 +333,16 @@ def _threads(pid: int) -> dict[int, ThreadSample]:
     """Run and wait times by thread id; empty if the kernel keeps no scheduler statistics."""
     samples = {}
     try:
-        tids = os.listdir(PROC / str(pid) / "task")
+        tids = os.listdir(f"{PROC}/{pid}/task")
     except OSError:
         return {}
     for tid in tids:
         try:
-            run, wait, *_ = (PROC / str(pid) / "task" / tid / "schedstat").read_text().split()
+            run, wait, *_ = proc_text(f"{pid}/task/{tid}/schedstat").split()
         except (OSError, ValueError):
             continue
         samples[int(tid)] = ThreadSample(run_ns=int(run), wait_ns=int(wait))
     return samples
-
-
-def all_pids() -> list[int]:
-    """Pids of all visible processes."""
-    return [int(name) for name in os.listdir(PROC) if name.isdigit()]
-
-
-def descendants(root: int) -> set[int]:
-    """Pids of the children of `root`, their children, and so on, without `root` itself.
-
-    Orphaned descendants count only if `root` is their sub-reaper.
-    """
-    parents: dict[int, int] = {}
-    for pid in all_pids():
-        with contextlib.suppress(OSError, IndexError, ValueError):
-            parents[pid] = int(stat_fields(pid)[1])
-    return family(parents, {root}) - {root}
-
-
-def family(parents: Mapping[int, int], roots: set[int]) -> set[int]:
-    """The roots, their children, and so on, given the parent of each process. Pure."""
-    children: dict[int, list[int]] = {}
-    for pid, parent in parents.items():
-        children.setdefault(parent, []).append(pid)
-    found = set(roots)
-    pending = list(roots)
-    while pending:
-        for pid in children.get(pending.pop(), ()):
-            if pid not in found:
-                found.add(pid)
-                pending.append(pid)
-    return found
-
-
-def listening_inodes(host: str, port: int, *, udp: bool = False) -> set[int]:
-    """Inodes of the sockets that would accept a TCP connection, or datagrams, sent to host:port.
-
-    ``host`` is an address, not a name. A socket bound to the family's wildcard address counts. One
-    bound to `::` counts for IPv4 too, since nobody can see from outside whether it takes IPv4.
-    """
-    wanted = ipaddress.ip_address(host)
-    found = _listening(udp=udp)
-    return {inode for bound, there, inode in found if there == port and _accepts(bound, wanted)}
-
-
-def read_listeners() -> list[tuple[str, int, int]]:
-    """Address, port and inode of every listening TCP socket."""
-    return [(str(address), port, inode) for address, port, inode in _listening()]
-
-
-def _listening(*, udp: bool = False) -> Iterator[tuple[Address, int, int]]:
-    """(address, port, inode) of every listening socket."""
-    state = UNCONNECTED_STATE if udp else LISTEN_STATE
-    for table in ("udp", "udp6") if udp else ("tcp", "tcp6"):
-        try:
-            lines = (PROC / "net" / table).read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
-            fields = line.split()
-            if fields[3] == state:
-                address, _, hex_port = fields[1].partition(":")
-                yield address_of(address), int(hex_port, 16), int(fields[9])
-
-
-def address_of(spelling: str) -> Address:
-    """Parse an address as the kernel prints it: 32-bit words, each in the machine's byte order."""
-    words = (spelling[i : i + 8] for i in range(0, len(spelling), 8))
-    return ipaddress.ip_address(b"".join(int(w, 16).to_bytes(4, sys.byteorder) for w in words))
-
-
-def _accepts(bound: Address, wanted: Address) -> bool:
-    """Whether a socket bound to ``bound`` receives what is sent to ``wanted``."""
-    if bound.is_unspecified:
-        return bound.version >= wanted.version
-    return wanted in (bound, getattr(bound, "ipv4_mapped", None))
-
-
-def socket_owners(inodes: set[int], pids: Iterable[int] | None = None) -> set[int]:
-    """Pids of the processes (among `pids`, else all) that hold one of the sockets."""
-    if not inodes:
-        return set()
-    among = all_pids() if pids is None else pids
-    return {pid for pid in among if any(inode in inodes for inode in held_sockets(pid))}
-
-
-def held_sockets(pid: int) -> Iterator[int]:
-    """Inodes of the sockets that a process holds; none if it has gone or cannot be inspected."""
-    folder = f"{PROC}/{pid}/fd"
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return
-    for name in names:
-        try:
-            held = os.readlink(f"{folder}/{name}")
-        except OSError:
-            continue
-        if held.startswith("socket:["):
-            yield int(held[8:-1])
-
-
-def listeners(host: str, port: int, *, udp: bool = False) -> set[int]:
-    """Pids of the processes that listen on host:port; empty if none is visible."""
-    return socket_owners(listening_inodes(host, port, udp=udp))
-
-
-def unix_listeners(path: str) -> set[int]:
-    """Pids of the processes that listen on a Unix socket file; empty as for `listeners`.
-
-    The kernel reports the name as it was bound. A relative name is resolved against the current
-    folder of the socket's owner.
-    """
-    wanted = os.path.realpath(path)
-    owners: set[int] = set()
-    for bound, inode in _unix_listening():
-        if os.path.basename(bound) != os.path.basename(wanted):
-            continue
-        found = socket_owners({inode})
-        if os.path.isabs(bound):
-            owners |= found if os.path.realpath(bound) == wanted else set()
-        else:
-            owners |= {pid for pid in found if os.path.realpath(_seen_from(pid, bound)) == wanted}
-    return owners
-
-
-def _unix_listening() -> Iterator[tuple[str, int]]:
-    """(name as bound, inode) of every listening Unix socket that has a name."""
-    try:
-        lines = (PROC / "net" / "unix").read_text(errors="surrogateescape").splitlines()[1:]
-    except OSError:
-        return
-    for line in lines:
-        fields = line.split(maxsplit=7)
-        if len(fields) == 8 and int(fields[3], 16) & UNIX_ACCEPTS:
-            yield fields[7], int(fields[6])
-
-
-def _seen_from(pid: int, path: str) -> str:
-    try:
-        return os.path.join(os.readlink(f"/proc/{pid}/cwd"), path)
-    except OSError:
-        return path
 
 
 @dataclass(frozen=True)
@@ -542,7 +375,7 @@ class MachineUsage:
 def machine_sample() -> MachineSample:
     """Read the times of every CPU from /proc/stat."""
     cpus = {}
-    for line in (PROC / "stat").read_text().splitlines():
+    for line in proc_text("stat").splitlines():
         name, *fields = line.split()
         if name.startswith("cpu") and name[3:].isdigit():
             # user nice system idle iowait irq softirq steal; guest times are within user.

@@ -9,7 +9,9 @@ import os
 import socket
 from pathlib import Path
 
-from trueload.machine.accounting import PROC, Address, address_of
+from trueload.machine.listening import address_of
+from trueload.machine.processes import PROC
+from trueload.machine.sock_diag import Address
 
 MACHINES_OWN = "pid:[4026531836]"  # linux/nsfs.h, PID_NS_INIT_INO: the outermost process namespace
 

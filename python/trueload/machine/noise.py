@@ -25,14 +25,12 @@ from trueload.machine.accounting import (
     MachineSample,
     ThreadSample,
     TreeSample,
-    all_pids,
     cpu_clock_ns,
-    family,
     machine_sample,
-    stat_fields,
     tick_doubt_ns,
     usage,
 )
+from trueload.machine.processes import all_pids, family, stat_fields
 
 KERNEL_THREAD = 0x0020_0000  # PF_KTHREAD, include/linux/sched.h
 

@@ -18,27 +18,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from trueload.machine.accounting import (
-    LISTEN_STATE,
-    PROC,
-    all_pids,
-    descendants,
-    held_sockets,
-    socket_owners,
-)
+from trueload.machine.listening import LISTEN_STATE, held_sockets, socket_owners
+from trueload.machine.processes import PROC, all_pids, family, read_parents
+from trueload.machine.sock_diag import dump
 
 End = tuple[str, str]
 """Address and port of a socket, in hexadecimal as the kernel prints them."""
 _MAPPED = ("0000000000000000FFFF0000", "00000000000000000000FFFF")
 """Prefix of an IPv4 address in the tables of IPv6, for either byte order of the machine."""
 
-_SOCK_DIAG_BY_FAMILY, _DUMP = 20, 0x301  # linux/sock_diag.h; linux/netlink.h, REQUEST | DUMP
-_NLMSG_ERROR, _NLMSG_DONE = 2, 3  # linux/netlink.h
 _NAME, _PEER, _WAITING = 0, 2, 3  # linux/unix_diag.h, UNIX_DIAG_NAME, _PEER, _ICONS
 _SHOW = 1 | 4 | 8  # linux/unix_diag.h, UDIAG_SHOW_NAME, _PEER, _ICONS
-_ANSWER_BYTES_MAX = 1 << 16  # more than the kernel puts into one datagram of a dump
 _UNIX_LISTENS = 10  # net/tcp_states.h, TCP_LISTEN
-_NETLINK_SOCK_DIAG = 4  # linux/netlink.h; Python has no name for it
 
 
 @dataclass
@@ -70,7 +61,7 @@ def backends(pids: Iterable[int], without: Iterable[int] = ()) -> set[int]:
     found: set[int] = set()
     while fresh:
         serving = socket_owners(_listeners_behind(fresh))
-        fresh = serving.union(*map(descendants, serving - known)) - known
+        fresh = family(read_parents(), serving - known) - known
         known |= fresh
         found |= fresh
     return found
@@ -179,17 +170,7 @@ def _unix_sockets() -> Iterator[tuple[int, _Unix]]:
     """Every Unix socket of our network namespace by inode (man 7 sock_diag). Raises ``OSError``."""
     every_state = 0xFFFFFFFF
     asked = struct.pack("=BBHIIIII", socket.AF_UNIX, 0, 0, every_state, 0, _SHOW, 0, 0)
-    head = struct.pack("=IHHII", 16 + len(asked), _SOCK_DIAG_BY_FAMILY, _DUMP, 1, 0)
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
-        kernel.sendto(head + asked, (0, 0))
-        while True:
-            answer, at = kernel.recv(_ANSWER_BYTES_MAX), 0
-            while at < len(answer):
-                length, kind = struct.unpack_from("=IH", answer, at)
-                if kind in (_NLMSG_ERROR, _NLMSG_DONE):
-                    return
-                yield _unix_socket(answer[at + 16 : at + length])
-                at += (length + 3) & ~3
+    return map(_unix_socket, dump(asked))
 
 
 def _unix_socket(message: bytes) -> tuple[int, _Unix]:

@@ -19,7 +19,8 @@ import subprocess
 import time
 from pathlib import Path
 
-from trueload.machine.accounting import GroupCpu, identity
+from trueload.machine.accounting import GroupCpu
+from trueload.machine.processes import identity
 
 PREFIX = "trueload-"
 _numbers = itertools.count(1)

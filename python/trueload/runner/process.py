@@ -24,8 +24,9 @@ from pathlib import Path
 from types import TracebackType
 
 from trueload.deadline import looks
-from trueload.machine.accounting import ProcessTree, descendants
+from trueload.machine.accounting import ProcessTree
 from trueload.machine.open_files import open_files_limit
+from trueload.machine.processes import descendants
 from trueload.runner import sockets, supervisor
 from trueload.runner.cgroup import Group, make_group
 

@@ -25,10 +25,11 @@ from trueload.engines.engine import Engine, EngineError
 from trueload.engines.fleet import Fleet, start_engines
 from trueload.errors import UserError, refused_by_machine
 from trueload.ids import now_iso, record_id
-from trueload.machine.accounting import ProcessTree, machine_sample, process_name, used_since
+from trueload.machine.accounting import ProcessTree, machine_sample, used_since
 from trueload.machine.here import may_be_here, sees_all_processes
 from trueload.machine.noise import noise_sample
 from trueload.machine.peers import backends
+from trueload.machine.processes import process_name
 from trueload.places import EngineHost
 from trueload.places.lines import LINES_MAX
 from trueload.places.local import LocalPlace

@@ -16,7 +16,7 @@ import resource
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from trueload.machine.accounting import listeners
+from trueload.machine.listening import listeners
 from trueload.machine.open_files import written_limit
 from trueload.trial.spec import TrialSpec
 from trueload.units import format_count

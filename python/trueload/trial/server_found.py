@@ -6,19 +6,19 @@ Also the CPUs that such a server leaves free. Must not know: how a trial is run.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from trueload.engines.engine import EngineError
 from trueload.errors import ExitCode, UserError
-from trueload.machine.accounting import (
-    ProcessTree,
-    TreeSample,
-    descendants,
-    identity,
-    listeners,
+from trueload.machine.accounting import ProcessTree, TreeSample
+from trueload.machine.listening import (
+    hold_all,
     listening_inodes,
+    socket_owners,
     unix_listeners,
 )
+from trueload.machine.processes import family, identity, read_parents
 from trueload.places.local import LocalPlace
 from trueload.record.schema import ServerSource
 from trueload.request.route import UNIX
@@ -26,32 +26,38 @@ from trueload.trial.spec import Tree, TrialSpec
 from trueload.verdict import is_loopback
 
 
-def found_pids(address: str, *, udp: bool = False) -> set[int]:
+def found_pids(address: str, *, udp: bool = False, known: Collection[int] = ()) -> set[int]:
     """Return the processes that serve an address of this machine, except ours.
 
     These are the processes that hold its listening socket, and their children; we and our children
-    do not count.
+    do not count. ``known`` are processes found before: if they hold all sockets that listen there
+    now, nobody else is looked at.
     """
-    if address.startswith(UNIX):
-        holders = unix_listeners(address.removeprefix(UNIX))
-    else:
-        host, _, port = address.rpartition(":")
-        holders = listeners(host.strip("[]").partition("%")[0], int(port), udp=udp)
+    holders = _holders(address, udp, known)
     if len(holders) > 1:
         holders.discard(1)  # an init that opened the socket for the server is not the server
-    found = _with_children(holders - {1}) | holders
     # Looked up last, so that what we start meanwhile still counts as ours.
+    parents = read_parents()
     me = os.getpid()
-    ours = descendants(me) | {me}
+    ours = family(parents, {me})
+    found = family(parents, holders - {1}) | holders
     # A test or a notebook may have started the server in the way it starts the engine.
-    return found - ours | _with_children(holders & ours - {me}) | holders & {me}
+    return found - ours | family(parents, holders & ours - {me}) | holders & {me}
 
 
-def _with_children(pids: set[int]) -> set[int]:
-    return pids.union(*map(descendants, pids))
+def _holders(address: str, udp: bool, known: Collection[int]) -> set[int]:
+    if address.startswith(UNIX):
+        return unix_listeners(address.removeprefix(UNIX))
+    host, _, port = address.rpartition(":")
+    inodes = listening_inodes(host.strip("[]").partition("%")[0], int(port), udp=udp)
+    if inodes and hold_all(known, inodes):
+        return set(known)
+    return socket_owners(inodes)
 
 
-def found_at(addresses: Sequence[str], *, udp: bool = False) -> set[int]:
+def found_at(
+    addresses: Sequence[str], *, udp: bool = False, known: Collection[int] = ()
+) -> set[int]:
     """Return the processes that serve any of several addresses, as ``found_pids`` does for one.
 
     Empty if one address is served by a process that cannot be seen: otherwise the use of the others
@@ -59,7 +65,7 @@ def found_at(addresses: Sequence[str], *, udp: bool = False) -> set[int]:
     """
     found: set[int] = set()
     for address in addresses:
-        pids = found_pids(address, udp=udp)
+        pids = found_pids(address, udp=udp, known=known)
         if not pids and len(addresses) > 1 and is_served(address, udp=udp):
             return set()
         found |= pids
@@ -86,7 +92,8 @@ def find_server(spec: TrialSpec) -> tuple[Tree | None, ServerSource | None]:
     udp = spec.exchange is not None and spec.exchange.over_udp
     if not found_at(addresses, udp=udp):
         return None, None
-    return ProcessTree(Followed(lambda: found_at(addresses, udp=udp))), "found"
+    find = partial(found_at, addresses, udp=udp)
+    return ProcessTree(Followed(lambda known: find(known=known))), "found"
 
 
 class Followed:
@@ -96,14 +103,14 @@ class Followed:
     is known.
     """
 
-    def __init__(self, find: Callable[[], set[int]]) -> None:
+    def __init__(self, find: Callable[[Collection[int]], set[int]]) -> None:
         self._find = find
         self._known: set[tuple[int, int]] = set()
 
     def __call__(self) -> set[int]:
         """Return the ids of the processes that are alive."""
         alive = {each for each in self._known if identity(each[0]) == each}
-        found = (identity(pid) for pid in self._find())
+        found = (identity(pid) for pid in self._find([pid for pid, _ in alive]))
         self._known = alive | {each for each in found if each is not None}
         return {pid for pid, _ in self._known}
 
