@@ -9,7 +9,9 @@ installed (``test_wheel.py``) and by every test that asks for an interpreter of 
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import functools
 import gc
 import importlib
 import json
@@ -17,6 +19,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -82,13 +85,38 @@ class Parent:
 
 def load() -> None:
     """Import what commands import lazily, and build the validators that most of them use."""
-    importlib.import_module("trueload.cli.app").build_app()
+    app = importlib.import_module("trueload.cli.app")
+    app.build_app()
     plan = importlib.import_module("trueload.protocol.plan")
     done = plan.Done(type="done", why="finished")
     plan.parse_from_engine(plan.to_line(done))
     plan.parse_to_engine(plan.to_line(plan.Stop(type="stop")))
-    importlib.import_module("trueload.record.schema").Record.model_rebuild()
+    importlib.import_module("trueload.record.schema")
+    build_models(importlib.import_module("pydantic").BaseModel)
+    build_commands(app)
     gc.freeze()  # so that each command's collections skip what is never freed
+
+
+def build_models(base: Any) -> None:
+    """Build the validators of all models that are there; they are built when first used else."""
+    for model in base.__subclasses__():
+        if model.__module__.startswith("trueload."):
+            model.model_rebuild()
+        build_models(model)
+
+
+def build_commands(app: Any) -> None:
+    """Build the parser of each command, with what reads its options, and keep it for the forks."""
+
+    def warm(command: Any) -> None:
+        for parameter in command.params:
+            parameter.get_runtime_param()
+        for verb in getattr(command, "commands", {}).values():
+            warm(verb)
+
+    app.build_command = functools.cache(app.build_command)
+    for name in app.COMMANDS:
+        warm(app.build_command(name).commands[name])
 
 
 def serve(asked: socket.socket) -> Callable[[], NoReturn] | None:
@@ -134,8 +162,21 @@ def as_command(request: dict[str, Any], streams: list[int]) -> Callable[[], NoRe
     return main
 
 
+def end_with(command: Callable[[], NoReturn]) -> NoReturn:
+    """Run a command, and end without freeing what the fork shares with its parent, which would copy
+    all of it."""
+    try:
+        command()
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    vars(threading)["_shutdown"]()  # waits for threads, as the interpreter does
+    vars(atexit)["_run_exitfuncs"]()
+    sys.stdout.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
     load()
     command = serve(socket.socket(fileno=int(sys.argv[1])))
     if command:
-        command()
+        end_with(command)

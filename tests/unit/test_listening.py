@@ -9,13 +9,12 @@ from collections.abc import Iterator
 import pytest
 from trueload.machine import listening
 from trueload.machine.listening import (
-    Address,
     hold_all,
     listening_inodes,
     read_listeners,
     socket_owners,
 )
-from trueload.machine.sock_diag import dump
+from trueload.machine.sock_diag import Address, dump
 from trueload.trial import server_found
 from trueload.trial.server_found import Followed, found_pids
 
