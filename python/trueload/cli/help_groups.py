@@ -55,6 +55,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "allow-lost",
         "server-place",
         "server-pid",
+        "detach",
         "no-cache",
     ),
     "Metrics": ("prometheus", "prometheus-linger", "otlp"),

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from trueload.errors import ExitCode, UserError
+from trueload.store.detached import DetachedFiles
 from trueload.store.file import StoreError, read_error, write_error
 from trueload.store.runs import _RUN_COLUMNS, Run, Store, _checksum, _run_fields
 from trueload.store.tags import remove_tag
@@ -35,6 +36,8 @@ def delete_runs(store: Store, runs: Sequence[Run]) -> list[Run]:
                     _delete(db, run)
                     for name in [name for name, of in tags.items() if of == run.id]:
                         remove_tag(db, name)
+        for run in some:
+            DetachedFiles(store.path, run.id).remove()
         deleted += some
     return deleted
 

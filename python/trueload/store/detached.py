@@ -1,0 +1,111 @@
+"""What a detached run keeps beside the store: its output, its exit code, and who carries it out.
+
+How: each run has a folder by its id. Its process holds a lock in there until it ends, however it
+ends, and the kernel tells which process holds it (fcntl(2), F_GETLK). So nothing can be stale, not
+even after the machine went down. Must not know: what a run does, or how it got into the background.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+from contextvars import ContextVar
+from pathlib import Path
+
+from trueload.files.private import make_folder, open_descriptor
+from trueload.store.lock import FLOCK
+
+DETACHED_ENDING = "-detached"
+"""Suffix of the folder of all detached runs, after the name of the store."""
+LOG_BYTES_MAX = 1024**2  # of stderr, and of the part before it: a run may last for weeks
+
+CURRENT: ContextVar[DetachedFiles | None] = ContextVar("current", default=None)
+"""The files of the detached run that this process carries out."""
+
+
+def all_detached(store: Path) -> Path:
+    """The folder of all detached runs, beside the store itself, whatever link leads there."""
+    real = Path(os.path.realpath(store))
+    return real.with_name(real.name + DETACHED_ENDING)
+
+
+class DetachedFiles:
+    """The files of one detached run."""
+
+    def __init__(self, store: Path, run_id: str) -> None:
+        self.folder = all_detached(store) / run_id
+        self.stdout = self.folder / "stdout"
+        self.stderr = self.folder / "stderr"
+        self.stderr_before = self.folder / "stderr.before"
+        self._lock = self.folder / "lock"
+        self._exit_code = self.folder / "exit-code"
+
+    def exist(self) -> bool:
+        """Whether the run was detached."""
+        return self._lock.exists()
+
+    def begin(self) -> None:
+        """Make the files, and hold them until this process ends. Raises ``OSError``."""
+        make_folder(self.folder)
+        for old in (self.stdout, self.stderr, self.stderr_before, self._exit_code):
+            old.unlink(missing_ok=True)  # of a run that is resumed
+        # Never closed: the kernel then releases the lock.
+        held = open_descriptor(self._lock, os.O_RDWR)
+        fcntl.fcntl(held, fcntl.F_SETLK, FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        CURRENT.set(self)
+
+    def process(self) -> int | None:
+        """The number of the process that carries the run out, 0 or less if it is on another
+        machine or in another container; None once it has ended. Raises ``OSError``."""
+        try:
+            descriptor = os.open(self._lock, os.O_RDWR)
+        except FileNotFoundError:
+            return None
+        try:
+            asked = FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            kind, _, _, _, process = FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_GETLK, asked))
+        finally:
+            os.close(descriptor)
+        return None if kind == fcntl.F_UNLCK else int(process)
+
+    def open_output(self, path: Path) -> int:
+        """Open a new file for output; what is written is added at its end. Raises ``OSError``."""
+        return open_descriptor(path, os.O_WRONLY | os.O_APPEND)
+
+    def turn_stderr(self, descriptor: int) -> None:
+        """Let ``descriptor`` write to a new file once the present one is long; keep that, in place
+        of the one before it."""
+        if os.fstat(descriptor).st_size < LOG_BYTES_MAX:
+            return
+        self.stderr.replace(self.stderr_before)
+        fresh = self.open_output(self.stderr)
+        os.dup2(fresh, descriptor)
+        os.close(fresh)
+
+    def exit_code(self) -> int | None:
+        """The exit code of the run; None if it has not ended by itself."""
+        try:
+            return int(self._exit_code.read_text())
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def write_exit_code(self, code: int) -> None:
+        """Write down how the run ended. Raises ``OSError``."""
+        descriptor = open_descriptor(self._exit_code, os.O_WRONLY | os.O_TRUNC)
+        try:
+            os.write(descriptor, b"%d\n" % code)
+        finally:
+            os.close(descriptor)
+
+    def remove(self) -> None:
+        """Remove the files of a run that is deleted."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def end_detached(code: int) -> None:
+    """Write down how this process ends, if it carries out a detached run."""
+    if (files := CURRENT.get()) is not None:
+        with contextlib.suppress(OSError):  # the run may have been deleted
+            files.write_exit_code(code)
