@@ -93,7 +93,7 @@ def test_only_the_end_of_a_long_log_is_kept_and_who_follows_it_misses_nothing(
         for line in lines:
             files.turn_stderr(log)
             os.write(log, line)
-            followed.show()
+            followed.print(followed.read(whole=False))
     os.close(log)
     assert shown.getvalue() == b"".join(lines)
     kept = files.stderr_before.read_bytes() + files.stderr.read_bytes()
@@ -106,5 +106,7 @@ def test_who_comes_later_sees_the_last_lines(files: DetachedFiles) -> None:
     followed, shown = tail(files)
     with followed:
         assert followed.skip_all_but(2) == 2
-        followed.show()
+        followed.print(followed.read(whole=False))
+        assert shown.getvalue() == b"three\n"
+        followed.print(followed.read(whole=True))
     assert shown.getvalue() == b"three\nfo"

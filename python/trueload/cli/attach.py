@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -19,11 +19,17 @@ from trueload.cli.runs import RunArgument, show_run
 from trueload.closing import Closing
 from trueload.commands.job import announce
 from trueload.errors import ExitCode, UserError
+from trueload.report.attached import read_view
+from trueload.report.colour import wants_colour, without_colour
+from trueload.report.live import is_terminal
 from trueload.store.detached import DetachedFiles
 from trueload.store.runs import Run, Store
 
+if TYPE_CHECKING:
+    from trueload.report.draw import LiveView
+
 LOOK_S = 0.1  # between two looks at the files
-LINES_SHOWN = 20  # of what was told before, such as the progress until now
+LINES_SHOWN = 20  # of what was printed before, if more will come
 
 HELP = """Follow a run that was started with --detach, print its result, and end with its exit code.
 
@@ -52,11 +58,14 @@ def attach(run: RunArgument, stop: StopOption = False) -> int:
     try:
         if stop:
             _stop(found, files)
-        with Tail(files.stderr, sys.stderr) as log, Tail(files.stdout, sys.stdout) as result:
-            if hidden := log.skip_all_but(LINES_SHOWN):
+        with (
+            Tail(files.stderr, sys.stderr) as log,
+            Tail(files.stdout, sys.stdout) as result,
+            _progress_of(files) as progress,
+        ):
+            if files.process() is not None and (hidden := log.skip_all_but(LINES_SHOWN)):
                 announce(f"({hidden:,} earlier lines are in {files.stderr})")
-            while _is_going_on(files, log, result):
-                time.sleep(LOOK_S)
+            _follow(files, progress, (log, result))
     except KeyboardInterrupt:
         announce(f"\nrun {found.id} goes on; stop it: trueload attach {found.id} --stop")
         return ExitCode.INTERRUPTED
@@ -94,22 +103,33 @@ def _stop(run: Run, files: DetachedFiles) -> None:
     os.kill(process, signal.SIGTERM)
 
 
-def _is_going_on(files: DetachedFiles, *tails: Tail) -> bool:
-    """Show what is new, and return whether more may come."""
-    going_on = files.process() is not None  # asked first: its last words come before its end
-    for tail in tails:
-        tail.show()
-    return going_on
-
-
 def _report_killed(run: Run) -> int:
     """Show what is saved of a run that could not say how it ended."""
     show_run(run.id)
+    again = (
+        f"go on with: trueload suite run --resume {run.id}" if run.kind == "suite" else "repeat it"
+    )
     raise UserError(
         f"run {run.id} ended without a result: its process was killed, or the machine went down",
-        "above is what had been saved; repeat the run",
+        f"above is what had been saved; {again}",
         ExitCode.INTERRUPTED,
     )
+
+
+def _follow(files: DetachedFiles, progress: _Lines, tails: tuple[Tail, ...]) -> None:
+    """Show what is new, until the run has ended."""
+    going_on = True
+    while going_on:
+        # Asked before anything is read: what the run prints last comes before its end.
+        going_on = files.process() is not None
+        news = [tail.read(whole=not going_on) for tail in tails]
+        if any(news) or not going_on:
+            progress.hide()
+        for tail, new in zip(tails, news, strict=True):
+            tail.print(new)
+        if going_on:
+            progress.show()
+            time.sleep(LOOK_S)
 
 
 class Tail(Closing):
@@ -118,7 +138,9 @@ class Tail(Closing):
     def __init__(self, path: Path, out: TextIO) -> None:
         self._path = path
         self._out = out
+        self._coloured = wants_colour(out, os.environ)
         self._file = path.open("rb")
+        self._begun = b""
 
     def close(self) -> None:
         """Close the file."""
@@ -130,19 +152,23 @@ class Tail(Closing):
         self._file.seek(-sum(map(len, there[-lines:])), os.SEEK_CUR)
         return max(0, len(there) - lines)
 
-    def show(self) -> None:
-        """Show what is new."""
-        self._copy()
+    def read(self, *, whole: bool) -> bytes:
+        """Return the lines that are new, the last one only ``whole`` even if it has no end."""
+        self._begun += self._file.read()
         if not self._is_current():
-            self._copy()  # what came before the change
+            self._begun += self._file.read()  # what came before the change
             self._file.close()
             self._file = self._path.open("rb")
-            self._copy()
+            self._begun += self._file.read()
+        end = len(self._begun) if whole else self._begun.rfind(b"\n") + 1
+        new, self._begun = self._begun[:end], self._begun[end:]
+        return new
 
-    def _copy(self) -> None:
-        if new := self._file.read():
+    def print(self, text: bytes) -> None:
+        """Print lines that were read, as they would look here."""
+        if text:
             self._out.flush()
-            self._out.buffer.write(new)
+            self._out.buffer.write(text if self._coloured else without_colour(text))
             self._out.flush()
 
     def _is_current(self) -> bool:
@@ -150,3 +176,58 @@ class Tail(Closing):
             return os.path.samestat(os.stat(self._path), os.fstat(self._file.fileno()))
         except FileNotFoundError:  # the run is being deleted
             return True
+
+
+class _Lines(Closing):
+    """The progress of a run as lines, for a pipe."""
+
+    def __init__(self, files: DetachedFiles) -> None:
+        self._files = files
+        self._shown = ""
+
+    def show(self) -> None:
+        """Show the progress, if it is new."""
+        line = self._files.progress()
+        if line not in ("", self._shown):
+            announce(line)
+        self._shown = line
+
+    def hide(self) -> None:
+        """Make room for other output."""
+
+    def close(self) -> None:
+        """Leave nothing of it on the screen."""
+        self.hide()
+
+
+class _View(_Lines):
+    """The progress of a run as a live view, on a terminal."""
+
+    _live: LiveView | None = None
+    _title = ""
+
+    def show(self) -> None:
+        """Draw the latest view of the run, and ask it for more."""
+        from trueload.report.draw import LiveView, inside
+
+        self._files.write_size(*inside(*os.get_terminal_size(sys.stderr.fileno()), alone=True))
+        if (view := self._files.view()) is None:
+            self.hide()
+            return
+        title, rows = read_view(view)
+        if self._live is None or title != self._title:
+            self.hide()
+            self._title = title
+            live = LiveView(title, time.monotonic, keys="Ctrl-C leaves the run as it is")
+            self._live = live.__enter__()
+        self._live.draw(lambda size: rows)
+
+    def hide(self) -> None:
+        """Remove the view from the screen."""
+        if self._live is not None:
+            self._live.close()
+            self._live = None
+
+
+def _progress_of(files: DetachedFiles) -> _Lines:
+    return _View(files) if is_terminal(sys.stderr) else _Lines(files)

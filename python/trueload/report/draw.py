@@ -28,6 +28,7 @@ EARLY_S = 0.05  # ticks are 250 ms apart, more or less
 FRAME = Size(4, 2)
 ABOVE_MIN = 24  # from this height on, some lines are left for what stands above the view
 ABOVE = 4
+KEYS = "q stops and saves"
 
 STYLES: dict[Tone, Style] = {
     "text": Style(),
@@ -77,9 +78,9 @@ class Drawn:
             yield line
 
 
-def frame(rows: Sequence[Row], title: str, width: int) -> Drawn:
-    """Return the rows in a frame as wide as the terminal."""
-    return Drawn(framed(rows, plain(title), "q stops and saves", width))
+def frame(rows: Sequence[Row], title: str, width: int, keys: str = KEYS) -> Drawn:
+    """Return the rows in a frame as wide as the terminal; ``keys`` tells what a key does."""
+    return Drawn(framed(rows, plain(title), keys, width))
 
 
 def inside(width: int, height: int, *, alone: bool) -> Size:
@@ -94,8 +95,11 @@ def inside(width: int, height: int, *, alone: bool) -> Size:
 class LiveView(Closing):
     """A frame with a title on stderr, drawn repeatedly, and removed at the end."""
 
-    def __init__(self, title: str, clock: Callable[[], float], *, alone: bool = True) -> None:
+    def __init__(
+        self, title: str, clock: Callable[[], float], *, alone: bool = True, keys: str = KEYS
+    ) -> None:
         self._title = title
+        self._keys = keys
         self._alone = alone
         self._pace = Pace(clock)
         self._console = Console(stderr=True)
@@ -124,7 +128,7 @@ class LiveView(Closing):
         rows = make(inside(width, height, alone=self._alone))
         try:
             self._unwrap(width)
-            self._live.update(frame(rows, self._title, width), refresh=True)
+            self._live.update(frame(rows, self._title, width, self._keys), refresh=True)
         except OSError:
             self._live = None
             return

@@ -2,24 +2,30 @@
 
 How: each run has a folder by its id. Its process holds a lock in there until it ends, however it
 ends, and the kernel tells which process holds it (fcntl(2), F_GETLK). So nothing can be stale, not
-even after the machine went down. Must not know: what a run does, or how it got into the background.
+even after the machine went down. Progress is one line and one view, each replaced by the next, so
+it takes no space. A view is made only while somebody watches, who leaves the size of a terminal.
+Must not know: what a run does, or how it got into the background.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import shutil
+import time
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
-from trueload.files.private import make_folder, open_descriptor
+from trueload.files.private import make_folder, open_descriptor, open_text
 from trueload.store.lock import FLOCK
 
 DETACHED_ENDING = "-detached"
 """Suffix of the folder of all detached runs, after the name of the store."""
 LOG_BYTES_MAX = 1024**2  # of stderr, and of the part before it: a run may last for weeks
+FRESH_S = 3.0  # the age of a view, or of a terminal's size, from which on nobody is there
 
 CURRENT: ContextVar[DetachedFiles | None] = ContextVar("current", default=None)
 """The files of the detached run that this process carries out."""
@@ -41,6 +47,9 @@ class DetachedFiles:
         self.stderr_before = self.folder / "stderr.before"
         self._lock = self.folder / "lock"
         self._exit_code = self.folder / "exit-code"
+        self._progress = self.folder / "progress"
+        self._view = self.folder / "view"
+        self._size = self.folder / "size"
 
     def exist(self) -> bool:
         """Whether the run was detached."""
@@ -49,8 +58,9 @@ class DetachedFiles:
     def begin(self) -> None:
         """Make the files, and hold them until this process ends. Raises ``OSError``."""
         make_folder(self.folder)
-        for old in (self.stdout, self.stderr, self.stderr_before, self._exit_code):
-            old.unlink(missing_ok=True)  # of a run that is resumed
+        for old in self.folder.iterdir():  # of a run that is resumed
+            if old != self._lock:
+                old.unlink()
         # Never closed: the kernel then releases the lock.
         held = open_descriptor(self._lock, os.O_RDWR)
         fcntl.fcntl(held, fcntl.F_SETLK, FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
@@ -87,17 +97,37 @@ class DetachedFiles:
     def exit_code(self) -> int | None:
         """The exit code of the run; None if it has not ended by itself."""
         try:
-            return int(self._exit_code.read_text())
-        except (FileNotFoundError, ValueError):
+            return int(_read(self._exit_code))
+        except ValueError:
             return None
 
     def write_exit_code(self, code: int) -> None:
-        """Write down how the run ended. Raises ``OSError``."""
-        descriptor = open_descriptor(self._exit_code, os.O_WRONLY | os.O_TRUNC)
-        try:
-            os.write(descriptor, b"%d\n" % code)
-        finally:
-            os.close(descriptor)
+        """Write down how the run ended."""
+        _replace(self._exit_code, str(code))
+
+    def progress(self) -> str:
+        """The latest line of progress; empty if there is none."""
+        return _read(self._progress)
+
+    def write_progress(self, line: str) -> None:
+        """Replace the line of progress."""
+        _replace(self._progress, line)
+
+    def view(self) -> Any:
+        """The latest view; None if there is none, or it is out of date."""
+        return _fresh(self._view)
+
+    def write_view(self, view: Any) -> None:
+        """Replace the view, any value that JSON can hold."""
+        _replace(self._view, json.dumps(view))
+
+    def size(self) -> Any:
+        """The size that a view should have; None if nobody watches."""
+        return _fresh(self._size)
+
+    def write_size(self, width: int, height: int) -> None:
+        """Ask for views of this size, for the next moments."""
+        _replace(self._size, json.dumps([width, height]))
 
     def remove(self) -> None:
         """Remove the files of a run that is deleted."""
@@ -107,5 +137,30 @@ class DetachedFiles:
 def end_detached(code: int) -> None:
     """Write down how this process ends, if it carries out a detached run."""
     if (files := CURRENT.get()) is not None:
-        with contextlib.suppress(OSError):  # the run may have been deleted
-            files.write_exit_code(code)
+        files.write_exit_code(code)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+def _fresh(path: Path) -> Any:
+    try:
+        if time.time() - path.stat().st_mtime > FRESH_S:
+            return None
+        return json.loads(_read(path))
+    except (OSError, ValueError):
+        return None
+
+
+def _replace(path: Path, text: str) -> None:
+    """Replace a file, so that nobody reads half of it. A full disk, or a run that was deleted
+    meanwhile, must not disturb a measurement."""
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    with contextlib.suppress(OSError):
+        with open_text(part) as file:
+            file.write(text)
+        part.replace(path)
