@@ -12,7 +12,7 @@ from trueload.errors import UserError
 from trueload.places.copying import CalledOffError, Copying, run_fed
 from trueload.places.open import prepare
 from trueload.places.program import read_program
-from trueload.places.ssh import logins
+from trueload.places.ssh import SshPlace, logins
 from trueload.places.ssh.connection import DroppedError
 from trueload.places.ssh.refusals import explain, is_dropped
 
@@ -102,6 +102,30 @@ def test_ctrl_c_ends_what_is_copied() -> None:
     with pytest.raises(KeyboardInterrupt):
         prepare([Place(copy)], Path("p"), stopped=under_way.is_set)
     assert ended.is_set()
+
+
+# Logs in, and says goodbye only once its input has ended. It passes nothing on, as a slow link.
+SLOW_SSH = """#!/bin/sh
+case "$*" in *ControlMaster=no*) exec sleep 60;; esac
+printf "\\ntrueload-host Linux x86_64 yes no\\n"
+cat >/dev/null
+touch "$GOODBYE"
+"""
+
+
+def test_ctrl_c_does_not_wait_for_a_goodbye_over_a_slow_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ssh").write_text(SLOW_SSH)
+    (tmp_path / "ssh").chmod(0o755)
+    (tmp_path / "program").write_bytes(bytes(2**20))
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("GOODBYE", str(tmp_path / "goodbye"))
+    lines: list[str] = []
+    monkeypatch.setattr("trueload.places.open.TELL_EVERY_S", 0.0)
+    with SshPlace("host") as place, pytest.raises(KeyboardInterrupt):
+        prepare([place], tmp_path / "program", lines.append, lambda: bool(lines))
+    assert not (tmp_path / "goodbye").exists()
 
 
 def test_a_host_that_fails_calls_off_the_others() -> None:

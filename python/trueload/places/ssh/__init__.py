@@ -17,7 +17,7 @@ from pathlib import Path
 
 from trueload.closing import Closing
 from trueload.errors import UserError
-from trueload.places.copying import Copying, run_fed
+from trueload.places.copying import CalledOffError, Copying, run_fed
 from trueload.places.program import Program, read_program
 from trueload.places.remote import Ended, check_host
 from trueload.places.ssh import refusals, scripts
@@ -46,6 +46,7 @@ class SshPlace(Closing):
         self._copies: set[str] = set()
         self._connection: Connection | None = None
         self._there: set[str] = set()
+        self._started = False
         self._lock = threading.Lock()
 
     @property
@@ -61,6 +62,7 @@ class SshPlace(Closing):
         """Start a copy of the program ``argv[0]``. Raises ``UserError``, ``OSError``."""
         program = self._read(Path(argv[0]))
         connection = self._ready(program, Copying())
+        self._started = True
         return SshChannel(connection, program.kept_name, argv[1:])
 
     def put_folder(self, folder: Path, key: str) -> Path:
@@ -98,6 +100,9 @@ class SshPlace(Closing):
         self._there.clear()
         if connection is None:
             return
+        if not self._started and not self._once:
+            connection.cut()  # nothing runs there that should end by itself
+            return
         if self._once and connection.lost() is None:
             for name in self._copies:
                 connection.run(scripts.DROP, name, timeout_s=DROP_S)
@@ -125,7 +130,11 @@ class SshPlace(Closing):
         copying.begin(len(program.data))
         self._copies.add(program.kept_name)
         argv = connection.argv(scripts.KEEP, program.kept_name)
-        ended = run_fed(argv, program.data, copying, timeout_s=COPY_S)
+        try:
+            ended = run_fed(argv, program.data, copying, timeout_s=COPY_S)
+        except CalledOffError:
+            connection.cut()
+            raise
         if ended.code != 0:
             raise self._refusal("the engine", ended)
 

@@ -44,7 +44,7 @@ class DroppedError(UserError):
 
 
 class Connection:
-    """An ssh master and its socket; ``close`` ends both."""
+    """An ssh master and its socket; ``close`` and ``cut`` end both."""
 
     def __init__(
         self,
@@ -112,8 +112,12 @@ class Connection:
     def close(self) -> None:
         """Log out; what still runs there loses its input."""
         self._master.close_input()
-        if self._master.wait(END_S) is None:
-            self._master.kill()
+        self._master.wait(END_S)
+        self.cut()
+
+    def cut(self) -> None:
+        """End at once. A farewell would have to wait for what is under way on a slow link."""
+        self._master.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _receive_host(self) -> Host:
