@@ -67,7 +67,8 @@ def attach(run: RunArgument, stop: StopOption = False) -> int:
                 announce(f"({hidden:,} earlier lines are in {files.stderr})")
             _follow(files, progress, (log, result))
     except KeyboardInterrupt:
-        announce(f"\nrun {found.id} goes on; stop it: trueload attach {found.id} --stop")
+        how = "was told to stop; its result" if stop else "goes on; stop it"
+        announce(f"\nrun {found.id} {how}: trueload attach {found.id}{'' if stop else ' --stop'}")
         return ExitCode.INTERRUPTED
     code = files.exit_code()
     if code is None:

@@ -106,7 +106,7 @@ def _leave_terminal(tell: int, store: Path, run: Run) -> None:
         opened += [files.open_output(path) for path in (files.stdout, files.stderr)]
     except OSError as error:
         raise UserError(
-            f"the files of a detached run cannot be made: {error.filename}: {error.strerror}",
+            f"the files of a detached run cannot be made in {files.folder}: {error.strerror}",
             "make the store's folder writable, or set TRUELOAD_STORE to a file elsewhere",
         ) from error
     for stream in (sys.stdout, sys.stderr):
@@ -131,7 +131,8 @@ class _Log(PatientFile):
 
     def write(self, data: object) -> int:
         """Write as ``PatientFile`` does."""
-        self._files.turn_stderr(self.fileno())
+        with contextlib.suppress(OSError):  # then the log becomes longer
+            self._files.turn_stderr(self.fileno())
         return super().write(data)
 
 

@@ -53,17 +53,18 @@ class DetachedFiles:
 
     def exist(self) -> bool:
         """Whether the run was detached."""
-        return self._lock.exists()
+        return self.stdout.exists()
 
     def begin(self) -> None:
         """Make the files, and hold them until this process ends. Raises ``OSError``."""
         make_folder(self.folder)
+        held = open_descriptor(self._lock, os.O_RDWR)  # until the end: closing would release it
+        fcntl.fcntl(held, fcntl.F_SETLK, FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
         for old in self.folder.iterdir():  # of a run that is resumed
             if old != self._lock:
                 old.unlink()
-        # Never closed: the kernel then releases the lock.
-        held = open_descriptor(self._lock, os.O_RDWR)
-        fcntl.fcntl(held, fcntl.F_SETLK, FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+        for path in (self.stderr, self.stdout):  # the last one shows that all are there
+            os.close(self.open_output(path))
         CURRENT.set(self)
 
     def process(self) -> int | None:
