@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from trueload.commands.words import Words
     from trueload.interrupt import Interrupt
 
-# Options of what is printed; a caller of a function cannot use them.
+# Options of what is printed and where; a caller of a function cannot use them.
 OF_PRINTING = {
     "json": "call .to_dict() of the result",
     "format": "print the result, or call .to_dict() of it",
     "quiet": "leave it out: nothing is printed",
     "no_live": "leave it out: nothing is printed",
     "live": "leave it out: nothing is printed",
+    "detach": "call it in a thread, or await the function of trueload.aio",
 }
 
 
