@@ -7,7 +7,8 @@ from typing import Any
 from samples import PHASE, distribution, good_record, histogram, plan
 from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan
 from trueload.protocol.plan import DeliveryHistograms, Requests, Turns
-from trueload.record.schema import Deliveries, Record, RecordPlan
+from trueload.record.deliveries import Deliveries
+from trueload.record.schema import Record, RecordPlan
 
 MESSAGES, RECEIVERS = 100, 10
 DELIVERED = MESSAGES * RECEIVERS

@@ -16,7 +16,8 @@ from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.protocol.plan import EngineOptions, Requests, Turns
 from trueload.protocol.shootout import Dialect
-from trueload.record.schema import Deliveries, Record
+from trueload.record.deliveries import Deliveries
+from trueload.record.schema import Record
 from trueload.request.exchange import WsBroadcast
 from trueload.request.values import Request
 from trueload.search.crowd import Crowd
@@ -85,8 +86,14 @@ def test_clients_of_three_hosts_join_step_by_step_and_every_delivery_is_settled(
             assert record.counts.ok == messages
             assert check(record, "ledger").status == check(record, "audit").status == "pass"
             assert found is not None
-            assert found.untimed == everything - found.delivery_ns.count > 0
-            assert found.first_ns.count == found.last_ns.count == messages
+            assert (found.untimed, found.delivery_ns.count) == (0, everything)
+            assert found.clock_bound_ns is not None
+            assert 0 <= found.negative_max_ns <= found.clock_bound_ns
+            own = [host.deliveries for host in record.hosts if host.deliveries is not None]
+            assert sum(each.delivery_ns.count for each in own) == everything
+            assert max(each.clock_bound_ns or 0 for each in own) == found.clock_bound_ns
+            # One value per message at each of the three hosts.
+            assert found.first_ns.count == found.last_ns.count == 3 * messages
             assert found.spread_ns is not None
             # One value per message at each of the two hosts that did not send it.
             assert found.spread_ns.count == 2 * messages

@@ -163,10 +163,11 @@ impl Role {
             Some(ExchangePlan::WsBroadcast { opening, dialect, padding }) => {
                 let opening = exchange::opening(&opening)?;
                 let (timeout_ns, part) = (self.plan.timeout_ns, self.plan.part.clone());
-                let seed = random(self.plan.seed, u64::from(part.index), 0);
+                let common = self.plan.seed;
+                let seed = random(common, u64::from(part.index), 0);
                 let make = || {
                     Broadcast::new(opening.clone(), dialect.into(), padding, timeout_ns, seed)
-                        .of_part(part.index, part.of)
+                        .of_part(part.index, part.of, common)
                 };
                 self.start_as(drivers, options.as_ref(), make, Broadcasting::new)?;
             }
@@ -504,6 +505,10 @@ impl role::Role for Role {
                 plan::check_phase(&self.plan, &phase)?;
                 if let (Some(connections), Some(have)) = (phase.connections, &self.have) {
                     limits::check(&self.plan, self.slots(connections), have)?;
+                }
+                // At once: another engine may begin to send before we do.
+                if let Some(ahead_ns) = phase.ahead_ns {
+                    self.send_to_all(&Command::Clock(ahead_ns));
                 }
                 self.waiting.push_back(phase);
                 self.dispatch();

@@ -271,6 +271,8 @@ fn deliveries(threads: &[DoneReport]) -> Option<Deliveries> {
         duplicate: sum.duplicate,
         out_of_order: sum.out_of_order,
         untimed: sum.untimed,
+        negative: sum.negative,
+        negative_max_ns: sum.negative_ns_max,
         histograms: DeliveryHistograms {
             delivery: sum.delivery(),
             first: sum.first(),

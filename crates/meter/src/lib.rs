@@ -35,7 +35,7 @@ pub use early::Early;
 pub use flow::Flow;
 pub use idle::IdleClosed;
 pub use kinds::{Kind, Kinds, Others};
-pub use ledger::{Delivered, Deliveries, Failed, Finished, Handle, Ledger, Settled};
+pub use ledger::{Delivered, Deliveries, Failed, Finished, Handle, Ledger, Origin, Settled};
 pub use meter::{Answered, Meter};
 pub use openings::{EncodedOpenings, Openings};
 pub use packed::Packed;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use support::decoded;
-use trueload_meter::{Class, Delivered, Deliveries, Failed, Ledger, Settled};
+use trueload_meter::{Class, Delivered, Deliveries, Failed, Ledger, Origin, Settled};
 
 use Delivered::{Again, Late, Once, Unknown};
 use Do::{Ask, Conclude, Deliver, Drop, GiveUp, Leave};
@@ -21,8 +21,19 @@ fn counts(of: &Deliveries) -> [u64; 5] {
 }
 
 fn deliver(ledger: &mut Ledger, sender: u32, sequence: u32, receiver: u32, at: u64) -> Delivered {
-    let open = ledger.find(sender, sequence).or_else(|| ledger.discover(sender, sequence, at));
-    match open {
+    deliver_from(ledger, None, sender, sequence, receiver, at)
+}
+
+fn deliver_from(
+    ledger: &mut Ledger,
+    origin: Option<Origin>,
+    sender: u32,
+    sequence: u32,
+    receiver: u32,
+    at: u64,
+) -> Delivered {
+    let open = ledger.find(sender, sequence);
+    match open.or_else(|| ledger.discover(sender, sequence, origin, at)) {
         Some(handle) => ledger.deliver(handle, receiver, at),
         None => ledger.deliver_over(sender, sequence, receiver),
     }
@@ -308,7 +319,7 @@ fn a_message_that_nobody_waits_for_any_more_has_no_receivers_that_are_apart() {
     let mut ledger = Ledger::of_part(0, 2);
     ledger.expect_senders(4);
     ledger.join(0);
-    ledger.discover(1, 1, 100);
+    ledger.discover(1, 1, None, 100);
     ledger.leave(0);
     ledger.ask(Arc::new(Sent::from([(1, 1)])), 300);
     assert!(ledger.can_conclude(101));
@@ -339,8 +350,60 @@ fn receivers_of_a_foreign_message_are_as_far_apart_as_its_first_and_last_deliver
     assert_eq!(decoded(sum.spread()), [7, 7, 30, 30]);
 }
 
+/// Engine 0 of 2, with two receivers. Each message of sender 1: when it was sent on our clock, when each receiver had
+/// it, and the times that are recorded; then how many came too early, and by how much at most.
+#[test]
+fn deliveries_of_foreign_messages_are_timed_from_when_their_engine_sent_them() {
+    type Message = (Option<u64>, [u64; 2]);
+    type Case<'a> = (&'a str, &'a [Message], &'a [u64], (u64, u64));
+    let cases: [Case<'_>; 4] = [
+        ("a clock that is right", &[(Some(60), [100, 130])], &[40, 70], (0, 0)),
+        ("ahead of ours, within the bound", &[(Some(105), [100, 130])], &[1, 25], (1, 5)),
+        ("at the same time", &[(Some(100), [100, 130])], &[1, 30], (0, 0)),
+        ("unknown, beside a known one", &[(None, [90, 91]), (Some(95), [97, 99])], &[2, 4], (0, 0)),
+    ];
+    for (why, messages, times, negative) in cases {
+        let mut ledger = Ledger::of_part(0, 2);
+        ledger.expect_senders(4);
+        (0..2).for_each(|receiver| ledger.join(receiver));
+        for (sequence, (sent_ns, came_ns)) in (1..).zip(messages) {
+            let origin = sent_ns.map(|sent_ns| Origin { phase: 3, sent_ns });
+            for (receiver, at) in (0..).zip(came_ns) {
+                deliver_from(&mut ledger, origin, 1, sequence, receiver, *at);
+            }
+        }
+        let untimed = 2 * messages.iter().filter(|(sent_ns, _)| sent_ns.is_none()).count() as u64;
+        ledger.ask(Arc::new(Sent::from([(1, messages.len() as u32)])), 300);
+        ledger.conclude(3, true);
+        let of = ledger.take(3);
+        assert_eq!((of.delivered, of.untimed), (2 * messages.len() as u64, untimed), "{why}");
+        // A histogram has no 0: its least value is 1 ns.
+        assert_eq!(decoded(of.delivery()), times, "{why}");
+        assert_eq!((decoded(of.first()), decoded(of.last())), (vec![times[0]], vec![times[1]]));
+        assert_eq!((of.negative, of.negative_ns_max), negative, "{why}");
+    }
+}
+
+#[test]
+fn times_of_foreign_messages_wait_for_the_phase_that_they_name() {
+    let mut ledger = Ledger::of_part(0, 2);
+    ledger.expect_senders(4);
+    ledger.join(0);
+    for (sequence, phase, took_ns) in [(1, 0, 7), (2, 1, 30)] {
+        let origin = Some(Origin { phase, sent_ns: 100 - took_ns });
+        deliver_from(&mut ledger, origin, 1, sequence, 0, 100);
+    }
+    for (phase, last, times) in [(0, 1, [7]), (1, 2, [30])] {
+        ledger.ask(Arc::new(Sent::from([(1, last)])), 300);
+        ledger.conclude(phase, phase == 1);
+        assert_eq!(decoded(ledger.take(phase).delivery()), times);
+    }
+}
+
 /// Engines that share a broadcast, and one that has it alone.
 struct Shared {
+    /// Where and when each message was sent.
+    origins: BTreeMap<(u32, u32), Origin>,
     parts: Vec<Ledger>,
     whole: Ledger,
     of: u32,
@@ -367,7 +430,8 @@ impl Shared {
         parts.iter_mut().for_each(|part| part.expect_senders(SENDERS));
         let (sent, last_sent_ns) = (vec![Sent::new()], vec![0]);
         let (away, settled, forged, unsolicited) = (vec![], 0, 0, 0);
-        Shared { parts, whole, of, away, sent, last_sent_ns, settled, forged, unsolicited }
+        let origins = BTreeMap::new();
+        Shared { origins, parts, whole, of, away, sent, last_sent_ns, settled, forged, unsolicited }
     }
 
     /// The engine that a number is dealt to, and which of its own it is there.
@@ -382,13 +446,16 @@ impl Shared {
                 self.at(sender).0.send(phase as u16, sender, now_ns);
                 self.whole.send(phase as u16, sender, now_ns);
                 let last = self.whole.next_sequence(sender) - 1;
+                let origin = Origin { phase: phase as u16, sent_ns: now_ns };
+                self.origins.insert((sender, last), origin);
                 self.sent[phase].insert(sender, last);
                 self.last_sent_ns[phase] = now_ns;
             }
             Step::Deliver { sender, sequence, receiver } if !self.away.contains(&receiver) => {
                 if (1..self.whole.next_sequence(sender)).contains(&sequence) {
+                    let origin = self.origins.get(&(sender, sequence)).copied();
                     let (part, local) = self.at(receiver);
-                    let found = deliver(part, sender, sequence, local, now_ns);
+                    let found = deliver_from(part, origin, sender, sequence, local, now_ns);
                     let expected = deliver(&mut self.whole, sender, sequence, receiver, now_ns);
                     prop_assert_eq!(found, expected);
                 }
@@ -497,6 +564,8 @@ proptest! {
             twice[1] += std::mem::take(&mut expected[3]);
             prop_assert_eq!(found, expected, "phase {}", phase);
             prop_assert_eq!(sum.expected, sum.delivered + sum.lost);
+            prop_assert_eq!((sum.untimed, sum.negative), (0, 0));
+            prop_assert_eq!(decoded(sum.delivery()), decoded(whole.delivery()), "phase {}", phase);
         }
         prop_assert_eq!(twice[0], twice[1]);
     }

@@ -17,7 +17,7 @@ use trueload_meter::Failed;
 
 use crate::history::{Event, History};
 use crate::play::BEGIN_NS;
-use crate::scenario::{MS, Scenario};
+use crate::scenario::{MS, Protocol, Scenario};
 
 /// With several threads, a phase is announced this long before it starts, as in the engine.
 const START_LEAD_NS: u64 = 5 * MS;
@@ -103,6 +103,10 @@ impl Front {
 
     /// Asks for the first connections.
     pub fn begin(&mut self, now_ns: u64) {
+        if matches!(self.plan.protocol, Protocol::Broadcast { .. }) {
+            // Threads that are engines have one clock here.
+            self.send_to_all(now_ns, &Command::Clock(0));
+        }
         self.send_to_all(now_ns, &Command::Connections(self.connections));
         self.stop_ns = self.plan.stop_ns.map(|stop_ns| now_ns + stop_ns);
     }
@@ -255,6 +259,7 @@ impl Front {
         let kind = match command {
             Command::Connections(_) => "resize",
             Command::Phase(_) => "phase",
+            Command::Clock(_) => "clock",
             Command::Settle(..) => "settle",
             Command::Charge(..) => "charge",
             Command::Stop => "stop",

@@ -82,8 +82,11 @@ pub fn play(scenario: &Arc<Scenario>, trace: bool) -> Played {
             let (dialect, padding, timeout_ns) = (*dialect, *padding, scenario.timeout_ns);
             let protocol = |thread| {
                 let (opening, seed) = (opening.clone(), scenario.seed);
-                Broadcast::new(opening, dialect, padding, timeout_ns, seed)
-                    .of_part(thread, scenario.threads)
+                Broadcast::new(opening, dialect, padding, timeout_ns, seed).of_part(
+                    thread,
+                    scenario.threads,
+                    scenario.seed,
+                )
             };
             play_drawn(scenario, trace, protocol, Broadcasting::new)
         }

@@ -8,15 +8,16 @@ from __future__ import annotations
 from trueload.machine.accounting import TreeSample
 from trueload.protocol.plan import Measurement
 from trueload.record import figures
-from trueload.record.schema import Deliveries
+from trueload.record.deliveries import Deliveries
 from trueload.units import NS_PER_S
 
 # Below this many connections, most of a server's growth is what it allocates once at its start.
 MEANINGFUL_CONNECTIONS = 100
 
 
-def make_deliveries(measured: Measurement) -> Deliveries | None:
-    """Return the deliveries for the record; None if nothing is broadcast."""
+def make_deliveries(measured: Measurement, clock_bound_ns: int | None = None) -> Deliveries | None:
+    """Return the deliveries for the record; None if nothing is broadcast. ``clock_bound_ns`` is for
+    times from one host to another."""
     found = measured.deliveries
     if found is None:
         return None
@@ -36,6 +37,7 @@ def make_deliveries(measured: Measurement) -> Deliveries | None:
         p95_ns=p95,
         last_ns=last,
         spread_ns=spread,
+        clock_bound_ns=clock_bound_ns,
         histograms=of,
     )
 

@@ -8,11 +8,13 @@ Must not know: processes, stores, terminals.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import repeat
 
 from trueload import __version__
 from trueload.assemble.observation import Observation, PhaseLog
+from trueload.engines.clock import bounds_across
 from trueload.engines.member import HostReport
 from trueload.protocol.plan import Measurement
 from trueload.record.schema import Environment, Generator, Host, Record
@@ -35,7 +37,18 @@ def make_hosts(
         )
     began_ns = (report.start_ns for report in seen.hosts)
     first_ns = min((each for each in began_ns if each is not None), default=0)
-    return tuple(_host(seen, report, first_ns, make_record) for report in seen.hosts)
+    bounds_ns = clock_bounds_ns(seen.hosts) or repeat(None)
+    return tuple(
+        _host(replace(seen, clock_bound_ns=bound_ns), report, first_ns, make_record)
+        for report, bound_ns in zip(seen.hosts, bounds_ns, strict=False)
+    )
+
+
+def clock_bounds_ns(hosts: Sequence[HostReport]) -> tuple[int, ...]:
+    """For each host, by how much times from the others to it are wrong at most; none if there are
+    no such times."""
+    found = [report.agreed_bound_ns for report in hosts if report.agreed_bound_ns is not None]
+    return bounds_across(found) if len(found) == len(hosts) else ()
 
 
 def _host(
@@ -72,6 +85,7 @@ def _part(report: HostReport, own: Record, first_ns: int) -> dict[str, object]:
         "latency": own.histograms.latency,
         "service": own.histograms.service,
         "client_ns": own.client_ns,
+        "deliveries": own.deliveries,
         "series": series if report.measurement is None else report.measurement.series,
         "start_ns": None if report.start_ns is None else report.start_ns - first_ns,
         # A host that was lost is not judged: it has no part in the figures of the whole.

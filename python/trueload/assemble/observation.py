@@ -70,6 +70,8 @@ class Observation:
     is_here: bool = True
     server_place: str | None = None
     hosts: tuple[HostReport, ...] = ()
+    # Of one of several hosts: by how much times from the others to it are wrong at most.
+    clock_bound_ns: int | None = None
     server_source: ServerSource | None = None
     claim: Claim = NO_CLAIM
     target_urls: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from trueload.assemble.answers import make_answers
 from trueload.assemble.broadcast import bytes_per_connection, make_deliveries, with_joining
-from trueload.assemble.hosts import make_hosts
+from trueload.assemble.hosts import clock_bounds_ns, make_hosts
 from trueload.assemble.http2 import make_http2
 from trueload.assemble.idle import make_idle, merged_failed
 from trueload.assemble.machine import MachineUse, Ours, cpu_speeds, machine_use
@@ -149,7 +149,7 @@ def make_record(seen: Observation) -> Record:
         handshake_ns=figures.complete(handshakes).figures,
         tls=make_tls_record(seen.generate, seen.ready, phases),
         data=measured.data,
-        deliveries=make_deliveries(measured),
+        deliveries=make_deliveries(measured, _clock_bound_ns(seen)),
         datagrams=measured.datagrams,
         http2=make_http2(seen.generate, measured, phases),
         streams=make_streams(measured),
@@ -166,6 +166,11 @@ def make_record(seen: Observation) -> Record:
         tail=make_tail(measured, seen.window),
     )
     return judge(figures.with_figures(record))
+
+
+def _clock_bound_ns(seen: Observation) -> int | None:
+    """By how much times from one host to another are wrong at most; None without such times."""
+    return max(clock_bounds_ns(seen.hosts), default=seen.clock_bound_ns)
 
 
 def _window(seen: Observation, measured: Measurement, machine: MachineUse | None) -> Window:

@@ -3,12 +3,14 @@
 How: the front asks and an engine answers with its time. The answer was made somewhere between the
 question and its arrival, so the offset is known to half of that time (Cristian 1989). Of the last
 questions the one with the shortest round trip tells most. Between questions clocks drift apart,
-which widens the bound. Pure.
+which widens the bound. An engine that converts times by itself is told an offset once; how wrong
+that becomes is measured by the questions that follow. Pure.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 SAMPLES_KEPT = 64  # 16 s at four per second
@@ -40,6 +42,32 @@ class Offset:
     def to_engine(self, front_ns: int) -> int:
         """Convert a time of the front's clock to the engine's."""
         return front_ns + self.ns
+
+
+@dataclass(slots=True)
+class Agreed:
+    """The offset ``ns`` that an engine was told to convert its times with, and by how much it has
+    been wrong at most since then."""
+
+    ns: int
+    bound_ns: int = 0
+
+    def compare(self, found: Offset) -> None:
+        """Note the offset as it is known at some time. Between two such times only drift adds to
+        the error, and the bound of the later one has it, if the best reading is still the same."""
+        self.bound_ns = max(self.bound_ns, abs(found.ns - self.ns) + found.bound_ns)
+
+
+def bounds_across(bounds_ns: Sequence[int]) -> tuple[int, ...]:
+    """By how much a time from any other host's clock to this one's is wrong at most, for each of
+    several hosts, of which each is converted to the front's clock within its own bound."""
+    greatest = sorted(bounds_ns)[-2:]
+    if len(greatest) < 2:
+        return ()
+    second_ns, first_ns = greatest
+    at = bounds_ns.index(first_ns)
+    others = (second_ns if each == at else first_ns for each in range(len(bounds_ns)))
+    return tuple(own_ns + other_ns for own_ns, other_ns in zip(bounds_ns, others, strict=True))
 
 
 class Comparison:

@@ -253,15 +253,18 @@ class Fleet(Closing):
                 if not isinstance(before.stop, Duration):
                     return
                 starts_ns = [member.starts_ns[before.id] + before.stop.ns for member in living]
+                anew = False
             else:
                 offsets = [member.offset for member in living]
                 slowest_ns = 8 * max(offset.bound_ns for offset in offsets)
                 lead_ns = START_LEAD_NS + START_LEAD_EACH_NS * len(offsets) + slowest_ns
                 start_ns = time.monotonic_ns() + lead_ns
                 starts_ns = [offset.to_engine(start_ns) for offset in offsets]
-            self._begin(self._waiting.popleft(), starts_ns)
+                anew = True
+            self._begin(self._waiting.popleft(), starts_ns, anew=anew)
 
-    def _begin(self, phase: Phase, starts_ns: Sequence[int]) -> None:
+    def _begin(self, phase: Phase, starts_ns: Sequence[int], *, anew: bool) -> None:
+        """Begin a phase. ``anew``: the one before is over, so clocks may be compared anew."""
         self._running.append(phase)
         if phase.connections not in (None, self._connections):
             self._connections = phase.connections
@@ -271,7 +274,14 @@ class Fleet(Closing):
         for member, start_ns in zip(living, starts_ns, strict=True):
             member.starts_ns[phase.id] = start_ns
             member.spoke_s = time.monotonic()
-        self._to_all(lambda member: phase.model_copy(update={"at_ns": member.starts_ns[phase.id]}))
+        across = isinstance(phase.load, Turns)  # only then times go from one clock to another
+
+        def in_its_time(member: Member) -> Phase:
+            ahead_ns = member.agree(phase.id, anew=anew) if across else None
+            at_ns = member.starts_ns[phase.id]
+            return phase.model_copy(update={"at_ns": at_ns, "ahead_ns": ahead_ns})
+
+        self._to_all(in_its_time)
 
     def _once_all(self, what: str, member: Member, then: Callable[[], None]) -> None:
         """Do ``then`` when all living members have sent this message, now that one has. Members
@@ -386,6 +396,7 @@ class Fleet(Closing):
         # Kept for each host, the latencies over time would take most of the front's memory.
         own = condensed(message.measurement.series)
         member.measurements[message.id] = message.measurement.model_copy(update={"series": own})
+        member.compare_agreed(time.monotonic_ns())
 
         def all_have() -> None:
             self._out.append(self._merged_phase(message))

@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from trueload.deadline import seconds_left
-from trueload.engines.clock import Comparison, Offset, Reading
+from trueload.engines.clock import Agreed, Comparison, Offset, Reading
 from trueload.engines.engine import Engine, EngineError
 from trueload.engines.merge import Span
 from trueload.engines.told import Told
@@ -38,7 +38,8 @@ class HostReport:
 
     ``start_ns`` is when it began to send, on the front's clock; None if that is not known. ``lost``
     says how the host was lost, None if it was not. ``measurement`` is None if it was lost before it
-    had ended the phase; ``told`` has what it told until then.
+    had ended the phase; ``told`` has what it told until then. ``agreed_bound_ns`` is how wrong the
+    offset was at most that it converted times with in the phase; None if it converted none.
     """
 
     name: str
@@ -53,6 +54,7 @@ class HostReport:
     weight: int = 1
     told: Told = field(default_factory=Told)
     ready: Ready | None = None
+    agreed_bound_ns: int | None = None
 
 
 class Member:
@@ -75,6 +77,8 @@ class Member:
         self.told: defaultdict[str, Told] = defaultdict(Told)
         self._engine: Engine | None = None
         self._comparison = Comparison()
+        self._agreed: dict[str, Agreed] = {}
+        self._agreed_now: Agreed | None = None
         self._asked_ns: dict[int, int] = {}
         self._ids = itertools.count(1)
 
@@ -125,7 +129,24 @@ class Member:
         """Note the answer to ``ask_clock``, received at ``at_ns`` of the front's clock."""
         asked_ns = self._asked_ns.pop(clock.id, None)
         if asked_ns is not None:
+            self.compare_agreed(at_ns)
             self._comparison.add(Reading(asked_ns, at_ns, clock.at_ns))
+
+    def agree(self, phase_id: str, *, anew: bool) -> int:
+        """The offset that its engine is to convert times with in a phase: the one known now or, if
+        not ``anew``, that of the phase before."""
+        if anew or self._agreed_now is None:
+            self._agreed_now = Agreed(self.offset.ns)
+        self._agreed[phase_id] = self._agreed_now
+        self.compare_agreed(time.monotonic_ns())
+        return self._agreed_now.ns
+
+    def compare_agreed(self, now_ns: int) -> None:
+        """Note how wrong the agreed offset is now; before a reading is added, and at the end of a
+        phase."""
+        offset = self._comparison.offset(now_ns)
+        if self._agreed_now is not None and offset is not None:
+            self._agreed_now.compare(offset)
 
     @property
     def offset(self) -> Offset:
@@ -153,6 +174,7 @@ class Member:
     def report(self, phase_id: str) -> HostReport:
         """What it did in a phase."""
         hello = self.engine.hello
+        agreed = self._agreed.get(phase_id)
         return HostReport(
             name=self.name,
             is_here=self.is_here,
@@ -166,6 +188,7 @@ class Member:
             weight=self.host.weight,
             told=self.told[phase_id],
             ready=self.ready,
+            agreed_bound_ns=None if agreed is None else agreed.bound_ns,
         )
 
     def _began_ns(self, phase_id: str) -> int | None:

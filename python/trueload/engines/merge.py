@@ -281,8 +281,13 @@ def merge_deliveries(parts: Sequence[Deliveries | None]) -> Deliveries | None:
     """The sum of all, each counted at the engine where it arrived; None if nothing was broadcast.
     Raises ``ValueError`` for junk."""
     found = [part for part in parts if part is not None]
-    histograms = [part.histograms for part in found]
-    return add_up(found, histograms=merge_histograms(histograms)) if found else None
+    if not found:
+        return None
+    return add_up(
+        found,
+        negative_max_ns=max(part.negative_max_ns for part in found),
+        histograms=merge_histograms([part.histograms for part in found]),
+    )
 
 
 def merge_flows(parts: Sequence[Flow | None]) -> Flow | None:

@@ -22,9 +22,9 @@ Senders are numbered over all engines, the messages of each from 1 over all phas
 
 class DeliveryHistograms(Model):
     """Encoded as in ``Histograms``. ``delivery`` has every delivery that is timed, from the send of
-    its message. The next four have one value per message: when its first, median, 95th and last
-    receiver had it. ``spread`` is for messages of other engines, from the first receiver here to
-    the last."""
+    its message. The next four have one value per message and engine: when the first, median, 95th
+    and last receiver of that engine had it. ``spread`` is for messages of other engines, from the
+    first receiver here to the last."""
 
     delivery: str | None
     first: str | None
@@ -36,7 +36,8 @@ class DeliveryHistograms(Model):
 
 class Deliveries(Model):
     """Outcomes of broadcast messages. ``expected`` is messages x receivers that had joined.
-    ``untimed`` of those delivered were sent by other engines, on other clocks."""
+    ``untimed`` of those delivered came from other engines without their send time. ``negative`` of
+    those timed seem to have come before they were sent, by up to ``negative_max_ns``."""
 
     expected: int
     delivered: int
@@ -44,6 +45,8 @@ class Deliveries(Model):
     duplicate: int
     out_of_order: int
     untimed: int = Field(default=0, exclude_if=lambda value: value == 0)
+    negative: int = Field(default=0, exclude_if=lambda value: value == 0)
+    negative_max_ns: int = Field(default=0, exclude_if=lambda value: value == 0)
     histograms: DeliveryHistograms
 
 

@@ -231,7 +231,9 @@ class Blob(Model):
 
 
 class Phase(Model):
-    """One phase over the existing connections. The last ``idle`` of them never send."""
+    """One phase over the existing connections. The last ``idle`` of them never send. Of a broadcast
+    that several engines share, ``ahead_ns`` is how far the engine's clock is ahead of the front's.
+    """
 
     type: Literal["phase"] = "phase"
     id: str
@@ -240,6 +242,7 @@ class Phase(Model):
     idle: int = 0
     stop: StopPlan
     at_ns: int | None
+    ahead_ns: int | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class Mark(Model):

@@ -16,7 +16,6 @@ from trueload.protocol.data import DataUse
 from trueload.protocol.plan import (
     Counts,
     Datagrams,
-    DeliveryHistograms,
     Early,
     Flow,
     Generate,
@@ -31,6 +30,7 @@ from trueload.protocol.plan import (
 from trueload.record.answers import Answers, Probes
 from trueload.record.bound import verdict_text
 from trueload.record.client import ClientEnd
+from trueload.record.deliveries import Deliveries
 from trueload.record.http2 import Http2
 from trueload.record.openings import Openings
 from trueload.record.redirects import Redirects
@@ -314,6 +314,7 @@ class Host(Model):
     ``connections`` of the ``requested`` ones were established, and ``connect_failed`` is what the
     others met, by class. ``service`` is the histogram of service times, ``client_ns`` its part of
     the latency. ``series`` has no latencies, and 120 bins at most. ``group`` is named by the lab.
+    ``deliveries`` of a broadcast are those to its own clients.
     """
 
     place: str
@@ -337,6 +338,7 @@ class Host(Model):
     series: tuple[Second, ...] = ()
     group: str | None = None
     weight: int = 1
+    deliveries: Deliveries | None = None
 
 
 class HostGroup(Model):
@@ -384,31 +386,6 @@ class Tls(Model):
     alpn: str | None
     handshakes_full: int
     handshakes_resumed: int
-
-
-class Deliveries(Model):
-    """Outcomes of the messages of a broadcast: each was to reach every receiver once.
-    ``delivery_ns`` covers every delivery, from the send of its message. ``first_ns``,
-    ``median_ns``, ``p95_ns`` and ``last_ns`` have one value per message: when its first, median,
-    95th and last receiver had it. ``per_s`` is null without a window. Each of several hosts times
-    what its own clients sent and had. ``untimed`` of those delivered came from another host's
-    clients; ``spread_ns`` covers those messages, from their first receiver on a host to the last.
-    """
-
-    expected: int
-    delivered: int
-    lost: int
-    duplicate: int
-    out_of_order: int
-    per_s: float | None
-    delivery_ns: Distribution
-    first_ns: Distribution
-    median_ns: Distribution
-    p95_ns: Distribution
-    last_ns: Distribution
-    untimed: int = 0
-    spread_ns: Distribution | None = None
-    histograms: DeliveryHistograms
 
 
 class IdleStep(Model):

@@ -42,6 +42,9 @@ pub enum Command {
     Connections(u32),
     /// Run one more phase.
     Phase(PhaseShare),
+    /// For a broadcast that several engines share: our clock is this many ns ahead of the one that
+    /// all of them share.
+    Clock(i64),
     /// For a broadcast that several engines share: settle this phase, in which all engines sent
     /// these messages, by this time.
     Settle(usize, Arc<Sent>, Option<u64>),

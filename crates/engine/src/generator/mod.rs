@@ -384,7 +384,7 @@ impl<P: Protocol> Program for Generator<P> {
                     self.advance(net);
                 }
                 // These are for a wrapper; a generator alone has nothing to settle.
-                Command::Settle(..) | Command::Charge(..) => {}
+                Command::Clock(_) | Command::Settle(..) | Command::Charge(..) => {}
                 Command::Stop => self.stop(net),
             }
         }

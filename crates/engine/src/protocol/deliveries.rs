@@ -17,9 +17,17 @@ pub struct Deliveries {
     pub duplicate: u64,
     /// Had behind a later message of the same sender.
     pub out_of_order: u64,
-    /// Of those delivered: messages of other engines that share the broadcast. Their sends are on other clocks.
+    /// Of those delivered: messages of other engines that share the broadcast, which came without a send time that
+    /// can be believed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub untimed: u64,
+    /// Of those timed: messages of other engines that seem to have come before they were sent, since clocks are known
+    /// only to within a bound. They count as taking no time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub negative: u64,
+    /// The longest time by which one of them seems to have come too early.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub negative_max_ns: u64,
     /// Their times.
     pub histograms: DeliveryHistograms,
 }
@@ -29,7 +37,8 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// Times from the send of a message. HdrHistogram V2 compressed, base64; null when empty.
+/// Times from the send of a message. HdrHistogram V2 compressed, base64; null when empty. Receivers are those of
+/// this engine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeliveryHistograms {

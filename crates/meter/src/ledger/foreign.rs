@@ -9,9 +9,11 @@
 //! time is up, they are settled ([`Ledger::conclude`]). A message that was sent and never seen is
 //! lost for all receivers. A message that was seen and never sent is unsolicited.
 //!
-//! The send time of a message is known only on its engine's clock. A message therefore times out
-//! relative to when it was first seen here, or at the time that the front names. When we close a
-//! client, it is no longer expected to have messages that had not been seen here by then.
+//! A message says when it was sent ([`Origin`]), which times its deliveries. A server passes that
+//! on, so nothing else is made to depend on it: a message times out relative to when it was first
+//! seen here, or at the time that the front names. Its times are kept by the phase that it names,
+//! and join that phase's sums when it is settled. When we close a client, it is no longer expected
+//! to have messages that had not been seen here by then.
 //!
 //! Memory: one row of 32 bytes per sender if nothing goes wrong, else up to one per message, at
 //! most [`ROWS_MOST`].
@@ -19,7 +21,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Entry, FOREIGN, Handle, Ledger, PAST_MOST, Past};
+use super::{Deliveries, Entry, Handle, Ledger, PAST_MOST, Past, UNKNOWN};
 use crate::class::Class;
 use crate::lazy::Lazy;
 
@@ -55,6 +57,15 @@ impl Numbers {
     }
 }
 
+/// Where and when a message was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The phase.
+    pub phase: u16,
+    /// The send time on our clock, to within the bound of the comparison of clocks.
+    pub sent_ns: u64,
+}
+
 /// A message that did not reach every receiver exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed {
@@ -78,6 +89,7 @@ pub struct Settled {
 /// The outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Came {
+    timed: bool,
     expected: u32,
     delivered: u32,
     lost: u32,
@@ -123,6 +135,8 @@ pub(super) struct Foreign {
     /// Copies of messages that were already settled. They are counted with the next phase settled.
     strays: u64,
     spread: Lazy,
+    /// The times of deliveries by the phase that their messages name, until it is settled.
+    pub(super) phases: Vec<Deliveries>,
     asked: Option<Asked>,
 }
 
@@ -162,7 +176,8 @@ impl Foreign {
         {
             asked.missing = asked.missing.saturating_sub(1);
         }
-        let came = Came { expected, delivered, lost, duplicate, out_of_order };
+        let timed = entry.phase != UNKNOWN;
+        let came = Came { timed, expected, delivered, lost, duplicate, out_of_order };
         let before = self.over.range_mut(..(sender, sequence)).next_back();
         match before {
             Some((key, row)) if key.0 == sender && row.last + 1 == sequence && row.came == came => {
@@ -218,9 +233,16 @@ impl Ledger {
         self.foreign.senders = self.foreign.senders.max(total);
     }
 
-    /// Enters a message of another engine at its first delivery here. Returns none if the message
-    /// is not another engine's, is over, has an implausible number, or if there are too many rows.
-    pub fn discover(&mut self, sender: u32, sequence: u32, now_ns: u64) -> Option<Handle> {
+    /// Enters a message of another engine at its first delivery here, with its origin if that is
+    /// known. Returns none if the message is not another engine's, is over, has an implausible
+    /// number, or if there are too many rows.
+    pub fn discover(
+        &mut self,
+        sender: u32,
+        sequence: u32,
+        origin: Option<Origin>,
+        now_ns: u64,
+    ) -> Option<Handle> {
         let foreign = &self.foreign;
         let plausible = sender < foreign.senders && sequence > 0 && sequence < u32::MAX;
         let known = self.is_own(sender) || foreign.is_over(sender, sequence);
@@ -232,7 +254,11 @@ impl Ledger {
             oldest.into_iter().for_each(|place| self.lose(place));
         }
         self.foreign.open += 1;
-        Some(self.enter(FOREIGN, sender, sequence, now_ns))
+        if let Some(Origin { phase, .. }) = origin {
+            let phases = &mut self.foreign.phases;
+            phases.resize_with(phases.len().max(usize::from(phase) + 1), Deliveries::default);
+        }
+        Some(self.enter(origin, sender, sequence, now_ns))
     }
 
     /// Asks for the other engines' messages of a phase, given the number of each sender's last one,
@@ -287,9 +313,11 @@ impl Ledger {
         }
         let (strays, spread) =
             (std::mem::take(&mut self.foreign.strays), std::mem::take(&mut self.foreign.spread));
+        let times = self.foreign.phases.get_mut(usize::from(phase)).map(std::mem::take);
         let sums = self.sums(phase);
         sums.duplicate += strays;
         sums.spread.add(&spread);
+        times.iter().for_each(|times| sums.merge(times));
         found
     }
 
@@ -303,7 +331,7 @@ impl Ledger {
             let sums = self.sums(phase);
             sums.expected += count * u64::from(came.expected);
             sums.delivered += count * u64::from(came.delivered);
-            sums.untimed += count * u64::from(came.delivered);
+            sums.untimed += if came.timed { 0 } else { count * u64::from(came.delivered) };
             sums.lost += count * u64::from(came.lost);
             sums.duplicate += count * u64::from(came.duplicate);
             sums.out_of_order += count * u64::from(came.out_of_order);
@@ -342,7 +370,7 @@ impl Ledger {
     fn foreign_places(&self, which: impl Fn(&Entry) -> bool) -> Vec<u32> {
         let of = |place: &&u32| {
             let entry = self.entries[**place as usize].as_ref();
-            entry.is_some_and(|entry| !entry.is_own() && which(entry))
+            entry.is_some_and(|entry| !entry.own && which(entry))
         };
         self.open.iter().filter(of).copied().collect()
     }
@@ -373,7 +401,7 @@ mod tests {
         ledger.expect_senders(u32::MAX);
         (0..2).for_each(|receiver| ledger.join(receiver));
         for message in 0..2 * ROWS_MOST as u32 {
-            if let Some(handle) = ledger.discover(1 + 2 * message, 1, 1) {
+            if let Some(handle) = ledger.discover(1 + 2 * message, 1, None, 1) {
                 assert_eq!(ledger.deliver(handle, 0, 1), Delivered::Once);
                 ledger.give_up(1);
             }
@@ -399,10 +427,10 @@ mod tests {
         let mut ledger = Ledger::of_part(0, 2);
         ledger.expect_senders(4);
         ledger.join(0);
-        let open = ledger.discover(3, 1, 1).expect("new");
-        ledger.discover(3, 2, 1).expect("new");
+        let open = ledger.discover(3, 1, None, 1).expect("new");
+        ledger.discover(3, 2, None, 1).expect("new");
         for sequence in 1..=OPEN_MOST as u32 {
-            let handle = ledger.discover(1, sequence, 1).expect("new");
+            let handle = ledger.discover(1, sequence, None, 1).expect("new");
             ledger.deliver(handle, 0, 1);
         }
         assert_eq!(ledger.deliver(open, 0, 1), Delivered::Once);
@@ -415,7 +443,7 @@ mod tests {
         ledger.join(0);
         for sequence in 1..=1000 {
             for sender in [1, 3] {
-                let handle = ledger.discover(sender, sequence, 1).expect("new");
+                let handle = ledger.discover(sender, sequence, None, 1).expect("new");
                 ledger.deliver(handle, 0, 1);
             }
         }

@@ -29,13 +29,15 @@ impl Entry {
 
     /// Records every rank that has been reached.
     pub(super) fn note_marks(&mut self, phases: &mut [Deliveries]) {
-        let Some(sums) = phases.get_mut(usize::from(self.phase)) else { return self.aim() };
-        let (ranked, took_ns) = (&mut sums.ranked, self.latest_ns.saturating_sub(self.sent_ns));
+        let mut ranked = phases.get_mut(usize::from(self.phase)).map(|sums| &mut sums.ranked);
+        let took_ns = self.latest_ns.saturating_sub(self.from_ns);
         while let Some(percent) = PARTS_PERCENT.get(usize::from(self.mark)) {
             if self.delivered < rank(self.expected, *percent) {
                 break;
             }
-            ranked[usize::from(self.mark)].record(took_ns);
+            if let Some(ranked) = &mut ranked {
+                ranked[usize::from(self.mark)].record(took_ns);
+            }
             self.mark += 1;
         }
         self.aim();

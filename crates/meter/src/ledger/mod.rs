@@ -23,7 +23,7 @@ mod sums;
 
 use std::collections::VecDeque;
 
-pub use foreign::{Failed, Settled};
+pub use foreign::{Failed, Origin, Settled};
 pub use sums::Deliveries;
 
 use bits::Bits;
@@ -32,8 +32,8 @@ use foreign::{Foreign, Numbers};
 /// The number of given-up messages whose missing receivers are remembered, to distinguish a late
 /// delivery from a duplicate.
 const PAST_MOST: usize = 64;
-/// Placeholder for the phase of a message of another engine, which is not known yet.
-const FOREIGN: u16 = u16::MAX;
+/// Placeholder for the phase of a message of another engine that does not say it.
+const UNKNOWN: u16 = u16::MAX;
 
 /// Identifies an open message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,10 +74,16 @@ pub struct Finished {
 #[derive(Debug)]
 struct Entry {
     serial: u32,
+    /// Whether one of our senders sent it.
+    own: bool,
     phase: u16,
     sender: u32,
     sequence: u32,
+    /// Its send time, or when a message of another engine was first seen here.
     sent_ns: u64,
+    /// The time from which its deliveries are timed. It may be later than the first of them if it
+    /// is another engine's, because clocks are known only to within a bound.
+    from_ns: u64,
     latest_ns: u64,
     awaited: Bits,
     /// `expected = delivered + lost + bits of awaited`.
@@ -94,12 +100,6 @@ struct Entry {
     follower: Option<Handle>,
     /// Whether a later message of the same sender is already finished.
     overtaken: bool,
-}
-
-impl Entry {
-    fn is_own(&self) -> bool {
-        self.phase != FOREIGN
-    }
 }
 
 /// A message that was given up.
@@ -185,7 +185,8 @@ impl Ledger {
             let place = self.open[at];
             let Some(entry) = self.entries[place as usize].as_mut() else { continue };
             if entry.awaited.remove(receiver) {
-                note(entry, &mut self.phases);
+                let phases = if entry.own { &mut self.phases } else { &mut self.foreign.phases };
+                note(entry, phases);
                 if entry.is_over() {
                     self.finish(place);
                 }
@@ -227,7 +228,7 @@ impl Ledger {
         self.sent[at] = sequence;
         self.sums(phase);
         self.own_open += 1;
-        self.enter(phase, sender, sequence, now_ns)
+        self.enter(Some(Origin { phase, sent_ns: now_ns }), sender, sequence, now_ns)
     }
 
     /// The sums of a phase.
@@ -239,8 +240,10 @@ impl Ledger {
         &mut self.phases[at]
     }
 
-    /// Enters a message that all current listeners are to have.
-    fn enter(&mut self, phase: u16, sender: u32, sequence: u32, now_ns: u64) -> Handle {
+    /// Enters a message that all current listeners are to have. Without an origin its deliveries
+    /// are not timed.
+    fn enter(&mut self, origin: Option<Origin>, sender: u32, sequence: u32, now_ns: u64) -> Handle {
+        let own = self.is_own(sender);
         let mut awaited = self.spare.pop().unwrap_or_default();
         awaited.assign_difference(&self.receivers, &self.gone);
         self.serial = self.serial.wrapping_add(1);
@@ -248,10 +251,12 @@ impl Ledger {
         let handle = Handle { place, serial: self.serial };
         let mut entry = Entry {
             serial: self.serial,
-            phase,
+            own,
+            phase: origin.map_or(UNKNOWN, |origin| origin.phase),
             sender,
             sequence,
             sent_ns: now_ns,
+            from_ns: origin.map_or(now_ns, |origin| origin.sent_ns),
             latest_ns: now_ns,
             awaited,
             expected: self.receiver_count,
@@ -259,10 +264,10 @@ impl Ledger {
             lost: self.gone_count,
             duplicate: 0,
             out_of_order: 0,
-            mark: if phase == FOREIGN { u8::MAX } else { 0 },
+            mark: 0,
             next_mark: 0,
             follower: self.line_up(sender, sequence, handle),
-            overtaken: phase == FOREIGN && self.foreign.has_later(sender, sequence),
+            overtaken: !own && self.foreign.has_later(sender, sequence),
         };
         entry.aim();
         let over = entry.is_over();
@@ -325,9 +330,9 @@ impl Ledger {
         }
         entry.delivered += 1;
         entry.latest_ns = now_ns;
-        // A message of another engine has no delivery time, as its send time is on another clock.
-        if let Some(sums) = self.phases.get_mut(usize::from(entry.phase)) {
-            sums.delivery.record(now_ns.saturating_sub(entry.sent_ns));
+        let phases = if entry.own { &mut self.phases } else { &mut self.foreign.phases };
+        if let Some(sums) = phases.get_mut(usize::from(entry.phase)) {
+            sums.time(entry.from_ns, now_ns);
         }
         if entry.overtaken || entry.follower.is_some() {
             self.note_order(handle.place, receiver);
@@ -336,7 +341,8 @@ impl Ledger {
             return Delivered::Once;
         };
         if entry.delivered >= entry.next_mark {
-            entry.note_marks(&mut self.phases);
+            let phases = if entry.own { &mut self.phases } else { &mut self.foreign.phases };
+            entry.note_marks(phases);
             if entry.is_over() {
                 self.finish(handle.place);
             }
@@ -409,7 +415,8 @@ impl Ledger {
     #[must_use]
     pub fn is_open(&self, phase: u16) -> bool {
         self.open.iter().any(|place| {
-            self.entries[*place as usize].as_ref().is_some_and(|entry| entry.phase == phase)
+            let entry = self.entries[*place as usize].as_ref();
+            entry.is_some_and(|entry| entry.own && entry.phase == phase)
         })
     }
 
@@ -453,8 +460,8 @@ impl Ledger {
         let Some(entry) = self.entries[place as usize].take() else { return };
         self.open.retain(|open| *open != place);
         self.free.push(place);
-        let Entry { phase, sender, sequence, lost, latest_ns, .. } = entry;
-        if entry.is_own() {
+        let Entry { own, phase, sender, sequence, lost, latest_ns, .. } = entry;
+        if own {
             self.own_open -= 1;
             self.phases[usize::from(phase)].add_message(&entry);
         } else {
@@ -468,7 +475,7 @@ impl Ledger {
         } else {
             self.spare.push(entry.awaited);
         }
-        let phase = (phase != FOREIGN).then_some(phase);
+        let phase = own.then_some(phase);
         self.finished.push(Finished { phase, sender, sequence, lost, latest_ns });
     }
 

@@ -16,13 +16,18 @@ pub struct Deliveries {
     pub duplicate: u64,
     /// Deliveries that arrived after a later message of the same sender.
     pub out_of_order: u64,
-    /// The part of `delivered` that belongs to messages of other engines, whose send times are on
-    /// other clocks.
+    /// The part of `delivered` that is not timed: messages of other engines whose send time did not
+    /// come with them unaltered.
     pub untimed: u64,
-    /// The time from the send of a message to every other delivery, in ns.
+    /// Timed deliveries of other engines' messages that seem to have come before they were sent, as
+    /// clocks are known only to within a bound. They count as taking no time.
+    pub negative: u64,
+    /// The longest time by which one of them seems to have come before it was sent, in ns.
+    pub negative_ns_max: u64,
+    /// The time from the send of a message to every delivery that is timed, in ns.
     pub(super) delivery: Lazy,
-    /// One value per message and rank, in ns: from its send to the receiver of that rank, see
-    /// [`super::marks`].
+    /// One value per message and rank, in ns: from its send to the receiver of that rank among
+    /// those of this engine, see [`super::marks`].
     pub(super) ranked: [Lazy; 4],
     /// One value per message of another engine that reached all receivers, in ns: from the first
     /// delivery to the last.
@@ -30,6 +35,21 @@ pub struct Deliveries {
 }
 
 impl Deliveries {
+    /// Records the time of a delivery.
+    #[inline]
+    pub(super) fn time(&mut self, from_ns: u64, now_ns: u64) {
+        if now_ns < from_ns {
+            self.note_negative(from_ns - now_ns);
+        }
+        self.delivery.record(now_ns.saturating_sub(from_ns));
+    }
+
+    #[cold]
+    fn note_negative(&mut self, ns: u64) {
+        self.negative += 1;
+        self.negative_ns_max = self.negative_ns_max.max(ns);
+    }
+
     /// Adds a finished message of ours.
     pub(super) fn add_message(&mut self, entry: &Entry) {
         self.expected += u64::from(entry.expected);
@@ -86,6 +106,8 @@ impl Deliveries {
         self.duplicate += other.duplicate;
         self.out_of_order += other.out_of_order;
         self.untimed += other.untimed;
+        self.negative += other.negative;
+        self.negative_ns_max = self.negative_ns_max.max(other.negative_ns_max);
         self.delivery.add(&other.delivery);
         self.spread.add(&other.spread);
         let ranked = self.ranked.iter_mut().zip(&other.ranked);

@@ -77,6 +77,7 @@ impl Play {
 
     pub fn of_engines(mut self, engines: u32) -> Self {
         self.scenario.threads = engines;
+        self.server.has_stamps = engines > 1;
         self
     }
 
@@ -92,7 +93,7 @@ impl Play {
             protocol: &|engine| {
                 let opening = opening.clone();
                 let protocol = Broadcast::new(opening, dialect, PADDING_BYTES, TIMEOUT_NS, 7);
-                protocol.of_part(engine, engines)
+                protocol.of_part(engine, engines, 7)
             },
             program: &Broadcasting::new,
             peers: &|engine| -> Box<dyn Peers> { Box::new(Side::new(&server, engine, engines)) },

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use trueload_sim::peers::{Act, Peers, What};
 use trueload_sim::scenario::Accept;
 use trueload_wire::http1;
-use trueload_wire::shootout::{Asked, Dialect, Due};
+use trueload_wire::shootout::{Asked, Dialect, Due, STAMP_BYTES};
 use trueload_wire::websocket::server::Opening;
 use trueload_wire::websocket::{Event, Kind, Limits, Receiver, Role, Scratch, send};
 
@@ -189,6 +189,8 @@ pub struct Server {
     pub pongs: u32,
     pub heartbeats: u32,
     refuses: bool,
+    /// Several engines share the broadcast.
+    pub has_stamps: bool,
 }
 
 impl Server {
@@ -201,6 +203,7 @@ impl Server {
             pongs: 0,
             heartbeats: 0,
             refuses: false,
+            has_stamps: false,
         }
     }
 
@@ -412,7 +415,7 @@ impl Server {
             }
             Fault::Misses if second => vec![],
             Fault::Stalls if self.broadcasts > 1 => vec![],
-            Fault::SendsText(text) if second => vec![self.frame(text.as_bytes())],
+            Fault::SendsText(text) if second => vec![self.frame(self.stamped(text).as_bytes())],
             Fault::Alters if second => {
                 let mut altered = message.to_vec();
                 let at = message.iter().position(|byte| *byte == b'x').expect("padding");
@@ -431,6 +434,13 @@ impl Server {
             }
             _ => vec![frame],
         }
+    }
+
+    /// The text of a row with a stamp that fits no message, where broadcasts have stamps.
+    fn stamped(&self, text: &str) -> String {
+        let stamped = self.has_stamps && text.contains("broadcast");
+        let digits = "0".repeat(if stamped { STAMP_BYTES } else { 0 });
+        text.replace(r#""padding":""#, &format!(r#""padding":"{digits}"#))
     }
 
     fn goodbye(&self) -> &'static [u8] {

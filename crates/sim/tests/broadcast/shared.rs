@@ -101,7 +101,8 @@ fn messages_belong_to_the_phase_in_which_they_were_sent_also_when_the_next_one_f
             expected += of.expected;
             found += of.lost;
             assert_eq!(of.expected, of.delivered + of.lost);
-            assert!(of.untimed > of.delivered / 2, "most were sent by the two others");
+            assert_eq!((of.untimed, of.negative), (0, 0), "all engines have one clock");
+            assert!(of.delivery().is_some());
             assert!(of.spread().is_some() || lost == 0, "told with what is settled next");
         }
         assert!(issued > 20, "{issued}");

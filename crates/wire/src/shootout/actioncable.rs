@@ -8,6 +8,7 @@ use std::io::Write as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::stamp::Padding;
 use super::{Asked, Due, Key, Parsed, Wrong, payload};
 
 const CHANNEL: &str = "BenchmarkChannel";
@@ -71,7 +72,7 @@ pub(super) fn write(action: &str, key: Key, padding: &[u8], out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-pub(super) fn parse(message: &[u8], padding: &[u8]) -> Result<Parsed, Wrong> {
+pub(super) fn parse(message: &[u8], padding: Padding<'_>) -> Result<Parsed, Wrong> {
     let FromServer { identifier, kind, message } = payload::parse(message)?;
     match (kind.as_deref(), message) {
         (Some("welcome"), _) => Ok(Parsed::Welcome),
@@ -92,16 +93,15 @@ fn is_ours(identifier: &str) -> bool {
     identifier == IDENTIFIER || channel().is_ok_and(|identifier| identifier.channel == CHANNEL)
 }
 
-fn parse_channel(message: &RawValue, padding: &[u8]) -> Result<Parsed, Wrong> {
+fn parse_channel(message: &RawValue, padding: Padding<'_>) -> Result<Parsed, Wrong> {
     let Ok(Data { action, payload, listener_count }) = payload::parse(message.get().as_bytes())
     else {
         return Ok(Parsed::Other);
     };
-    let key = || payload::key(payload, padding);
     Ok(match &*action {
-        "echo" => Parsed::Echo(key()?),
-        "broadcast" => Parsed::Broadcast(key()?),
-        "broadcastResult" => Parsed::Result(key()?, listener_count),
+        "echo" => Parsed::Echo(payload::key(payload, padding)?),
+        "broadcast" => payload::stamped(payload, padding)?.into(),
+        "broadcastResult" => Parsed::Result(payload::stamped(payload, padding)?.0, listener_count),
         _ => Parsed::Other,
     })
 }

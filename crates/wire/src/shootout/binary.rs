@@ -2,6 +2,7 @@
 //! the payload. The payload is 8 bytes, which the published method fills with its send time, and
 //! padding. We put sender and sequence there, 4 bytes each.
 
+use super::stamp::Padding;
 use super::{Asked, Due, Key, Parsed, Wrong};
 
 pub(super) const ECHO: u8 = b'e';
@@ -23,17 +24,19 @@ pub(super) fn write(kind: u8, key: Key, padding: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(padding);
 }
 
-pub(super) fn parse(message: &[u8], padding: &[u8]) -> Result<Parsed, Wrong> {
+pub(super) fn parse(message: &[u8], padding: Padding<'_>) -> Result<Parsed, Wrong> {
     let kind = kind(message)?;
     let (sender, rest) = message[HEAD_BYTES..].split_first_chunk().ok_or(Wrong::Foreign)?;
     let (sequence, found) = rest.split_first_chunk().ok_or(Wrong::Foreign)?;
-    if found != padding {
+    let padding = Padding { stamped: padding.stamped && kind != ECHO, ..padding };
+    let (stamp, rest) = padding.split(found)?;
+    if rest != padding.bytes {
         return Err(Wrong::Altered);
     }
     let key = Key { sender: u32::from_be_bytes(*sender), sequence: u32::from_be_bytes(*sequence) };
     match kind {
         ECHO => Ok(Parsed::Echo(key)),
-        BROADCAST => Ok(Parsed::Broadcast(key)),
+        BROADCAST => Ok((key, stamp).into()),
         RESULT => Ok(Parsed::Result(key, None)),
         _ => Err(Wrong::Malformed),
     }

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::stamp::Padding;
 use super::{Asked, Due, Key, Parsed, Wrong, payload};
 
 #[derive(Deserialize)]
@@ -24,13 +25,12 @@ pub(super) fn write(kind: &str, key: Key, padding: &[u8], out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-pub(super) fn parse(message: &[u8], padding: &[u8]) -> Result<Parsed, Wrong> {
+pub(super) fn parse(message: &[u8], padding: Padding<'_>) -> Result<Parsed, Wrong> {
     let Message { kind, payload, listener_count } = payload::parse(message)?;
-    let key = || payload::key(payload, padding);
     Ok(match &*kind {
-        "echo" => Parsed::Echo(key()?),
-        "broadcast" => Parsed::Broadcast(key()?),
-        "broadcastResult" => Parsed::Result(key()?, listener_count),
+        "echo" => Parsed::Echo(payload::key(payload, padding)?),
+        "broadcast" => payload::stamped(payload, padding)?.into(),
+        "broadcastResult" => Parsed::Result(payload::stamped(payload, padding)?.0, listener_count),
         "ping" => Parsed::Ping,
         _ => Parsed::Other,
     })

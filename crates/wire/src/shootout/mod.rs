@@ -3,7 +3,8 @@
 //!
 //! How it works: each dialect has a file; [`Dialect`] is the only interface to them. Client
 //! messages carry a [`Key`] (sender, sequence) and padding, and so does everything that a server
-//! makes of them. Times are recorded by key; no time that a server returns is trusted.
+//! makes of them. Times are recorded by key. Only engines that share a broadcast read a time that
+//! a server returns: the [`Stamp`], which its checksum protects.
 //!
 //! A client begins with [`Joining::start`] and continues with [`Joining::handle_message`] until it
 //! is [`Joining::Done`]. From then on it writes with [`Dialect::write_broadcast`] and reads with
@@ -24,9 +25,13 @@ mod json;
 mod memory;
 mod payload;
 mod phoenix;
+mod stamp;
 
 pub use joining::Joining;
 pub use memory::Memory;
+pub use stamp::{STAMP_BYTES, Stamp};
+
+use stamp::Padding;
 
 /// The encodings in which servers express the contract's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +66,8 @@ pub enum Parsed {
     Echo(Key),
     /// A broadcast, perhaps one of ours.
     Broadcast(Key),
+    /// A broadcast of several engines, with its stamp, which may be another message's.
+    Stamped(Key, Stamp),
     /// The receipt for our broadcast, with the number of listeners if the dialect reports it.
     Result(Key, Option<u64>),
     /// A keep-alive that needs no answer.
@@ -69,6 +76,12 @@ pub enum Parsed {
     Other,
     /// The server violates the contract or will not continue.
     Error(Wrong),
+}
+
+impl From<(Key, Option<Stamp>)> for Parsed {
+    fn from((key, stamp): (Key, Option<Stamp>)) -> Self {
+        stamp.map_or(Parsed::Broadcast(key), |stamp| Parsed::Stamped(key, stamp))
+    }
 }
 
 /// Why a message is refused.
@@ -205,6 +218,16 @@ impl Dialect {
     /// with.
     #[must_use]
     pub fn parse(self, message: &[u8], padding: &[u8]) -> Parsed {
+        self.parse_padded(message, Padding { bytes: padding, stamped: false })
+    }
+
+    /// Does the same where each broadcast has a [`Stamp`] in front of its padding.
+    #[must_use]
+    pub fn parse_stamped(self, message: &[u8], padding: &[u8]) -> Parsed {
+        self.parse_padded(message, Padding { bytes: padding, stamped: true })
+    }
+
+    fn parse_padded(self, message: &[u8], padding: Padding<'_>) -> Parsed {
         let parsed = match self {
             Dialect::Json => json::parse(message, padding),
             Dialect::Binary => binary::parse(message, padding),

@@ -1,6 +1,7 @@
 //! The payload of our messages in the JSON dialects: `{"sender":7,"sequence":3,"padding":"xx"}`.
 //!
-//! The key comes first, so that different messages differ early.
+//! The key comes first, so that different messages differ early. A stamp, if there is one, is the
+//! beginning of the padding.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -8,7 +9,8 @@ use std::io::Write as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Key, Wrong};
+use super::stamp::Padding;
+use super::{Key, Stamp, Wrong};
 
 #[derive(Deserialize)]
 struct Payload<'a> {
@@ -41,13 +43,23 @@ pub(super) fn write(key: Key, padding: &[u8], out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// The key of a payload, which must be one of ours with this padding.
-pub(super) fn key(payload: Option<&RawValue>, padding: &[u8]) -> Result<Key, Wrong> {
+/// The key of an echo's payload, which must be one of ours with this padding.
+pub(super) fn key(payload: Option<&RawValue>, padding: Padding<'_>) -> Result<Key, Wrong> {
+    stamped(payload, Padding { stamped: false, ..padding }).map(|(key, _)| key)
+}
+
+/// The key and the stamp of a broadcast's payload, likewise, or of its receipt.
+pub(super) fn stamped(
+    payload: Option<&RawValue>,
+    padding: Padding<'_>,
+) -> Result<(Key, Option<Stamp>), Wrong> {
     let payload = payload.ok_or(Wrong::Foreign)?;
     let Payload { sender, sequence, padding: found } =
         parse(payload.get().as_bytes()).map_err(|_| Wrong::Foreign)?;
-    let as_sent = found.as_bytes() == padding || found == String::from_utf8_lossy(padding);
-    if as_sent { Ok(Key { sender, sequence }) } else { Err(Wrong::Altered) }
+    let (stamp, rest) = padding.split(found.as_bytes())?;
+    let sent = padding.bytes;
+    let as_sent = rest == sent || rest == String::from_utf8_lossy(sent).as_bytes();
+    if as_sent { Ok((Key { sender, sequence }, stamp)) } else { Err(Wrong::Altered) }
 }
 
 /// The payload as received; `null` for none.

@@ -8,6 +8,7 @@ use std::io::Write as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::stamp::Padding;
 use super::{Asked, Due, Key, Parsed, Wrong, payload};
 
 const TOPIC: &str = "room:lobby";
@@ -76,29 +77,30 @@ fn write_message(topic: &str, event: &str, payload: &[u8], reference: &[u8], out
     out.push(b'}');
 }
 
-pub(super) fn parse(message: &[u8], padding: &[u8]) -> Result<Parsed, Wrong> {
+pub(super) fn parse(message: &[u8], padding: Padding<'_>) -> Result<Parsed, Wrong> {
     let Message { topic, event, payload, .. } = payload::parse(message)?;
     if topic != TOPIC {
         return Ok(Parsed::Other);
     }
     match &*event {
         "phx_reply" => parse_reply(payload.ok_or(Wrong::Malformed)?, padding),
-        "broadcast" => Ok(Parsed::Broadcast(payload::key(content(payload).body, padding)?)),
+        "broadcast" => Ok(payload::stamped(content(payload).body, padding)?.into()),
         "phx_error" | "phx_close" => Err(Wrong::Closing),
         _ => Ok(Parsed::Other),
     }
 }
 
-fn parse_reply(reply: &RawValue, padding: &[u8]) -> Result<Parsed, Wrong> {
+fn parse_reply(reply: &RawValue, padding: Padding<'_>) -> Result<Parsed, Wrong> {
     let Reply { status, response } = payload::parse(reply.get().as_bytes())?;
     if status != "ok" {
         return Err(Wrong::Refused);
     }
     let Content { kind, body, listener_count } = content(response);
-    let key = || payload::key(body, padding);
     Ok(match kind.as_deref() {
-        Some("echo") => Parsed::Echo(key()?),
-        Some("broadcastResult") => Parsed::Result(key()?, listener_count),
+        Some("echo") => Parsed::Echo(payload::key(body, padding)?),
+        Some("broadcastResult") => {
+            Parsed::Result(payload::stamped(body, padding)?.0, listener_count)
+        }
         Some(_) => Parsed::Other,
         None => Parsed::Joined,
     })

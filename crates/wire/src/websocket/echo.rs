@@ -332,7 +332,9 @@ impl<T: Copy + PartialEq> Client<T> {
                     key == self.key(self.to_come)
                 }
                 shootout::Parsed::Error(wrong) => return Err(Fault::Dialect(wrong)),
-                shootout::Parsed::Broadcast(_) | shootout::Parsed::Result(..) => {
+                shootout::Parsed::Broadcast(_)
+                | shootout::Parsed::Stamped(..)
+                | shootout::Parsed::Result(..) => {
                     return Err(Fault::Unsolicited);
                 }
                 _ => return Ok(()),

@@ -5,7 +5,7 @@ mod server;
 mod table;
 
 use proptest::prelude::*;
-use trueload_wire::shootout::{Asked, Dialect, Due, Joining, Key, Parsed, Wrong};
+use trueload_wire::shootout::{Asked, Dialect, Due, Joining, Key, Parsed, Stamp, Wrong};
 
 /// A server's part: what a message asks for, what goes to all, what to the sender.
 fn answered(dialect: Dialect, message: &[u8]) -> (Asked, Due) {
@@ -120,8 +120,36 @@ proptest! {
     }
 
     #[test]
+    fn a_stamp_comes_back_with_its_broadcast(
+        dialect in any_dialect(), sender: u32, sequence: u32, phase: u16, sent_ns: u64, seed: u64,
+    ) {
+        let key = Key { sender, sequence };
+        let stamp = Stamp::new(seed, key, phase, sent_ns);
+        let (padding, mut message) = ([&stamp.digits()[..], b"xx"].concat(), Vec::new());
+        dialect.write_broadcast(key, &padding, &mut message);
+        let due = answered(dialect, &message).1;
+        prop_assert_eq!(dialect.parse_stamped(&due.to_all, b"xx"), Parsed::Stamped(key, stamp));
+        prop_assert_eq!(dialect.parse(&due.to_all, b"xx"), Parsed::Error(Wrong::Altered));
+        let listeners = (dialect == Dialect::Json).then_some(7);
+        let receipt = dialect.parse_stamped(&due.to_sender, b"xx");
+        prop_assert_eq!(receipt, Parsed::Result(key, listeners));
+
+        message.clear();
+        dialect.write_echo(key, b"xx", &mut message);
+        let due = answered(dialect, &message).1;
+        prop_assert_eq!(dialect.parse_stamped(&due.to_sender, b"xx"), Parsed::Echo(key));
+
+        message.clear();
+        dialect.write_broadcast(key, b"xx", &mut message);
+        let due = answered(dialect, &message).1;
+        let altered = Parsed::Error(Wrong::Altered);
+        prop_assert_eq!(dialect.parse_stamped(&due.to_all, b"xx"), altered);
+    }
+
+    #[test]
     fn no_bytes_harm_either_side(dialect in any_dialect(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = dialect.parse(&bytes, b"xx");
+        let _ = dialect.parse_stamped(&bytes, b"xx");
         let _ = answered(dialect, &bytes);
     }
 

@@ -7,7 +7,8 @@
 //! nothing more for it. A client that the peer closes loses its outstanding deliveries.
 //!
 //! With several engines, each settles what arrives at its own clients. Clients are slots here; as
-//! senders, they have numbers over all engines.
+//! senders, they have numbers over all engines. Their messages carry stamps, so that every engine
+//! can time them.
 
 mod client;
 mod program;
@@ -20,7 +21,7 @@ use trueload_meter::{Answered, Class};
 use trueload_wire::chance::Chance;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
 use trueload_wire::http1;
-use trueload_wire::shootout::{self, Dialect, Joining, Key};
+use trueload_wire::shootout::{self, Dialect, Joining, Key, STAMP_BYTES};
 use trueload_wire::websocket::client::{Awaited, Opening};
 use trueload_wire::websocket::{self, Event, Fault, Kind, Limits, Scratch, send};
 
@@ -43,6 +44,8 @@ pub struct Broadcast {
     opening: Opening,
     dialect: Dialect,
     padding: Box<[u8]>,
+    /// A stamp, and the padding behind it.
+    stamped: Box<[u8]>,
     under_way: UnderWay,
     chance: Chance,
     limits: Limits,
@@ -69,6 +72,7 @@ impl Broadcast {
             opening,
             dialect,
             padding: vec![b'x'; padding as usize].into(),
+            stamped: vec![b'x'; STAMP_BYTES + padding as usize].into(),
             under_way: UnderWay::new(timeout_ns),
             chance: Chance::new(seed),
             limits: Limits::default(),
@@ -80,10 +84,11 @@ impl Broadcast {
         }
     }
 
-    /// Makes this engine `index` of the `of` engines that share the broadcast.
+    /// Makes this engine `index` of the `of` engines that share the broadcast and the `seed` of its
+    /// stamps.
     #[must_use]
-    pub fn of_part(self, index: u32, of: u32) -> Self {
-        Broadcast { under_way: self.under_way.of_part(index, of), ..self }
+    pub fn of_part(self, index: u32, of: u32, seed: u64) -> Self {
+        Broadcast { under_way: self.under_way.of_part(index, of, seed), ..self }
     }
 
     /// The interval at which each client must send a heartbeat, in ns.
@@ -192,7 +197,11 @@ impl Broadcast {
         output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Result<(), Fault> {
-        let parsed = self.dialect.parse(message, &self.padding);
+        let parsed = if self.under_way.is_shared() {
+            self.dialect.parse_stamped(message, &self.padding)
+        } else {
+            self.dialect.parse(message, &self.padding)
+        };
         match client.stage {
             Stage::Joining(Joining::Done) => {
                 self.take_in(client, now_ns, parsed, message, on_outcome)
@@ -230,7 +239,11 @@ impl Broadcast {
     ) -> Result<(), Fault> {
         match parsed {
             shootout::Parsed::Broadcast(key) => {
-                let known = self.under_way.deliver(key, message, client.slot, now_ns);
+                let known = self.under_way.deliver(key, None, message, client.slot, now_ns);
+                if known { Ok(()) } else { Err(Fault::Unsolicited) }
+            }
+            shootout::Parsed::Stamped(key, stamp) => {
+                let known = self.under_way.deliver(key, Some(stamp), message, client.slot, now_ns);
                 if known { Ok(()) } else { Err(Fault::Unsolicited) }
             }
             shootout::Parsed::Result(key, _) => {
@@ -393,7 +406,13 @@ impl Protocol for Broadcast {
         for tag in client.newest(count) {
             self.message.clear();
             let key = Key { sender: client.number, sequence: tag.number };
-            self.dialect.write_broadcast(key, &self.padding, &mut self.message);
+            if self.under_way.is_shared() {
+                let stamp = self.under_way.stamp(key, tag.phase, tag.scheduled_ns);
+                self.stamped[..STAMP_BYTES].copy_from_slice(&stamp.digits());
+                self.dialect.write_broadcast(key, &self.stamped, &mut self.message);
+            } else {
+                self.dialect.write_broadcast(key, &self.padding, &mut self.message);
+            }
             write_frame(self.dialect, &self.message, &mut self.chance, &mut self.frames);
         }
         carrier.send(&self.frames);

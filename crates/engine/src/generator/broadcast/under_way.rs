@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use trueload_load::dealt_slot;
-use trueload_meter::{Answered, Class, Delivered, Deliveries, Handle, Ledger};
-use trueload_wire::shootout::{Key, Memory};
+use trueload_meter::{Answered, Class, Delivered, Deliveries, Handle, Ledger, Origin};
+use trueload_wire::shootout::{Key, Memory, Stamp};
 
 use super::super::slot::NEVER;
 use super::settling::Settling;
@@ -59,6 +59,10 @@ pub(super) struct UnderWay {
     /// The index of this engine among several.
     index: u32,
     of: u32,
+    /// The seed of the stamps, which all engines have.
+    seed: u64,
+    /// How far our clock is ahead of the one that all engines share; none until that is known.
+    pub(super) ahead_ns: Option<i64>,
     memory: Memory<Known>,
     receipts: VecDeque<Receipt>,
     /// Messages that failed before their receipts came.
@@ -75,6 +79,8 @@ impl UnderWay {
             settling: None,
             index: 0,
             of: 1,
+            seed: 0,
+            ahead_ns: None,
             memory: Memory::default(),
             receipts: VecDeque::new(),
             failed_early: VecDeque::new(),
@@ -83,10 +89,23 @@ impl UnderWay {
         }
     }
 
-    /// Makes this engine `index` of `of`.
-    pub(super) fn of_part(self, index: u32, of: u32) -> Self {
+    /// Makes this engine `index` of `of`, which have the same `seed`.
+    pub(super) fn of_part(self, index: u32, of: u32, seed: u64) -> Self {
         let settling = (of > 1).then(Settling::default);
-        UnderWay { ledger: Ledger::of_part(index, of), settling, index, of, ..self }
+        UnderWay { ledger: Ledger::of_part(index, of), settling, index, of, seed, ..self }
+    }
+
+    /// The stamp of a message that we send.
+    pub(super) fn stamp(&self, key: Key, phase: u16, sent_ns: u64) -> Stamp {
+        let ahead_ns = self.ahead_ns.unwrap_or_default();
+        Stamp::new(self.seed, key, phase, sent_ns.wrapping_sub(ahead_ns.cast_unsigned()))
+    }
+
+    /// Where a message of another engine came from, unless its stamp is not its own.
+    fn origin(&self, key: Key, stamp: Stamp) -> Option<Origin> {
+        let ahead_ns = self.ahead_ns.filter(|_| stamp.is_of(self.seed, key))?;
+        let sent_ns = stamp.sent_ns.wrapping_add(ahead_ns.cast_unsigned());
+        Some(Origin { phase: stamp.phase, sent_ns })
     }
 
     /// A slot's number as a sender.
@@ -144,9 +163,18 @@ impl UnderWay {
     }
 
     /// Delivers a parsed broadcast to a slot; false if it was never sent.
-    pub(super) fn deliver(&mut self, key: Key, message: &[u8], slot: u32, now_ns: u64) -> bool {
-        let handle = self.ledger.find(key.sender, key.sequence);
-        let handle = handle.or_else(|| self.ledger.discover(key.sender, key.sequence, now_ns));
+    pub(super) fn deliver(
+        &mut self,
+        key: Key,
+        stamp: Option<Stamp>,
+        message: &[u8],
+        slot: u32,
+        now_ns: u64,
+    ) -> bool {
+        let handle = self.ledger.find(key.sender, key.sequence).or_else(|| {
+            let origin = stamp.and_then(|stamp| self.origin(key, stamp));
+            self.ledger.discover(key.sender, key.sequence, origin, now_ns)
+        });
         let Some(handle) = handle else {
             return self.deliver_over(key, slot);
         };
