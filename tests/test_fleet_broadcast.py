@@ -22,6 +22,7 @@ from trueload.request.exchange import WsBroadcast
 from trueload.request.values import Request
 from trueload.search.crowd import Crowd
 from trueload.trial.spec import Load, TrialSpec
+from waiting import be_late
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import ServerConnection
 from ws_room import Room, peer
@@ -92,6 +93,8 @@ def test_clients_of_three_hosts_join_step_by_step_and_every_delivery_is_settled(
             own = [host.deliveries for host in record.hosts if host.deliveries is not None]
             assert sum(each.delivery_ns.count for each in own) == everything
             assert max(each.clock_bound_ns or 0 for each in own) == found.clock_bound_ns
+            bounds = sorted(host.clock_bound_ns or 0 for host in record.hosts)
+            assert found.clock_bound_ns == sum(bounds[-2:])
             # One value per message at each of the three hosts.
             assert found.first_ns.count == found.last_ns.count == 3 * messages
             assert found.spread_ns is not None
@@ -99,6 +102,59 @@ def test_clients_of_three_hosts_join_step_by_step_and_every_delivery_is_settled(
             assert found.spread_ns.count == 2 * messages
             assert record.latency_ns.count == messages
     assert engines() == before
+
+
+HELD_NS = 50 * MS
+
+
+class Holding(Room):
+    """A room that keeps each broadcast for a while before it passes it on."""
+
+    def answer(self, client: ServerConnection, wire: str | bytes) -> None:
+        if self.decoded(wire)[0] == "broadcast":
+            be_late(HELD_NS / 1e9)
+        super().answer(client, wire)
+
+
+@pytest.mark.parametrize("dialect", ["json", "binary"])
+def test_a_delivery_from_another_host_takes_as_long_as_the_server_held_it(dialect: Dialect) -> None:
+    with peer(Holding(dialect)) as (host, port):
+        record = step(broadcast(f"{host}:{port}", dialect))
+    found = record.deliveries
+    assert found is not None
+    assert (found.delivered, found.untimed, found.negative) == (ALL, 0, 0)
+    assert found.clock_bound_ns is not None
+    # What a host sent to itself is exact; of what came from the other, the bound may be missing.
+    assert found.delivery_ns.count == ALL
+    assert found.delivery_ns.min is not None
+    assert found.delivery_ns.min >= HELD_NS - found.clock_bound_ns
+    for each in record.hosts:
+        assert each.deliveries is not None
+        assert each.deliveries.delivery_ns.count == MESSAGES * CLIENTS // 2
+    assert "times between hosts" in check(record, "clocks").why
+
+
+class Changing(Room):
+    """A room that passes messages on with another send time."""
+
+    def answer(self, client: ServerConnection, wire: str | bytes) -> None:
+        kind, payload = self.decoded(wire)
+        if kind == "broadcast":
+            first = payload["padding"][0]
+            other = "1" if first == "0" else "0"
+            payload["padding"] = other + payload["padding"][1:]
+            wire = self.encoded(kind, payload)
+        super().answer(client, wire)
+
+
+def test_a_send_time_that_the_server_changed_is_not_believed() -> None:
+    with peer(Changing()) as (host, port):
+        record = step(broadcast(f"{host}:{port}"))
+    found = record.deliveries
+    assert found is not None
+    assert counts(found) == (ALL, ALL, 0, 0, 0)
+    assert found.untimed == ALL // 2, "what a host sent to itself is timed by its own ledger"
+    assert check(record, "ledger").status == "warn"
 
 
 class Partial(Room):

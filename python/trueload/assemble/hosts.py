@@ -58,12 +58,13 @@ def _host(
     make_record: Callable[[Observation], Record],
 ) -> Host:
     own = make_record(_alone(seen, report))
+    agreed_ns = report.agreed_bound_ns  # of a clock whose times went to other hosts
     host = Host(
         place=report.name,
         generator=own.generator,
         environment=own.environment,
         clock_offset_ns=report.offset.ns,
-        clock_bound_ns=report.offset.bound_ns,
+        clock_bound_ns=report.offset.bound_ns if agreed_ns is None else agreed_ns,
         lost=report.lost,
         group=report.group,
         weight=report.weight,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trueload.protocol.broadcast import DeliveryHistograms
 from trueload.protocol.model import Model
 from trueload.stats import Distribution
+from trueload.units import format_count, format_duration, format_share
 
 
 class Deliveries(Model):
@@ -37,3 +38,18 @@ class Deliveries(Model):
     clock_bound_ns: int | None = None
     spread_ns: Distribution | None = None
     histograms: DeliveryHistograms
+
+
+def across_text(found: Deliveries) -> str:
+    """How exact the times from one host to another are; '' if there are none."""
+    if found.clock_bound_ns is None:
+        return ""
+    text = f"times between hosts are right to within {format_duration(found.clock_bound_ns)}"
+    if found.delivery_ns.p50:
+        text += f", {format_share(found.clock_bound_ns / found.delivery_ns.p50)} of the median"
+    if found.negative:
+        text += (
+            f"; {format_count(found.negative)} seem to have come up to"
+            f" {format_duration(found.negative_max_ns)} before they were sent, and count as 0"
+        )
+    return text

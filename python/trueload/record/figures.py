@@ -129,10 +129,13 @@ def latency(of: Record | Measurement) -> Sample:
 
 
 def deliveries(record: Record) -> Sample | None:
-    """Times from the send of a message to each of its receivers; a lost delivery has no time. None
-    if nothing is broadcast."""
+    """Times from the send of a message to each of its receivers; a lost delivery has no time, nor
+    has one whose send time the server changed. None if nothing is broadcast."""
     found = record.deliveries
-    return None if found is None else _sample(found.histograms.delivery, found.lost)
+    if found is None:
+        return None
+    changed = 0 if found.clock_bound_ns is None else found.untimed
+    return _sample(found.histograms.delivery, found.lost + changed)
 
 
 def of_percentile(metric: str, record: Record) -> Sample:

@@ -23,7 +23,7 @@ from trueload.record.schema import REPORTED_STATUSES, ClientTimes, Record
 from trueload.record.streams import Streams
 from trueload.report.grid import csv_rows, markdown_cell, markdown_rows
 from trueload.report.hgrm import hgrm
-from trueload.report.hosts_csv import COLUMNS, host_rows
+from trueload.report.hosts_csv import COLUMNS, DELIVERY_COLUMNS, delivery_values, host_rows
 from trueload.report.times import quantile_text
 from trueload.request.redact import redact_command
 from trueload.stats import RANKED
@@ -54,6 +54,7 @@ CSV_COLUMNS = (
     *("opening_resumed_handshake_p50_ns", "opening_resumed_handshake_p99_ns"),
     *("opening_first_byte_p50_ns", "opening_first_byte_p99_ns"),
     *("redirects", "redirects_mean", "redirect_p50_ns", "redirect_p99_ns", "redirect_max_ns"),
+    *DELIVERY_COLUMNS,
 )
 
 
@@ -200,6 +201,7 @@ def record_values(record: Record) -> dict[str, object]:
         **_streams(record.streams),
         **_openings(record.openings),
         **_redirects(record.redirects),
+        **delivery_values(record.deliveries),
         "round_trip_p50_ns": record.round_trip_ns.p50,
         "round_trip_p99_ns": record.round_trip_ns.p99,
         "generator_cpu_s": record.generator.cpu_s,

@@ -6,6 +6,7 @@ Must not know: terminals or files.
 from __future__ import annotations
 
 from trueload.protocol.plan import Counts
+from trueload.record.deliveries import Deliveries, across_text
 from trueload.record.schema import ClientTimes, Host, Record
 from trueload.report.grid import Grid
 from trueload.report.times import quantile_text
@@ -18,6 +19,7 @@ HEADER = (
     *("host", "connections", "ok", "failed", "unsent", "p50", "p99", "max of answers", "busy"),
     *("send p99", "receive p99", "clock ±", "weight", "group", "lost"),
 )
+OF_BROADCAST = ("deliveries", "their p50", "their p95", "lost or twice", "between hosts ±")
 
 
 def host_lines(record: Record) -> list[str]:
@@ -37,7 +39,10 @@ def host_lines(record: Record) -> list[str]:
     # Lost hosts come first, so that they are shown even where not all hosts are.
     shown = sorted(record.hosts, key=lambda host: host.lost is None)[:HOSTS_SHOWN]
     width = max(len(plain(host.place)) for host in shown)
-    lines = [", ".join(words), *group_lines(record)]
+    lines = [", ".join(words)]
+    if record.deliveries is not None and (across := across_text(record.deliveries)):
+        lines.append(across)
+    lines += group_lines(record)
     lines += [host_line(host, width) for host in shown]
     if len(record.hosts) > len(shown):
         lines.append(f"and {len(record.hosts) - len(shown)} more, in the record")
@@ -74,11 +79,20 @@ def host_line(host: Host, width: int = 0) -> str:
     if host.latency_ns is not None and host.latency_ns.p50 is not None:
         times = [f"{name} {quantile_text(host.latency_ns.at(name))}" for name in ("p50", "p99")]
         words.append(", ".join(times))
+    if host.deliveries is not None:
+        words.append(deliveries_text(host.deliveries))
     if host.generator.saturation is not None:
         words.append(f"{format_share(host.generator.saturation)} busy")
     if host.lost is not None:
         words.append(f"lost: {plain(host.lost)}")
     return f"{plain(host.place):<{width}}  {'   '.join(words)}"
+
+
+def deliveries_text(found: Deliveries) -> str:
+    """Return what one host had of a broadcast."""
+    times = [f"{name} {quantile_text(found.delivery_ns.at(name))}" for name in ("p50", "p95")]
+    lost = f", {format_count(found.lost)} lost" if found.lost else ""
+    return f"{format_count(found.delivered)} deliveries, {', '.join(times)}{lost}"
 
 
 def failed_text(counts: Counts) -> str:
@@ -92,8 +106,23 @@ def host_grid(record: Record) -> Grid | None:
     """Return a table with a host per row; None for a single host."""
     if len(record.hosts) < 2:
         return None
-    rows = tuple(map(_cells, record.hosts))
-    return Grid(HEADER, rows, left=frozenset(("host", "failed", "group", "lost")))
+    left = frozenset(("host", "failed", "group", "lost"))
+    if record.deliveries is None:
+        return Grid(HEADER, tuple(map(_cells, record.hosts)), left=left)
+    rows = tuple((*_cells(host), *_delivery_cells(host.deliveries)) for host in record.hosts)
+    return Grid((*HEADER, *OF_BROADCAST), rows, left=left)
+
+
+def _delivery_cells(found: Deliveries | None) -> tuple[str, ...]:
+    if found is None:
+        return ("",) * len(OF_BROADCAST)
+    bound_ns = found.clock_bound_ns
+    return (
+        format_count(found.delivered),
+        *(quantile_text(found.delivery_ns.at(name)) for name in ("p50", "p95")),
+        format_count(found.lost + found.duplicate),
+        "" if bound_ns is None else format_duration(bound_ns),
+    )
 
 
 def _cells(host: Host) -> tuple[str, ...]:

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trueload.record import figures
+from trueload.record.deliveries import Deliveries
 from trueload.record.schema import REPORTED_STATUSES, ClientTimes, Host
 from trueload.report.grid import csv_rows
 from trueload.stats import Distribution
 from trueload.store.runs import Damaged, Row
 
 PERCENTILES = ("min", "p50", "p90", "p95", "p99", "p999", "max")
+DELIVERY_COLUMNS = (
+    *("deliveries_expected", "deliveries_delivered", "deliveries_lost", "deliveries_duplicate"),
+    *("deliveries_out_of_order", "deliveries_untimed", "deliveries_negative"),
+    *("deliveries_negative_max_ns", "deliveries_clock_bound_ns", "delivery_min_ns"),
+    *("delivery_p50_ns", "delivery_p95_ns", "delivery_p99_ns", "delivery_max_ns"),
+)
 COLUMNS = (
     *(
         "run",
@@ -28,6 +35,7 @@ COLUMNS = (
     *("ok_per_s", *(f"latency_{name}_ns" for name in PERCENTILES), "client_send_p99_ns"),
     *("client_receive_p99_ns", "generator_cpu_s", "generator_saturation"),
     *("generator_peak_rss_bytes", "start_ns", "clock_offset_ns", "clock_bound_ns", "checks"),
+    *DELIVERY_COLUMNS,
 )
 
 
@@ -71,7 +79,20 @@ def host_values(host: Host) -> dict[str, object]:
             for check in host.checks
             if check.status in REPORTED_STATUSES
         ),
+        **delivery_values(host.deliveries),
     }
+
+
+def delivery_values(found: Deliveries | None) -> dict[str, object]:
+    """Return the figures of a broadcast's deliveries, by column; none if nothing is broadcast."""
+    if found is None:
+        return {}
+    named = {**found.model_dump(exclude={"histograms"}), **_delivery_times(found.delivery_ns)}
+    return {column: named[column.removeprefix("deliveries_")] for column in DELIVERY_COLUMNS}
+
+
+def _delivery_times(found: Distribution) -> dict[str, int | None]:
+    return {f"delivery_{name}_ns": getattr(found, name) for name in PERCENTILES}
 
 
 def _by_class(counts: dict[str, int]) -> str:

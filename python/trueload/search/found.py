@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from trueload.errors import ExitCode
 from trueload.record import figures
+from trueload.record.deliveries import across_text
 from trueload.record.schema import REPORTED_STATUSES, SCHEMA, Record
 from trueload.record.shortage import Shortage, memory_fault
 from trueload.record.thresholds import CLIENTS_LIMIT, LIMIT, parse_condition
@@ -319,6 +320,8 @@ def search_lines(
         lines.append(f"{'confirmed':<13}{measured}")
     lines.append(f"{'result':<13}{sentence(plan, taken, by_user=by_user)}")
     record = decided.record
+    if record.deliveries is not None and (across := across_text(record.deliveries)):
+        lines.append(f"{'hosts':<13}{across}")
     if early := early_receipts(record):
         lines.append(f"{'receipts':<13}{early}")
     lines.append(f"{'verdict':<13}{record.verdict_text}")

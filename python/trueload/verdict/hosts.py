@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.protocol.exchange import WsBroadcastPlan
+from trueload.record.deliveries import Deliveries, across_text
 from trueload.record.schema import Check, Host, Record, Status
 from trueload.units import NS_PER_S, format_duration
 from trueload.verdict.common import Definition, Finding, graded_beyond, not_applicable
 
 CLOCK_WARN_NS, CLOCK_FAIL_NS = NS_PER_S // 1_000, NS_PER_S // 100
-"""By judgement: deliveries over a network take some milliseconds.
-
-They are wrong by as much as the clocks are.
+CLOCK_WARN_SHARE, CLOCK_FAIL_SHARE = 0.1, 0.5
+"""Shares of the median delivery. All by judgement: deliveries over a network take some
+milliseconds, and an error below 1 ms, or below a tenth of the time itself, seldom misleads.
 """
 
 NAMED = 3  # hosts in one line
@@ -35,8 +36,32 @@ def check_clocks(record: Record) -> Finding:
     if not isinstance(record.plan.generate.exchange, WsBroadcastPlan):
         why = f"nothing here compares times of one host with another's; {known}"
         return not_applicable(why)
-    status, limit_ns = graded_beyond(bound_ns, CLOCK_WARN_NS, CLOCK_FAIL_NS)
-    return Finding(status, known, bound_ns, limit_ns)
+    found = record.deliveries
+    if found is None or found.clock_bound_ns is None:
+        status, limit_ns = graded_beyond(bound_ns, CLOCK_WARN_NS, CLOCK_FAIL_NS)
+        return Finding(status, known, bound_ns, limit_ns)
+    return _of_times(record, found, found.clock_bound_ns, known)
+
+
+def _of_times(record: Record, found: Deliveries, bound_ns: int, known: str) -> Finding:
+    """Grade the times of deliveries from one host to another, which are known to ``bound_ns``."""
+    for host in record.hosts:
+        own = host.deliveries
+        if own is not None and own.negative_max_ns > (own.clock_bound_ns or 0):
+            why = (
+                f"a delivery to {host.place} seems to have come"
+                f" {format_duration(own.negative_max_ns)} before it was sent, which is more than"
+                f" the clocks can be wrong by ({format_duration(own.clock_bound_ns or 0)})"
+            )
+            return Finding("fail", why, own.negative_max_ns, own.clock_bound_ns)
+    share = bound_ns / found.delivery_ns.p50 if found.delivery_ns.p50 else 0.0
+    status: Status = "pass"
+    limit = CLOCK_WARN_SHARE
+    if bound_ns > CLOCK_FAIL_NS and share > CLOCK_FAIL_SHARE:
+        status, limit = "fail", CLOCK_FAIL_SHARE
+    elif bound_ns > CLOCK_WARN_NS and share > CLOCK_WARN_SHARE:
+        status = "warn"
+    return Finding(status, f"{across_text(found)}; {known}", share, limit)
 
 
 CLOCKS = Definition(
