@@ -21,7 +21,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Deliveries, Entry, Handle, Ledger, PAST_MOST, Past, UNKNOWN};
+use super::{Entry, Handle, Ledger, PAST_MOST, Past, UNKNOWN};
 use crate::class::Class;
 use crate::lazy::Lazy;
 
@@ -135,8 +135,6 @@ pub(super) struct Foreign {
     /// Copies of messages that were already settled. They are counted with the next phase settled.
     strays: u64,
     spread: Lazy,
-    /// The times of deliveries by the phase that their messages name, until it is settled.
-    pub(super) phases: Vec<Deliveries>,
     asked: Option<Asked>,
 }
 
@@ -255,8 +253,7 @@ impl Ledger {
         }
         self.foreign.open += 1;
         if let Some(Origin { phase, .. }) = origin {
-            let phases = &mut self.foreign.phases;
-            phases.resize_with(phases.len().max(usize::from(phase) + 1), Deliveries::default);
+            self.sums_of(phase, false);
         }
         Some(self.enter(origin, sender, sequence, now_ns))
     }
@@ -313,11 +310,11 @@ impl Ledger {
         }
         let (strays, spread) =
             (std::mem::take(&mut self.foreign.strays), std::mem::take(&mut self.foreign.spread));
-        let times = self.foreign.phases.get_mut(usize::from(phase)).map(std::mem::take);
+        let times = std::mem::take(self.sums_of(phase, false));
         let sums = self.sums(phase);
         sums.duplicate += strays;
         sums.spread.add(&spread);
-        times.iter().for_each(|times| sums.merge(times));
+        sums.merge(&times);
         found
     }
 

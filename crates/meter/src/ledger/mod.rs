@@ -35,6 +35,12 @@ const PAST_MOST: usize = 64;
 /// Placeholder for the phase of a message of another engine that does not say it.
 const UNKNOWN: u16 = u16::MAX;
 
+/// The place in [`Ledger::phases`] of the sums of a phase or, if not `own`, of the times of other
+/// engines' messages that name it, until it is settled.
+fn sums_at(phase: u16, own: bool) -> usize {
+    2 * usize::from(phase) + usize::from(!own)
+}
+
 /// Identifies an open message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle {
@@ -77,6 +83,8 @@ struct Entry {
     /// Whether one of our senders sent it.
     own: bool,
     phase: u16,
+    /// The place of the sums that its deliveries are timed in, see [`sums_at`].
+    sums: usize,
     sender: u32,
     sequence: u32,
     /// Its send time, or when a message of another engine was first seen here.
@@ -131,6 +139,7 @@ pub struct Ledger {
     past: VecDeque<Past>,
     spare: Vec<Bits>,
     finished: Vec<Finished>,
+    /// Two for each phase, see [`sums_at`]: one lookup finds either.
     phases: Vec<Deliveries>,
     foreign: Foreign,
 }
@@ -185,8 +194,7 @@ impl Ledger {
             let place = self.open[at];
             let Some(entry) = self.entries[place as usize].as_mut() else { continue };
             if entry.awaited.remove(receiver) {
-                let phases = if entry.own { &mut self.phases } else { &mut self.foreign.phases };
-                note(entry, phases);
+                note(entry, &mut self.phases);
                 if entry.is_over() {
                     self.finish(place);
                 }
@@ -233,7 +241,12 @@ impl Ledger {
 
     /// The sums of a phase.
     fn sums(&mut self, phase: u16) -> &mut Deliveries {
-        let at = usize::from(phase);
+        self.sums_of(phase, true)
+    }
+
+    /// The sums of a phase, or of the other engines' messages that name it.
+    fn sums_of(&mut self, phase: u16, own: bool) -> &mut Deliveries {
+        let at = sums_at(phase, own);
         if self.phases.len() <= at {
             self.phases.resize_with(at + 1, Deliveries::default);
         }
@@ -253,6 +266,7 @@ impl Ledger {
             serial: self.serial,
             own,
             phase: origin.map_or(UNKNOWN, |origin| origin.phase),
+            sums: origin.map_or(usize::MAX, |origin| sums_at(origin.phase, own)),
             sender,
             sequence,
             sent_ns: now_ns,
@@ -330,8 +344,7 @@ impl Ledger {
         }
         entry.delivered += 1;
         entry.latest_ns = now_ns;
-        let phases = if entry.own { &mut self.phases } else { &mut self.foreign.phases };
-        if let Some(sums) = phases.get_mut(usize::from(entry.phase)) {
+        if let Some(sums) = self.phases.get_mut(entry.sums) {
             sums.time(entry.from_ns, now_ns);
         }
         if entry.overtaken || entry.follower.is_some() {
@@ -341,8 +354,7 @@ impl Ledger {
             return Delivered::Once;
         };
         if entry.delivered >= entry.next_mark {
-            let phases = if entry.own { &mut self.phases } else { &mut self.foreign.phases };
-            entry.note_marks(phases);
+            entry.note_marks(&mut self.phases);
             if entry.is_over() {
                 self.finish(handle.place);
             }
@@ -363,17 +375,17 @@ impl Ledger {
             return Delivered::Unknown;
         }
         let known = |past: &&mut Past| past.sender == sender && past.sequence == sequence;
-        let mut phase = self.phases.len().checked_sub(1);
+        let mut phase = self.phases.len().checked_sub(1).map(|last| (last / 2) as u16);
         if let Some(past) = self.past.iter_mut().find(known) {
             if past.missing.remove(receiver) {
                 return Delivered::Late;
             }
-            phase = Some(usize::from(past.phase));
+            phase = Some(past.phase);
         }
         if !own {
             self.foreign.come_again(sender, sequence);
-        } else if let Some(sums) = phase.and_then(|phase| self.phases.get_mut(phase)) {
-            sums.duplicate += 1;
+        } else if let Some(phase) = phase {
+            self.sums(phase).duplicate += 1;
         }
         Delivered::Again
     }
@@ -453,7 +465,7 @@ impl Ledger {
 
     /// Returns the sums of a phase that has no open messages any more.
     pub fn take(&mut self, phase: u16) -> Deliveries {
-        self.phases.get_mut(usize::from(phase)).map(std::mem::take).unwrap_or_default()
+        self.phases.get_mut(sums_at(phase, true)).map(std::mem::take).unwrap_or_default()
     }
 
     fn finish(&mut self, place: u32) {
@@ -463,7 +475,7 @@ impl Ledger {
         let Entry { own, phase, sender, sequence, lost, latest_ns, .. } = entry;
         if own {
             self.own_open -= 1;
-            self.phases[usize::from(phase)].add_message(&entry);
+            self.sums(phase).add_message(&entry);
         } else {
             self.foreign.enter(&entry);
         }

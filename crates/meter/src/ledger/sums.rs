@@ -38,16 +38,18 @@ impl Deliveries {
     /// Records the time of a delivery.
     #[inline]
     pub(super) fn time(&mut self, from_ns: u64, now_ns: u64) {
-        if now_ns < from_ns {
-            self.note_negative(from_ns - now_ns);
-        }
-        self.delivery.record(now_ns.saturating_sub(from_ns));
+        let took_ns = now_ns.checked_sub(from_ns);
+        let took_ns = took_ns.unwrap_or_else(|| self.note_negative(from_ns - now_ns));
+        self.delivery.record(took_ns);
     }
 
+    /// Notes that a delivery seems to have come so long before its send, and returns the time that
+    /// it counts as.
     #[cold]
-    fn note_negative(&mut self, ns: u64) {
+    fn note_negative(&mut self, early_ns: u64) -> u64 {
         self.negative += 1;
-        self.negative_ns_max = self.negative_ns_max.max(ns);
+        self.negative_ns_max = self.negative_ns_max.max(early_ns);
+        0
     }
 
     /// Adds a finished message of ours.

@@ -294,3 +294,33 @@ impl UnderWay {
         self.ledger.take(phase)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One of two engines, whose clock is so far ahead of the common one.
+    fn engine(index: u32, ahead_ns: Option<i64>) -> UnderWay {
+        UnderWay { ahead_ns, ..UnderWay::new(1).of_part(index, 2, 5) }
+    }
+
+    #[test]
+    fn a_send_time_comes_to_the_receivers_clock_however_far_apart_the_clocks_are() {
+        const HOUR_NS: i64 = 3_600_000_000_000;
+        const SENT_NS: u64 = 123_456_789;
+        let key = Key { sender: 0, sequence: 1 };
+        let clocks = [(0, 0), (5, -7), (-HOUR_NS, 40 * HOUR_NS), (9_000 * HOUR_NS, -HOUR_NS)];
+        for (sender_ahead_ns, receiver_ahead_ns) in clocks {
+            let sender = engine(0, Some(sender_ahead_ns));
+            let receiver = engine(1, Some(receiver_ahead_ns));
+            let common_ns = SENT_NS.wrapping_sub(sender_ahead_ns.cast_unsigned());
+            let sent_ns = common_ns.wrapping_add(receiver_ahead_ns.cast_unsigned());
+            let stamp = sender.stamp(key, 3, SENT_NS);
+            let origin = Some(Origin { phase: 3, sent_ns });
+            assert_eq!(receiver.origin(key, stamp), origin, "{sender_ahead_ns}");
+            let other = Key { sequence: 2, ..key };
+            assert_eq!(receiver.origin(other, stamp), None, "another message's");
+            assert_eq!(engine(1, None).origin(key, stamp), None, "clocks are not compared yet");
+        }
+    }
+}
