@@ -18,6 +18,8 @@ fuzz_target!(|data: &[u8]| {
     } else {
         assert_eq!(memory.recognise(message), None);
     }
+    let stamped = dialect.parse_stamped(message, b"xx");
+    assert!(!matches!(stamped, Parsed::Broadcast(_)), "without its stamp");
     let mut due = Due::default();
     let asked = dialect.answer(message, 3, &mut due);
     let parts = [&due.to_all, &due.to_sender];
