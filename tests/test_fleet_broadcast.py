@@ -225,7 +225,9 @@ def test_what_a_server_does_to_the_clients_of_another_host_is_settled_once(
     )
     assert record.latency_ns.count == count.ok
     good = "pass" if expected[2:4] == (0, 0) else "fail"
-    assert check(record, "ledger").status == good
+    ledger = check(record, "ledger")
+    assert ledger.status == good
+    assert ledger.why.endswith(" (on host1)") == (good == "fail"), "the host whose clients lack it"
     assert check(record, "audit").status == "pass"
 
 

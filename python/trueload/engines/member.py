@@ -144,8 +144,9 @@ class Member:
     def compare_agreed(self, now_ns: int) -> None:
         """Note how wrong the agreed offset is now; before a reading is added, and at the end of a
         phase."""
-        offset = self._comparison.offset(now_ns)
-        if self._agreed_now is not None and offset is not None:
+        if self._agreed_now is None:
+            return
+        if (offset := self._comparison.offset(now_ns)) is not None:
             self._agreed_now.compare(offset)
 
     @property
