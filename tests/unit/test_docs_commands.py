@@ -190,7 +190,7 @@ READERS: dict[str, list[Callable[[Path], Any]]] = {
     "http2.md": [load_suite],
     "options.md": [read_defaults],
     "scenarios.md": [read_steps] * 4,
-    "your-own-suite.md": [load_suite, read_contract],
+    "your-own-suite.md": [load_suite, load_suite, read_contract],
 }
 
 

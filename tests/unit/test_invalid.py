@@ -48,7 +48,7 @@ WHOLE = 'about = "a"\ncontract = "c"\nduration = "1s"\n'
         (WHOLE + "http2 = 3", "http2 must be a table, not 3"),
         (WHOLE + "[clients]\nrounds = 2", "clients.wait is missing: how long the server takes"),
         (WHOLE.replace('"a"', "3"), 'about must be text, like "this", not 3'),
-        ('about = "a"\ncontract = "c"', "give either duration or requests"),
+        ('about = "a"\ncontract = "c"', "give either duration, requests or stages"),
         (WHOLE + '[[loads]]\npath = ["a b"]', "loads[0].path[0] must be of the form "),
     ],
 )

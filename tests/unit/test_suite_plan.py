@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 from harness import ROOT
+from trueload.commands.load_flags import choose_load
 from trueload.errors import UserError
 from trueload.protocol.load_options import LoadOptions
 from trueload.protocol.plan import Duration, Requests
@@ -159,6 +161,79 @@ def test_arrivals_space_every_open_loop_of_the_plan() -> None:
     assert constant.arrivals == "constant", "the command line replaces what is written"
 
 
+STAGED = SUITE.model_copy(update={"window": LoadOptions(stages="10s@1k,30s@1k..20k")})
+
+
+def test_every_trial_goes_through_the_stages_of_a_suite() -> None:
+    made = make_plan("suite", STAGED, subjects(1), Changes())
+    assert [load.title for load in made.loads] == [
+        f"{count} connections, stages 10s@1000,30s@1000..20000, single core" for count in (8, 64)
+    ]
+    flags = LoadOptions(stages="10s@1k,30s@1k..20k", seed=7)
+    assert [made.load_of(load) for load in made.loads] == [
+        replace(choose_load(flags), connections=count) for count in (8, 64)
+    ], "they are those of trueload http"
+    assert SuitePlan.model_validate(made.model_dump(mode="json")) == made
+    assert made.reference is None, "a short trial of it would be of the beginning only"
+
+
+def test_stages_of_connections_take_the_place_of_their_number() -> None:
+    window = LoadOptions(stages="1s@8..64", stages_of="connections")
+    made = plan(1, window=window)
+    assert [cell.key for cell in cells(made)] == [
+        "c/s0 c64 p1 stages 1s@8..64 of connections single"
+    ]
+    warmed = LoadOptions(warmup_ns=2 * NS_PER_S).over(window)
+    assert made.load_of(made.loads[0]) == choose_load(warmed)
+
+
+def test_a_ramp_from_nothing_has_no_warm_up_in_a_suite_either() -> None:
+    assert plan(1, window=LoadOptions(stages="1s@0..5")).warmup is None
+    assert plan(1, window=LoadOptions(stages="1s@5")).warmup == Duration(ns=2 * NS_PER_S)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"window": LoadOptions(stages="1s@5", requests=5)}, "--requests and --stages exclude"),
+        ({"window": LoadOptions(stages_of="rate")}, "--stages-of is given, but no --stages"),
+        ({"window": LoadOptions(stages="1s@")}, "--stages '1s@', at its end: a value is missing"),
+        ({"rates_per_s": (5.0,)}, "--rate and stages of it exclude"),
+        (
+            {
+                "connections": (5,),
+                "window": LoadOptions(stages="1s@5", stages_of="connections"),
+            },
+            "--connections and stages of it exclude",
+        ),
+        (
+            {"window": LoadOptions(stages="1s@5", stages_of="connections", arrivals="poisson")},
+            "--arrivals is for an open loop",
+        ),
+    ],
+)
+def test_what_contradicts_the_stages_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError) as caught:
+        make_plan("suite", STAGED, subjects(1), Changes(**changes))
+    assert message in caught.value.message
+
+
+def test_a_duration_replaces_the_stages_of_a_suite() -> None:
+    window = LoadOptions(duration_ns=NS_PER_S)
+    made = make_plan("suite", STAGED, subjects(1), Changes(window=window, rates_per_s=(5.0,)))
+    assert (made.stop, made.loads[0].stages) == (Duration(ns=NS_PER_S), None)
+
+
+def test_broadcasts_are_counted() -> None:
+    broadcasts = load_suite(ROOT / "suites" / "ws-broadcast.toml")
+    for window, flag in (
+        (LoadOptions(stages="1s@5"), "--stages"),
+        (LoadOptions(duration_ns=1), "--duration"),
+    ):
+        with pytest.raises(UserError, match=f"{flag} is not for a suite of broadcasts"):
+            make_plan("suite", broadcasts, subjects(1), Changes(window=window))
+
+
 def test_connections_that_end_and_idle_ones_are_axes_and_name_their_cells() -> None:
     loads = (
         Axes(connections=(8,), close=(True, False)),
@@ -220,7 +295,7 @@ def test_a_suite_of_10000_cells_is_two_short_lists() -> None:
 
 BAD_SUITES = [
     ("about = ''\n", "contract"),
-    ("about = ''\ncontract = 'x'\n", "give either duration or requests"),
+    ("about = ''\ncontract = 'x'\n", "give either duration, requests or stages"),
     ("about = ''\ncontract = 'x'\nduration = '1s'\nrequests = 5\n", "give either"),
     ("about = ''\ncontract = 'x'\nduration = '1x'\n", "duration"),
     ("about = ''\ncontract = 'x'\nduration = '0s'\n", "is no time at all"),
@@ -236,6 +311,16 @@ BAD_SUITES = [
         "prime and warmup",
     ),
     ("about = ''\ncontract = 'x'\nduration = '1s'\nreport = 'wrk'\n", "apachebench"),
+    ("about = ''\ncontract = 'x'\nduration = '1s'\nstages = '1s@5'\n", "give either"),
+    ("about = ''\ncontract = 'x'\nstages = '1s@5..x'\n", "5..x"),
+    ("about = ''\ncontract = 'x'\nduration = '1s'\nstages_of = 'rate'\n", "but no stages"),
+    ("about = ''\ncontract = 'x'\nstages = '1s@5'\nprime = true\n", "prime and stages"),
+    ("about = ''\ncontract = 'x'\nstages = '1s@5'\n[[loads]]\nrate = ['5/s']\n", "rate in"),
+    (
+        "about = ''\ncontract = 'x'\nstages = '1s@5'\nstages_of = 'connections'\n"
+        "[[loads]]\nconnections = [5]\n",
+        "connections in [[loads]] and stages",
+    ),
     ("about = ''\ncontract = 'x'\nduration = '1s'\nconnect_rate = 'x'\n", "connect_rate"),
     ("about = ''\ncontract = 'x'\nduration = '1s'\n[[loads]]\nidle = [5, 5]\n", "must rise"),
     ("about = ''\ncontract = 'x'\nduration = '1s'\n[[loads]]\nidle = [-1]\n", "loads[0]"),

@@ -97,6 +97,8 @@ class WindowOptions(TypedDict, total=False):
     duration: Duration
     requests: Number
     arrivals: Literal["constant", "poisson"] | None
+    stages: Text
+    stages_of: Literal["rate", "connections"] | None
     warmup: Duration
 
 
@@ -107,8 +109,6 @@ class LoadOptions(WindowOptions, total=False):
     idle: Number
     rate: Rate
     seed: Number
-    stages: Text
-    stages_of: Literal["rate", "connections"] | None
     pipeline: Number
 
 

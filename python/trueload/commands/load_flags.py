@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from trueload.commands.replay_flags import replayed_load
 from trueload.errors import UserError
-from trueload.protocol.load_options import CONNECTIONS_MAX, RATE_MAX, LoadOptions
-from trueload.protocol.plan import Closed, Duration, LoadPlan, Open, Requests
+from trueload.protocol.load_options import LoadOptions, StagesOf, staged
+from trueload.protocol.plan import Duration, LoadPlan, Requests
 from trueload.request.replay import Replay
-from trueload.trial.spec import CLOSED, Load, make_stage, open_load
-from trueload.units import NS_PER_S, Ramp, parse_count, parse_rate, parse_stages
+from trueload.trial.spec import CLOSED, Load, open_load, staged_load
+from trueload.units import NS_PER_S, Ramp
 
 WARMUP_NS = 1 * NS_PER_S
 STAGES_HINT = "write TIME@VALUE or TIME@FIRST..LAST: '10s@1k,30s@1k..20k,10s@20k'"
@@ -100,40 +100,20 @@ def _check(given: LoadOptions, *, random: bool) -> None:
 
 
 def _staged(load: Load, given: LoadOptions, text: str) -> Load:
-    of_connections = given.stages_of == "connections"
-    ramps = read_stages(text, of_connections=of_connections)
-    stop = Duration(ns=sum(ramp.ns for ramp in ramps))
-    stages = tuple(make_stage(ramp.ns, ramp.first, ramp.last) for ramp in ramps)
+    ramps = read_stages(text, given.stages_of)
     # A ramp that begins at 0 has nothing to warm up with.
     warmup = _warmup(given, WARMUP_NS) if ramps[0].first else None
-    pacing: LoadPlan = Open(stages=stages, arrivals=given.arrivals, seed=given.seed)
-    if of_connections:
-        most = round(max(max(ramp.first, ramp.last) for ramp in ramps))
-        load, pacing = replace(load, connections=most), Closed(active=stages)
-    return replace(load, pacing=pacing, stop=stop, warmup=warmup)
+    load = staged_load(load, ramps, given.stages_of, given.arrivals, given.seed)
+    return replace(load, warmup=warmup)
 
 
-def read_stages(text: str, *, of_connections: bool) -> tuple[Ramp, ...]:
+def read_stages(text: str, of: StagesOf) -> tuple[Ramp, ...]:
     """Parse ``--stages``. Raises ``UserError`` that points at the wrong character."""
     try:
-        return parse_stages(text, _connections if of_connections else _rate)
+        return staged(text, of)
     except ValueError as error:
-        hint = "write for example '10s@64,30s@64..512'" if of_connections else STAGES_HINT
+        hint = "write for example '10s@64,30s@64..512'" if of == "connections" else STAGES_HINT
         raise UserError(f"--stages {error}", hint) from None
-
-
-def _rate(text: str) -> float:
-    rate = parse_rate(text)
-    if rate > RATE_MAX:
-        raise ValueError(f"'{text}' is more than {RATE_MAX:,}/s")
-    return rate
-
-
-def _connections(text: str) -> float:
-    count = parse_count(text)
-    if count > CONNECTIONS_MAX:
-        raise ValueError(f"'{text}' is more than {CONNECTIONS_MAX:,} connections")
-    return float(count)
 
 
 def _stop(given: LoadOptions) -> Duration | Requests:

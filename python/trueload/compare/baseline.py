@@ -28,6 +28,7 @@ from trueload.store.exported import (
 from trueload.store.runs import Row, Store
 from trueload.suites.http import PlannedHttp, http_labels, labelled_http
 from trueload.suites.pools import PlannedPools, labelled_pools, pool_labels
+from trueload.suites.window import PlannedStages
 from trueload.units import close_text, format_rate, idle_text
 
 # The labels that name a row of a suite; repetition and digest are not among them.
@@ -123,11 +124,13 @@ def _cell_labels(row: Any) -> dict[str, str]:
     """Return the labels of a row of ``--json`` in the store's form."""
     variant = f":{row['name']}" if row["name"] else ""
     rate, pools, http = row.get("rate_per_s"), row.get("pools"), row.get("http")
+    stages = row.get("stages")
     return {
         "subject": f"{row['language']}/{row['framework']}{variant}",
         "connections": str(row["connections"]),
         "pipeline": str(row["pipeline"]),
         "rate": "" if rate is None else format_rate(rate),
+        **({} if stages is None else {"rate": PlannedStages.model_validate(stages).title}),
         "cores": row["cores"],
         "close": close_text(row.get("close")),
         "idle": idle_text(row.get("idle") or ()),

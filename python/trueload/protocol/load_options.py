@@ -10,7 +10,7 @@ from typing import Annotated, Literal, get_args
 from trueload.protocol.engine_options import PIPELINE_MAX
 from trueload.protocol.option import SPAN, Option, Settings, Unit, any_span, counts_to, one_of
 from trueload.protocol.option import show_span as span
-from trueload.units import NS_PER_S, SEED_MAX, parse_rate
+from trueload.units import NS_PER_S, SEED_MAX, Ramp, parse_count, parse_rate, parse_stages
 
 CONNECTIONS_MAX = 1_000_000
 RATE_MAX = 1_000_000_000
@@ -26,6 +26,25 @@ def positive_rate(text: str) -> float:
     if not 0 < rate <= RATE_MAX:
         raise ValueError(f"'{text}' is not a rate above 0, up to {RATE_MAX:,}/s")
     return rate
+
+
+def staged(text: str, of: StagesOf) -> tuple[Ramp, ...]:
+    """Parse ``--stages``. Raises ``ValueError`` that points at the wrong character."""
+    return parse_stages(text, _connections if of == "connections" else _rate)
+
+
+def _rate(text: str) -> float:
+    rate = parse_rate(text)
+    if rate > RATE_MAX:
+        raise ValueError(f"'{text}' is more than {RATE_MAX:,}/s")
+    return rate
+
+
+def _connections(text: str) -> float:
+    count = parse_count(text)
+    if count > CONNECTIONS_MAX:
+        raise ValueError(f"'{text}' is more than {CONNECTIONS_MAX:,} connections")
+    return float(count)
 
 
 def parse_seed(text: str) -> int:

@@ -264,6 +264,7 @@ SERVERS = Kind(
         _optional("tls", lambda load: load.over_tls or None, lambda tls: "yes"),
         _optional("path", lambda load: (load.http and load.http.path) or None),
         _load("rate_per_s", lambda load: load.rate_per_s, _rate),
+        _optional("stages", lambda load: load.stages and load.stages.title),
         CORES,
         Column("figures", lambda row: row.which),
         Column("latency_at_least", _figure("latency_at_least"), "; ".join),

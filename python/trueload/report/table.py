@@ -250,6 +250,8 @@ def _below(table: LoadTable) -> list[str]:
         lines.append(RATIOS)
     if shown and table.load.rate_per_s is not None:
         lines.append("rate: what was offered; times are from when a request was due.")
+    elif shown and table.load.is_open:
+        lines.append("Times are from when a request was due.")
     if any(figures.latency_at_least for figures in shown):
         lines.append(
             "A time after > is a lower bound: requests failed, never ended, or were never sent."

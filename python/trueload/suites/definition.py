@@ -21,7 +21,7 @@ from trueload.files.invalid import Mistake, first_mistake
 from trueload.files.toml import UnreadableError, read_toml
 from trueload.protocol.client import PATH_PATTERN, STREAMS
 from trueload.protocol.exchange import WindowsPlan
-from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions, positive_rate
+from trueload.protocol.load_options import LOAD_DEFAULTS, LoadOptions, positive_rate, staged
 from trueload.protocol.option import Settings, name_of, options_of, read_texts
 from trueload.protocol.plan import ENGINE_DEFAULTS, EngineOptions, Model
 from trueload.record.thresholds import CLIENTS_LIMIT, parse_condition
@@ -36,7 +36,7 @@ WAIT_NS_MAX = 60_000_000_000  # of the reference server
 # A suite keeps the CPUs of subject and engine apart itself.
 ENGINE_KEYS = tuple(map(name_of, options_of(EngineOptions, without=("cpus",))))
 # The others are the axes of its loads.
-WINDOW_KEYS = ("duration", "requests", "warmup", "arrivals")
+WINDOW_KEYS = ("duration", "requests", "stages", "stages_of", "warmup", "arrivals")
 # The fields of a suite whose settings are keys of their own.
 SETTINGS: dict[str, tuple[type[Settings], tuple[str, ...]]] = {
     "engine": (EngineOptions, ENGINE_KEYS),
@@ -261,14 +261,32 @@ class Suite(Model):
 
     @model_validator(mode="after")
     def _one_stop(self) -> Suite:
-        if self.window.gave("duration_ns") == self.window.gave("requests"):
-            raise ValueError("give either duration or requests")
+        if sum(map(self.window.gave, ("duration_ns", "requests", "stages"))) != 1:
+            raise ValueError("give either duration, requests or stages")
         if self.broadcast is not None and self.window.requests is None:
             raise ValueError("a broadcast needs requests: the number of messages in each step")
         if self.prime and self.window.warmup_ns is not None:
             raise ValueError("prime and warmup exclude each other")
-        if self.window.gave("arrivals") and not any(block.rate for block in self.loads):
+        is_open = any(block.rate for block in self.loads) or (
+            self.window.gave("stages") and self.window.stages_of == "rate"
+        )
+        if self.window.gave("arrivals") and not is_open:
             raise ValueError("arrivals are of an open loop: add a rate to [[loads]]")
+        return self
+
+    @model_validator(mode="after")
+    def _stages_stand_alone(self) -> Suite:
+        window = self.window
+        if window.stages is None:
+            if window.gave("stages_of"):
+                raise ValueError("stages_of is given, but no stages")
+            return self
+        staged(window.stages, window.stages_of)
+        if self.prime:
+            raise ValueError("prime and stages exclude each other")
+        axis = "connections" if window.stages_of == "connections" else "rate"
+        if any(axis in block.model_fields_set for block in self.loads):
+            raise ValueError(f"{axis} in [[loads]] and stages of it exclude each other")
         return self
 
     @model_validator(mode="after")

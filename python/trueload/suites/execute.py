@@ -55,7 +55,7 @@ from trueload.suites.plan import (
 )
 from trueload.suites.pools import beyond_limits, pool_labels
 from trueload.suites.summary import collect
-from trueload.units import NS_PER_S, close_text, format_rate, idle_text
+from trueload.units import NS_PER_S, close_text, idle_text
 
 Talk = Callable[[str], None]
 BUILDS_AT_ONCE = 2
@@ -397,7 +397,7 @@ class Execution:
             "name": subject.variant,
             "connections": str(load.connections),
             "pipeline": str(load.pipeline),
-            "rate": "" if load.rate_per_s is None else format_rate(load.rate_per_s),
+            "rate": load.offered,
             "cores": load.cores,
             "close": close_text(load.close),
             "idle": idle_text(load.idle),

@@ -37,6 +37,7 @@ from trueload.suites.definition import Axes, PublishedTable, Report, Suite
 from trueload.suites.http import PlannedHttp, planned_http
 from trueload.suites.pools import PlannedPools, planned_pools
 from trueload.suites.ranks import REPETITIONS_MIN
+from trueload.suites.window import PlannedStages, plan_window
 from trueload.trial.spec import CLOSED, Load, open_load
 from trueload.units import (
     NS_PER_S,
@@ -98,6 +99,7 @@ class PlannedLoad(Model):
     idle: tuple[int, ...] = ()
     pools: PlannedPools | None = None
     http: PlannedHttp | None = Field(default=None, exclude_if=lambda value: value is None)
+    stages: PlannedStages | None = Field(default=None, exclude_if=lambda value: value is None)
 
     @property
     def at_once(self) -> int:
@@ -116,6 +118,18 @@ class PlannedLoad(Model):
         return self.connections + (self.idle[-1] if self.idle else 0)
 
     @property
+    def offered(self) -> str:
+        """The rate or the stages, for people; empty for a closed loop."""
+        if self.stages is not None:
+            return self.stages.title
+        return "" if self.rate_per_s is None else format_rate(self.rate_per_s)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests are sent by a schedule."""
+        return self.rate_per_s is not None or (self.stages is not None and self.stages.of == "rate")
+
+    @property
     def title(self) -> str:
         """For people: ``64 connections, pipelining 10, single core``."""
         if self.pools is not None:
@@ -123,7 +137,7 @@ class PlannedLoad(Model):
         plural = "s" if self.connections > 1 else ""
         pipelining = f", pipelining {self.pipeline}" if self.pipeline > 1 else ""
         cores = "single core" if self.cores == "single" else "multi core"
-        rate = "" if self.rate_per_s is None else f", {format_rate(self.rate_per_s)}"
+        rate = f", {self.offered}" if self.offered else ""
         if self.broadcast:
             return f"broadcast to {self.connections:,} clients more with each step, {cores}"
         close = {None: "", True: ", one per request", False: ", kept"}[self.close]
@@ -138,6 +152,7 @@ class PlannedLoad(Model):
         if self.pools is not None:
             return f"{self.pools.key} {self.cores}"
         rate = "" if self.rate_per_s is None else f" {self.rate_per_s:.10g}/s"
+        rate = rate if self.stages is None else f" {self.stages.title}"
         close, idle = close_text(self.close), idle_text(self.idle)
         words = f"{' ' if close else ''}{close}{' idle ' if idle else ''}{idle}"
         http = "" if self.http is None else f" {self.http.key}"
@@ -198,7 +213,7 @@ class SuitePlan(EngineOptions):
 
     def load_of(self, planned: PlannedLoad) -> Load:
         """What a subject is put under."""
-        return Load(
+        load = Load(
             connections=planned.connections,
             idle=planned.idle,
             pipeline=planned.at_once,
@@ -207,6 +222,9 @@ class SuitePlan(EngineOptions):
             stop=self.stop,
             warmup=self.warmup,
         )
+        if planned.stages is None:
+            return load
+        return planned.stages.over(load, self.arrivals, self.seed)
 
     def _pacing(self, planned: PlannedLoad) -> LoadPlan:
         if self.broadcast is not None:
@@ -283,10 +301,11 @@ class Changes:
         names = OF_CLIENTS if clients else OF_SERVERS
         yield from (option for name, option in names.items() if getattr(self, name) is not None)
         if not clients:
-            if self.window.gave("requests"):
-                yield "--requests"
-            if self.window.gave("arrivals"):
-                yield "--arrivals"
+            yield from (
+                flag_of(field)
+                for field in ("requests", "arrivals", "stages", "stages_of")
+                if self.window.gave(field)
+            )
             of_servers = self.engine.model_fields_set - ENGINE_OF_BOTH
             yield from sorted(map(flag_of, of_servers))
 
@@ -353,25 +372,25 @@ def make_plan(
     without any subject.
     """
     check_role(suite, changes)
-    if changes.window.gave("duration_ns") and changes.window.gave("requests"):
-        raise UserError("--duration and --requests exclude each other", "give one of them")
     if not subjects:
         raise UserError("no subject is selected", "`trueload subjects list` shows them")
-    stop = _stop(suite, changes)
-    loads = tuple(_loads(suite, changes))
-    if changes.window.gave("arrivals") and all(load.rate_per_s is None for load in loads):
+    axes = {"--connections": changes.connections, "--rate": changes.rates_per_s}
+    window = plan_window(suite, changes.window, axes)
+    loads = tuple(_loads(suite, changes, window.stages))
+    if changes.window.gave("arrivals") and not any(load.is_open for load in loads):
         raise UserError("--arrivals is for an open loop", "add --rate")
     return SuitePlan(
         suite=name,
         contract=suite.contract,
         subjects=tuple(subjects),
         loads=loads,
-        stop=stop,
-        warmup=_warmup(suite, changes, stop),
+        stop=window.stop,
+        warmup=window.warmup,
         arrivals=changes.window.over(suite.window).arrivals,
         close=suite.close if changes.close is None else changes.close,
         repeat=_first(changes.repeat, suite.repeat),
-        reference=changes.reference,
+        # Its short trials would be of the beginning of the stages alone.
+        reference=changes.reference if window.stages is None else None,
         patience_ns=_first(changes.patience_ns, parse_duration(suite.patience)),
         seed=_first(changes.seed, suite.seed),
         files=suite.files,
@@ -407,7 +426,7 @@ def _first(changed: int | None, otherwise: int) -> int:
     return otherwise if changed is None else changed
 
 
-def _loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
+def _loads(suite: Suite, changes: Changes, stages: PlannedStages | None) -> Iterator[PlannedLoad]:
     """Every combination of each block, once; an axis that was given replaces the suite's."""
     if suite.clients is not None:
         yield from _client_loads(suite, changes)
@@ -417,10 +436,13 @@ def _loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
         rates: Sequence[float | None] = (
             changes.rates_per_s or tuple(parse_rate(rate) for rate in block.rate) or (None,)
         )
+        numbers = changes.connections or block.connections
+        if stages is not None:
+            rates, numbers = (None,), (stages.connections,) if stages.connections else numbers
         axes = product(
             changes.cores or block.cores,
             changes.pipeline or block.pipeline,
-            changes.connections or block.connections,
+            numbers,
             rates,
             (None,) if changes.close is not None else block.close or (None,),
             tuple(planned_http(block, changes.streams, http2=suite.http2 is not None)),
@@ -435,6 +457,7 @@ def _loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
                 close=close,
                 idle=block.idle,
                 http=http,
+                stages=stages,
             )
             if load not in seen:
                 seen.add(load)
@@ -460,28 +483,6 @@ def _client_loads(suite: Suite, changes: Changes) -> Iterator[PlannedLoad]:
             if load not in seen:
                 seen.add(load)
                 yield load
-
-
-def _stop(suite: Suite, changes: Changes) -> Duration | Requests:
-    changed = changes.window.gave("duration_ns") or changes.window.gave("requests")
-    window = changes.window if changed else suite.window
-    if window.requests is not None:
-        return Requests(count=window.requests)
-    return Duration(ns=window.duration_ns)
-
-
-def _warmup(
-    suite: Suite, changes: Changes, stop: Duration | Requests
-) -> Duration | Requests | None:
-    """By default 1 s for runs by duration, none for runs by count (design §4)."""
-    ns = changes.window.warmup_ns
-    if ns is None and suite.prime:
-        return stop
-    if ns is None and (isinstance(stop, Duration) or suite.window.requests is not None):
-        ns = suite.window.warmup_ns
-        if ns is None and isinstance(stop, Duration):
-            ns = NS_PER_S
-    return Duration(ns=ns) if ns else None
 
 
 def planned(subject: Subject, digest: str) -> PlannedSubject:

@@ -6,7 +6,7 @@ network and the user nothing more. Must not know: how a trial is run.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from trueload.machine.accounting import TreeSample
 from trueload.places import EngineHost
 from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.exchange import WindowsPlan
+from trueload.protocol.load_options import StagesOf
 from trueload.protocol.plan import (
     ENGINE_DEFAULTS,
     Closed,
@@ -34,7 +35,7 @@ from trueload.request.exchange import Exchange
 from trueload.request.replay import Replay
 from trueload.request.steps import StepSpec
 from trueload.request.values import ANY_ANSWER, Expect, OriginSpec, Request, TargetSpec, Tls
-from trueload.units import DURATION_NS_MAX, NS_PER_S
+from trueload.units import DURATION_NS_MAX, NS_PER_S, Ramp
 
 TEN_SECONDS = Duration(ns=10 * NS_PER_S)
 ONE_SECOND = Duration(ns=NS_PER_S)
@@ -50,6 +51,25 @@ def open_load(
     """Return an open loop at one rate, for as long as ``stop`` may take."""
     ns = stop.ns if isinstance(stop, Duration) else DURATION_NS_MAX
     return Open(stages=(make_stage(ns, rate_per_s, rate_per_s),), arrivals=arrivals, seed=seed)
+
+
+def staged_load(
+    load: Load, ramps: Sequence[Ramp], of: StagesOf, arrivals: Spacing, seed: int
+) -> Load:
+    """Return the load changed over time by ``ramps``, whose values are those ``of`` what."""
+    stages = tuple(make_stage(ramp.ns, ramp.first, ramp.last) for ramp in ramps)
+    stop = Duration(ns=sum(ramp.ns for ramp in ramps))
+    if of == "rate":
+        pacing = Open(stages=stages, arrivals=arrivals, seed=seed)
+        return replace(load, pacing=pacing, stop=stop)
+    return replace(
+        load, connections=most_connections(ramps), pacing=Closed(active=stages), stop=stop
+    )
+
+
+def most_connections(ramps: Sequence[Ramp]) -> int:
+    """Return how many connections stages of connections need."""
+    return round(max(max(ramp.first, ramp.last) for ramp in ramps))
 
 
 def make_stage(ns: int, first: float, last: float) -> Stage:
