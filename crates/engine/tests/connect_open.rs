@@ -3,11 +3,14 @@
 
 #![allow(missing_docs, unreachable_pub, clippy::expect_used)]
 
+mod common;
+
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use common::config;
 use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
 use trueload_engine::generator::{
     Command, Config, DoneReport, Generator, Http, PhaseShare, Report,
@@ -91,7 +94,13 @@ impl Play {
         let (commands, inbox) = channel();
         let (to, reports) = channel();
         let outlet = Outlet::to(to, |report| report);
-        let generator = Generator::new(Arc::new(config()), http, Arc::default(), inbox, outlet);
+        let generator = Generator::new(
+            Arc::new(Config { close: true, connect_open: true, ..config(TIMEOUT_NS) }),
+            http,
+            Arc::default(),
+            inbox,
+            outlet,
+        );
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(slots)).expect("it listens");
         let stages = [Stage { ns: 10_000 * MS, from: 100.0, to: 100.0 }].into();
@@ -136,28 +145,6 @@ impl Play {
             _ => None,
         });
         done.expect("the phase is done")
-    }
-}
-
-fn config() -> Config {
-    Config {
-        addresses: vec!["127.0.0.1:80".parse().expect("an address")],
-        local_addresses: Vec::new(),
-        depth: 1,
-        refill: 1,
-        close: true,
-        connect_open: true,
-        timeout_ns: TIMEOUT_NS,
-        connect_timeout_ns: TIMEOUT_NS,
-        connect_interval_ns: 10_000,
-        tls: None,
-        send_quantum_ns: 0,
-        coalesce_ns: 0,
-        seed: 0,
-        thread: 0,
-        threads: 1,
-        places: None,
-        turns: None,
     }
 }
 

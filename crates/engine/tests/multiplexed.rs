@@ -6,11 +6,14 @@
 
 #![allow(missing_docs, unreachable_pub, clippy::expect_used)]
 
+mod common;
+
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use common::config;
 use trueload_drive::{ConnectError, Net, Program, Remote, Token};
 use trueload_engine::generator::{
     Carrier, Command, Config, ConnectionEnd, DoneReport, Generator, Http2, Http2Sent, Input,
@@ -223,7 +226,7 @@ impl<P: Protocol> Play<P> {
         let (commands, inbox) = channel();
         let (to, reports) = channel();
         let outlet = Outlet::to(to, |report| report);
-        let config = Arc::new(config(depth));
+        let config = Arc::new(Config { depth, ..config(TIMEOUT_NS) });
         let generator = Generator::new(config, protocol, Arc::default(), inbox, outlet);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
@@ -268,28 +271,6 @@ impl<P: Protocol> Play<P> {
             _ => None,
         });
         done.expect("the phase is done")
-    }
-}
-
-fn config(depth: usize) -> Config {
-    Config {
-        addresses: vec!["127.0.0.1:80".parse().expect("an address")],
-        local_addresses: Vec::new(),
-        depth,
-        refill: 1,
-        close: false,
-        connect_open: false,
-        timeout_ns: TIMEOUT_NS,
-        connect_timeout_ns: TIMEOUT_NS,
-        connect_interval_ns: 10_000,
-        tls: None,
-        send_quantum_ns: 0,
-        coalesce_ns: 0,
-        seed: 0,
-        thread: 0,
-        threads: 1,
-        places: None,
-        turns: None,
     }
 }
 

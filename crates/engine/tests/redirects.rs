@@ -3,14 +3,17 @@
 
 #![allow(missing_docs, unreachable_pub, clippy::expect_used)]
 
+mod common;
+
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use common::config;
 use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
 use trueload_engine::generator::{
-    Command, Config, DoneReport, First, Follow, FollowHttp1, Generator, PhaseShare, Report,
+    Command, DoneReport, First, Follow, FollowHttp1, Generator, PhaseShare, Report,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop};
@@ -85,7 +88,8 @@ impl Play {
         let (commands, inbox) = channel();
         let (to, reports) = channel();
         let outlet = Outlet::to(to, |report| report);
-        let generator = Generator::new(Arc::new(config()), http, Arc::default(), inbox, outlet);
+        let generator =
+            Generator::new(Arc::new(config(TIMEOUT_NS)), http, Arc::default(), inbox, outlet);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
         let load = Load::Closed { active: [].into() };
@@ -150,28 +154,6 @@ impl Play {
             }
         }
         unreachable!("the phase is done")
-    }
-}
-
-fn config() -> Config {
-    Config {
-        addresses: vec!["127.0.0.1:80".parse().expect("an address")],
-        local_addresses: Vec::new(),
-        depth: 1,
-        refill: 1,
-        close: false,
-        connect_open: false,
-        timeout_ns: TIMEOUT_NS,
-        connect_timeout_ns: TIMEOUT_NS,
-        connect_interval_ns: 10_000,
-        tls: None,
-        send_quantum_ns: 0,
-        coalesce_ns: 0,
-        seed: 0,
-        thread: 0,
-        threads: 1,
-        places: None,
-        turns: None,
     }
 }
 

@@ -2,17 +2,20 @@
 
 #![allow(missing_docs, unreachable_pub, clippy::expect_used)]
 
+mod common;
+
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use common::config;
 use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
 use trueload_engine::data::Rows;
 use trueload_engine::generator::{
-    Command, Config, DoneReport, Generator, PhaseShare, Report, Requests, Scenario, StepPace,
-    Target, Text, Users,
+    Command, DoneReport, Generator, PhaseShare, Report, Requests, Scenario, StepPace, Target, Text,
+    Users,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Arrivals, Load, Mix, RowOrder, Stage, Stop};
@@ -123,7 +126,8 @@ impl Play {
         let (to, reports) = channel();
         let outlet = Outlet::to(to, |report| report);
         let users = Users::new(scenario);
-        let generator = Generator::new(Arc::new(config()), users, Arc::default(), inbox, outlet);
+        let generator =
+            Generator::new(Arc::new(config(TIMEOUT_NS)), users, Arc::default(), inbox, outlet);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
         let stop = Stop::After(window_ns);
@@ -202,28 +206,6 @@ impl Play {
     fn end(mut self) -> DoneReport {
         self.at((WINDOW_NS + 2 * TIMEOUT_NS) / MS + 1_000);
         self.done()
-    }
-}
-
-fn config() -> Config {
-    Config {
-        addresses: vec!["127.0.0.1:80".parse().expect("an address")],
-        local_addresses: Vec::new(),
-        depth: 1,
-        refill: 1,
-        close: false,
-        connect_open: false,
-        timeout_ns: TIMEOUT_NS,
-        connect_timeout_ns: TIMEOUT_NS,
-        connect_interval_ns: 10_000,
-        tls: None,
-        send_quantum_ns: 0,
-        coalesce_ns: 0,
-        seed: 0,
-        thread: 0,
-        threads: 1,
-        places: None,
-        turns: None,
     }
 }
 

@@ -2,6 +2,8 @@
 
 #![allow(missing_docs, unreachable_pub, clippy::expect_used)]
 
+mod common;
+
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,6 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use common::config;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Remote, Token, Transport};
@@ -114,7 +117,7 @@ impl Play {
         let outlet = Outlet::to(to, |report| report);
         let messages: Vec<u8> = (0..3 * SIZE as u8).collect();
         let protocol = UdpEcho::new(Messages::new(messages.into(), SIZE).expect("even"), 7);
-        let config = Arc::new(config(depth));
+        let config = Arc::new(Config { depth, ..config(TIMEOUT_NS) });
         let generator = Generator::new(config, protocol, Arc::default(), inbox, outlet);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
@@ -161,28 +164,6 @@ impl Play {
             _ => None,
         });
         done.expect("the phase is done")
-    }
-}
-
-fn config(depth: usize) -> Config {
-    Config {
-        addresses: vec!["127.0.0.1:80".parse().expect("an address")],
-        local_addresses: Vec::new(),
-        depth,
-        refill: 1,
-        close: false,
-        connect_open: false,
-        timeout_ns: TIMEOUT_NS,
-        connect_timeout_ns: TIMEOUT_NS,
-        connect_interval_ns: 10_000,
-        tls: None,
-        send_quantum_ns: 0,
-        coalesce_ns: 0,
-        seed: 0,
-        thread: 0,
-        threads: 1,
-        places: None,
-        turns: None,
     }
 }
 
