@@ -52,6 +52,18 @@ def test_a_chain_is_followed_and_counts_as_one_request(trueload: Trueload, http:
     assert record["connections"]["reasons"] == {"redirect": why}
 
 
+@pytest.mark.parametrize("http", ["1.1", "2"])
+def test_with_close_each_redirect_has_a_connection_of_its_own(
+    trueload: Trueload, http: str
+) -> None:
+    server = start_server(trueload, "--http", "2")
+    words = ("--requests", "40", "-c", "4", "--http", http, "--follow", "2", "--close")
+    record = measure(trueload, f"http://{server.host}:{server.port}/redirect/2", *words)
+    assert (record["counts"]["ok"], record["redirects"]["followed"]) == (40, 80)
+    # Each of the 40 requests has three connections; some are opened beforehand at the end.
+    assert record["connections"]["established"] + record["connections"]["reconnects"] >= 120
+
+
 def test_a_body_goes_on_by_307_and_targets_and_data_are_followed(
     trueload: Trueload, tmp_path: Path
 ) -> None:

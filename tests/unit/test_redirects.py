@@ -95,9 +95,9 @@ def test_what_follow_excludes_is_one_line_and_a_hint(
 
 def test_follow_needs_a_connection_that_a_request_has_to_itself() -> None:
     http2: Any = object()
-    check_load(3, pipeline=1, close=False, http2=None)
-    check_load(3, pipeline=10, close=False, http2=http2)
-    check_load(None, pipeline=10, close=True, http2=None)
-    for flag, pipeline, close in (("--pipeline", 2, False), ("--close", 1, True)):
+    check_load(3, pipeline=1, connect_open=False, http2=None)
+    check_load(3, pipeline=10, connect_open=False, http2=http2)
+    check_load(None, pipeline=10, connect_open=True, http2=None)
+    for flag, pipeline, opens in (("--pipeline", 2, False), ("--connect-open", 1, True)):
         with pytest.raises(UserError, match=f"--follow and {flag} exclude each other"):
-            check_load(3, http2=None, pipeline=pipeline, close=close)
+            check_load(3, http2=None, pipeline=pipeline, connect_open=opens)

@@ -21,8 +21,11 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if most == 0 || most > FOLLOW_MOST {
         return refused(format!("follow: must be 1 to {FOLLOW_MOST}"));
     }
-    if plan.exchange.is_some() || !plan.scenario.is_empty() || plan.stream.is_some() || plan.close {
-        return refused("follow: excludes exchange, scenario, stream and close".to_owned());
+    if plan.exchange.is_some() || !plan.scenario.is_empty() || plan.stream.is_some() {
+        return refused("follow: excludes exchange, scenario and stream".to_owned());
+    }
+    if plan.connect_open {
+        return refused("follow: excludes connect_open".to_owned());
     }
     match plan.http2 {
         None if plan.pipeline > 1 => {
@@ -47,7 +50,7 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
 }
 
 fn follow(plan: &GeneratePlan, sending: &Sending) -> impl Fn() -> Follow + use<> {
-    let (most, secure) = (plan.follow.unwrap_or(0), plan.tls.is_some());
+    let (most, secure, alone) = (plan.follow.unwrap_or(0), plan.tls.is_some(), plan.close);
     let first = match (&sending.requests, &sending.burst) {
         (Some(requests), _) => First::Several(Arc::clone(requests)),
         (None, (burst, times)) => {
@@ -55,7 +58,7 @@ fn follow(plan: &GeneratePlan, sending: &Sending) -> impl Fn() -> Follow + use<>
             First::Alike(Arc::from(one), sending.rules.clone())
         }
     };
-    move || Follow::new(most, secure, first.clone())
+    move || Follow::new(most, secure, alone, first.clone())
 }
 
 /// What makes the HTTP/1.1 of each thread.

@@ -13,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use common::config;
 use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
 use trueload_engine::generator::{
-    Command, DoneReport, First, Follow, FollowHttp1, Generator, PhaseShare, Report,
+    Command, Config, DoneReport, First, Follow, FollowHttp1, Generator, PhaseShare, Report,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop};
@@ -80,16 +80,21 @@ struct Play {
 
 impl Play {
     fn begin(request: &str, most: u8) -> Self {
+        Play::begin_closing(request, most, false)
+    }
+
+    /// With `close`, each hop has a connection of its own.
+    fn begin_closing(request: &str, most: u8, close: bool) -> Self {
         let head_request = request.starts_with("HEAD");
         let idempotent = !request.starts_with("POST");
         let rules = Rules { head_request, idempotent, ..Rules::default() };
         let first = First::Alike(Arc::from(request.as_bytes()), rules);
-        let http = FollowHttp1::new(Follow::new(most, false, first));
+        let http = FollowHttp1::new(Follow::new(most, false, close, first));
         let (commands, inbox) = channel();
         let (to, reports) = channel();
         let outlet = Outlet::to(to, |report| report);
-        let generator =
-            Generator::new(Arc::new(config(TIMEOUT_NS)), http, Arc::default(), inbox, outlet);
+        let config = Arc::new(Config { close, ..config(TIMEOUT_NS) });
+        let generator = Generator::new(config, http, Arc::default(), inbox, outlet);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
         let load = Load::Closed { active: [].into() };
@@ -255,6 +260,26 @@ fn a_split_never_changes_what_follows() {
         play.receive(30, OK);
         assert_eq!(play.wire.sent.len(), 3, "cut at {cut}");
     }
+}
+
+#[test]
+fn each_hop_has_a_connection_of_its_own_even_if_the_server_would_keep_it() {
+    let mut play = Play::begin_closing(GET, 2, true);
+    for (connection, (at_ms, location)) in [(10, "/d"), (30, "/e")].into_iter().enumerate() {
+        let index = connection as u32;
+        play.receive_on(index, at_ms, &redirect(302, location));
+        assert_eq!(play.wire.sent.len(), connection + 1, "nothing more on this connection");
+        play.generator.handle_end(&mut play.wire, 0, token(index), PeerClose::Fin);
+        play.generator.handle_batch_end(&mut play.wire);
+        play.at(at_ms + 10);
+        play.connected(index + 1);
+        assert_eq!(play.wire.sent.last().map(|sent| sent.0), Some(index + 1));
+        assert_eq!(play.last(), GET.replace("/a/b?c", location));
+    }
+    play.receive_on(2, 50, OK);
+    let (done, latencies) = play.end_with_latencies();
+    assert_eq!((done.meter.ok, done.meter.stale), (1, 0));
+    assert_eq!(latencies, [index(50 * MS)]);
 }
 
 #[test]

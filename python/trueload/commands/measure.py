@@ -154,8 +154,9 @@ def _load_of(asked: Asked, given: LoadOptions, *, once: bool) -> tuple[Load, Win
         given, random=asked.has_random, close=asked.close, once=once, replay=asked.replay
     )
     load, http2 = with_streams(load, asked)
-    check_load(asked.follow, pipeline=load.pipeline, close=load.close, http2=http2)
-    return replace(load, connect_open=asked.connect_open_per_s is not None), http2
+    load = replace(load, connect_open=asked.connect_open_per_s is not None)
+    check_load(asked.follow, pipeline=load.pipeline, connect_open=load.connect_open, http2=http2)
+    return load, http2
 
 
 def _check_once(*, limit: object, repeat: int | None) -> None:

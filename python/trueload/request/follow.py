@@ -32,15 +32,15 @@ def check_version(http2: WindowsPlan | None) -> None:
 
 
 def check_load(
-    follow: int | None, *, pipeline: int, close: bool, http2: WindowsPlan | None
+    follow: int | None, *, pipeline: int, connect_open: bool, http2: WindowsPlan | None
 ) -> None:
     """Refuse loads in which a request cannot go on by its redirect. Raises ``UserError``."""
     if follow is None:
         return
-    if close:
+    if connect_open:
         raise UserError(
-            "--follow and --close exclude each other",
-            "leave --close out, or load the URL that the redirects lead to",
+            "--follow and --connect-open exclude each other",
+            "use --close, which gives each redirect a connection of its own",
         )
     if pipeline > 1 and http2 is None:
         raise UserError(

@@ -339,7 +339,9 @@ impl Accounting {
         tag: Tag,
         count: u64,
     ) {
-        let own_connection = self.own_connection.then(|| now_ns - state.attempted_ns);
+        // Behind redirects, the connection of the last hop is not that of the first.
+        let own_connection =
+            self.own_connection.then(|| now_ns - state.attempted_ns.min(tag.sent_ns));
         let begun_ns = self.begun_ns(state, tag);
         if begun_ns < self.part.span_ns.start || now_ns >= self.part.span_ns.end {
             self.spread(begun_ns, now_ns, tag, count);

@@ -132,6 +132,19 @@ pub struct Following<M> {
     pub(super) next: Option<Hop>,
 }
 
+impl<M> Following<M> {
+    /// Leaves a request for the next connection, to go on there with this hop.
+    pub(super) fn leave_for_next(
+        &mut self,
+        hop: Hop,
+        now_ns: u64,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) {
+        self.hops.park(hop);
+        on_outcome(Outcome::unanswered(hop.tag, Ending::Redirected, now_ns));
+    }
+}
+
 impl<M: Exchange<Hop>> Exchange<Tag> for Following<M> {
     fn reopen(&mut self) {
         self.machine.reopen();

@@ -11,7 +11,7 @@ use trueload_wire::redirect::Location;
 use trueload_wire::session::Answer;
 
 use super::hops::{Following, Hop};
-use super::{Behind, Book, First, Follow, over_the_next};
+use super::{Behind, Book, First, Follow};
 use crate::generator::carrier::Carrier;
 use crate::generator::messages::DoneReport;
 use crate::generator::protocol::{ConnectionEnd, Input, Protocol};
@@ -144,12 +144,11 @@ impl Protocol for FollowHttp1 {
         for outcome in ended {
             let next = self.settle(client, (now_ns, drawn), bytes, outcome, on_outcome);
             let Some(hop) = next else { continue };
-            if disposition == Disposition::Open {
+            if disposition == Disposition::Open && !self.follow.alone {
                 client.machine.ask(hop);
                 client.next = Some(hop);
             } else {
-                client.hops.park(hop);
-                on_outcome(over_the_next(hop, now_ns));
+                client.leave_for_next(hop, now_ns, on_outcome);
             }
         }
         disposition
@@ -167,10 +166,8 @@ impl Protocol for FollowHttp1 {
         client.machine.handle_end(now_ns, how, &book, &mut |outcome| ended.push(outcome));
         client.next = None;
         for outcome in ended {
-            let next = self.settle(client, (now_ns, drawn), &[], outcome, on_outcome);
-            if let Some(hop) = next {
-                client.hops.park(hop);
-                on_outcome(over_the_next(hop, now_ns));
+            if let Some(hop) = self.settle(client, (now_ns, drawn), &[], outcome, on_outcome) {
+                client.leave_for_next(hop, now_ns, on_outcome);
             }
         }
     }

@@ -13,7 +13,7 @@ use trueload_wire::http2::request::Template;
 use trueload_wire::redirect::Request;
 
 use super::hops::{Following, Hop, Hops};
-use super::{Behind, Book, Follow, over_the_next};
+use super::{Behind, Book, Follow};
 use crate::generator::carrier::Carrier;
 use crate::generator::http2::{Faults, Http2Sent, UNUSABLE, write_frames};
 use crate::generator::messages::DoneReport;
@@ -177,11 +177,10 @@ impl Protocol for FollowHttp2 {
         for ended in ended {
             let next = self.settle(&mut client.hops, (now_ns, drawn), ended, on_outcome);
             let Some(hop) = next else { continue };
-            if disposition == Disposition::Open {
+            if disposition == Disposition::Open && !self.follow.alone {
                 client.machine.ask(hop);
             } else {
-                client.hops.park(hop);
-                on_outcome(over_the_next(hop, now_ns));
+                client.leave_for_next(hop, now_ns, on_outcome);
             }
         }
         disposition
@@ -202,8 +201,7 @@ impl Protocol for FollowHttp2 {
         for ended in ended {
             let next = self.settle(&mut client.hops, (now_ns, drawn), ended, on_outcome);
             if let Some(hop) = next {
-                client.hops.park(hop);
-                on_outcome(over_the_next(hop, now_ns));
+                client.leave_for_next(hop, now_ns, on_outcome);
             }
         }
     }

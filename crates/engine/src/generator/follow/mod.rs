@@ -47,6 +47,8 @@ pub struct Follow {
     most: u8,
     /// The server has TLS.
     secure: bool,
+    /// Each hop has a connection of its own.
+    alone: bool,
     first: First,
     /// For each target: the rules for its request once that has become a GET.
     as_get: Vec<Rules>,
@@ -68,15 +70,16 @@ enum Behind {
 
 impl Follow {
     /// Follows up to `most` redirects of each request on its server, which has TLS if `secure`.
+    /// Each hop has a connection of its own if `alone`.
     #[must_use]
-    pub fn new(most: u8, secure: bool, first: First) -> Self {
+    pub fn new(most: u8, secure: bool, alone: bool, first: First) -> Self {
         let get = |rules: &Rules| Rules { head_request: false, idempotent: true, ..rules.clone() };
         let as_get = match &first {
             First::Alike(_, rules) => vec![get(rules)],
             First::Several(requests) => requests.rules().map(get).collect(),
         };
         let (seen, reason, text) = (Vec::new(), None, Vec::new());
-        Follow { most, secure, first, as_get, seen, reason, text }
+        Follow { most, secure, alone, first, as_get, seen, reason, text }
     }
 
     fn requests(&self) -> Option<&Arc<Requests>> {
@@ -284,11 +287,6 @@ enum Why {
 fn ended(outcome: Outcome<Hop>, ending: Ending) -> Outcome<Tag> {
     let Outcome { tag: hop, count, complete, status, first_byte_ns, content, .. } = outcome;
     Outcome { tag: hop.tag, count, ending, complete, status, first_byte_ns, content }
-}
-
-/// The outcome of a request that goes on over the next connection.
-fn over_the_next(hop: Hop, now_ns: u64) -> Outcome<Tag> {
-    Outcome::unanswered(hop.tag, Ending::Redirected, now_ns)
 }
 
 /// The rules for the answers to hops.
