@@ -1,8 +1,9 @@
 """A server with log-ins, which knows what each session may ask. Tests check sessions at the peer.
 
 `POST /login` gives a token (JSON), a number (`X-Id`) and a cookie; `GET /items` and `POST /cart`
-want the token and the cookie of the same log-in. `GET /form` gives a hidden field and a cookie,
-which `POST /form` wants back. Every n-th log-in fails, if so wanted.
+want the token and the cookie of the same log-in. `POST /sign-in` gives the cookie, and leads to
+`GET /welcome`, which gives the token and the number to the owner of a cookie. `GET /form` gives a
+hidden field and a cookie, which `POST /form` wants back. Every n-th log-in fails, if so wanted.
 """
 
 from __future__ import annotations
@@ -57,6 +58,14 @@ class Sessions:
         route, cookie = path.partition("?")[0], headers.get("Cookie", "")
         if (method, route) == ("POST", "/login"):
             return self._log_in(body)
+        if (method, route) == ("POST", "/sign-in"):
+            status, fields, text = self._log_in(body)
+            moved = [field for field in fields if field[0] == "Set-Cookie"]
+            moved.append(("Location", "/welcome"))
+            return (302, moved, "") if status == 200 else (status, [], text)
+        if (method, route) == ("GET", "/welcome"):
+            number = cookie.removeprefix("sid=")
+            return 200, [("X-Id", number)], json.dumps({"token": f"token-{number}"})
         if (method, route) == ("GET", "/form"):
             page = '<form><input name="csrf" value="f-77"></form>'
             return 200, [("Set-Cookie", "form=open; Path=/form")], page

@@ -104,6 +104,26 @@ def test_over_http2_a_session_goes_on_over_a_new_connection(
     assert {one.status for one in server.seen} == {200, 401}
 
 
+@pytest.mark.parametrize("how", ["kept", "closed", "HTTP/2"])
+def test_a_step_follows_its_redirects_with_their_cookies(
+    trueload: Trueload, tmp_path: Path, how: str
+) -> None:
+    scenario = SHOP.replace('"/login"', '"/sign-in"')
+    made = Http2SessionServer() if how == "HTTP/2" else SessionServer(close=how == "closed")
+    flags = ("--http", "2") if how == "HTTP/2" else ()
+    with made as server:
+        record = run(trueload, tmp_path, scenario, server.url, "--follow", "3", *flags)
+        seen = server.counted()
+    assert not record["counts"]["failed"], "the cookie of the redirect goes along"
+    assert {status for _, _, status in seen} == {200, 302}
+    first, *others = record["targets"]
+    assert first["counts"]["redirects"] == record["redirects"]["followed"] > 0
+    assert not any("redirects" in step["counts"] for step in others)
+    assert first["counts"]["ok"] == record["redirects"]["hops"]["1"], "taken of the last answer"
+    assert first["counts"]["statuses"] == {"200": first["counts"]["ok"]}
+    assert seen["GET", "/welcome", 200] <= seen["POST", "/sign-in", 302]
+
+
 def test_steps_follow_in_order_on_one_connection(trueload: Trueload, tmp_path: Path) -> None:
     with SessionServer() as server:
         run(trueload, tmp_path, SHOP, server.url, "-c", "2")

@@ -82,7 +82,6 @@ URL = "http://127.0.0.1:1/"
          "--follow and --http auto exclude", "--http 2"),
         ({"h2c_upgrade": True}, "--follow and --h2c-upgrade exclude", "--http 2"),
         ({"proxy": "http://127.0.0.1:3128"}, "--follow needs a request for a path", "--proxy"),
-        ({"scenario": Path("x.toml"), "url": None}, "--scenario and --follow exclude", "step"),
     ],
 )  # fmt: skip
 def test_what_follow_excludes_is_one_line_and_a_hint(
@@ -91,6 +90,16 @@ def test_what_follow_excludes_is_one_line_and_a_hint(
     with pytest.raises(UserError, match=message) as refused:
         read_asked(**{"url": URL, "follow": 3, **flags})
     assert hint in refused.value.hint
+
+
+def test_a_step_may_not_expect_a_redirect_that_is_followed(tmp_path: Path) -> None:
+    scenario = tmp_path / "form.toml"
+    step = '[[step]]\nname = "a"\nrequest = { url = "/form" }\n'
+    scenario.write_text(step)
+    assert read_asked(url=URL, follow=3, scenario=scenario).follow == 3
+    scenario.write_text(f"{step}expect = {{ status = 303 }}\n")
+    with pytest.raises(UserError, match="status 303 is expected, but --follow follows it"):
+        read_asked(url=URL, follow=3, scenario=scenario)
 
 
 def test_follow_needs_a_connection_that_a_request_has_to_itself() -> None:

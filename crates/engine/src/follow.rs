@@ -21,8 +21,8 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     if most == 0 || most > FOLLOW_MOST {
         return refused(format!("follow: must be 1 to {FOLLOW_MOST}"));
     }
-    if plan.exchange.is_some() || !plan.scenario.is_empty() || plan.stream.is_some() {
-        return refused("follow: excludes exchange, scenario and stream".to_owned());
+    if plan.exchange.is_some() || plan.stream.is_some() {
+        return refused("follow: excludes exchange and stream".to_owned());
     }
     if plan.connect_open {
         return refused("follow: excludes connect_open".to_owned());

@@ -8,7 +8,9 @@ use trueload_wire::session::{BUILT_IN, Extractor, Script, Site, StepTexts, Take,
 
 use crate::blobs::Blobs;
 use crate::failure::Failure;
-use crate::generator::{Http2Users, Requests, Scenario, StepPace, Target, Text, Users};
+use crate::generator::{
+    FollowRules, Http2Users, Requests, Scenario, StepPace, Target, Text, Users,
+};
 use crate::protocol::{
     FromPlan, GeneratePlan, PhasePlan, StepPlan, StopPlan, TakePlan, WindowsPlan,
 };
@@ -75,6 +77,9 @@ fn script(plan: &GeneratePlan, blobs: &Blobs) -> Result<Script, Failure> {
     let mut script = Script::new(site(plan)).with_columns(request::columns(plan));
     if plan.http2.is_some() {
         script = script.over_http2();
+    }
+    if plan.follow.is_some() {
+        script = script.following();
     }
     for (index, step) in plan.scenario.iter().enumerate() {
         let request = &step.request;
@@ -168,6 +173,7 @@ fn scenario(plan: &GeneratePlan, blobs: &Blobs, unix_time: Duration) -> Result<S
     let data = request::rows(plan, blobs);
     let requests = Requests::new(rules.collect(), order, plan.seed, true, part).in_sessions(data);
     Ok(Scenario {
+        follow: plan.follow.map(|most| FollowRules::new(most, &requests)),
         script,
         requests: Arc::new(requests),
         paces: plan.scenario.iter().map(pace).collect(),

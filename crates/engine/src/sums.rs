@@ -303,6 +303,7 @@ fn target(meter: &TargetMeter) -> TargetCounts {
         stale: meter.stale,
         cancelled: meter.cancelled,
         skipped: meter.skipped,
+        redirects: meter.redirects,
         failed: by_class(
             &meter.failed.iter().map(|(class, count)| (*class, *count)).collect::<Vec<_>>(),
         ),

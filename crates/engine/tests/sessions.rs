@@ -100,7 +100,7 @@ fn scenario_with(body: &[u8], data: Option<(Arc<Rows>, RowOrder)>) -> Scenario {
     let order = Mix::new(&[1]).expect("an order");
     let requests = Arc::new(Requests::new(targets, order, 1, true, (0, 1)).in_sessions(data));
     let script = Arc::new(script);
-    Scenario { script, requests, paces, seed: 1, unix_time: Duration::ZERO }
+    Scenario { script, requests, paces, follow: None, seed: 1, unix_time: Duration::ZERO }
 }
 
 /// A generator with one user in a phase, played by hand.

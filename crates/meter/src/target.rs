@@ -18,6 +18,8 @@ pub struct TargetMeter {
     pub cancelled: u64,
     /// Requests of a session that were not sent, because one before them failed.
     pub skipped: u64,
+    /// Redirects that were followed.
+    pub redirects: u64,
     /// Failed requests, by class.
     pub failed: BTreeMap<Class, u64>,
     /// Complete answers by status code, expected or not.
@@ -65,6 +67,7 @@ impl TargetMeter {
         self.stale += other.stale;
         self.cancelled += other.cancelled;
         self.skipped += other.skipped;
+        self.redirects += other.redirects;
         add(&mut self.failed, &other.failed);
         add(&mut self.statuses, &other.statuses);
         add(&mut self.latency, &other.latency);
@@ -106,13 +109,14 @@ mod tests {
     fn merging_adds_every_count() {
         let mut one =
             TargetMeter { issued: 10, stale: 20, cancelled: 30, ..TargetMeter::default() };
-        one.skipped = 40;
+        (one.skipped, one.redirects) = (40, 50);
         one.record_ok(500, 1);
         one.record_status(200, 1);
         let mut sum = TargetMeter { issued: 2, stale: 3, cancelled: 4, skipped: 5, ..one.clone() };
         sum.record_failed(Class::Reset);
         sum.merge(&one);
         assert_eq!((sum.issued, sum.stale, sum.cancelled, sum.skipped), (12, 23, 34, 45));
+        assert_eq!(sum.redirects, 100);
         assert_eq!((sum.ok, sum.statuses[&200], sum.failed[&Class::Reset]), (2, 2, 1));
         assert_eq!(sum.latency.values().sum::<u64>(), 2);
     }

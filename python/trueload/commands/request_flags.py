@@ -119,7 +119,6 @@ def read_asked(
         own = {"method": method, "body": body, "body_file": body_file}
         _refuse_beside("scenario", STEPS_HAVE, **own, expect_body=expect_body)
         _refuse_beside("scenario", "keep one of them", targets=targets, stream=stream)
-        _refuse_beside("scenario", "expect redirects, and write the next step", follow=follow)
         scenario_flags.check_version(http2, streams)
         target, steps = read_scenario(scenario, Beside(base, headers, user, expect, data))
         request, shown = None, (base or target).url
@@ -175,7 +174,9 @@ def _checked(asked: Asked) -> Asked:
     if asked.follow is not None:
         _refuse_beside("follow", "load the URL that the redirects lead to", stream=asked.stream)
         check_version(asked.http2)
-        check_requests(sent, [asked.expect, *(each.expect for each in asked.targets)])
+        sent += [step.request for step in asked.scenario]
+        expected = [asked.expect, *(each.expect for each in asked.targets)]
+        check_requests(sent, [*expected, *(step.expect for step in asked.scenario)])
     return asked
 
 

@@ -356,13 +356,15 @@ class Generator(Model):
 
 
 class TargetCounts(Model):
-    """Outcomes of one target's requests; ``latency`` and ``kinds`` cover those that ended well."""
+    """Outcomes of one target's requests; ``latency`` and ``kinds`` cover those that ended well.
+    ``redirects`` of them were followed."""
 
     issued: int
     ok: int
     stale: int
     cancelled: int
     skipped: int = Field(default=0, exclude_if=lambda value: value == 0)
+    redirects: int = Field(default=0, exclude_if=lambda value: value == 0)
     failed: dict[str, int]
     statuses: dict[str, int]
     latency: Sparse

@@ -423,13 +423,14 @@ class Trouble(Model):
 
 
 class Outcomes(Model):
-    """Requests of one target or step: the fields as in ``counts``."""
+    """Requests of one target or step: the fields as in ``counts``, and the redirects followed."""
 
     issued: int
     ok: int
     stale: int
     cancelled: int
     skipped: int = 0
+    redirects: int = Field(default=0, exclude_if=lambda value: value == 0)
     failed: dict[str, int]
     statuses: dict[str, int]
 

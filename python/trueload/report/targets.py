@@ -19,10 +19,8 @@ SHOWN_MAX = 20
 NAME_LENGTH_MAX = 60
 ORIGIN_HEADER = ("origin", "connections", "requests", "ok", "failed")
 HEADER = ("target", "weight", "requests", "ok", "failed", "p50", "p99", "max of answers")
-STEP_HEADER = (
-    *("step", "repeat", "requests", "ok", "failed", "skipped"),
-    *("p50", "p95", "p99", "max of answers"),
-)
+STEP_HEADER = ("step", "repeat", "requests", "ok", "failed", "skipped")
+STEP_TIMES = ("p50", "p95", "p99", "max of answers")
 SESSION = "the whole session"
 """The last row of a scenario: sessions that have ended, and their times without pauses."""
 
@@ -41,8 +39,10 @@ def origin_lines(record: Record) -> list[str]:
 def target_grid(record: Record) -> Grid | None:
     """Return a table with a target, or a step, per row; None for a single request."""
     if record.sessions is not None:
-        rows = [_step_cells(step) for step in record.targets or ()]
-        return _grid(STEP_HEADER, [*rows, _session_cells(record.sessions)])
+        follows = record.redirects is not None
+        rows = [_step_cells(step, follows=follows) for step in record.targets or ()]
+        header = (*STEP_HEADER, *(("redirects",) if follows else ()), *STEP_TIMES)
+        return _grid(header, [*rows, _session_cells(record.sessions, follows=follows)])
     return _grid(HEADER, [_cells(target) for target in record.targets or ()])
 
 
@@ -59,13 +59,14 @@ def _table(grid: Grid | None) -> list[str]:
     if grid is None:
         return []
     # The row of whole sessions is always shown.
-    last = grid.rows[-1:] if grid.header == STEP_HEADER and len(grid.rows) > SHOWN_MAX else ()
+    of_steps = grid.header[0] == STEP_HEADER[0]
+    last = grid.rows[-1:] if of_steps and len(grid.rows) > SHOWN_MAX else ()
     lines = ["", *text_lines(replace(grid, rows=(*grid.rows[:SHOWN_MAX], *last), left=None))]
     more = len(grid.rows) - SHOWN_MAX - len(last)
     return lines + ([f"and {format_count(more)} more: --json has them all"] if more > 0 else [])
 
 
-def _step_cells(step: TargetRecord) -> tuple[str, ...]:
+def _step_cells(step: TargetRecord, *, follows: bool) -> tuple[str, ...]:
     counts = step.counts
     return (
         plain(step.name or step.url, NAME_LENGTH_MAX),
@@ -74,14 +75,16 @@ def _step_cells(step: TargetRecord) -> tuple[str, ...]:
         format_count(counts.ok),
         format_count(figures.failed(counts)),
         format_count(counts.skipped),
+        *([format_count(counts.redirects)] if follows else []),
         *_times(figures.of_target(step).figures),
     )
 
 
-def _session_cells(sessions: SessionsRecord) -> tuple[str, ...]:
+def _session_cells(sessions: SessionsRecord, *, follows: bool) -> tuple[str, ...]:
     ended = (sessions.ok + sessions.failed, sessions.ok, sessions.failed)
     times = _times(figures.of_sessions(sessions).figures)
-    return (SESSION, "", *(format_count(count) for count in ended), "", *times)
+    none = [""] * (2 if follows else 1)
+    return (SESSION, "", *(format_count(count) for count in ended), *none, *times)
 
 
 def _times(found: Distribution) -> list[str]:

@@ -56,7 +56,7 @@ def check_requests(sent: Iterable[Request], expected: Iterable[Expect]) -> None:
         found = REDIRECTS.intersection(expect.statuses or ())
         if found:
             raise UserError(
-                f"status {min(found)} is expected (--expect-status), but --follow follows it",
+                f"status {min(found)} is expected, but --follow follows it",
                 "leave one of them out; the final answer is judged",
             )
     for request in sent:

@@ -70,7 +70,7 @@ use datagrams::Missed;
 use early::Rtt;
 pub use echo::TcpEcho;
 use ended::class_of_ending;
-pub use follow::{First, Follow, FollowHttp1, FollowHttp2};
+pub use follow::{First, Follow, FollowHttp1, FollowHttp2, FollowRules};
 use hold_back::HoldBack;
 pub use http::Http;
 pub use http2::{Http2, Http2Sent};

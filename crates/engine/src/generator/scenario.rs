@@ -16,9 +16,11 @@ use trueload_wire::exchange::{
 use trueload_wire::http1::client::Client;
 use trueload_wire::http1::response::HeadMemory;
 use trueload_wire::http1::template::Filling;
+use trueload_wire::redirect::Location;
 use trueload_wire::session::{Moment, Script, Session, Turn};
 
 use super::carrier::Carrier;
+use super::follow::{FollowRules, FollowSteps, StepRules};
 use super::messages::DoneReport;
 use super::protocol::{ConnectionEnd, Input, Protocol};
 use super::requests::{ByTarget, HeadsByTarget, Requests};
@@ -38,6 +40,8 @@ pub struct Scenario {
     pub requests: Arc<Requests>,
     /// How the steps follow each other.
     pub paces: Arc<[StepPace]>,
+    /// How far redirects are followed; none if they are not.
+    pub follow: Option<FollowRules>,
     /// The seed of `{random}`.
     pub seed: u64,
     /// The time since 1970 at zero of the engine's clock.
@@ -48,6 +52,12 @@ impl Scenario {
     /// What fills the places of a request.
     pub(super) fn filled(&self, turn: Turn) -> Filled<'_> {
         Filled { seed: self.seed, turn, row: self.requests.row_of(turn.session) }
+    }
+
+    /// The rules for the present request of a session.
+    pub(super) fn rules(&self, session: &Session, drawn: u64) -> StepRules<'_> {
+        let by = ByTarget { requests: &self.requests, drawn };
+        StepRules::of(by, self.follow.as_ref(), session)
     }
 
     /// The time since 1970 at this time of the engine's clock.
@@ -85,6 +95,7 @@ impl Filling for Filled<'_> {
 #[derive(Debug)]
 pub struct Users {
     scenario: Scenario,
+    follow: Option<FollowSteps>,
     heads: Vec<HeadMemory>,
     /// Buffers: the request being written, and the body being read.
     request: Vec<u8>,
@@ -96,6 +107,10 @@ pub struct Users {
 pub struct User<C> {
     pub(super) client: C,
     pub(super) session: Session,
+    /// When the redirect before the present request was read, if there is one.
+    pub(super) redirected_ns: u64,
+    /// The request behind a redirect is to be sent.
+    pub(super) goes_on: bool,
 }
 
 impl Users {
@@ -103,7 +118,8 @@ impl Users {
     #[must_use]
     pub fn new(scenario: Scenario) -> Self {
         let heads = scenario.requests.heads();
-        Users { scenario, heads, request: Vec::new(), body: Vec::new() }
+        let follow = scenario.follow.as_ref().map(FollowSteps::new);
+        Users { scenario, follow, heads, request: Vec::new(), body: Vec::new() }
     }
 
     fn moment(&self, now_ns: u64, ended: bool) -> Moment {
@@ -111,13 +127,38 @@ impl Users {
     }
 }
 
+/// Settles the outcome of a session's request, or of a hop of it. `redirected` takes cookies and
+/// Location from a redirect, `take` cookies and values from another answer. Returns the tag with
+/// which the request goes on, or its outcome.
+pub(super) fn settle(
+    (script, follow): (&Script, &mut Option<FollowSteps>),
+    (session, redirected_ns): (&mut Session, &mut u64),
+    (now_ns, outcome): (u64, Outcome<Tag>),
+    redirected: impl FnOnce(&mut Session) -> Location,
+    take: impl FnOnce(&mut Session) -> bool,
+) -> Result<Tag, Outcome<Tag>> {
+    let Some(follow) = follow else { return Err(judged(script, outcome, || take(session))) };
+    let at = (&mut *session, redirected_ns);
+    let outcome = match follow.behind(script, at, now_ns, outcome, redirected) {
+        Ok(tag) => return Ok(tag),
+        Err(outcome) => outcome,
+    };
+    let outcome = judged(script, outcome, || take(session));
+    follow.note_end(session, &outcome);
+    Err(outcome)
+}
+
+/// Gives the outcome of a request to `on_outcome`; returns the tag of one that goes on.
+pub(super) fn give(
+    settled: Result<Tag, Outcome<Tag>>,
+    on_outcome: &mut impl FnMut(Outcome<Tag>),
+) -> Option<Tag> {
+    settled.map_err(on_outcome).ok()
+}
+
 /// An outcome, given whether the answer has what is taken from it. Answers with values differ by
 /// intent, so that their bodies are not compared with each other.
-pub(super) fn judged(
-    script: &Script,
-    outcome: Outcome<Tag>,
-    take: impl FnOnce() -> bool,
-) -> Outcome<Tag> {
+fn judged(script: &Script, outcome: Outcome<Tag>, take: impl FnOnce() -> bool) -> Outcome<Tag> {
     let compared = !script.takes_from(outcome.tag.number as usize);
     let content = outcome.content.filter(|_| compared);
     let good = outcome.ending != Ending::Ok || take();
@@ -147,6 +188,9 @@ impl Protocol for Users {
     }
 
     fn complete(&mut self, report: &mut DoneReport) {
+        if let Some(follow) = &mut self.follow {
+            return follow.complete(report);
+        }
         if let Some(leads) = self.heads.iter().find_map(HeadMemory::redirect) {
             report.reasons.push((Class::Status, format!("a redirect to {leads}")));
         }
@@ -154,47 +198,64 @@ impl Protocol for Users {
 
     fn handle_input(
         &mut self,
-        client: &mut Self::Client,
+        user: &mut Self::Client,
         input: Input<'_>,
         _output: &mut Vec<u8>,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
         let Input { now_ns, drawn, bytes, .. } = input;
         let moment = self.moment(now_ns, false);
-        let Users { scenario, heads, body, .. } = self;
-        let User { client, session } = client;
-        let by = ByTarget { requests: &scenario.requests, drawn };
-        let mut heads = HeadsByTarget { heads, by: &by };
-        let asked = client.outstanding() > 0;
-        let disposition = client.handle_input(now_ns, bytes, &by, &mut heads, &mut |outcome| {
-            let take = || session.take(&scenario.script, bytes, moment, body);
-            on_outcome(judged(&scenario.script, outcome, take));
+        let Users { scenario, follow, heads, body, .. } = self;
+        let User { client, session, redirected_ns, .. } = user;
+        let script = &scenario.script;
+        let rules = scenario.rules(session, drawn);
+        let mut heads = HeadsByTarget { heads, by: &rules.by };
+        let (asked, mut next) = (client.outstanding() > 0, None);
+        let disposition = client.handle_input(now_ns, bytes, &rules, &mut heads, &mut |outcome| {
+            let settled = settle(
+                (script, follow),
+                (session, redirected_ns),
+                (now_ns, outcome),
+                |session| session.redirected(script, bytes, moment.unix_time),
+                |session| session.take(script, bytes, moment, body),
+            );
+            next = give(settled, on_outcome);
         });
         if asked && client.outstanding() > 0 {
-            session.keep(&scenario.script, bytes);
+            session.keep(script, bytes);
         }
+        user.go_on(next, disposition, now_ns, on_outcome);
         disposition
     }
 
     fn handle_end(
         &mut self,
-        client: &mut Self::Client,
+        user: &mut Self::Client,
         end: ConnectionEnd,
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
         let ConnectionEnd { now_ns, drawn, how } = end;
         let moment = self.moment(now_ns, how == PeerEnd::Fin);
-        let Users { scenario, body, .. } = self;
-        let User { client, session } = client;
-        let by = ByTarget { requests: &scenario.requests, drawn };
-        client.handle_end(now_ns, how, &by, &mut |outcome| {
-            let take = || session.take(&scenario.script, &[], moment, body);
-            on_outcome(judged(&scenario.script, outcome, take));
+        let Users { scenario, follow, body, .. } = self;
+        let User { client, session, redirected_ns, .. } = user;
+        let script = &scenario.script;
+        let rules = scenario.rules(session, drawn);
+        let mut next = None;
+        client.handle_end(now_ns, how, &rules, &mut |outcome| {
+            let settled = settle(
+                (script, follow),
+                (session, redirected_ns),
+                (now_ns, outcome),
+                |session| session.redirected(script, &[], moment.unix_time),
+                |session| session.take(script, &[], moment, body),
+            );
+            next = give(settled, on_outcome);
         });
+        user.go_on(next, Disposition::Closing, now_ns, on_outcome);
     }
 
     fn note_queued(&self, client: &mut Self::Client, _drawn: u64, bytes: usize) {
-        let User { client, session } = client;
+        let User { client, session, .. } = client;
         let unsent = client.outstanding() > 0 && bytes > 0 && bytes >= session.written();
         client.hold_back(usize::from(unsent));
     }
@@ -213,6 +274,7 @@ impl Protocol for Users {
         if count == 0 {
             return 0;
         }
+        client.goes_on = false;
         let Users { scenario, request, .. } = self;
         let filled = scenario.filled(client.session.turn());
         request.clear();
@@ -220,12 +282,47 @@ impl Protocol for Users {
         carrier.send(request);
         request.len()
     }
+
+    fn waits_to_write(&self, client: &Self::Client) -> bool {
+        client.goes_on
+    }
+
+    fn send_waiting(
+        &mut self,
+        client: &mut Self::Client,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        let count = usize::from(client.goes_on);
+        // What is written does not depend on how many sessions have been drawn.
+        self.send(client, count, 0, carrier)
+    }
+}
+
+impl<C: Exchange<Tag>> User<C> {
+    /// Goes on with the request behind a redirect, if there is one: on this connection if that is
+    /// open, and otherwise on the next.
+    pub(super) fn go_on(
+        &mut self,
+        next: Option<Tag>,
+        disposition: Disposition,
+        now_ns: u64,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) {
+        let Some(tag) = next else { return };
+        if disposition == Disposition::Open {
+            self.client.ask(tag);
+            self.goes_on = true;
+        } else {
+            on_outcome(Outcome::unanswered(tag, Ending::Redirected, now_ns));
+        }
+    }
 }
 
 impl<C: Exchange<Tag>> Exchange<Tag> for User<C> {
     fn reopen(&mut self) {
         self.client.reopen();
         self.session.forget_answer();
+        self.goes_on = false;
     }
 
     fn ask_alike(&mut self, tag: Tag, count: usize) {

@@ -12,13 +12,16 @@ use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Outcome};
 use trueload_wire::http1::client::{Listener, Rulebook, Rules};
 use trueload_wire::http2::client::{Account, Client, Head, Requests as Http2Requests, Terms};
+use trueload_wire::redirect::Location;
 use trueload_wire::session::{Session, Turn};
 
 use super::carrier::Carrier;
+use super::follow::{FollowSteps, StepRules};
 use super::http2::{Faults, UNUSABLE, write_frames};
+use super::messages::DoneReport;
 use super::protocol::{ConnectionEnd, Input, OpenError, Protocol, Unusable};
-use super::requests::{ByTarget, Requests};
-use super::scenario::{Scenario, User, judged};
+use super::requests::Requests;
+use super::scenario::{Scenario, User, give, settle};
 use super::sessions::StepPace;
 use super::slot::Tag;
 
@@ -26,6 +29,7 @@ use super::slot::Tag;
 #[derive(Debug)]
 pub struct Http2Users {
     scenario: Scenario,
+    follow: Option<FollowSteps>,
     terms: Terms,
     faults: Faults,
     /// A buffer to write frames in.
@@ -37,14 +41,15 @@ impl Http2Users {
     #[must_use]
     pub fn new(scenario: Scenario, terms: impl Into<Terms>) -> Self {
         let (faults, frames) = (Faults::default(), Vec::new());
-        Http2Users { scenario, terms: terms.into(), faults, frames }
+        let follow = scenario.follow.as_ref().map(FollowSteps::new);
+        Http2Users { scenario, follow, terms: terms.into(), faults, frames }
     }
 }
 
 /// What a connection's machine asks of its user, and tells it.
 #[derive(Debug)]
 struct Telling<'a> {
-    by: ByTarget<'a>,
+    rules: StepRules<'a>,
     scenario: &'a Scenario,
     /// A machine has only shared access to what it tells.
     session: RefCell<&'a mut Session>,
@@ -52,14 +57,14 @@ struct Telling<'a> {
 
 impl<'a> Telling<'a> {
     fn new(scenario: &'a Scenario, session: &'a mut Session, drawn: u64) -> Self {
-        let by = ByTarget { requests: &scenario.requests, drawn };
-        Telling { by, scenario, session: RefCell::new(session) }
+        let rules = scenario.rules(session, drawn);
+        Telling { rules, scenario, session: RefCell::new(session) }
     }
 }
 
 impl Rulebook<Tag> for Telling<'_> {
     fn rules_of(&self, tag: &Tag) -> &Rules {
-        self.by.rules_of(tag)
+        self.rules.rules_of(tag)
     }
 
     fn listener(&self) -> Option<&dyn Listener> {
@@ -131,6 +136,12 @@ impl Protocol for Http2Users {
         self.faults.violation()
     }
 
+    fn complete(&mut self, report: &mut DoneReport) {
+        if let Some(follow) = &mut self.follow {
+            follow.complete(report);
+        }
+    }
+
     fn handle_input(
         &mut self,
         user: &mut Self::Client,
@@ -139,15 +150,23 @@ impl Protocol for Http2Users {
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) -> Disposition {
         let Input { now_ns, drawn, bytes, .. } = input;
-        let User { client, session } = user;
-        let unix_time = self.scenario.unix_time(now_ns);
-        let script = &self.scenario.script;
-        let telling = Telling::new(&self.scenario, session, drawn);
+        let Http2Users { scenario, follow, .. } = self;
+        let User { client, session, redirected_ns, .. } = user;
+        let (script, unix_time) = (&scenario.script, scenario.unix_time(now_ns));
+        let telling = Telling::new(scenario, session, drawn);
+        let mut next = None;
         let disposition = client.handle_input(now_ns, bytes, &telling, output, &mut |outcome| {
-            let take = || telling.session.borrow_mut().take_noted(script, unix_time);
-            on_outcome(judged(script, outcome, take));
+            let settled = settle(
+                (script, follow),
+                (&mut telling.session.borrow_mut(), redirected_ns),
+                (now_ns, outcome),
+                |session| session.redirected_noted(script, unix_time),
+                |session| session.take_noted(script, unix_time),
+            );
+            next = give(settled, on_outcome);
         });
         self.faults.note(client, disposition);
+        user.go_on(next, disposition, now_ns, on_outcome);
         disposition
     }
 
@@ -158,9 +177,16 @@ impl Protocol for Http2Users {
         on_outcome: &mut impl FnMut(Outcome<Tag>),
     ) {
         let ConnectionEnd { now_ns, drawn, how } = end;
-        let by = ByTarget { requests: &self.scenario.requests, drawn };
-        // No answer is complete without its last frame.
-        user.client.handle_end(now_ns, how, &by, on_outcome);
+        let rules = self.scenario.rules(&user.session, drawn);
+        let (script, follow) = (&self.scenario.script, &mut self.follow);
+        let User { client, session, redirected_ns, .. } = user;
+        // No answer is complete without its last frame, so that none leads on, and none has values.
+        client.handle_end(now_ns, how, &rules, &mut |outcome| {
+            let at = (&mut *session, &mut *redirected_ns);
+            let nothing = |_: &mut Session| Location::Missing;
+            let settled = settle((script, follow), at, (now_ns, outcome), nothing, |_| false);
+            give(settled, on_outcome);
+        });
     }
 
     fn take_account(&self, user: &mut Self::Client, until_ns: u64) -> Option<Account> {
@@ -189,7 +215,7 @@ impl Protocol for Http2Users {
         user: &mut Self::Client,
         carrier: &mut Carrier<'_, impl Net>,
     ) -> usize {
-        let User { client, session } = user;
+        let User { client, session, .. } = user;
         // What is written does not depend on how many sessions have been drawn.
         let telling = Telling::new(&self.scenario, session, 0);
         write_frames(client, &telling, &mut self.frames, carrier)

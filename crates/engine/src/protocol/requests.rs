@@ -81,6 +81,9 @@ pub struct TargetCounts {
     /// Requests of a session that were not sent, because one before them failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub skipped: u64,
+    /// Redirects that were followed, also those of requests that failed later.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub redirects: u64,
     /// Failures by class.
     pub failed: BTreeMap<String, u64>,
     /// Complete answers by status code, expected or not.

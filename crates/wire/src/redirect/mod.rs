@@ -12,7 +12,7 @@ mod request;
 mod target;
 
 pub use location::Location;
-pub use request::Request;
+pub use request::{Request, is_of_body};
 pub use target::{Server, resolve};
 
 /// Longest Location, and longest target that it leads to, in bytes.

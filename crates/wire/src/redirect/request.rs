@@ -10,6 +10,12 @@ const OF_BODY: [&str; 6] = [
     "transfer-encoding",
 ];
 
+/// Whether a field describes a body, so that a request without one does not have it.
+#[must_use]
+pub fn is_of_body(name: &[u8]) -> bool {
+    OF_BODY.iter().any(|of| name.eq_ignore_ascii_case(of.as_bytes()))
+}
+
 /// A request, cut into its parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
@@ -55,9 +61,7 @@ impl<'a> Request<'a> {
         &self,
         as_get: bool,
     ) -> impl Iterator<Item = (&'a [u8], &'a [u8])> + use<'a> {
-        self.headers().filter(move |(name, _)| {
-            !as_get || !OF_BODY.iter().any(|of| name.eq_ignore_ascii_case(of.as_bytes()))
-        })
+        self.headers().filter(move |(name, _)| !(as_get && is_of_body(name)))
     }
 
     /// Writes the request for another target, as a GET without a body if `as_get`.

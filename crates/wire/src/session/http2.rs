@@ -20,11 +20,10 @@ impl Session {
         filling: &impl Filling,
         out: &mut Vec<u8>,
     ) -> Head {
-        let Some(step) = script.steps.get(self.turn.step as usize) else { return Head::default() };
+        let Some(step) = self.step(script) else { return Head::default() };
         let Some(block) = &step.block else { return Head::default() };
         let mut fill = Fill { turn: self.turn, values: &self.values, filling, drawn: 0 };
-        self.path.clear();
-        fill.text(&step.path, &mut self.path);
+        self.hops.fill_path(&mut fill, &step.path, &mut self.path);
         let mut plain_bytes = block.plain_bytes;
         let mut value = Vec::new();
         for part in &block.parts {
@@ -63,7 +62,7 @@ impl Session {
 
     /// Appends a part of the body of the present request, given as a range of bytes.
     pub fn write_body(&self, script: &Script, part: Range<u64>, out: &mut Vec<u8>) {
-        let step = script.steps.get(self.turn.step as usize);
+        let step = self.step(script);
         let fixed = step.and_then(|step| step.body.as_ref()?.fixed());
         let body = fixed.unwrap_or(&self.sent_body);
         let part = part.start as usize..part.end as usize;
@@ -86,7 +85,7 @@ impl Session {
 
     /// Notes a part of the body, as far as the script needs it.
     pub fn note_body(&mut self, script: &Script, bytes: &[u8]) {
-        let step = script.steps.get(self.turn.step as usize);
+        let step = self.step(script);
         if !step.is_some_and(|step| step.needs_body) {
             return;
         }
@@ -101,7 +100,7 @@ impl Session {
     pub fn take_noted(&mut self, script: &Script, unix_time: Duration) -> bool {
         let (head, body) = (std::mem::take(&mut self.raw), std::mem::take(&mut self.body));
         let answer = Answer::noted(&head);
-        let step = script.steps.get(self.turn.step as usize);
+        let step = self.step(script);
         let taken = step.is_some_and(|step| {
             self.jar.take(&answer, &script.site, &self.path, unix_time);
             !self.too_long && self.take_values(script, step, &answer, &body)

@@ -11,6 +11,7 @@ mod answer;
 mod block;
 mod cookies;
 mod extract;
+mod hops;
 mod http2;
 mod script;
 mod state;

@@ -4,6 +4,7 @@ use super::block::Block;
 use super::cookies::Site;
 use super::extract::Extractor;
 use super::text::{Names, Text};
+use crate::redirect::is_of_body;
 
 /// A value that is taken from the answer to a step.
 #[derive(Clone, Debug)]
@@ -42,6 +43,10 @@ pub struct Step {
     pub(super) needs_body: bool,
     /// Its header block, over HTTP/2.
     pub(super) block: Option<Block>,
+    /// The server that it names.
+    pub(super) host: Box<[u8]>,
+    /// What it is once a redirect has made it a GET, if redirects are followed.
+    pub(super) as_get: Option<Box<Step>>,
 }
 
 /// The steps of every session.
@@ -57,6 +62,8 @@ pub struct Script {
     pub(super) site: Site,
     /// Requests go over HTTP/2.
     http2: bool,
+    /// Redirects are followed.
+    follows: bool,
 }
 
 impl Script {
@@ -79,11 +86,36 @@ impl Script {
         Script { http2: true, ..self }
     }
 
+    /// The same script, whose sessions follow redirects.
+    #[must_use]
+    pub fn following(self) -> Self {
+        Script { follows: true, ..self }
+    }
+
     /// Adds a step, which may use columns, and the values that steps before it take.
     ///
     /// # Errors
     /// The name of a value that no step before takes.
     pub fn add(&mut self, texts: &StepTexts<'_>, takes: Vec<Take>) -> Result<(), String> {
+        let mut step = self.cut(texts)?;
+        for value in step.headers.iter().flat_map(|(_, value)| value.taken()) {
+            self.in_header[value] = true;
+        }
+        step.needs_body = takes.iter().any(|take| take.from.needs_body());
+        step.takes = takes.into_iter().map(|take| (self.index(take.value), take.from)).collect();
+        if self.follows {
+            let headers = texts.headers.iter().filter(|(name, _)| !is_of_body(name.as_bytes()));
+            let headers: Vec<_> = headers.cloned().collect();
+            let get = StepTexts { method: "GET", path: texts.path, headers: &headers, body: None };
+            let (needs_body, takes) = (step.needs_body, step.takes.clone());
+            step.as_get = Some(Box::new(Step { needs_body, takes, ..self.cut(&get)? }));
+        }
+        self.steps.push(step);
+        Ok(())
+    }
+
+    /// Cuts the texts of a step, from whose answer nothing is taken yet.
+    fn cut(&self, texts: &StepTexts<'_>) -> Result<Step, String> {
         let names = Names { taken: &self.values, columns: &self.columns };
         let cut = |text: &[u8]| Text::cut(text, names, false);
         let path = Text::cut(texts.path.as_bytes(), names, true)?;
@@ -92,27 +124,26 @@ impl Script {
             headers.push((format!("{name}: ").into_bytes().into(), cut(value.as_bytes())?));
         }
         let body = texts.body.map(cut).transpose()?;
-        for value in headers.iter().flat_map(|(_, value): &(Box<[u8]>, Text)| value.taken()) {
-            self.in_header[value] = true;
-        }
         let scheme = if self.site.secure { "https" } else { "http" };
         let block = self.http2.then(|| {
             let values: Vec<_> = headers.iter().map(|(_, value)| value).collect();
             Block::of(scheme, texts, &values)
         });
-        let needs_body = takes.iter().any(|take| take.from.needs_body());
-        let takes = takes.into_iter().map(|take| (self.index(take.value), take.from)).collect();
-        self.steps.push(Step {
+        let named =
+            |wanted: &str| texts.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        let host = named("host").map(|(_, value)| value.as_bytes().into());
+        Ok(Step {
             method: texts.method.as_bytes().into(),
             path,
             headers,
             body,
-            has_cookies: texts.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("cookie")),
-            takes,
-            needs_body,
+            has_cookies: named("cookie").is_some(),
+            takes: Vec::new(),
+            needs_body: false,
             block,
-        });
-        Ok(())
+            host: host.unwrap_or_default(),
+            as_get: None,
+        })
     }
 
     /// The index of a value, which is added if it is new.

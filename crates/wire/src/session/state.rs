@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::answer::Answer;
 use super::cookies::Jar;
 use super::extract::BODY_BYTES_MOST;
+use super::hops::Hops;
 use super::script::{Script, Step};
 use super::text::{Piece, Text, Value};
 use crate::http1::places::{DIGITS_MOST, Filling, decimal};
@@ -46,6 +47,8 @@ pub struct Session {
     pub(super) jar: Jar,
     /// The path of the last request.
     pub(super) path: Vec<u8>,
+    /// The redirects behind the present request.
+    pub(super) hops: Hops,
     /// Length of the last request.
     written: usize,
     /// The part of the answer that has arrived, as far as it is needed; over HTTP/2 its head.
@@ -65,7 +68,14 @@ impl Session {
             self.jar.clear();
         }
         self.turn = turn;
+        self.hops = Hops::default();
         self.forget_answer();
+    }
+
+    /// The present step.
+    pub(super) fn step<'s>(&self, script: &'s Script) -> Option<&'s Step> {
+        let step = script.steps.get(self.turn.step as usize)?;
+        Some(step.as_get.as_deref().filter(|_| self.hops.as_get).unwrap_or(step))
     }
 
     /// The present request.
@@ -82,10 +92,9 @@ impl Session {
 
     /// Writes the present request to `out`, which is empty.
     pub fn write(&mut self, script: &Script, filling: &impl Filling, out: &mut Vec<u8>) {
-        let Some(step) = script.steps.get(self.turn.step as usize) else { return };
+        let Some(step) = self.step(script) else { return };
         let mut fill = Fill { turn: self.turn, values: &self.values, filling, drawn: 0 };
-        self.path.clear();
-        fill.text(&step.path, &mut self.path);
+        self.hops.fill_path(&mut fill, &step.path, &mut self.path);
         out.extend_from_slice(&step.method);
         out.push(b' ');
         out.extend_from_slice(&self.path);
@@ -114,7 +123,7 @@ impl Session {
 
     /// Keeps bytes of an answer that is not complete, as far as the script needs them.
     pub fn keep(&mut self, script: &Script, bytes: &[u8]) {
-        let Some(step) = script.steps.get(self.turn.step as usize) else { return };
+        let Some(step) = self.step(script) else { return };
         if !step.needs_body && Answer::of(&self.raw).is_some() {
             return;
         }
@@ -161,9 +170,7 @@ impl Session {
         moment: Moment,
         body: &mut Vec<u8>,
     ) -> bool {
-        let (Some(step), Some(answer)) =
-            (script.steps.get(self.turn.step as usize), Answer::of(raw))
-        else {
+        let (Some(step), Some(answer)) = (self.step(script), Answer::of(raw)) else {
             return false;
         };
         self.jar.take(&answer, &script.site, &self.path, moment.unix_time);

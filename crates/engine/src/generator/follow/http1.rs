@@ -119,7 +119,7 @@ impl Protocol for FollowHttp1 {
     }
 
     fn complete(&mut self, report: &mut DoneReport) {
-        self.follow.complete(report);
+        self.follow.account.complete(report);
     }
 
     fn handle_input(

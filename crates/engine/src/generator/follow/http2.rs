@@ -151,7 +151,7 @@ impl Protocol for FollowHttp2 {
     }
 
     fn complete(&mut self, report: &mut DoneReport) {
-        self.follow.complete(report);
+        self.follow.account.complete(report);
     }
 
     fn take_account(&self, client: &mut Self::Client, until_ns: u64) -> Option<Account> {

@@ -7,29 +7,29 @@
 //!
 //! Where a redirect leads is the wire crate's business. Runs that follow none do not use this.
 
+mod account;
 mod hops;
 mod http1;
 mod http2;
+mod steps;
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use trueload_meter::{Class, Redirects};
 use trueload_wire::exchange::{Ending, Outcome};
 use trueload_wire::http1::client::{Rulebook, Rules};
 use trueload_wire::redirect::{
     Location, Request, Server, Unfollowed, becomes_get, is_redirect, resolve,
 };
 
-use super::messages::DoneReport;
 use super::requests::Requests;
 use super::slot::Tag;
+use account::{Account, Why, behind_redirect, goes_again};
 use hops::{Course, Hop, Hops};
 pub use http1::FollowHttp1;
 pub use http2::FollowHttp2;
-
-/// Longest quote of a Location.
-const QUOTED_BYTES: usize = 200;
+pub use steps::FollowRules;
+pub(super) use steps::{FollowSteps, StepRules};
 
 /// The requests before any redirect.
 #[derive(Clone, Debug)]
@@ -43,8 +43,6 @@ pub enum First {
 /// What is followed, and how far.
 #[derive(Debug)]
 pub struct Follow {
-    /// Most redirects of one request.
-    most: u8,
     /// The server has TLS.
     secure: bool,
     /// Each hop has a connection of its own.
@@ -52,10 +50,7 @@ pub struct Follow {
     first: First,
     /// For each target: the rules for its request once that has become a GET.
     as_get: Vec<Rules>,
-    /// What was seen, by phase.
-    seen: Vec<(u16, Redirects)>,
-    /// The first reason why a redirect was not followed.
-    reason: Option<String>,
+    account: Account,
     /// A buffer to write first requests in.
     text: Vec<u8>,
 }
@@ -73,13 +68,11 @@ impl Follow {
     /// Each hop has a connection of its own if `alone`.
     #[must_use]
     pub fn new(most: u8, secure: bool, alone: bool, first: First) -> Self {
-        let get = |rules: &Rules| Rules { head_request: false, idempotent: true, ..rules.clone() };
         let as_get = match &first {
-            First::Alike(_, rules) => vec![get(rules)],
-            First::Several(requests) => requests.rules().map(get).collect(),
+            First::Alike(_, rules) => vec![of_get(rules)],
+            First::Several(requests) => requests.rules().map(of_get).collect(),
         };
-        let (seen, reason, text) = (Vec::new(), None, Vec::new());
-        Follow { most, secure, alone, first, as_get, seen, reason, text }
+        Follow { secure, alone, first, as_get, account: Account::new(most), text: Vec::new() }
     }
 
     fn requests(&self) -> Option<&Arc<Requests>> {
@@ -140,12 +133,12 @@ impl Follow {
             Ok(course) => {
                 let before_ns = hops.get(hop).map_or(hop.tag.sent_ns, |before| before.since_ns);
                 let took_ns = now_ns.saturating_sub(before_ns);
-                let seen = self.seen_in(hop.tag.phase);
-                seen.record_followed(status, took_ns);
+                let target = self.index(&hop.tag, drawn);
+                self.account.note_followed(hop.tag.phase, target, status, took_ns);
                 Behind::Goes(hops.go_on(hop, Course { since_ns: now_ns, ..course }))
             }
             Err(why) => {
-                self.note_reason(why, &location);
+                self.account.note_reason(why, &location);
                 hops.end(hop);
                 Behind::Ended(ended(outcome, Ending::Redirect))
             }
@@ -156,33 +149,18 @@ impl Follow {
     fn without_redirect(&mut self, hops: &mut Hops, outcome: Outcome<Hop>) -> Behind {
         let hop = outcome.tag;
         let redirected = hops.get(hop).map_or(0, |course| course.count);
-        let goes_again = match outcome.ending {
-            Ending::StaleBehind => true,
-            Ending::Stale | Ending::StaleGoaway | Ending::StaleRefused => !hop.tag.again,
-            _ => false,
-        };
+        if outcome.ending == Ending::Ok {
+            self.account.note_ok(hop.tag.phase, redirected, outcome.count);
+        }
         if redirected == 0 {
-            if outcome.ending == Ending::Ok {
-                self.seen_in(hop.tag.phase).record_ok(0, outcome.count as u64);
-            }
             return Behind::Ended(ended(outcome, outcome.ending));
         }
-        if goes_again {
+        if goes_again(outcome.ending, hop.tag.again) {
             hops.park(hop);
             return Behind::Ended(ended(outcome, outcome.ending));
         }
-        // The connection has just answered: it was not given up for being idle.
-        let ending = match outcome.ending {
-            Ending::StaleReset | Ending::UnusedReset => Ending::Reset,
-            Ending::StaleTimeout => Ending::Status,
-            Ending::UnusedEnd => Ending::Empty,
-            other => other,
-        };
-        if ending == Ending::Ok {
-            self.seen_in(hop.tag.phase).record_ok(redirected, outcome.count as u64);
-        }
         hops.end(hop);
-        Behind::Ended(ended(outcome, ending))
+        Behind::Ended(ended(outcome, behind_redirect(outcome.ending)))
     }
 
     /// The course of a request behind one more redirect.
@@ -196,9 +174,7 @@ impl Follow {
     ) -> Result<Course, Why> {
         let before = hops.get(hop);
         let count = before.map_or(0, |before| before.count) + 1;
-        if count > self.most {
-            return Err(Why::TooMany);
-        }
+        self.account.allows(count - 1)?;
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         self.write_first(&hop.tag, drawn, &mut text);
@@ -229,58 +205,11 @@ impl Follow {
         first.write_after(as_get, &target, &mut request);
         Ok((as_get, target, request))
     }
-
-    #[cold]
-    fn note_reason(&mut self, why: Why, location: &Location) {
-        let visible = |text: &&[u8]| {
-            !text.is_empty() && text.len() <= QUOTED_BYTES && text.iter().all(u8::is_ascii_graphic)
-        };
-        let leads = location.value().ok().filter(visible);
-        // The URL comes last: the front takes secrets out of it.
-        let leads = leads.map(|text| format!("a redirect to {}", String::from_utf8_lossy(text)));
-        let leads = leads.unwrap_or_else(|| "a redirect".to_owned());
-        let most = self.most;
-        self.reason.get_or_insert_with(|| match why {
-            Why::TooMany if most == 1 => format!("behind 1 redirect: {leads}"),
-            Why::TooMany => format!("behind {most} redirects: {leads}"),
-            Why::Unfollowed(Unfollowed::Missing) => format!("{leads} without Location"),
-            Why::Unfollowed(Unfollowed::Malformed) => format!("to no usable URL: {leads}"),
-            Why::Unfollowed(Unfollowed::Elsewhere) => format!("to another server: {leads}"),
-        });
-    }
-
-    fn seen_in(&mut self, phase: u16) -> &mut Redirects {
-        let place = match self.seen.iter().position(|(of, _)| *of == phase) {
-            Some(place) => place,
-            None => {
-                self.seen.push((phase, Redirects::default()));
-                self.seen.len() - 1
-            }
-        };
-        &mut self.seen[place].1
-    }
-
-    /// Adds what was seen in a phase to its report.
-    fn complete(&mut self, report: &mut DoneReport) {
-        let sum = report.meter.redirects.get_or_insert_default();
-        self.seen.retain(|(phase, seen)| {
-            let ours = usize::from(*phase) == report.phase;
-            if ours {
-                sum.merge(seen);
-            }
-            !ours
-        });
-        if let Some(reason) = &self.reason {
-            report.reasons.push((Class::Redirect, reason.clone()));
-        }
-    }
 }
 
-/// Why a redirect is not followed.
-#[derive(Clone, Copy, Debug)]
-enum Why {
-    TooMany,
-    Unfollowed(Unfollowed),
+/// The rules for a request that has become a GET without a body.
+fn of_get(rules: &Rules) -> Rules {
+    Rules { head_request: false, idempotent: true, ..rules.clone() }
 }
 
 /// The outcome of the whole request.

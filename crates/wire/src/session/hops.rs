@@ -1,0 +1,183 @@
+//! Redirects of a session's request: the cookies of each, and the request that follows it.
+
+use std::time::Duration;
+
+use super::answer::Answer;
+use super::script::Script;
+use super::state::{Fill, Session};
+use super::text::Text;
+use crate::http1::places::Filling;
+use crate::redirect::{Location, Server, Unfollowed, becomes_get, resolve};
+
+/// The redirects behind the present request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Hops {
+    count: u8,
+    /// It has become a GET without a body.
+    pub(super) as_get: bool,
+}
+
+impl Hops {
+    /// Fills the places of the path that a step has. Behind a redirect there is another path; the
+    /// places behind it are filled as they were.
+    pub(super) fn fill_path(
+        self,
+        fill: &mut Fill<'_, impl Filling>,
+        text: &Text,
+        path: &mut Vec<u8>,
+    ) {
+        if self.count > 0 {
+            return fill.text(text, &mut Vec::new());
+        }
+        path.clear();
+        fill.text(text, path);
+    }
+}
+
+impl Session {
+    /// The number of redirects behind the present request.
+    #[must_use]
+    pub fn redirects(&self) -> u8 {
+        self.hops.count
+    }
+
+    /// Whether a redirect has made the present request a GET without a body.
+    #[must_use]
+    pub fn has_become_get(&self) -> bool {
+        self.hops.as_get
+    }
+
+    /// Takes the cookies of a redirect that has just become complete with these last bytes. Returns
+    /// where it leads.
+    pub fn redirected(&mut self, script: &Script, bytes: &[u8], unix_time: Duration) -> Location {
+        if !self.raw.is_empty() {
+            self.keep(script, bytes);
+        }
+        let raw = std::mem::take(&mut self.raw);
+        let answer = Answer::of(if raw.is_empty() { bytes } else { &raw });
+        self.end_redirect(script, answer, unix_time)
+    }
+
+    /// The same with a redirect whose head was noted, over HTTP/2.
+    pub fn redirected_noted(&mut self, script: &Script, unix_time: Duration) -> Location {
+        let raw = std::mem::take(&mut self.raw);
+        self.end_redirect(script, Some(Answer::noted(&raw)), unix_time)
+    }
+
+    fn end_redirect(
+        &mut self,
+        script: &Script,
+        answer: Option<Answer<'_>>,
+        unix_time: Duration,
+    ) -> Location {
+        self.forget_answer();
+        let Some(answer) = answer else { return Location::Malformed };
+        self.jar.take(&answer, &script.site, &self.path, unix_time);
+        answer.location()
+    }
+
+    /// Makes the present request the one that follows a redirect with this status.
+    ///
+    /// # Errors
+    /// If it does not lead to a URL of the same server.
+    pub fn go_to(
+        &mut self,
+        script: &Script,
+        status: u16,
+        location: &Location,
+    ) -> Result<(), Unfollowed> {
+        let step = self.step(script).ok_or(Unfollowed::Malformed)?;
+        let server = Server::new(script.site.secure, &step.host).ok_or(Unfollowed::Elsewhere)?;
+        self.path = resolve(&server, &self.path, location.value()?)?;
+        let as_get = self.hops.as_get || becomes_get(status, &step.method);
+        self.hops = Hops { count: self.hops.count.saturating_add(1), as_get };
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::{Extractor, Moment, Site, StepTexts, Take, Turn};
+
+    const NOW: Moment = Moment { unix_time: Duration::ZERO, ended: false };
+
+    struct Counting;
+
+    impl Filling for Counting {
+        fn counter(&self) -> u64 {
+            0
+        }
+
+        fn random(&self, nth: u32) -> u64 {
+            nth.into()
+        }
+    }
+
+    fn script() -> Script {
+        let mut script = Script::new(Site { host: "h".to_owned(), secure: false }).following();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let headers =
+            [pair("Host", "h:1"), pair("Content-Type", "text/plain"), pair("X", "{random}")];
+        let (path, body) = ("/log/in?{random}", Some(&b"me"[..]));
+        let texts = StepTexts { method: "POST", path, headers: &headers, body };
+        let take = Take { value: "id".to_owned(), from: Extractor::Header("X-Id".to_owned()) };
+        script.add(&texts, vec![take]).expect("known values");
+        script
+    }
+
+    fn written(session: &mut Session, script: &Script) -> String {
+        let mut out = Vec::new();
+        session.write(script, &Counting, &mut out);
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn a_step_goes_on_with_the_cookies_of_its_redirects_and_takes_from_the_last_answer() {
+        let script = script();
+        let answer =
+            b"HTTP/1.1 302 X\r\nLocation: ../home\r\nX-Id: no\r\nSet-Cookie: s=1; Path=/\r\n\r\n";
+        for cut in 0..answer.len() {
+            let mut session = Session::default();
+            session.begin(Turn::default());
+            assert_eq!(
+                written(&mut session, &script),
+                "POST /log/in?0 HTTP/1.1\r\nHost: h:1\r\nContent-Type: text/plain\r\nX: 1\r\n\
+                 Content-Length: 2\r\n\r\nme"
+            );
+            session.keep(&script, &answer[..cut]);
+            let location = session.redirected(&script, &answer[cut..], Duration::ZERO);
+            assert_eq!(session.go_to(&script, 302, &location), Ok(()), "cut at {cut}");
+            let get = "GET /home HTTP/1.1\r\nHost: h:1\r\nX: 1\r\nCookie: s=1\r\n\r\n";
+            assert_eq!(written(&mut session, &script), get, "cut at {cut}");
+            assert_eq!(written(&mut session, &script), get, "sent again, it is the same");
+            let location = Location::At(b"/x".as_slice().into());
+            session.go_to(&script, 307, &location).expect("the same server");
+            assert_eq!(written(&mut session, &script), get.replace("/home", "/x"));
+            assert_eq!((session.redirects(), session.has_become_get()), (2, true));
+            let last = b"HTTP/1.1 200 OK\r\nX-Id: 7\r\nContent-Length: 0\r\n\r\n";
+            assert!(session.take(&script, last, NOW, &mut Vec::new()));
+            assert_eq!(session.values, [b"7"]);
+            session.begin(Turn { request: 1, ..Turn::default() });
+            assert!(written(&mut session, &script).starts_with("POST /log/in?0"));
+        }
+    }
+
+    #[test]
+    fn no_other_server_gets_the_request_or_its_cookies() {
+        let (script, mut session) = (script(), Session::default());
+        session.begin(Turn::default());
+        let before = written(&mut session, &script);
+        for (location, why) in [
+            ("http://h:2/x", Unfollowed::Elsewhere),
+            ("https://h:1/x", Unfollowed::Elsewhere),
+            ("//other/x", Unfollowed::Elsewhere),
+            ("http:x", Unfollowed::Malformed),
+        ] {
+            let location = Location::At(location.as_bytes().into());
+            assert_eq!(session.go_to(&script, 302, &location), Err(why), "{location:?}");
+        }
+        assert_eq!(session.go_to(&script, 302, &Location::Missing), Err(Unfollowed::Missing));
+        assert_eq!(written(&mut session, &script), before);
+    }
+}
