@@ -14,21 +14,26 @@ FEW = ("--requests", "8", "-c", "4", "--json", "-")
 
 
 @pytest.mark.parametrize("driver", ["io_uring", "epoll"])
-def test_an_answer_takes_as_long_as_its_client_needs(trueload: Trueload, driver: str) -> None:
-    server = start_server(trueload)
+@pytest.mark.parametrize("http", ["1.1", "2"])
+def test_an_answer_takes_as_long_as_its_client_needs(
+    trueload: Trueload, driver: str, http: str
+) -> None:
+    server = start_server(trueload, "--http", http)
     # 64 KiB at 256 KiB/s take 250 ms, less the piece that may pass at once and one made up for.
-    words = ("--read-rate", "256KiB/s", "--driver", driver)
+    words = ("--read-rate", "256KiB/s", "--driver", driver, "--http", http)
     url = f"http://{server.host}:{server.port}/bytes/65536"
     record: Any = trueload.run("http", url, *FEW, *words).json()
     assert (record["counts"]["ok"], record["counts"]["failed"]) == (8, {})
     assert record["latency_ns"]["min"] > 100 * MS
 
 
-def test_a_request_leaves_as_slowly_as_it_is_told_to(trueload: Trueload) -> None:
-    server = start_server(trueload, "--tls")
+@pytest.mark.parametrize("http", ["1.1", "2"])
+def test_a_request_leaves_as_slowly_as_it_is_told_to(trueload: Trueload, http: str) -> None:
+    server = start_server(trueload, "--tls", "--http", http)
     words = ("--write-rate", "64KiB/s", "--body", "x" * 16_384, "--insecure", "-X", "POST")
     url = f"https://{server.host}:{server.port}/item"
-    done = trueload.run("http", url, *FEW, *words, "--expect-status", "2xx,4xx")
+    expect = ("--http", http, "--expect-status", "2xx,4xx")
+    done = trueload.run("http", url, *FEW, *words, *expect)
     record: Any = done.json()
     assert record["counts"]["ok"] == 8
     assert record["latency_ns"]["min"] > 100 * MS

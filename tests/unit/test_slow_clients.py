@@ -50,10 +50,20 @@ def test_the_plan_has_the_rates_only_where_they_were_given() -> None:
 @pytest.mark.parametrize(
     ("read", "flags", "why"),
     [
-        (http, {"url": URL, "read_rate": 9, "http": HttpChoice.TWO}, "is for HTTP/1.1"),
         (udp, {"where": "127.0.0.1:9", "write_rate": 9}, "UDP has none"),
         (http, {"url": URL, "write_rate": 1000, "body": "x" * 6000}, "--write-rate 1000 B/s take"),
         (http, {"url": URL, "read_rate": 1000, "expect_body": "x" * 6000}, "--read-rate 1000 B/s"),
+        (
+            http,
+            {
+                "url": URL,
+                "read_rate": 4000,
+                "expect_body": "x" * 6000,
+                "http": HttpChoice.TWO,
+                "streams": 4,
+            },
+            "longer than --timeout 5s",
+        ),
         (tcp, {"where": "127.0.0.1:9", "read_rate": 100, "size": 1024}, "longer than --timeout 5s"),
     ],
 )
@@ -86,6 +96,14 @@ def test_a_timeout_of_a_slow_client_is_told_apart_from_a_slow_server() -> None:
     found = dict(slow_lines(record_of(counts=failed)))["too slow"]
     assert found == "an answer of more than 320 KiB takes longer than --timeout 5s; raise it"
     assert "too slow" not in dict(slow_lines(record_of()))
+
+
+def test_streams_of_a_connection_share_its_rate() -> None:
+    record = record_of(counts=counts(ok=9_990, failed={"timeout.total": 10}))
+    generate = record.plan.generate.model_copy(update={"pipeline": 10})
+    plan = record.plan.model_copy(update={"generate": generate})
+    found = dict(slow_lines(record.model_copy(update={"plan": plan})))["too slow"]
+    assert found.startswith("an answer of more than 32.0 KiB takes longer")
 
 
 def test_bytes_that_wait_on_purpose_are_not_held_against_anybody() -> None:

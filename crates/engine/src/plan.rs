@@ -159,8 +159,8 @@ fn check_rates(plan: &GeneratePlan) -> Result<(), Failure> {
     for (field, rate) in rates {
         let Some(rate) = rate else { continue };
         within(field, rate, SLOW_MOST_PER_S)?;
-        if plan.http2.is_some() || exchange::is_of_datagrams(plan) {
-            return Err(Failure::Plan(format!("{field}: excludes HTTP/2 and datagrams")));
+        if exchange::is_of_datagrams(plan) {
+            return Err(Failure::Plan(format!("{field}: excludes datagrams")));
         }
     }
     Ok(())

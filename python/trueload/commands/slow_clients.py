@@ -23,8 +23,6 @@ def check_slow_clients(asked: Asked, engine: EngineOptions) -> None:
     for flag, per_s in given.items():
         if per_s is None:
             continue
-        if asked.http2 is not None:
-            raise UserError(f"{flag} is for HTTP/1.1, but --http was given", "leave --http out")
         if asked.kind == "udp":
             raise UserError(f"{flag} is for connections, and UDP has none", "leave it out")
         _check_time(asked, engine, flag, per_s)
@@ -33,7 +31,8 @@ def check_slow_clients(asked: Asked, engine: EngineOptions) -> None:
 def _check_time(asked: Asked, engine: EngineOptions, flag: str, per_s: int) -> None:
     """Refuse a message that is known to take longer than the timeout."""
     size_bytes = _largest(asked, reads=flag == "--read-rate")
-    needs_ns = size_bytes * NS_PER_S // per_s
+    # The streams of a connection share its rate.
+    needs_ns = size_bytes * (asked.streams or 1) * NS_PER_S // per_s
     if needs_ns < engine.timeout_ns:
         return
     enough = format_span(-(-needs_ns * 2 // _ROUND_NS) * _ROUND_NS)

@@ -28,8 +28,10 @@ def too_slow_text(record: Record) -> str:
     """What the clients had no time for, in words: that is no fault of the server."""
     asked = record.plan.generate
     ways = [("an answer", asked.read_rate_per_s), ("a request", asked.write_rate_per_s)]
+    # Requests that are under way on a connection share its rate.
+    each_ns = asked.timeout_ns / asked.pipeline
     limits = [
-        f"{what} of more than {format_size(per_s * asked.timeout_ns / NS_PER_S)}"
+        f"{what} of more than {format_size(per_s * each_ns / NS_PER_S)}"
         for what, per_s in ways
         if per_s is not None
     ]
