@@ -124,6 +124,23 @@ def test_a_step_follows_its_redirects_with_their_cookies(
     assert seen["GET", "/welcome", 200] <= seen["POST", "/sign-in", 302]
 
 
+@pytest.mark.parametrize("load", [(), ("--rate", "40/s"), ("--http", "2")], ids=str)
+def test_a_number_of_sessions_are_sent_to_their_ends(
+    trueload: Trueload, tmp_path: Path, load: tuple[str, ...]
+) -> None:
+    file = tmp_path / "scenario.toml"
+    file.write_text(SHOP.replace("repeat  = 3", 'repeat  = 3\nthink   = "1ms..5ms"'))
+    flags = ("--requests", "10", "-c", "4", "--threads", "2", "--json", "-", *load)
+    with Http2SessionServer() if "2" in load else SessionServer(fail_every=5) as server:
+        record = trueload.run("http", "--scenario", file, server.url, *flags).json()
+        seen = server.counted()
+    sessions, failed = record["sessions"], 0 if "2" in load else 2
+    assert (sessions["begun"], sessions["ok"], sessions["failed"]) == (10, 10 - failed, failed)
+    assert (sessions["unfinished"], server.log_ins) == (0, 10)
+    assert record["counts"]["scheduled"] == record["counts"]["issued"] == seen.total()
+    assert [step["counts"]["skipped"] for step in record["targets"]] == [0, 3 * failed, failed]
+
+
 def test_steps_follow_in_order_on_one_connection(trueload: Trueload, tmp_path: Path) -> None:
     with SessionServer() as server:
         run(trueload, tmp_path, SHOP, server.url, "-c", "2")

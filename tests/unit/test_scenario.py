@@ -139,7 +139,7 @@ def test_a_mistake_gets_one_line_and_a_hint(
     [
         ({"close": True}, "--scenario and --close"),
         ({"pipeline": 2}, "--scenario and --pipeline"),
-        ({"requests": 10}, "--scenario and --requests"),
+        ({"requests": 10, "warmup": 10**9}, "--warmup excludes --requests with --scenario"),
         ({"method": "POST"}, "--scenario and --method"),
         ({"body": "x"}, "--scenario and --body"),
         ({"expect_body": "x"}, "--scenario and --expect-body"),

@@ -266,7 +266,6 @@ pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), 
     check_load(plan, phase)?;
     exchange::check_phase(plan, phase)?;
     origins::check_phase(plan, phase)?;
-    scenario::check_phase(plan, phase)?;
     replay::check_phase(plan, phase)
 }
 

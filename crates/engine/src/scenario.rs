@@ -11,9 +11,7 @@ use crate::failure::Failure;
 use crate::generator::{
     FollowRules, Http2Users, Requests, Scenario, StepPace, Target, Text, Users,
 };
-use crate::protocol::{
-    FromPlan, GeneratePlan, PhasePlan, StepPlan, StopPlan, TakePlan, WindowsPlan,
-};
+use crate::protocol::{FromPlan, GeneratePlan, StepPlan, TakePlan, WindowsPlan};
 use crate::request;
 
 /// Most steps of a scenario.
@@ -62,14 +60,6 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
         return refused(format!("data.columns: '{name}' is the name of another value"));
     }
     script(plan, &Blobs::default()).map(drop)
-}
-
-/// Refuses a phase that ends by a number of requests: sessions would be cut off.
-pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
-    if !plan.scenario.is_empty() && matches!(phase.stop, StopPlan::Requests { .. }) {
-        return refused("stop: a scenario ends by a duration".to_owned());
-    }
-    Ok(())
 }
 
 /// The requests of all steps; bodies that have not come are left out.

@@ -121,7 +121,22 @@ impl Play {
         Self::of(scenario(), load, window_ns)
     }
 
+    /// The phase ends with so many sessions.
+    fn counted(open: bool, sessions: u64) -> Self {
+        let stages = [Stage { ns: WINDOW_NS, from: 100.0, to: 100.0 }].into();
+        let load = if open {
+            Load::Open { stages, arrivals: Arrivals::Constant }
+        } else {
+            Load::Closed { active: [].into() }
+        };
+        Self::until(scenario(), load, Stop::Requests(sessions))
+    }
+
     fn of(scenario: Scenario, load: Load, window_ns: u64) -> Self {
+        Self::until(scenario, load, Stop::After(window_ns))
+    }
+
+    fn until(scenario: Scenario, load: Load, stop: Stop) -> Self {
         let (commands, inbox) = channel();
         let (to, reports) = channel();
         let outlet = Outlet::to(to, |report| report);
@@ -130,7 +145,6 @@ impl Play {
             Generator::new(Arc::new(config(TIMEOUT_NS)), users, Arc::default(), inbox, outlet);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
-        let stop = Stop::After(window_ns);
         let share = PhaseShare { load, stop, connections: 1, idle: 0, start_ns: START_NS };
         let mut play = Play { generator, wire, reports, commands };
         play.generator.handle_wake(&mut play.wire);
@@ -161,6 +175,12 @@ impl Play {
 
     fn connected(&mut self, connection: u32) {
         self.generator.handle_connected(&mut self.wire, 0, token(connection));
+        self.generator.handle_batch_end(&mut self.wire);
+    }
+
+    fn refused(&mut self, connection: u32) {
+        let (wire, why) = (&mut self.wire, ConnectError::Refused);
+        self.generator.handle_connect_error(wire, 0, token(connection), why);
         self.generator.handle_batch_end(&mut self.wire);
     }
 
@@ -372,6 +392,52 @@ fn a_session_has_one_row_and_a_run_whose_rows_are_used_up_ends_with_its_last_ses
         assert_eq!(data, Some((2, 2, true)));
         assert_eq!(done.stopped_ns, START_NS + 60 * MS, "the end of the last session");
         assert_eq!(done.meter.scheduled, done.meter.issued, "no row, no session");
+    }
+}
+
+#[test]
+fn a_number_of_sessions_are_begun_and_the_run_ends_with_the_last_of_them() {
+    for open in [false, true] {
+        let mut play = Play::counted(open, 2);
+        for (ms, text) in [(2, LOG_IN), (14, OK), (26, OK), (30, OK), (32, NO)] {
+            play.answer(ms, text);
+        }
+        play.at(500);
+        let done = play.done();
+        let SessionMeter { begun, ok, failed, unfinished, .. } = *sessions(&done);
+        assert_eq!((begun, ok, failed, unfinished), (2, 1, 1, 0), "open: {open}");
+        assert_eq!(done.stopped_ns, START_NS + 32 * MS, "when the last one failed");
+        assert_eq!((done.meter.issued, done.meter.scheduled, done.meter.unsent()), (5, 5, 0));
+        assert_eq!(steps(&done), [(2, 1, 0), (2, 2, 2), (1, 1, 1)], "those of one are skipped");
+    }
+}
+
+#[test]
+fn the_last_session_goes_on_over_a_new_connection_and_fails_without_one() {
+    for refused in [false, true] {
+        let mut play = Play::counted(false, 1);
+        play.answer(2, LOG_IN);
+        play.at(5);
+        play.close(0);
+        play.at(6);
+        assert_eq!(play.wire.connects, 2, "it pauses, and has requests to send");
+        if refused {
+            play.refused(1);
+        } else {
+            play.connected(1);
+            for ms in [14, 26, 30] {
+                play.at(ms);
+                play.receive(1, OK);
+            }
+        }
+        play.at(500);
+        let done = play.done();
+        let SessionMeter { begun, ok, failed, .. } = *sessions(&done);
+        assert_eq!((begun, ok, failed), (1, u64::from(!refused), u64::from(refused)));
+        let charged: Vec<_> = done.meter.failed().collect();
+        assert_eq!(charged, if refused { vec![(Class::ConnectRefused, 1)] } else { vec![] });
+        let list = if refused { (1, 0, 1) } else { (2, 2, 0) };
+        assert_eq!(steps(&done)[1], list, "the request that it could not send has failed");
     }
 }
 

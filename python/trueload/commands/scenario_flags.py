@@ -37,9 +37,10 @@ def check_scenario(steps: Sequence[StepSpec], load: Load, engine: EngineOptions)
         flag = "--close" if load.close else "--pipeline"
         hint = "a virtual user keeps its connection, and sends one request at a time"
         raise UserError(f"--scenario and {flag} exclude each other", hint)
-    if isinstance(load.stop, Requests) or isinstance(load.warmup, Requests):
+    if isinstance(load.stop, Requests) and load.warmup is not None:
         raise UserError(
-            "--scenario and --requests exclude each other", "say how long, as with -d 30s"
+            "--warmup excludes --requests with --scenario: sessions of it would go on behind it",
+            "leave --warmup out, or say how long, as with -d 30s",
         )
     for step in steps:
         if step.think_ns[1] > engine.timeout_ns:

@@ -78,7 +78,10 @@ class LoadOptions(Settings):
         int | None,
         Option(
             counts_to(REQUESTS_MAX),
-            "Number of requests to send in all, instead of --duration.",
+            (
+                "Number of requests to send in all, instead of --duration; with --scenario, of"
+                " sessions."
+            ),
         ),
     ] = None
     rate_per_s: Annotated[

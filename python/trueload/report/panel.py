@@ -63,7 +63,10 @@ def load_rows(
     why = [row for doubt in doubts(course) for row in _doubt_rows(doubt, size.width)]
     rows = list(why)
     rows += heading_rows(heading, size.width)
-    rows += [fit(row, size.width) for row in stage_rows(progress, size.width)]
+    rows += [
+        fit(row, size.width)
+        for row in stage_rows(progress, size.width, sessions=bool(spec.scenario))
+    ]
     if course.recent:
         left = Size(size.width, size.height - len(rows))
         rows += lay_out(_bands(spec, progress, course), left)

@@ -271,9 +271,10 @@ def load_text(record: Record) -> str:
         parts.append(f"messages of {format_size(record.plan.payload_bytes)}")
     parts += in_flight(generate)
     parts += _load(record.plan.window.load)
-    parts.append(_stop(record.plan.window.stop))
+    what = "session" if generate.scenario else "request"
+    parts.append(_stop(record.plan.window.stop, what))
     if record.plan.warmup is not None:
-        parts.append(f"after {_stop(record.plan.warmup.stop)} of warm-up")
+        parts.append(f"after {_stop(record.plan.warmup.stop, what)} of warm-up")
     return ", ".join(parts)
 
 
@@ -295,10 +296,10 @@ def _ramps(stages: Sequence[Stage]) -> str:
     return format_stages([Ramp(stage.ns, stage.from_, stage.to) for stage in stages])
 
 
-def _stop(stop: Duration | Requests) -> str:
+def _stop(stop: Duration | Requests, what: str) -> str:
     if isinstance(stop, Duration):
         return format_span(stop.ns)
-    return times(stop.count, "request")
+    return times(stop.count, what)
 
 
 def _throughput(record: Record) -> str:

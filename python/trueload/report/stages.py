@@ -25,10 +25,11 @@ def progress_rows(label: str, share: float, text: str, width: int) -> list[Row]:
     return [(head, Span(text)), gauge(share, width, "good")]
 
 
-def stage_rows(progress: Progress, width: int) -> list[Row]:
+def stage_rows(progress: Progress, width: int, *, sessions: bool = False) -> list[Row]:
     """Return the stage of a trial, by its time or by the number of its requests.
 
-    The windows of a session have names of their own.
+    The windows of a session have names of their own. How many ``sessions`` of a scenario have
+    ended is known at the end only.
     """
     phase = progress.phase if progress.stage in (WARMUP, WINDOW) else None
     stage = progress.stage if phase is None else phase.id
@@ -38,6 +39,11 @@ def stage_rows(progress: Progress, width: int) -> list[Row]:
         left_s = max(0, stop.ns - progress.elapsed_ns) / 1e9
         text = f"{format_duration(progress.elapsed_ns)} of {format_span(stop.ns)}"
         return progress_rows(stage, share, f"{text}, {left_s:.0f} s left", width)
+    if stop is not None and sessions:
+        text = (
+            f"{format_duration(progress.elapsed_ns)}, until all {format_count(stop.count)} sessions"
+        )
+        return [(Span(f"{stage:<{LABEL}}", "strong"), Span(text))]
     if stop is not None and progress.tick is not None:
         issued = progress.tick.counts.issued
         return counted_rows(stage, issued, stop.count, progress.elapsed_ns, width)

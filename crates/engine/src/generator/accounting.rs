@@ -26,6 +26,9 @@ const IDLE_LEAST_NS: u64 = 100_000_000;
 /// If the peer is not to close idle connections, one that it ends this early was dropped.
 const DROPPED_WITHIN_NS: u64 = 1_000_000_000;
 
+/// A request that cannot be sent: its number, if given beforehand, and its class.
+type Unsent = (u32, Class);
+
 /// The part of the window that is now. An answer to a request sent within it counts there whole.
 #[derive(Debug, Default)]
 struct Part {
@@ -172,7 +175,6 @@ impl Accounting {
             return count;
         };
         if requests.are_numbered() {
-            // A request outside a session would have been the first of one.
             self.of_target(tag.numbered(), |target| target.issued += count as u64);
             ask(tag, count);
             return count;
@@ -229,7 +231,7 @@ impl Accounting {
         let phase = &mut self.phases[phase];
         phase.open += count;
         phase.meter.issued += count;
-        if let Stop::After(_) = phase.share.stop {
+        if phase.meter.sessions.is_some() || matches!(phase.share.stop, Stop::After(_)) {
             phase.meter.scheduled += count;
         } else {
             state.quota -= count;
@@ -240,20 +242,22 @@ impl Accounting {
     }
 
     /// Enters a request that could not even be sent.
-    pub(super) fn charge(&mut self, phase: usize, state: &mut State, now_ns: u64, class: Class) {
+    pub(super) fn charge(&mut self, phase: usize, state: &mut State, now_ns: u64, next: Unsent) {
         self.issue(phase, state, 1);
-        self.fail_next(phase, now_ns, class);
+        self.fail_next(phase, now_ns, next);
         let phase = &mut self.phases[phase];
         phase.open -= 1;
         phase.settled_ns = now_ns;
-        phase.meter.record_failed(class);
+        phase.meter.record_failed(next.1);
         self.look = true;
     }
 
     /// Draws the next number for a request that is not sent: it takes its turn all the same.
-    pub(super) fn fail_next(&mut self, phase: usize, now_ns: u64, class: Class) {
+    /// Under numbers given beforehand, it is that one.
+    pub(super) fn fail_next(&mut self, phase: usize, now_ns: u64, (number, class): Unsent) {
         let mut drawn = None;
-        self.draw(self.tag(now_ns, now_ns, phase), 1, |tag, _| drawn = Some(tag));
+        let tag = Tag { number, ..self.tag(now_ns, now_ns, phase) };
+        self.draw(tag, 1, |tag, _| drawn = Some(tag));
         if let Some(tag) = drawn {
             self.of_target(tag.numbered(), |target| target.record_failed(class));
         }
@@ -339,9 +343,9 @@ impl Accounting {
         tag: Tag,
         count: u64,
     ) {
-        // Behind redirects, the connection of the last hop is not that of the first.
-        let own_connection =
-            self.own_connection.then(|| now_ns - state.attempted_ns.min(tag.sent_ns));
+        // The connection of a redirect's last hop is not that of its first.
+        let begun_ns = state.attempted_ns.min(tag.sent_ns);
+        let own_connection = self.own_connection.then(|| now_ns - begun_ns);
         let begun_ns = self.begun_ns(state, tag);
         if begun_ns < self.part.span_ns.start || now_ns >= self.part.span_ns.end {
             self.spread(begun_ns, now_ns, tag, count);

@@ -276,6 +276,9 @@ impl<P: Protocol> Generator<P> {
 
     /// Charges the request that waits for this slot's connection, if there is one.
     fn charge(&mut self, key: u32, now_ns: u64, class: Class) {
+        if P::SESSIONS {
+            self.note_step_end(key);
+        }
         let state = &mut self.slots[key].state;
         if state.waiting_again() > 0 {
             let tag = state.trouble().again.remove(0);
@@ -284,10 +287,18 @@ impl<P: Protocol> Generator<P> {
         } else if state.quota > 0
             && !self.config.connect_open
             && let Some((phase, running)) = self.accounting.sending(now_ns)
-            && running.draw_due(now_ns)
+            && ((P::SESSIONS && self.sessions.runs(key)) || running.draw_due(now_ns))
         {
-            self.accounting.charge(phase, state, now_ns, class);
+            self.charge_next(key, phase, now_ns, class);
         }
+    }
+
+    /// Charges the next request of a slot, which cannot be sent.
+    fn charge_next(&mut self, key: u32, phase: usize, now_ns: u64, class: Class) {
+        if P::SESSIONS {
+            return self.charge_session(key, phase, now_ns, class);
+        }
+        self.accounting.charge(phase, &mut self.slots[key].state, now_ns, (0, class));
     }
 
     fn decided(&mut self, key: u32) {
@@ -402,13 +413,14 @@ impl<P: Protocol> Generator<P> {
             return self.freed(net, key);
         }
         let now_ns = net.now_ns();
+        let runs = P::SESSIONS && self.session_goes_on(key, now_ns);
         let state = &mut self.slots[key].state;
         let (again, quota) = (state.waiting_again() > 0, state.quota);
         let mut needed = || {
             quota > 0
                 && self.accounting.sending(now_ns).is_some_and(|(_, phase)| phase.needs_another())
         };
-        if !(again || needed()) {
+        if !(again || runs || needed()) {
             // No request needs this connection, so it is not down.
             state.is_missed_no_longer();
             return;
@@ -433,18 +445,17 @@ impl<P: Protocol> Generator<P> {
     /// Charges the next requests with violations that no request could be charged with before.
     pub(super) fn charge_violations(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
-        let state = &mut self.slots[key].state;
-        while state.quota > 0 && state.has_uncharged() {
+        while self.slots[key].state.quota > 0 && self.slots[key].state.has_uncharged() {
             let Some((phase, running)) = self.accounting.sending(now_ns) else {
                 return;
             };
             if !running.draw_due(now_ns) {
                 return;
             }
-            let trouble = state.trouble();
+            let trouble = self.slots[key].state.trouble();
             trouble.uncharged -= 1;
             let class = trouble.violation_class.unwrap_or(Class::Unsolicited);
-            self.accounting.charge(phase, state, now_ns, class);
+            self.charge_next(key, phase, now_ns, class);
         }
     }
 

@@ -31,7 +31,7 @@ impl<P: Protocol> Generator<P> {
     pub(super) fn advance(&mut self, net: &mut impl Net) {
         let now_ns = net.now_ns();
         if let Some(current) = self.accounting.current {
-            self.give_up(current, now_ns);
+            self.give_up(net, current, now_ns);
             self.end_flow_if_spent(current, now_ns);
             self.end_if_data_spent(net, current);
             self.stop_if_due(net, current);
@@ -50,6 +50,7 @@ impl<P: Protocol> Generator<P> {
         let due_ns = match phase.share.stop {
             Stop::After(_) => phase.stop_ns(),
             Stop::Requests(_) if awaits => return,
+            Stop::Requests(_) if P::SESSIONS && self.sessions.any_runs() => return,
             // Under turns the last delivery counts, not the time spent waiting for others in vain.
             Stop::Requests(_) if phase.is_spent() && phase.concurrent().is_some() => {
                 phase.settled_ns.max(phase.started_ns)
@@ -178,12 +179,13 @@ impl<P: Protocol> Generator<P> {
             };
             let closed_loop = matches!(phase_share.load, Load::Closed { .. });
             (phase.quota, phase.sharers) = (if closed_loop { sum } else { mine }, sharers);
-            phase.meter.scheduled = phase.quota;
+            // Of sessions, each request counts as scheduled when it is sent.
+            phase.meter.scheduled = if P::SESSIONS { 0 } else { phase.quota };
         }
     }
 
     /// Ends a run by requests against a peer that answers nothing well.
-    fn give_up(&mut self, index: usize, now_ns: u64) {
+    fn give_up(&mut self, net: &impl Net, index: usize, now_ns: u64) {
         let phase = &mut self.accounting.phases[index];
         if phase.awaits_arrival(now_ns) {
             phase.hopeful_ns = now_ns;
@@ -194,6 +196,10 @@ impl<P: Protocol> Generator<P> {
         if phase.stage == Stage::Sending && by_requests && hopeless {
             phase.quota = 0;
             self.slots.end_quotas();
+            if P::SESSIONS {
+                // Some may never get a connection for their next request.
+                self.stop_phase(net, index, now_ns);
+            }
         }
     }
 
@@ -206,7 +212,9 @@ impl<P: Protocol> Generator<P> {
         if matches!(phase.share.load, Load::Closed { .. }) && !self.config.close {
             return;
         }
-        let spent = phase.quota == 0 && phase.meter.issued > 0 && phase.stage == Stage::Sending;
+        let runs = P::SESSIONS && self.sessions.any_runs();
+        let spent =
+            phase.quota == 0 && !runs && phase.meter.issued > 0 && phase.stage == Stage::Sending;
         if spent && phase.end_flow(now_ns) {
             self.accounting.end_part();
             let open_before = self.accounting.open_before(index);

@@ -84,7 +84,8 @@ impl<P: Protocol> Generator<P> {
         let outstanding = slot.client.outstanding();
         let (quota, asked) = (slot.state.quota, slot.state.asked);
         let unused = depth - outstanding.min(depth);
-        let done = outstanding == 0 && (quota == 0 || !self.accounting.has_more());
+        let runs = P::SESSIONS && self.sessions.runs(key);
+        let done = outstanding == 0 && !runs && (quota == 0 || !self.accounting.has_more());
         self.note_gap(key, now_ns, unused);
         if done {
             // Its share is done: capacity that it does not use is no longer permitted.

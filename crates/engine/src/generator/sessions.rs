@@ -11,11 +11,13 @@
 
 use std::sync::Arc;
 
-use trueload_load::{RANDOM_MOST, random};
+use trueload_load::{RANDOM_MOST, Stop, random};
+use trueload_meter::Class;
 use trueload_wire::exchange::Exchange;
 use trueload_wire::session::Turn;
 
 use super::Generator;
+use super::accounting::Accounting;
 use super::phase::Stage;
 use super::protocol::Protocol;
 use super::slot::Tag;
@@ -132,6 +134,17 @@ impl Sessions {
     }
 }
 
+impl Accounting {
+    /// Takes a session from a phase that has a number of them.
+    fn take_session(&mut self, index: usize) {
+        let phase = &mut self.phases[index];
+        if let Stop::Requests(_) = phase.share.stop {
+            phase.quota = phase.quota.saturating_sub(1);
+            self.look |= phase.quota == 0;
+        }
+    }
+}
+
 impl<P: Protocol> Generator<P> {
     /// Begins a session that was due at this time; sends its first request, unless it pauses first.
     pub(super) fn begin_session(
@@ -155,6 +168,7 @@ impl<P: Protocol> Generator<P> {
         if let Some(sessions) = &mut self.accounting.phases[index].meter.sessions {
             sessions.begun += 1;
         }
+        self.accounting.take_session(index);
         self.take_step(key, index, free_ns, now_ns)
     }
 
@@ -214,12 +228,33 @@ impl<P: Protocol> Generator<P> {
         self.sessions.set(key, Course { asked: false, turn, due_ns, took_ns, running: true });
     }
 
-    /// Notes that the user of a slot is in no session. The last session may end the phase, if no row
-    /// is left for another one.
+    /// Notes that the user of a slot is in no session. The last session may end the phase, if there is
+    /// to be no other.
     fn end_course(&mut self, key: u32) {
         self.sessions.set(key, Course::default());
         let last = !self.sessions.any_runs();
-        self.accounting.look |= last && self.accounting.is_data_spent();
+        let none_left = self.accounting.current_mut().is_some_and(|phase| phase.quota == 0);
+        self.accounting.look |= last && (none_left || self.accounting.is_data_spent());
+    }
+
+    /// Whether the session of a slot has a request to send, so that it needs a connection.
+    pub(super) fn session_goes_on(&mut self, key: u32, now_ns: u64) -> bool {
+        self.note_step_end(key);
+        self.sessions.runs(key) && self.accounting.sending(now_ns).is_some()
+    }
+
+    /// Charges a request that cannot be sent. If it would be the next one of a session, that fails;
+    /// otherwise it stands for a session that cannot begin.
+    pub(super) fn charge_session(&mut self, key: u32, index: usize, now_ns: u64, class: Class) {
+        let course = self.sessions.get(key);
+        // A request outside a session would have been the first of one.
+        let step = if course.running { course.turn.step } else { 0 };
+        self.accounting.charge(index, &mut self.slots[key].state, now_ns, (step, class));
+        if course.running {
+            self.fail_session(key, self.sessions.next(course.turn));
+        } else {
+            self.accounting.take_session(index);
+        }
     }
 
     /// Ends a session because a request failed; those from `next` on are skipped.

@@ -129,7 +129,7 @@ impl<C> Slots<C> {
                 meter.scheduled += 1;
                 meter.issued += 1;
                 meter.record_failed(class);
-                accounting.fail_next(index, 0, class);
+                accounting.fail_next(index, 0, (0, class));
             }
         }
     }

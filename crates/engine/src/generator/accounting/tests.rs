@@ -304,7 +304,7 @@ fn a_request_that_had_ended_well_is_taken_back() {
 fn a_request_that_could_not_be_sent_is_counted_and_over_at_once() {
     let mut accounting = accounting_of(1);
     let mut state = state();
-    accounting.charge(0, &mut state, 3 * S, Class::ConnectRefused);
+    accounting.charge(0, &mut state, 3 * S, (0, Class::ConnectRefused));
     let phase = &accounting.phases[0];
     assert_eq!((phase.open, phase.settled_ns), (0, 3 * S));
     assert_eq!((phase.meter.scheduled, phase.meter.issued, phase.meter.failed_sum()), (1, 1, 1));
