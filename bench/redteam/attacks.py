@@ -28,7 +28,15 @@ from redteam.demands import (
 )
 from redteam.elsewhere import Contained, Far, Proxied, Reference, Unshared
 from redteam.scenes import Burn, Crowd, Http, Quota, Scene, Stop
-from redteam.sessions import Sessions, each_row_once, failed_share, never_fast
+from redteam.sessions import (
+    SESSION,
+    Sessions,
+    TimedSessions,
+    as_served,
+    each_row_once,
+    failed_share,
+    never_fast,
+)
 from redteam.stage import Stage
 from redteam.suites import Client, Subject, behind_honest, completed
 
@@ -450,6 +458,13 @@ BROADCASTS = (
     ),
 )
 
+AS_SERVED = refused_unless(
+    as_served("log in", "p50", "p95"),
+    as_served("list", "p50", "p95", "p99"),
+    as_served(SESSION, "p50", "p95"),
+)
+"""Percentiles of each step and of sessions, as the server has noted them."""
+
 SESSIONS = (
     Attack(
         "sessions",
@@ -462,6 +477,18 @@ SESSIONS = (
         "a user for each session, and 100 users for a run of 60 s",
         Sessions("-c 8 -d 60s --data-order unique", users=100),
         (each_row_once(100), suspect, crossed("data"), prints("(?i)all 100 rows were used up")),
+    ),
+    Attack(
+        "sessions-times",
+        "each step takes a drawn time, and one page in ten is slow",
+        TimedSessions("-c 16 --requests 400"),
+        (AS_SERVED,),
+    ),
+    Attack(
+        "sessions-rate",
+        "the same, when 40 sessions begin each second",
+        TimedSessions("-c 64 --requests 400 --rate 40/s"),
+        (AS_SERVED,),
     ),
 )
 

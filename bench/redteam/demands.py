@@ -30,6 +30,8 @@ class Seen:
     truth: Truth | None = None
     others: Mapping[str, Any] = field(default_factory=dict)
     """In a suite: the row of the honest subject."""
+    served_ms: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Of sessions: how long the server took for each request, by step, and for each session."""
 
     @property
     def verdict(self) -> str:

@@ -1,13 +1,19 @@
-"""Attacks on `trueload http --scenario`: a server that fails some log-ins, and data that runs out.
+"""Attacks on `trueload http --scenario`: log-ins that fail, data that runs out, and drawn times.
 
-The server is that of the tests. It counts log-ins, so the truth is known whatever trueload says.
+The server is that of the tests. It counts log-ins and notes its times, so the truth is known
+whatever trueload says.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 
+import numpy as np
 from redteam.demands import CLOSE, Answer, Demand, Seen, is_close
 from redteam.stage import Stage, command
 from session_server import SessionServer
@@ -36,16 +42,93 @@ class Sessions:
 
     def play(self, stage: Stage) -> Seen:
         """Run it."""
+        scenario, users = self._files(stage)
+        with SessionServer(fail_every=self.fail_every) as server:
+            return self._run(stage, server.url, scenario, users)
+
+    def _files(self, stage: Stage) -> tuple[Path, Path]:
         scenario, users = stage.folder / "shop.toml", stage.folder / "users.csv"
         scenario.write_text(SCENARIO)
         users.write_text("user\n" + "".join(f"user {row}\n" for row in range(self.users)))
-        with SessionServer(fail_every=self.fail_every) as server:
-            return self._run(stage, server.url, scenario, users)
+        return scenario, users
 
     def _run(self, stage: Stage, url: str, scenario: Path, users: Path) -> Seen:
         files = ("--scenario", str(scenario), "--data", str(users))
         with command(stage, "http", url, "--no-save", *files, *self.flags.split()) as running:
             return running.seen()
+
+
+SESSION = "the whole session"
+SLOW_SHARE = 0.1
+"""Of the pages, so many are slow: the p50 is among the quick ones, the p95 among the slow ones."""
+
+
+class TimedServer(SessionServer):
+    """The server, which takes a drawn time for each request and notes how long it took."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._chance = Random(26)
+        self._took_ms: dict[str, list[float]] = {"log in": [], "list": []}
+        self._sums_ms: dict[str, float] = defaultdict(float)
+
+    def reply(
+        self, method: str, path: str, headers: dict[str, str], body: str
+    ) -> tuple[int, list[tuple[str, str]], str]:
+        """Answer after the time of the step."""
+        began_s = time.perf_counter()
+        step = "log in" if path == "/login" else "list"
+        time.sleep(self._drawn_s(step))
+        status, fields, text = super().reply(method, path, headers, body)
+        took_ms = (time.perf_counter() - began_s) * 1e3
+        self._took_ms[step].append(took_ms)
+        # A session has one request under way.
+        self._sums_ms[headers.get("X-Id") or dict(fields)["X-Id"]] += took_ms
+        return status, fields, text
+
+    def _drawn_s(self, step: str) -> float:
+        if step == "log in":
+            return self._chance.uniform(0.04, 0.08)
+        slow = self._chance.random() < SLOW_SHARE
+        return self._chance.uniform(0.1, 0.14) if slow else self._chance.uniform(0.02, 0.06)
+
+    @property
+    def served_ms(self) -> Mapping[str, Sequence[float]]:
+        """The times of each step, and of whole sessions."""
+        return {**self._took_ms, SESSION: list(self._sums_ms.values())}
+
+
+@dataclass(frozen=True)
+class TimedSessions(Sessions):
+    """The same against a server that takes a drawn time for each request."""
+
+    def play(self, stage: Stage) -> Seen:
+        """Run it."""
+        scenario, users = self._files(stage)
+        server = TimedServer()
+        with server:
+            seen = self._run(stage, server.url, scenario, users)
+        return replace(seen, served_ms=server.served_ms)
+
+
+def as_served(step: str, *names: str) -> Demand:
+    """Require that these percentiles of a step are those of the server's own record."""
+
+    def demand(seen: Seen) -> Answer:
+        whole = step == SESSION
+        found = [each for each in seen.result["targets"] if each["name"] == step]
+        reported = (seen.result["sessions"] if whole else found[0])["latency_ns"]
+        right, truths, shown = True, [], []
+        for name in names:
+            part = float(f"0.{name.removeprefix('p')}")
+            true_ms = float(np.quantile(seen.served_ms[step], part, method="inverted_cdf"))
+            reported_ms = None if reported[name] is None else reported[name] / 1e6
+            right &= is_close(reported_ms, true_ms)
+            truths.append(f"{name} {true_ms:.1f} ms")
+            shown.append("none" if reported_ms is None else f"{reported_ms:.1f} ms")
+        return Answer(right, f"{step}: {', '.join(truths)}", ", ".join(shown))
+
+    return demand
 
 
 def failed_share(share: float) -> Demand:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import sys
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("truth", "demands", "attacks", "rivals")
+NAMES = ("truth", "demands", "attacks", "rivals", "sessions")
 S = 1_000_000_000
 MS = 1_000_000
 
@@ -67,6 +68,19 @@ def test_the_window_begins_with_the_first_request_behind_the_warm_up(red: Any) -
         8 * S + S // 2,
         10 * S + S // 2,
     )
+
+
+@pytest.mark.parametrize(
+    ("reported_ms", "right"),
+    [(50, True), (50.9, True), (51.1, False), (48.9, False), (None, False)],
+)
+def test_a_step_is_right_within_2_percent_of_what_its_server_noted(
+    red: Any, reported_ms: float | None, right: bool
+) -> None:
+    p50 = None if reported_ms is None else reported_ms * MS
+    result = {"targets": [{"name": "log in", "latency_ns": {"p50": p50}}]}
+    changed = dataclasses.replace(seen(red, **result), served_ms={"log in": range(1, 101)})
+    assert red["sessions"].as_served("log in", "p50")(changed).right is right
 
 
 @pytest.mark.parametrize(

@@ -253,7 +253,6 @@ impl Accounting {
     }
 
     /// Draws the next number for a request that is not sent: it takes its turn all the same.
-    /// Under numbers given beforehand, it is that one.
     pub(super) fn fail_next(&mut self, phase: usize, now_ns: u64, (number, class): Unsent) {
         let mut drawn = None;
         let tag = Tag { number, ..self.tag(now_ns, now_ns, phase) };
