@@ -12,9 +12,11 @@ from samples import PHASE, SLOTS, WINDOW_NS, connections, counts, good_record, p
 from trueload.assemble.http2 import make_http2
 from trueload.engines.merge import merge_http2
 from trueload.protocol import http2
-from trueload.protocol.exchange import WindowsPlan
+from trueload.protocol.exchange import RequestPlan, WindowsPlan
+from trueload.protocol.expect import ExpectPlan
 from trueload.protocol.http2 import Announced, HeaderBytes, Waits
 from trueload.protocol.plan import Requests, Stage
+from trueload.protocol.scenario import StepPlan
 from trueload.record.http2 import Http2, Waited
 from trueload.record.schema import Check, Record, Status, Warmup
 from trueload.report.http2 import http2_lines
@@ -87,6 +89,12 @@ def test_a_connection_that_speaks_another_version_fails(
 
 LIMITED = {"max_concurrent_streams": Announced(least=1, most=1), "streams": 10.0}
 FEW = PHASE.model_copy(update={"stop": Requests(count=50)})
+STEP = StepPlan(
+    name="list",
+    request=RequestPlan(method="GET", path="/", headers=(), body_sha256=None),
+    expect=ExpectPlan(statuses=None, body_sha256=None),
+    repeat=1,
+)
 HALF_PERMITTED = slots(permitted_ns=50 * WINDOW_NS)
 RAMP = PHASE.model_copy(
     update={"load": PHASE.load.model_copy(update={
@@ -114,6 +122,8 @@ RAMP = PHASE.model_copy(
          {"window": PHASE.model_copy(update={"idle": 5})}, "pass", "50.0 asked for"),
         ("few requests run out", {"streams": 49.0}, {"window": FEW, "slots": HALF_PERMITTED},
          "pass", "50.0 asked for"),
+        ("users of a scenario pause", {"streams": 49.0},
+         {"plan": {"scenario": (STEP,)}, "slots": HALF_PERMITTED}, "pass", "50.0 asked for"),
         ("an open loop asks for a rate", LIMITED, {"window": staged((100, 100))}, "n/a",
          "no closed loop"),
         ("stages ask for more and more", LIMITED, {"window": RAMP}, "n/a", "--stages"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-from samples import counts, good_record
+from samples import counts, good_record, staged
+from trueload.protocol.plan import Requests
 from trueload.record import figures
 from trueload.record.schema import Record, SessionsRecord, Status
+from trueload.report.result import rate_text
 from trueload.stats import Distribution
 from trueload.verdict import CHECKS
 
@@ -45,6 +47,14 @@ def test_failed_sessions_are_judged_like_failed_requests(
 ) -> None:
     found = CHECKS["sessions"].check(record)
     assert (found.status, why in found.why) == (status, True), found.why
+
+
+def test_of_a_number_of_sessions_only_their_rate_is_known() -> None:
+    record = with_sessions(95, failed=5)
+    window = staged((50, 50)).model_copy(update={"stop": Requests(count=100)})
+    record = record.model_copy(update={"plan": record.plan.model_copy(update={"window": window})})
+    assert rate_text(record) == "offered 50 sessions/s"
+    assert CHECKS["rate-reached"].check(record).status == "pass", "its requests were all sent"
 
 
 def test_what_to_do_fits_what_is_wrong() -> None:

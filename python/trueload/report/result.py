@@ -232,12 +232,17 @@ def datagrams_text(record: Record) -> str:
 
 
 def rate_text(record: Record) -> str:
-    """A text: ``offered 20,000 requests/s, sent 12,345/s``; empty unless an open loop."""
+    """A text: ``offered 20,000 requests/s, sent 12,345/s``; empty unless an open loop.
+
+    A number of sessions lasts until the last one ends, so that only their rate is known.
+    """
     window_ns = record.window.window_ns
     load = record.plan.window.load
     if not isinstance(load, Open) or window_ns <= 0:
         return ""
     offered, sent = offered_per_s(record), sent_per_s(record)
+    if record.sessions is not None and isinstance(record.plan.window.stop, Requests):
+        return f"offered {format_rate(load.stages[0].from_, 'sessions')}"
     what, done = ("connections", "tried") if record.openings else ("requests", "sent")
     return f"offered {format_rate(offered, what)}, {done} {format_count(sent)}/s"
 

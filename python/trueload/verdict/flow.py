@@ -246,9 +246,13 @@ RATE_REACHED = Definition(
 
 
 def offered_per_s(record: Record) -> float:
-    """The rate of an open loop's schedule: over the window, or as asked for if it ends by count."""
+    """The rate of an open loop's schedule: over the window, or as asked for if it ends by count.
+
+    A count of sessions says nothing about their requests, which are scheduled when they are sent.
+    """
     load, window_ns = record.plan.window.load, record.window.window_ns
-    if isinstance(load, Open) and not isinstance(record.plan.window.stop, Duration):
+    by_count = not isinstance(record.plan.window.stop, Duration) and record.sessions is None
+    if isinstance(load, Open) and by_count:
         if span_ns := recorded_ns(load):
             return record.counts.scheduled * NS_PER_S / span_ns
         return load.stages[0].from_
@@ -273,6 +277,7 @@ def sending_ns(record: Record) -> float:
     """
     load, window_ns = record.plan.window.load, record.window.window_ns
     by_time = isinstance(record.plan.window.stop, Duration)
+    by_time |= record.sessions is not None
     if not isinstance(load, Open) or by_time or not record.counts.scheduled:
         return window_ns
     last_ns = record.service_ns.max or 0

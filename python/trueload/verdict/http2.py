@@ -119,11 +119,11 @@ def check_streams(record: Record) -> Finding:
 def _asked_at_once(record: Record) -> float:
     """Return the number of streams asked for: connections x streams.
 
-    If the window ends by count, requests run out on one connection before others. Then it is the
-    mean number that the load permitted.
+    If the window ends by count, requests run out on one connection before others, and the users of
+    a scenario pause. Then it is the mean number that the load permitted.
     """
     window, generate = record.plan.window, record.plan.generate
-    if isinstance(window.stop, Duration):
+    if isinstance(window.stop, Duration) and not generate.scenario:
         connections = window.connections or generate.connections
         return (connections - window.idle) * generate.pipeline
     permitted_ns = record.slots.permitted_ns if record.slots is not None else 0
