@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from harness import ROOT
 from trueload.commands import suite_pair
-from trueload.commands.suite_pair import Pair, find_reference
+from trueload.commands.suite_pair import Pair, check_paired, find_reference
 from trueload.errors import UserError
 
 NAME = "rust/trueload:default"
@@ -50,3 +50,10 @@ def test_trials_are_paired(
 def test_what_is_asked_for_and_not_there_is_an_error(name: str, expected: str) -> None:
     with pytest.raises(UserError, match=expected):
         find_reference(Pair.REFERENCE, name, 6)
+
+
+def test_stages_are_not_paired() -> None:
+    check_paired(None, paired=False)
+    check_paired(Pair.REFERENCE, paired=True)
+    with pytest.raises(UserError, match="--pair reference and stages exclude each other"):
+        check_paired(Pair.REFERENCE, paired=False)

@@ -31,7 +31,7 @@ from trueload.commands.options import (
 )
 from trueload.commands.place_options import read_where
 from trueload.commands.suite_lists import read_cores, read_rates
-from trueload.commands.suite_pair import Pair, find_reference
+from trueload.commands.suite_pair import Pair, check_paired, find_reference
 from trueload.commands.suite_places import Opened, check_for_suite, open_for_suite
 from trueload.commands.suite_progress import Progress
 from trueload.commands.weights import division_lines
@@ -369,6 +369,7 @@ def _begin(asked: SuiteAsked, name: str, finish: Finish) -> int:
         changes = replace(changes, reference=planned(reference, ""))
         chosen = [*chosen, *([] if reference.name in digests else [reference])]
     plan = make_plan(path.stem, suite, entries, changes)
+    check_paired(asked.pair, paired=plan.reference is not None)
     _check_files(plan)
     check_for_suite(asked.where, plan)
     if asked.dry_run:

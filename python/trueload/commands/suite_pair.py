@@ -43,3 +43,13 @@ def find_reference(pair: Pair | None, name: str, repeat: int) -> Subject | None:
         if pair is None:
             return None
         raise
+
+
+def check_paired(pair: Pair | None, *, paired: bool) -> None:
+    """Refuse a pairing that was asked for and that the plan cannot have. Raises ``UserError``."""
+    if pair is Pair.REFERENCE and not paired:
+        raise UserError(
+            "--pair reference and stages exclude each other: short trials of the reference would"
+            " be of the beginning alone",
+            "leave --pair away",
+        )
