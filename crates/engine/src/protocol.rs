@@ -299,7 +299,7 @@ pub enum StopPlan {
     },
     /// After this many requests, divided among the connections.
     Requests {
-        /// Requests in all.
+        /// Requests in all; sessions in all, if there is a scenario.
         count: u64,
     },
 }

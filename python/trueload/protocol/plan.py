@@ -157,7 +157,7 @@ class Duration(Model):
 
 
 class Requests(Model):
-    """Stop after this many requests over all connections."""
+    """Stop after this many requests over all connections, or sessions of a scenario."""
 
     kind: Literal["requests"] = "requests"
     count: int
