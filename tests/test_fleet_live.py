@@ -17,6 +17,7 @@ import pytest
 from counting import Counting
 from harness import Server
 from trueload.engines.fleet import Fleet
+from trueload.engines.pauses import Pauses
 from trueload.errors import UserError
 from trueload.metrics.tally import Tally
 from trueload.places import EngineHost
@@ -408,6 +409,6 @@ def test_fewer_connections_than_hosts_are_refused(spec: TrialSpec) -> None:
 
 def test_a_fleet_that_is_closed_leaves_nothing() -> None:
     before = engines()
-    with Fleet.start(hosts(3)):
+    with Pauses() as pauses, Fleet.start(hosts(3), pauses):
         assert len(engines() - before) == 3
     assert not (engines() - before)

@@ -54,7 +54,9 @@ ENDING_S = 0.5  # from a closed channel to the end of its process
 STOP_S = 1.0  # the engine promises to end within this time of `stop`
 
 NO_MEMORY = re.compile(r"memory allocation of [^\n]*failed")  # printed by Rust before it aborts
-FailureKind = Literal["start", "engine", "died", "memory", "silent", "junk", "late", "lost"]
+FailureKind = Literal[
+    "start", "engine", "died", "memory", "silent", "junk", "late", "lost", "paused"
+]
 
 
 class EngineError(Exception):

@@ -28,6 +28,7 @@ from trueload.deadline import seconds_left
 from trueload.engines.engine import Engine, EngineError, FailureKind
 from trueload.engines.member import HostReport, Member, ReceivedLine
 from trueload.engines.merge import Series, merge_measurements, merge_ready
+from trueload.engines.pauses import Pauses
 from trueload.engines.settling import Settling
 from trueload.engines.ticks import Ticks
 from trueload.engines.told import condensed
@@ -87,7 +88,7 @@ class Fleet(Closing):
     So many as ``allow_lost`` hosts may be lost while the others go on.
     """
 
-    def __init__(self, hosts: Sequence[EngineHost], allow_lost: int = 0) -> None:
+    def __init__(self, hosts: Sequence[EngineHost], pauses: Pauses, allow_lost: int = 0) -> None:
         self._members = [Member(index, host) for index, host in enumerate(hosts)]
         self._received: queue.SimpleQueue[ReceivedLine] = queue.SimpleQueue()
         self._out: deque[FromEngine] = deque()
@@ -105,13 +106,14 @@ class Fleet(Closing):
         self._series: dict[str, Series] = {}
         self._awaited: dict[str, Awaited] = {}
         self._allow_lost = allow_lost
+        self._pauses = pauses
         self._living_count = len(self._members)
 
     @classmethod
-    def start(cls, hosts: Sequence[EngineHost], allow_lost: int = 0) -> Fleet:
+    def start(cls, hosts: Sequence[EngineHost], pauses: Pauses, allow_lost: int = 0) -> Fleet:
         """Start an engine on every host, all of them or none. Raises ``UserError``,
         ``EngineError``, which name the host."""
-        fleet = cls(hosts, allow_lost)
+        fleet = cls(hosts, pauses, allow_lost)
         # Engines that are up wait for the others, and must learn meanwhile that the front is alive.
         threading.Thread(target=fleet._ask_clocks, name="fleet-clocks", daemon=True).start()
         try:
@@ -460,7 +462,14 @@ class Fleet(Closing):
 
     def _lose(self, member: Member, what: str, kind: FailureKind = "lost") -> None:
         """Go on without a host that was lost. If no more may be lost, tell the others to end, and
-        raise ``EngineError``; while they are ending nothing is raised."""
+        raise ``EngineError``; while they are ending nothing is raised. No host is lost if this
+        process itself stood still: then all of them end."""
+        if (paused := self._pauses.fatal()) is not None:
+            member.done = member.done or what
+            if self._stopping:
+                return
+            self.stop()
+            raise EngineError("paused", paused)
         silent_s = time.monotonic() - member.received_s
         seen = "seen at once" if silent_s < ASK_EVERY_S else f"seen after {silent_s:.1f} s"
         member.lost = f"{what}; {self._last_tick(member)}; {seen}"
@@ -520,11 +529,15 @@ def check_parts(hosts: int, connections: int, load: LoadPlan) -> None:
 
 
 def start_engines(
-    hosts: Sequence[EngineHost], connections: int, load: LoadPlan, allow_lost: int = 0
+    hosts: Sequence[EngineHost],
+    connections: int,
+    load: LoadPlan,
+    pauses: Pauses,
+    allow_lost: int = 0,
 ) -> Engine | Fleet:
     """Start an engine on every host; a single one on this machine is spoken to directly. Raises
     ``UserError``, ``EngineError``."""
     check_parts(len(hosts), connections, load)
     if len(hosts) == 1 and isinstance(hosts[0].place, LocalPlace):
         return Engine.start(hosts[0].place)
-    return Fleet.start(hosts, allow_lost)
+    return Fleet.start(hosts, pauses, allow_lost)

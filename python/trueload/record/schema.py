@@ -416,9 +416,9 @@ class Idle(Model):
 
 class Trouble(Model):
     """Why a trial did not end by its plan: the engine died, ran out of memory, hung, or said what
-    it should not. ``what`` is one line for people."""
+    it should not; or trueload itself was ``paused``. ``what`` is one line for people."""
 
-    kind: Literal["start", "engine", "died", "memory", "silent", "junk", "late", "lost"]
+    kind: Literal["start", "engine", "died", "memory", "silent", "junk", "late", "lost", "paused"]
     what: str
 
 

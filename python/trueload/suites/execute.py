@@ -444,7 +444,8 @@ def lost_host(outcome: Measured | Failed | None) -> str:
         return ""
     steps = () if outcome.searched is None else outcome.searched.steps
     troubles = [each.trouble for each in (outcome.record, *(step.record for step in steps))]
-    return next((each.what for each in troubles if each is not None and each.kind == "lost"), "")
+    again = ("lost", "paused")
+    return next((each.what for each in troubles if each is not None and each.kind in again), "")
 
 
 def with_last_line(reason: str, log_tail: str) -> str:

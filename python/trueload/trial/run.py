@@ -21,8 +21,9 @@ from trueload.assemble.observation import HostSample, Observation
 from trueload.assemble.trial import make_record
 from trueload.closing import Closing
 from trueload.deadline import seconds_left
-from trueload.engines.engine import Engine, EngineError
+from trueload.engines.engine import Engine, EngineError, FailureKind
 from trueload.engines.fleet import Fleet, start_engines
+from trueload.engines.pauses import PAUSE_S, Pauses
 from trueload.errors import UserError, refused_by_machine
 from trueload.ids import now_iso, record_id
 from trueload.machine.accounting import ProcessTree, machine_sample, used_since
@@ -143,6 +144,7 @@ class Session(Closing):
         here = self._is_here and spec.server_place is None
         self._may_be_here = here and any(map(may_be_here, spec.addresses))
         self._engine: Engine | Fleet | None = None
+        self._pauses = Pauses()
         self._ready: Ready | None = None
         self._most_connections = 0
         self._measured: list[PhaseDone] = []
@@ -152,6 +154,7 @@ class Session(Closing):
 
     def close(self) -> None:
         """End the engine."""
+        self._pauses.close()
         if self._engine is not None:
             self._engine.close()
 
@@ -181,8 +184,7 @@ class Session(Closing):
                 # An error that the engine reported earlier is the cause, and is kept.
                 here = error.kind == "memory" and not isinstance(self._engine, Fleet)
                 at = f" in the {self._stage} phase" if here else ""
-                trouble = Trouble(kind=error.kind, what=f"{error}{at}")
-                seen.trouble = seen.trouble or trouble
+                seen.trouble = seen.trouble or self._trouble(error.kind, f"{error}{at}")
                 if isinstance(self._engine, Fleet):
                     keep_heard(self._engine, seen)
         self.over = self.over or last or seen.trouble is not None or not self._spec.addresses
@@ -266,7 +268,11 @@ class Session(Closing):
     def _start(self) -> Engine | Fleet:
         spec = self._spec
         engine = start_engines(
-            self._hosts, self._generate.connections, spec.load.pacing, spec.allow_lost
+            self._hosts,
+            self._generate.connections,
+            spec.load.pacing,
+            self._pauses,
+            spec.allow_lost,
         )
         self._engine = engine
         self._cpus.before(engine, self._note)
@@ -399,8 +405,11 @@ class Session(Closing):
         while not seen.interrupted and seen.phase(seen.window.id).measurement is None:
             if self._interrupted(engine):
                 return
+            asked = time.monotonic()
             message = engine.receive(0.0 if received_late else POLL_S)
             now = time.monotonic()
+            if now - asked > PAUSE_S:  # nothing could be heard while we stood still
+                silent_from = now
             if message is not None:
                 self._note(message)
                 silent_from = now
@@ -495,11 +504,17 @@ class Session(Closing):
             case Done() if message.why in ("signalled", "orphaned") and seen.trouble is None:
                 # The engine reports what it has before it ends. Without this a window that was cut
                 # short could look complete.
-                seen.trouble = Trouble(
-                    kind="engine", what=f"the engine ended by itself: {message.why}"
-                )
+                what = f"the engine ended by itself: {message.why}"
+                seen.trouble = self._trouble("engine", what)
             case _:
                 pass
+
+    def _trouble(self, kind: FailureKind, what: str) -> Trouble:
+        """The reason for the end of the trial: this process itself, if it has just stood still."""
+        paused = self._pauses.fatal()
+        return (
+            Trouble(kind=kind, what=what) if paused is None else Trouble(kind="paused", what=paused)
+        )
 
     def _take_over(self) -> None:
         """Move finished measurements into the observation. The warm-up's waits for the window's:
