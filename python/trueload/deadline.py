@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
+LATE_S = 0.1  # a wait that took so much longer was held up itself
+LAST_LOOK_S = 0.5  # for an answer that was held up in the same way
 
 
 def seconds_left(deadline_s: float) -> float:
@@ -27,20 +29,29 @@ def looks(deadline_s: float) -> Iterator[float]:
     yield 0.0
 
 
-def within(seconds: float, work: Callable[..., Answer], *arguments: Any) -> Answer:
-    """Call ``work``, and return or raise its result; raise ``TimeoutError`` if it takes longer. For
-    work that cannot be cancelled: its thread is then abandoned, and dies with the process."""
+def within(
+    seconds: float,
+    work: Callable[..., Answer],
+    *arguments: Any,
+    over: threading.Event | None = None,
+) -> Answer:
+    """Call ``work``, and return or raise its result; raise ``TimeoutError`` if it takes longer, or
+    once somebody sets ``over``. For work that cannot be cancelled: its thread is then abandoned,
+    and dies with the process."""
     outcome: list[Answer | Exception] = []
+    over = over or threading.Event()
 
     def attempt() -> None:
         try:
             outcome.append(work(*arguments))
         except Exception as error:  # raised again below
             outcome.append(error)
+        over.set()
 
-    thread = threading.Thread(target=attempt, name="within", daemon=True)
-    thread.start()
-    thread.join(seconds)
+    threading.Thread(target=attempt, name="within", daemon=True).start()
+    due_s = time.monotonic() + seconds
+    if not over.wait(seconds) and time.monotonic() > due_s + LATE_S:
+        over.wait(LAST_LOOK_S)
     if not outcome:
         raise TimeoutError
     if isinstance(outcome[0], Exception):

@@ -23,6 +23,7 @@ from hosts.raylets import RAYLET, Raylets, start_ray
 
 ENGINE = "trueload-engine"
 ACTOR = "ray::Host"
+CLIENTS_SERVER = "--mode=specific-server"  # the head starts one for each client
 LONG = ("--duration", "60s", "--warmup", "100ms")
 GONE_S = 6.0
 """An engine is gone within 3 s of its loss; the rest is a loaded machine's share."""
@@ -189,9 +190,22 @@ def test_a_head_that_is_not_heard_any_more_holds_nobody_up(
     own_raylets.network.hosts[0].link("down")
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 4, out
-    assert "host lost: h" in out
-    assert "Traceback" not in out
+    assert f"the Ray cluster at {own_raylets.address} is lost: none of its hosts answers" in out
+    assert "host lost: h" not in out
     wait_until(lambda: not has_engines(own_raylets.network), "the engines have gone everywhere")
+
+
+def test_a_connection_to_the_head_that_breaks_is_no_hosts_fault(
+    raylets: Raylets, trueload: Trueload
+) -> None:
+    process = start(trueload, raylets)
+    assert raylets.network.hosts[0].kill(CLIENTS_SERVER) > 0
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 4, out
+    assert f"the Ray cluster at {raylets.address} is lost: the connection to its head broke" in out
+    assert "host lost: h" not in out
+    assert "Traceback" not in out
+    wait_until(lambda: is_quiet(raylets.network), "engines and actors have gone")
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])

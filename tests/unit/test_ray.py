@@ -12,9 +12,12 @@ import threading
 import pytest
 from trueload.deadline import within
 from trueload.errors import UserError
+from trueload.places import ChannelClosedError, HostGoneError, WayGoneError
 from trueload.places.ray import cluster, reserve
 from trueload.places.ray.channel import cause_of_death
 from trueload.places.ray.cluster import imported, names, refusal
+from trueload.places.ray.outbox import PIECE_BYTES, WAITING_BYTES_MAX, Outbox
+from trueload.places.ray.way import BROKEN, NO_HEAD, SILENT, Way, why_way
 
 
 def test_nothing_imports_ray_before_it_is_asked_for() -> None:
@@ -154,6 +157,61 @@ def test_why_an_actor_died_is_told_in_a_few_words() -> None:
     }
     for text, words in table.items():
         assert cause_of_death(text) == words, text
+
+
+@pytest.mark.parametrize(
+    ("why", "error", "others_s", "reached", "expected"),
+    [
+        ("another host was heard just now", TimeoutError(), [1.0, 9.7], True, None),
+        ("no other host answers either", TimeoutError(), [8.4, 8.9], True, SILENT),
+        ("a single host, and a head that listens", TimeoutError(), [], True, None),
+        ("a single host, and no head", TimeoutError(), [], False, NO_HEAD),
+        ("an actor that died", RuntimeError("died"), [8.4], False, None),
+        ("the client's connection broke", ConnectionError("GRPC"), [9.9], True, BROKEN),
+        ("it had broken before", Exception("Ray Client is not connected. x"), [9.9], True, BROKEN),
+    ],
+)
+def test_whose_fault_a_failed_call_is(
+    why: str, error: Exception, others_s: list[float], reached: bool, expected: str | None
+) -> None:
+    assert why_way(error, others_s, 10.0, lambda: reached) == expected, why
+
+
+def test_only_hosts_that_are_listened_to_are_compared() -> None:
+    way = Way("the Ray cluster", lambda: False)
+    with way.listening("b"):
+        lost = way.blame("a", TimeoutError(), "silent")
+        assert (type(lost), str(lost)) == (HostGoneError, "host a is lost: silent")
+        assert way.lost is None
+    cut_off = way.blame("a", TimeoutError(), "silent")
+    assert (type(cut_off), str(cut_off)) == (WayGoneError, f"the Ray cluster is lost: {NO_HEAD}")
+    assert way.lost == str(cut_off)
+
+
+SOON_S = 0.0  # a deadline that has passed
+
+
+def test_an_outbox_keeps_the_order_and_ends_when_all_is_written() -> None:
+    outbox = Outbox()
+    long = bytes(range(256)) * (PIECE_BYTES // 128)
+    outbox.put(b"first\n", SOON_S, 0.0)
+    outbox.put(long, SOON_S, 0.0)
+    outbox.close()
+    with pytest.raises(ChannelClosedError, match="its input is closed"):
+        outbox.put(b"late\n", SOON_S, 0.0)
+    pieces = list(iter(outbox.take, None))
+    assert b"".join(pieces) == b"first\n" + long
+    assert max(map(len, pieces)) <= PIECE_BYTES
+
+
+def test_a_full_outbox_refuses_what_does_not_fit_in_time() -> None:
+    outbox = Outbox()
+    with pytest.raises(ChannelClosedError, match="it has not read its input for 2 s"):
+        outbox.put(bytes(WAITING_BYTES_MAX + 1), SOON_S, 2.0)
+    outbox.fail(HostGoneError("host a is lost"))
+    assert outbox.take() is None
+    with pytest.raises(HostGoneError, match="host a is lost"):
+        outbox.put(b"x", SOON_S, 0.0)
 
 
 def test_hosts_of_one_name_get_different_ones() -> None:

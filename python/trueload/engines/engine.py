@@ -23,7 +23,15 @@ from typing import Literal, TypeVar
 from trueload.closing import Closing
 from trueload.deadline import looks
 from trueload.errors import ExitCode, UserError, out_of_memory, shortage_hint
-from trueload.places import Channel, ChannelClosedError, LineTooLongError, Place, Sink
+from trueload.places import (
+    Channel,
+    ChannelClosedError,
+    HostGoneError,
+    LineTooLongError,
+    Place,
+    Sink,
+    WayGoneError,
+)
 from trueload.places.local import LocalPlace
 from trueload.protocol.plan import (
     PROTOCOL,
@@ -220,6 +228,10 @@ class Engine(Closing):
         """The error for a closed channel; mostly the process has ended."""
         if isinstance(error, LineTooLongError):
             return EngineError("junk", f"the engine sent a line that cannot be read: {error}")
+        if isinstance(error, HostGoneError):
+            return EngineError("died", str(error))
+        if isinstance(error, WayGoneError):
+            return EngineError("lost", str(error))
         code = self._channel.wait(ENDING_S)
         if code is None:
             return EngineError("died", f"the engine still runs but no longer takes part: {error}")

@@ -301,11 +301,13 @@ class Fleet(Closing):
         member = self._members[received.index]
         if member.lost is not None or (member.done and self._stopping):
             return
-        member.received_s = time.monotonic()
+        if isinstance(received.line, bytes):
+            member.received_s = time.monotonic()
         try:
             message = member.engine.understand(received.line)
         except EngineError as error:
-            self._lose(member, str(error), error.kind)
+            what = str(error).removeprefix(f"host {member.name} is lost: ")
+            self._lose(member, what, error.kind)
             return
         if not isinstance(message, Clock):
             member.spoke_s = member.received_s
@@ -460,10 +462,11 @@ class Fleet(Closing):
             for phase in self._running
         )
 
-    def _lose(self, member: Member, what: str, kind: FailureKind = "lost") -> None:
+    def _lose(self, member: Member, what: str, kind: FailureKind = "died") -> None:
         """Go on without a host that was lost. If no more may be lost, tell the others to end, and
         raise ``EngineError``; while they are ending nothing is raised. No host is lost if this
-        process itself stood still: then all of them end."""
+        process itself stood still: then all of them end. The kind ``lost`` is for the way to
+        several hosts, which names itself."""
         if (paused := self._pauses.fatal()) is not None:
             member.done = member.done or what
             if self._stopping:
@@ -483,7 +486,7 @@ class Fleet(Closing):
             self.stop()
             raise EngineError(
                 "memory" if kind == "memory" else "lost",
-                f"host lost: {member.name}: {member.lost}",
+                member.lost if kind == "lost" else f"host lost: {member.name}: {member.lost}",
             )
         for awaited in [*self._awaited.values()]:
             if not awaited.done and len(awaited.senders) == self._living_count > 0:

@@ -16,6 +16,14 @@ class ChannelClosedError(Exception):
     """The other end has gone, or does not read what it is sent. The message says how."""
 
 
+class HostGoneError(ChannelClosedError):
+    """The host of the program is lost. The message says which, and how."""
+
+
+class WayGoneError(ChannelClosedError):
+    """The way to this host and others is lost; no host is to blame. The message says which way."""
+
+
 class LineTooLongError(ChannelClosedError):
     """The program wrote a line that is longer than allowed; nothing more is read from it."""
 

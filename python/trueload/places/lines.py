@@ -49,9 +49,9 @@ class Lines:
             return False
         return True
 
-    def end(self, why: str = CLOSED) -> None:
+    def end(self, why: ChannelClosedError | None = None) -> None:
         """Mark the end: nothing more will come."""
-        self._put(ChannelClosedError(why))
+        self._put(why or ChannelClosedError(CLOSED))
 
     def read(self, timeout_s: float) -> bytes | None:
         """The next line; None if none came in time. Raises ``ChannelClosedError`` at the end."""

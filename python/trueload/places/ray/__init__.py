@@ -9,7 +9,7 @@ is closed, or the front dies, Ray ends the actors, and with them what they start
 imported only by ``reserve``. Must not know what is run on the hosts.
 """
 
-from trueload.places.ray.channel import HostLostError, RayPlace
+from trueload.places.ray.channel import RayPlace
 from trueload.places.ray.cluster import Reservation, reserve
 
-__all__ = ["HostLostError", "RayPlace", "Reservation", "reserve"]
+__all__ = ["RayPlace", "Reservation", "reserve"]

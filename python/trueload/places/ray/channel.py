@@ -2,9 +2,10 @@
 
 How: a thread always has one ``read`` pending at the actor. The actor answers as soon as the program
 has written something, or after a quarter of a second with nothing. So a line takes one message, and
-a host that does not answer is noticed. Pieces are small enough never to use Ray's object store.
-Whatever Ray raises (dead actor, dead node, lost connection) means the same here: the host is lost,
-for good. Must not know what the lines mean, nor how the cluster was found.
+a host that does not answer is noticed. Another thread writes. Pieces are small enough never to use
+Ray's object store. Whatever Ray raises (dead actor, dead node, lost connection) means the same
+here: the host, or the way to it, is lost for good, and every call that still waits ends at once.
+Must not know what the lines mean, nor how the cluster was found.
 """
 
 from __future__ import annotations
@@ -18,54 +19,67 @@ from typing import Any
 
 from trueload.deadline import within
 from trueload.errors import UserError
-from trueload.places import Channel, ChannelClosedError, Sink
+from trueload.places import Channel, ChannelClosedError, HostGoneError, Sink, WayGoneError
 from trueload.places.lines import Lines
 from trueload.places.program import Program, read_program
-from trueload.places.ray.host import CHUNK_BYTES, NODE_DIED
+from trueload.places.ray.host import NODE_DIED
+from trueload.places.ray.outbox import NOT_READ, Outbox
+from trueload.places.ray.way import Way
 
 HOLD_S = 0.25  # how long the actor holds a read while there is no output
 SILENT_S = 1.5  # without an answer for so long, hold included, a host is lost
 SHIP_S = 30.0  # to send the program to a host: 20 MB over a slow link
 KILL_S = 1.0
 END_S = 0.5  # to send the message that ends an actor
-NOT_READ = "it has not read its input"
-
-
-class HostLostError(ChannelClosedError):
-    """A host, its Ray node or the actor on it has gone. The message says which, and how."""
+WRITE_S = 5.0  # for a program to read a piece of its input
+LOST = (HostGoneError, WayGoneError)
 
 
 class Actor:
     """The actor on one host, called with a time limit."""
 
-    def __init__(self, ray: Any, handle: Any, name: str) -> None:
+    def __init__(self, ray: Any, handle: Any, name: str, way: Way) -> None:
         self._ray = ray
         self._handle = handle
         self.name = name
-        self._lost: str | None = None
-
-    @property
-    def lost(self) -> str | None:
-        """Why the host counts as lost, if it does."""
-        return self._lost
+        self.way = way
+        self._lost: HostGoneError | WayGoneError | None = None
+        self._waiting: set[threading.Event] = set()
 
     def call(self, method: str, *arguments: Any, timeout_s: float) -> Any:
-        """Call a method and return its result. Raises ``HostLostError`` if none comes in time."""
-        if self._lost is not None:
-            raise HostLostError(self._lost)
+        """Call a method and return its result. Raises one of ``LOST`` if none comes in time."""
+        over = threading.Event()
+        self._waiting.add(over)
         try:
+            self._check()
             # Ray enforces no time limit of its own if the head of the cluster does not answer.
-            return within(timeout_s, self._ask, method, arguments)
+            return within(timeout_s, self._ask, method, arguments, over=over)
+        except LOST:
+            raise
         except Exception as error:  # Ray raises its own kinds, and those of its transport
-            # The first error names the cause; what fails after it says less.
-            self._lost = self._lost or f"host {self.name} is lost: {self._how(error, timeout_s)}"
-            raise HostLostError(self._lost) from error
+            self._check()
+            lost = self.way.blame(self.name, error, self._how(error, timeout_s))
+            self._lose(lost)
+            raise lost from error
+        finally:
+            self._waiting.discard(over)
 
     def end(self) -> None:
         """End the actor, and thereby whatever it has started. Does not wait for that."""
-        self._lost = self._lost or f"the actor on {self.name} has been ended"
-        with contextlib.suppress(Exception):
-            within(END_S, self._end)
+        self._lose(HostGoneError(f"the actor on {self.name} has been ended"))
+        if self.way.lost is None:
+            with contextlib.suppress(Exception):
+                within(END_S, self._end)
+
+    def _check(self) -> None:
+        if self._lost is not None:
+            raise type(self._lost)(str(self._lost))
+
+    def _lose(self, error: HostGoneError | WayGoneError) -> None:
+        """The first error names the cause; what fails after it says less."""
+        self._lost = self._lost or error
+        for over in self._waiting.copy():
+            over.set()
 
     def _end(self) -> None:
         # The first call needs the actor to answer, the second the head of the cluster. Nothing is
@@ -105,29 +119,18 @@ class RayChannel(Channel):
         self._actor = actor
         self._number = number
         self._pid = pid
-        self._input_lock = threading.Lock()
-        self._input_closed = False
+        self._outbox = Outbox()
         self._lines = Lines()
         self._stopped = False
         threading.Thread(target=self._read_lines, name="ray-lines", daemon=True).start()
+        threading.Thread(target=self._write_lines, name="ray-writes", daemon=True).start()
 
     @property
     def pid(self) -> int:
         return self._pid
 
     def send(self, line: bytes, timeout_s: float) -> None:
-        deadline_s = time.monotonic() + timeout_s
-        with self._input_lock:
-            if self._input_closed:
-                raise ChannelClosedError("its input is closed")
-            for start in range(0, len(line), CHUNK_BYTES):
-                piece = line[start : start + CHUNK_BYTES]
-                left_s = max(0.0, deadline_s - time.monotonic())
-                refused = self._actor.call(
-                    "write", self._number, piece, left_s, timeout_s=left_s + SILENT_S
-                )
-                if refused is not None:
-                    raise ChannelClosedError(refused or f"{NOT_READ} for {timeout_s:g} s")
+        self._outbox.put(line, time.monotonic() + timeout_s, timeout_s)
 
     def read_line(self, timeout_s: float) -> bytes | None:
         return self._lines.read(timeout_s)
@@ -136,14 +139,11 @@ class RayChannel(Channel):
         self._lines.divert(sink)
 
     def close_input(self) -> None:
-        with self._input_lock, contextlib.suppress(HostLostError):
-            if not self._input_closed:
-                self._input_closed = True
-                self._actor.call("close_input", self._number, timeout_s=SILENT_S)
+        self._outbox.close()
 
     def wait(self, timeout_s: float) -> int | None:
         """The exit code; None also if nobody can tell."""
-        with contextlib.suppress(HostLostError):
+        with contextlib.suppress(*LOST):
             code = self._actor.call("wait", self._number, timeout_s, timeout_s=timeout_s + SILENT_S)
             return None if code is None else int(code)
         return None
@@ -151,26 +151,43 @@ class RayChannel(Channel):
     def kill(self) -> None:
         self._stopped = True
         self._lines.stop()
+        self._outbox.fail(ChannelClosedError("it has been killed"))
         try:
             self._actor.call("kill", self._number, timeout_s=KILL_S)
-        except HostLostError:
+        except LOST:
             self._actor.end()  # the program's input ends with its actor, and so does it
 
     def log_tail(self) -> str:
-        with contextlib.suppress(HostLostError):
+        with contextlib.suppress(*LOST):
             log: bytes = self._actor.call("log", self._number, timeout_s=SILENT_S)
             return log.decode(errors="replace")
         return ""
 
     def _read_lines(self) -> None:
+        actor = self._actor
         try:
-            while not self._stopped:
-                data = self._actor.call("read", self._number, HOLD_S, timeout_s=SILENT_S)
-                if data is None or (data and not self._lines.add(data)):
-                    break
+            with actor.way.listening(actor.name):
+                while not self._stopped:
+                    data = actor.call("read", self._number, HOLD_S, timeout_s=SILENT_S)
+                    actor.way.heard(actor.name)
+                    if data is None or (data and not self._lines.add(data)):
+                        break
             self._lines.end()
-        except HostLostError as error:
-            self._lines.end(str(error))
+        except LOST as error:
+            self._outbox.fail(error)
+            self._lines.end(error)
+
+    def _write_lines(self) -> None:
+        try:
+            while (piece := self._outbox.take()) is not None:
+                arguments = (self._number, piece, WRITE_S)
+                refused = self._actor.call("write", *arguments, timeout_s=WRITE_S + SILENT_S)
+                if refused is not None:
+                    self._outbox.fail(ChannelClosedError(refused or NOT_READ.format(WRITE_S)))
+            if not self._stopped:
+                self._actor.call("close_input", self._number, timeout_s=SILENT_S)
+        except LOST as error:
+            self._outbox.fail(error)
 
 
 class RayPlace:
@@ -188,7 +205,7 @@ class RayPlace:
         """Wait until the actor answers. Raises ``UserError`` when it does not."""
         try:
             about = self._actor.call("about", timeout_s=timeout_s)
-        except HostLostError as error:
+        except LOST as error:
             raise lost(error) from error
         self._machine = about["machine"]
 
@@ -196,10 +213,15 @@ class RayPlace:
         """Make sure that the host has a program, and can run it. Raises ``UserError``."""
         try:
             self._send(program)
-        except HostLostError as error:
+        except LOST as error:
             raise lost(error) from error
         except OSError as error:
             raise UserError(str(error.strerror), f"look at {program}, and at that host") from error
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether the way to all hosts of the cluster is lost."""
+        return self._actor.way.lost is not None
 
     def end(self) -> None:
         """End the actor, and with it what still runs there."""
@@ -211,7 +233,7 @@ class RayPlace:
         try:
             sha256 = self._send(Path(argv[0]))
             started = self._actor.call("start", sha256, list(argv), timeout_s=SHIP_S)
-        except HostLostError as error:
+        except LOST as error:
             raise lost(error) from error
         number, pid, refused = started
         if refused is not None:
@@ -237,7 +259,7 @@ class RayPlace:
         return program.sha256
 
 
-def lost(error: HostLostError) -> UserError:
+def lost(error: ChannelClosedError) -> UserError:
     """The same as a ``UserError``, for a host lost before anything was measured."""
     return UserError(str(error), "`ray status` on the head says which hosts the cluster has")
 

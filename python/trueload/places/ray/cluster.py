@@ -32,10 +32,13 @@ from trueload.errors import UserError
 from trueload.extras import require
 from trueload.places.ray import host
 from trueload.places.ray.channel import Actor, RayPlace, Shipped
+from trueload.places.ray.way import Way
 
 PLACE_S = 30.0  # for a placement that cannot be met, and for actors to start
 CONNECT_S = 5.0
 LEAVE_S = 3.0
+LEAVE_LOST_S = 0.2  # nobody answers any more
+LOOK_S = 0.3  # to reach a head that has just answered
 # Errors of joining a head whose first node is not there yet, or that could not start its server
 # process for this client. The head may say so, or find that process dead, or end the connection
 # before its message arrives. Nothing has been asked of the head then, so joining again is safe.
@@ -85,7 +88,7 @@ def reserve(
     group = None
     try:
         group = place(ray, asked)
-        places = start_actors(ray, group, asked)
+        places = start_actors(ray, group, asked, way_to(address))
     except BaseException:
         leave(ray, group)
         raise
@@ -149,6 +152,7 @@ def part_at_once() -> None:
     with contextlib.suppress(ImportError):
         logs: Any = importlib.import_module("ray.util.client.logsclient")
         logs.LogstreamClient.close = end_requests
+        logs.logger.disabled = True  # it prints a traceback if the connection breaks
 
 
 def end_requests(stream: Any) -> None:
@@ -180,12 +184,8 @@ def started_here() -> str | None:
 
 def try_connection(address: str) -> None:
     """Raise ``UserError`` unless something listens there. Ray itself tries a minute or more."""
-    try:
-        parts = urlsplit(address if "://" in address else f"//{address}")
-        target = parts.hostname, parts.port or CLIENT_PORT
-    except ValueError:
-        target = None, 0
-    if target[0] is None:
+    target = target_of(address)
+    if target is None:
         raise UserError(
             f"'{address}' is no address of a Ray cluster", f"write ray://HOST:{CLIENT_PORT}"
         )
@@ -193,6 +193,31 @@ def try_connection(address: str) -> None:
         socket.create_connection(target, CONNECT_S).close()
     except OSError as error:
         raise refusal(address, error) from error
+
+
+def target_of(address: str) -> tuple[str, int] | None:
+    """The host and port of a cluster's address; None if it is no address."""
+    try:
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        return None if parts.hostname is None else (parts.hostname, parts.port or CLIENT_PORT)
+    except ValueError:
+        return None
+
+
+def way_to(address: str | None) -> Way:
+    """The way to a cluster's hosts: by its head through ``ray://``, else to each of them."""
+    named = address or os.environ.get("RAY_ADDRESS") or ""
+    target = target_of(named) if named.startswith("ray://") else None
+    if target is None:
+        return Way("the Ray cluster")
+
+    def reaches_head() -> bool:
+        with contextlib.suppress(OSError):
+            socket.create_connection(target, LOOK_S).close()
+            return True
+        return False
+
+    return Way(f"the Ray cluster at {named}", reaches_head)
 
 
 def refusal(address: str | None, error: BaseException) -> UserError:
@@ -267,7 +292,7 @@ def what_it_has(ray: Any) -> str:
     return f"the cluster has {has}, {', '.join(shown + more)}; {free} free in all"
 
 
-def start_actors(ray: Any, group: Any, asked: Asked) -> list[RayPlace]:
+def start_actors(ray: Any, group: Any, asked: Asked, way: Way) -> list[RayPlace]:
     """Start an actor on every host of the group. Raises ``UserError``."""
     strategies = importlib.import_module("ray.util.scheduling_strategies")
     # By value: a host that has nothing of ours cannot import the module.
@@ -288,7 +313,7 @@ def start_actors(ray: Any, group: Any, asked: Asked) -> list[RayPlace]:
             max_task_retries=0,
             scheduling_strategy=strategy,
         ).remote()
-        places.append(RayPlace(Actor(ray, handle, name), node["NodeManagerAddress"], shipped))
+        places.append(RayPlace(Actor(ray, handle, name, way), node["NodeManagerAddress"], shipped))
     for started in places:
         started.ready(PLACE_S)
     return places
@@ -320,17 +345,18 @@ def plural(count: float, noun: str) -> str:
 
 def leave(ray: Any, group: Any, places: Sequence[RayPlace] = ()) -> None:
     """Give the hosts back and disconnect, whatever state the cluster is in."""
+    cut_off = any(place.is_cut_off for place in places)
 
     def attempt() -> None:
         for place in places:
             place.end()
-        if group is not None:
+        if group is not None and not cut_off:
             give_back(group)
         if _joined:
             ray.shutdown()
 
     try:
-        within(LEAVE_S, attempt)
+        within(LEAVE_LOST_S if cut_off else LEAVE_S, attempt)
     except TimeoutError:
         atexit.unregister(ray.shutdown)  # it would wait for a minute more
     _joined.clear()

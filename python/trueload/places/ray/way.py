@@ -1,0 +1,69 @@
+"""The way to the hosts of a cluster, which they share, and what is to blame if one is silent.
+
+How: through ``ray://`` every message goes by the head. If the connection to it breaks, or if no
+host answers any more, no host is to blame. Every host that is listened to answers four times a
+second, so one that is silent alone is lost itself. Must not know how messages are sent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+from trueload.places import HostGoneError, WayGoneError
+
+FRESH_S = 1.0  # a host whose last answer is younger is there
+NOT_CONNECTED = "Ray Client is not connected"  # its words after the connection broke
+BROKEN = "the connection to its head broke"
+SILENT = "none of its hosts answers"
+NO_HEAD = "its head cannot be reached"
+
+
+class Way:
+    """The hosts that are listened to, and when each was last heard. ``reaches_head`` is asked if
+    there is only one host, which has nobody to be compared with."""
+
+    def __init__(self, cluster: str, reaches_head: Callable[[], bool] = lambda: True) -> None:
+        self._cluster = cluster
+        self._reaches_head = reaches_head
+        self._heard_s: dict[str, float] = {}
+        self.lost: str | None = None
+        """How the way was lost, if it was."""
+
+    @contextlib.contextmanager
+    def listening(self, host: str) -> Iterator[None]:
+        """Expect answers of a host for as long as this lasts."""
+        self.heard(host)
+        try:
+            yield
+        finally:
+            self._heard_s.pop(host, None)
+
+    def heard(self, host: str) -> None:
+        """Note that a host has answered."""
+        self._heard_s[host] = time.monotonic()
+
+    def blame(self, host: str, error: Exception, why: str) -> HostGoneError | WayGoneError:
+        """The error for a host whose call failed: it is the host's fault, or the way's."""
+        others_s = [heard_s for name, heard_s in self._heard_s.copy().items() if name != host]
+        broken = why_way(error, others_s, time.monotonic(), self._reaches_head)
+        if broken is None:
+            return HostGoneError(f"host {host} is lost: {why}")
+        self.lost = self.lost or f"{self._cluster} is lost: {broken}"
+        return WayGoneError(self.lost)
+
+
+def why_way(
+    error: Exception, others_s: list[float], now_s: float, reaches_head: Callable[[], bool]
+) -> str | None:
+    """What broke on the way, if that made a call fail; None if the host itself did. ``others_s`` is
+    when each other host was last heard."""
+    is_transport = isinstance(error, ConnectionError) or type(error).__module__.startswith("grpc")
+    if is_transport or NOT_CONNECTED in str(error):
+        return BROKEN
+    if not isinstance(error, TimeoutError):
+        return None
+    if others_s:
+        return None if any(now_s - each < FRESH_S for each in others_s) else SILENT
+    return None if reaches_head() else NO_HEAD
