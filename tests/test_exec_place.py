@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -199,6 +200,33 @@ def test_the_reference_server_can_run_there_but_a_subject_cannot(
     refused = trueload.run("suite", "run", "http-servers", "--subjects", "python", *place)
     assert refused.code == 2
     assert "a subject cannot be started through exec:" in refused.err
+
+
+LATER = """#!/bin/sh
+[ -e {there} ] || {{ echo 'the container is not running' >&2; exit 1; }}
+exec "$@"
+"""
+
+
+def test_a_host_that_comes_later_is_waited_for(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    later, there = tmp_path / "later", tmp_path / "there"
+    later.write_text(LATER.format(there=there))
+    later.chmod(0o755)
+    front = trueload.start(
+        *("http", f"{server.url}/", "-c", "2", "--requests", "50", "--warmup", "0s"),
+        *("--place", "local", "--place", f"exec:{later}", "--hosts-wait", "60s", "--json", "-"),
+        env=environment(tmp_path),
+    )
+    assert front.stderr is not None
+    line = front.stderr.readline()
+    assert line.startswith("waiting for hosts: 1 of 2 are there, "), line
+    assert line.endswith(f"exec:{later} runs no commands: the container is not running\n")
+    there.touch()
+    out, err = front.communicate(timeout=60)
+    assert front.returncode in (0, 4), (out, err)
+    assert [host["place"] for host in json.loads(out)["hosts"]] == ["local", f"exec:{later}"]
 
 
 SLOW = """#!/bin/sh

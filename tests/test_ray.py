@@ -25,6 +25,7 @@ from ray_cluster import RayCluster
 from trueload.engines.engine import Engine, EngineError
 from trueload.errors import UserError
 from trueload.places import Channel, ChannelClosedError, EngineHost
+from trueload.places.arriving import Arriving
 from trueload.places.ray import RayPlace, Reservation, reserve
 from trueload.protocol.plan import Duration, Tick
 from trueload.request.values import Request
@@ -219,6 +220,20 @@ def test_a_program_that_cannot_be_started_says_why(base: Reservation, tmp_path: 
     program.write_bytes(elf(183 if platform.machine() == "aarch64" else 62))
     with pytest.raises(OSError, match=r"Exec format error \(on host-.\)"):
         base.places[0].open([str(program)])
+
+
+def test_a_host_that_comes_later_is_waited_for(joined: RayCluster) -> None:
+    told: list[str] = []
+
+    def announce(line: str) -> None:
+        told.append(line)
+        if len(told) == 1:
+            joined.add("host-late", at="late")
+
+    arriving = Arriving(round(BOUND_S * 1e9), announce)
+    with reserve(None, 1, labels={"at": "late"}, arriving=arriving) as reserved:
+        assert [place.name for place in reserved.places] == ["host-late"]
+    assert told[0].startswith("waiting for hosts: 0 of 1 are there, ")
 
 
 # --- what is lost

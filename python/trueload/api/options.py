@@ -47,6 +47,7 @@ class PlaceOptions(ServerPlaceOptions, total=False):
 
     place: Texts
     hosts: Number
+    hosts_wait: Duration
     lab: Name
     no_cache: Flag
 

@@ -51,6 +51,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Where it runs": (
         "place",
         "hosts",
+        "hosts-wait",
         "lab",
         "allow-lost",
         "server-place",

@@ -21,7 +21,7 @@ from trueload.machine.processes import identity
 from trueload.places import named
 from trueload.places.choose import choose_places
 from trueload.places.named import Where
-from trueload.protocol.option import positive_count
+from trueload.protocol.option import positive_count, positive_span
 from trueload.protocol.plan import EngineOptions
 
 HOSTS_MAX = 10_000
@@ -59,6 +59,18 @@ HostsOption = Annotated[
         metavar="COUNT",
         parser=option_parser(positive_count(HOSTS_MAX)),
         help="Number of different hosts to use in a Ray cluster.  [default: 1]",
+    ),
+]
+HostsWaitOption = Annotated[
+    int | None,
+    typer.Option(
+        "--hosts-wait",
+        metavar="TIME",
+        parser=option_parser(positive_span),
+        help=(
+            "Time to wait for hosts that are not there yet, such as those of an autoscaler."
+            "  [default: 30s for a Ray cluster, else 0s]"
+        ),
     ),
 ]
 LabOption = Annotated[
@@ -125,11 +137,15 @@ def read_where(
     server_place: ServerPlaceOption = None,
     server_pid: ServerPidOption = None,
     no_cache: NoCacheOption = False,
+    hosts_wait: HostsWaitOption = None,
 ) -> Where:
     """Return where everything runs. Raises ``UserError``; nothing has been connected to."""
     server = None if server_place is None else server_place.place
     where = choose_places([each.place for each in place or ()], hosts, lab, server)
-    where = replace(where, keep=not no_cache)
+    where = replace(where, keep=not no_cache, hosts_wait_ns=hosts_wait)
+    if hosts_wait is not None and where.all_here:
+        message = "--hosts-wait waits for other hosts, and all load comes from this machine"
+        raise UserError(message, "name the hosts with --place or --lab")
     if server_pid is None:
         return where
     if server is not None:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trueload.closing import Closing
-from trueload.errors import UserError
+from trueload.errors import HostError, UserError
 from trueload.places import ChannelClosedError
 from trueload.places.copying import Copying, run_fed
 from trueload.places.local import LocalChannel
@@ -100,11 +100,11 @@ class CommandPlace(Closing):
                 "install it, or correct the command behind exec:",
             ) from error
 
-    def refusal(self, what: str, output: str = "") -> UserError:
-        """The error for a host that cannot be used, with the last line of the output."""
+    def refusal(self, what: str, output: str = "") -> HostError:
+        """The error for a host that cannot be used now, with the last line of the output."""
         last = refusals.last_line(output)
         words = shlex.join(self._argv)
-        return UserError(
+        return HostError(
             f"{self.name} {what}{f': {last}' if last else ''}",
             f"`{words} true` must work, and pass on its input",
         )

@@ -102,7 +102,7 @@ class Where:
     """Where a command's engines and its server run. ``ray_hosts`` is the number of hosts of a
     cluster. ``server`` is where to start a server, ``lab_server`` where a lab has its own.
     ``server_pid`` is a process here that counts as the server. ``keep`` the engine's copies on the
-    hosts, for later runs."""
+    hosts, for later runs. ``hosts_wait_ns`` is how long to wait for missing hosts."""
 
     generators: tuple[GeneratorHost, ...] = (GeneratorHost(place=Here()),)
     ray_hosts: int = 1
@@ -110,11 +110,12 @@ class Where:
     lab_server: ServerHost | None = None
     server_pid: int | None = None
     keep: bool = True
+    hosts_wait_ns: int | None = None
 
     @property
     def is_named(self) -> bool:
         """Whether any place was named."""
-        return replace(self, keep=True) != HERE
+        return replace(self, keep=True, hosts_wait_ns=None) != HERE
 
     @property
     def host_count(self) -> int:

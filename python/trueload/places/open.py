@@ -2,7 +2,8 @@
 
 How: the module for a kind of place is imported only if one of that kind is wanted. Hosts are
 prepared in parallel, and the first that cannot be used ends it for all, before anything is started.
-Must not know what will run there.
+If hosts may come later, those that are not there yet are tried again. Must not know what will run
+there.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from trueload.errors import HostError
 from trueload.places import EngineHost, Place
+from trueload.places.arriving import Arriving
 from trueload.places.copying import Copying
 from trueload.places.local import LocalPlace
 from trueload.places.named import (
@@ -43,9 +46,12 @@ def open_places(
     """Open the generators' places, in their order; ``program`` is what will be started there.
     Raises ``UserError`` for a place that cannot be used; nothing has been started then. Raises
     ``KeyboardInterrupt`` once it is ``stopped``. Long copies are announced."""
+    wait_ns = where.hosts_wait_ns
+    arriving = None if wait_ns is None else Arriving(wait_ns, announce, stopped)
     with contextlib.ExitStack() as stack:
-        made = [_make(each, where, stack) for each in where.generators]
-        prepare([place for places in made for place in places], program, announce, stopped)
+        made = [_make(each, where, stack, arriving) for each in where.generators]
+        places = [place for places in made for place in places]
+        prepare(places, program, announce, stopped, arriving)
         yield tuple(
             EngineHost(place, each.cpus, each.local_addresses, each.group, each.weight)
             for each, places in zip(where.generators, made, strict=True)
@@ -66,20 +72,51 @@ def prepare(
     program: Path,
     announce: Callable[[str], object] = lambda line: None,
     stopped: Callable[[], bool] = lambda: False,
+    arriving: Arriving | None = None,
 ) -> None:
     """Prepare every host for the program. Raises the ``UserError`` of one that fails, which calls
-    off the others, and ``KeyboardInterrupt`` once it is ``stopped``."""
-    slow = [place for place in places if isinstance(place, Preparable)]
-    if not slow:
-        return
+    off the others, and ``KeyboardInterrupt`` once it is ``stopped``. With ``arriving``, hosts that
+    are not there yet are tried again."""
+    missing: list[Preparable] = [place for place in places if isinstance(place, Preparable)]
+    while missing:
+        tried = _prepare_once(missing, program, announce, stopped, arriving is not None)
+        missing = [place for place, error in tried if error is not None]
+        error = next((error for _, error in tried if error is not None), None)
+        if arriving is None or error is None:
+            return
+        here, expected = len(places) - len(missing), len(places)
+        if not arriving.again(here, expected, error.message):
+            raise arriving.too_late(here, expected, error)
+
+
+def _prepare_once(
+    places: Sequence[Preparable],
+    program: Path,
+    announce: Callable[[str], object],
+    stopped: Callable[[], bool],
+    is_patient: bool,
+) -> list[tuple[Preparable, HostError | None]]:
+    """Prepare places in parallel. Return the error of each that is not there yet, if the caller is
+    patient; every other error is raised, as in ``prepare``."""
     copying = Copying(announce)
-    pool = ThreadPoolExecutor(min(AT_ONCE_MAX, len(slow)), "prepare")
+
+    def attempt(place: Preparable) -> HostError | None:
+        try:
+            place.prepare(program, copying)
+        except HostError as error:
+            if not is_patient:
+                raise
+            return error
+        return None
+
+    pool = ThreadPoolExecutor(min(AT_ONCE_MAX, len(places)), "prepare")
     try:
-        todo = [pool.submit(place.prepare, program, copying) for place in slow]
+        todo = [pool.submit(attempt, place) for place in places]
         _watch(todo, copying, announce, stopped)
-        for each in todo:
-            if each.done():
-                each.result()
+        failed = next((each for each in todo if each.done() and each.exception()), None)
+        if failed is not None:
+            failed.result()
+        return [(place, each.result()) for place, each in zip(places, todo, strict=True)]
     finally:
         # What is under way ends soon then; nothing else may begin.
         copying.call_off()
@@ -87,7 +124,7 @@ def prepare(
 
 
 def _watch(
-    todo: Sequence[Future[None]],
+    todo: Sequence[Future[HostError | None]],
     copying: Copying,
     announce: Callable[[str], object],
     stopped: Callable[[], bool],
@@ -114,7 +151,9 @@ class Preparable(Protocol):
         ...
 
 
-def _make(host: GeneratorHost, where: Where, stack: contextlib.ExitStack) -> Sequence[Place]:
+def _make(
+    host: GeneratorHost, where: Where, stack: contextlib.ExitStack, arriving: Arriving | None
+) -> Sequence[Place]:
     match host.place:
         case Here():
             return [LocalPlace()]
@@ -130,5 +169,6 @@ def _make(host: GeneratorHost, where: Where, stack: contextlib.ExitStack) -> Seq
         case RayCluster(address):
             from trueload.places.ray import reserve
 
-            reserved = reserve(address, where.ray_hosts, labels=dict(host.labels))
+            labels = dict(host.labels)
+            reserved = reserve(address, where.ray_hosts, labels=labels, arriving=arriving)
             return stack.enter_context(reserved).places

@@ -28,8 +28,9 @@ from urllib.parse import urlsplit
 
 from trueload.closing import Closing
 from trueload.deadline import within
-from trueload.errors import UserError
+from trueload.errors import HostError, UserError
 from trueload.extras import require
+from trueload.places.arriving import Arriving
 from trueload.places.ray import host
 from trueload.places.ray.channel import Actor, RayPlace, Shipped
 from trueload.places.ray.way import Way
@@ -38,6 +39,7 @@ PLACE_S = 30.0  # for a placement that cannot be met, and for actors to start
 CONNECT_S = 5.0
 LEAVE_S = 3.0
 LEAVE_LOST_S = 0.2  # nobody answers any more
+LOOK_EVERY_S = 0.5
 LOOK_S = 0.3  # to reach a head that has just answered
 # Errors of joining a head whose first node is not there yet, or that could not start its server
 # process for this client. The head may say so, or find that process dead, or end the connection
@@ -79,15 +81,17 @@ def reserve(
     *,
     labels: Mapping[str, str] | None = None,
     wait_s: float = PLACE_S,
+    arriving: Arriving | None = None,
 ) -> Reservation:
     """Reserve ``hosts`` different hosts of a cluster, and one CPU on each. ``address`` is
     ``ray://HOST:PORT``; None means the cluster that this machine is part of, or ``RAY_ADDRESS``.
-    With ``labels`` only hosts that have them are taken. Raises ``UserError``."""
+    With ``labels`` only hosts that have them are taken. With ``arriving``, a cluster or hosts that
+    are not there yet are waited for. Raises ``UserError``."""
     asked = Asked(hosts, dict(labels or {}), wait_s)
-    ray = join(address)
+    ray = join(address) if arriving is None else join_later(address, asked, arriving)
     group = None
     try:
-        group = place(ray, asked)
+        group = place(ray, asked, arriving)
         places = start_actors(ray, group, asked, way_to(address))
     except BaseException:
         leave(ray, group)
@@ -135,6 +139,16 @@ def join(address: str | None) -> Any:
         rays.print_to_stdstream = discard_output
     _joined.append(True)
     return ray
+
+
+def join_later(address: str | None, asked: Asked, arriving: Arriving) -> Any:
+    """Join a cluster that may not be up yet. Raises ``UserError``."""
+    while True:
+        try:
+            return join(address)
+        except HostError as error:
+            if not arriving.again(0, asked.hosts, error.message):
+                raise arriving.too_late(0, asked.hosts, error) from error
 
 
 def discard_output(data: object, *, ignore_prefix: bool = False) -> None:
@@ -239,7 +253,7 @@ def refusal(address: str | None, error: BaseException) -> UserError:
     why = error.strerror if isinstance(error, OSError) else None
     # In a traceback from the cluster, the last line is the cause.
     last = (str(error).strip().splitlines() or ["no answer"])[-1][:200]
-    return UserError(
+    return HostError(
         f"the Ray cluster at {address} cannot be reached: {why or last}",
         "`ray status` on its head says whether it runs; a stale address goes with `ray stop`",
     )
@@ -263,7 +277,7 @@ def undisturbed() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def place(ray: Any, asked: Asked) -> Any:
+def place(ray: Any, asked: Asked, arriving: Arriving | None) -> Any:
     """Reserve a placement group, and wait until every host is there. Raises ``UserError``."""
     groups = importlib.import_module("ray.util.placement_group")
     selector = [asked.labels] * asked.hosts if asked.labels else None
@@ -272,14 +286,32 @@ def place(ray: Any, asked: Asked) -> Any:
         strategy="STRICT_SPREAD",
         bundle_label_selector=selector,
     )
-    if not group.wait(asked.wait_s):
+    if not (
+        group.wait(asked.wait_s) if arriving is None else await_hosts(ray, group, asked, arriving)
+    ):
         has = what_it_has(ray)
         give_back(group)
-        raise UserError(
-            f"Ray did not find {asked} within {asked.wait_s:g} s: {has}",
+        waited = f"{asked.wait_s:g} s" if arriving is None else arriving.span
+        raise HostError(
+            f"Ray did not find {asked} within {waited}: {has}",
             f"ask for fewer with --hosts, or add hosts to the cluster ({HELP})",
         )
     return group
+
+
+def await_hosts(ray: Any, group: Any, asked: Asked, arriving: Arriving) -> bool:
+    """Wait until every host of a group is there; Ray's autoscaler sees what the group asks for."""
+    while not group.wait(LOOK_EVERY_S):
+        has = what_it_has(ray)
+        if not arriving.again(suitable(ray.nodes(), asked.labels), asked.hosts, has):
+            return False
+    return True
+
+
+def suitable(nodes: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> int:
+    """The number of hosts that have a CPU and the labels."""
+    found = (node for node in nodes if node["Alive"] and cpus_of(node) >= 1)
+    return sum(labels.items() <= node.get("Labels", {}).items() for node in found)
 
 
 def what_it_has(ray: Any) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from trueload.deadline import seconds_left
-from trueload.errors import UserError
+from trueload.errors import HostError, UserError
 from trueload.places import ChannelClosedError
 from trueload.places.copying import LOOK_S
 from trueload.places.local import LocalChannel
@@ -39,7 +39,7 @@ LEFT_BEHIND_S = 60.0
 SOCKET_BYTES_MAX = 107 - 18  # sun_path of unix(7), less what ssh appends while creating it
 
 
-class DroppedError(UserError):
+class DroppedError(HostError):
     """The ssh server, or one on the way, dropped a log-in, perhaps because it had too many."""
 
 
@@ -135,7 +135,7 @@ class Connection:
                 f" '{scripts.plain(noise[:3])}'",
                 "its start-up files must print nothing, ask nothing and end (.bashrc and the like)",
             )
-        raise UserError(
+        raise HostError(
             f"{self.destination} has not let anybody in for {LOG_IN_S:g} s",
             f"`ssh {self.destination} true` must work without a question",
         )

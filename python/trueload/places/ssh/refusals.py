@@ -7,13 +7,20 @@ last line of ssh's own output. Pure.
 
 from __future__ import annotations
 
-from trueload.errors import UserError
+from trueload.errors import HostError, UserError
 
 # What ssh prints if the other side ends the connection before any key was tried.
 DROPPED = (
     "kex_exchange_identification",
     "ssh_exchange_identification",
     "Exceeded MaxStartups",
+)
+# Phrases that ssh prints for a host that may be booting, or get its keys, just now.
+NOT_YET = (
+    *("Connection refused", "No route to host", "Network is unreachable", "Host is down"),
+    *("timed out", "not responding", "Could not resolve hostname", "Permission denied ("),
+    *("Connection closed by", "System is booting up"),
+    *DROPPED,
 )
 # Phrases that ssh prints; what they mean; what to do. `{host}` is as the user wrote it.
 ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
@@ -101,12 +108,14 @@ def explain(
     rows: tuple[tuple[tuple[str, ...], str, str], ...] = ROWS,
     hint: str = "`ssh {host} true` must work without a question",
 ) -> UserError:
-    """The error for a failed ssh. ``otherwise`` is its text if ssh has printed nothing."""
+    """The error for a failed ssh: a ``HostError`` if that may pass. ``otherwise`` is its text if
+    ssh has printed nothing."""
     last = last_line(output)
+    kind = HostError if any(each in output for each in NOT_YET) else UserError
     for words, message, its_hint in rows:
         if any(each in output for each in words):
-            return UserError(message.format(host=host, last=last), its_hint.format(host=host))
-    return UserError(f"{host} cannot be used: {last or otherwise}", hint.format(host=host))
+            return kind(message.format(host=host, last=last), its_hint.format(host=host))
+    return kind(f"{host} cannot be used: {last or otherwise}", hint.format(host=host))
 
 
 def is_dropped(output: str) -> bool:
