@@ -6,6 +6,7 @@ however it ends.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -14,17 +15,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from harness import Server, Trueload, start_server
 from waiting import wait_until
 
-from hosts.network import Network, missing
+from hosts.network import Host, Network, missing
 from hosts.raylets import RAYLET, Raylets, start_ray
 
 ENGINE = "trueload-engine"
 ACTOR = "ray::Host"
 CLIENTS_SERVER = "--mode=specific-server"  # the head starts one for each client
 LONG = ("--duration", "60s", "--warmup", "100ms")
+WORKED_S = 0.3
 GONE_S = 6.0
 """An engine is gone within 3 s of its loss; the rest is a loaded machine's share."""
 
@@ -79,8 +82,7 @@ def start(trueload: Trueload, raylets: Raylets) -> subprocess.Popen[str]:
     )
 
     def measures() -> bool:
-        engines = all(running(network, ENGINE).values())
-        return engines and connected(network, server) == 2 * hosts
+        return connected(network, server) == 2 * hosts and all(map(is_at_work, network.hosts))
 
     try:
         wait_until(lambda: process.poll() is not None or measures(), "every host measures")
@@ -89,6 +91,14 @@ def start(trueload: Trueload, raylets: Raylets) -> subprocess.Popen[str]:
         process.kill()
         raise AssertionError(f"{error}: {process.communicate()[0]}") from None
     return process
+
+
+def is_at_work(host: Host) -> bool:
+    """Whether the host's engine has worked for longer than it takes to start."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        times = [psutil.Process(pid).cpu_times() for pid in host.processes(ENGINE)]
+        return any(used.user + used.system > WORKED_S for used in times)
+    return False
 
 
 def connected(network: Network, server: Server) -> int:
