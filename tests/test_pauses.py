@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from pathlib import Path
@@ -12,20 +13,33 @@ from harness import Server, Trueload
 from waiting import wait_until
 
 TWO = ("--place", "local", "--place", "exec:env", "--allow-lost", "1")
+WORKED_S = 0.3  # longer than it takes to start
 
 
 def engines(pid: int) -> list[psutil.Process]:
-    """The engines that a process has started, and that still run."""
-    return [
-        child
-        for child in psutil.Process(pid).children(recursive=True)
-        if "trueload-engine" in child.name() and child.status() != psutil.STATUS_ZOMBIE
-    ]
+    """The engines that a process has started."""
+    children = psutil.Process(pid).children(recursive=True)
+    return [child for child in children if "trueload-engine" in name_of(child)]
 
 
-def at_work(pid: int) -> list[psutil.Process]:
-    """The engines that have worked for longer than it takes to start."""
-    return [engine for engine in engines(pid) if sum(engine.cpu_times()[:2]) > 0.3]
+def name_of(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return process.name()
+    return ""
+
+
+def works(engine: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return sum(engine.cpu_times()[:2]) > WORKED_S
+    return False
+
+
+def is_connected(engine: psutil.Process) -> bool:
+    """Whether it can still send requests. Its process may be there for longer: its last words need
+    a front that reads them."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return bool(engine.net_connections("tcp"))
+    return False
 
 
 @pytest.mark.parametrize(("places", "hosts"), [((), 1), (TWO, 2)])
@@ -34,10 +48,10 @@ def test_a_front_that_stood_still_names_itself(
 ) -> None:
     words = ("-c", "4", "-d", "60s", "--warmup", "0s", *places)
     process = trueload.start("http", server.url, *words, env={"TRUELOAD_CACHE": str(tmp_path)})
-    wait_until(lambda: len(at_work(process.pid)) == hosts, "every engine is at work")
+    wait_until(lambda: sum(map(works, engines(process.pid))) == hosts, "every engine is at work")
     os.kill(process.pid, signal.SIGSTOP)
     try:
-        wait_until(lambda: not engines(process.pid), "the engines have ended by themselves")
+        wait_until(lambda: not any(map(is_connected, engines(process.pid))), "the load has ended")
     finally:
         os.kill(process.pid, signal.SIGCONT)
     out, err = process.communicate(timeout=60)

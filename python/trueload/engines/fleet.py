@@ -467,7 +467,7 @@ class Fleet(Closing):
         raise ``EngineError``; while they are ending nothing is raised. No host is lost if this
         process itself stood still: then all of them end. The kind ``lost`` is for the way to
         several hosts, which names itself."""
-        if (paused := self._pauses.fatal()) is not None:
+        if (paused := self._pauses.behind(what)) is not None:
             member.done = member.done or what
             if self._stopping:
                 return

@@ -14,8 +14,11 @@ from trueload.closing import Closing
 
 BEAT_S = 0.1
 PAUSE_S = 0.5  # shorter delays are those of a busy machine
-FATAL_S = 1.75
-"""The engine's lease of 2 s, less the quarter of a second since it was last renewed."""
+LEASE_S = 1.9  # after a longer pause every engine has ended, whatever is seen of it
+ORPHANED_S = 1.0
+"""An engine that reports that it heard nothing for 2 s may have missed half a second before the
+pause, and some more on a busy machine."""
+ORPHANED = "orphaned"
 BLAMED_S = 5.0  # what ends so soon after a pause has ended because of it
 
 
@@ -32,11 +35,11 @@ class Beats:
         self._ended_s, self._lasted_s = self._longest(now_s)
         self._last_s = now_s
 
-    def fatal_s(self, now_s: float) -> float | None:
-        """How long the process stood still, if that ended engines just now. A pause counts before
-        the thread itself has noticed it."""
+    def fatal_s(self, now_s: float, least_s: float) -> float | None:
+        """How long the process stood still just now, if for at least ``least_s``. A pause counts
+        before the thread itself has noticed it."""
         ended_s, lasted_s = self._longest(now_s)
-        return lasted_s if lasted_s >= FATAL_S and now_s - ended_s <= BLAMED_S else None
+        return lasted_s if lasted_s >= least_s and now_s - ended_s <= BLAMED_S else None
 
     def _longest(self, now_s: float) -> tuple[float, float]:
         """When the pause to remember ended, and how long it was."""
@@ -55,9 +58,9 @@ class Pauses(Closing):
         self._beats = Beats(_now_s())
         threading.Thread(target=self._watch, name="pauses", daemon=True).start()
 
-    def fatal(self) -> str | None:
-        """What to say of a pause that has just ended engines; None if there was none."""
-        lasted_s = self._beats.fatal_s(_now_s())
+    def behind(self, end: str) -> str | None:
+        """What to say of a pause that has just caused this end of an engine; None if none has."""
+        lasted_s = self._beats.fatal_s(_now_s(), ORPHANED_S if ORPHANED in end else LEASE_S)
         return None if lasted_s is None else describe(lasted_s)
 
     def close(self) -> None:

@@ -511,7 +511,7 @@ class Session(Closing):
 
     def _trouble(self, kind: FailureKind, what: str) -> Trouble:
         """The reason for the end of the trial: this process itself, if it has just stood still."""
-        paused = self._pauses.fatal()
+        paused = self._pauses.behind(what)
         return (
             Trouble(kind=kind, what=what) if paused is None else Trouble(kind="paused", what=paused)
         )
