@@ -1,4 +1,4 @@
-"""What does the front need to combine what 10, 100 and 1,000 hosts report?
+"""What does the front need to combine what very many hosts report, and with aggregators?
 
 `bench/many_hosts.py` lets a real engine measure the reference server once and records its output.
 Then stand-ins (`standin.py`), a hundred in a process, replay it in several variants, each on its
@@ -6,8 +6,11 @@ own clock. The front runs a whole trial over them: clocks, start, ticks, histogr
 Its CPU time is that of this process, which plays no host. All sums are checked, bucket by bucket,
 and each host's measured clock is checked against the one that it was given.
 
-Targets: with 1,000 hosts less than a core over the window, less than 1 GB, and exact sums. Prints
-Markdown. Exit code 1 if a target is missed, 2 if it cannot measure.
+1,024 hosts are below 16 real aggregators, and each stand-in is a process (`standin_tree.py`).
+
+Targets: with 1,000 hosts less than a core over the window, less than 1 GB, and exact sums. With
+hosts below aggregators a fifth of a core, and exact sums. Prints Markdown. Exit code 1 if a target
+is missed, 2 if it cannot measure.
 """
 
 from __future__ import annotations
@@ -19,12 +22,14 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import engine
+import psutil
+import standin_tree
 from engine import Work
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
@@ -34,6 +39,7 @@ from recording import Recording, load, record, scaled, window_s
 from setting import SERVER_CPU, Quiet, SettingError, find_setting
 from standin_hosts import nature_of, variant_of
 from standin_place import Stage, staged
+from standin_tree import ahead_ns, tree_hosts
 from trueload.engines.engine import EngineError
 from trueload.errors import UserError
 from trueload.places import EngineHost
@@ -46,12 +52,14 @@ from trueload.trial.run import Session
 from trueload.trial.spec import Load, Progress, TrialSpec
 
 COUNTS = (10, 100, 1_000)
+TREE_COUNTS = (1_024,)  # each needs a process here, and CPU time at least once in 1.5 s
 WINDOW_S = 30.0
 CONNECTIONS = 64
 VARIANTS = 7
 NS_PER_S = 1_000_000_000
 MB = 1_000_000
 CPU_MOST = Limit(1.0, unit=" cores")
+TREE_CPU_MOST = Limit(0.2, unit=" cores")
 RSS_MOST = Limit(1_000, unit=" MB")
 EXACT = Limit(0, unit=" sums off")
 TABLE_HEAD = (
@@ -76,6 +84,9 @@ class Outcome:
     to_record_s: float
     off: tuple[str, ...]
     """Which sums are not what they should be."""
+    aggregators: int = 0
+    aggregators_cpu_s: float = 0.0
+    """What all of them took over the window."""
 
     @property
     def cores(self) -> float:
@@ -84,26 +95,37 @@ class Outcome:
 
 
 class Watch:
-    """Receives the trial's progress as a live view does, and records the front's CPU time."""
+    """Receives the trial's progress as a live view does, and records the front's CPU time, and that
+    of aggregators."""
 
     def __init__(self) -> None:
-        self.window_began: tuple[float, float] | None = None
-        self.window_ended: tuple[float, float] | None = None
+        self.window_began: tuple[float, float, float] | None = None
+        self.window_ended: tuple[float, float, float] | None = None
         self.ticked = 0
         self.fresh = 0
 
     def __call__(self, progress: Progress) -> None:
-        now = time.monotonic(), time.process_time()
         if progress.stage == "window" and self.window_began is None:
-            self.window_began = now
+            self.window_began = _times()
         if progress.stage == "drain" and self.window_ended is None:
-            self.window_ended = now
+            self.window_ended = _times()
         if progress.tick is not None:
             self.ticked += 1
             self.fresh += sum(progress.tick.latency.values())
 
 
-def spec_of(stage: Stage, total: int, seconds: float) -> TrialSpec:
+def _times() -> tuple[float, float, float]:
+    """Return the time, and the CPU time of the front and of its aggregators, in s."""
+    spent = [child.cpu_times() for child in psutil.Process().children() if _is_engine(child)]
+    aggregators_s = sum(each.user + each.system for each in spent)
+    return time.monotonic(), time.process_time(), aggregators_s
+
+
+def _is_engine(process: psutil.Process) -> bool:
+    return process.name() == "trueload-engine"
+
+
+def spec_of(hosts: tuple[EngineHost, ...], total: int, seconds: float) -> TrialSpec:
     """A trial over all hosts.
 
     Its address is reserved for documentation (RFC 5737); nobody connects to it.
@@ -114,47 +136,105 @@ def spec_of(stage: Stage, total: int, seconds: float) -> TrialSpec:
         request=Request(host="192.0.2.1"),
         load=Load(connections=total, stop=Duration(ns=int(seconds * NS_PER_S)), warmup=None),
         engine=EngineOptions(connect_rate_per_s=1_000_000),
-        hosts=tuple(EngineHost(place) for place in stage.places),
+        hosts=hosts,
     )
 
 
-def measure(folder: Path, variants: Sequence[Recording], count: int) -> Outcome:
-    """Run one trial over `count` hosts. Raises `BenchError`."""
+@dataclass(frozen=True)
+class Traffic:
+    """What the hosts and the front said to each other, and when the last host was done."""
+
+    said_bytes: int
+    heard_bytes: int
+    done_s: float
+
+
+def measure(folder: Path, variants: Sequence[Recording], count: int, tree: bool) -> Outcome:
+    """Run one trial over `count` hosts, below aggregators or not. Raises `BenchError`."""
     paths = [folder / f"{number}.jsonl" for number in range(len(variants))]
     for path, each in zip(paths, variants, strict=True):
         each.save(path)
     recordings = [variants[variant_of(number, len(variants))] for number in range(count)]
-    total = sum(each.measurement.connections.requested for each in recordings)
+    if tree:
+        leads_ns = [ahead_ns(number) for number in range(count)]
+        return _run(tree_hosts(paths, count), recordings, leads_ns, _own_traffic())
+    leads_ns = [nature_of(number).ahead_ns for number in range(count)]
     with staged(folder, paths, count) as stage:
-        watch = Watch()
-        Path("/proc/self/clear_refs").write_text("5")  # reset the peak to this trial's
-        began_s, began_cpu_s = time.monotonic(), time.process_time()
-        spec = spec_of(stage, total, window_s(variants[0]))
-        with Session(spec, on_progress=watch) as session:
-            found = session.measure(*make_phases(spec), last=True)
-            recorded_ns = time.monotonic_ns()
-        cpu_s = time.process_time() - began_cpu_s
-        peak_rss_bytes = vm_hwm_bytes(os.getpid())
-        traffic = stage.end()
+        hosts = tuple(EngineHost(place) for place in stage.places)
+        return _run(hosts, recordings, leads_ns, lambda _: _traffic_of(stage))
+
+
+def _traffic_of(stage: Stage) -> Traffic:
+    found = stage.end()
+    return Traffic(
+        said_bytes=sum(each["said_bytes"] for each in found),
+        heard_bytes=sum(each["heard_bytes"] for each in found),
+        done_s=max(each["done_ns"] for each in found) / NS_PER_S,
+    )
+
+
+def _own_traffic() -> Callable[[Watch], Traffic]:
+    """Return what tells, later, what this process has read and written; the hosts are done with the
+    window."""
+    read, written = _read_and_written()
+
+    def tell(watch: Watch) -> Traffic:
+        now = _read_and_written()
+        ended_s = watch.window_ended[0] if watch.window_ended else 0.0
+        return Traffic(now[0] - read, now[1] - written, ended_s)
+
+    return tell
+
+
+def _read_and_written() -> tuple[int, int]:
+    fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(fields["rchar"]), int(fields["wchar"])
+
+
+def _run(
+    hosts: tuple[EngineHost, ...],
+    recordings: Sequence[Recording],
+    leads_ns: Sequence[int],
+    traffic_of: Callable[[Watch], Traffic],
+) -> Outcome:
+    count = len(hosts)
+    total = sum(each.measurement.connections.requested for each in recordings)
+    watch = Watch()
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak to this trial's
+    began_s, began_cpu_s = time.monotonic(), time.process_time()
+    spec = spec_of(hosts, total, window_s(recordings[0]))
+    with Session(spec, on_progress=watch) as session:
+        found = session.measure(*make_phases(spec), last=True)
+        recorded_s = time.monotonic()
+    cpu_s = time.process_time() - began_cpu_s
+    peak_rss_bytes = vm_hwm_bytes(os.getpid())
+    traffic = traffic_of(watch)
     if found.trouble is not None:
         raise BenchError(f"{count} hosts: {found.trouble.what}")
     if watch.window_began is None or watch.window_ended is None:
         raise BenchError(f"{count} hosts: no window was seen")
+    wall_s, window_cpu_s, aggregators_s = (
+        after - before for before, after in zip(watch.window_began, watch.window_ended, strict=True)
+    )
     return Outcome(
         hosts=count,
         set_up_s=watch.window_began[0] - began_s,
-        window_cpu_s=watch.window_ended[1] - watch.window_began[1],
-        window_wall_s=watch.window_ended[0] - watch.window_began[0],
+        window_cpu_s=window_cpu_s,
+        window_wall_s=wall_s,
         cpu_s=cpu_s,
         peak_rss_bytes=peak_rss_bytes,
-        said_bytes=sum(each["said_bytes"] for each in traffic),
-        heard_bytes=sum(each["heard_bytes"] for each in traffic),
-        to_record_s=(recorded_ns - max(each["done_ns"] for each in traffic)) / NS_PER_S,
-        off=tuple(off(found, recordings, watch)),
+        said_bytes=traffic.said_bytes,
+        heard_bytes=traffic.heard_bytes,
+        to_record_s=recorded_s - traffic.done_s,
+        off=tuple(off(found, recordings, watch, leads_ns)),
+        aggregators=len({host.branch for host in hosts if host.branch is not None}),
+        aggregators_cpu_s=aggregators_s,
     )
 
 
-def off(found: Record, recordings: Sequence[Recording], watch: Watch) -> list[str]:
+def off(
+    found: Record, recordings: Sequence[Recording], watch: Watch, leads_ns: Sequence[int]
+) -> list[str]:
     """Name the figures that are not the sum of what the hosts reported. Pure."""
     parts = [each.measurement for each in recordings]
     sums: dict[str, tuple[Any, Any]] = {
@@ -180,11 +260,10 @@ def off(found: Record, recordings: Sequence[Recording], watch: Watch) -> list[st
     for name in ("scheduled", "issued", "ok", "cancelled", "unsent", "stale"):
         sums[name] = getattr(found.counts, name), sum(getattr(p.counts, name) for p in parts)
     wrong = [name for name, (got, wanted) in sums.items() if got != wanted]
-    for number, host in enumerate(found.hosts):
-        ahead_ns = nature_of(number).ahead_ns
+    for host, lead_ns in zip(found.hosts, leads_ns, strict=True):
         assert host.clock_offset_ns is not None
         assert host.clock_bound_ns is not None
-        if abs(host.clock_offset_ns - ahead_ns) > host.clock_bound_ns:
+        if abs(host.clock_offset_ns - lead_ns) > host.clock_bound_ns:
             wrong.append(f"clock of {host.place}")
     return wrong
 
@@ -218,8 +297,9 @@ def _fresh(ticks: Sequence[Tick]) -> int:
 
 def row(found: Outcome) -> str:
     """One row of the table."""
+    below = f" below {found.aggregators} aggregators" if found.aggregators else ""
     shown = (
-        f"{found.hosts:,}",
+        f"{found.hosts:,}{below}",
         f"{found.set_up_s:.1f} s",
         f"{found.cores:.3f} cores",
         f"{found.cpu_s:.1f}",
@@ -232,15 +312,29 @@ def row(found: Outcome) -> str:
 
 
 def judge(found: Outcome) -> list[Mark]:
-    """Judge the largest trial."""
+    """Judge a large trial."""
     name = f"{found.hosts:,} hosts"
     megabytes = found.peak_rss_bytes / MB
     what = ", ".join(found.off[:5]) or "none: each is exact"
+    cores = f"{found.cores:.3f} cores"
+    exact = mark(f"{name}: what does not add up", EXACT, len(found.off), what)
+    if found.aggregators:
+        return [mark(f"{name}: front's CPU", TREE_CPU_MOST, found.cores, cores), exact]
     return [
-        mark(f"{name}: front's CPU", CPU_MOST, found.cores, f"{found.cores:.3f} cores"),
+        mark(f"{name}: front's CPU", CPU_MOST, found.cores, cores),
         mark(f"{name}: front's peak memory", RSS_MOST, megabytes, f"{megabytes:.0f} MB"),
-        mark(f"{name}: what does not add up", EXACT, len(found.off), what),
+        exact,
     ]
+
+
+def _about_aggregators(outcomes: Sequence[Outcome]) -> str:
+    each = (
+        f" The {found.aggregators} aggregators took"
+        f" {found.aggregators_cpu_s / found.window_wall_s:.2f} cores over the window."
+        for found in outcomes
+        if found.aggregators
+    )
+    return "".join(each)
 
 
 def recorded(path: Path | None, seconds: float) -> Recording:
@@ -258,44 +352,64 @@ def main() -> int:
     """Measure, print Markdown, and judge the targets."""
     parser = argparse.ArgumentParser(description="The front over many hosts.")
     parser.add_argument("--hosts", type=int, action="append", help=f"how many {COUNTS}")
+    parser.add_argument(
+        "--tree", type=int, action="append", help=f"how many below aggregators {TREE_COUNTS}"
+    )
     parser.add_argument("--seconds", type=float, default=WINDOW_S, help=f"window ({WINDOW_S:g})")
     parser.add_argument("--recording", type=Path, help="keep what the engine said, or take it")
     parser.add_argument("--profile", type=Path, help="write where the main thread's time goes")
     parser.add_argument("--no-page", action="store_true", help="leave docs/scale.md alone")
     options = parser.parse_args()
-    counts = options.hosts or COUNTS
+    is_all = not (options.hosts or options.tree)
     # Each host needs a socket here; a place by ssh would need three pipes.
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+    marked: list[Mark] = []
     try:
         recording = recorded(options.recording, options.seconds)
-        variants = [scaled(recording, times) for times in range(1, VARIANTS + 1)]
-        quiet = Quiet()
-        outcomes = [_profiled(options.profile, variants, count) for count in counts]
+        for name, counts in (
+            ("hosts", options.hosts or (COUNTS if is_all else ())),
+            ("tree", options.tree or (TREE_COUNTS if is_all else ())),
+        ):
+            if counts:
+                lines, marks = _report(recording, counts, name == "tree", options.profile)
+                print("\n".join(lines))
+                if tuple(counts) in (COUNTS, TREE_COUNTS) and not options.no_page:
+                    write_section(SCALE, name, lines)
+                marked += marks
     except (BenchError, EngineError, SettingError, UserError) as error:
         print(error, file=sys.stderr)
         return 2
-    marked = [each for found in outcomes[-1:] for each in judge(found)]
+    return exit_code(marked)
+
+
+def _report(
+    recording: Recording, counts: Sequence[int], tree: bool, profile: Path | None
+) -> tuple[list[str], list[Mark]]:
+    """Measure each number of hosts; return the lines of a section, and judge the largest."""
+    variants = [scaled(recording, times) for times in range(1, VARIANTS + 1)]
+    if tree:
+        standin_tree.build()
+    quiet = Quiet()
+    outcomes = [_profiled(profile, variants, count, tree) for count in counts]
+    marked = judge(outcomes[-1])
     ticks = recording.ticks
     about = (
         f"A window of {window_s(recording):.0f} s; {len(ticks)} ticks from each host, with"
         f" {sum(len(tick.latency) for tick in ticks) / len(ticks):.0f} buckets each. {quiet}"
+        f"{_about_aggregators(outcomes)}"
     )
     table = [TABLE_HEAD, *map(row, outcomes)]
-    lines = [str(describe({})), "", about, "", *mark_table(marked), "", *table]
-    print("\n".join(lines))
-    if not (options.hosts or options.no_page):
-        write_section(SCALE, "hosts", lines)
-    return exit_code(marked)
+    return [str(describe({})), "", about, "", *mark_table(marked), "", *table], marked
 
 
-def _profiled(path: Path | None, variants: Sequence[Recording], count: int) -> Outcome:
+def _profiled(path: Path | None, variants: Sequence[Recording], count: int, tree: bool) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         if path is None:
-            return measure(Path(folder), variants, count)
+            return measure(Path(folder), variants, count, tree)
         profile = cProfile.Profile()
         try:
-            return profile.runcall(measure, Path(folder), variants, count)
+            return profile.runcall(measure, Path(folder), variants, count, tree)
         finally:
             profile.dump_stats(path)
 

@@ -5,6 +5,7 @@ It can be scaled to a multiple of the load: every count, bucket by bucket. Pure,
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from trueload.deadline import seconds_left
 from trueload.engines.engine import Engine, EngineError
 from trueload.engines.histograms import merge_histogram
 from trueload.engines.merge import merge_connections, merge_counts, merge_slots
+from trueload.protocol.packed import PackedCounts
 from trueload.protocol.plan import (
     Error,
     FromEngine,
@@ -27,6 +29,7 @@ from trueload.protocol.plan import (
     Second,
     Tick,
     parse_from_engine,
+    to_json,
     to_line,
 )
 from trueload.trial.spec import CLOSED
@@ -52,8 +55,16 @@ class Recording:
     def save(self, path: Path) -> None:
         """Write it to a file as lines of the protocol."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines: list[FromEngine] = [self.hello, self.ready, *self.ticks, self.done]
-        path.write_bytes(b"".join(to_line(line) for line in lines))
+        lines: list[FromEngine] = [self.hello, self.ready, *self.ticks]
+        path.write_bytes(b"".join(to_line(line) for line in lines) + done_line(self.done))
+
+
+def done_line(done: PhaseDone) -> bytes:
+    """Return the line as an engine writes it, with packed latencies."""
+    fields = to_json(done)
+    for second, bin_ in zip(fields["measurement"]["series"], done.measurement.series, strict=True):
+        second["latency"] = PackedCounts(bin_.latency).as_base64()
+    return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
 
 def load(path: Path) -> Recording:

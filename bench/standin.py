@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from recording import Recording
+from recording import Recording, done_line
 from trueload.protocol.plan import Clock, Done, PhaseStarted, PhaseStopped, to_line
 
 MARK_NS = 1_234_567_890_123_456_789
@@ -47,7 +47,7 @@ def lines_of(recording: Recording) -> Lines:
         hello=to_line(recording.hello),
         ready=marked(recording.ready),
         ticks=tuple((tick.at_ns, marked(tick)) for tick in recording.ticks),
-        done=to_line(recording.done.model_copy(update={"measurement": done})),
+        done=done_line(recording.done.model_copy(update={"measurement": done})),
         window_ns=found.window_ns,
         drain_ns=found.drain_ns,
     )

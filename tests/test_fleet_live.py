@@ -61,8 +61,12 @@ class Odd(Named):
         return super().open(["env", *command])
 
 
-def hosts(count: int) -> tuple[EngineHost, ...]:
-    return tuple(EngineHost(Named(f"host{number}")) for number in range(count))
+def hosts(count: int, branches: int = 0) -> tuple[EngineHost, ...]:
+    """Hosts that are all this machine, below so many aggregators."""
+    return tuple(
+        EngineHost(Named(f"host{number}"), branch=number % branches if branches else None)
+        for number in range(count)
+    )
 
 
 @pytest.fixture
@@ -83,12 +87,13 @@ def check(record: Record, name: str) -> Check:
 
 
 def engines() -> set[int]:
-    """The live engines that this process has started."""
-    return {
-        child.pid
+    """The live engines that this process has started, but for aggregators."""
+    live = {
+        child.pid: child
         for child in psutil.Process().children(recursive=True)
         if child.name() == "trueload-engine" and child.status() != psutil.STATUS_ZOMBIE
     }
+    return live.keys() - {child.ppid() for child in live.values()}
 
 
 CONSTANT = Open(
@@ -96,17 +101,24 @@ CONSTANT = Open(
     arrivals="constant",
     seed=1,
 )
-LOADS: list[tuple[str, LoadPlan, Duration | Requests, int | None]] = [
-    ("closed, by requests", Closed(), Requests(count=1_001), 1_001),
-    ("closed, for a time", Closed(), Duration(ns=200 * MS), None),
-    ("open", CONSTANT, Duration(ns=400 * MS), 400),
+LOADS: list[tuple[str, LoadPlan, Duration | Requests, int | None, int]] = [
+    ("closed, by requests", Closed(), Requests(count=1_001), 1_001, 0),
+    ("closed, for a time", Closed(), Duration(ns=200 * MS), None, 0),
+    ("open", CONSTANT, Duration(ns=400 * MS), 400, 0),
+    ("open, below aggregators", CONSTANT, Duration(ns=400 * MS), 400, 2),
 ]
 
 
-@pytest.mark.parametrize(("why", "load", "stop", "total"), LOADS)
+@pytest.mark.parametrize(("why", "load", "stop", "total", "branches"), LOADS)
 def test_the_load_is_divided_and_added_up_exactly(
-    spec: TrialSpec, why: str, load: LoadPlan, stop: Duration | Requests, total: int | None
+    spec: TrialSpec,
+    why: str,
+    load: LoadPlan,
+    stop: Duration | Requests,
+    total: int | None,
+    branches: int,
 ) -> None:
+    spec = replace(spec, hosts=hosts(3, branches))
     record = run_trial(replace(spec, load=replace(spec.load, pacing=load, stop=stop)))
     assert record.trouble is None, why
     assert [host.connections for host in record.hosts] == [4, 4, 3]
@@ -276,8 +288,9 @@ def test_a_host_that_is_lost_ends_the_run_and_leaves_nothing(
     assert not (engines() - before), "no engine remains"
 
 
+@pytest.mark.parametrize("branches", [0, 2])
 def test_a_run_goes_on_with_the_others_and_nobody_sends_the_lost_part(
-    spec: TrialSpec, struck: list[int]
+    spec: TrialSpec, struck: list[int], branches: int
 ) -> None:
     before = engines()
 
@@ -290,7 +303,8 @@ def test_a_run_goes_on_with_the_others_and_nobody_sends_the_lost_part(
         update={"stages": (Stage.model_validate({"ns": 900 * MS, "from": 1_000, "to": 1_000}),)}
     )
     went_on = replace(spec.load, connections=12, pacing=load, stop=Duration(ns=900 * MS))
-    record = run_trial(replace(spec, load=went_on, allow_lost=1), on_progress=strike)
+    tried = replace(spec, load=went_on, allow_lost=1, hosts=hosts(3, branches))
+    record = run_trial(tried, on_progress=strike)
     assert struck, "the window was seen"
     assert record.trouble is None
     assert (record.partial, record.verdict in ("suspect", "invalid")) == (True, True)

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import threading
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trueload.commands.suite_places import address_of
 from trueload.errors import UserError
+from trueload.places import Place
 from trueload.places.choose import choose_places
 from trueload.places.lab import read_lab
+from trueload.places.local import LocalPlace
 from trueload.places.named import (
     CommandHost,
     GeneratorHost,
@@ -26,6 +29,8 @@ from trueload.places.named import (
     SshHost,
     parse_place,
 )
+from trueload.places.open import branches_of
+from trueload.places.ssh import SshPlace
 
 
 @pytest.mark.parametrize(
@@ -180,7 +185,10 @@ def test_a_lab_has_its_hosts_their_cpus_and_addresses(tmp_path: Path) -> None:
     grouped = written(tmp_path, '[[generators]]\nplace = "ssh:a"\ngroup = "eu-1"\n')
     assert read_lab(grouped).generators[0].group == "eu-1"
     lab = written(tmp_path, 'hosts = 3\n[[generators]]\nplace = "ray"\nlabels = {zone = "a"}\n')
-    assert read_lab(lab).ray_hosts == 3
+    assert (read_lab(lab).ray_hosts, read_lab(lab).tree) == (3, None)
+    tree = written(tmp_path, 'tree = true\n[[generators]]\nplace = "ssh:a"\n')
+    assert read_lab(tree).tree is True
+    lab = written(tmp_path, 'hosts = 3\n[[generators]]\nplace = "ray"\nlabels = {zone = "a"}\n')
     assert read_lab(lab).generators[0].labels == (("zone", "a"),)
 
 
@@ -218,9 +226,29 @@ def test_a_lab_that_is_wrong_is_refused_by_file_and_key(
     assert "\n" not in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("why", "hosts", "tree", "branches"),
+    [
+        ("few hosts need no aggregator", 64, None, [0]),
+        ("more than one takes are shared out evenly", 65, None, [33, 32]),
+        ("thousands have many", 4_096, None, [64] * 64),
+        ("a lab may ask for one", 3, True, [3]),
+        ("a lab may refuse all", 200, False, [0]),
+    ],
+)
+def test_hosts_are_below_aggregators_if_they_are_many(
+    why: str, hosts: int, tree: bool | None, branches: list[int]
+) -> None:
+    places: list[Place] = [SshPlace(f"h{number}") for number in range(hosts)]
+    found = branches_of([LocalPlace(), *places], tree)
+    assert found[0] is None, "this machine is never below one"
+    counts = Counter(each for each in found[1:] if each is not None)
+    assert [counts[each] for each in range(max(len(counts), 1))] == branches, why
+
+
 def test_a_lab_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
-    (tmp_path / "large").write_bytes(b"#" * 70_000)
+    (tmp_path / "large").write_bytes(b"#" * 600_000)
     for name, word in (("none", "cannot be read"), ("binary", "UTF-8"), ("large", "larger")):
         with pytest.raises(UserError, match=word):
             read_lab(tmp_path / name)
@@ -236,7 +264,7 @@ def test_a_lab_from_a_pipe_is_read_no_further_than_a_lab_can_be(tmp_path: Path) 
 
     writing = threading.Thread(target=write)
     writing.start()
-    with pytest.raises(UserError, match="larger than 64 KiB"):
+    with pytest.raises(UserError, match="larger than 512 KiB"):
         read_lab(path)
     writing.join()
 

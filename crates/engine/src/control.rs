@@ -4,7 +4,7 @@
 use std::io::{self, BufReader};
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -13,13 +13,9 @@ use trueload_drive::{Clock, Looks, SpeedWatch, distance_ns};
 use crate::failure::Failure;
 use crate::lines::{self, Input, emit};
 use crate::protocol::{CpuLooks, FromEngine, PROTOCOL, ToEngine};
-use crate::role::{Event, Role};
-use crate::{generate, machine, serve, threads};
+use crate::role::{Event, LEASE, Role};
+use crate::{aggregate, generate, machine, serve, threads};
 
-/// If the front is silent for this long, the engine ends (design §5).
-const LEASE: Duration = Duration::from_secs(2);
-/// The time that threads have to end, once they are told to.
-const FAREWELL: Duration = Duration::from_millis(900);
 /// Each takes a thread.
 const WATCHED_MOST: usize = 16;
 
@@ -75,8 +71,10 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
     let mut role: Box<dyn Role> = match first(clock, events)? {
         Some(ToEngine::Generate(plan)) => Box::new(generate::Role::new(*plan, clock, sink)?),
         Some(ToEngine::Serve(plan)) => Box::new(serve::Role::new(plan, clock, sink)?),
+        Some(ToEngine::Aggregate(plan)) => Box::new(aggregate::Role::new(&plan, clock, sink)?),
         Some(_) => {
-            return Err(Failure::Plan("the first line must be generate or serve".into()));
+            let kinds = "the first line must be generate, serve or aggregate";
+            return Err(Failure::Plan(kinds.into()));
         }
         None => return done(Why::Orphaned),
     };
@@ -160,7 +158,7 @@ fn work(
     clock: Clock,
     events: &Receiver<Event>,
 ) -> Result<(Why, Option<Failure>), Failure> {
-    let mut lease = Instant::now() + LEASE;
+    let mut lease = Instant::now() + role.lease();
     let mut watched: Watched = None;
     loop {
         let left = lease.saturating_duration_since(Instant::now());
@@ -175,7 +173,7 @@ fn work(
             Event::Signal => return Ok((Why::Signalled, None)),
             Event::Died(message) => return Ok((Why::Stopped, Some(Failure::Engine(message)))),
             Event::Input(Input::Line(line)) => {
-                lease = Instant::now() + LEASE;
+                lease = Instant::now() + role.lease();
                 match *line {
                     Ok(ToEngine::Stop) if role.idle() => return Ok((Why::Finished, None)),
                     Ok(ToEngine::Stop) => return Ok((Why::Stopped, None)),
@@ -199,7 +197,7 @@ fn work(
 
 /// Waits until every thread has ended, but not for ever.
 fn drain(role: &mut dyn Role, events: &Receiver<Event>) -> Result<(), Failure> {
-    let until = Instant::now() + FAREWELL;
+    let until = Instant::now() + role.farewell();
     while !role.ended() {
         let left = until.saturating_duration_since(Instant::now());
         match events.recv_timeout(left) {

@@ -1,9 +1,10 @@
 //! The trueload engine: a JSON plan in, JSON lines out.
 //!
 //! `control` talks to the front and commands the threads. `generator` and `server` are the programs
-//! that the threads run. `protocol` has the messages, `data` the rows that requests take, and
-//! `secrets` the TLS setup.
+//! that the threads run. `aggregate` combines other engines. `protocol` has the messages, `data` the
+//! rows that requests take, and `secrets` the TLS setup.
 
+pub mod aggregate;
 mod blobs;
 pub mod control;
 pub mod data;

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 mod address;
+mod aggregate;
 mod connections;
 mod cpu_looks;
 mod data;
@@ -33,13 +34,19 @@ mod requests;
 mod scenario;
 mod second;
 mod seen;
+mod serve;
 mod served;
 mod settling;
+mod sparse;
 mod stages;
 mod streams;
 mod tls;
 
 pub use address::AddressPlan;
+pub use aggregate::{
+    AggregatePlan, ClockOf, Clocks, Close, Ended, Open, Quiet, Relay, Relayed, Seconds, Silent,
+    Standing, Standings, Told, ToldTick,
+};
 pub use connections::{Connections, IdleClosed, Slots};
 pub use cpu_looks::CpuLooks;
 pub use data::{DataFormat, DataOrder, DataPlan, DataUse};
@@ -62,6 +69,7 @@ pub use requests::{Blob, ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
 pub use scenario::{FromPlan, Sessions, StepPlan, TakePlan, ThinkPlan};
 pub use second::Second;
 pub use seen::{Concurrent, Interval, Quantiles, Span};
+pub use serve::ServePlan;
 pub use served::Served;
 pub use settling::{DeliveryFault, FailedMessage, SentPlan};
 pub use stages::{ArrivalsPlan, StagePlan};
@@ -76,7 +84,7 @@ pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
 /// refused by name.
 pub const PROTOCOL: u32 = 1;
 
-/// A line from the front to the engine. The first one must be `generate` or `serve`.
+/// A line from the front to the engine. The first one must be `generate`, `serve` or `aggregate`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToEngine {
@@ -84,6 +92,14 @@ pub enum ToEngine {
     Generate(Box<GeneratePlan>),
     /// Be a reference server.
     Serve(ServePlan),
+    /// Be an aggregator: start engines, and combine what they say.
+    Aggregate(AggregatePlan),
+    /// Aggregator: start one more engine below it.
+    Open(Open),
+    /// Aggregator: hand a line to engines below it.
+    Relay(Relay),
+    /// Aggregator: end an engine below it.
+    Close(Close),
     /// A large body, sent once before the first phase and named by its SHA-256.
     Blob(Blob),
     /// One more phase; phases run in the order in which they come.
@@ -304,32 +320,6 @@ pub enum StopPlan {
     },
 }
 
-/// What one reference server is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ServePlan {
-    /// Must equal [`PROTOCOL`].
-    pub protocol: u32,
-    /// Port 0 for a free one; `ready` names it. A socket file has one thread.
-    pub listen: AddressPlan,
-    /// What it does.
-    #[serde(default, skip_serializing_if = "ServicePlan::is_plain_http")]
-    pub service: ServicePlan,
-    /// Threads, each with its own listening socket on the same port.
-    pub threads: u32,
-    /// CPUs to pin the threads to, in turn; empty for no pinning.
-    pub cpus: Vec<u32>,
-    /// What carries the sockets.
-    #[serde(default)]
-    pub driver: DriverPlan,
-    /// For so long a thread polls before it sleeps; 0 for not at all.
-    #[serde(default)]
-    pub spin_ns: u64,
-    /// What TLS is set up with, or null for none.
-    #[serde(default)]
-    pub tls: Option<ServeTlsPlan>,
-}
-
 /// A line from the engine to the front.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
@@ -407,6 +397,22 @@ pub enum FromEngine {
         /// What it left.
         measurement: Box<Measurement>,
     },
+    /// Aggregator: a line of an engine below it, unchanged but for what is combined.
+    Relayed(Relayed),
+    /// Aggregator: the process of an engine below it has ended, or has closed its output.
+    Ended(Ended),
+    /// Aggregator: an engine below it has fallen silent, and is heard no more.
+    Silent(Silent),
+    /// Aggregator: engines below it that answer, but have said nothing else for long.
+    Quiet(Quiet),
+    /// Aggregator: the clocks of engines below it.
+    Clocks(Clocks),
+    /// Aggregator: how far engines below it have come in a phase.
+    Standings(Standings),
+    /// Aggregator: the ticks of an engine that has ended before it had ended a phase.
+    Told(Told),
+    /// Aggregator: the series of a phase, of all engines below it that have ended it.
+    Seconds(Seconds),
     /// At least every 250 ms while a server runs, and once before `done`.
     Served(Served),
     /// A server's answer to `mark`: what it saw since the mark before.
@@ -461,14 +467,6 @@ pub(crate) fn is_zero(count: &u64) -> bool {
 /// e = floor(log2 v) - 6, it is 64 * e + (v >> e): 2 significant digits.
 pub type Sparse = BTreeMap<u32, u64>;
 
-/// Parses a histogram: JSON's keys are strings, and serde does not convert them to numbers inside a
-/// tagged message.
-fn sparse<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sparse, D::Error> {
-    let texts = BTreeMap::<String, u64>::deserialize(deserializer)?;
-    let number = |(key, count): (String, u64)| key.parse().map(|key| (key, count));
-    texts.into_iter().map(number).collect::<Result<_, _>>().map_err(serde::de::Error::custom)
-}
-
 /// What a phase in progress has seen since the tick before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -480,11 +478,11 @@ pub struct Tick {
     /// Totals of the phase up to now.
     pub counts: Counts,
     /// Latencies of the requests that ended well since the last tick.
-    #[serde(deserialize_with = "sparse")]
+    #[serde(deserialize_with = "sparse::read")]
     pub latency: Sparse,
     /// Their times from the actual send, under an open loop; elsewhere they are the latencies, and
     /// this is empty.
-    #[serde(deserialize_with = "sparse")]
+    #[serde(deserialize_with = "sparse::read")]
     pub service: Sparse,
     /// Connections that are open now.
     pub open: u32,

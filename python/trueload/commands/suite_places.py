@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from trueload.commands.job import announce
 from trueload.commands.weights import check_weights
 from trueload.engines.engine import find_engine
-from trueload.engines.fleet import check_parts
+from trueload.engines.starting import check_parts
 from trueload.errors import UserError
 from trueload.places import EngineHost
 from trueload.places.named import CommandHost, ServerHost, SshHost, Where

@@ -1,12 +1,14 @@
 """The engines of several hosts, spoken to as one.
 
 How: every engine gets the whole plan and its part in it, and deals out its own share of
-connections, requests and arrivals. A phase begins once every engine is ready, at a time that each
-is told in its own clock. Lines from all engines go into one queue, which is read when the caller
-asks. A message goes on to the caller once all engines have sent it. A host that falls silent, dies
-or ends before it was told to is lost. If more hosts are lost than may be, the run ends: the
-``EngineError`` says which host, and what it said last. Else the others go on with their own parts.
-One more thread asks every engine for its clock, which renews their leases.
+connections, requests and arrivals. Engines may be below aggregators (``branch``), which merge their
+ticks, compare their clocks and notice who is silent; all else they say is relayed. A phase begins
+once every engine is ready, at a time that each is told in its own clock. Lines from all engines go
+into one queue, which is read when the caller asks. A message goes on to the caller once all engines
+have sent it. A host that falls silent, dies or ends before it was told to is lost. If more hosts
+are lost than may be, the run ends: the ``EngineError`` says which host, and what it said last. Else
+the others go on with their own parts. One more thread asks every engine for its clock, which renews
+their leases.
 
 Must not know trials and records, or how a place is opened.
 """
@@ -19,23 +21,23 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import lru_cache
+from concurrent.futures import Executor, ThreadPoolExecutor
 
 from trueload.closing import Closing
 from trueload.deadline import seconds_left
-from trueload.engines.engine import Engine, EngineError, FailureKind
+from trueload.engines.awaited import Awaited
+from trueload.engines.branch import Branch, Combined, start_branches
+from trueload.engines.engine import EngineError, FailureKind
 from trueload.engines.member import HostReport, Member, ReceivedLine
 from trueload.engines.merge import Series, merge_measurements, merge_ready
 from trueload.engines.pauses import Pauses
 from trueload.engines.settling import Settling
-from trueload.engines.ticks import Ticks
+from trueload.engines.ticks import Ticks, tick_of
 from trueload.engines.told import condensed
 from trueload.errors import HostError, UserError
-from trueload.places import EngineHost
-from trueload.places.local import LocalPlace
-from trueload.protocol.part import Part, parts_of
+from trueload.places import ChannelClosedError, EngineHost
+from trueload.protocol.aggregate import Quiet, Relayed, Seconds, Silent, Standings, Told
+from trueload.protocol.part import parts_of
 from trueload.protocol.plan import (
     Clock,
     Done,
@@ -44,7 +46,6 @@ from trueload.protocol.plan import (
     FromEngine,
     Generate,
     Hello,
-    LoadPlan,
     Phase,
     PhaseDone,
     PhaseSent,
@@ -57,8 +58,9 @@ from trueload.protocol.plan import (
     Tick,
     ToEngine,
     Turns,
+    to_line,
 )
-from trueload.units import format_duration
+from trueload.units import NS_PER_S
 
 SILENCE_S = 1.5  # design §9: a host that is silent for so long is lost
 IDLE_S = 2.5  # ten ticks: an engine that answers, but reports no work
@@ -73,15 +75,6 @@ STALL_S = 0.5  # a front that itself stood still for so long cannot tell who was
 STARTERS_MAX = 64  # hosts that are started at the same time
 
 
-@dataclass
-class Awaited:
-    """A message that all living members have to send before ``then`` is done, once."""
-
-    then: Callable[[], None]
-    senders: set[int] = field(default_factory=set)
-    done: bool = False
-
-
 class Fleet(Closing):
     """Several engines at work; a context manager that leaves nothing running.
 
@@ -90,7 +83,9 @@ class Fleet(Closing):
 
     def __init__(self, hosts: Sequence[EngineHost], pauses: Pauses, allow_lost: int = 0) -> None:
         self._members = [Member(index, host) for index, host in enumerate(hosts)]
-        self._received: queue.SimpleQueue[ReceivedLine] = queue.SimpleQueue()
+        self._branches: list[Branch] = []
+        self._direct = [each for each in self._members if each.host.branch is None]
+        self._received: queue.SimpleQueue[ReceivedLine | Combined] = queue.SimpleQueue()
         self._out: deque[FromEngine] = deque()
         self._waiting: deque[Phase] = deque()
         self._running: list[Phase] = []
@@ -118,6 +113,7 @@ class Fleet(Closing):
         threading.Thread(target=fleet._ask_clocks, name="fleet-clocks", daemon=True).start()
         try:
             with ThreadPoolExecutor(min(len(hosts), STARTERS_MAX)) as starters:
+                fleet._start_branches(starters)
                 list(starters.map(fleet._start, fleet._members))
         except BaseException:
             fleet.close()
@@ -147,10 +143,10 @@ class Fleet(Closing):
 
     def latest(self, phase_id: str | None) -> tuple[tuple[str, Tick], ...]:
         """Name and last tick of each host with a tick of the phase; empty for a single host."""
-        if len(self._members) < 2 or (ticks := self._ticks.get(phase_id or "")) is None:
+        if len(self._members) < 2:
             return ()
-        found = ((member.name, ticks.latest(member.index)) for member in self._living())
-        return tuple((name, tick) for name, tick in found if tick is not None)
+        found = ((member.name, member.latest) for member in self._living())
+        return tuple((name, tick) for name, tick in found if tick and tick.id == phase_id)
 
     def send(self, message: ToEngine) -> None:
         """Send one message to all; a phase waits until its start can be agreed. Raises
@@ -161,9 +157,11 @@ class Fleet(Closing):
         elif isinstance(message, Generate):
             self._connections = message.connections
             self._timeout_ns = message.timeout_ns
-            self._to_all(lambda member: self._part_of(message, member))
+            weights = tuple(each.host.weight for each in self._members)
+            parts = parts_of(weights, message.connections)
+            self._to_all(lambda member: member.part_of(message, parts[member.index]))
         else:
-            self._to_all(lambda member: message)
+            self._to_all_alike(message)
 
     def receive(self, timeout_s: float) -> FromEngine | None:
         """The next message that all have sent; None if none came in time. Raises ``EngineError``,
@@ -200,9 +198,7 @@ class Fleet(Closing):
         """Ask all to end. What they still have to say can be received."""
         self._stopping = True
         self._waiting.clear()
-        for member in self._living():
-            with contextlib.suppress(EngineError):
-                member.engine.send(Stop())
+        self._to_all_alike(Stop())
 
     def close(self) -> None:
         """End all, in parallel."""
@@ -211,6 +207,18 @@ class Fleet(Closing):
         if started:
             with ThreadPoolExecutor(min(len(started), STARTERS_MAX)) as closers:
                 list(closers.map(lambda engine: engine.close(), started))
+        if self._branches:
+            with ThreadPoolExecutor(len(self._branches)) as closers:
+                list(closers.map(lambda branch: branch.close(), self._branches))
+
+    def _start_branches(self, starters: Executor) -> None:
+        """Start the aggregators, and put each host below its own."""
+        numbers = {each.host.branch for each in self._members if each.host.branch is not None}
+        self._branches = start_branches(numbers, self._received.put, starters)
+        by_number = {branch.number: branch for branch in self._branches}
+        for member in self._members:
+            if member.host.branch is not None:
+                member.branch = by_number[member.host.branch]
 
     def _start(self, member: Member) -> None:
         try:
@@ -220,19 +228,7 @@ class Fleet(Closing):
             raise HostError(message, error.hint, error.exit_code) from error
         except EngineError as error:
             raise EngineError(error.kind, f"{member.name}: {error}") from error
-        member.divert(self._received)
-
-    def _part_of(self, plan: Generate, member: Member) -> Generate:
-        """The whole plan with a member's part, CPUs and local addresses."""
-        host = member.host
-        weights = tuple(each.host.weight for each in self._members)
-        return plan.model_copy(
-            update={
-                "part": _parts(weights, plan.connections)[member.index],
-                "cpus": plan.cpus if host.cpus is None else host.cpus,
-                "local_addresses": host.local_addresses or plan.local_addresses,
-            }
-        )
+        member.divert(self._received.put)
 
     def _living(self) -> list[Member]:
         """The members that are not lost."""
@@ -244,6 +240,24 @@ class Fleet(Closing):
                 member.engine.send(message(member))
             except EngineError as error:
                 self._lose(member, str(error))
+
+    def _to_all_alike(self, message: ToEngine) -> None:
+        """Send the same message to all; it is sent once to an aggregator."""
+        line = to_line(message)
+        for branch in self._branches:
+            with contextlib.suppress(ChannelClosedError):
+                branch.relay([each.index for each in self._below(branch)], line)
+        for member in self._living():
+            if member.branch is None:
+                try:
+                    member.engine.send(message)
+                except EngineError as error:
+                    if not self._stopping:
+                        self._lose(member, str(error))
+
+    def _below(self, branch: Branch) -> list[Member]:
+        """The living members below an aggregator."""
+        return [member for member in self._living() if member.branch is branch]
 
     def _advance(self) -> None:
         """Tell all of the next phase as soon as its start can be agreed. That is at once if the
@@ -272,10 +286,10 @@ class Fleet(Closing):
             self._connections = phase.connections
             self._joining.add(phase.id)
         living = self._living()
-        self._ticks[phase.id] = Ticks(len(living))
+        self._ticks[phase.id] = Ticks(len({self._source(member) for member in living}))
         for member, start_ns in zip(living, starts_ns, strict=True):
             member.starts_ns[phase.id] = start_ns
-            member.spoke_s = time.monotonic()
+            member.spoke_s = max(time.monotonic(), member.offset.to_front(start_ns) / NS_PER_S)
         across = isinstance(phase.load, Turns)  # only then times go from one clock to another
 
         def in_its_time(member: Member) -> Phase:
@@ -297,7 +311,10 @@ class Fleet(Closing):
     def _is_over(self, phase: Phase) -> bool:
         return all(phase.id in member.measurements for member in self._living())
 
-    def _handle(self, received: ReceivedLine) -> None:
+    def _handle(self, received: ReceivedLine | Combined) -> None:
+        if isinstance(received, Combined):
+            self._handle_combined(received.branch, received.message)
+            return
         member = self._members[received.index]
         if member.lost is not None or (member.done and self._stopping):
             return
@@ -332,6 +349,51 @@ class Fleet(Closing):
             case _:
                 pass
 
+    def _handle_combined(self, branch: Branch, message: FromEngine | EngineError) -> None:
+        """Handle what an aggregator says of all below it, or that it has failed."""
+        match message:
+            case Tick():
+                at_ns = branch.own_offset.to_front(message.at_ns)
+                self._add_tick(self._source(branch), message.model_copy(update={"at_ns": at_ns}))
+            case Told():
+                for tick in message.ticks:
+                    at_ns = branch.own_offset.to_front(tick.at_ns)
+                    moved = tick.model_copy(update={"at_ns": at_ns})
+                    self._members[message.child].tell(moved)
+            case Standings():
+                offset = branch.own_offset
+                for child, at_ns, *rest in message.hosts:
+                    tick = tick_of(message.id, offset.to_front(at_ns), *rest)
+                    self._members[child].latest = tick
+                    self._members[child].compare_agreed()
+            case Seconds():
+                self._series.setdefault(message.id, Series()).add(message.series)
+            case Relayed():
+                self._members[message.child].summed = message.summed
+            case Silent():
+                member = self._members[message.child]
+                member.received_s = time.monotonic() - message.silent_ns / NS_PER_S
+                if member.lost is None:
+                    self._lose_silent(member)
+            case Quiet():
+                seen_s = branch.own_offset.to_front(message.at_ns) / NS_PER_S
+                for child in message.children:
+                    self._lose_idle(self._members[child], seen_s)
+            case EngineError():
+                self._lose_branch(branch, str(message))
+            case Error():
+                self._lose_branch(branch, message.message)
+            case Done() if not self._stopping:
+                self._lose_branch(branch, f"it ended by itself: {message.why}")
+            case _:
+                pass
+
+    def _source(self, of: Member | Branch) -> int:
+        """The number of who sends the ticks: a member itself, or the aggregator above it."""
+        if isinstance(of, Member):
+            return of.index if of.branch is None else self._source(of.branch)
+        return len(self._members) + of.number
+
     def _handle_ready(self, member: Member, message: Ready) -> None:
         member.ready = message
 
@@ -360,13 +422,16 @@ class Fleet(Closing):
         self._once_all(f"{message.type} {message.id}", member, all_have)
 
     def _handle_tick(self, member: Member, message: Tick) -> None:
-        ticks = self._ticks.get(message.id or "")
-        if ticks is None:
-            return
-        moved = message.model_copy(update={"at_ns": member.offset.to_front(message.at_ns)})
-        start_ns = member.offset.to_front(member.starts_ns[message.id or ""])
-        member.told[message.id or ""].add(moved, start_ns)
-        if (merged := ticks.receive(member.index, moved)) is not None:
+        if message.id in self._ticks:
+            at_ns = member.offset.to_front(message.at_ns)
+            moved = message.model_copy(update={"at_ns": at_ns})
+            member.tell(moved)
+            self._add_tick(member.index, moved)
+
+    def _add_tick(self, source: int, tick: Tick) -> None:
+        """Add a tick on the front's clock, of a member or of an aggregator."""
+        ticks = self._ticks.get(tick.id or "")
+        if ticks is not None and (merged := ticks.receive(source, tick)) is not None:
             self._out.append(merged)
 
     def _settle(self, member: Member, message: PhaseSent | Settled) -> None:
@@ -376,7 +441,7 @@ class Fleet(Closing):
         if isinstance(message, Settled):
             charge = self._settling.receive_settled(member.index, message)
             if charge is not None:
-                self._to_all(lambda member: charge)
+                self._to_all_alike(charge)
             return
         settle = self._settling.receive_sent(member.index, message)
         if settle is None:
@@ -395,12 +460,14 @@ class Fleet(Closing):
         if message.id not in self._ticks:
             return
         series = self._series.setdefault(message.id, Series())
-        if self._stopping or not message.measurement.partial:
+        # An aggregator may have added up the seconds of those below it, and sends the sum.
+        summed, member.summed = member.summed, False
+        if not summed and (self._stopping or not message.measurement.partial):
             series.add(message.measurement.series)
         # Kept for each host, the latencies over time would take most of the front's memory.
         own = condensed(message.measurement.series)
         member.measurements[message.id] = message.measurement.model_copy(update={"series": own})
-        member.compare_agreed(time.monotonic_ns())
+        member.compare_agreed()
 
         def all_have() -> None:
             self._out.append(self._merged_phase(message))
@@ -443,15 +510,36 @@ class Fleet(Closing):
             return
         self._looked_s = now_s
         if stood_s > STALL_S:
+            for branch in self._branches:
+                branch.received_s += stood_s
             for member in self._members:
                 member.received_s += stood_s
                 member.spoke_s += stood_s
-        for member in self._living():
-            silent_s = now_s - member.received_s
-            if silent_s > SILENCE_S and not member.done:
-                self._lose(member, f"nothing was heard of it for {silent_s:.1f} s")
-            elif now_s - member.spoke_s > IDLE_S and self._is_at_work(member):
-                self._lose(member, f"its engine has told of no work for {IDLE_S:g} s")
+        for member in self._direct:
+            if member.lost is not None or member.done:
+                continue
+            if now_s - member.received_s > SILENCE_S:
+                self._lose_silent(member)
+            else:
+                self._lose_idle(member, now_s)
+        for branch in self._branches:
+            if now_s - branch.received_s > SILENCE_S and not self._stopping:
+                self._lose_branch(branch, f"nothing was heard of it for {SILENCE_S:g} s")
+
+    def _lose_silent(self, member: Member) -> None:
+        silent_s = time.monotonic() - member.received_s
+        self._lose(member, f"nothing was heard of it for {silent_s:.1f} s")
+
+    def _lose_idle(self, member: Member, now_s: float) -> None:
+        """Lose an engine that answers, but does not work on a phase that has begun."""
+        idle_s = now_s - member.spoke_s
+        if member.lost is None and idle_s > IDLE_S and self._is_at_work(member):
+            self._lose(member, f"its engine has told of no work for {IDLE_S:g} s")
+
+    def _lose_branch(self, branch: Branch, what: str) -> None:
+        """Lose all engines below an aggregator that has failed."""
+        for member in self._below(branch):
+            self._lose(member, f"the aggregator above it has failed: {what}")
 
     def _is_at_work(self, member: Member) -> bool:
         """Whether it is in a phase, in which it reports four times a second. A phase that needs
@@ -475,10 +563,12 @@ class Fleet(Closing):
             raise EngineError("paused", paused)
         silent_s = time.monotonic() - member.received_s
         seen = "seen at once" if silent_s < ASK_EVERY_S else f"seen after {silent_s:.1f} s"
-        member.lost = f"{what}; {self._last_tick(member)}; {seen}"
+        member.lost = f"{what}; {member.last_tick_of([each.id for each in self._running])}; {seen}"
         self._living_count -= 1
-        for ticks in self._ticks.values():
-            ticks.without(member.index)
+        source = self._source(member)
+        if all(self._source(each) != source for each in self._living()):
+            for ticks in self._ticks.values():
+                ticks.without(source)
         for awaited in self._awaited.values():
             awaited.senders.discard(member.index)
         lost = len(self._members) - self._living_count
@@ -494,53 +584,13 @@ class Fleet(Closing):
                 awaited.then()
         self._advance()
 
-    def _last_tick(self, member: Member) -> str:
-        for phase in reversed(self._running):
-            tick = self._ticks[phase.id].latest(member.index)
-            if tick is not None:
-                start_ns = member.offset.to_front(member.starts_ns[phase.id])
-                into = format_duration(max(0, tick.at_ns - start_ns))
-                return f"its last tick came {into} into the {phase.id}"
-        return "no tick had come"
-
     def _ask_clocks(self) -> None:
         while not self._over.wait(ASK_EVERY_S):
-            for member in self._members:
-                # Whoever reads from the channel finds out that it has closed.
+            # Whoever reads from the channel finds out that it has closed.
+            for branch in self._branches:
                 with contextlib.suppress(EngineError):
-                    if member.is_started and member.lost is None and not member.done:
+                    branch.ask_clock()
+            for member in self._direct:
+                with contextlib.suppress(EngineError):
+                    if member.is_asked:
                         member.ask_clock()
-
-
-@lru_cache(maxsize=1)  # each of very many hosts asks for its own
-def _parts(weights: tuple[int, ...], connections: int) -> tuple[Part, ...]:
-    return parts_of(weights, connections)
-
-
-def check_parts(hosts: int, connections: int, load: LoadPlan) -> None:
-    """Raise ``UserError`` for a load of which some host would have no part."""
-    if connections < hosts:
-        raise UserError(
-            f"{connections} connections are too few for {hosts} hosts",
-            "name at least one for each host, or fewer hosts",
-        )
-    if isinstance(load, Turns) and load.concurrent < hosts:
-        raise UserError(
-            f"{load.concurrent} messages in flight cannot be shared by {hosts} hosts",
-            "give --concurrent at least as many as there are hosts",
-        )
-
-
-def start_engines(
-    hosts: Sequence[EngineHost],
-    connections: int,
-    load: LoadPlan,
-    pauses: Pauses,
-    allow_lost: int = 0,
-) -> Engine | Fleet:
-    """Start an engine on every host; a single one on this machine is spoken to directly. Raises
-    ``UserError``, ``EngineError``."""
-    check_parts(len(hosts), connections, load)
-    if len(hosts) == 1 and isinstance(hosts[0].place, LocalPlace):
-        return Engine.start(hosts[0].place)
-    return Fleet.start(hosts, pauses, allow_lost)

@@ -4,23 +4,22 @@ others.
 
 from __future__ import annotations
 
-import itertools
-import queue
 import time
 from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from trueload.deadline import seconds_left
-from trueload.engines.clock import Agreed, Comparison, Offset, Reading
-from trueload.engines.engine import Engine, EngineError
+from trueload.engines.branch import Branch
+from trueload.engines.clock import Agreed, Offset
+from trueload.engines.engine import Engine
 from trueload.engines.merge import Span
+from trueload.engines.questions import Questions
 from trueload.engines.told import Told
-from trueload.places import ChannelClosedError, EngineHost
+from trueload.places import Channel, ChannelClosedError, CommandedPlace, EngineHost
 from trueload.places.local import LocalPlace
-from trueload.protocol.plan import AskClock, Clock, Machine, Measurement, Ready
-
-COMPARED_AT_START = 8  # questions before anything is agreed: the quickest of them counts
-COMPARE_S = 5.0
+from trueload.protocol.part import Part
+from trueload.protocol.plan import Clock, Generate, Machine, Measurement, Ready, Tick
+from trueload.units import format_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +56,41 @@ class HostReport:
     agreed_bound_ns: int | None = None
 
 
+@dataclass(frozen=True)
+class BelowPlace:
+    """A place whose process is started by an aggregator."""
+
+    place: CommandedPlace
+    branch: Branch
+    index: int
+
+    @property
+    def name(self) -> str:
+        """The place's own name."""
+        return self.place.name
+
+    def open(self, argv: Sequence[str]) -> Channel:
+        """Have a process started there. Raises as the place."""
+        return self.place.open_by(lambda argv: self.branch.open(self.index, argv), argv)
+
+
 class Member:
     """An engine, its clock readings, and its part of each phase."""
 
     def __init__(self, index: int, host: EngineHost) -> None:
         self.index = index
         self.host = host
+        self.branch: Branch | None = None
+        """The aggregator that it is below, set before it is started."""
         self.name = host.place.name
         self.ready: Ready | None = None
         self.done: str | None = None
         self.lost: str | None = None
         """How it was lost, in one line."""
+        self.latest: Tick | None = None
+        """Its last tick, on the front's clock; below an aggregator about that of a second ago."""
+        self.summed = False
+        """Whether the series of its next end of a phase is in the sums of its aggregator."""
         self.received_s = self.spoke_s = time.monotonic()
         self.starts_ns: dict[str, int] = {}
         """When each phase was to begin, on its own clock."""
@@ -76,11 +99,9 @@ class Member:
         self.measurements: dict[str, Measurement] = {}
         self.told: defaultdict[str, Told] = defaultdict(Told)
         self._engine: Engine | None = None
-        self._comparison = Comparison()
+        self._questions = Questions()
         self._agreed: dict[str, Agreed] = {}
         self._agreed_now: Agreed | None = None
-        self._asked_ns: dict[int, int] = {}
-        self._ids = itertools.count(1)
 
     @property
     def engine(self) -> Engine:
@@ -94,43 +115,52 @@ class Member:
         return self._engine is not None
 
     @property
+    def is_asked(self) -> bool:
+        """Whether it is to be asked for its clock."""
+        return self.is_started and self.lost is None and not self.done
+
+    @property
     def is_here(self) -> bool:
-        """Whether it runs on this machine."""
-        return isinstance(self.host.place, LocalPlace)
+        """Whether it runs on this machine, as a child of the front."""
+        return isinstance(self.host.place, LocalPlace) and self.host.branch is None
 
     def start(self) -> None:
         """Start the engine and compare clocks. Raises ``UserError``, ``EngineError``."""
-        self._engine = Engine.start(self.host.place, lease=False)
-        deadline_s = time.monotonic() + COMPARE_S
-        while len(self._comparison) < COMPARED_AT_START:
-            self.ask_clock()
-            answer = self.engine.receive(seconds_left(deadline_s))
-            if not isinstance(answer, Clock):
-                received = (
-                    f"said '{answer.type}'" if answer else f"said nothing for {COMPARE_S:g} s"
-                )
-                raise EngineError("start", f"the engine {received} when asked for its clock")
-            self.answer(answer, time.monotonic_ns())
+        place = self.host.place
+        if self.branch is None:
+            self._engine = Engine.start(place, lease=False)
+            self._questions.compare(self._engine)
+        else:
+            assert isinstance(place, CommandedPlace), f"{self.name} is not started by a command"
+            self._engine = Engine.start(BelowPlace(place, self.branch, self.index), lease=False)
+            self.branch.await_clock(self.index)
         self.received_s = time.monotonic()
 
-    def divert(self, into: queue.SimpleQueue[ReceivedLine]) -> None:
-        """Put what the engine says into a queue that all members share."""
+    def part_of(self, plan: Generate, part: Part) -> Generate:
+        """The whole plan with its part, and its CPUs and local addresses."""
+        host = self.host
+        return plan.model_copy(
+            update={
+                "part": part,
+                "cpus": plan.cpus if host.cpus is None else host.cpus,
+                "local_addresses": host.local_addresses or plan.local_addresses,
+            }
+        )
+
+    def divert(self, sink: Callable[[ReceivedLine], None]) -> None:
+        """Hand what the engine says to a sink that all members share."""
         self.engine.divert(
-            lambda line: into.put(ReceivedLine(self.index, line, time.monotonic_ns())),
+            lambda line: sink(ReceivedLine(self.index, line, time.monotonic_ns())),
         )
 
     def ask_clock(self) -> None:
         """Ask for its time, which also says that the front is alive. Raises ``EngineError``."""
-        number = next(self._ids)
-        self._asked_ns[number] = time.monotonic_ns()
-        self.engine.send(AskClock(id=number))
+        self._questions.ask(self.engine)
 
     def answer(self, clock: Clock, at_ns: int) -> None:
         """Note the answer to ``ask_clock``, received at ``at_ns`` of the front's clock."""
-        asked_ns = self._asked_ns.pop(clock.id, None)
-        if asked_ns is not None:
-            self.compare_agreed(at_ns)
-            self._comparison.add(Reading(asked_ns, at_ns, clock.at_ns))
+        self.compare_agreed()
+        self._questions.answer(clock, at_ns)
 
     def agree(self, phase_id: str, *, anew: bool) -> int:
         """The offset that its engine is to convert times with in a phase: the one known now or, if
@@ -138,23 +168,35 @@ class Member:
         if anew or self._agreed_now is None:
             self._agreed_now = Agreed(self.offset.ns)
         self._agreed[phase_id] = self._agreed_now
-        self.compare_agreed(time.monotonic_ns())
+        self.compare_agreed()
         return self._agreed_now.ns
 
-    def compare_agreed(self, now_ns: int) -> None:
+    def compare_agreed(self) -> None:
         """Note how wrong the agreed offset is now; before a reading is added, and at the end of a
         phase."""
-        if self._agreed_now is None:
-            return
-        if (offset := self._comparison.offset(now_ns)) is not None:
-            self._agreed_now.compare(offset)
+        if self._agreed_now is not None:
+            self._agreed_now.compare(self.offset)
 
     @property
     def offset(self) -> Offset:
         """The offset of its clock from the front's, now."""
-        offset = self._comparison.offset(time.monotonic_ns())
-        assert offset is not None, "clocks are compared before anything else"
-        return offset
+        return self._questions.offset if self.branch is None else self.branch.offset(self.index)
+
+    def tell(self, tick: Tick) -> None:
+        """Note a tick of its own, on the front's clock."""
+        self.latest = tick
+        phase_id = tick.id or ""
+        self.told[phase_id].add(tick, self.offset.to_front(self.starts_ns.get(phase_id, 0)))
+
+    def last_tick_of(self, phase_ids: Sequence[str]) -> str:
+        """When its last tick in these phases came, in words."""
+        for phase_id in reversed(phase_ids):
+            tick = self.told[phase_id].last
+            if tick is not None:
+                start_ns = self.offset.to_front(self.starts_ns[phase_id])
+                into = format_duration(max(0, tick.at_ns - start_ns))
+                return f"its last tick came {into} into the {phase_id}"
+        return "no tick had come"
 
     def span(self, phase_id: str) -> Span:
         """The times of a finished phase, on the front's clock."""

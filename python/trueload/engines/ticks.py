@@ -9,8 +9,11 @@ then send several ticks each. There is still only one merged tick for each stret
 from __future__ import annotations
 
 from trueload.engines.merge import add_counts, merge_counts, sums
-from trueload.protocol.plan import Sparse, Tick
+from trueload.protocol.plan import Counts, Sparse, Tick
 
+NOTHING = Counts(
+    scheduled=0, unsent=0, issued=0, ok=0, stale=0, cancelled=0, failed={}, statuses={}
+)
 APART_NS = 200_000_000  # an engine's ticks are 250 ms apart
 
 
@@ -46,10 +49,6 @@ class Ticks:
         self._count -= 1
         self._fresh.discard(index)
 
-    def latest(self, index: int) -> Tick | None:
-        """The last tick of an engine."""
-        return self._latest.get(index)
-
     def _merged(self) -> Tick:
         ticks = list(self._latest.values())
         merged = Tick(
@@ -67,3 +66,22 @@ class Ticks:
         self._latency.clear()
         self._service.clear()
         return merged
+
+
+def tick_of(
+    phase_id: str, at_ns: int, ok: int, failed: int, connections: int, busiest_ns: int
+) -> Tick:
+    """A host's tick for people who look on, of the little that an aggregator tells of it."""
+    counts = NOTHING.model_copy(update={"ok": ok, "failed": {"any": failed} if failed else {}})
+    return Tick.model_construct(
+        type="tick",
+        at_ns=at_ns,
+        id=phase_id,
+        counts=counts,
+        latency={},
+        service={},
+        open=connections,
+        bytes_in=0,
+        bytes_out=0,
+        busiest_ns=busiest_ns,
+    )

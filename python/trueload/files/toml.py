@@ -19,13 +19,13 @@ class UnreadableError(Exception):
     """What is wrong with a file, as words that follow its name."""
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read a file. Raises ``UnreadableError``."""
+def read_toml(path: Path, bytes_max: int = TOML_BYTES_MAX) -> dict[str, Any]:
+    """Read a file of at most ``bytes_max``. Raises ``UnreadableError``."""
     try:
         with path.open("rb") as file:  # some files have a size of 0
-            raw = file.read(TOML_BYTES_MAX + 1)
-        if len(raw) > TOML_BYTES_MAX:
-            raise UnreadableError(f"is larger than {TOML_BYTES_MAX // 1024} KiB")
+            raw = file.read(bytes_max + 1)
+        if len(raw) > bytes_max:
+            raise UnreadableError(f"is larger than {bytes_max // 1024} KiB")
     except OSError as error:
         raise UnreadableError(f"cannot be read: {error.strerror}") from None
     return parse_toml(raw)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class ChannelClosedError(Exception):
@@ -82,14 +82,61 @@ class Place(Protocol):
         ...
 
 
+class WrappedChannel(Channel):
+    """A channel by way of a process on this machine: does what the process's channel does."""
+
+    def __init__(self, process: Channel) -> None:
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, line: bytes, timeout_s: float) -> None:
+        self._process.send(line, timeout_s)
+
+    def read_line(self, timeout_s: float) -> bytes | None:
+        return self._process.read_line(timeout_s)
+
+    def divert(self, sink: Sink) -> None:
+        self._process.divert(sink)
+
+    def close_input(self) -> None:
+        self._process.close_input()
+
+    def wait(self, timeout_s: float) -> int | None:
+        return self._process.wait(timeout_s)
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def log_tail(self) -> str:
+        return self._process.log_tail()
+
+
+Start = Callable[[Sequence[str]], Channel]
+"""Starts a process on this machine: as our child, or as one of an aggregator's."""
+
+
+@runtime_checkable
+class CommandedPlace(Place, Protocol):
+    """A place that is reached by a process on this machine, which others may start for us."""
+
+    def open_by(self, start: Start, argv: Sequence[str]) -> Channel:
+        """Start a process there, by one that ``start`` starts here. Raises as ``open``."""
+        ...
+
+
 @dataclass(frozen=True)
 class EngineHost:
     """A place, and what an engine may use there. ``cpus`` None and empty ``local_addresses`` leave
     both to what the run asks for. ``group`` is the name of the hosts that it is compared with. By
-    its ``weight`` it has its share of the load."""
+    its ``weight`` it has its share of the load. Hosts of the same ``branch`` are below the same
+    aggregator; None is below none."""
 
     place: Place
     cpus: tuple[int, ...] | None = None
     local_addresses: tuple[str, ...] = ()
     group: str | None = None
     weight: int = 1
+    branch: int | None = None

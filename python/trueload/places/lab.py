@@ -31,6 +31,7 @@ from trueload.units import parse_cpu_list
 
 _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 WEIGHT_MAX = 100
+LAB_BYTES_MAX = 512 * 1024  # for 4,096 hosts, each with CPUs and addresses
 HINT = "correct the file; docs/hosts.md has one to copy"
 
 
@@ -98,11 +99,12 @@ class Server(Model):
 
 
 class Lab(Model):
-    """The file as written."""
+    """The file as written. ``tree`` decides whether aggregators combine what hosts report."""
 
     generators: tuple[Generator, ...] = Field(min_length=1)
     hosts: Annotated[int, Field(gt=0)] | None = None
     server: Server | None = None
+    tree: bool | None = None
 
 
 def read_lab(path: Path) -> Where:
@@ -123,7 +125,8 @@ def read_lab(path: Path) -> Where:
         ray_hosts = check_generators(generators, lab.hosts)
     except UserError as error:
         raise UserError(f"{path}: {error.message}", error.hint) from None
-    return Where(generators=generators, ray_hosts=ray_hosts, lab_server=_server(path, lab.server))
+    server = _server(path, lab.server)
+    return Where(generators=generators, ray_hosts=ray_hosts, lab_server=server, tree=lab.tree)
 
 
 def _server(path: Path, server: Server | None) -> ServerHost | None:
@@ -138,7 +141,7 @@ def _server(path: Path, server: Server | None) -> ServerHost | None:
 
 def _load(path: Path) -> Lab:
     try:
-        return Lab.model_validate(read_toml(path))
+        return Lab.model_validate(read_toml(path, LAB_BYTES_MAX))
     except UnreadableError as error:
         raise UserError(f"{path} {error}", HINT) from None
     except ValidationError as error:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from trueload.errors import HostError
-from trueload.places import EngineHost, Place
+from trueload.places import CommandedPlace, EngineHost, Place
 from trueload.places.arriving import Arriving
 from trueload.places.copying import Copying
 from trueload.places.local import LocalPlace
@@ -30,6 +30,7 @@ from trueload.places.named import (
     Where,
 )
 
+BRANCH_HOSTS_MAX = 64  # as the engine says: CHILDREN_MOST in crates/engine/src/aggregate.rs
 AT_ONCE_MAX = 32  # hosts that are prepared at the same time
 POLL_S = 0.1
 TELL_EVERY_S = 1.0
@@ -50,13 +51,36 @@ def open_places(
     arriving = None if wait_ns is None else Arriving(wait_ns, announce, stopped)
     with contextlib.ExitStack() as stack:
         made = [_make(each, where, stack, arriving) for each in where.generators]
-        places = [place for places in made for place in places]
-        prepare(places, program, announce, stopped, arriving)
+        opened = [place for places in made for place in places]
+        prepare(opened, program, announce, stopped, arriving)
+        branches = iter(branches_of(opened, where.tree))
         yield tuple(
-            EngineHost(place, each.cpus, each.local_addresses, each.group, each.weight)
+            EngineHost(
+                place, each.cpus, each.local_addresses, each.group, each.weight, next(branches)
+            )
             for each, places in zip(where.generators, made, strict=True)
             for place in places
         )
+
+
+def branches_of(places: Sequence[Place], tree: bool | None) -> list[int | None]:
+    """Return the aggregator of each place, by number; None for places that have none.
+
+    Only places that a command reaches can be below one. If there are more of these than one
+    aggregator takes, they are shared out evenly among several; ``tree`` says whether in any case.
+    Pure.
+    """
+    below = [index for index, place in enumerate(places) if _can_be_below(place)]
+    wanted = len(below) > BRANCH_HOSTS_MAX if tree is None else tree
+    found: list[int | None] = [None] * len(places)
+    count = -(-len(below) // BRANCH_HOSTS_MAX)
+    for nth, index in enumerate(below if wanted else ()):
+        found[index] = nth * count // len(below)
+    return found
+
+
+def _can_be_below(place: Place) -> bool:
+    return isinstance(place, CommandedPlace) and not isinstance(place, LocalPlace)
 
 
 @contextlib.contextmanager

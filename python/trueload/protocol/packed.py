@@ -77,6 +77,10 @@ class PackedCounts(Mapping[int, int]):
         """The same as a dict."""
         return dict(self._pairs())
 
+    def as_base64(self) -> str:
+        """The same as the engine writes it."""
+        return base64.b64encode(self._bytes).decode()
+
     def size_bytes(self) -> int:
         """Size of the packed counts."""
         return len(self._bytes)

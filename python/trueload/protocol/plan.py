@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from trueload.protocol.aggregate import FromAggregator as FromAggregator
+from trueload.protocol.aggregate import ToAggregator as ToAggregator
 from trueload.protocol.broadcast import Charge as Charge
 from trueload.protocol.broadcast import Deliveries as Deliveries
 from trueload.protocol.broadcast import DeliveryHistograms as DeliveryHistograms
@@ -50,7 +52,6 @@ from trueload.protocol.model import Model as Model
 from trueload.protocol.openings import Openings as Openings
 from trueload.protocol.origins import OriginConnections as OriginConnections
 from trueload.protocol.origins import OriginPlan as OriginPlan
-from trueload.protocol.packed import Packed
 from trueload.protocol.part import WHOLE
 from trueload.protocol.part import AskClock as AskClock
 from trueload.protocol.part import AskDistance as AskDistance
@@ -72,6 +73,10 @@ from trueload.protocol.seen import Seen as Seen
 from trueload.protocol.seen import Span as Span
 from trueload.protocol.streams import StreamPlan as StreamPlan
 from trueload.protocol.streams import Streams as Streams
+from trueload.protocol.tick import Counts as Counts
+from trueload.protocol.tick import Second as Second
+from trueload.protocol.tick import Sparse as Sparse
+from trueload.protocol.tick import Tick as Tick
 from trueload.protocol.tls import ServeGiven as ServeGiven
 from trueload.protocol.tls import ServeSelfSigned as ServeSelfSigned
 from trueload.protocol.tls import ServeTlsPlan as ServeTlsPlan
@@ -87,8 +92,6 @@ own constant says when to raise it (crates/engine/src/protocol.rs)."""
 
 NO_KINDS = Kinds()
 NO_EARLY = Early()
-Sparse = dict[int, int]
-"""A sparse histogram: index to count; ``stats.sparse_bounds`` gives the values of an index."""
 
 
 class TargetPlan(Model):
@@ -276,30 +279,10 @@ ToEngine = (
     | AskSpeeds
     | Settle
     | Charge
+    | ToAggregator
     | Lease
     | Stop
 )
-
-
-class Counts(Model):
-    """Requests of one phase up to now; in the end issued = ok + sum(failed) + cancelled.
-
-    ``failed`` is by class. ``statuses`` counts complete answers by code, expected or not.
-    ``stale_resets`` are those of ``stale`` whose connection was reset; 0 in older records.
-    ``skipped`` requests of a session were not sent, because one before them failed; they are not in
-    ``scheduled``, and ticks do not count them.
-    """
-
-    scheduled: int
-    unsent: int
-    issued: int
-    ok: int
-    stale: int
-    stale_resets: int = 0
-    cancelled: int
-    skipped: int = Field(default=0, exclude_if=lambda value: value == 0)
-    failed: dict[str, int]
-    statuses: dict[str, int]
 
 
 class Histograms(Model):
@@ -321,17 +304,6 @@ class Histograms(Model):
     receive_lag: str | None = None
     round_trip: str | None = None
     handshake: str | None = None
-
-
-class Second(Model):
-    """One bin of a phase, by the time of settling: one second, and after an hour of it 2, 4, 8 and
-    so on. All bins of a series have the same width."""
-
-    t_s: int
-    width_s: int = 1
-    ok: int
-    failed: int
-    latency: Packed
 
 
 class Generator(Model):
@@ -473,24 +445,6 @@ class PhaseStopped(Model):
     at_ns: int
 
 
-class Tick(Model):
-    """The progress of a phase, at least every 250 ms. ``counts`` and bytes are totals of the phase.
-    ``latency`` is what ended well since the tick before; ``service`` is the same from the actual
-    send, for an open loop, else empty. ``busiest_ns`` is how long the busiest thread was on a CPU,
-    or waited for one, in the phase."""
-
-    type: Literal["tick"]
-    at_ns: int
-    id: str | None
-    counts: Counts
-    latency: Sparse
-    service: Sparse
-    open: int
-    bytes_in: int
-    bytes_out: int
-    busiest_ns: int
-
-
 class PhaseDone(Model):
     """The last request of a phase is settled."""
 
@@ -550,6 +504,7 @@ FromEngine = (
     | PhaseDone
     | PhaseSent
     | Settled
+    | FromAggregator
     | Served
     | Seen
     | Error

@@ -22,8 +22,9 @@ from trueload.assemble.trial import make_record
 from trueload.closing import Closing
 from trueload.deadline import seconds_left
 from trueload.engines.engine import Engine, EngineError, FailureKind
-from trueload.engines.fleet import Fleet, start_engines
+from trueload.engines.fleet import Fleet
 from trueload.engines.pauses import PAUSE_S, Pauses
+from trueload.engines.starting import start_engines
 from trueload.errors import UserError, refused_by_machine
 from trueload.ids import now_iso, record_id
 from trueload.machine.accounting import ProcessTree, machine_sample, used_since

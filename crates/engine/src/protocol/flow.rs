@@ -16,7 +16,7 @@ pub struct Flow {
     /// Good answers in each part, up to the last one that has any.
     pub answered: Vec<u64>,
     /// Stretches without any answer on any thread, less those in which the engine stood still, by their length.
-    #[serde(deserialize_with = "sparse")]
+    #[serde(deserialize_with = "sparse::read")]
     pub gaps: Sparse,
     /// What was left unanswered; null for a closed loop.
     pub backlog: Option<Backlog>,

@@ -89,7 +89,7 @@ pub struct TargetCounts {
     /// Complete answers by status code, expected or not.
     pub statuses: BTreeMap<String, u64>,
     /// Latencies of those that ended well.
-    #[serde(deserialize_with = "sparse")]
+    #[serde(deserialize_with = "sparse::read")]
     pub latency: Sparse,
     /// Their kinds.
     #[serde(default, skip_serializing_if = "Kinds::is_empty")]

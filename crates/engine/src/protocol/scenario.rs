@@ -87,7 +87,7 @@ pub struct Sessions {
     /// Had not ended when the phase did.
     pub unfinished: u64,
     /// Times of the sessions that ended well. Each is the sum of its requests' latencies, without the pauses.
-    #[serde(deserialize_with = "sparse")]
+    #[serde(deserialize_with = "sparse::read")]
     pub latency: Sparse,
 }
 

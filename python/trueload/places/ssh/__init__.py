@@ -17,7 +17,9 @@ from pathlib import Path
 
 from trueload.closing import Closing
 from trueload.errors import UserError
+from trueload.places import Start
 from trueload.places.copying import CalledOffError, Copying, run_fed
+from trueload.places.local import LocalChannel
 from trueload.places.program import Program, read_program
 from trueload.places.remote import Ended, check_host
 from trueload.places.ssh import refusals, scripts
@@ -60,10 +62,14 @@ class SshPlace(Closing):
 
     def open(self, argv: Sequence[str]) -> SshChannel:
         """Start a copy of the program ``argv[0]``. Raises ``UserError``, ``OSError``."""
+        return self.open_by(LocalChannel, argv)
+
+    def open_by(self, start: Start, argv: Sequence[str]) -> SshChannel:
+        """Start a copy by an ssh that ``start`` starts. Raises ``UserError``, ``OSError``."""
         program = self._read(Path(argv[0]))
         connection = self._ready(program, Copying())
         self._started = True
-        return SshChannel(connection, program.kept_name, argv[1:])
+        return SshChannel(start, connection, program.kept_name, argv[1:])
 
     def put_folder(self, folder: Path, key: str) -> Path:
         """Copy a folder to the host once, identified by its key (hex, of its content). Return its

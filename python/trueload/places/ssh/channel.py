@@ -1,9 +1,9 @@
 """A program that ssh has started on a host, as a channel.
 
-How: the local ssh is a child process like any engine, so ``LocalChannel`` does the work. Only the
-end is reported differently, because the program, ssh or the connection may have ended. A program
-that is killed is also killed on its host, in case it does not notice that its input has ended. Must
-not know what the lines mean.
+How: the local ssh is a process like any engine, so its own channel does the work. Only the end is
+reported differently, because the program, ssh or the connection may have ended. A program that is
+killed is also killed on its host, in case it does not notice that its input has ended. Must not
+know what the lines mean.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.errors import UserError
-from trueload.places import ChannelClosedError, Sink
-from trueload.places.local import LocalChannel
+from trueload.places import ChannelClosedError, Sink, Start, WrappedChannel
 from trueload.places.ssh import refusals, scripts
 from trueload.places.ssh.connection import Connection
 
@@ -22,14 +21,16 @@ SSH_FAILED = 255  # exit code of ssh if ssh itself has failed
 SIGNALLED = 128  # what a shell adds to the number of the signal that ended a program
 
 
-class SshChannel(LocalChannel):
+class SshChannel(WrappedChannel):
     """A program on the host, connected through a local ssh."""
 
-    def __init__(self, connection: Connection, kept_name: str, arguments: Sequence[str]) -> None:
-        """Start the program. Raises ``UserError``."""
+    def __init__(
+        self, start: Start, connection: Connection, kept_name: str, arguments: Sequence[str]
+    ) -> None:
+        """Start the program, by an ssh that ``start`` starts. Raises ``UserError``."""
         self._connection = connection
         self._kept_name = kept_name
-        super().__init__(connection.argv(scripts.RUN, kept_name, *arguments))
+        super().__init__(start(connection.argv(scripts.RUN, kept_name, *arguments)))
         try:
             self._pid = self._receive_pid()
         except BaseException:

@@ -1,0 +1,44 @@
+"""Starts the engines of a run: one on this machine, or a fleet. Refuses a load that cannot be
+shared by so many hosts. Must not know trials, or how a place is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trueload.engines.engine import Engine
+from trueload.engines.fleet import Fleet
+from trueload.engines.pauses import Pauses
+from trueload.errors import UserError
+from trueload.places import EngineHost
+from trueload.places.local import LocalPlace
+from trueload.protocol.plan import LoadPlan, Turns
+
+
+def check_parts(hosts: int, connections: int, load: LoadPlan) -> None:
+    """Raise ``UserError`` for a load of which some host would have no part."""
+    if connections < hosts:
+        raise UserError(
+            f"{connections} connections are too few for {hosts} hosts",
+            "name at least one for each host, or fewer hosts",
+        )
+    if isinstance(load, Turns) and load.concurrent < hosts:
+        raise UserError(
+            f"{load.concurrent} messages in flight cannot be shared by {hosts} hosts",
+            "give --concurrent at least as many as there are hosts",
+        )
+
+
+def start_engines(
+    hosts: Sequence[EngineHost],
+    connections: int,
+    load: LoadPlan,
+    pauses: Pauses,
+    allow_lost: int = 0,
+) -> Engine | Fleet:
+    """Start an engine on every host; a single one on this machine is spoken to directly. Raises
+    ``UserError``, ``EngineError``."""
+    check_parts(len(hosts), connections, load)
+    if len(hosts) == 1 and isinstance(hosts[0].place, LocalPlace):
+        return Engine.start(hosts[0].place)
+    return Fleet.start(hosts, pauses, allow_lost)
