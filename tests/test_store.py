@@ -527,3 +527,27 @@ def test_a_body_and_a_file_name_that_are_no_text_are_sent_and_saved(
     found = Finished(done.code, Path(path).read_text(), done.err).measured()
     assert found["counts"]["ok"] == 99
     assert "\\udce9" in trueload.run("runs", "show", "last").out
+
+
+def test_a_store_that_another_process_just_makes_is_not_taken_for_a_damaged_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "store.sqlite"
+    made = sqlite3.connect(tmp_path / "made.sqlite", isolation_level=None)
+    store_file.prepare(made, path)
+    other = sqlite3.connect(path, timeout=0, isolation_level=None)
+    other.execute("PRAGMA journal_mode = WAL")
+    read = store_file._pragma
+
+    def read_while_it_is_made(db: sqlite3.Connection, name: str) -> object:
+        found = read(db, name)
+        made.backup(other)
+        return found
+
+    monkeypatch.setattr(store_file, "_pragma", read_while_it_is_made)
+    here = sqlite3.connect(path, isolation_level=None)
+    store_file._refuse_foreign(here, path)
+    monkeypatch.undo()
+    assert read(here, "user_version") == SCHEMA
+    for db in (made, other, here):
+        db.close()

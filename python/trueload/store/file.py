@@ -280,17 +280,34 @@ def _execute_unlocked(db: sqlite3.Connection, statement: str, wait_s: float) -> 
 
 def _refuse_foreign(db: sqlite3.Connection, path: Path) -> None:
     elsewhere = "set TRUELOAD_STORE to another file"
-    version = int(_pragma(db, "user_version"))
-    if _pragma(db, "application_id") != APPLICATION_ID:
-        if not _is_empty(db):
+    with _at_one_time(db):  # another process may just be making the store
+        version = int(_pragma(db, "user_version"))
+        application = _pragma(db, "application_id")
+        empty = _is_empty(db)
+    if application != APPLICATION_ID:
+        if not empty:
             raise StoreError(f"{path} is a database, but not a store of trueload", elsewhere)
-    elif version < 1 and not _is_empty(db):  # its version is committed together with its tables
+    elif version < 1 and not empty:  # its version is committed together with its tables
         raise StoreError(f"the store {path} is damaged: no store has schema {version}", elsewhere)
     elif version > SCHEMA:
         raise StoreError(
             f"the store {path} has schema {version}; this trueload knows up to {SCHEMA}",
             "use a newer trueload, or set TRUELOAD_STORE to another file",
         )
+
+
+@contextlib.contextmanager
+def _at_one_time(db: sqlite3.Connection) -> Iterator[None]:
+    """Let all that is read be of one state of the file."""
+    if db.in_transaction:
+        yield
+        return
+    db.execute("BEGIN")
+    try:
+        yield
+    finally:
+        if db.in_transaction:  # an error may have ended it
+            db.execute("ROLLBACK")
 
 
 def _is_empty(db: sqlite3.Connection) -> bool:
