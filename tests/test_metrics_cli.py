@@ -203,7 +203,8 @@ def test_each_trial_of_a_repetition_and_of_a_search_is_told_apart(
         url = printed_line(process)
         found = until(url, has_verdict_of(labels))
         assert total(found, "trueload_requests_ok_total", **labels) > 0
-        assert total(found, "trueload_info", command="http", **labels) == 1
+        # A search takes a step again in which the machine was busy.
+        assert total(found, "trueload_info", command="http", **labels) >= 1
 
 
 def test_both_sides_of_a_comparison_are_told_apart(trueload: Trueload, server: Server) -> None:

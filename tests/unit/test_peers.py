@@ -50,8 +50,11 @@ def served(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        port, child = process.stdout.readline().strip().split(",")
-        yield process.pid, port, child
+        try:
+            port, child = process.stdout.readline().strip().split(",")
+            yield process.pid, port, child
+        finally:
+            process.kill()  # it may still wait for a connection
 
 
 @pytest.mark.parametrize(
