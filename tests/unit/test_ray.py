@@ -168,6 +168,7 @@ def test_why_an_actor_died_is_told_in_a_few_words() -> None:
         ("a single host, and no head", TimeoutError(), [], False, NO_HEAD),
         ("an actor that died", RuntimeError("died"), [8.4], False, None),
         ("the client's connection broke", ConnectionError("GRPC"), [9.9], True, BROKEN),
+        ("it broke within the call", RuntimeError("release unlocked lock"), [9.9], True, BROKEN),
         ("it had broken before", Exception("Ray Client is not connected. x"), [9.9], True, BROKEN),
     ],
 )

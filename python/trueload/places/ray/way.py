@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from trueload.places import HostGoneError, WayGoneError
 
 FRESH_S = 1.0  # a host whose last answer is younger is there
-NOT_CONNECTED = "Ray Client is not connected"  # its words after the connection broke
+CLIENT_BROKE = ("Ray Client is not connected", "release unlocked lock")
+"""What Ray's client says after the connection broke, and while it breaks."""
 BROKEN = "the connection to its head broke"
 SILENT = "none of its hosts answers"
 NO_HEAD = "its head cannot be reached"
@@ -60,7 +61,7 @@ def why_way(
     """What broke on the way, if that made a call fail; None if the host itself did. ``others_s`` is
     when each other host was last heard."""
     is_transport = isinstance(error, ConnectionError) or type(error).__module__.startswith("grpc")
-    if is_transport or NOT_CONNECTED in str(error):
+    if is_transport or any(words in str(error) for words in CLIENT_BROKE):
         return BROKEN
     if not isinstance(error, TimeoutError):
         return None
