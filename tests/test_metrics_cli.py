@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import math
 import os
 import re
 import signal
@@ -159,7 +160,9 @@ def agrees(found: Samples, record: Any) -> None:
     received = total(found, "trueload_received_bytes_total", phase="window")
     assert received == pytest.approx(per_s["bytes_in"])
     p99 = total(found, "trueload_latency_percentile_seconds", quantile="0.99")
-    assert p99 == record["latency_ns"]["p99"] / 1e9
+    # A machine that is very busy may leave more than 1 % of the requests unsent.
+    above = counts["scheduled"] - counts["ok"] > counts["scheduled"] / 100
+    assert p99 == (math.inf if above else record["latency_ns"]["p99"] / 1e9)
     assert total(found, "trueload_verdict", verdict=record["verdict"]) == 1
     for check in record["checks"]:
         labels = {"check": check["name"], "status": check["status"]}
