@@ -31,7 +31,7 @@ class Seen:
     others: Mapping[str, Any] = field(default_factory=dict)
     """In a suite: the row of the honest subject."""
     served_ms: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Of sessions: how long the server took for each request, by step, and for each session."""
+    """How long the server took for each request of a step, and for each whole session."""
 
     @property
     def verdict(self) -> str:

@@ -60,7 +60,7 @@ class Sessions:
 
 SESSION = "the whole session"
 SLOW_SHARE = 0.1
-"""Of the pages, so many are slow: the p50 is among the quick ones, the p95 among the slow ones."""
+"""The share of pages that are slow. At a tenth, the p50 is a quick page and the p95 a slow one."""
 
 
 class TimedServer(SessionServer):

@@ -269,8 +269,8 @@ pub struct PhasePlan {
     pub stop: StopPlan,
     /// Not before this time on the engine's clock; null for at once.
     pub at_ns: Option<u64>,
-    /// Of a broadcast that several engines share: how far this engine's clock is ahead of the front's, from now on;
-    /// null to keep to what was said before.
+    /// How far this engine's clock is ahead of the front's, from now on; null if nothing changes. Only a broadcast
+    /// that several engines share needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead_ns: Option<i64>,
 }

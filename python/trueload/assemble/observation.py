@@ -70,7 +70,7 @@ class Observation:
     is_here: bool = True
     server_place: str | None = None
     hosts: tuple[HostReport, ...] = ()
-    # Of one of several hosts: by how much times from the others to it are wrong at most.
+    # With several hosts: how far a time from another host to this one may be off.
     clock_bound_ns: int | None = None
     server_source: ServerSource | None = None
     claim: Claim = NO_CLAIM

@@ -16,8 +16,8 @@ PROC = Path("/proc")
 def proc_text(path: str, errors: str = "replace") -> str:
     """The whole of a file below /proc. Raises ``OSError``.
 
-    A tenth of the CPU time of ``Path.read_text``: a sample reads hundreds of files, just when a
-    window begins or ends.
+    It takes 9 us where ``Path.read_text`` takes 14, and a sample reads hundreds of files, just when
+    a window begins or ends.
     """
     with open(f"{PROC}/{path}", "rb", buffering=0) as file:
         return file.readall().decode(errors=errors)

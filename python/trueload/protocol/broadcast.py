@@ -36,8 +36,8 @@ class DeliveryHistograms(Model):
 
 class Deliveries(Model):
     """Outcomes of broadcast messages. ``expected`` is messages x receivers that had joined.
-    ``untimed`` of those delivered came from other engines without their send time. ``negative`` of
-    those timed seem to have come before they were sent, by up to ``negative_max_ns``."""
+    ``untimed`` came from other engines with a send time that cannot be right. ``negative`` came
+    from other engines seemingly before their send, by up to ``negative_max_ns``."""
 
     expected: int
     delivered: int

@@ -17,11 +17,10 @@ pub struct Deliveries {
     pub duplicate: u64,
     /// Had behind a later message of the same sender.
     pub out_of_order: u64,
-    /// Of those delivered: messages of other engines that share the broadcast, which came without a send time that
-    /// can be believed.
+    /// Delivered, but without a time: another engine sent the message, and the send time in it cannot be right.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub untimed: u64,
-    /// Of those timed: messages of other engines that seem to have come before they were sent, since clocks are known
+    /// Delivered and timed, but seemingly before the send: another engine sent the message, and its clock is known
     /// only to within a bound. They count as taking no time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub negative: u64,
