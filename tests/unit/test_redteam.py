@@ -103,6 +103,16 @@ def test_a_percentile_may_be_late_by_what_a_wake_up_takes(
     assert red["demands"].percentile("p99")(seen(red, truth=truth)).right is right
 
 
+@pytest.mark.parametrize(("short", "right"), [(992, True), (993, False)])
+def test_a_percentile_may_be_off_by_the_answers_that_the_verdict_lets_our_stalls_touch(
+    red: Any, short: int, right: bool
+) -> None:
+    """That is a quarter of a percent around p99."""
+    served = [(0, MS)] * short + [(0, 10 * MS)] * (1000 - short)
+    answer = red["demands"].percentile("p99")(seen(red, truth=truth_of(red, *served)))
+    assert answer.right is right
+
+
 def test_wrong_figures_are_right_only_if_the_run_is_not_valid(red: Any) -> None:
     demand = red["demands"].refused_unless(red["demands"].throughput(100))
     verdicts = {"valid": False, "suspect": True, "invalid": True}
