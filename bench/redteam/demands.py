@@ -98,9 +98,10 @@ def percentile(name: str, true_ms: float | None = None, within: float = 0.05) ->
 
 
 def _touched(truth: Truth, part: float) -> tuple[float, float]:
-    """Between which times a percentile may lie that the verdict lets pass (docs/method.md, `hiccup`).
+    """Between which times a percentile may lie that the verdict lets pass.
 
-    Our stalls may have touched (1 - q)/4 of the answers before percentile q is suspect.
+    Our stalls may have touched (1 - q)/4 of the answers before percentile q is suspect (`hiccup` in
+    docs/method.md).
     """
     share = (1 - part) / 4
     return truth.percentile_ms(part - share), truth.percentile_ms(part + share)
