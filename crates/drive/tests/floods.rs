@@ -15,7 +15,7 @@ const PEERS: usize = 16;
 /// What the kernel holds for each, at most.
 const EACH: usize = 1024 * 1024;
 /// So much is received between two looks at the clock, and one read more.
-const MOST: usize = (256 + 64) * 1024;
+const MOST: usize = (256 + 128) * 1024;
 
 /// Something is due at all times; it counts how much it receives in between.
 #[derive(Default)]
