@@ -93,7 +93,8 @@ pub trait Queue {
     /// Hands over the queued operations; returns how many the kernel took.
     fn submit(&mut self) -> io::Result<usize>;
 
-    /// Hands over the queued operations, and fetches completions without waiting.
+    /// Hands over the queued operations, and fetches completions without waiting. Makes no system
+    /// call if there is neither.
     fn poll(&mut self) -> io::Result<usize>;
 
     /// Hands over the queued operations, and waits for `least` completions. After `within_us` a
@@ -195,7 +196,14 @@ impl Queue for IoUring {
 
     #[inline]
     fn poll(&mut self) -> io::Result<usize> {
-        let queued = self.submission().len() as u32;
+        let (queued, has_more) = {
+            let submission = self.submission();
+            // The kernel sets these flags while there are completions to fetch.
+            (submission.len() as u32, submission.taskrun() || submission.cq_overflow())
+        };
+        if queued == 0 && !has_more {
+            return Ok(0);
+        }
         // SAFETY: no argument is passed, so the kernel reads only the queue, whose operations keep
         // their memory until the completion (see `Queue::push`).
         #[allow(unsafe_code)]
