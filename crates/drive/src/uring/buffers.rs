@@ -2,7 +2,7 @@
 //!
 //! Where the kernel can do it (`IOU_PBUF_RING_INC`, Linux 6.12), large blocks are filled bit by
 //! bit, so one block takes hundreds of small answers. Elsewhere smaller ones are used whole. When
-//! they run out, twice as many are provided, up to a cap. A generator of small requests needs a
+//! they run out, twice as much is provided, up to a cap. A generator of small requests needs a
 //! quarter of a MiB; many bodies that stream need more. The blocks that they add are larger,
 //! because a receive ends with its block: the rest of a body takes another one.
 
@@ -22,10 +22,10 @@ pub(super) const GROUP: u16 = 0;
 
 /// Places in the ring of buffers, which is the most blocks there can be. A power of two.
 const PLACES: u16 = 128;
-/// Initial number of blocks that are filled bit by bit; it doubles when they run out.
+/// Initial number of blocks that are filled bit by bit.
 const BLOCKS: u16 = 4;
 /// Maximum number of such blocks; together they have 8 MiB.
-const BLOCKS_MOST: u16 = 64;
+const BLOCKS_MOST: u16 = 66;
 /// Bytes of such a block.
 const BLOCK_BYTES: usize = 64 * 1024;
 /// Bytes of such a block that is added later. With 64 KiB, bodies of 64 KiB took 1.5 receives each
@@ -182,14 +182,16 @@ impl Buffers {
     }
 }
 
-/// The blocks to add to this many, and the bytes of each.
+/// The blocks to add to this many, and the bytes of each. They double the memory.
 fn next_blocks(incremental: bool, blocks: u16) -> (Range<u16>, usize) {
-    let (bytes, least, most) = match incremental {
-        true if blocks == 0 => (BLOCK_BYTES, BLOCKS, BLOCKS_MOST),
-        true => (LATER_BLOCK_BYTES, BLOCKS, BLOCKS_MOST),
-        false => (WHOLE_BYTES, WHOLE_BLOCKS, PLACES),
+    // Two of the first blocks are as large as a later one.
+    let later = (2 * blocks).saturating_sub(BLOCKS / 2);
+    let (last, bytes) = match (incremental, blocks) {
+        (true, 0) => (BLOCKS, BLOCK_BYTES),
+        (true, _) => (later.min(BLOCKS_MOST), LATER_BLOCK_BYTES),
+        (false, _) => ((2 * blocks).clamp(WHOLE_BLOCKS, PLACES), WHOLE_BYTES),
     };
-    (blocks..(2 * blocks).clamp(least, most), bytes)
+    (blocks..last, bytes)
 }
 
 #[cfg(test)]
@@ -197,13 +199,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blocks_double_up_to_8_mib_filled_bit_by_bit_and_2_mib_used_whole() {
+    fn blocks_double_their_memory_up_to_8_mib_filled_bit_by_bit_and_2_mib_used_whole() {
         const KIB: usize = 1024;
         for (incremental, blocks, expected) in [
             (true, 0, (0..4, 64 * KIB)),
-            (true, 4, (4..8, 128 * KIB)),
-            (true, 32, (32..64, 128 * KIB)),
-            (true, 64, (64..64, 128 * KIB)),
+            (true, 4, (4..6, 128 * KIB)),
+            (true, 6, (6..10, 128 * KIB)),
+            (true, 34, (34..66, 128 * KIB)),
+            (true, 66, (66..66, 128 * KIB)),
             (false, 0, (0..64, 16 * KIB)),
             (false, 64, (64..128, 16 * KIB)),
             (false, 128, (128..128, 16 * KIB)),
