@@ -29,7 +29,7 @@ use crate::outlet::Outlet;
 use crate::plan;
 use crate::protocol::{
     AddressPlan, ExchangePlan, FailedMessage, FromEngine, GeneratePlan, Measurement, PhasePlan,
-    Ready, Tick, ToEngine,
+    Ready, SharePlan, Tick, ToEngine,
 };
 use crate::role::{self, Event};
 use crate::secrets;
@@ -41,6 +41,7 @@ use crate::threads::{self, Driven, Worker};
 struct Running {
     id: String,
     share: PhaseShare,
+    is_divisible: bool,
     started: bool,
     stopped: usize,
     /// Reports by the number of the thread, or of its part.
@@ -317,7 +318,11 @@ impl Role {
                 _ if self.workers.len() > 1 => now_ns + START_LEAD_NS,
                 _ => now_ns,
             };
-            let start_ns = after_ns.max(now_ns).max(next.at_ns.unwrap_or(0));
+            let start_ns = match next.at_ns {
+                // What others have begun was in time there.
+                Some(at_ns) if next.from_ns > 0 => at_ns,
+                at_ns => after_ns.max(now_ns).max(at_ns.unwrap_or(0)),
+            };
             self.begin(start_ns);
         }
     }
@@ -334,10 +339,13 @@ impl Role {
             connections: self.connections,
             idle: next.idle,
             start_ns,
+            from_ns: next.from_ns,
         };
+        let is_divisible = plan::check_divisible(&next).is_ok();
         self.phases.push(Running {
             id: next.id,
             share: share.clone(),
+            is_divisible,
             started: false,
             stopped: 0,
             done: Vec::new(),
@@ -418,6 +426,23 @@ impl Role {
                 emit(&FromEngine::Settled { id: phase.id.clone(), failed })?;
             }
             Report::Ended => self.ended += 1,
+        }
+        Ok(())
+    }
+
+    /// Has another part of the last phase from some time on.
+    fn share(&mut self, share: SharePlan) -> Result<(), Failure> {
+        let phase = self.phases.last().filter(|phase| phase.id == share.id && !phase.over);
+        if !phase.is_some_and(|phase| phase.is_divisible) {
+            let id = share.id.escape_debug();
+            let what = "is no phase that goes on and can be divided anew";
+            return Err(Failure::Plan(format!("share.id: '{id}' {what}")));
+        }
+        plan::check_share(&self.plan, &share.part)?;
+        self.plan.part = share.part;
+        for (thread, worker) in (0..).zip(&self.workers) {
+            let part = plan::part_of_thread(&self.plan, thread, share.from_ns);
+            worker.send(Command::Part(part));
         }
         Ok(())
     }
@@ -514,6 +539,7 @@ impl role::Role for Role {
                 self.dispatch();
                 Ok(())
             }
+            ToEngine::Share(share) => self.share(share),
             ToEngine::Settle { id, sent, until_ns } => {
                 let index = self.await_no_longer(&id, Stand::Settle)?;
                 self.send_to_all(&Command::Settle(index, Arc::new(sent), until_ns));
@@ -526,7 +552,8 @@ impl role::Role for Role {
                 Ok(())
             }
             _ => {
-                let takes = "blob, phase, clock, distance, speeds, settle, charge, lease and stop";
+                let takes =
+                    "blob, phase, share, clock, distance, speeds, settle, charge, lease and stop";
                 Err(Failure::Plan(format!("a generator takes {takes}")))
             }
         }

@@ -44,6 +44,7 @@ pub fn parse(line: &str) -> Result<ToEngine, LineError> {
         "close" => read(rest).map(ToEngine::Close),
         "blob" => read(rest).map(ToEngine::Blob),
         "phase" => read(rest).map(ToEngine::Phase),
+        "share" => read(rest).map(ToEngine::Share),
         "mark" => read(rest).map(|Mark { id }| ToEngine::Mark { id }),
         "clock" => read(rest).map(|AskClock { id }| ToEngine::Clock { id }),
         "distance" => read(rest).map(|Distance { cpus }| ToEngine::Distance { cpus }),

@@ -12,11 +12,11 @@ use crate::blobs::Blobs;
 use crate::exchange;
 use crate::failure::Failure;
 use crate::follow;
-use crate::generator::Config;
+use crate::generator::{Config, NewPart};
 use crate::loading;
 use crate::origins;
 use crate::protocol::{
-    ArrivalsPlan, DriverPlan, ExchangePlan, FaultsPlan, GeneratePlan, LoadPlan, PROTOCOL,
+    ArrivalsPlan, DriverPlan, ExchangePlan, FaultsPlan, GeneratePlan, LoadPlan, PROTOCOL, PartPlan,
     PhasePlan, StagePlan, StopPlan, StreamEndPlan, StreamKindPlan,
 };
 use crate::replay;
@@ -269,6 +269,21 @@ pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), 
     replay::check_phase(plan, phase)
 }
 
+/// Refuses another part of a load that cannot be divided anew, or a part without a connection.
+pub(crate) fn check_share(plan: &GeneratePlan, part: &PartPlan) -> Result<(), Failure> {
+    let refused = |what: &str| Err(Failure::Plan(what.to_owned()));
+    let is_broadcast = matches!(plan.exchange, Some(ExchangePlan::WsBroadcast { .. }));
+    let is_numbered = plan.data.is_some() || plan.replay.is_some() || !plan.targets.is_empty();
+    let is_fixed = plan.connect_open || !plan.origins.is_empty() || !plan.scenario.is_empty();
+    if is_broadcast || is_numbered || is_fixed {
+        return refused(
+            "share: excludes ws_broadcast, targets, data, scenario, replay, origins and \
+             connect_open",
+        );
+    }
+    check_part(&GeneratePlan { part: part.clone(), ..plan.clone() })
+}
+
 fn check_load(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
     let refused = |what: String| Err(Failure::Plan(what));
     let opens = matches!(phase.load, LoadPlan::Open { .. }) && phase.idle == 0;
@@ -277,6 +292,10 @@ fn check_load(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
     }
     if phase.connections == Some(0) {
         return refused("connections: must not be 0".into());
+    }
+    if phase.from_ns > 0 {
+        check_share(plan, &plan.part)?;
+        check_divisible(phase)?;
     }
     if phase.connections.is_some_and(|connections| phase.idle > connections) {
         return refused("idle: must be at most connections".into());
@@ -300,6 +319,21 @@ fn check_load(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Refuses a phase that cannot be divided anew while it lasts.
+pub(crate) fn check_divisible(phase: &PhasePlan) -> Result<(), Failure> {
+    let by_time = matches!(phase.stop, StopPlan::Duration { ns } if phase.from_ns < ns);
+    let is_even = match &phase.load {
+        LoadPlan::Closed { active } => active.is_empty(),
+        LoadPlan::Open { .. } => true,
+        LoadPlan::Turns { .. } => false,
+    };
+    if by_time && is_even && phase.idle == 0 {
+        return Ok(());
+    }
+    let needs = "a duration, all connections active, and none idle";
+    Err(Failure::Plan(format!("phase: to be divided anew it needs {needs}")))
 }
 
 /// The load of a phase; `recording` is that of the plan's replay.
@@ -345,9 +379,8 @@ pub(crate) fn config(
 ) -> Result<Config, Failure> {
     let depth = plan.depth();
     let rate = u64::from(plan.connect_rate_per_s);
-    let threads = plan.threads * plan.part.of;
     let own_parts = plan.part.more.len() as u64 + 1;
-    let turns = plan.part.places().filter(|_| own_parts > 1);
+    let NewPart { thread, threads, turns, .. } = part_of_thread(plan, thread, 0);
     Ok(Config {
         addresses: plan.addresses.iter().map(|address| address.0.clone()).collect(),
         local_addresses: plan.local_addresses.clone(),
@@ -362,11 +395,22 @@ pub(crate) fn config(
         coalesce_ns: if plan.spin_ns > 0 { 0 } else { plan.coalesce_ns },
         connect_interval_ns: 1_000_000_000 * u64::from(threads) / rate / own_parts,
         seed: plan.seed,
-        thread: plan.part.thread(thread),
+        thread,
         threads,
         places: None,
-        turns: turns.map(|turns| turns.of_thread(thread, plan.threads)),
+        turns,
     })
+}
+
+/// The part of one thread in its engine's part, from `from_ns` of a phase on.
+pub(crate) fn part_of_thread(plan: &GeneratePlan, thread: u32, from_ns: u64) -> NewPart {
+    let turns = plan.part.places().filter(|_| !plan.part.more.is_empty());
+    NewPart {
+        from_ns,
+        thread: plan.part.thread(thread),
+        threads: plan.threads * plan.part.of,
+        turns: turns.map(|turns| turns.of_thread(thread, plan.threads)),
+    }
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ pub use http2::{Announced, HeaderBytes, Http2, Waits};
 pub use kinds::{Kind, Kinds, OtherKinds};
 pub use openings::Openings;
 pub use origins::{OriginConnections, OriginPlan};
-pub use part::{Machine, MachineShares, PartPlan};
+pub use part::{Machine, MachineShares, PartPlan, SharePlan};
 pub use ready::Ready;
 pub use redirects::Redirects;
 pub use replay::{RecordedRequest, ReplayPlan};
@@ -72,7 +72,7 @@ pub use seen::{Concurrent, Interval, Quantiles, Span};
 pub use serve::ServePlan;
 pub use served::Served;
 pub use settling::{DeliveryFault, FailedMessage, SentPlan};
-pub use stages::{ArrivalsPlan, StagePlan};
+pub use stages::{ArrivalsPlan, StagePlan, StopPlan};
 pub use streams::{StreamEndPlan, StreamHistograms, StreamKindPlan, StreamPlan, Streams};
 pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
 
@@ -104,6 +104,9 @@ pub enum ToEngine {
     Blob(Blob),
     /// One more phase; phases run in the order in which they come.
     Phase(PhasePlan),
+    /// Have another part of the load from some time of the last phase on: an engine joins then, or its connections go to
+    /// one that has joined. Connections that are no longer its own are closed once their requests have ended.
+    Share(SharePlan),
     /// Say what the record of a server of HTTP holds since the mark before (`seen`), and begin a new interval.
     Mark {
         /// Named by the front; comes back in `seen`.
@@ -273,6 +276,10 @@ pub struct PhasePlan {
     /// that several engines share needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead_ns: Option<i64>,
+    /// How long the other engines have been sending in this phase, since `at_ns`, when this one joins them; 0 where all
+    /// begin together.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub from_ns: u64,
 }
 
 /// When to send.
@@ -301,22 +308,6 @@ pub enum LoadPlan {
     Turns {
         /// In flight: sent, and without a receipt.
         concurrent: u32,
-    },
-}
-
-/// When to stop sending.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
-pub enum StopPlan {
-    /// After this time.
-    Duration {
-        /// Length of the phase.
-        ns: u64,
-    },
-    /// After this many requests, divided among the connections.
-    Requests {
-        /// Requests in all; sessions in all, if there is a scenario.
-        count: u64,
     },
 }
 

@@ -145,7 +145,7 @@ pub(crate) fn measurement(
     let established = threads.iter().map(|thread| thread.established).sum();
     let idle_open = threads.iter().map(|thread| thread.idle_open).sum();
     let partial = threads.iter().any(|thread| thread.partial);
-    let generator = generator(plan, driven, window_ns, &threads);
+    let generator = generator(plan, driven, &threads);
     let found: Vec<_> = threads.iter().flat_map(|thread| thread.reasons.clone()).collect();
     let (reasons, deliveries, http2) = (reasons(&found), deliveries(&threads), http2(&threads));
     let mut meter = merged(threads.into_iter().map(|thread| thread.meter));
@@ -392,15 +392,13 @@ fn by_length(stalls: &ByLength) -> Vec<Stalls> {
     stalls.seen().map(report).collect()
 }
 
-fn generator(
-    plan: &GeneratePlan,
-    driven: &Driven,
-    window_ns: u64,
-    threads: &[DoneReport],
-) -> Generator {
-    let busy_ns = threads.iter().map(|thread| busy(thread.used.wanted_ns, thread.spun_ns));
-    let busiest_ns = busy_ns.max().unwrap_or(0);
-    let saturation = busiest_ns as f64 / window_ns.max(1) as f64;
+fn generator(plan: &GeneratePlan, driven: &Driven, threads: &[DoneReport]) -> Generator {
+    // Of the time since a thread began: its engine may have joined others late in the window.
+    let shares = threads.iter().map(|thread| {
+        let busy_ns = busy(thread.used.wanted_ns, thread.spun_ns);
+        busy_ns as f64 / thread.stopped_ns.saturating_sub(thread.began_ns).max(1) as f64
+    });
+    let saturation = shares.fold(0.0, f64::max);
     Generator {
         driver: driven.driver.clone(),
         driver_note: driven.note.clone(),

@@ -145,7 +145,8 @@ impl Play {
             Generator::new(Arc::new(config(TIMEOUT_NS)), users, Arc::default(), inbox, outlet);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
-        let share = PhaseShare { load, stop, connections: 1, idle: 0, start_ns: START_NS };
+        let share =
+            PhaseShare { load, stop, connections: 1, idle: 0, start_ns: START_NS, from_ns: 0 };
         let mut play = Play { generator, wire, reports, commands };
         play.generator.handle_wake(&mut play.wire);
         play.connected(0);

@@ -132,6 +132,13 @@ impl SendTimes {
         }
     }
 
+    /// Hands over to another part of the arrivals at `at_ns`; those of a recording stay as they are.
+    pub fn hand_over(&mut self, at_ns: u64, then: Option<SendTimes>) {
+        if let (SendTimes::Drawn(schedule), Some(SendTimes::Drawn(then))) = (self, then) {
+            schedule.hand_over(at_ns, then);
+        }
+    }
+
     /// Skips the arrivals before `until_ns`, beginning with the next, and returns how many they
     /// are.
     pub fn skip_until(&mut self, until_ns: u64) -> u64 {

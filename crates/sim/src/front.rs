@@ -244,6 +244,7 @@ impl Front {
                 connections: next.connections,
                 idle: next.idle,
                 start_ns: (after_ns.max(now_ns) + next.pause_ns).max(BEGIN_NS + next.not_before_ns),
+                from_ns: 0,
             };
             self.send_to_all(now_ns, &Command::Phase(share.clone()));
             self.assigned.push(Assigned {
@@ -259,6 +260,7 @@ impl Front {
         let kind = match command {
             Command::Connections(_) => "resize",
             Command::Phase(_) => "phase",
+            Command::Part(_) => "part",
             Command::Clock(_) => "clock",
             Command::Settle(..) => "settle",
             Command::Charge(..) => "charge",

@@ -56,6 +56,16 @@ def _turns(shares: Sequence[int], most: int, first: int = 0) -> list[int]:
     return [index for _, index in sorted(turns)][: most - first * len(shares)]
 
 
+class Share(Model):
+    """Have another ``part`` of the load from ``from_ns`` of a phase on, the last one. Connections
+    that are no longer the engine's own are closed once their requests have ended."""
+
+    type: Literal["share"] = "share"
+    id: str
+    part: Part
+    from_ns: int
+
+
 class AskClock(Model):
     """Ask for the engine's clock; it answers at once (``Clock``)."""
 

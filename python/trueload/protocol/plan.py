@@ -62,6 +62,7 @@ from trueload.protocol.part import Distance as Distance
 from trueload.protocol.part import Machine as Machine
 from trueload.protocol.part import MachineShares as MachineShares
 from trueload.protocol.part import Part as Part
+from trueload.protocol.part import Share as Share
 from trueload.protocol.part import Speeds as Speeds
 from trueload.protocol.redirects import Redirects as Redirects
 from trueload.protocol.replay import ReplayPlan as ReplayPlan
@@ -236,6 +237,7 @@ class Blob(Model):
 class Phase(Model):
     """One phase over the existing connections. The last ``idle`` of them never send. Of a broadcast
     that several engines share, ``ahead_ns`` is how far the engine's clock is ahead of the front's.
+    ``from_ns`` is how long others have been sending, since ``at_ns``, when the engine joins them.
     """
 
     type: Literal["phase"] = "phase"
@@ -246,6 +248,7 @@ class Phase(Model):
     stop: StopPlan
     at_ns: int | None
     ahead_ns: int | None = Field(default=None, exclude_if=lambda value: value is None)
+    from_ns: int = Field(default=0, exclude_if=lambda value: value == 0)
 
 
 class Mark(Model):
@@ -273,6 +276,7 @@ ToEngine = (
     | Serve
     | Blob
     | Phase
+    | Share
     | Mark
     | AskClock
     | AskDistance

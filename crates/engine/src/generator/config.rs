@@ -7,8 +7,8 @@ use trueload_drive::Address;
 use trueload_load::{Places, dealt, dealt_slot};
 use trueload_wire::tls;
 
-/// The settings that do not change while a generator runs.
-#[derive(Debug)]
+/// The settings of a generator. While it runs, only its part of the slots may change.
+#[derive(Clone, Debug)]
 pub struct Config {
     /// Addresses to connect to, in the order to try.
     pub addresses: Vec<Address>,

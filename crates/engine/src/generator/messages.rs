@@ -8,7 +8,7 @@ use trueload_meter::{Class, Counted, Deliveries, Failed, Meter, Recorded};
 use trueload_wire::http2::client::Account;
 use trueload_wire::tls::Secured;
 
-use super::{Lateness, PhaseShare, Sent, Taken};
+use super::{Lateness, NewPart, PhaseShare, Sent, Taken};
 use crate::outlet::Outlet;
 
 /// The generator's two channels to the main thread.
@@ -42,6 +42,8 @@ pub enum Command {
     Connections(u32),
     /// Run one more phase.
     Phase(PhaseShare),
+    /// Have another part of the load of the present phase from some time on.
+    Part(NewPart),
     /// For a broadcast that several engines share: our clock is this many ns ahead of the one that
     /// all of them share.
     Clock(i64),

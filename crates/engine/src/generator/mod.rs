@@ -28,6 +28,7 @@ mod lateness;
 mod messages;
 mod negotiated;
 mod opening;
+mod parting;
 mod per_origin;
 mod phase;
 mod phases;
@@ -78,6 +79,8 @@ pub use lateness::{ByLength, Lateness, Stalls};
 use messages::Link;
 pub use messages::{Command, Connected, DoneReport, Report, TickReport};
 pub use negotiated::{InFlight, Negotiated};
+pub use parting::NewPart;
+use parting::Parting;
 pub use per_origin::PerOrigin;
 pub use phase::PhaseShare;
 pub(crate) use phase::START_LEAD_NS;
@@ -117,6 +120,7 @@ pub struct Generator<P: Protocol> {
     hold_back: HoldBack,
     tunnels: Tunnels,
     sessions: Sessions,
+    parting: Parting,
     link: Link,
 }
 
@@ -149,6 +153,7 @@ impl<P: Protocol> Generator<P> {
             hold_back,
             tunnels: Tunnels::default(),
             sessions,
+            parting: Parting::default(),
             link: Link::new(inbox, reports),
         }
     }
@@ -383,6 +388,7 @@ impl<P: Protocol> Program for Generator<P> {
                     self.add_phase(share, false);
                     self.advance(net);
                 }
+                Command::Part(part) => self.take_part(part),
                 // These are for a wrapper; a generator alone has nothing to settle.
                 Command::Clock(_) | Command::Settle(..) | Command::Charge(..) => {}
                 Command::Stop => self.stop(net),

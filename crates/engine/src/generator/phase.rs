@@ -43,9 +43,17 @@ pub struct PhaseShare {
     pub idle: u32,
     /// Start, on the engine's clock.
     pub start_ns: u64,
+    /// How long after that start this engine begins: other engines have begun before, and it joins
+    /// them.
+    pub from_ns: u64,
 }
 
 impl PhaseShare {
+    /// The time at which this engine begins.
+    pub(super) fn begins_ns(&self) -> u64 {
+        self.start_ns.saturating_add(self.from_ns)
+    }
+
     /// Connections that send.
     pub(super) fn senders(&self) -> u32 {
         self.connections.saturating_sub(self.idle)
@@ -76,21 +84,20 @@ impl PhaseShare {
         }
     }
 
-    /// The send times of one thread under an open loop.
-    fn send_times(&self, config: &Config) -> Option<SendTimes> {
+    /// The send times of one thread under an open loop, from `from_ns` after the start on.
+    fn send_times(&self, config: &Config, from_ns: u64) -> Option<SendTimes> {
         let (thread, threads) = (config.thread, self.threads_that_send(config.threads));
         match &self.load {
             Load::Open { stages, arrivals } => {
                 let own = config.turns.as_ref().map(|turns| turns.within(threads));
                 let sends = own.as_ref().map_or(thread < threads, Option::is_some);
                 let stages = if sends { &stages[..] } else { &[] };
-                Some(SendTimes::Drawn(match own {
-                    None => {
-                        let places = config.places.clone();
-                        Schedule::of_origin(stages, *arrivals, thread, threads, places)
-                    }
-                    Some(own) => Schedule::of_origin(stages, *arrivals, 0, 1, own),
-                }))
+                let (thread, threads, places) = match own {
+                    None => (thread, threads, config.places.clone()),
+                    Some(own) => (0, 1, own),
+                };
+                let drawn = Schedule::from(stages, *arrivals, thread, threads, places, from_ns);
+                Some(SendTimes::Drawn(drawn))
             }
             Load::Recorded { recording, from_ns } => {
                 let recording = Arc::clone(recording);
@@ -176,7 +183,7 @@ impl Phase {
     pub(super) fn new(share: PhaseShare, threads: u32, held: bool) -> Self {
         let open = share.load.is_scheduled();
         let before = |lead_ns| {
-            if threads > 1 { share.start_ns.saturating_sub(lead_ns) } else { u64::MAX }
+            if threads > 1 { share.begins_ns().saturating_sub(lead_ns) } else { u64::MAX }
         };
         let (prompt_ns, awake_ns) = (before(START_LEAD_NS), before(AWAKE_LEAD_NS));
         Phase {
@@ -223,7 +230,7 @@ impl Phase {
     ) {
         let now_ns = net.now_ns();
         self.stage = Stage::Sending;
-        if let Some(schedule) = self.share.send_times(config) {
+        if let Some(schedule) = self.share.send_times(config, self.share.from_ns) {
             // A number of requests was asked for explicitly, and need not be counted.
             let by_time = matches!(self.share.stop, Stop::After(_));
             self.uncounted = by_time.then(|| schedule.clone());
@@ -241,14 +248,25 @@ impl Phase {
         if let Stop::After(ns) = self.share.stop {
             self.meter.flow.work.end(ns);
         }
+        if self.share.from_ns > 0 {
+            self.meter.flow.excuse(0, self.share.from_ns);
+        }
         self.hopeful_ns = now_ns;
-        self.next_tick_ns = self.started_ns + TICK_NS;
+        let begins_ns = self.started_ns.saturating_add(self.share.from_ns);
+        self.next_tick_ns = begins_ns + TICK_NS;
         self.use_at_start = net.thread_use();
         self.spun_at_start_ns = net.spun_ns();
         let used = self.use_at_start;
         let waited_ns = used.wanted_ns.saturating_sub(used.cpu_ns);
-        self.watch = Watch::from(self.started_ns, now_ns, waited_ns, net.thread_cpu_ns());
+        self.watch = Watch::from(begins_ns, now_ns, waited_ns, net.thread_cpu_ns());
         self.pacing = Pacing::from(self.done(net, wakings));
+    }
+
+    /// Draws the arrivals from `from_ns` after the start on for another part of the load.
+    pub(super) fn hand_over(&mut self, config: &Config, from_ns: u64) {
+        for times in [&mut self.schedule, &mut self.uncounted].into_iter().flatten() {
+            times.hand_over(from_ns, self.share.send_times(config, from_ns));
+        }
     }
 
     /// The number of requests that may be in flight over all connections, under turns.

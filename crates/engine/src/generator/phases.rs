@@ -36,6 +36,7 @@ impl<P: Protocol> Generator<P> {
             self.end_if_data_spent(net, current);
             self.stop_if_due(net, current);
         }
+        self.part_if_due(net);
         self.start_next_if_due(net);
         self.prepare_next_if_due(net);
         for index in self.accounting.unfinished() {
@@ -109,7 +110,7 @@ impl<P: Protocol> Generator<P> {
         let Some(phase) = self.accounting.phases.get_mut(next).filter(|_| over) else {
             return;
         };
-        if phase.stage != Stage::Waiting || phase.share.start_ns > now_ns {
+        if phase.stage != Stage::Waiting || phase.share.begins_ns() > now_ns {
             return;
         }
         let share = phase.share.clone();
@@ -146,7 +147,7 @@ impl<P: Protocol> Generator<P> {
         }
         if phase.awake_ns <= now_ns {
             phase.awake_ns = NEVER;
-            net.stay_awake_until(phase.share.start_ns);
+            net.stay_awake_until(phase.share.begins_ns());
         }
     }
 
@@ -412,11 +413,11 @@ impl<P: Protocol> Generator<P> {
         let waiting = self.accounting.phases.get(self.accounting.next());
         let prepare_ns = waiting.map_or(NEVER, |next| next.prompt_ns.min(next.awake_ns));
         let Some(current) = self.accounting.current else {
-            return waiting.map_or(NEVER, |first| first.share.start_ns.min(prepare_ns));
+            return waiting.map_or(NEVER, |first| first.share.begins_ns().min(prepare_ns));
         };
         let phase = &self.accounting.phases[current];
         let own_ns = match phase.stage {
-            Stage::Waiting => phase.share.start_ns,
+            Stage::Waiting => phase.share.begins_ns(),
             Stage::Sending => phase.stop_ns().min(phase.next_beat_ns).min(phase.watch.due_ns),
             // Under turns only deliveries or other engines are awaited now: they wake us
             // themselves.
@@ -427,7 +428,7 @@ impl<P: Protocol> Generator<P> {
         };
         let tick_ns = if phase.stage == Stage::Done { NEVER } else { phase.next_tick_ns };
         let waiting = waiting.filter(|_| phase.stage != Stage::Sending);
-        let next_ns = waiting.map_or(NEVER, |next| next.share.start_ns);
-        own_ns.min(tick_ns).min(next_ns).min(prepare_ns)
+        let next_ns = waiting.map_or(NEVER, |next| next.share.begins_ns());
+        own_ns.min(tick_ns).min(next_ns).min(prepare_ns).min(self.parting.due_ns())
     }
 }

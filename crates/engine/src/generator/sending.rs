@@ -87,15 +87,21 @@ impl<P: Protocol> Generator<P> {
         let runs = P::SESSIONS && self.sessions.runs(key);
         let done = outstanding == 0 && !runs && (quota == 0 || !self.accounting.has_more());
         self.note_gap(key, now_ns, unused);
-        if done {
-            // Its share is done: capacity that it does not use is no longer permitted.
-            self.end_open(key, now_ns);
-            if asked
-                && let Some((until_ns, phase)) = self.accounting.not_stopped(now_ns)
-                && phase.end_flow(until_ns)
-            {
-                self.accounting.end_part();
-            }
+        if done && self.can_leave(key) {
+            self.leave(net, key, token);
+        } else if done {
+            self.end_share(key, now_ns, asked);
+        }
+    }
+
+    /// Notes that a slot's share is done: capacity that it does not use is no longer permitted.
+    fn end_share(&mut self, key: u32, now_ns: u64, asked: bool) {
+        self.end_open(key, now_ns);
+        if asked
+            && let Some((until_ns, phase)) = self.accounting.not_stopped(now_ns)
+            && phase.end_flow(until_ns)
+        {
+            self.accounting.end_part();
         }
     }
 

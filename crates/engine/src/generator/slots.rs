@@ -27,6 +27,8 @@ pub(super) struct Slots<C> {
     pub(super) open: u32,
     /// Slots that the phase has not started yet.
     starting: Range<u32>,
+    /// Slots from this one on have gone to another engine: they end what is under way.
+    kept: u32,
 }
 
 impl<C> Index<u32> for Slots<C> {
@@ -68,8 +70,23 @@ impl<C> Slots<C> {
     /// Slots that were established at least once. With `connect_open` one of them vouches for all,
     /// as a slot may never have been needed.
     pub(super) fn established(&self, connect_open: bool) -> u32 {
-        let found = self.iter().filter(|slot| slot.state.ever_established).count() as u32;
+        let kept = self.iter().take(self.kept as usize);
+        let found = kept.filter(|slot| slot.state.ever_established).count() as u32;
         if connect_open && found > 0 { self.len() } else { found }
+    }
+
+    /// Gives up the slots from `kept` on: they send nothing more. Returns which these are.
+    pub(super) fn give_up_from(&mut self, kept: u32) -> Range<u32> {
+        self.kept = kept;
+        let given_up = kept.min(self.len())..self.len();
+        given_up.clone().for_each(|key| self[key].state.quota = 0);
+        given_up
+    }
+
+    /// Whether the slot has gone to another engine.
+    #[inline]
+    pub(super) fn is_given_up(&self, key: u32) -> bool {
+        key >= self.kept
     }
 
     /// The time of the next timer.
@@ -139,7 +156,7 @@ impl<C: Exchange<Tag> + Default> Slots<C> {
     /// Starts without slots; requests are out of time `timeout_ns` after they were sent.
     pub(super) fn new(timeout_ns: u64) -> Self {
         let (slots, timers, starting) = (Vec::new(), Timers::default(), 0..0);
-        Slots { slots, timers, timeout_ns, open: 0, starting }
+        Slots { slots, timers, timeout_ns, open: 0, starting, kept: u32::MAX }
     }
 
     /// Removes the last slot if there are more than `count`.
@@ -190,7 +207,7 @@ impl<C: Exchange<Tag> + Default> Slots<C> {
             let global = config.global(key);
             let sends = phase_share.sends(global);
             let open = matches!(slot.state.connection, ConnectionState::Open { .. }) && sends;
-            slot.state.open_since_ns = if open { phase_share.start_ns } else { NEVER };
+            slot.state.open_since_ns = if open { phase_share.begins_ns() } else { NEVER };
             slot.state.quota = if sends { u64::MAX } else { 0 };
             sharers += u64::from(sends);
             sum += match phase_share.stop {

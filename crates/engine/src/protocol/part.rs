@@ -56,6 +56,18 @@ impl PartPlan {
     }
 }
 
+/// Another part of the load, from some time of a phase on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SharePlan {
+    /// The phase.
+    pub id: String,
+    /// The part from then on.
+    pub part: PartPlan,
+    /// Since the start of the phase; the same for all engines.
+    pub from_ns: u64,
+}
+
 /// The machine that an engine runs on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

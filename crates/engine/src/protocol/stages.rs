@@ -1,4 +1,5 @@
-//! The protocol's open loop: its rate over time, and the spacing of its requests.
+//! The protocol's open loop: its rate over time, and the spacing of its requests; and when a load
+//! ends.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,4 +26,20 @@ pub enum ArrivalsPlan {
     Poisson,
     /// At the times of the plan's `replay`; `stages` only tell people its rate.
     Recorded,
+}
+
+/// When to stop sending.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum StopPlan {
+    /// After this time.
+    Duration {
+        /// Length of the phase.
+        ns: u64,
+    },
+    /// After this many requests, divided among the connections.
+    Requests {
+        /// Requests in all; sessions in all, if there is a scenario.
+        count: u64,
+    },
 }

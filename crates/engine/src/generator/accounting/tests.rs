@@ -25,7 +25,7 @@ fn accounting_with(served_all: Arc<Served>, phases: usize) -> Accounting {
     let mut accounting = Accounting::new(served_all, false, None);
     let load = Load::Closed { active: Arc::default() };
     let (stop, connections) = (Stop::After(10 * S), 1);
-    let share = PhaseShare { load, stop, connections, idle: 0, start_ns: 0 };
+    let share = PhaseShare { load, stop, connections, idle: 0, start_ns: 0, from_ns: 0 };
     (0..phases).for_each(|_| accounting.add(share.clone(), 1, false));
     accounting
 }

@@ -1,0 +1,81 @@
+//! Gives a part of the load to an engine that joins while a phase is sending.
+//!
+//! Arrivals of an open loop change hands exactly at the time of the change. Connections that are no
+//! longer this engine's send nothing from then on, and are closed once their last answer is there.
+
+use std::sync::Arc;
+
+use trueload_drive::{Net, Token};
+use trueload_load::Places;
+
+use super::Generator;
+use super::phase::Stage;
+use super::protocol::Protocol;
+use super::slot::{ConnectionState, NEVER};
+
+/// This thread's part of the load from some time on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewPart {
+    /// When it begins, in ns since the start of the present phase.
+    pub from_ns: u64,
+    /// The thread's number from then on.
+    pub thread: u32,
+    /// The number of threads of all engines.
+    pub threads: u32,
+    /// The thread's turns, if it has several of each cycle.
+    pub turns: Option<Places>,
+}
+
+/// The changes that are still to come: their times, and the slots kept from then on.
+#[derive(Debug, Default)]
+pub(super) struct Parting(Vec<(u64, u32)>);
+
+impl Parting {
+    /// The time of the next change.
+    pub(super) fn due_ns(&self) -> u64 {
+        self.0.first().map_or(NEVER, |(at_ns, _)| *at_ns)
+    }
+}
+
+impl<P: Protocol> Generator<P> {
+    /// Prepares for another part of the load.
+    pub(super) fn take_part(&mut self, part: NewPart) {
+        let Some(index) = self.accounting.current else { return };
+        let phase = &mut self.accounting.phases[index];
+        let config = Arc::make_mut(&mut self.config);
+        (config.thread, config.threads, config.turns) = (part.thread, part.threads, part.turns);
+        phase.hand_over(config, part.from_ns);
+        let kept = config.own_slots(phase.share.connections);
+        self.parting.0.push((phase.started_ns + part.from_ns, kept));
+    }
+
+    /// Gives up slots once the time has come.
+    pub(super) fn part_if_due(&mut self, net: &mut impl Net) {
+        while self.parting.due_ns() <= net.now_ns() {
+            let (_, kept) = self.parting.0.remove(0);
+            let sending = self.accounting.current_mut().map(|phase| phase.stage);
+            if sending != Some(Stage::Sending) {
+                return;
+            }
+            self.ready.truncate(kept);
+            for key in self.slots.give_up_from(kept) {
+                self.fill(net, key);
+            }
+        }
+    }
+
+    /// Closes the connection of a slot that was given up, if nothing is outstanding on it.
+    pub(super) fn leave(&mut self, net: &mut impl Net, key: u32, token: Token) {
+        self.codec.take_leave(net, &mut self.slots[key], token);
+        net.close(token);
+        self.lost(net, key, true, 0);
+    }
+
+    /// Whether the slot was given up and its connection can be closed.
+    pub(super) fn can_leave(&self, key: u32) -> bool {
+        let slot = &self.slots[key];
+        self.slots.is_given_up(key)
+            && slot.state.waiting_again() == 0
+            && matches!(slot.state.connection, ConnectionState::Open { .. })
+    }
+}

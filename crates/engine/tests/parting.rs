@@ -1,0 +1,218 @@
+//! A part of the load goes to an engine that joins, played by hand: which arrivals and which
+//! connections each of them has, before and after.
+
+#![allow(missing_docs, unreachable_pub, clippy::expect_used)]
+
+mod common;
+
+use std::net::IpAddr;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use common::config;
+use trueload_drive::{ConnectError, Net, Program, Remote, Token};
+use trueload_engine::generator::{
+    Command, Config, DoneReport, Generator, Http, NewPart, PhaseShare, Report,
+};
+use trueload_engine::outlet::Outlet;
+use trueload_load::{Arrivals, Load, Stage, Stop};
+use trueload_wire::http1::client::Rules;
+
+const MS: u64 = 1_000_000;
+const START_NS: u64 = 100 * MS;
+const WINDOW_NS: u64 = 200 * MS;
+const JOINS_NS: u64 = 100 * MS;
+const SLOTS: u32 = 4;
+const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// What the generator asked of its driver, and the clock.
+#[derive(Default)]
+struct Wire {
+    now_ns: u64,
+    connected: u32,
+    /// Unanswered requests, by their connection.
+    asked: Vec<u32>,
+    /// The time of each request in the window, and its connection.
+    sent: Vec<(u64, u32)>,
+    closed: Vec<u32>,
+}
+
+impl Net for Wire {
+    fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    fn read_clock(&mut self) {}
+
+    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
+        self.connected += 1;
+        Ok(token(self.connected - 1))
+    }
+
+    fn send(&mut self, token: Token, _: &[u8]) {
+        self.asked.push(token.index);
+        self.sent.push((self.now_ns.saturating_sub(START_NS), token.index));
+    }
+
+    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
+        self.send(token, &bytes[range]);
+    }
+
+    fn end_sending(&mut self, _: Token) {}
+
+    fn close(&mut self, token: Token) {
+        self.closed.push(token.index);
+    }
+
+    fn finish(&mut self, _: Token) {}
+}
+
+fn token(index: u32) -> Token {
+    Token { index, generation: 0 }
+}
+
+/// One engine with one thread. Connection n is that of slot n.
+struct Play {
+    generator: Generator<Http>,
+    wire: Wire,
+    reports: Receiver<Report>,
+    commands: Sender<Command>,
+}
+
+impl Play {
+    /// The engine that has thread `thread` of `threads`, and begins at `from_ns`.
+    fn begin(load: &Load, thread: u32, threads: u32, from_ns: u64) -> Self {
+        let request: Arc<[u8]> = Arc::from(&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..]);
+        let http = Http::plain(request, 1, Rules::default());
+        let (commands, inbox) = channel();
+        let (to, reports) = channel();
+        let config = Arc::new(Config { thread, threads, ..config(500 * MS) });
+        let outlet = Outlet::to(to, |report| report);
+        let generator = Generator::new(config, http, Arc::default(), inbox, outlet);
+        let wire = Wire { now_ns: MS, ..Wire::default() };
+        let mut play = Play { generator, wire, reports, commands };
+        play.tell(Command::Connections(SLOTS));
+        play.run_to(START_NS - MS);
+        for key in 0..play.wire.connected {
+            play.generator.handle_connected(&mut play.wire, key, token(key));
+        }
+        let share = PhaseShare {
+            load: load.clone(),
+            stop: Stop::After(WINDOW_NS),
+            connections: SLOTS,
+            idle: 0,
+            start_ns: START_NS,
+            from_ns,
+        };
+        play.tell(Command::Phase(share));
+        play
+    }
+
+    fn tell(&mut self, command: Command) {
+        self.commands.send(command).expect("it listens");
+        self.generator.handle_wake(&mut self.wire);
+        self.generator.handle_batch_end(&mut self.wire);
+    }
+
+    fn share(&mut self, thread: u32, threads: u32) {
+        let part = NewPart { from_ns: JOINS_NS, thread, threads, turns: None };
+        self.tell(Command::Part(part));
+    }
+
+    /// The clock goes on, by way of all that is due before.
+    fn run_to(&mut self, at_ns: u64) {
+        while let Some(due_ns) = self.generator.wake_at_ns().filter(|due_ns| *due_ns <= at_ns) {
+            self.wire.now_ns = due_ns.max(self.wire.now_ns);
+            self.generator.handle_time(&mut self.wire);
+            self.generator.handle_batch_end(&mut self.wire);
+        }
+        self.wire.now_ns = at_ns;
+    }
+
+    fn answer_all(&mut self) {
+        for index in std::mem::take(&mut self.wire.asked) {
+            self.generator.handle_input(&mut self.wire, index, token(index), OK, false);
+        }
+        self.generator.handle_batch_end(&mut self.wire);
+    }
+
+    /// The times of the requests and their connections in a stretch of the window; each is answered
+    /// a millisecond later.
+    fn play(&mut self, until_ns: u64) {
+        while self.wire.now_ns < START_NS + until_ns {
+            self.run_to(self.wire.now_ns + MS);
+            self.answer_all();
+        }
+    }
+
+    fn done(mut self) -> DoneReport {
+        self.run_to(START_NS + 2 * WINDOW_NS);
+        self.answer_all();
+        self.run_to(START_NS + 3 * WINDOW_NS);
+        let done = self.reports.try_iter().find_map(|report| match report {
+            Report::Done(done) => Some(*done),
+            _ => None,
+        });
+        done.expect("the phase is done")
+    }
+}
+
+fn open_load() -> Load {
+    let stages = [Stage { ns: WINDOW_NS, from: 1000.0, to: 1000.0 }].into();
+    Load::Open { stages, arrivals: Arrivals::Constant }
+}
+
+fn closed_load() -> Load {
+    Load::Closed { active: Arc::from([]) }
+}
+
+/// The whole load on one engine until another joins.
+fn both(load: &Load) -> (Play, Play) {
+    let mut first = Play::begin(load, 0, 1, 0);
+    first.play(JOINS_NS / 2);
+    first.share(0, 2);
+    first.play(WINDOW_NS);
+    let mut second = Play::begin(load, 1, 2, JOINS_NS);
+    second.play(WINDOW_NS);
+    (first, second)
+}
+
+#[test]
+fn each_arrival_is_sent_once_by_the_engine_whose_turn_it_is() {
+    let (first, second) = both(&open_load());
+    let times = |play: &Play| play.wire.sent.iter().map(|(ns, _)| ns / MS).collect::<Vec<_>>();
+    let of_first: Vec<u64> = (0..100).chain((100..200).step_by(2)).collect();
+    let of_second: Vec<u64> = (100..200).filter(|ms| ms % 2 == 1).collect();
+    assert_eq!((times(&first), times(&second)), (of_first, of_second));
+    let (first, second) = (first.done(), second.done());
+    assert_eq!((first.meter.scheduled, second.meter.scheduled), (150, 50));
+    assert_eq!((first.meter.unsent(), second.meter.unsent()), (0, 0));
+    assert_eq!((second.started_ns, second.began_ns), (START_NS, START_NS + JOINS_NS));
+}
+
+#[test]
+fn connections_that_are_given_up_end_their_requests_and_are_closed() {
+    let (first, second) = both(&closed_load());
+    assert_eq!(first.wire.closed, [2, 3], "the last half of its four");
+    let sent = |play: &Play, from_ns, until_ns| {
+        let within = |(ns, _): &&(u64, u32)| (from_ns..until_ns).contains(ns);
+        let mut who: Vec<u32> = play.wire.sent.iter().filter(within).map(|(_, who)| *who).collect();
+        who.sort_unstable();
+        who.dedup();
+        who
+    };
+    assert_eq!(sent(&first, 0, JOINS_NS), [0, 1, 2, 3]);
+    assert_eq!(sent(&first, JOINS_NS + MS, WINDOW_NS), [0, 1]);
+    assert!(sent(&second, 0, JOINS_NS).is_empty());
+    assert_eq!(sent(&second, JOINS_NS, WINDOW_NS), [0, 1]);
+    let (first, second) = (first.done(), second.done());
+    assert_eq!((first.established, second.established), (2, 2));
+    // Four places over the whole window, but for the answers that the change waited for.
+    let permitted_ns = first.meter.permitted_ns + second.meter.permitted_ns;
+    assert!(permitted_ns.abs_diff(4 * WINDOW_NS) <= 4 * MS, "{permitted_ns}");
+    for done in [first, second] {
+        assert_eq!(done.meter.issued, done.meter.ok + done.meter.cancelled);
+        assert_eq!((done.meter.reconnects, done.meter.failed_sum()), (0, 0));
+    }
+}
