@@ -8,7 +8,7 @@ Must not know: processes, stores, terminals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import repeat
 
@@ -19,6 +19,7 @@ from trueload.engines.member import HostReport
 from trueload.protocol.plan import Measurement
 from trueload.record.schema import Environment, Generator, Host, Record
 from trueload.verdict import CHECKS
+from trueload.verdict.slots import FAIRNESS
 
 
 def make_hosts(
@@ -68,12 +69,20 @@ def _host(
         lost=report.lost,
         group=report.group,
         weight=report.weight,
+        joined_s=report.joined_s,
     )
-    return host if len(seen.hosts) < 2 else host.model_copy(update=_part(report, own, first_ns))
+    if len(seen.hosts) < 2:
+        return host
+    # When a host joins, the others close connections: each had its own time for replies.
+    is_uneven = any(each.joined_s is not None for each in seen.hosts)
+    unjudged = {FAIRNESS.name} if is_uneven else set()
+    return host.model_copy(update=_part(report, own, first_ns, unjudged))
 
 
-def _part(report: HostReport, own: Record, first_ns: int) -> dict[str, object]:
-    """The fields of one of several hosts: its part of the whole."""
+def _part(
+    report: HostReport, own: Record, first_ns: int, unjudged: Collection[str]
+) -> dict[str, object]:
+    """The fields of one of several hosts: its part of the whole, without ``unjudged`` checks."""
     series = report.told.bins.seconds()
     return {
         "requested": own.connections.requested,
@@ -91,7 +100,9 @@ def _part(report: HostReport, own: Record, first_ns: int) -> dict[str, object]:
         "start_ns": None if report.start_ns is None else report.start_ns - first_ns,
         # A host that was lost is not judged: it has no part in the figures of the whole.
         "checks": tuple(
-            each for each in own.checks if report.lost is None and CHECKS[each.name].per_host
+            each
+            for each in own.checks
+            if report.lost is None and CHECKS[each.name].per_host and each.name not in unjudged
         ),
     }
 

@@ -16,6 +16,7 @@ from trueload.commands.connect_open import by_connections, fail_on_form
 from trueload.commands.declared import reader_of
 from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.job import Asked, Job
+from trueload.commands.joining import check_joining
 from trueload.commands.load_flags import choose_load
 from trueload.commands.metrics_flags import read_metrics
 from trueload.commands.place_options import (
@@ -99,6 +100,8 @@ def read_job(
     check_slow_clients(asked, engine)
     check_pinned(engine, where)
     check_weights(where, origins=len(asked.origins), replay=asked.replay is not None)
+    given_too = {"--limit": limit, "--repeat": (repeat or 1) > 1, "--allow-lost": allow_lost}
+    check_joining(where, asked, load, given_too)
     spec = TrialSpec(
         url=asked.url,
         addresses=(),  # resolved last: with a mistake in any flag no name is looked up

@@ -9,7 +9,19 @@ from trueload.commands.job import Job
 from trueload.engines.engine import find_engine
 from trueload.interrupt import Interrupt
 from trueload.places import EngineHost
-from trueload.places.open import open_places
+from trueload.places.late import LateHosts
+from trueload.places.open import open_first, open_places
+
+
+def open_now(
+    job: Job, announce: Callable[[str], object], interrupt: Interrupt
+) -> contextlib.AbstractContextManager[tuple[tuple[EngineHost, ...], LateHosts | None]]:
+    """The same for a run that may begin before all hosts are there."""
+
+    def stopped() -> bool:
+        return interrupt.requested
+
+    return open_first(job.where, find_engine(), announce=announce, stopped=stopped)
 
 
 def open_hosts(

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,6 +25,7 @@ from trueload.protocol.option import positive_count, positive_span
 from trueload.protocol.plan import EngineOptions
 
 HOSTS_MAX = 10_000
+LATE_HOSTS_MAX = 64  # more hosts need aggregators, and below these none can join
 PIDS_MAX = 1 << 22  # include/linux/threads.h, PID_MAX_LIMIT
 
 
@@ -52,13 +53,30 @@ PlaceOption = Annotated[
         ),
     ),
 ]
+
+
+def _hosts(text: str) -> int | named.HostRange:
+    """Parse ``N`` or ``A..B``."""
+    least, dots, most = text.partition("..")
+    if not dots:
+        return positive_count(HOSTS_MAX)(text)
+    found = named.HostRange(*(positive_count(LATE_HOSTS_MAX)(each) for each in (least, most)))
+    if found.least >= found.most:
+        raise ValueError(f"'{text}' must rise, as 2..3 does")
+    return found
+
+
 HostsOption = Annotated[
-    int | None,
+    Any,
     typer.Option(
         "--hosts",
         metavar="COUNT",
-        parser=option_parser(positive_count(HOSTS_MAX)),
-        help="Number of different hosts to use in a Ray cluster.  [default: 1]",
+        parser=option_parser(_hosts),
+        help=(
+            "Number of different hosts to use in a Ray cluster. With 2..3, a run over three hosts"
+            " named by --place begins once two are there, and the third may join later."
+            "  [default: 1]"
+        ),
     ),
 ]
 HostsWaitOption = Annotated[
@@ -155,6 +173,15 @@ def read_where(
         hint = "`ss -ltnp` shows which process listens where"
         raise UserError(f"--server-pid {server_pid}: there is no such process", hint)
     return replace(where, server_pid=server_pid)
+
+
+def check_all_at_start(where: Where, what: str) -> None:
+    """Refuse hosts that join later, for ``what`` cannot have them. Raises ``UserError``."""
+    if where.hosts_least is not None:
+        raise UserError(
+            f"{what} needs all of its hosts from the start, so --hosts takes no range",
+            "leave --hosts out, and wait for all hosts with --hosts-wait",
+        )
 
 
 def check_pinned(engine: EngineOptions, where: Where) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from trueload.commands.job import Job, Saved
-from trueload.commands.open_hosts import open_hosts
+from trueload.commands.open_hosts import open_now
 from trueload.commands.server_there import with_server
 from trueload.interrupt import Interrupt
 from trueload.record.schema import Record
@@ -40,8 +40,8 @@ def measure_job(
     Shows nothing except through ``watch`` and, beforehand, ``announce``. Raises ``UserError``.
     """
     with contextlib.ExitStack() as stack:
-        hosts = stack.enter_context(open_hosts(job, announce, interrupt))
-        spec = replace(job.resolved(), hosts=hosts)
+        hosts, late = stack.enter_context(open_now(job, announce, interrupt))
+        spec = replace(job.resolved(), hosts=hosts, late=late)
         spec = stack.enter_context(with_server(job, spec))
         saved = stack.enter_context(
             Saved.begin(stack, job.kind, job.spec.url, save=job.save, words=job.words)

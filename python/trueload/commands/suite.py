@@ -29,7 +29,7 @@ from trueload.commands.options import (
     check_writable,
     option_parser,
 )
-from trueload.commands.place_options import read_where
+from trueload.commands.place_options import check_all_at_start, read_where
 from trueload.commands.suite_lists import read_cores, read_rates
 from trueload.commands.suite_pair import Pair, check_paired, find_reference
 from trueload.commands.suite_places import Opened, check_for_suite, open_for_suite
@@ -334,6 +334,7 @@ def read_suite(
     metrics = metrics_flags.read_metrics(prometheus, prometheus_linger, otlp)
     shown = Shown(output, json_path, published, live=not no_live, metrics=metrics)
     where = read_where(**more_flags)
+    check_all_at_start(where, "a suite")
     chosen = tuple(subjects or ())
     return SuiteAsked(name, changes, chosen, dry_run, resume, shown, where=where, pair=pair)
 

@@ -19,7 +19,12 @@ from trueload.commands.job import Asked, Job
 from trueload.commands.measure import measuring
 from trueload.commands.metrics_flags import read_metrics
 from trueload.commands.options import DialectChoice
-from trueload.commands.place_options import check_local_addresses, check_pinned, read_where
+from trueload.commands.place_options import (
+    check_all_at_start,
+    check_local_addresses,
+    check_pinned,
+    read_where,
+)
 from trueload.commands.request_flags import read_local_addresses
 from trueload.commands.weights import check_weights
 from trueload.commands.ws_options import WsFormat, WsMode
@@ -173,6 +178,7 @@ def read_broadcast_job(
 ) -> Job:
     """Read the flags and check them as a whole; nothing has been sent."""
     where = read_where(**take_flags(read_where, opening_flags))
+    check_all_at_start(where, "a broadcast")
     metrics = read_metrics(**take_flags(read_metrics, opening_flags))
     engine = read_engine(**take_flags(read_engine, opening_flags))
     check_pinned(engine, where)

@@ -22,6 +22,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Self
 
 from trueload.closing import Closing
 from trueload.deadline import seconds_left
@@ -67,9 +68,7 @@ IDLE_S = 2.5  # ten ticks: an engine that answers, but reports no work
 ASK_EVERY_S = 0.25  # a quarter of the engine's lease of 2 s, and six answers before silence
 START_LEAD_NS = 50_000_000
 """Lead time of announcing a phase; four of the slowest round trips are added to it."""
-START_LEAD_EACH_NS = (
-    200_000  # and so much for each host, since they are sent to one after the other
-)
+START_LEAD_EACH_NS = 200_000  # and so much for each host: they are sent to one after the other
 LOOK_EVERY_S = SILENCE_S / 10
 STALL_S = 0.5  # a front that itself stood still for so long cannot tell who was silent
 STARTERS_MAX = 64  # hosts that are started at the same time
@@ -105,7 +104,7 @@ class Fleet(Closing):
         self._living_count = len(self._members)
 
     @classmethod
-    def start(cls, hosts: Sequence[EngineHost], pauses: Pauses, allow_lost: int = 0) -> Fleet:
+    def start(cls, hosts: Sequence[EngineHost], pauses: Pauses, allow_lost: int = 0) -> Self:
         """Start an engine on every host, all of them or none. Raises ``UserError``,
         ``EngineError``, which name the host."""
         fleet = cls(hosts, pauses, allow_lost)
@@ -304,7 +303,7 @@ class Fleet(Closing):
         are remembered by index, because there may be very many."""
         awaited = self._awaited.setdefault(what, Awaited(then))
         awaited.senders.add(member.index)
-        if len(awaited.senders) == self._living_count:
+        if not awaited.done and len(awaited.senders) == self._living_count:
             awaited.done = True
             then()
 
@@ -584,13 +583,16 @@ class Fleet(Closing):
                 awaited.then()
         self._advance()
 
+    def _to_ask(self) -> list[Member]:
+        return self._direct
+
     def _ask_clocks(self) -> None:
         while not self._over.wait(ASK_EVERY_S):
             # Whoever reads from the channel finds out that it has closed.
             for branch in self._branches:
                 with contextlib.suppress(EngineError):
                     branch.ask_clock()
-            for member in self._direct:
+            for member in self._to_ask():
                 with contextlib.suppress(EngineError):
                     if member.is_asked:
                         member.ask_clock()

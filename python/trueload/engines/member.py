@@ -19,7 +19,7 @@ from trueload.places import Channel, ChannelClosedError, CommandedPlace, EngineH
 from trueload.places.local import LocalPlace
 from trueload.protocol.part import Part
 from trueload.protocol.plan import Clock, Generate, Machine, Measurement, Ready, Tick
-from trueload.units import format_duration
+from trueload.units import NS_PER_S, format_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,10 @@ class HostReport:
 
     ``start_ns`` is when it began to send, on the front's clock; None if that is not known. ``lost``
     says how the host was lost, None if it was not. ``measurement`` is None if it was lost before it
-    had ended the phase; ``told`` has what it told until then. ``agreed_bound_ns`` is how wrong the
-    offset was at most that it converted times with in the phase; None if it converted none.
+    had ended the phase; ``told`` has what it told until then. ``joined_s`` is the second of the
+    phase in which it joined the others; None if it began with them. ``agreed_bound_ns`` is how
+    wrong the offset was at most that it converted times with in the phase; None if it converted
+    none.
     """
 
     name: str
@@ -54,6 +56,7 @@ class HostReport:
     told: Told = field(default_factory=Told)
     ready: Ready | None = None
     agreed_bound_ns: int | None = None
+    joined_s: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,8 @@ class Member:
         self.name = host.place.name
         self.ready: Ready | None = None
         self.done: str | None = None
+        self.joined_s: int | None = None
+        """The second of the window in which it joined the others."""
         self.lost: str | None = None
         """How it was lost, in one line."""
         self.latest: Tick | None = None
@@ -204,7 +209,7 @@ class Member:
         stopped_ns = found.started_ns + found.window_ns
         return Span(
             started_ns=offset.to_front(found.started_ns),
-            began_ns=offset.to_front(found.began_ns),
+            began_ns=offset.to_front(found.began_ns) - (self.joined_s or 0) * NS_PER_S,
             stopped_ns=offset.to_front(stopped_ns),
             done_ns=offset.to_front(stopped_ns + found.drain_ns),
         )
@@ -232,10 +237,12 @@ class Member:
             told=self.told[phase_id],
             ready=self.ready,
             agreed_bound_ns=None if agreed is None else agreed.bound_ns,
+            joined_s=self.joined_s,
         )
 
     def _began_ns(self, phase_id: str) -> int | None:
         if phase_id in self.measurements:
             return self.span(phase_id).began_ns
         started_ns = self.started_ns.get(phase_id)
-        return None if started_ns is None else self.offset.to_front(started_ns)
+        joined_ns = (self.joined_s or 0) * NS_PER_S
+        return None if started_ns is None else self.offset.to_front(started_ns) - joined_ns

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 
 from trueload.engines.engine import Engine
 from trueload.engines.fleet import Fleet
+from trueload.engines.growing import GrowingFleet
 from trueload.engines.pauses import Pauses
 from trueload.errors import UserError
 from trueload.places import EngineHost
+from trueload.places.late import LateHosts
 from trueload.places.local import LocalPlace
 from trueload.protocol.plan import LoadPlan, Turns
 
@@ -35,10 +37,15 @@ def start_engines(
     load: LoadPlan,
     pauses: Pauses,
     allow_lost: int = 0,
+    late: LateHosts | None = None,
 ) -> Engine | Fleet:
-    """Start an engine on every host; a single one on this machine is spoken to directly. Raises
-    ``UserError``, ``EngineError``."""
+    """Start an engine on every host; a single one on this machine is spoken to directly. ``late``
+    hosts may join. Raises ``UserError``, ``EngineError``."""
     check_parts(len(hosts), connections, load)
+    if late is not None:
+        fleet = GrowingFleet.start(hosts, pauses)
+        fleet.await_hosts(late)
+        return fleet
     if len(hosts) == 1 and isinstance(hosts[0].place, LocalPlace):
         return Engine.start(hosts[0].place)
     return Fleet.start(hosts, pauses, allow_lost)

@@ -44,6 +44,10 @@ class Ticks:
         """A last merged tick of what none has included yet; None if there is nothing."""
         return self._merged() if self._fresh or self._latency else None
 
+    def with_one_more(self) -> None:
+        """Wait for one more engine from now on."""
+        self._count += 1
+
     def without(self, index: int) -> None:
         """Wait for this engine no longer. What it has told stays in the totals."""
         self._count -= 1

@@ -15,25 +15,31 @@ from trueload.places.named import (
     NO_SERVER_ON_RAY,
     SERVER_HINT,
     GeneratorHost,
+    HostRange,
     Named,
     RayCluster,
     ServerHost,
     Where,
     check_generators,
+    check_range,
 )
 
 
 def choose_places(
     places: Sequence[Named] = (),
-    hosts: int | None = None,
+    hosts: int | HostRange | None = None,
     lab: Path | None = None,
     server: Named | None = None,
 ) -> Where:
     """Combine the options. Raises ``UserError`` for options that exclude each other."""
-    if lab is None:
-        generators = tuple(GeneratorHost(place=each) for each in places) or HERE.generators
+    generators = tuple(GeneratorHost(place=each) for each in places) or HERE.generators
+    if lab is None and isinstance(hosts, HostRange):
+        check_generators(generators, None)
+        check_range(generators, hosts)
+        where = Where(generators=generators, hosts_least=hosts.least, tree=False)
+    elif lab is None and not isinstance(hosts, HostRange):
         where = Where(generators=generators, ray_hosts=check_generators(generators, hosts))
-    else:
+    elif lab is not None:
         where = _of_lab(lab, places, hosts)
     if server is None:
         return where
@@ -44,7 +50,7 @@ def choose_places(
     return replace(where, server=known if of_lab else ServerHost(place=server))
 
 
-def _of_lab(lab: Path, places: Sequence[Named], hosts: int | None) -> Where:
+def _of_lab(lab: Path, places: Sequence[Named], hosts: object) -> Where:
     from trueload.places.lab import read_lab  # imported late: most commands have no lab
 
     for flag, given in (("--place", places), ("--hosts", hosts)):

@@ -16,7 +16,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import IO
+from pathlib import Path
+from typing import IO, Protocol, runtime_checkable
 
 from trueload.places.remote import Ended
 
@@ -72,6 +73,20 @@ class Copying:
         """Sleep. Raises ``CalledOffError`` at once if it is called off."""
         if self._off.wait(timeout_s):
             raise CalledOffError
+
+
+@runtime_checkable
+class Preparable(Protocol):
+    """A place that must be reached, and given its program, before it can start it."""
+
+    @property
+    def name(self) -> str:
+        """The name in the record."""
+        ...
+
+    def prepare(self, program: Path, copying: Copying | None = None) -> None:
+        """Connect, and make sure that the program is there. Raises ``UserError``."""
+        ...
 
 
 def run_fed(argv: Sequence[str], data: bytes, copying: Copying, *, timeout_s: float) -> Ended:

@@ -69,6 +69,14 @@ class CommandHost:
         return f"exec:{shlex.join(self.argv)}"
 
 
+@dataclass(frozen=True)
+class HostRange:
+    """So many hosts: ``least`` to begin with, up to ``most`` in the end."""
+
+    least: int
+    most: int
+
+
 Named = Here | SshHost | RayCluster | CommandHost
 
 
@@ -103,7 +111,8 @@ class Where:
     cluster. ``server`` is where to start a server, ``lab_server`` where a lab has its own.
     ``server_pid`` is a process here that counts as the server. ``keep`` the engine's copies on the
     hosts, for later runs. ``hosts_wait_ns`` is how long to wait for missing hosts. ``tree``:
-    whether hosts are below aggregators; None if they are many."""
+    whether hosts are below aggregators; None if they are many. ``hosts_least`` is how many hosts
+    are enough to begin with, while the others may join later; None if it takes all."""
 
     generators: tuple[GeneratorHost, ...] = (GeneratorHost(place=Here()),)
     ray_hosts: int = 1
@@ -113,6 +122,7 @@ class Where:
     keep: bool = True
     hosts_wait_ns: int | None = None
     tree: bool | None = None
+    hosts_least: int | None = None
 
     @property
     def is_named(self) -> bool:
@@ -202,6 +212,26 @@ def _is_ipv6(text: str) -> bool:
     except ValueError:
         return False
     return "%" not in text
+
+
+def check_range(generators: Sequence[GeneratorHost], hosts: HostRange) -> None:
+    """Refuse a range that does not fit the named hosts. Raises ``UserError``."""
+    given = f"--hosts {hosts.least}..{hosts.most}"
+    if any(isinstance(each.place, RayCluster) for each in generators):
+        raise UserError(
+            f"{given} is for hosts that are named by ssh: or exec:, not for a Ray cluster",
+            "give the number of its hosts, and wait for all of them with --hosts-wait",
+        )
+    if len(generators) != hosts.most:
+        named = (
+            "--place names 1 host"
+            if len(generators) == 1
+            else (f"--place names {len(generators)} hosts")
+        )
+        raise UserError(
+            f"{given} means up to {hosts.most} hosts, and {named}",
+            "name each of them: --place ssh:HOST --place ssh:HOST",
+        )
 
 
 def check_generators(generators: Sequence[GeneratorHost], hosts: int | None) -> int:

@@ -13,12 +13,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from trueload.errors import HostError
 from trueload.places import CommandedPlace, EngineHost, Place
 from trueload.places.arriving import Arriving
-from trueload.places.copying import Copying
+from trueload.places.copying import Copying, Preparable
+from trueload.places.late import LateHosts
 from trueload.places.local import LocalPlace
 from trueload.places.named import (
     CommandHost,
@@ -47,20 +47,42 @@ def open_places(
     """Open the generators' places, in their order; ``program`` is what will be started there.
     Raises ``UserError`` for a place that cannot be used; nothing has been started then. Raises
     ``KeyboardInterrupt`` once it is ``stopped``. Long copies are announced."""
+    with open_first(where, program, announce=announce, stopped=stopped) as (hosts, late):
+        assert late is None, "the caller has refused hosts that come later"
+        yield hosts
+
+
+@contextlib.contextmanager
+def open_first(
+    where: Where,
+    program: Path,
+    *,
+    announce: Callable[[str], object] = lambda line: None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Iterator[tuple[tuple[EngineHost, ...], LateHosts | None]]:
+    """Open the places that are there, as ``open_places`` does, if they are enough to begin with.
+    Those that are missing may come later."""
     wait_ns = where.hosts_wait_ns
     arriving = None if wait_ns is None else Arriving(wait_ns, announce, stopped)
     with contextlib.ExitStack() as stack:
         made = [_make(each, where, stack, arriving) for each in where.generators]
         opened = [place for places in made for place in places]
-        prepare(opened, program, announce, stopped, arriving)
+        missing = prepare(opened, program, announce, stopped, arriving, where.hosts_least)
         branches = iter(branches_of(opened, where.tree))
-        yield tuple(
+        hosts = tuple(
             EngineHost(
                 place, each.cpus, each.local_addresses, each.group, each.weight, next(branches)
             )
             for each, places in zip(where.generators, made, strict=True)
             for place in places
         )
+        if where.hosts_least is None:
+            yield hosts, None
+            return
+        names = {place.name for place in missing}
+        late = [host for host in hosts if host.place.name in names]
+        there = tuple(host for host in hosts if host.place.name not in names)
+        yield there, stack.enter_context(LateHosts(late, program, announce))
 
 
 def branches_of(places: Sequence[Place], tree: bool | None) -> list[int | None]:
@@ -97,20 +119,27 @@ def prepare(
     announce: Callable[[str], object] = lambda line: None,
     stopped: Callable[[], bool] = lambda: False,
     arriving: Arriving | None = None,
-) -> None:
+    least: int | None = None,
+) -> Sequence[Preparable]:
     """Prepare every host for the program. Raises the ``UserError`` of one that fails, which calls
     off the others, and ``KeyboardInterrupt`` once it is ``stopped``. With ``arriving``, hosts that
-    are not there yet are tried again."""
+    are not there yet are tried again. If so many as ``least`` are enough, return the missing ones.
+    """
+    expected = len(places) if least is None else least
     missing: list[Preparable] = [place for place in places if isinstance(place, Preparable)]
     while missing:
-        tried = _prepare_once(missing, program, announce, stopped, arriving is not None)
+        is_patient = arriving is not None or least is not None
+        tried = _prepare_once(missing, program, announce, stopped, is_patient)
         missing = [place for place, error in tried if error is not None]
         error = next((error for _, error in tried if error is not None), None)
-        if arriving is None or error is None:
-            return
-        here, expected = len(places) - len(missing), len(places)
+        here = len(places) - len(missing)
+        if error is None or here >= expected:
+            break
+        if arriving is None:
+            raise error
         if not arriving.again(here, expected, error.message):
             raise arriving.too_late(here, expected, error)
+    return missing
 
 
 def _prepare_once(
@@ -164,15 +193,6 @@ def _watch(
             told_s = time.monotonic()
             if (line := copying.line()) is not None:
                 announce(line)
-
-
-@runtime_checkable
-class Preparable(Protocol):
-    """A place that must be reached, and given its program, before it can start it."""
-
-    def prepare(self, program: Path, copying: Copying | None = None) -> None:
-        """Connect, and make sure that the program is there. Raises ``UserError``."""
-        ...
 
 
 def _make(

@@ -314,7 +314,8 @@ class Host(Model):
     ``connections`` of the ``requested`` ones were established, and ``connect_failed`` is what the
     others met, by class. ``service`` is the histogram of service times, ``client_ns`` its part of
     the latency. ``series`` has no latencies, and 120 bins at most. ``group`` is named by the lab.
-    ``deliveries`` of a broadcast are those to its own clients.
+    ``deliveries`` of a broadcast are those to its own clients. ``joined_s`` is the second of the
+    window in which the host joined the others, null if it began with them.
     """
 
     place: str
@@ -338,6 +339,7 @@ class Host(Model):
     series: tuple[Second, ...] = ()
     group: str | None = None
     weight: int = 1
+    joined_s: int | None = None
     deliveries: Deliveries | None = None
 
 

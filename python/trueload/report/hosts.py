@@ -17,7 +17,7 @@ from trueload.units import format_count, format_duration, format_share
 HOSTS_SHOWN = 16
 HEADER = (
     *("host", "connections", "ok", "failed", "unsent", "p50", "p99", "max of answers", "busy"),
-    *("send p99", "receive p99", "clock ±", "weight", "group", "lost"),
+    *("send p99", "receive p99", "clock ±", "weight", "joined at", "group", "lost"),
 )
 OF_BROADCAST = ("deliveries", "their p50", "their p95", "lost or twice", "between hosts ±")
 
@@ -72,6 +72,8 @@ def host_line(host: Host, width: int = 0) -> str:
         words.append(f"{format_count(host.ok)} ok on {format_count(host.connections or 0)}")
     if host.weight != 1:
         words.append(f"weight {host.weight}")
+    if host.joined_s is not None:
+        words.append(f"joined at {host.joined_s} s")
     if host.counts is not None and host.counts.failed:
         words.append(f"{failed_text(host.counts)} failed")
     if host.counts is not None and host.counts.unsent:
@@ -140,6 +142,7 @@ def _cells(host: Host) -> tuple[str, ...]:
         "" if host.generator.saturation is None else format_share(host.generator.saturation),
         *("" if ns is None else format_duration(ns) for ns in times),
         str(host.weight),
+        "" if host.joined_s is None else f"{host.joined_s} s",
         plain(host.group or ""),
         plain(host.lost or ""),
     )

@@ -24,7 +24,7 @@ from trueload.request.values import Expect, OriginSpec, Request, TargetSpec, Tls
 
 PLACES = ("{counter}", "{random}")
 """Placeholders that each sending fills in, in a path, header values and a body."""
-RANDOM = PLACES[1]
+COUNTER, RANDOM = PLACES
 
 
 def request_plan(

@@ -216,7 +216,7 @@ class Session(Closing):
             window=window,
             environment=read_environment(None),
             place=self._hosts[0].place.name,
-            several_hosts=len(self._hosts) > 1,
+            several_hosts=len(self._hosts) > 1 or spec.late is not None,
             is_here=self._is_here,
             server_place=spec.server_place,
             server_source=self._source,
@@ -274,6 +274,7 @@ class Session(Closing):
             spec.load.pacing,
             self._pauses,
             spec.allow_lost,
+            spec.late,
         )
         self._engine = engine
         self._cpus.before(engine, self._note)

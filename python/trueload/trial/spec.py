@@ -12,6 +12,7 @@ from typing import Protocol
 
 from trueload.machine.accounting import TreeSample
 from trueload.places import EngineHost
+from trueload.places.late import LateHosts
 from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.load_options import StagesOf
@@ -157,8 +158,9 @@ class TrialSpec:
     connection. ``follow`` redirects of a request are followed at most. ``data`` fills placeholders
     of the requests. ``seed`` is the seed of ``{random}`` and of shuffled data. ``hosts`` is where
     the load comes from: empty for this machine alone. So many as ``allow_lost`` of them may be lost
-    while the others go on. ``origins`` are the origins of the targets if there are several;
-    ``addresses`` then holds the addresses of all, and each origin has its own TLS.
+    while the others go on. ``late`` hosts may join while it lasts. ``origins`` are the origins of
+    the targets if there are several; ``addresses`` then holds the addresses of all, and each origin
+    has its own TLS.
     """
 
     url: str
@@ -184,6 +186,7 @@ class TrialSpec:
     tls: Tls | None = None
     hosts: tuple[EngineHost, ...] = ()
     allow_lost: int = 0
+    late: LateHosts | None = None
     origins: tuple[OriginSpec, ...] = ()
 
     @property

@@ -17,7 +17,7 @@ from trueload.record import figures
 from trueload.record.groups import by_group
 from trueload.record.schema import Host, Record
 from trueload.stats import Buckets, decode_histogram, value_at_rank
-from trueload.units import format_duration, format_share
+from trueload.units import NS_PER_S, format_duration, format_share
 from trueload.verdict.common import Definition, Finding, graded, is_closed, not_applicable
 
 BIAS_WARN, BIAS_FAIL = 0.25, 1.0
@@ -65,10 +65,12 @@ def check_host_bias(record: Record) -> Finding:
         return not_applicable("the load came from one host")
     deviations = NormalDist().inv_cdf(1 - ERROR / (2 * len(hosts) * (len(PERCENTILES) + 1)))
     of_all: list[list[_Estimate]] = []
+    together_ns = _together_ns(record)
     for group in (each for each in by_group(hosts).values() if len(each) > 1):
-        of_all += [_latencies(group, what, deviations) for what in PERCENTILES]
+        for equal in (each for each in _by_start(group) if len(each) > 1):
+            of_all += [_latencies(equal, what, deviations) for what in PERCENTILES]
         if is_closed(record):
-            of_all.append(_times_per_reply(group, record.window.window_ns, deviations))
+            of_all.append(_times_per_reply(group, together_ns, deviations))
     if not of_all:
         return not_applicable("each host is the only one of its group")
     if not any(host.ok for host in hosts):
@@ -103,6 +105,20 @@ HOST_BIAS = Definition(
 )
 
 
+def _by_start(hosts: Sequence[Host]) -> Iterator[list[Host]]:
+    """Yield the hosts that began together: only these met the same times of the server."""
+    found: dict[int | None, list[Host]] = {}
+    for host in hosts:
+        found.setdefault(host.joined_s, []).append(host)
+    yield from found.values()
+
+
+def _together_ns(record: Record) -> range:
+    """Return the part of the window, in ns, in which all hosts sent: from when the last joined."""
+    joined_s = max((host.joined_s or 0 for host in record.hosts), default=0)
+    return range(joined_s * NS_PER_S, record.window.window_ns)
+
+
 def _latencies(hosts: Sequence[Host], what: str, deviations: float) -> list[_Estimate]:
     """Estimate a percentile of each host that had a reply; requests without one are slower."""
     share, found = PERCENTILES[what], []
@@ -133,7 +149,19 @@ def _at_rank(known: Buckets, rank: int) -> float:
     return float(value_at_rank(known, rank)) if rank <= known.total else math.inf
 
 
-def _times_per_reply(hosts: Sequence[Host], window_ns: int, deviations: float) -> list[_Estimate]:
+def _replies(host: Host, window_ns: range) -> tuple[int | None, int]:
+    """Return the replies of a host in a part of the window, and how long that lasted in ns. Those
+    of the whole window are known exactly, others by the bins that lie in it."""
+    if window_ns.start == 0:
+        return host.ok, window_ns.stop
+    width_s = max((each.width_s for each in host.series), default=1)
+    from_s = math.ceil(window_ns.start / NS_PER_S / width_s) * width_s
+    until_s = window_ns.stop // NS_PER_S // width_s * width_s
+    found = sum(each.ok for each in host.series if from_s <= each.t_s < until_s)
+    return (found, (until_s - from_s) * NS_PER_S) if from_s < until_s else (None, 0)
+
+
+def _times_per_reply(hosts: Sequence[Host], window_ns: range, deviations: float) -> list[_Estimate]:
     """Estimate how long a connection of each host took for a reply, also of one without any.
 
     The number of replies is taken as that of a Poisson process. Its square root has a standard
@@ -142,13 +170,14 @@ def _times_per_reply(hosts: Sequence[Host], window_ns: int, deviations: float) -
     """
     found = []
     for host in hosts:
-        if host.ok is None or not host.connections:
+        ok, lasted_ns = _replies(host, window_ns)
+        if ok is None or not host.connections:
             continue
-        time_ns = host.connections * window_ns
-        fewest = max(0.0, math.sqrt(host.ok) - deviations / 2) ** 2
-        most = (math.sqrt(host.ok + 1) + deviations / 2) ** 2
+        time_ns = host.connections * lasted_ns
+        fewest = max(0.0, math.sqrt(ok) - deviations / 2) ** 2
+        most = (math.sqrt(ok + 1) + deviations / 2) ** 2
         low_ns, high_ns = time_ns / most, time_ns / fewest if fewest else math.inf
-        value_ns = time_ns / host.ok if host.ok else low_ns
+        value_ns = time_ns / ok if ok else low_ns
         found.append(_Estimate(host.place, REPLY, value_ns, low_ns, high_ns))
     return found
 

@@ -265,6 +265,8 @@ def check_fairness(record: Record) -> Finding:
         return not_applicable("the load is not a closed loop")
     if is_staged(record):
         return not_applicable("connections take part for different times (--stages)")
+    if any(host.joined_s is not None for host in record.hosts):
+        return not_applicable("hosts joined later, so connections were open for different times")
     if slots is None or slots.asked == 0:
         return not_applicable("no slot asked")
     if slots.asked == 1:

@@ -1,0 +1,44 @@
+"""Hosts that join later (``--hosts 2..3``): what they exclude. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trueload.commands.job import Asked
+from trueload.errors import UserError
+from trueload.places.named import Where
+from trueload.protocol.plan import Closed, Duration
+from trueload.request.plans import COUNTER, has_place
+from trueload.trial.spec import Load
+
+
+def check_joining(where: Where, asked: Asked, load: Load, more: Mapping[str, object]) -> None:
+    """Refuse what cannot be divided anew while it lasts; ``more`` are further flags, and whether
+    they were given. Raises ``UserError``."""
+    if where.hosts_least is None:
+        return
+    given = f"--hosts {where.hosts_least}..{where.host_count}"
+    excluded = {
+        **more,
+        "--scenario": bool(asked.scenario),
+        "--targets": bool(asked.targets),
+        "{counter}": asked.request is not None and has_place(asked.request, (COUNTER,)),
+        "--data": asked.data is not None,
+        "--replay": asked.replay is not None,
+        "--connect-open": load.connect_open,
+        "--idle": bool(load.idle),
+        "--requests": not isinstance(load.stop, Duration),
+        "--stages-of connections": isinstance(load.pacing, Closed) and bool(load.pacing.active),
+    }
+    for flag, is_given in excluded.items():
+        if is_given:
+            raise UserError(
+                f"{given} and {flag} exclude each other: the load must be one that can be divided"
+                " anew while it lasts",
+                "leave one of them out, or wait for all hosts with --hosts-wait",
+            )
+    if load.connections < where.host_count:
+        raise UserError(
+            f"{load.connections} connections are too few for {where.host_count} hosts",
+            "name at least one for each host that may join",
+        )

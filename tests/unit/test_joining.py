@@ -1,0 +1,210 @@
+"""Hosts that join later: which are refused, when they join, who is tried again, what is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from samples import GOOD_HOST, good_record
+from trueload.commands.job import Asked
+from trueload.commands.joining import check_joining
+from trueload.commands.place_options import read_where
+from trueload.engines.growing import second_to_join
+from trueload.errors import HostError, UserError
+from trueload.places import EngineHost
+from trueload.places.choose import choose_places
+from trueload.places.late import LateHosts
+from trueload.places.named import HostRange, Where, parse_place
+from trueload.places.open import prepare
+from trueload.protocol.plan import Closed, Requests, Second
+from trueload.record.schema import Host, Record
+from trueload.request.target import parse_given_url
+from trueload.request.values import Request
+from trueload.trial.spec import Load, make_stage
+from trueload.units import NS_PER_S
+
+NAMED = ("ssh:a", "ssh:b", "ssh:c")
+LATER = HostError("it is not there", "is it up?")
+NEVER = UserError("it is a different type of machine", "use another")
+
+
+def where(hosts: HostRange | None, *places: str) -> Where:
+    return choose_places([parse_place(text) for text in places or NAMED], hosts)
+
+
+def test_a_range_names_how_many_hosts_are_enough_to_begin_with() -> None:
+    assert where(HostRange(2, 3)).hosts_least == 2
+    assert where(None).hosts_least is None
+
+
+@pytest.mark.parametrize(
+    ("hosts", "places", "words"),
+    [
+        (HostRange(2, 10), NAMED, "up to 10 hosts, and --place names 3 hosts"),
+        (HostRange(1, 2), ("ssh:a",), "up to 2 hosts, and --place names 1 host"),
+        (HostRange(2, 3), ("ray",), "not for a Ray cluster"),
+        (HostRange(2, 3), ("ssh:a", "ssh:a", "ssh:b"), "ssh:a is given twice"),
+    ],
+)
+def test_a_range_that_does_not_fit_the_hosts_is_refused(
+    hosts: HostRange, places: tuple[str, ...], words: str
+) -> None:
+    with pytest.raises(UserError, match=words) as caught:
+        where(hosts, *places)
+    assert caught.value.exit_code == 2
+    assert caught.value.hint
+
+
+def test_a_lab_takes_no_range(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--lab and --hosts exclude each other"):
+        read_where(hosts=HostRange(1, 2), lab=tmp_path / "places.toml")
+
+
+def asked(path: str = "/") -> Asked:
+    target = parse_given_url("http://127.0.0.1:8080/")
+    request = Request(host="127.0.0.1:8080", path=path)
+    return Asked(
+        url="http://127.0.0.1:8080/",
+        target=target,
+        route=None,  # type: ignore[arg-type]
+        local_addresses=(),
+        request=request,
+    )
+
+
+@pytest.mark.parametrize(
+    ("load", "path", "more", "words"),
+    [
+        (Load(), "/", {"--limit": None, "--repeat": False}, None),
+        (Load(connections=3), "/{random}", {}, None),
+        (Load(), "/", {"--limit": "p99<10ms"}, "2..3 and --limit exclude each other"),
+        (Load(), "/{counter}", {}, "{counter} exclude"),
+        (Load(stop=Requests(count=5)), "/", {}, "--requests exclude"),
+        (Load(idle=(10,)), "/", {}, "--idle exclude"),
+        (Load(connect_open=True), "/", {}, "--connect-open exclude"),
+        (Load(pacing=Closed(active=(make_stage(1, 1, 2),))), "/", {}, "--stages-of connections"),
+        (Load(connections=2), "/", {}, "2 connections are too few for 3 hosts"),
+    ],
+)
+def test_what_cannot_be_divided_anew_is_refused(
+    load: Load, path: str, more: dict[str, Any], words: str | None
+) -> None:
+    check_joining(where(None), asked("/{counter}"), Load(stop=Requests(count=1)), {"--limit": "x"})
+    if words is None:
+        check_joining(where(HostRange(2, 3)), asked(path), load, more)
+        return
+    with pytest.raises(UserError) as caught:
+        check_joining(where(HostRange(2, 3)), asked(path), load, more)
+    assert words in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("into_s", "length_s", "second"),
+    [
+        (0.0, 60.0, 2),
+        (40.2, 60.0, 42),
+        (40.5, 60.0, 42),
+        (40.6, 60.0, 43),
+        (57.5, 60.0, 59),
+        (57.6, 60.0, None),
+        (0.0, 1.0, None),
+        (100.0, 3600.0, 102),
+        (101.0, 7200.0, 104),
+        (101.0, 7201.0, 104),
+        (100.0, 86_400.0, 128),
+    ],
+)
+def test_a_host_joins_at_a_second_that_all_engines_count_from(
+    into_s: float, length_s: float, second: int | None
+) -> None:
+    assert second_to_join(into_s, length_s) == second
+
+
+class Place:
+    """A place that answers its tries in turn: None is a success."""
+
+    def __init__(self, name: str, *tries: UserError | None) -> None:
+        self.name = name
+        self._tries = list(tries)
+
+    def prepare(self, program: Path, copying: object = None) -> None:
+        answer = self._tries.pop(0)
+        if answer is not None:
+            raise answer
+
+    def open(self, argv: object) -> Any:
+        raise AssertionError("it is only prepared")
+
+
+def late(announce: Callable[[str], object], *places: Place) -> LateHosts:
+    return LateHosts([EngineHost(each) for each in places], Path("engine"), announce, 0.0)
+
+
+def test_late_hosts_are_tried_until_each_is_there_or_can_never_be() -> None:
+    told: list[str] = []
+    places = [Place("a", LATER, LATER, None), Place("b", LATER, None), Place("c", LATER, NEVER)]
+    with late(told.append, *places) as hosts:
+        assert [host.place.name for host in hosts] == ["b", "a"]
+    assert told == ["c cannot join: it is a different type of machine"]
+
+
+def test_late_hosts_that_are_closed_are_tried_no_more() -> None:
+    hosts = late(print, Place("a", None), Place("b", LATER))
+    for _ in hosts:
+        hosts.close()
+
+
+@pytest.mark.parametrize(
+    ("least", "places", "missing"),
+    [
+        (1, [Place("a", None), Place("b", LATER)], ["b"]),
+        (2, [Place("a", None), Place("b", None), Place("c", LATER)], ["c"]),
+        (1, [Place("a", None), Place("b", None)], []),
+        (2, [Place("a", None), Place("b", LATER)], None),
+    ],
+)
+def test_enough_hosts_are_enough_to_begin_with(
+    least: int, places: list[Place], missing: list[str] | None
+) -> None:
+    if missing is None:
+        with pytest.raises(HostError, match="it is not there"):
+            prepare(places, Path("engine"), least=least)
+        return
+    found = prepare(places, Path("engine"), least=least)
+    assert [place.name for place in found] == missing
+
+
+def host(place: str, ok: tuple[int, ...], joined_s: int | None = None) -> Host:
+    seconds = tuple(
+        Second(t_s=t_s, width_s=1, ok=each, failed=0, latency={}) for t_s, each in enumerate(ok)
+    )
+    changes = {"place": place, "ok": sum(ok), "connections": 5, "series": seconds}
+    return GOOD_HOST.model_copy(update={**changes, "joined_s": joined_s})
+
+
+def finding(record: Record, name: str) -> tuple[str, str]:
+    check = next(each for each in record.checks if each.name == name)
+    return check.status, check.why
+
+
+@pytest.mark.parametrize(
+    ("why", "joiner", "status"),
+    [
+        ("it did as much as the others since it joined", (0, 500), "pass"),
+        ("it did less since it joined", (0, 100), "fail"),
+    ],
+)
+def test_replies_are_compared_over_the_time_that_all_hosts_shared(
+    why: str, joiner: tuple[int, ...], status: str
+) -> None:
+    early = [host(place, (5000, 500)) for place in "ab"]
+    hosts = (*early, host("c", joiner, joined_s=1))
+    window = good_record().window.model_copy(update={"window_ns": 2 * NS_PER_S})
+    record = good_record(hosts=hosts, window=window)
+    assert finding(record, "host-bias")[0] == status, why
+    assert finding(record, "fairness") == (
+        "n/a",
+        "hosts joined later, so connections were open for different times",
+    )
