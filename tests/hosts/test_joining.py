@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,3 +65,27 @@ def test_a_host_that_comes_later_joins_and_every_arrival_is_sent_once(
     scheduled = [host["counts"]["scheduled"] for host in record["hosts"]]
     assert (record["counts"]["scheduled"], sum(scheduled)) == (RATE * SECONDS, RATE * SECONDS)
     assert scheduled[2] == RATE * (SECONDS - joined_s) // 3
+
+
+def test_a_run_that_is_interrupted_before_the_host_has_joined_is_saved(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    flag, result = tmp_path / "flag", tmp_path / "result.json"
+    running = trueload.start(
+        *("http", f"{server.url}/", "-c", "4", "-d", "60s", "--hosts", "1..2", "--json", result),
+        *("--place", "exec:env HOST=one", "--place", late_place(flag)),
+        env={"TRUELOAD_CACHE": str(tmp_path / "cache")},
+    )
+    wait_until(lambda: has_connections(server), "the first has connected")
+    flag.touch()
+    assert running.stderr is not None
+    said = next((line for line in running.stderr if " join" in line), "")
+    assert "joins: from second" in said, "it is told before that second"
+    os.killpg(running.pid, signal.SIGINT)
+    _, err = running.communicate()
+    assert running.returncode == 130, err
+    record = json.loads(result.read_text())
+    assert (record["partial"], record["trouble"]) == (True, None), err
+    assert record["counts"]["ok"] > 0
+    assert record["slots"]["asked"] == 4, "the first engine's own account is in it"
+    assert record["hosts"][0]["place"] == "exec:env HOST=one"

@@ -8,10 +8,11 @@ import socket
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import pytest
 from trueload.deadline import within
-from trueload.errors import UserError
+from trueload.errors import HostError, UserError
 from trueload.places import ChannelClosedError, HostGoneError, WayGoneError
 from trueload.places.ray import cluster, reserve
 from trueload.places.ray.channel import cause_of_death
@@ -125,6 +126,49 @@ def test_who_parts_from_a_head_does_not_wait_for_its_logs(monkeypatch: pytest.Mo
     assert stream.request_queue.get_nowait() is None, "the head hears of the end"
     assert stream.log_thread.is_alive()
     held.set()
+
+
+class Group:
+    """A stand-in for a placement group that is met by a later wait."""
+
+    def __init__(self, nodes: str, waits: int) -> None:
+        self.nodes = nodes
+        self._waits = waits
+
+    def wait(self, timeout_s: float) -> bool:
+        self._waits -= 1
+        return self._waits < 0
+
+
+def test_one_more_host_is_none_of_those_that_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = [Group("c", waits=1), Group("d", waits=0), Group("e", waits=9)]
+    requests: list[cluster.Asked] = []
+    left: list[Any] = []
+
+    def request(ray: object, asked: cluster.Asked) -> Group:
+        requests.append(asked)
+        return groups[len(requests) - 1]
+
+    monkeypatch.setattr(cluster, "request", request)
+    monkeypatch.setattr(cluster, "node_ids", lambda group, hosts: list(group.nodes)[:hosts])
+    monkeypatch.setattr(cluster, "start_actors", lambda ray, group, *_: [f"host {group.nodes}"])
+    monkeypatch.setattr(cluster, "what_it_has", lambda ray: "the cluster has 2 hosts")
+    monkeypatch.setattr(cluster, "leave", lambda ray, groups, places: left.extend(groups))
+    first, places = Group("ab", waits=0), ["host a", "host b"]
+    asked = cluster.Asked(2, {"role": "load"}, 30.0)
+    reservation = cluster.Reservation(None, first, places, asked, None)  # type: ignore[arg-type]
+    with pytest.raises(HostError, match="there is no other host: the cluster has 2 hosts"):
+        reservation.one_more()
+    found: list[Any] = [reservation.one_more(), reservation.one_more()]
+    assert found == ["host c", "host d"]
+    with pytest.raises(HostError):
+        reservation.one_more()
+    assert [each.labels["ray.io/node-id"] for each in requests] == [
+        *("!in(a,b)", "!in(a,b,c)", "!in(a,b,c,d)")
+    ]
+    assert all((each.hosts, each.labels["role"]) == (1, "load") for each in requests)
+    reservation.close()
+    assert set(left) == {first, *groups}, "the request that was not met is given up, too"
 
 
 def test_another_version_is_told_from_what_ray_itself_says() -> None:

@@ -73,8 +73,8 @@ HostsOption = Annotated[
         metavar="COUNT",
         parser=option_parser(_hosts),
         help=(
-            "Number of different hosts to use in a Ray cluster. With 2..3, a run over three hosts"
-            " named by --place begins once two are there, and the third may join later."
+            "Number of different hosts to use in a Ray cluster. With 2..3, a run begins once two"
+            " hosts are there, of a cluster or named by --place, and the third may join later."
             "  [default: 1]"
         ),
     ),

@@ -19,7 +19,7 @@ from dataclasses import replace
 from trueload.engines.branch import Combined
 from trueload.engines.engine import EngineError
 from trueload.engines.fleet import Fleet
-from trueload.engines.member import Member, ReceivedLine
+from trueload.engines.member import HostReport, Member, ReceivedLine
 from trueload.engines.pauses import Pauses
 from trueload.errors import UserError
 from trueload.places import EngineHost
@@ -42,6 +42,7 @@ from trueload.units import NS_PER_S
 
 LEAD_S = 1.5  # from telling the engines to the change: one silent for so long is lost
 STAY_S = 1  # a host that would share the load for less does not join
+UNBEGUN = "the run ended before it had joined"
 SERIES_S = 3600  # for so long an engine counts by the second, then by two, by four …
 
 
@@ -78,6 +79,9 @@ class GrowingFleet(Fleet):
             self._opening.append(message)
         elif isinstance(message, Phase) and self._thread.ident is None:
             self._thread.start()  # the plan is complete
+
+    def reports(self, phase_id: str) -> tuple[HostReport, ...]:
+        return tuple(each for each in super().reports(phase_id) if each.lost != UNBEGUN)
 
     def close(self) -> None:
         if self._late is not None:
@@ -139,6 +143,20 @@ class GrowingFleet(Fleet):
             super()._handle(replace(received, index=member.index))
         elif member is self._coming:
             self._hear(member, received)
+
+    def _handle_done(self, member: Member, message: Done) -> None:
+        phase_id = self._running[-1].id if self._running else ""
+        if not self._stopping or member.joined_s is None or phase_id in member.measurements:
+            super()._handle_done(member, message)
+            return
+        # It was told to end before its second had come: nobody waits for what it did.
+        member.done, member.lost = message.why, UNBEGUN
+        self._living_count -= 1
+        for awaited in [*self._awaited.values()]:
+            awaited.senders.discard(member.index)
+            if not awaited.done and len(awaited.senders) == self._living_count:
+                awaited.done = True
+                awaited.then()
 
     def _hear(self, member: Member, received: ReceivedLine) -> None:
         """Handle a line of an engine that has not joined yet."""

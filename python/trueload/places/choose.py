@@ -36,7 +36,13 @@ def choose_places(
     if lab is None and isinstance(hosts, HostRange):
         check_generators(generators, None)
         check_range(generators, hosts)
-        where = Where(generators=generators, hosts_least=hosts.least, tree=False)
+        of_cluster = isinstance(generators[0].place, RayCluster)
+        where = Where(
+            generators=generators,
+            ray_hosts=hosts.most if of_cluster else 1,
+            hosts_least=hosts.least,
+            tree=False,
+        )
     elif lab is None and not isinstance(hosts, HostRange):
         where = Where(generators=generators, ray_hosts=check_generators(generators, hosts))
     elif lab is not None:

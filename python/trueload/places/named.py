@@ -218,10 +218,12 @@ def check_range(generators: Sequence[GeneratorHost], hosts: HostRange) -> None:
     """Refuse a range that does not fit the named hosts. Raises ``UserError``."""
     given = f"--hosts {hosts.least}..{hosts.most}"
     if any(isinstance(each.place, RayCluster) for each in generators):
-        raise UserError(
-            f"{given} is for hosts that are named by ssh: or exec:, not for a Ray cluster",
-            "give the number of its hosts, and wait for all of them with --hosts-wait",
-        )
+        if len(generators) > 1:
+            raise UserError(
+                f"{given} is either for a Ray cluster or for hosts that are named",
+                "leave the cluster out, or the other places",
+            )
+        return
     if len(generators) != hosts.most:
         named = (
             "--place names 1 host"

@@ -79,9 +79,9 @@ def open_first(
         if where.hosts_least is None:
             yield hosts, None
             return
-        names = {place.name for place in missing}
-        late = [host for host in hosts if host.place.name in names]
-        there = tuple(host for host in hosts if host.place.name not in names)
+        absent = {id(place) for place in missing}
+        late = [host for host in hosts if id(host.place) in absent]
+        there = tuple(host for host in hosts if id(host.place) not in absent)
         yield there, stack.enter_context(LateHosts(late, program, announce))
 
 
@@ -211,8 +211,9 @@ def _make(
             place = CommandPlace(host.place.name, argv, keep=where.keep)
             return [stack.enter_context(place)]
         case RayCluster(address):
-            from trueload.places.ray import reserve
+            from trueload.places.ray import LaterPlace, reserve
 
-            labels = dict(host.labels)
-            reserved = reserve(address, where.ray_hosts, labels=labels, arriving=arriving)
-            return stack.enter_context(reserved).places
+            labels, first = dict(host.labels), where.hosts_least or where.ray_hosts
+            reserved = reserve(address, first, labels=labels, arriving=arriving)
+            places = list[Place](stack.enter_context(reserved).places)
+            return places + [LaterPlace(reserved) for _ in range(where.ray_hosts - first)]

@@ -21,7 +21,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -51,6 +51,7 @@ NOT_YET = (
 )
 JOIN_TRIES, JOIN_PAUSE_S = 4, 1.0
 NODES_SHOWN = 8
+NODE_LABEL = "ray.io/node-id"  # given by Ray to every node
 CLIENT_PORT = 10001  # Ray's own for ray://
 HELP = "docs/clusters.md"
 SETTINGS = {
@@ -65,14 +66,37 @@ SETTINGS = {
 class Reservation(Closing):
     """Hosts reserved in a cluster, until ``close``."""
 
-    def __init__(self, ray: Any, group: Any, places: list[RayPlace]) -> None:
+    def __init__(
+        self, ray: Any, group: Any, places: list[RayPlace], asked: Asked, way: Way
+    ) -> None:
         self.places = places
         self._ray = ray
-        self._group = group
+        self._groups = [(group, asked.hosts)]
+        self._pending: Any = None
+        """The request for one more host that has not been met yet."""
+        self._one = replace(asked, hosts=1)
+        self._way = way
+        self._lock = threading.Lock()
+
+    def one_more(self) -> RayPlace:
+        """Reserve one more host. The request stays, so that an autoscaler sees it. Raises
+        ``HostError`` if the cluster has no other host yet."""
+        with self._lock:
+            if self._pending is None:
+                taken = ",".join(each for known in self._groups for each in node_ids(*known))
+                others = {**self._one.labels, NODE_LABEL: f"!in({taken})"}
+                self._pending = request(self._ray, replace(self._one, labels=others))
+            if not self._pending.wait(LOOK_EVERY_S):
+                raise HostError(f"there is no other host: {what_it_has(self._ray)}", HELP)
+            group, self._pending = self._pending, None
+            self._groups.append((group, 1))
+            (place,) = start_actors(self._ray, group, self._one, self._way)
+            self.places.append(place)
+            return place
 
     def close(self) -> None:
         """Give the hosts back; what still runs there ends."""
-        leave(self._ray, self._group, self.places)
+        leave(self._ray, [self._pending, *(group for group, _ in self._groups)], self.places)
 
 
 def reserve(
@@ -92,11 +116,12 @@ def reserve(
     group = None
     try:
         group = place(ray, asked, arriving)
-        places = start_actors(ray, group, asked, way_to(address))
+        way = way_to(address)
+        places = start_actors(ray, group, asked, way)
     except BaseException:
-        leave(ray, group)
+        leave(ray, [group])
         raise
-    return Reservation(ray, group, places)
+    return Reservation(ray, group, places, asked, way)
 
 
 @dataclass(frozen=True)
@@ -277,15 +302,26 @@ def undisturbed() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def place(ray: Any, asked: Asked, arriving: Arriving | None) -> Any:
-    """Reserve a placement group, and wait until every host is there. Raises ``UserError``."""
+def request(ray: Any, asked: Asked) -> Any:
+    """Request a placement group of different hosts, with a CPU on each."""
     groups = importlib.import_module("ray.util.placement_group")
     selector = [asked.labels] * asked.hosts if asked.labels else None
-    group = groups.placement_group(
+    return groups.placement_group(
         [{"CPU": 1.0}] * asked.hosts,
         strategy="STRICT_SPREAD",
         bundle_label_selector=selector,
     )
+
+
+def node_ids(group: Any, hosts: int) -> list[str]:
+    """The ids of the hosts that a placement group has."""
+    table = importlib.import_module("ray.util").placement_group_table(group)
+    return [table["bundles_to_node_id"][number] for number in range(hosts)]
+
+
+def place(ray: Any, asked: Asked, arriving: Arriving | None) -> Any:
+    """Reserve a placement group, and wait until every host is there. Raises ``UserError``."""
+    group = request(ray, asked)
     if not (
         group.wait(asked.wait_s) if arriving is None else await_hosts(ray, group, asked, arriving)
     ):
@@ -330,8 +366,7 @@ def start_actors(ray: Any, group: Any, asked: Asked, way: Way) -> list[RayPlace]
     # By value: a host that has nothing of ours cannot import the module.
     ray.cloudpickle.register_pickle_by_value(host)
     nodes = {node["NodeID"]: node for node in ray.nodes()}
-    table = importlib.import_module("ray.util").placement_group_table(group)
-    where = [nodes[table["bundles_to_node_id"][number]] for number in range(asked.hosts)]
+    where = [nodes[node_id] for node_id in node_ids(group, asked.hosts)]
     remote = ray.remote(host.Host)
     shipped = Shipped(ray)
     places = []
@@ -375,15 +410,16 @@ def plural(count: float, noun: str) -> str:
     return f"{count:g} {noun}{'' if count == 1 else 's'}"
 
 
-def leave(ray: Any, group: Any, places: Sequence[RayPlace] = ()) -> None:
+def leave(ray: Any, groups: Sequence[Any], places: Sequence[RayPlace] = ()) -> None:
     """Give the hosts back and disconnect, whatever state the cluster is in."""
     cut_off = any(place.is_cut_off for place in places)
 
     def attempt() -> None:
         for place in places:
             place.end()
-        if group is not None and not cut_off:
-            give_back(group)
+        for group in groups:
+            if group is not None and not cut_off:
+                give_back(group)
         if _joined:
             ray.shutdown()
 
