@@ -116,6 +116,8 @@ pub(crate) struct Stamps {
     /// Wall-clock time minus the driver's, from the most certain reading, with its uncertainty.
     offset: Option<Offset>,
     unused_until_ns: u64,
+    /// The latest reading of both clocks.
+    latest: Option<Reading>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,8 +156,16 @@ impl Reading {
 
 impl Stamps {
     /// Converts a stamp to an arrival time on the driver's clock. Call it right after the read.
-    pub(crate) fn arrived_ns(&mut self, clock: Clock, stamp_ns: u64) -> Option<u64> {
+    ///
+    /// Bytes that came in one batch, which began at `now_ns`, share a reading of the clocks, if
+    /// they arrived before it.
+    pub(crate) fn arrived_ns(&mut self, clock: Clock, now_ns: u64, stamp_ns: u64) -> Option<u64> {
+        let holds = |it: &Reading| it.before_ns >= now_ns && it.wall_ns >= stamp_ns;
+        if let Some(reading) = self.latest.filter(holds) {
+            return self.convert(reading, stamp_ns);
+        }
         let reading = Reading::take(clock);
+        self.latest = Some(reading);
         if self.offset.is_none() {
             // Later readings are compared with the first one. It is the most certain of a few,
             // because each may be interrupted.
@@ -223,6 +233,23 @@ mod tests {
             (5, None, "in 1970"),
         ] {
             assert_eq!(Stamps::default().convert(at(now_ns, 0), stamp_ns), arrived_ns, "{what}");
+        }
+    }
+
+    #[test]
+    fn bytes_of_one_batch_that_came_before_a_reading_of_the_clocks_share_it() {
+        let clock = Clock::start();
+        let reading = Reading::take(clock);
+        let (batch_ns, wall_ns) = (reading.before_ns, reading.wall_ns);
+        for (now_ns, stamp_ns, shared, what) in [
+            (batch_ns, wall_ns, true, "came before"),
+            (batch_ns, wall_ns + 1, false, "came later"),
+            (batch_ns + 1, wall_ns, false, "belongs to the next batch"),
+        ] {
+            let offset = Some(reading.offset());
+            let mut stamps = Stamps { offset, latest: Some(reading), ..Stamps::default() };
+            let _ = stamps.arrived_ns(clock, now_ns, stamp_ns);
+            assert_eq!(stamps.latest == Some(reading), shared, "{what}");
         }
     }
 

@@ -247,7 +247,7 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// Connections: more than a ring has buffers for stamped receives.
+    /// Connections: more than a ring has buffers for stamped receives at first.
     const CALLERS: usize = 400;
     /// Some seconds' worth; a kernel that never stamps fails the test then.
     const ROUNDS_MOST: usize = 2_000;

@@ -169,8 +169,9 @@ impl<K: Calls> Epoll<K> {
             let since = ancillary.overflowed.wrapping_sub(side.overflowed);
             side.overflowed = ancillary.overflowed;
             self.overflowed += u64::from(since);
-            self.arrived_ns =
-                ancillary.stamp_ns.and_then(|ns| self.stamps.arrived_ns(self.clock, ns));
+            let (clock, now_ns) = (self.clock, self.now_ns);
+            let arrived_ns = |ns| self.stamps.arrived_ns(clock, now_ns, ns);
+            self.arrived_ns = ancillary.stamp_ns.and_then(arrived_ns);
             program.handle_datagrams(self, key, token, datagrams);
             self.arrived_ns = None;
             if self.glance.is_due(datagrams.bytes.len()) {

@@ -81,7 +81,8 @@ impl<K: Calls> Epoll<K> {
     fn receive_stamped(&mut self, token: Token, buffer: &mut [u8]) -> Result<usize, Errno> {
         let fd = self.sockets[token.index as usize].fd.as_ref().ok_or(Errno::BADF)?;
         let (count, stamp_ns) = arrivals::receive(fd, buffer)?;
-        let arrived_ns = stamp_ns.and_then(|ns| self.stamps.arrived_ns(self.clock, ns));
+        let (clock, now_ns) = (self.clock, self.now_ns);
+        let arrived_ns = stamp_ns.and_then(|ns| self.stamps.arrived_ns(clock, now_ns, ns));
         self.arrived_ns = arrived_ns.filter(|_| count > 0);
         Ok(count)
     }

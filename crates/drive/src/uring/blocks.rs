@@ -2,9 +2,9 @@
 //! it.
 //!
 //! Buffers are used whole. If they were filled bit by bit, a block that met the end of one would be
-//! cut short, or find no room for its report. All of them are one stretch of memory. Only the
-//! kernel touches it, and this thread between a completion and giving the buffer back. A part that
-//! is never filled takes no memory.
+//! cut short, or find no room for its report. When they run out, twice as many are provided, up to
+//! a cap. All of them are one stretch of memory. Only the kernel touches it, and this thread between
+//! a completion and giving the buffer back. A part that is never filled takes no memory.
 
 use std::io;
 use std::ptr::NonNull;
@@ -21,18 +21,22 @@ use super::ring::Ring;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) group: u16,
-    /// The number of buffers: a power of two. When they run out, receives begin anew after the
-    /// batch.
+    /// The most buffers there can be: a power of two. When they run out, receives begin anew after
+    /// the batch.
     places: u16,
+    /// Initial number of buffers.
+    first: u16,
     /// Bytes of each buffer.
     bytes: usize,
 }
 
 /// For datagrams: each buffer holds the largest block and the kernel's report about it.
-pub(super) const DATAGRAMS: Shape = Shape { group: 1, places: 512, bytes: 64 * 1024 + 4096 };
+pub(super) const DATAGRAMS: Shape =
+    Shape { group: 1, places: 512, first: 512, bytes: 64 * 1024 + 4096 };
 /// For streams received with arrival times: a longer part comes in several pieces. The buffers are
-/// used in turn, so each takes at least a page of memory.
-pub(super) const STAMPED: Shape = Shape { group: 2, places: 64, bytes: 16 * 1024 };
+/// used in turn, so each takes at least a page of memory. If all connections are watched, hundreds
+/// may have bytes at once, and a receive that begins anew costs more than one that goes on.
+pub(super) const STAMPED: Shape = Shape { group: 2, places: 1024, first: 64, bytes: 16 * 1024 };
 
 /// The buffers of one ring.
 ///
@@ -45,6 +49,10 @@ pub(super) struct Blocks {
     memory: Mapping,
     shape: Shape,
     tail: u16,
+    /// The number of buffers so far.
+    provided: u16,
+    /// A receive has found no buffer.
+    pub(super) ran_out: bool,
 }
 
 /// A buffer that the kernel has filled, until it is given back.
@@ -56,19 +64,33 @@ pub(super) struct Block {
 }
 
 impl Blocks {
-    /// Provides the buffers to a ring.
+    /// Provides the first buffers to a ring.
     ///
     /// # Errors
     /// When the kernel does not take them.
     pub(super) fn register<K: Kernel>(ring: &Ring<K>, shape: Shape) -> io::Result<Self> {
-        let Shape { group, places, bytes } = shape;
+        let Shape { group, places, first, bytes } = shape;
         let shared = Mapping::new(usize::from(places) * size_of::<BufRingEntry>())?;
         let memory = Mapping::new(usize::from(places) * bytes)?;
-        let mut blocks = Blocks { shared, memory, shape, tail: 0 };
+        let (tail, provided, ran_out) = (0, 0, false);
+        let mut blocks = Blocks { shared, memory, shape, tail, provided, ran_out };
         ring.register_blocks(blocks.places().as_ptr() as u64, places, group)?;
-        (0..places).for_each(|id| blocks.provide(id));
-        blocks.publish();
+        blocks.grow(first);
         Ok(blocks)
+    }
+
+    /// Provides more buffers if a batch has run out of them. Its own are given back by now.
+    pub(super) fn grow_if_short(&mut self) {
+        if std::mem::take(&mut self.ran_out) {
+            self.grow((2 * self.provided).min(self.shape.places));
+        }
+    }
+
+    /// Provides buffers until there are so many.
+    fn grow(&mut self, count: u16) {
+        (self.provided..count).for_each(|id| self.provide(id));
+        self.provided = count;
+        self.publish();
     }
 
     /// The buffer that a completion has filled, if any.
@@ -130,5 +152,26 @@ impl Block {
         unsafe {
             std::slice::from_raw_parts(self.start.as_ptr(), self.len)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Linux;
+
+    #[test]
+    fn buffers_that_run_out_double_up_to_a_cap() {
+        let ring = Ring::new(&Linux).expect("a ring");
+        ring.enable().expect("this thread owns it");
+        let mut blocks = Blocks::register(&ring, STAMPED).expect("buffers");
+        blocks.grow_if_short();
+        assert_eq!(blocks.provided, STAMPED.first);
+        for expected in [128, 256, 512, 1024, 1024] {
+            blocks.ran_out = true;
+            blocks.grow_if_short();
+            assert_eq!((blocks.provided, blocks.ran_out), (expected, false));
+        }
+        drop(ring);
     }
 }

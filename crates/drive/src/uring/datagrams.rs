@@ -345,7 +345,7 @@ impl<K: Kernel> Uring<K> {
         let peer = peer(message.name_data()).filter(|_| named);
         let bytes = message.payload_data();
         let datagrams = ancillary.datagrams(bytes, peer);
-        self.arrivals.note(self.clock, ancillary.stamp_ns);
+        self.arrivals.note(self.clock, self.now_ns, ancillary.stamp_ns);
         program.handle_datagrams(self, key, token, datagrams);
         self.arrivals.forget_latest();
         if self.glance.is_due(bytes.len()) {

@@ -265,6 +265,7 @@ impl<K: Kernel> Uring<K> {
         }
         batch.clear();
         self.rings[ring].buffers.grow_if_short();
+        self.arrivals.grow_if_short();
     }
 
     /// Reads the clock in a long batch, and lets the program do what is due by then.

@@ -66,11 +66,14 @@ impl<K: Kernel> Uring<K> {
             received = received.map(|_| bytes.len());
             if !closed && !bytes.is_empty() {
                 let control = parsed.as_ref().map_or(&[][..], RecvMsgOut::control_data);
-                self.arrivals.note(self.clock, stamp_ns(control));
+                self.arrivals.note(self.clock, self.now_ns, stamp_ns(control));
                 program.handle_input(self, key, token, bytes, followed);
                 self.arrivals.forget_latest();
             }
             self.arrivals.put_back(&block);
+        }
+        if received == Err(Errno::NOBUFS) {
+            self.arrivals.note_shortage();
         }
         if !goes_on {
             self.receive_ended(program, index, closed, received);

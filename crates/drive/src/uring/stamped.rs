@@ -97,6 +97,21 @@ impl Arrivals {
         self.blocks.as_ref()?.take(entry)
     }
 
+    /// Notes that a receive has found no buffer.
+    pub(super) fn note_shortage(&mut self) {
+        if let Some(blocks) = &mut self.blocks {
+            blocks.ran_out = true;
+        }
+    }
+
+    /// Provides more buffers if a batch has run out of them.
+    #[inline]
+    pub(super) fn grow_if_short(&mut self) {
+        if let Some(blocks) = &mut self.blocks {
+            blocks.grow_if_short();
+        }
+    }
+
     /// Gives a buffer back to the kernel.
     pub(super) fn put_back(&mut self, block: &Block) {
         if let Some(blocks) = &mut self.blocks {
@@ -104,9 +119,11 @@ impl Arrivals {
         }
     }
 
-    /// Notes the arrival time of the bytes that are handled next, from the kernel's stamp.
-    pub(super) fn note(&mut self, clock: Clock, stamp_ns: Option<u64>) {
-        self.latest_ns = stamp_ns.and_then(|stamp_ns| self.stamps.arrived_ns(clock, stamp_ns));
+    /// Notes the arrival time of the bytes that are handled next, from the kernel's stamp. `now_ns`
+    /// is the time of the batch that they came with.
+    pub(super) fn note(&mut self, clock: Clock, now_ns: u64, stamp_ns: Option<u64>) {
+        let arrived_ns = |stamp_ns| self.stamps.arrived_ns(clock, now_ns, stamp_ns);
+        self.latest_ns = stamp_ns.and_then(arrived_ns);
     }
 
     /// Forgets the arrival time of bytes that have been handled.
