@@ -157,14 +157,20 @@ impl<T: Copy + PartialEq> Client<T> {
         memories: &mut impl Memories<T>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
-        let mut answer = self.partial.take().map_or_else(Answer::default, |answer| *answer);
+        // An answer that comes in many parts stays where it is.
+        let (mut kept, mut fresh) = (self.partial.take(), None);
+        let answer = match &mut kept {
+            Some(kept) => &mut **kept,
+            None => fresh.insert(Answer::default()),
+        };
         while !bytes.is_empty() {
             let Some(oldest) = self.asked.awaited().filter(|_| !self.asked.closing) else {
+                let answer = kept.or_else(|| fresh.map(Box::new)).unwrap_or_default();
                 return self.unasked(now_ns, bytes, answer, on_outcome);
             };
             let (rules, memory) = (rulebook.rules_of(oldest), memories.memory_of(oldest));
             let streaming = rulebook.streaming();
-            let Answer { parser, body, .. } = &mut answer;
+            let Answer { parser, body, .. } = &mut *answer;
             let mut sink = Checked { body, expected: rules.body.as_deref(), streaming };
             let (head, limits) = (rules.head_request, &rules.limits);
             match parser.feed_remembering(bytes, head, limits, Some(memory), &mut sink) {
@@ -176,14 +182,14 @@ impl<T: Copy + PartialEq> Client<T> {
                         rulebook.note_parts(oldest, arrived);
                     }
                     answer.first_byte_ns.get_or_insert(now_ns);
-                    self.partial = Some(Box::new(answer));
+                    self.partial = kept.or_else(|| fresh.map(Box::new));
                     return Disposition::Open;
                 }
                 Ok((consumed, Fed::Complete(response))) => {
                     let came_whole = answer.first_byte_ns.is_none();
                     let (this, rest) = bytes.split_at(consumed);
                     bytes = rest;
-                    let ending = self.settle(now_ns, response, &mut answer, rulebook, on_outcome);
+                    let ending = self.settle(now_ns, response, answer, rulebook, on_outcome);
                     if let Some((ending, content)) =
                         ending.filter(|_| came_whole && !self.asked.closing && streaming.is_none())
                     {
@@ -201,7 +207,7 @@ impl<T: Copy + PartialEq> Client<T> {
                         on_outcome,
                     );
                     // Kept because its parser knows the reason.
-                    self.partial = Some(Box::new(answer));
+                    self.partial = kept.or_else(|| fresh.map(Box::new));
                     return Disposition::Broken;
                 }
             }
@@ -258,7 +264,7 @@ impl<T: Copy + PartialEq> Client<T> {
         &mut self,
         now_ns: u64,
         bytes: &[u8],
-        mut answer: Answer,
+        mut answer: Box<Answer>,
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
         let may_go_on = !self.asked.closing || answer.parser.started();
@@ -284,7 +290,7 @@ impl<T: Copy + PartialEq> Client<T> {
         for tag in self.asked.drain() {
             on_outcome(Outcome::unanswered(tag, Ending::StaleBehind, now_ns));
         }
-        self.partial = answer.parser.started().then(|| Box::new(answer));
+        self.partial = answer.parser.started().then_some(answer);
         Disposition::Closing
     }
 
