@@ -21,6 +21,10 @@ const IN_A_TURN: usize = 64;
 const BETWEEN: usize = 4;
 /// The longest time until an answer is handed over.
 const HELD_NS: u64 = 50_000;
+/// After due answers were sent, the next are sent together after this time. To wake for each of
+/// 200,000 answers a second costs both ends more than the answers do. The most that this delays an
+/// answer is a fortieth of the lateness that is allowed (bench/wait.py).
+const QUANTUM_NS: u64 = 25_000;
 
 /// Answers that the driver has, and the kernel may not have yet.
 #[derive(Debug, Default)]
@@ -29,6 +33,16 @@ pub(super) struct Leaving {
     dues_ns: Vec<u64>,
     /// The time at which the first of them was given to the driver.
     since_ns: u64,
+    /// The time until which the server does not wake for due answers.
+    rests_until_ns: u64,
+}
+
+impl Leaving {
+    /// The time to wake for answers of which the first is due at this time.
+    #[inline]
+    pub(super) fn wake_ns(&self, due_ns: u64) -> u64 {
+        due_ns.max(self.rests_until_ns)
+    }
 }
 
 /// The state of a connection once its due answers have been written.
@@ -54,8 +68,13 @@ impl Server {
     }
 
     fn send_some_due(&mut self, net: &mut impl Net, most: usize) {
-        for _ in 0..most {
-            let Some(wait) = self.waits.pop_due(net.now_ns()) else { return };
+        for sent in 0..most {
+            let Some(wait) = self.waits.pop_due(net.now_ns()) else {
+                if sent > 0 {
+                    self.leaving.rests_until_ns = net.now_ns() + QUANTUM_NS;
+                }
+                return;
+            };
             self.send_due(net, wait);
             if self.leaving.dues_ns.len() >= TOGETHER {
                 self.hand_over(net);
@@ -184,7 +203,8 @@ impl Server {
         loop {
             match stream.next() {
                 Next::Part(due_ns) if due_ns <= now_ns => {
-                    write_chunk(&mut self.out, &stream.part(), chunked);
+                    stream.write_part(&mut self.part);
+                    write_chunk(&mut self.out, &self.part, chunked);
                     self.leaves(now_ns, due_ns);
                 }
                 Next::End => {

@@ -366,9 +366,10 @@ impl Server {
                 Next::Part(due_ns) if due_ns > now_ns => return Ok(Some(due_ns)),
                 Next::Part(due_ns) => {
                     self.leaves(now_ns, due_ns);
-                    (streamed.part(), false)
+                    streamed.write_part(&mut self.part);
+                    (self.part.as_str(), false)
                 }
-                Next::End => (streamed.end().to_owned(), true),
+                Next::End => (streamed.end(), true),
                 Next::Cut => {
                     self.reset_cut(talk, stream);
                     return Err(Gone);

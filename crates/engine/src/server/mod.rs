@@ -145,6 +145,8 @@ pub struct Server {
     /// The last request of any connection, and its answer.
     known: RequestMemory<Answer>,
     out: Vec<u8>,
+    /// The part of a stream that is being written.
+    part: String,
     /// The HTTP/2 settings; none if only HTTP/1 is spoken.
     http2: Option<http2::Habits>,
     /// The TLS setup; none without TLS.
@@ -168,6 +170,7 @@ impl Server {
             responses: Responses::default(),
             known: RequestMemory::default(),
             out: Vec::new(),
+            part: String::new(),
             http2: None,
             tls,
             buffers: Buffers::default(),
@@ -554,7 +557,8 @@ impl Program for Server {
 
     fn wake_at_ns(&self) -> Option<u64> {
         let look_ns = self.watch.next_ns();
-        Some(self.waits.next_ns().map_or(look_ns, |due_ns| due_ns.min(look_ns)))
+        let due_ns = self.waits.next_ns().map(|due_ns| self.leaving.wake_ns(due_ns));
+        Some(due_ns.map_or(look_ns, |due_ns| due_ns.min(look_ns)))
     }
 
     fn is_done(&self) -> bool {

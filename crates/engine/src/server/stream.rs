@@ -4,6 +4,9 @@
 //! not delay the others. The end of the stream follows the last part at once. A fault strikes half
 //! way: the stream is cut, or stalls.
 
+use std::fmt::Write as _;
+use std::io::Write as _;
+
 use super::faults::Fault;
 
 /// The most parts of a stream: with so many it has a megabyte.
@@ -79,14 +82,18 @@ impl Streamed {
         Next::Part(due_ns.saturating_add(late_ns))
     }
 
-    /// The content of the next part.
-    pub(super) fn part(&mut self) -> String {
+    /// Writes the next part in place of the one before.
+    pub(super) fn write_part(&mut self, part: &mut String) {
+        let (before, behind) = match self.shape.lines {
+            true => ("{\"token\":\"token ", " \",\"done\":false}\n"),
+            false => ("data: {\"choices\":[{\"delta\":{\"content\":\"token ", " \"}}]}\n\n"),
+        };
         self.sent += 1;
-        let number = self.sent;
-        if self.shape.lines {
-            return format!("{{\"token\":\"token {number} \",\"done\":false}}\n");
-        }
-        format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"token {number} \"}}}}]}}\n\n")
+        part.clear();
+        part.push_str(before);
+        // Writing to a string cannot fail.
+        let _ = write!(part, "{}", self.sent);
+        part.push_str(behind);
     }
 
     /// The end of the stream, which is sent behind the last part.
@@ -98,7 +105,8 @@ impl Streamed {
 /// Appends a chunk of HTTP/1.1; if the answer is not chunked, its content alone.
 pub(super) fn write_chunk(out: &mut Vec<u8>, content: &str, chunked: bool) {
     if chunked {
-        out.extend_from_slice(format!("{:x}\r\n{content}\r\n", content.len()).as_bytes());
+        // Writing to a vector cannot fail.
+        let _ = write!(out, "{:x}\r\n{content}\r\n", content.len());
     } else {
         out.extend_from_slice(content.as_bytes());
     }
@@ -146,7 +154,7 @@ mod tests {
         let mut dues = Vec::new();
         while let Next::Part(due_ns) = stream.next() {
             dues.push(due_ns);
-            stream.part();
+            stream.write_part(&mut String::new());
         }
         (dues, stream.next())
     }
