@@ -102,9 +102,9 @@ class EngineOptions(ThreadOptions):
         Option(
             Unit("TIME", span_up_to(COALESCE_NS_MAX, "and answers would be late"), show_span),
             (
-                "Longest time that answers of a closed loop wait for each other; 0 turns"
-                " this off. It applies where a thread is busy, or has several requests on a"
-                " connection."
+                "Longest time that answers of a closed loop, or parts of streams, wait for"
+                " each other; 0 turns this off. It applies where a thread is busy, or has"
+                " several requests on a connection."
             ),
         ),
     ] = COALESCE_NS

@@ -87,6 +87,8 @@ pub(super) struct Under {
     pub(super) open: u64,
     /// Whether a connection carries more than one of them.
     pub(super) several: bool,
+    /// Answers are streams, whose parts the kernel times: a part that waits is not timed later.
+    pub(super) streams: bool,
     /// The longest that answers may wait.
     pub(super) most_ns: u64,
 }
@@ -108,13 +110,15 @@ impl Pacing {
 
     /// Returns the coalescing until the next heartbeat, under this load.
     pub(super) fn next(&mut self, done: Done, under: Under) -> Coalescing {
-        let Under { open, several, most_ns } = under;
+        let Under { open, several, streams, most_ns } = under;
         let before = std::mem::replace(&mut self.done, done);
         let wall_ns = done.at_ns.saturating_sub(before.at_ns);
         let cpu_ns = done.cpu_ns.saturating_sub(before.cpu_ns);
         let settled = done.settled.saturating_sub(before.settled);
-        // By Little's law; if nothing was settled, there is nothing to wait for.
-        let service_ns = open.saturating_mul(wall_ns).checked_div(settled).unwrap_or(0);
+        // By Little's law. If nothing was settled, there is nothing to wait for, except for parts of
+        // streams that last longer.
+        let divisor = if streams { settled.max(1) } else { settled };
+        let service_ns = open.saturating_mul(wall_ns).checked_div(divisor).unwrap_or(0);
         // Once answers wait for each other, the size of a batch says nothing about batches without
         // waiting.
         let worthwhile = self.within_ns > 0 || done.wakings.were_for_few(before.wakings, settled);
@@ -146,7 +150,7 @@ mod tests {
     const MOST_NS: u64 = 50_000;
 
     fn under(open: u64) -> Under {
-        Under { open, several: false, most_ns: MOST_NS }
+        Under { open, several: false, streams: false, most_ns: MOST_NS }
     }
 
     /// The wait in ns after a beat, given: the CPU's share in percent, answers per beat, requests
@@ -257,9 +261,26 @@ mod tests {
             let mut pacing = Pacing { within_ns: before_ns, ..Pacing::default() };
             let (cpu_ns, wakings) = (BEAT_NS / 100 * busy, one_by_one(settled));
             let done = Done { at_ns: BEAT_NS, cpu_ns, settled, wakings };
-            pacing.next(done, Under { open, several: true, most_ns: 400_000 });
+            pacing.next(done, Under { several: true, most_ns: 400_000, ..under(open) });
             let case = format!("{busy} % busy, {open} open, {before_ns} ns before");
             assert_eq!(pacing.within_ns, after_ns, "{case}");
+        }
+    }
+
+    #[test]
+    fn parts_of_streams_wait_even_while_no_stream_ends() {
+        for (busy, settled, open, streams, after_ns) in [
+            (80, 0, 10_000, true, MOST_NS),
+            (80, 0, 10_000, false, 0),
+            (50, 0, 10_000, true, 40_000),
+            (80, 3_000, 64, true, 13_333),
+            (80, 0, 0, true, 0),
+        ] {
+            let mut pacing = Pacing { within_ns: 40_000, ..Pacing::default() };
+            let (cpu_ns, wakings) = (BEAT_NS / 100 * busy, one_by_one(settled));
+            let done = Done { at_ns: BEAT_NS, cpu_ns, settled, wakings };
+            pacing.next(done, Under { streams, ..under(open) });
+            assert_eq!(pacing.within_ns, after_ns, "{busy} % busy, {settled} of {open}, {streams}");
         }
     }
 

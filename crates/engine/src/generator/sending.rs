@@ -272,8 +272,12 @@ impl<P: Protocol> Generator<P> {
             return;
         }
         if net.can_coalesce() && self.config.coalesce_ns > 0 {
-            let several = self.config.depth_used() > 1;
-            let under = Under { open: phase.open, several, most_ns: self.config.coalesce_ns };
+            let under = Under {
+                open: phase.open,
+                several: self.config.depth_used() > 1,
+                streams: self.codec.protocol.times_arrivals(),
+                most_ns: self.config.coalesce_ns,
+            };
             let coalescing = phase.coalescing(net, wakings, under);
             net.coalesce(coalescing);
         }
@@ -357,11 +361,13 @@ impl Phase {
         self.quota > 0 && (self.schedule.is_none() || self.due(now_ns).is_some())
     }
 
-    /// The coalescing until the next heartbeat: none under an open loop and in turns.
+    /// The coalescing until the next heartbeat: none in turns, and under an open loop only for the
+    /// parts of streams.
     fn coalescing(&mut self, net: &impl Net, wakings: Wakings, under: Under) -> Coalescing {
         match self.share.load {
-            Load::Closed { .. } => self.pacing.next(self.done(net, wakings), under),
-            Load::Open { .. } | Load::Recorded { .. } | Load::Turns { .. } => Coalescing::default(),
+            Load::Turns { .. } => Coalescing::default(),
+            Load::Open { .. } | Load::Recorded { .. } if !under.streams => Coalescing::default(),
+            _ => self.pacing.next(self.done(net, wakings), under),
         }
     }
 
