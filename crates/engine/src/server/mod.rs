@@ -552,7 +552,7 @@ impl Program for Server {
     }
 
     fn handle_batch_end(&mut self, net: &mut impl Net) {
-        self.hand_over(net);
+        self.end_turn(net);
     }
 
     fn wake_at_ns(&self) -> Option<u64> {
