@@ -24,6 +24,9 @@ const INPUTS_AT_ONCE: u64 = 4;
 const SHARE_OF_SERVICE: u64 = 16;
 /// The longest wait of a busy thread, however slow the service is.
 const BUSY_MOST_NS: u64 = 50_000;
+/// The same for streams. Measured by a loop that only receives, with 7,000 streams and 140,000
+/// parts a second: 4.1 us of CPU time for each part if they wait for 50 us, and 3.0 us for 200.
+const STREAMS_MOST_NS: u64 = 200_000;
 /// The share for a thread that need not be busy: half of that on average, 0.8 %. Measured under
 /// nginx with 6,400 requests outstanding, 40 ms each: a thread that waits for 400 us uses two
 /// thirds of the CPU of one that waits for 50.
@@ -124,7 +127,8 @@ impl Pacing {
         let worthwhile = self.within_ns > 0 || done.wakings.were_for_few(before.wakings, settled);
         let longer_ns = (self.within_ns * 2).max(LEAST_NS);
         let unhurried_ns = if several { service_ns / SHARE_UNHURRIED } else { 0 };
-        let busy_ns = (service_ns / SHARE_OF_SERVICE).min(BUSY_MOST_NS);
+        let busy_most_ns = if streams { STREAMS_MOST_NS } else { BUSY_MOST_NS };
+        let busy_ns = (service_ns / SHARE_OF_SERVICE).min(busy_most_ns);
         let within_ns = if cpu_ns * 100 > wall_ns * BUSY_PERCENT && worthwhile {
             longer_ns
         } else if self.within_ns < unhurried_ns && worthwhile {
@@ -270,16 +274,17 @@ mod tests {
     #[test]
     fn parts_of_streams_wait_even_while_no_stream_ends() {
         for (busy, settled, open, streams, after_ns) in [
-            (80, 0, 10_000, true, MOST_NS),
+            (80, 0, 10_000, true, STREAMS_MOST_NS),
             (80, 0, 10_000, false, 0),
-            (50, 0, 10_000, true, 40_000),
+            (80, 100, 10_000, false, BUSY_MOST_NS),
+            (50, 0, 10_000, true, 150_000),
             (80, 3_000, 64, true, 13_333),
             (80, 0, 0, true, 0),
         ] {
-            let mut pacing = Pacing { within_ns: 40_000, ..Pacing::default() };
+            let mut pacing = Pacing { within_ns: 150_000, ..Pacing::default() };
             let (cpu_ns, wakings) = (BEAT_NS / 100 * busy, one_by_one(settled));
             let done = Done { at_ns: BEAT_NS, cpu_ns, settled, wakings };
-            pacing.next(done, Under { streams, ..under(open) });
+            pacing.next(done, Under { streams, most_ns: 400_000, ..under(open) });
             assert_eq!(pacing.within_ns, after_ns, "{busy} % busy, {settled} of {open}, {streams}");
         }
     }
