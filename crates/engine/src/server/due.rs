@@ -21,12 +21,10 @@ const IN_A_TURN: usize = 64;
 const BETWEEN: usize = 4;
 /// The longest time until an answer is handed over.
 const HELD_NS: u64 = 50_000;
-/// After due answers were sent, the next are sent together after a rest. To wake for each of
-/// 200,000 answers a second costs both ends more than the answers do. The server rests as long as
-/// it has worked, within these bounds. At most it delays an answer by a tenth of the lateness that
-/// is allowed (bench/wait.py), and only if it is busy half of the time.
-const REST_LEAST_NS: u64 = 25_000;
-const REST_MOST_NS: u64 = 100_000;
+/// After due answers were sent, the next are sent together after this time. To wake for each of
+/// 200,000 answers a second costs both ends more than the answers do. The most that this delays an
+/// answer is a fortieth of the lateness that is allowed (bench/wait.py).
+const QUANTUM_NS: u64 = 25_000;
 
 /// Answers that the driver has, and the kernel may not have yet.
 #[derive(Debug, Default)]
@@ -35,8 +33,6 @@ pub(super) struct Leaving {
     dues_ns: Vec<u64>,
     /// The time at which the first of them was given to the driver.
     since_ns: u64,
-    /// The time at which the server began to send due answers, once none is due any more.
-    worked_since_ns: Option<u64>,
     /// The time until which the server does not wake for due answers.
     rests_until_ns: u64,
 }
@@ -72,11 +68,10 @@ impl Server {
     }
 
     fn send_some_due(&mut self, net: &mut impl Net, most: usize) {
-        let began_ns = net.now_ns();
         for sent in 0..most {
             let Some(wait) = self.waits.pop_due(net.now_ns()) else {
                 if sent > 0 {
-                    self.leaving.worked_since_ns.get_or_insert(began_ns);
+                    self.leaving.rests_until_ns = net.now_ns() + QUANTUM_NS;
                 }
                 return;
             };
@@ -84,16 +79,6 @@ impl Server {
             if self.leaving.dues_ns.len() >= TOGETHER {
                 self.hand_over(net);
             }
-        }
-    }
-
-    /// Hands over what is left of a batch, and rests if no answer is due any more.
-    pub(super) fn end_turn(&mut self, net: &mut impl Net) {
-        self.hand_over(net);
-        if let Some(since_ns) = self.leaving.worked_since_ns.take() {
-            let worked_ns = net.now_ns().saturating_sub(since_ns);
-            let rest_ns = worked_ns.clamp(REST_LEAST_NS, REST_MOST_NS);
-            self.leaving.rests_until_ns = net.now_ns() + rest_ns;
         }
     }
 

@@ -552,7 +552,7 @@ impl Program for Server {
     }
 
     fn handle_batch_end(&mut self, net: &mut impl Net) {
-        self.end_turn(net);
+        self.hand_over(net);
     }
 
     fn wake_at_ns(&self) -> Option<u64> {
