@@ -81,6 +81,8 @@ class Fault:
     what: str
     ways: tuple[str, ...]
     play: Callable[[World, Way], Outcome]
+    limit: str = f"≤ {NOTICED_MOST_S:g} s, named"
+    """What is asked for, in words."""
     spoils: bool = False
     """The Ray cluster does not survive it."""
     late: bool = False
@@ -109,7 +111,9 @@ def judge_lost(
 ) -> Outcome:
     """Hold what was seen of a loss against the targets."""
     said_s = run.said_s(pattern)
-    noticed_s = (said_s or run.lines[-1][0]) - struck_s
+    told_s = (said_s or run.lines[-1][0]) - struck_s
+    seen = re.search(r"seen (?:at once|after ([\d.]+) s)", run.text)
+    noticed_s = float(seen[1] or 0) if seen else told_s
     kept = [host["ok"] for host in record["hosts"]]
     failings = {
         f"noticed after {noticed_s:.1f} s": noticed_s > NOTICED_MOST_S,
@@ -121,7 +125,8 @@ def judge_lost(
         f"engines left for {left_s:.1f} s": left_s > LEFT_MOST_S,
         "a traceback": "Traceback" in run.text,
     }
-    shown = f"{noticed_s:.1f} s; nothing left after {left_s:.1f} s; {sum(kept):,} answers kept"
+    shown = f"{noticed_s:.1f} s, told after {told_s:.1f} s; nothing left {left_s:.1f} s later"
+    shown += f"; {sum(kept):,} answers kept"
     return outcome_of(shown, failings, run.text)
 
 
@@ -295,6 +300,7 @@ def slow_server(world: World) -> Iterator[str]:
         server.shutdown()
 
 
+ENDED, FLAPPED = f"≤ {LEFT_MOST_S:g} s", "goes on, or named"
 CLUSTER_LOST = "the Ray cluster at .* is lost"
 FAULTS = (
     Fault("kill", "engine killed", EVERY, lost(strike_engine(signal.SIGKILL))),
@@ -302,13 +308,20 @@ FAULTS = (
     Fault("link", "link down", ("ssh", "ray"), lost(pull_link())),
     Fault("sshd", "sshd's session killed", ("ssh",), lost(strike_process("sshd: root"))),
     Fault("actor", "actor killed", ("ray",), lost(strike_process("ray::Host"))),
-    Fault("front-killed", "front killed", EVERY, front_killed),
-    Fault("front-stopped", f"front stopped for {STOPPED_S:g} s", EVERY, front_stopped),
-    Fault("flap-short", "link down for 0.5 s", ("ssh", "ray"), flap(0.5)),
-    Fault("flap-long", "link down for 1.3 s", ("ssh", "ray"), flap(1.3)),
-    Fault("slow", "answers 150 ms later on one host", EVERY, slow_host),
-    Fault("busy", "other programs on one host's CPU", EVERY, busy_host),
-    Fault("clock", "clocks 25 h ahead on one host", ("ssh", "exec"), wrong_clock, late=True),
+    Fault("front-killed", "front killed", EVERY, front_killed, ENDED),
+    Fault("front-stopped", f"front stopped for {STOPPED_S:g} s", EVERY, front_stopped, ENDED),
+    Fault("flap-short", "link down for 0.5 s", ("ssh", "ray"), flap(0.5), FLAPPED),
+    Fault("flap-long", "link down for 1.3 s", ("ssh", "ray"), flap(1.3), FLAPPED),
+    Fault("slow", "answers 150 ms later on one host", EVERY, slow_host, "named"),
+    Fault("busy", "other programs on one host's CPU", EVERY, busy_host, "named"),
+    Fault(
+        "clock",
+        "clocks 25 h ahead on one host",
+        ("ssh", "exec"),
+        wrong_clock,
+        "nothing lost",
+        late=True,
+    ),
     Fault("raylet", "raylet killed", ("ray",), lost(strike_process(RAYLET)), spoils=True),
     Fault(
         "head",
@@ -316,7 +329,13 @@ FAULTS = (
         ("ray",),
         lost(strike_process("--mode=specific-server", on_head=True), CLUSTER_LOST),
     ),
-    Fault("head-link", "link of the head down", ("ray",), lost(pull_link(0), CLUSTER_LOST), True),
+    Fault(
+        "head-link",
+        "link of the head down",
+        ("ray",),
+        lost(pull_link(0), CLUSTER_LOST),
+        spoils=True,
+    ),
 )
 
 
@@ -333,7 +352,7 @@ def tried(world: World, fault: Fault, name: str) -> Mark:
     print(f"{fault.key:<14} {name:<5} {shown}", file=sys.stderr, flush=True)
     if outcome.failings:
         print(outcome.printed, file=sys.stderr, flush=True)
-    return Mark(f"{fault.what}, {name}", "", shown, not outcome.failings)
+    return Mark(f"{fault.what}, {name}", fault.limit, shown, not outcome.failings)
 
 
 def try_all(faults: Sequence[Fault], ways: Sequence[str]) -> list[Mark]:

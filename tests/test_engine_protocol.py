@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -32,6 +33,7 @@ SERVE: Line = {
 TIMES = ("latency", "service")
 LEASE_S = 2.0
 """Without a word for so long an engine ends (design §5)."""
+PIPE_BYTES = 4096  # the least that a pipe has
 SLACK_S = 6.0
 """A loaded machine's share: bounds below are for hanging, not for speed."""
 
@@ -452,6 +454,21 @@ def test_it_ends_although_nobody_reads_what_it_says(engine_path: Path) -> None:
         process.stdin.flush()
         assert process.wait(LEASE_S + 1 + SLACK_S) == 0
         process.stdin.close()
+    os.close(reader)
+
+
+def test_it_ends_even_if_nobody_takes_what_it_says(engine_path: Path) -> None:
+    """The same, and stdout is full: its write would never end."""
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    asked = b"".join(b'{"type": "clock", "id": %d}\n' % number for number in range(PIPE_BYTES))
+    process = subprocess.Popen([engine_path], stdin=subprocess.PIPE, stdout=writer)
+    os.close(writer)
+    assert process.stdin is not None
+    process.stdin.write(asked)
+    process.stdin.flush()
+    assert process.wait(LEASE_S + 1 + SLACK_S) == 1
+    process.stdin.close()
     os.close(reader)
 
 

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::lines::{self, Input, emit};
 use crate::protocol::{CpuLooks, FromEngine, PROTOCOL, ToEngine};
 use crate::role::{Event, LEASE, Role};
-use crate::{aggregate, generate, machine, serve, threads};
+use crate::{aggregate, generate, machine, serve, threads, unread};
 
 /// Each takes a thread.
 const WATCHED_MOST: usize = 16;
@@ -62,11 +62,17 @@ pub fn run() -> ExitCode {
 fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let (pid, machine) = (std::process::id(), machine::look());
+    unread::heard();
+    unread::set_lease(LEASE);
+    threads::spawn("unread", unread::watch)?;
     emit(&FromEngine::Hello { protocol: PROTOCOL, version, pid, machine })?;
     listen_to_signals(sink)?;
     let input = sink.clone();
     threads::spawn("input", move || {
-        lines::read_all(BufReader::new(io::stdin()), &input, Event::Input);
+        lines::read_all(BufReader::new(io::stdin()), &input, |read| {
+            unread::heard();
+            Event::Input(read)
+        });
     })?;
     let mut role: Box<dyn Role> = match first(clock, events)? {
         Some(ToEngine::Generate(plan)) => Box::new(generate::Role::new(*plan, clock, sink)?),
@@ -78,6 +84,7 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
         }
         None => return done(Why::Orphaned),
     };
+    unread::set_lease(role.lease());
     let (why, failure) = work(&mut *role, clock, events)?;
     role.stop();
     drain(&mut *role, events)?;

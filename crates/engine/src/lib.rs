@@ -31,3 +31,4 @@ pub mod serve;
 pub mod server;
 mod sums;
 mod threads;
+mod unread;

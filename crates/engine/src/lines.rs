@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::protocol::{FailedMessage, FromEngine, SentPlan, ToEngine};
+use crate::unread::Watched;
 
 /// The longest line taken: a body of 48 MiB in base64.
 const LINE_BYTES_MOST: u64 = 64 * 1024 * 1024;
@@ -164,7 +165,7 @@ pub fn read_all<E>(mut input: impl BufRead, sink: &Sender<E>, wrap: impl Fn(Inpu
 /// When stdout is gone; the engine then ends.
 pub fn emit(message: &FromEngine) -> io::Result<()> {
     // Written in pieces, not built as a whole before: the result of a phase may be tens of MB.
-    let mut out = io::BufWriter::with_capacity(WRITTEN_AT_ONCE_BYTES, io::stdout().lock());
+    let mut out = io::BufWriter::with_capacity(WRITTEN_AT_ONCE_BYTES, Watched(io::stdout().lock()));
     serde_json::to_writer(&mut out, message)?;
     out.write_all(b"\n")?;
     out.flush()

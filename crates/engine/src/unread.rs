@@ -1,0 +1,90 @@
+//! Ends an engine whose front neither says nor takes anything. A write to a full pipe would hold it
+//! for ever, and with it the load, because no lease is looked at meanwhile.
+
+use std::io::{self, Write};
+use std::process;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// A front that is there takes a piece of a line sooner, over any link.
+const BLOCKED_MOST_MS: u64 = 500;
+
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+static HEARD_MS: AtomicU64 = AtomicU64::new(0);
+/// The time at which the present write began; 0 if there is none.
+static BLOCKED_MS: AtomicU64 = AtomicU64::new(0);
+static LEASE_MS: AtomicU64 = AtomicU64::new(u64::MAX);
+
+fn now_ms() -> u64 {
+    START.elapsed().as_millis() as u64 + 1
+}
+
+/// Notes that the front has said something.
+pub(crate) fn heard() {
+    HEARD_MS.store(now_ms(), Ordering::Relaxed);
+}
+
+/// Sets for how long the front may be silent.
+pub(crate) fn set_lease(lease: Duration) {
+    LEASE_MS.store(lease.as_millis() as u64, Ordering::Relaxed);
+}
+
+/// Ends the process once the front is silent and takes nothing. Runs in a thread of its own.
+pub(crate) fn watch() {
+    loop {
+        thread::sleep(LOOK_EVERY);
+        let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
+        if is_given_up(now_ms(), read(&HEARD_MS), read(&BLOCKED_MS), read(&LEASE_MS)) {
+            process::exit(1);
+        }
+    }
+}
+
+fn is_given_up(now_ms: u64, heard_ms: u64, blocked_ms: u64, lease_ms: u64) -> bool {
+    blocked_ms > 0
+        && now_ms.saturating_sub(blocked_ms) > BLOCKED_MOST_MS
+        && now_ms.saturating_sub(heard_ms) > lease_ms
+}
+
+/// A way to the front, whose writes are watched.
+#[derive(Debug)]
+pub(crate) struct Watched<W>(pub(crate) W);
+
+impl<W: Write> Write for Watched<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        watched(|| self.0.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        watched(|| self.0.flush())
+    }
+}
+
+fn watched<T>(write: impl FnOnce() -> T) -> T {
+    BLOCKED_MS.store(now_ms(), Ordering::Relaxed);
+    let written = write();
+    BLOCKED_MS.store(0, Ordering::Relaxed);
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_front_is_given_up_if_it_is_silent_and_a_write_does_not_end() {
+        for (heard_ms, blocked_ms, given_up) in [
+            (7_999, 9_499, true),
+            (8_000, 9_499, false),
+            (7_999, 9_500, false),
+            (1, 0, false),
+            (1, 1, true),
+        ] {
+            let answer = is_given_up(10_000, heard_ms, blocked_ms, 2_000);
+            assert_eq!(answer, given_up, "heard at {heard_ms} ms, blocked since {blocked_ms} ms");
+        }
+    }
+}
