@@ -60,7 +60,7 @@ CLOCK_BOUND_MOST_MS = 5.0
 HOGS = 2
 EVERY = ("ssh", "exec", "ray")
 
-Strike = Callable[[World, Run], None]
+Strike = Callable[[World], None]
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def lost(strike: Strike, blamed: str = "") -> Callable[[World, Way], Outcome]:
         pattern = blamed or rf"host lost: .*{re.escape(way.label)}"
         with running(world, way, *LONG) as run:
             struck_s = time.monotonic()
-            strike(world, run)
+            strike(world)
             code = run.end()
             ended_s = time.monotonic()
             left_s = seconds_until_gone(world, ended_s)
@@ -144,7 +144,7 @@ def seconds_until_gone(world: World, since_s: float) -> float:
 def strike_engine(number: int) -> Strike:
     """Send a signal to the struck host's engine."""
 
-    def strike(world: World, _: Run) -> None:
+    def strike(world: World) -> None:
         pids = engines_of(world.struck)
         send_signal(pids, number)
         struck(len(pids))
@@ -154,12 +154,12 @@ def strike_engine(number: int) -> Strike:
 
 def strike_process(containing: str, *, on_head: bool = False) -> Strike:
     """Kill a process of the struck host, or of the cluster's head."""
-    return lambda world, _: struck(world.network.hosts[0 if on_head else STRUCK].kill(containing))
+    return lambda world: struck(world.network.hosts[0 if on_head else STRUCK].kill(containing))
 
 
 def pull_link(index: int = STRUCK) -> Strike:
     """Pull a host's cable."""
-    return lambda world, _: world.network.hosts[index].link("down")
+    return lambda world: world.network.hosts[index].link("down")
 
 
 def struck(processes: int) -> None:

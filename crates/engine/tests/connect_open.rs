@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use common::config;
+use common::{config, token};
 use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
 use trueload_engine::generator::{
     Command, Config, DoneReport, Generator, Http, PhaseShare, Report,
@@ -72,10 +72,6 @@ impl Net for Wire {
     }
 
     fn finish(&mut self, _: Token) {}
-}
-
-fn token(index: u32) -> Token {
-    Token { index, generation: 0 }
 }
 
 /// A generator with some slots, whose connections are played by hand.

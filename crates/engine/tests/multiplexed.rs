@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use common::config;
+use common::{config, token};
 use trueload_drive::{ConnectError, Net, Program, Remote, Token};
 use trueload_engine::generator::{
     Carrier, Command, Config, ConnectionEnd, DoneReport, Generator, Http2, Http2Sent, Input,
@@ -200,10 +200,6 @@ impl Net for Wire {
     fn finish(&mut self, token: Token) {
         self.close(token);
     }
-}
-
-fn token(index: u32) -> Token {
-    Token { index, generation: 0 }
 }
 
 /// A generator with one slot in a phase, played by hand.

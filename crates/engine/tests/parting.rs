@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use common::config;
+use common::{config, token};
 use trueload_drive::{ConnectError, Net, Program, Remote, Token};
 use trueload_engine::generator::{
     Command, Config, DoneReport, Generator, Http, NewPart, PhaseShare, Report,
@@ -66,10 +66,6 @@ impl Net for Wire {
     }
 
     fn finish(&mut self, _: Token) {}
-}
-
-fn token(index: u32) -> Token {
-    Token { index, generation: 0 }
 }
 
 /// One engine with one thread. Connection n is that of slot n.

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use common::config;
+use common::{config, token};
 use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
 use trueload_engine::generator::{
     Command, Config, DoneReport, First, Follow, FollowHttp1, Generator, PhaseShare, Report,
@@ -64,10 +64,6 @@ impl Net for Wire {
     fn close(&mut self, _: Token) {}
 
     fn finish(&mut self, _: Token) {}
-}
-
-fn token(index: u32) -> Token {
-    Token { index, generation: 0 }
 }
 
 /// A generator with one connection in a phase.

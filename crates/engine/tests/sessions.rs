@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use common::config;
+use common::{config, token};
 use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
 use trueload_engine::data::Rows;
 use trueload_engine::generator::{
@@ -65,10 +65,6 @@ impl Net for Wire {
     fn close(&mut self, _: Token) {}
 
     fn finish(&mut self, _: Token) {}
-}
-
-fn token(index: u32) -> Token {
-    Token { index, generation: 0 }
 }
 
 /// A log-in, two pages with a pause of 10 ms before each, and a purchase.

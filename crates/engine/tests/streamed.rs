@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use common::config;
+use common::{config, token};
 use trueload_drive::{ConnectError, Net, Program, Remote, Token};
 use trueload_engine::generator::{Command, DoneReport, Generator, Http, PhaseShare, Report};
 use trueload_engine::outlet::Outlet;
@@ -69,10 +69,6 @@ impl Net for Wire {
     fn arrived_ns(&self) -> Option<u64> {
         self.lag_ns.map(|lag_ns| self.now_ns - lag_ns)
     }
-}
-
-fn token(index: u32) -> Token {
-    Token { index, generation: 0 }
 }
 
 /// A generator with 20 slots, the first of which is played by hand.

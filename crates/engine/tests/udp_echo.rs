@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use common::config;
+use common::{config, token};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Remote, Token, Transport};
@@ -95,10 +95,6 @@ impl Net for Wire {
     fn finish(&mut self, token: Token) {
         self.close(token);
     }
-}
-
-fn token(index: u32) -> Token {
-    Token { index, generation: 0 }
 }
 
 /// A generator with one socket in a phase of so many requests, played by hand.

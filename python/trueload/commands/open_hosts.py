@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 
 from trueload.commands.job import Job
 from trueload.engines.engine import find_engine
@@ -13,24 +14,22 @@ from trueload.places.late import LateHosts
 from trueload.places.open import open_first, open_places
 
 
-def open_now(
-    job: Job, announce: Callable[[str], object], interrupt: Interrupt
-) -> contextlib.AbstractContextManager[tuple[tuple[EngineHost, ...], LateHosts | None]]:
-    """The same for a run that may begin before all hosts are there."""
-
-    def stopped() -> bool:
-        return interrupt.requested
-
-    return open_first(job.where, find_engine(), announce=announce, stopped=stopped)
-
-
 def open_hosts(
     job: Job, announce: Callable[[str], object], interrupt: Interrupt
 ) -> contextlib.AbstractContextManager[tuple[EngineHost, ...]]:
     """Return the context of the opened hosts. It raises ``UserError``, and ``KeyboardInterrupt``
     if the user asks to stop meanwhile."""
-
-    def stopped() -> bool:
-        return interrupt.requested
-
+    stopped = partial(_is_requested, interrupt)
     return open_places(job.where, find_engine(), announce=announce, stopped=stopped)
+
+
+def open_now(
+    job: Job, announce: Callable[[str], object], interrupt: Interrupt
+) -> contextlib.AbstractContextManager[tuple[tuple[EngineHost, ...], LateHosts | None]]:
+    """Return the same, with the hosts that may join later, if the run may begin without them."""
+    stopped = partial(_is_requested, interrupt)
+    return open_first(job.where, find_engine(), announce=announce, stopped=stopped)
+
+
+def _is_requested(interrupt: Interrupt) -> bool:
+    return interrupt.requested

@@ -53,6 +53,11 @@ impl Config {
         if self.close { 1 } else { self.depth }
     }
 
+    /// Whether the kernel tells when bytes arrived: not over Unix sockets.
+    pub(super) fn has_arrivals(&self) -> bool {
+        self.addresses.iter().all(|address| matches!(address, Address::Ip(_)))
+    }
+
     /// The time at which an attempt to connect is given up.
     pub(super) fn deadline_ns(&self, attempted_ns: u64) -> u64 {
         attempted_ns.saturating_add(self.connect_timeout_ns)
@@ -128,6 +133,16 @@ mod tests {
         let config = of_thread(0, 1, Vec::new());
         assert_eq!(config.depth_used(), 4);
         assert_eq!(Config { close: true, ..config }.depth_used(), 1);
+    }
+
+    #[test]
+    fn arrivals_are_known_over_ip_alone() {
+        let over = |address: &str| {
+            let addresses = vec![address.parse().expect("an address")];
+            Config { addresses, ..of_thread(0, 1, Vec::new()) }
+        };
+        assert!(over("127.0.0.1:80").has_arrivals());
+        assert!(!over("unix:/tmp/socket").has_arrivals());
     }
 
     #[test]

@@ -275,7 +275,7 @@ impl<P: Protocol> Generator<P> {
             let under = Under {
                 open: phase.open,
                 several: self.config.depth_used() > 1,
-                streams: self.codec.protocol.times_arrivals(),
+                streams: self.codec.protocol.times_arrivals() && self.config.has_arrivals(),
                 most_ns: self.config.coalesce_ns,
             };
             let coalescing = phase.coalescing(net, wakings, under);

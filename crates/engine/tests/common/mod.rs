@@ -1,5 +1,6 @@
 //! What the tests that play a generator by hand share.
 
+use trueload_drive::Token;
 use trueload_engine::generator::Config;
 
 /// The settings of a generator that has one thread, and one request on each connection.
@@ -23,4 +24,9 @@ pub fn config(timeout_ns: u64) -> Config {
         places: None,
         turns: None,
     }
+}
+
+/// The connection with this index.
+pub fn token(index: u32) -> Token {
+    Token { index, generation: 0 }
 }
