@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::lines::{self, Input, emit};
 use crate::protocol::{CpuLooks, FromEngine, PROTOCOL, ToEngine};
 use crate::role::{Event, LEASE, Role};
+use crate::unread::Heard;
 use crate::{aggregate, generate, machine, serve, threads, unread};
 
 /// Each takes a thread.
@@ -64,15 +65,15 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
     let (pid, machine) = (std::process::id(), machine::look());
     unread::heard();
     unread::set_lease(LEASE);
-    threads::spawn("unread", unread::watch)?;
     emit(&FromEngine::Hello { protocol: PROTOCOL, version, pid, machine })?;
     listen_to_signals(sink)?;
     let input = sink.clone();
     threads::spawn("input", move || {
-        lines::read_all(BufReader::new(io::stdin()), &input, |read| {
+        lines::read_all(BufReader::new(Heard(io::stdin())), &input, |read| {
             unread::heard();
             Event::Input(read)
         });
+        unread::watch();
     })?;
     let mut role: Box<dyn Role> = match first(clock, events)? {
         Some(ToEngine::Generate(plan)) => Box::new(generate::Role::new(*plan, clock, sink)?),

@@ -1,14 +1,18 @@
 //! Ends an engine whose front neither says nor takes anything. A write to a full pipe would hold it
 //! for ever, and with it the load, because no lease is looked at meanwhile.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::process;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
 /// A front that is there takes a piece of a line sooner, over any link.
 const BLOCKED_MOST_MS: u64 = 500;
 
@@ -32,14 +36,40 @@ pub(crate) fn set_lease(lease: Duration) {
     LEASE_MS.store(lease.as_millis() as u64, Ordering::Relaxed);
 }
 
-/// Ends the process once the front is silent and takes nothing. Runs in a thread of its own.
-pub(crate) fn watch() {
-    loop {
-        thread::sleep(LOOK_EVERY);
-        let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
-        if is_given_up(now_ms(), read(&HEARD_MS), read(&BLOCKED_MS), read(&LEASE_MS)) {
-            process::exit(1);
+/// The front's words. While it says nothing, its reader looks whether it is still there: a thread
+/// for this alone would be one more that a machine must grant.
+#[derive(Debug)]
+pub(crate) struct Heard<R>(pub(crate) R);
+
+impl<R: AsFd> Read for Heard<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while !wait_for_words(&self.0)? {
+            end_if_given_up();
         }
+        Ok(rustix::io::read(&self.0, into)?)
+    }
+}
+
+/// Returns whether there is something to read, or the end, after a quarter of a second at most.
+fn wait_for_words(from: &impl AsFd) -> io::Result<bool> {
+    match poll(&mut [PollFd::new(from, PollFlags::IN)], Some(&LOOK_EVERY)) {
+        Err(Errno::INTR) => Ok(false),
+        ready => Ok(ready? > 0),
+    }
+}
+
+/// Ends the process once the front, which says no more, takes nothing. Never returns.
+pub(crate) fn watch() -> ! {
+    loop {
+        thread::sleep(Duration::from_millis(250));
+        end_if_given_up();
+    }
+}
+
+fn end_if_given_up() {
+    let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
+    if is_given_up(now_ms(), read(&HEARD_MS), read(&BLOCKED_MS), read(&LEASE_MS)) {
+        process::exit(1);
     }
 }
 
