@@ -44,6 +44,14 @@ def test_a_line_comes_after_five_seconds_and_then_every_ten() -> None:
     assert lines[0][1] == "trueload http: connect 5s, opening 64 connections"
 
 
+def test_a_lost_host_is_told_at_once() -> None:
+    lines: list[str] = []
+    show = progress_logger(SPEC, "trueload http", lambda: 100.0, lines.append)
+    show(Progress("window", NS, None, news=("host lost: a: it died",)))
+    show(Progress("window", NS, None))
+    assert lines == ["trueload http: host lost: a: it died"]
+
+
 @pytest.mark.parametrize(
     ("spec", "progress", "expected"),
     [

@@ -99,6 +99,8 @@ class Fleet(Closing):
         self._looked_s = time.monotonic()
         self._series: dict[str, Series] = {}
         self._awaited: dict[str, Awaited] = {}
+        self.news: list[str] = []
+        """Hosts that were lost, and why; whoever has told the user clears it."""
         self._allow_lost = allow_lost
         self._pauses = pauses
         self._living_count = len(self._members)
@@ -570,13 +572,12 @@ class Fleet(Closing):
                 ticks.without(source)
         for awaited in self._awaited.values():
             awaited.senders.discard(member.index)
-        lost = len(self._members) - self._living_count
-        if not self._stopping and lost > self._allow_lost:
-            self.stop()
-            raise EngineError(
-                "memory" if kind == "memory" else "lost",
-                member.lost if kind == "lost" else f"host lost: {member.name}: {member.lost}",
-            )
+        if not self._stopping:
+            told = member.lost if kind == "lost" else f"host lost: {member.name}: {member.lost}"
+            self.news.append(told)
+            if len(self._members) - self._living_count > self._allow_lost:
+                self.stop()
+                raise EngineError("memory" if kind == "memory" else "lost", told)
         for awaited in [*self._awaited.values()]:
             if not awaited.done and len(awaited.senders) == self._living_count > 0:
                 awaited.done = True

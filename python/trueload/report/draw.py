@@ -120,6 +120,12 @@ class LiveView(Closing):
             with suppress(OSError):
                 self._live.stop()
 
+    def tell(self, line: str) -> None:
+        """Write a line above the view, where it stays."""
+        if self._live is not None:
+            with suppress(OSError):
+                self._console.print(plain(line), markup=False, highlight=False)
+
     def draw(self, make: Make) -> None:
         """Draw the current state, if it is time."""
         if self._live is None or not self._pace.is_due():

@@ -84,6 +84,8 @@ def live_view(
             if progress.record is not None:
                 return  # the end has its own result
             course.receive(progress, is_open=spec.load.is_open)
+            for each in progress.news:
+                view.tell(each)
             view.draw(lambda size: load_rows(spec, progress, course, heading, size))
 
         yield show

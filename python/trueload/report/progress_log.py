@@ -1,4 +1,4 @@
-"""The progress of a trial in a pipe: a line after five seconds, and every ten from then on.
+"""The progress of a trial in a pipe: a line after five seconds, every ten from then on, and news.
 
 How: a line has the stage, its time and its counts, so that a log shows that nothing hangs. Pure
 except for where the lines go. Must not know: terminals.
@@ -26,6 +26,8 @@ def progress_logger(
     def show(progress: Progress) -> None:
         nonlocal next_s
         now_s = clock()
+        for each in progress.news:
+            announce(f"{title}: {each}")
         if now_s >= next_s and progress.record is None:
             next_s = now_s + EVERY_S
             announce(f"{title}: {line(spec, progress)}")

@@ -186,6 +186,7 @@ class Session(Closing):
                 here = error.kind == "memory" and not isinstance(self._engine, Fleet)
                 at = f" in the {self._stage} phase" if here else ""
                 seen.trouble = seen.trouble or self._trouble(error.kind, f"{error}{at}")
+                self._show(None)
                 if isinstance(self._engine, Fleet):
                     keep_heard(self._engine, seen)
         self.over = self.over or last or seen.trouble is not None or not self._spec.addresses
@@ -544,13 +545,17 @@ class Session(Closing):
         if self._on_progress is not None:
             elapsed_ns = int((time.monotonic() - self._stage_began_s) * NS_PER_S)
             hosts: tuple[HostTick, ...] = ()
-            if tick is not None and isinstance(self._engine, Fleet):
-                found = self._engine.latest(tick.id)
+            news: tuple[str, ...] = ()
+            if isinstance(self._engine, Fleet):
+                news, self._engine.news = tuple(self._engine.news), []
+                found = () if tick is None else self._engine.latest(tick.id)
                 hosts = tuple(HostTick(name, each) for name, each in found)
             server = None if tick is None else self._server_time()
             phase = self._seen.warmup if self._stage == WARMUP else self._seen.window
-            done = Progress(self._stage, elapsed_ns, tick, hosts, server=server, phase=phase)
-            self._on_progress(done)
+            stage = self._stage
+            self._on_progress(
+                Progress(stage, elapsed_ns, tick, hosts, server=server, phase=phase, news=news)
+            )
 
     def _server_time(self) -> CpuTime | None:
         """The CPU time of the server's processes as last seen; None if it is on another host."""

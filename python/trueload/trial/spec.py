@@ -237,7 +237,8 @@ class Progress:
     ``stage`` is one of ``PHASES``, and ``elapsed_ns`` how long it has lasted. ``tick`` is the
     engine's last tick in it; ``hosts`` has the last tick of each of several hosts. The record comes
     with the last stage. ``server`` comes with a tick if the server is on this machine. ``phase`` is
-    the warm-up during the warm-up, and otherwise the window.
+    the warm-up during the warm-up, and otherwise the window. ``news`` cannot wait for the result:
+    the hosts that were lost just now, and why.
     """
 
     stage: str
@@ -247,6 +248,7 @@ class Progress:
     record: Record | None = None
     server: CpuTime | None = None
     phase: Phase | None = None
+    news: tuple[str, ...] = ()
 
 
 OnProgress = Callable[[Progress], None]
