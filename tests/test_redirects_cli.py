@@ -52,6 +52,18 @@ def test_a_chain_is_followed_and_counts_as_one_request(trueload: Trueload, http:
     assert record["connections"]["reasons"] == {"redirect": why}
 
 
+def test_a_redirect_to_another_server_is_not_followed_and_says_what_to_load(
+    trueload: Trueload,
+) -> None:
+    answer = b"HTTP/1.1 301 Moved\r\nLocation: https://a.test/\r\nContent-Length: 0\r\n\r\n"
+    url = f"http://127.0.0.1:{OneAnswer(answer).port}/"
+    record = measure(trueload, url, "--requests", "20", "--follow", "2", code=4)
+    assert record["counts"]["failed"] == {"redirect": 20}
+    errors = next(check for check in record["checks"] if check["name"] == "errors")
+    says = "mostly a redirect to another server: load https://a.test/ instead"
+    assert errors["why"].endswith(says)
+
+
 @pytest.mark.parametrize("http", ["1.1", "2"])
 def test_with_close_each_redirect_has_a_connection_of_its_own(
     trueload: Trueload, http: str

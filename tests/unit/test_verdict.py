@@ -205,6 +205,10 @@ CASES: dict[str, list[Case]] = {
          {"counts": counts(ok=0, failed={"status": OK}, statuses={"301": OK}),
           "connections": connections(reasons={"status": "a redirect to /login\x07"})},
          "fail", "mostly status 301, a redirect to /login: load that URL, or use --follow"),
+        ("redirects to another server, which are not followed", failed(redirect=OK) |
+         {"connections": connections(reasons={
+             "redirect": "to another server: a redirect to https://a.test/"})},
+         "fail", "mostly a redirect to another server: load https://a.test/ instead"),
         ("some not found", {"counts": counts(ok=OK - 200, failed={"status": 200},
          statuses={"200": OK - 200, "404": 200})}, "fail", "mostly status 404"),
         ("another status asked for", {"counts": counts(ok=0, failed={"status": OK},

@@ -25,6 +25,7 @@ from trueload.verdict.common import (
 
 ERRORS_WARN, ERRORS_FAIL = 0.001, 0.01  # the usual error budgets of 99.9 % and 99 %
 NOT_HTTP = "the status line does not begin with"  # the engine's reason if bytes are no HTTP at all
+ELSEWHERE = "to another server"  # the engine's word for a redirect that is not followed
 REDIRECTS = frozenset({"301", "302", "303", "307", "308"})  # RFC 9110, section 15.4
 STALE_WARN = 0.01  # the share that may fail, as each cost its client a second try
 # The share of the time from an order to its claim by which a client's own figure differs from ours.
@@ -95,6 +96,9 @@ def _worst(counts: Counts, reasons: Mapping[str, str]) -> str:
     For wrong statuses it is the most frequent code and, if known, where its redirect leads.
     """
     worst = max(counts.failed, key=lambda name: counts.failed[name])
+    if worst == "redirect" and reasons.get(worst, "").startswith(ELSEWHERE):
+        url = reasons[worst].partition(REDIRECT)[2]
+        return "a redirect to another server" + (f": load {plain(url)} instead" if url else "")
     # If some answers were right, a status of success was the right one.
     codes = {code: n for code, n in counts.statuses.items() if not counts.ok or code[0] != "2"}
     if worst != "status" or not codes:
