@@ -42,15 +42,20 @@ class Raylets:
         return f"ray://{self.network.hosts[0].address}:{CLIENT_PORT}"
 
 
-def start_ray(network: Network) -> Raylets:
-    """Start Ray on every host; each has one CPU to book."""
+def start_ray(network: Network, nodes: int | None = None) -> Raylets:
+    """Start Ray on every host, or on the first ``nodes`` of them; each has one CPU to book."""
     head = network.hosts[0]
     start_node(head, "--head", f"--port={PORT}", f"--ray-client-server-port={CLIENT_PORT}")
-    for host in network.hosts[1:]:
-        start_node(host, f"--address={head.address}:{PORT}")
     raylets = Raylets(network)
+    for host in network.hosts[1:nodes]:
+        add_node(raylets, host)
     await_clients(raylets)
     return raylets
+
+
+def add_node(raylets: Raylets, host: Host) -> None:
+    """Start Ray on one more host."""
+    start_node(host, f"--address={raylets.network.hosts[0].address}:{PORT}")
 
 
 def await_clients(raylets: Raylets) -> None:

@@ -7,6 +7,7 @@ however it ends.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -21,7 +22,7 @@ from harness import Server, Trueload, start_server
 from waiting import wait_until
 
 from hosts.network import Host, Network, missing
-from hosts.raylets import RAYLET, Raylets, start_ray
+from hosts.raylets import RAYLET, Raylets, add_node, start_ray
 
 ENGINE = "trueload-engine"
 ACTOR = "ray::Host"
@@ -216,6 +217,37 @@ def test_a_connection_to_the_head_that_breaks_is_no_hosts_fault(
     assert "host lost: h" not in out
     assert "Traceback" not in out
     wait_until(lambda: is_quiet(raylets.network), "engines and actors have gone")
+
+
+def test_a_host_that_the_cluster_gets_later_joins_the_run(
+    tmp_path: Path, trueload: Trueload
+) -> None:
+    if why := missing():
+        pytest.skip(why)
+    result = tmp_path / "result.json"
+    with Network(tmp_path / "hosts", 2) as network:
+        raylets = start_ray(network, 1)
+        server = serve(trueload, network)
+        process = trueload.start(
+            *("http", f"{server.url}/", "-c", "4", *LONG, "--json", result),
+            *("--place", raylets.address, "--hosts", "1..2"),
+        )
+        wait_until(lambda: connected(network, server) == 4, "the first has connected")
+        add_node(raylets, network.hosts[1])
+        assert process.stderr is not None
+        said = next((line for line in process.stderr if " join" in line), "")
+        assert said.startswith("h2 joins: from second ")
+        wait_until(lambda: is_at_work(network.hosts[1]), "the second one works")
+        os.kill(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 130, err
+        wait_until(lambda: is_quiet(network), "engines and actors have gone")
+    hosts = json.loads(result.read_text())["hosts"]
+    assert [(host["place"], host["joined_s"] is None) for host in hosts] == [
+        ("h1", True),
+        ("h2", False),
+    ]
+    assert all(host["ok"] for host in hosts)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
