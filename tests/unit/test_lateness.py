@@ -82,6 +82,14 @@ CASES: list[tuple[str, dict[str, Any], Status, str]] = [
     ("it is not known for whom", queued(9, 9, 64, None), "pass", "never stood still"),
     ("half of the waits were for others", queued(9, 9, 64, Waited(share=0.1, for_others=0.05)),
      "warn", "4 % of the window"),
+    ("its CPU limit stopped it for less than a turn of the scheduler", {
+        **answers({5: 9_970, 8: 30}), **OPEN,
+        **queued(3, 1, 64, Waited(share=0.006, for_others=0.0), throttled_share=0.002)},
+     "fail", "up to 3.00 ms of p99.9 8.00 ms"),
+    ("others did for as long", {
+        **answers({5: 9_970, 8: 30}), **OPEN,
+        **queued(3, 1, 64, Waited(share=0.006, for_others=0.006), throttled_share=0.0005)},
+     "pass", ""),
     ("its CPU limit stopped it", queued(9, 9, 64, FOR_THE_SERVER, throttled_share=0.08), "fail",
      "of the window"),
     ("the kernel tells no waits", {"generator": GENERATOR.model_copy(update={

@@ -42,6 +42,10 @@ LEAST_NS = {"p50": 500_000, "p90": 500_000, "p99": 1_000_000, "p99.9": TURN_NS}
 One request in a thousand meets a turn of the scheduler on any machine, and the engine does not see
 less than half a millisecond.
 """
+LIMITED_LEAST_NS = 1_000_000  # a CPU limit is no turn of the scheduler
+LIMITED_PART = 0.1
+"""The part of our waits from which on a CPU limit is the reason for all of them. Linux 6.18 counts
+only 0.2 to 0.7 of such waits as throttled (measured)."""
 LEAST_PART = 0.1  # of a percentile: shorter stalls cannot change it by more
 
 
@@ -99,8 +103,17 @@ def _part_of_waits(record: Record) -> float:
     waited = record.generator.waited
     if waited is None or not waited.share:
         return 0.0
+    if _is_limited(record):
+        return 1.0
     ours = waited.for_others + (record.generator.throttled_share or 0.0)
     return min(1.0, ours / waited.share)
+
+
+def _is_limited(record: Record) -> bool:
+    """Whether our CPU limit is why our threads waited."""
+    waited = record.generator.waited
+    throttled = record.generator.throttled_share or 0.0
+    return waited is not None and throttled > LIMITED_PART * waited.share
 
 
 def _counted(stalls: Sequence[Stalls], part: float) -> Iterator[Stood]:
@@ -142,7 +155,8 @@ def _of_percentiles(record: Record, stood: Sequence[Stood]) -> Iterator[Finding]
         found = sample.percentile(rank)
         if found.above or not found.value or not can_bound(rank, sample.count):
             continue
-        least_ns = max(LEAST_NS[name], LEAST_PART * found.value)
+        turn_ns = LIMITED_LEAST_NS if _is_limited(record) else TURN_NS
+        least_ns = max(min(LEAST_NS[name], turn_ns), LEAST_PART * found.value)
         reaching = [each for each in stood if each.length_ns >= least_ns]
         waited = sum(each.requests for each in reaching) / sample.count
         part = waited / (1 - rank)
