@@ -1,8 +1,9 @@
 /* An HTTP/1.1 server with known behaviour: its options decide how long each answer takes.
  *
  * server [OPTION=VALUE]... listens on 127.0.0.1 (host=, port=). It prints its port, then `first` at the first request,
- * and its counts as JSON on SIGTERM. log=FILE receives, for each answer, the times at which the request was read and
- * the answer written (monotonic clock), and the number of the connection. The server has one thread and uses epoll. It
+ * and its counts as JSON on SIGTERM. log=FILE receives, for each answer, the times at which the request arrived in the
+ * kernel and the answer was written (monotonic clock), and the number of the connection. A late waking of this process
+ * is therefore part of its service, as it is for the client. The server has one thread and uses epoll. It
  * supports keep-alive and pipelining, and answers on one connection keep their order. Options combine. Times are
  * written 100us, 5ms or 1.5s. The times of speed and freeze count from the first request.
  *
@@ -61,13 +62,13 @@ static struct {
 
 /* A request that waits for its answer. */
 struct answer {
-    ns due_ns, read_ns, order;
+    ns due_ns, arrived_ns, order;
     unsigned generation;
     int fd;
     bool found;
 };
 struct logged {
-    ns read_ns, written_ns;
+    ns arrived_ns, written_ns;
     long long connection;
 };
 struct connection {
@@ -219,12 +220,13 @@ static void accept_all(int listening) {
         connections[fd] = (struct connection){generation, .open = true, .number = accepted++, .active_ns = now_ns()};
         peak = ++now_open > peak ? now_open : peak;
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
         struct epoll_event wanted = {.events = EPOLLIN, .data.fd = fd};
         epoll_ctl(polling, EPOLL_CTL_ADD, fd, &wanted);
     }
 }
 
-static void hear(int fd, bool found, ns at_ns) {
+static void hear(int fd, bool found, ns arrived_ns, ns at_ns) {
     struct connection *from = &connections[fd];
     if (requests++ == 0) {
         first_ns = at_ns;
@@ -238,27 +240,41 @@ static void hear(int fd, bool found, ns at_ns) {
     ns due = due_ns(from, at_ns);
     from->last_due_ns = due > from->last_due_ns ? due : from->last_due_ns;
     from->waiting++;
-    put((struct answer){from->last_due_ns, at_ns, 0, from->generation, fd, found});
+    put((struct answer){from->last_due_ns, arrived_ns, 0, from->generation, fd, found});
+}
+
+/* Returns when the kernel received the bytes that were read at this time; that time if it does not say. */
+static ns arrival(struct msghdr *received, ns at_ns) {
+    struct timespec real, stamp;
+    clock_gettime(CLOCK_REALTIME, &real);
+    for (struct cmsghdr *said = CMSG_FIRSTHDR(received); said; said = CMSG_NXTHDR(received, said))
+        if (said->cmsg_level == SOL_SOCKET && said->cmsg_type == SCM_TIMESTAMPNS) {
+            memcpy(&stamp, CMSG_DATA(said), sizeof stamp);
+            return at_ns - ((real.tv_sec - stamp.tv_sec) * NS_PER_S + real.tv_nsec - stamp.tv_nsec);
+        }
+    return at_ns;
 }
 
 static void read_from(int fd) {
-    static char bytes[READ_BYTES];
+    static char bytes[READ_BYTES], control[CMSG_SPACE(sizeof(struct timespec))];
     static const char end[] = "\r\n\r\n";
     struct connection *from = &connections[fd];
-    ssize_t length = read(fd, bytes, sizeof bytes);
+    struct iovec into = {bytes, sizeof bytes};
+    struct msghdr received = {.msg_iov = &into, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    ssize_t length = recvmsg(fd, &received, 0);
     if (length < 0 && errno == EAGAIN)
         return;
     if (length <= 0) {
         drop(fd);
         return;
     }
-    ns at_ns = now_ns();
+    ns at_ns = now_ns(), arrived_ns = arrival(&received, at_ns);
     for (ssize_t at = 0; at < length; at++) {
         if (from->line_length < LINE_BYTES)
             from->line[from->line_length++] = bytes[at];
         from->matched = bytes[at] == end[from->matched] ? from->matched + 1 : bytes[at] == '\r';
         if (from->matched == 4) {
-            hear(fd, memcmp(from->line, "GET / ", 6) == 0, at_ns);
+            hear(fd, memcmp(from->line, "GET / ", 6) == 0, arrived_ns, at_ns);
             from->matched = from->line_length = 0;
         }
     }
@@ -289,13 +305,13 @@ static void write_answer(const struct answer *this) {
     to->waiting -= to->waiting > 0;
     to->active_ns = now_ns();
     entries = grown(entries, &logged_room, logged_length + 1, sizeof *entries);
-    entries[logged_length++] = (struct logged){this->read_ns, to->active_ns, to->number};
+    entries[logged_length++] = (struct logged){this->arrived_ns, to->active_ns, to->number};
     if (how.predict_ns == 0)
         return;
     /* Schedules the next answer, whether or not it is asked for. */
     struct answer next = *this;
     next.due_ns += how.predict_ns;
-    next.read_ns = to->active_ns;
+    next.arrived_ns = to->active_ns;
     put(next);
 }
 

@@ -1,6 +1,6 @@
 """The truth by the server's own clock: answers per second, and how long each took. Pure.
 
-`server.c` logs when it read each request and when it wrote the answer. The window is the
+`server.c` logs when each request arrived and when it wrote the answer. The window is the
 generator's: it begins with the first request, plus the warm-up.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from trueload.units import NS_PER_S
 
-ENTRY = np.dtype([("read_ns", "<i8"), ("written_ns", "<i8"), ("connection", "<i8")])
+ENTRY = np.dtype([("arrived_ns", "<i8"), ("written_ns", "<i8"), ("connection", "<i8")])
 Entries = npt.NDArray[np.void]
 
 
@@ -36,10 +36,10 @@ class Truth:
         return float(inside.sum()) / (self.end_ns - self.begin_ns) * NS_PER_S
 
     def percentile_ms(self, part: float) -> float:
-        """A quantile of the service times of the requests that were read in the window."""
-        read_ns = self.entries["read_ns"]
-        inside = self.entries[(read_ns >= self.begin_ns) & (read_ns < self.end_ns)]
-        service_ns = inside["written_ns"] - inside["read_ns"]
+        """A quantile of the service times of the requests that arrived in the window."""
+        arrived_ns = self.entries["arrived_ns"]
+        inside = self.entries[(arrived_ns >= self.begin_ns) & (arrived_ns < self.end_ns)]
+        service_ns = inside["written_ns"] - inside["arrived_ns"]
         if len(service_ns) == 0:
             return float("nan")
         return float(np.quantile(service_ns, part, method="inverted_cdf")) / 1e6
