@@ -3,8 +3,8 @@
 An ordinary run on a quiet machine, 64 connections for 5 s, must be valid in at least 19 of 20 runs.
 One server is the reference server: it needs as much CPU as the generator, so that its throughput is
 a lower bound. The others, nginx and some subjects, need more. A machine whose CPUs change their
-speed (the check `cpu-speed`) is not quiet: such runs are printed but not counted, and further runs
-replace them, up to twice as many in all.
+speed (the check `cpu-speed`), or move between caches during a run, is not quiet: such runs are
+printed but not counted, and further runs replace them, up to twice as many in all.
 
 `bench/ordinary.py [TIMES [FLAGS…]]`; the server has CPU 0, the generator CPU 1. `--only nginx`
 measures one server. Exit code 1 if fewer are valid; a server that cannot be built is left out.
@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 from counted import add_count
 from marks import Limit, Mark, exit_code, mark, mark_table
@@ -32,6 +33,8 @@ sys.path[:0] = [
 ]
 
 from harness import Trueload, start_server  # noqa: E402
+from trueload.record.core_latency import moved_text  # noqa: E402
+from trueload.record.schema import CoreLatency  # noqa: E402
 
 TIMES = 20
 VALID_SHARE = 0.95
@@ -88,12 +91,20 @@ def count_valid(
         crossed = [check for check in record["checks"] if check["status"] in ("warn", "fail")]
         names = {check["name"] for check in crossed}
         reasons.update(names)
-        if "cpu-speed" not in names:
+        moved = have_moved(record)
+        if "cpu-speed" not in names and not moved:
             counted += 1
             valid += record["verdict"] == "valid"
-        why = "; ".join(f"{check['name']}: {check['why']}" for check in crossed)
-        print(f"{number:>3} {record['verdict']:<8} {why}", flush=True)
+        why = [f"{check['name']}: {check['why']}" for check in crossed]
+        why += ["not counted: the CPUs moved"] if moved else []
+        print(f"{number:>3} {record['verdict']:<8} {'; '.join(why)}", flush=True)
     return valid, reasons
+
+
+def have_moved(record: dict[str, Any]) -> bool:
+    """Whether the host moved the CPUs of generator and server during a run."""
+    found = record.get("cpu_distance")
+    return bool(found and moved_text([CoreLatency.model_validate(found)]))
 
 
 def count_against(name: str, times: int, flags: Sequence[str]) -> Mark:
