@@ -126,7 +126,7 @@ def test_a_limit_of_streams_is_told_with_what_it_costs(trueload: Trueload) -> No
     found = record["http2"]
     assert found["max_concurrent_streams"] == {"least": 1, "most": 1}
     assert (found["connections"], found["http1"], found["resets"]) == (2, 0, 0)
-    assert found["streams"] <= 2
+    assert found["streams"] <= 2.1, "one on each connection, but for the edges of the window"
     assert found["waited"]["stream"] >= 0.7, "four of five wait"
     assert found["headers_out"]["plain"] > found["headers_out"]["coded"] > 0
     checks = statuses(record)
