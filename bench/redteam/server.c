@@ -3,9 +3,9 @@
  * server [OPTION=VALUE]... listens on 127.0.0.1 (host=, port=). It prints its port, then `first` at the first request,
  * and its counts as JSON on SIGTERM. log=FILE receives, for each answer, the times at which the request arrived in the
  * kernel and the answer was written (monotonic clock), and the number of the connection. A late waking of this process
- * is therefore part of its service, as it is for the client. The server has one thread and uses epoll. It
- * supports keep-alive and pipelining, and answers on one connection keep their order. Options combine. Times are
- * written 100us, 5ms or 1.5s. The times of speed and freeze count from the first request.
+ * is therefore part of its service, as it is for the client. The server has one thread and uses epoll. It supports
+ * keep-alive and pipelining, and answers on one connection keep their order. Options combine. Times are written 100us,
+ * 5ms or 1.5s. The times of speed and freeze count from the first request.
  *
  *   fixed=5ms | exp=2ms | uniform=2ms:8ms   service time: constant, exponential with this mean, or uniform
  *   modes=1ms:50ms:0.1      service time: 1 ms, or 50 ms with probability 0.1

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 250_000_000 };
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// A front that is there takes a piece of a line sooner, over any link.
 const BLOCKED_MOST_MS: u64 = 500;
 
@@ -50,18 +50,19 @@ impl<R: AsFd> Read for Heard<R> {
     }
 }
 
-/// Returns whether there is something to read, or the end, after a quarter of a second at most.
+/// Waits for `LOOK_EVERY` at most; returns whether there is something to read, or the end.
 fn wait_for_words(from: &impl AsFd) -> io::Result<bool> {
-    match poll(&mut [PollFd::new(from, PollFlags::IN)], Some(&LOOK_EVERY)) {
+    let most = Timespec { tv_sec: 0, tv_nsec: LOOK_EVERY.subsec_nanos().into() };
+    match poll(&mut [PollFd::new(from, PollFlags::IN)], Some(&most)) {
         Err(Errno::INTR) => Ok(false),
         ready => Ok(ready? > 0),
     }
 }
 
-/// Ends the process once the front, which says no more, takes nothing. Never returns.
+/// Ends the process once the front, which says no more, takes nothing.
 pub(crate) fn watch() -> ! {
     loop {
-        thread::sleep(Duration::from_millis(250));
+        thread::sleep(LOOK_EVERY);
         end_if_given_up();
     }
 }

@@ -551,8 +551,8 @@ class Session(Closing):
                 found = () if tick is None else self._engine.latest(tick.id)
                 hosts = tuple(HostTick(name, each) for name, each in found)
             server = None if tick is None else self._server_time()
-            phase = self._seen.warmup if self._stage == WARMUP else self._seen.window
             stage = self._stage
+            phase = self._seen.warmup if stage == WARMUP else self._seen.window
             self._on_progress(
                 Progress(stage, elapsed_ns, tick, hosts, server=server, phase=phase, news=news)
             )

@@ -151,11 +151,11 @@ def _of_throughput(record: Record, share: float) -> Finding:
 
 def _of_percentiles(record: Record, stood: Sequence[Stood]) -> Iterator[Finding]:
     sample = figures.latency(record)
+    turn_ns = LIMITED_LEAST_NS if _is_limited(record) else TURN_NS
     for name, rank in SHARES.items():
         found = sample.percentile(rank)
         if found.above or not found.value or not can_bound(rank, sample.count):
             continue
-        turn_ns = LIMITED_LEAST_NS if _is_limited(record) else TURN_NS
         least_ns = max(min(LEAST_NS[name], turn_ns), LEAST_PART * found.value)
         reaching = [each for each in stood if each.length_ns >= least_ns]
         waited = sum(each.requests for each in reaching) / sample.count
