@@ -13,7 +13,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import ClassVar, Literal
@@ -77,7 +77,8 @@ class Distribution:
     """A summary of one histogram, in its unit (ns); fields are None if it is empty. Part of the
     record. Percentiles count requests without a value as higher than any, and ``slower`` is how
     many there are. ``at_least`` names percentiles that are only lower bounds, because their rank
-    falls among those. The other figures are of the values alone."""
+    falls among those. ``overstated_ns`` names percentiles that are only upper bounds, and by how
+    much they may be too long. The other figures are of the values alone."""
 
     # Unknown fields are refused, because the record is read strictly.
     __pydantic_config__: ClassVar[Mapping[str, str]] = {"extra": "forbid"}
@@ -96,13 +97,15 @@ class Distribution:
     stdev: float | None = None
     at_least: tuple[str, ...] = ()
     slower: int = 0
+    overstated_ns: Mapping[str, int] = field(default_factory=dict)
 
     def at(self, name: str) -> Quantile:
         """One of its figures, with what limits it."""
         above = name in self.at_least
         few = is_too_few(name, self.count + self.slower)
         largest_of = self.largest_of if name == "max" else None
-        return Quantile(getattr(self, name), above, few and not above, largest_of)
+        overstated_ns = self.overstated_ns.get(name, 0)
+        return Quantile(getattr(self, name), above, few and not above, largest_of, overstated_ns)
 
     @property
     def largest_of(self) -> int | None:
@@ -121,12 +124,14 @@ class Distribution:
 class Quantile:
     """A percentile. ``above``: it is more than ``value``, by an unknown amount, because its rank
     lies among requests without a value. ``value`` is None if none has one. ``too_few``: so few were
-    measured that their percentile says nothing of others. ``largest_of`` is that of a maximum."""
+    measured that their percentile says nothing of others. ``largest_of`` is that of a maximum.
+    ``overstated_ns``: by how much it may be too long; then it is shown as ``≤ value``."""
 
     value: int | None
     above: bool
     too_few: bool = False
     largest_of: int | None = None
+    overstated_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -314,7 +319,7 @@ def summarise(buckets: Buckets, worse: int = 0) -> Distribution:
         stdev=math.sqrt(variance),
         at_least=tuple(name for name, at in found.items() if at.above),
         slower=worse,
-        **{name: at.value for name, at in found.items()},
+        **{name: at.value for name, at in found.items()},  # type: ignore[arg-type]
     )
 
 

@@ -187,12 +187,15 @@ def _whole(value: Decimal) -> int:
     return int(value.to_integral_value())
 
 
-def format_bound(ns: float | None, *, above: bool = False, too_few: bool = False) -> str:
-    """A time for people: ``1.20 ms``; ``> 5.00 s`` if it is only known to be more, ``too few`` if
-    so few were measured that it says nothing, and empty for None."""
+def format_bound(
+    ns: float | None, *, above: bool = False, too_few: bool = False, at_most: bool = False
+) -> str:
+    """A time for people: ``1.20 ms``; ``> 5.00 s`` if it is only known to be more, ``≤ 5.00 s`` if
+    it may be less, ``too few`` if so few were measured that it says nothing, and empty for None."""
     if ns is None or too_few:
         return "" if ns is None else TOO_FEW
-    return f"{'> ' if above else ''}{format_duration(ns)}"
+    sign = "> " if above else "≤ " if at_most else ""
+    return f"{sign}{format_duration(ns)}"
 
 
 def largest_text(text: str, largest_of: int | None) -> str:

@@ -6,45 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from samples import GENERATOR, OK, counts, good_record, histogram, staged
+from samples import GENERATOR, OK, good_record, histogram, staged
+from stall_samples import (
+    FOR_OTHERS,
+    FOR_THE_SERVER,
+    GOOD,
+    MS,
+    SHARED,
+    answers,
+    queued,
+    stalls,
+    stopped,
+)
 from trueload.engines.merge import merge_lateness
-from trueload.protocol.lateness import Lateness, Stalls
+from trueload.protocol.lateness import Lateness
 from trueload.record.schema import Status, Waited
 
-MS = 1_000_000
-GOOD = good_record()
-
-
-def stalls(length_ms: float, count: int, requests: int) -> tuple[Stalls, ...]:
-    """Stalls of one length, during each of which this many requests waited."""
-    ns = int(length_ms * MS)
-    return (Stalls(at_least_ns=ns // 2 + 1, count=count, ns=ns * count, requests=requests * count),)
-
-
-def stopped(length_ms: float, count: int, requests: int, **changes: Any) -> dict[str, Any]:
-    late = Lateness(waited_ns=MS, stopped=stalls(length_ms, count, requests))
-    return {"generator": GENERATOR.model_copy(update={"lateness": late, **changes})}
-
-
-def queued(
-    length_ms: float, count: int, requests: int, waited: Waited | None, **changes: Any
-) -> dict[str, Any]:
-    late = Lateness(waited_ns=MS, queued=stalls(length_ms, count, requests))
-    update = {"lateness": late, "waited": waited, **changes}
-    return {"generator": GENERATOR.model_copy(update=update)}
-
-
-def answers(ms: Mapping[float, int]) -> dict[str, Any]:
-    """The answers per latency in ms."""
-    latency = histogram(*((int(after * MS), count) for after, count in ms.items()))
-    found = GOOD.histograms.model_copy(
-        update={"latency": latency, "send_lag": None, "receive_lag": None, "round_trip": None}
-    )
-    return {"histograms": found, "counts": counts(ok=sum(ms.values()))}
-
-
 OPEN = {"plan": GOOD.plan.model_copy(update={"window": staged((OK, OK))})}
-FOR_OTHERS, FOR_THE_SERVER = Waited(share=0.1, for_others=0.1), Waited(share=0.1, for_others=0.004)
 FIVE_MS: Mapping[float, int] = {5: 9_890, 52: 110}
 
 CASES: list[tuple[str, dict[str, Any], Status, str]] = [
@@ -60,6 +38,10 @@ CASES: list[tuple[str, dict[str, Any], Status, str]] = [
     # Percentiles: the stalls' part of the requests beyond, and how much they can have added.
     ("50 ms that a hundredth of all waited for", {**answers(FIVE_MS), **OPEN,
      **stopped(50, 1, 100)}, "fail", "up to 47.0 ms of p99 52.0 ms is the generator's own delay"),
+    ("a pause that moved a tail by less than a quarter", {**answers({5: 9_880, 6: 120}), **OPEN,
+     **stopped(1, 1, 100)}, "pass", "up to 999 us of p99 6.00 ms is the generator's own delay"),
+    ("a median by as much", {**answers({5: 4_000, 6: 6_000}), **OPEN, **stopped(1, 50, 60)},
+     "warn", "of p50"),
     ("a quarter of a hundredth", {**answers({5: 9_850, 52: 150}), **OPEN, **stopped(50, 1, 25)},
      "pass", "25 requests waited"),
     ("a third of a hundredth that moved it", {**answers({5: 9_885, 52: 115}), **OPEN,
@@ -78,9 +60,13 @@ CASES: list[tuple[str, dict[str, Any], Status, str]] = [
      **stopped(11, 1, 2)}, "pass", ""),
     # Waits for a CPU that other processes or a CPU limit caused.
     ("it waited for others", queued(9, 9, 64, FOR_OTHERS), "fail", "8.1 % of the window"),
-    ("it waited for the server", queued(9, 9, 64, FOR_THE_SERVER), "pass", "never stood still"),
-    ("it is not known for whom", queued(9, 9, 64, None), "pass", "never stood still"),
-    ("half of the waits were for others", queued(9, 9, 64, Waited(share=0.1, for_others=0.05)),
+    ("it waited for the server", {**queued(9, 9, 64, FOR_THE_SERVER), **SHARED}, "pass",
+     "never stood still"),
+    ("the server has a CPU of its own", queued(9, 9, 64, FOR_THE_SERVER), "fail",
+     "8.1 % of the window"),
+    ("it is not known for whom", {**queued(9, 9, 64, None), **SHARED}, "pass", "never stood still"),
+    ("half of the waits were for others", {
+        **queued(9, 9, 64, Waited(share=0.1, for_others=0.05)), **SHARED},
      "warn", "4 % of the window"),
     ("its CPU limit stopped it for less than a turn of the scheduler", {
         **answers({5: 9_970, 8: 30}), **OPEN,

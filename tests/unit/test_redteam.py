@@ -41,7 +41,7 @@ def seen(red: Any, **changes: Any) -> Any:
         "verdict": "valid",
         "checks": [{"name": "window", "status": "pass"}, {"name": "noise", "status": "n/a"}],
         "throughput": {"ok_per_s": 64.0},
-        "latency_ns": {"p99": 10 * MS},
+        "latency_ns": {"p99": 10 * MS, "overstated_ns": changes.pop("overstated_ns", {})},
     }
     truth = changes.pop("truth", None)
     code, summary = changes.pop("code", 0), changes.pop("summary", "")
@@ -101,6 +101,17 @@ def test_a_percentile_may_be_late_by_what_a_wake_up_takes(
 ) -> None:
     truth = truth_of(red, *[(number, number + round(true_ms * MS)) for number in range(100)])
     assert red["demands"].percentile("p99")(seen(red, truth=truth)).right is right
+
+
+@pytest.mark.parametrize(("true_ms", "right"), [(7.0, True), (5.0, False), (11.0, False)])
+def test_an_upper_bound_is_right_if_the_truth_is_not_above_it_and_not_far_below(
+    red: Any, true_ms: float, right: bool
+) -> None:
+    """`≤ 10 ms`, of which 3 ms may be ours."""
+    truth = truth_of(red, *[(number, number + round(true_ms * MS)) for number in range(100)])
+    found = seen(red, truth=truth, overstated_ns={"p99": 3 * MS})
+    answer = red["demands"].percentile("p99")(found)
+    assert (answer.right, answer.shown) == (right, "≤ 10 ms")
 
 
 @pytest.mark.parametrize(("short", "right"), [(992, True), (993, False)])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from samples import OK, counts, good_record
+from trueload.record.late import is_loopback
 from trueload.record.schema import Check, Status
-from trueload.verdict import decide, is_loopback, worst_checks
+from trueload.verdict import decide, worst_checks
 
 
 @pytest.mark.parametrize(

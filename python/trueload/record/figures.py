@@ -15,15 +15,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from trueload.protocol.openings import Openings
 from trueload.protocol.plan import Counts, Measurement, Second
 from trueload.protocol.streams import StreamHistograms
+from trueload.record.late import Stood, lateness_at, our_stalls
 from trueload.record.schema import Host, Outcomes, Record, SessionsRecord, TargetRecord
 from trueload.stats import (
     EMPTY,
+    RANKED,
     Buckets,
     Distribution,
     Quantile,
@@ -59,10 +61,12 @@ def label(metric: str) -> str:
 
 @dataclass(frozen=True)
 class Sample:
-    """Known times of some requests, and how many more have none and count as slower."""
+    """Known times of some requests, and how many more have none and count as slower. In ``stalls``
+    requests waited for the generator itself."""
 
     known: Buckets = EMPTY
     slower: int = 0
+    stalls: tuple[Stood, ...] = ()
 
     @property
     def count(self) -> int:
@@ -71,6 +75,13 @@ class Sample:
 
     def percentile(self, share: float) -> Quantile:
         """A percentile by nearest rank among all requests."""
+        found = self._measured(share)
+        late = lateness_at(share, self._measured, self.count, self.stalls)
+        if late is None or not late.is_overstated:
+            return found
+        return replace(found, overstated_ns=round(late.ns))
+
+    def _measured(self, share: float) -> Quantile:
         return quantile(self.known, share, self.slower)
 
     def interval(self, share: float) -> tuple[float, float] | None:
@@ -79,13 +90,22 @@ class Sample:
 
     @cached_property
     def figures(self) -> Distribution:
-        """The figures that a record stores; ``at_least`` names those that are lower bounds."""
-        return summarise(self.known, self.slower)
+        """The figures that a record stores, with what limits them."""
+        found = summarise(self.known, self.slower)
+        if not self.stalls or not found.count:
+            return found
+        late_ns = {name: self.percentile(share).overstated_ns for name, share in RANKED.items()}
+        return replace(found, overstated_ns={name: ns for name, ns in late_ns.items() if ns})
 
     def is_too_few(self, name: str) -> bool:
         """Whether ``p99.9`` is a percentile of which so few requests say nothing."""
         share = parse_percentile(name)
         return share is not None and self.percentile(share).too_few
+
+    def is_overstated(self, name: str) -> bool:
+        """Whether ``p99.9`` is a percentile that is only known to be at most what is shown."""
+        share = parse_percentile(name)
+        return share is not None and self.percentile(share).overstated_ns > 0
 
     def value(self, name: str) -> float:
         """``mean`` or ``p99.9``, in ns; inf if it is unknown."""
@@ -119,13 +139,14 @@ def without_service(counts: Counts | Outcomes) -> int:
 
 
 @lru_cache(maxsize=8)  # in a closed loop several are the same, and each is needed several times
-def _sample(encoded: str | None, slower: int = 0) -> Sample:
-    return Sample(decode_histogram(encoded), slower)
+def _sample(encoded: str | None, slower: int = 0, stalls: tuple[Stood, ...] = ()) -> Sample:
+    return Sample(decode_histogram(encoded), slower, stalls)
 
 
 def latency(of: Record | Measurement) -> Sample:
     """The latency of a window's requests, from when each was due to its last byte."""
-    return _sample(of.histograms.latency, without_time(of.counts))
+    stalls = our_stalls(of) if isinstance(of, Record) else ()
+    return _sample(of.histograms.latency, without_time(of.counts), stalls)
 
 
 def deliveries(record: Record) -> Sample | None:

@@ -17,8 +17,8 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from trueload.errors import UserError
@@ -30,6 +30,8 @@ from trueload.record.figures import (
     is_too_few,
     label,
     metric_value,
+    of_percentile,
+    percentile_share,
     without_prefix,
     without_time,
 )
@@ -58,7 +60,7 @@ _LATENCIES = ("min", "mean", "max")
 # Requests without a time are slower than any answer, so they do not change the least time.
 _GUARDED = ("mean", "max")
 NO_TIME = "unknown (too many requests were not answered, or none was timed)"
-OF_TOO_FEW = " of too few requests"
+OF_TOO_FEW, AT_MOST = " of too few requests", " (an upper bound)"
 
 
 @dataclass(frozen=True)
@@ -169,12 +171,12 @@ class Condition:
 class Crossed:
     """A condition that held, and the values that made it hold, in their units; inf or nan if none
     was measured. ``untimed`` requests without a time would have been enough by themselves.
-    ``too_few`` are its percentiles of which so few requests say nothing."""
+    ``notes`` on its percentiles: of too few requests, or that it is an upper bound."""
 
     condition: Condition
     values: tuple[float, ...]
     untimed: int = 0
-    too_few: frozenset[str] = frozenset()
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     def sentence(self) -> str:
         """For people: ``p99 is 31.0 ms, and --fail-on says p99>20ms``."""
@@ -184,7 +186,7 @@ class Crossed:
         """The same sentence with the values in other words."""
         found = zip(self.condition.parts, self.values, strict=True)
         text = " and ".join(
-            f"{part.label}{OF_TOO_FEW if part.metric in self.too_few else ''} {shown(part, value)}"
+            f"{part.label}{self.notes.get(part.metric, '')} {shown(part, value)}"
             for part, value in found
         )
         more = f" with {untimed_text(self.untimed)}" if self.untimed else ""
@@ -254,8 +256,18 @@ def crossed(conditions: Sequence[Condition], records: Sequence[Record]) -> list[
 
     found = crossed_by(conditions, middle, untimed(records))
     metrics = {part.metric for each in found for part in each.condition.parts}
-    few = frozenset(m for m in metrics if any(is_too_few(m, record) for record in records))
-    return [replace(each, too_few=few) for each in found] if few else found
+    notes = {metric: note for metric in metrics if (note := _note(metric, records))}
+    return [replace(each, notes=notes) for each in found] if notes else found
+
+
+def _note(metric: str, records: Sequence[Record]) -> str:
+    if any(is_too_few(metric, record) for record in records):
+        return OF_TOO_FEW
+    share = percentile_share(metric)
+    if share is None:
+        return ""
+    found = [of_percentile(metric, record).percentile(share) for record in records]
+    return AT_MOST if any(each.overstated_ns for each in found) else ""
 
 
 def untimed(records: Sequence[Record]) -> int:

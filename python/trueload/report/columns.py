@@ -124,8 +124,9 @@ def _time(name: str, decimals: int = 3) -> Callable[[Row], str | None]:
             return None
         if row.marked and name in row.figures.latency_too_few:
             return TOO_FEW
-        bounds = row.figures.latency_at_least if row.marked else ()
-        text = f"{'> ' if name in bounds else ''}{ms:.{decimals}f}"
+        above, at_most = row.figures.latency_at_least, row.figures.latency_at_most
+        sign = "> " if name in above else "≤ " if name in at_most else ""
+        text = f"{sign if row.marked else ''}{ms:.{decimals}f}"
         is_max = name == "max" and row.marked
         return largest_text(text, row.figures.largest_of if is_max else None)
 
@@ -268,6 +269,7 @@ SERVERS = Kind(
         CORES,
         Column("figures", lambda row: row.which),
         Column("latency_at_least", _figure("latency_at_least"), "; ".join),
+        Column("latency_at_most", _figure("latency_at_most"), "; ".join),
         Column("latency_too_few", _figure("latency_too_few"), "; ".join),
         LOWER_BOUND,
         Column("ratio", _figure("ratio")),

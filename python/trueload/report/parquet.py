@@ -21,8 +21,8 @@ ROWS_AT_ONCE = 5_000
 TEXTS = frozenset(
     {
         *("run", "key", "labels", "outcome", "reason", "verdict", "started_at", "url"),
-        *("failed_by_class", "latency_at_least", "latency_too_few", "service_at_least"),
-        *("arrivals", "checks"),
+        *("failed_by_class", "latency_at_least", "latency_at_most", "latency_too_few"),
+        *("service_at_least", "arrivals", "checks"),
     }
 )
 FLOATS = frozenset(

@@ -62,6 +62,7 @@ class Carried:
 class Figures:
     """What one repetition left. Latencies in ms, None when nothing was answered well;
     `latency_at_least` names those that are only lower bounds, because requests have no time;
+    `latency_at_most` names upper bounds, since the generator stood still;
     `min_ms` and `max_ms` are of answers; `latency_too_few` names those that say nothing, as there
     were too few requests; `answers` are those that have a time;
     `p50_ours_ms` and `p99_ours_ms` are the generator's own part, None where it is not known;
@@ -89,6 +90,7 @@ class Figures:
     latency_at_least: tuple[str, ...]
     cpu_share: float | None
     peak_rss_bytes: int | None
+    latency_at_most: tuple[str, ...] = ()
     latency_too_few: tuple[str, ...] = ()
     p50_ours_ms: float | None = None
     p99_ours_ms: float | None = None
@@ -176,6 +178,7 @@ def figures(record: Record, labels: Mapping[str, str], seq: int = 0) -> Figures:
         p99_ms=_ms(latency.p99),
         max_ms=_ms(latency.max),
         latency_at_least=tuple(name for name in ranks if latency.at(name).above),
+        latency_at_most=tuple(name for name in ranks if latency.at(name).overstated_ns),
         latency_too_few=tuple(name for name in ranks if latency.at(name).too_few),
         cpu_share=_share(subject.cpu_s, window_s) if subject is not None else None,
         peak_rss_bytes=subject.peak_rss_bytes if subject is not None else None,
@@ -266,6 +269,11 @@ def together(some: Sequence[Figures]) -> Figures:
         p75_ms=times["p75"][0],
         p99_ms=times["p99"][0],
         latency_at_least=tuple(name for name, (ms, above) in times.items() if above and ms),
+        latency_at_most=tuple(
+            name
+            for name, (_, above) in times.items()
+            if not above and sum(name in each.latency_at_most for each in some) * 2 >= len(some)
+        ),
         latency_too_few=tuple(
             name
             for name, (_, above) in times.items()

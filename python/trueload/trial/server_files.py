@@ -18,9 +18,9 @@ from pathlib import Path
 
 from trueload.machine.listening import listeners
 from trueload.machine.open_files import written_limit
+from trueload.record.late import is_loopback
 from trueload.trial.spec import TrialSpec
 from trueload.units import format_count
-from trueload.verdict import is_loopback
 
 MEANINGFUL_CONNECTIONS = 200
 """Below this many connections the default file limit is never reached."""

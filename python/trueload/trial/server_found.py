@@ -20,10 +20,10 @@ from trueload.machine.listening import (
 )
 from trueload.machine.processes import family, identity, read_parents
 from trueload.places.local import LocalPlace
+from trueload.record.late import is_loopback
 from trueload.record.schema import ServerSource
 from trueload.request.route import UNIX
 from trueload.trial.spec import Tree, TrialSpec
-from trueload.verdict import is_loopback
 
 
 def found_pids(address: str, *, udp: bool = False, known: Collection[int] = ()) -> set[int]:

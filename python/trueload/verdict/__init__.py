@@ -19,7 +19,7 @@ from trueload.verdict.client_share import ClientPart, client_parts
 from trueload.verdict.common import Definition
 from trueload.verdict.flow import offered_per_s, sent_per_s
 from trueload.verdict.hosts import SEVERITY, with_hosts
-from trueload.verdict.machine import GENERATOR_FULL, is_loopback
+from trueload.verdict.machine import GENERATOR_FULL
 from trueload.verdict.slots import jain_index, starvation_ns, starved
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "ClientPart",
     "client_parts",
     "decide",
-    "is_loopback",
     "is_lower_bound",
     "jain_index",
     "judge",

@@ -2,21 +2,26 @@
 
 How: the engine counts how often its threads did not run although requests were outstanding or due,
 for how long, and how many requests waited. A percentile can only be wrong through stalls that reach
-its rank. If a share a of all requests waited for us, the true percentile q lies between those of
-ranks q - a and q.
-
-A stall in which a thread was stopped is ours. A stall in which it waited for a CPU is ours in part:
-as far as others, or our CPU limit, caused such waits (`noise`, `cpu-limit`). For the rest generator
-and server waited for each other, which `same-host` judges. Pure functions of a record.
+its rank (`record/late.py`, which also marks such a percentile as an upper bound). Here the run is
+refused if it is far off. Where generator and server waited for each other `same-host` judges. Pure
+functions of a record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from trueload.protocol.plan import Stalls
 from trueload.record import figures
+from trueload.record.late import (
+    OFF_WARN,
+    WARN_PART,
+    Late,
+    Stood,
+    caused_stalls,
+    is_limited,
+    lateness_at,
+    our_stalls,
+)
 from trueload.record.schema import Record, Status
 from trueload.stats import can_bound
 from trueload.units import format_count, format_duration, format_share
@@ -33,34 +38,18 @@ from trueload.verdict.hosts import SEVERITY
 from trueload.verdict.throttling import STOOD_FAIL, STOOD_WARN, TURN_NS
 
 SHARES = {"p50": 0.50, "p90": 0.90, "p99": 0.99, "p99.9": 0.999}
-WARN_PART, FAIL_PART = 1 / 4, 1 / 2
-"""The share of requests beyond a percentile that waited for us, from which it may have moved."""
-OFF_WARN, OFF_FAIL = 0.10, 0.25  # how much too long a percentile may then be, as in `client-share`
-LEAST_NS = {"p50": 500_000, "p90": 500_000, "p99": 1_000_000, "p99.9": TURN_NS}
-"""Shorter stalls are left out.
+FAIL_PART = 1 / 2  # of the requests beyond a percentile; from a quarter on it may have moved
+OFF_FAIL = 0.25
+"""How much too long a percentile may be until the run is refused; for the tails, until it warns.
 
-One request in a thousand meets a turn of the scheduler on any machine, and the engine does not see
-less than half a millisecond.
+Less than that the mark of an upper bound tells. A single pause reaches a p99 of a short window, and
+nobody can keep a machine from one.
 """
+TAILS = ("p99", "p99.9")
+LEAST_NS = {"p50": 500_000, "p90": 500_000, "p99": 1_000_000, "p99.9": TURN_NS}
+"""Shorter stalls are left out: one request in a thousand meets a turn of the scheduler on any
+machine."""
 LIMITED_LEAST_NS = 1_000_000  # a CPU limit is no turn of the scheduler
-LIMITED_PART = 0.1
-"""The part of our waits from which on a CPU limit is the reason for all of them. Linux 6.18 counts
-only 0.2 to 0.7 of such waits as throttled (measured)."""
-LEAST_PART = 0.1  # of a percentile: shorter stalls cannot change it by more
-
-
-@dataclass(frozen=True)
-class Stood:
-    """Stalls of similar length: their number, total time, and number of requests that waited."""
-
-    count: float
-    ns: float
-    requests: float
-
-    @property
-    def length_ns(self) -> float:
-        """The mean length of these stalls, in ns."""
-        return self.ns / self.count
 
 
 def check_hiccup(record: Record) -> Finding:
@@ -70,11 +59,10 @@ def check_hiccup(record: Record) -> Finding:
         return not_applicable("the engine ended before it could say")
     if late.stopped and not late.waited_ns:
         return not_applicable("the kernel does not say how long a thread waits for a CPU")
-    part = _part_of_waits(record)
-    stood = [*_counted(late.stopped, 1.0), *_counted(late.queued, part)]
+    stood = our_stalls(record)
     share = _stood_share(record, stood)
-    found = [_of_throughput(record, share), *_of_percentiles(record, stood)]
-    worst = max(found, key=lambda each: SEVERITY[each.status])
+    found = [_of_throughput(record, share), *_of_percentiles(record)]
+    worst = max(found, key=lambda each: (SEVERITY[each.status], bool(each.why)))
     why = f"{_stood_text(record, share, stood)}{worst.why}"
     return Finding(worst.status, why, worst.value, worst.limit)
 
@@ -96,29 +84,6 @@ HICCUP = Definition(
     spoiled="the generator stood still",
     per_host=True,
 )
-
-
-def _part_of_waits(record: Record) -> float:
-    """The part of its waits for a CPU that was not for the server; 0 if unknown."""
-    waited = record.generator.waited
-    if waited is None or not waited.share:
-        return 0.0
-    if _is_limited(record):
-        return 1.0
-    ours = waited.for_others + (record.generator.throttled_share or 0.0)
-    return min(1.0, ours / waited.share)
-
-
-def _is_limited(record: Record) -> bool:
-    """Whether our CPU limit is why our threads waited."""
-    waited = record.generator.waited
-    throttled = record.generator.throttled_share or 0.0
-    return waited is not None and throttled > LIMITED_PART * waited.share
-
-
-def _counted(stalls: Sequence[Stalls], part: float) -> Iterator[Stood]:
-    for each in stalls if part else ():
-        yield Stood(each.count * part, each.ns * part, each.requests * part)
 
 
 def _stood_share(record: Record, stood: Sequence[Stood]) -> float:
@@ -149,32 +114,33 @@ def _of_throughput(record: Record, share: float) -> Finding:
     return Finding(status, "", share, limit)
 
 
-def _of_percentiles(record: Record, stood: Sequence[Stood]) -> Iterator[Finding]:
+def _of_percentiles(record: Record) -> Iterator[Finding]:
     sample = figures.latency(record)
-    turn_ns = LIMITED_LEAST_NS if _is_limited(record) else TURN_NS
+    limited = is_limited(record)
     for name, rank in SHARES.items():
+        if not can_bound(rank, sample.count):
+            continue
+        # Short waits that nobody else caused reach one request in a thousand on any machine.
+        stalls = caused_stalls(record) if name == "p99.9" else our_stalls(record)
+        least_ns = min(LEAST_NS[name], LIMITED_LEAST_NS) if limited else LEAST_NS[name]
+        late = lateness_at(rank, sample.percentile, sample.count, stalls, least_ns)
+        status = "pass" if late is None or late.part <= WARN_PART else _status(name, late)
         found = sample.percentile(rank)
-        if found.above or not found.value or not can_bound(rank, sample.count):
+        off_ns = found.overstated_ns if late is None or status == "pass" else late.ns
+        if not off_ns:
             continue
-        least_ns = max(min(LEAST_NS[name], turn_ns), LEAST_PART * found.value)
-        reaching = [each for each in stood if each.length_ns >= least_ns]
-        waited = sum(each.requests for each in reaching) / sample.count
-        part = waited / (1 - rank)
-        if part <= WARN_PART:
-            continue
-        at_least = sample.percentile(max(0.0, rank - waited)).value or 0
-        longest_ns = max(each.length_ns for each in reaching)
-        off_ns = min(found.value - at_least, longest_ns)
-        off = off_ns / found.value
-        status: Status = "warn" if off >= OFF_WARN else "pass"
-        if off >= OFF_FAIL and part > FAIL_PART:
-            status = "fail"
-        limit = FAIL_PART if status == "fail" else WARN_PART
+        part = 0.0 if late is None else late.part
         why = (
-            f": up to {format_duration(off_ns)} of {name} {format_duration(found.value)} is"
-            " the generator's own delay"
+            f": up to {format_duration(off_ns)} of {name} {format_duration(found.value or 0)} is"
+            f" the generator's own delay{_corrected(record, name)}"
         )
-        yield Finding(status, why + _corrected(record, name), part, limit)
+        yield Finding(status, why, part, FAIL_PART if status == "fail" else WARN_PART)
+
+
+def _status(name: str, late: Late) -> Status:
+    if late.off >= OFF_FAIL and late.part > FAIL_PART:
+        return "fail"
+    return "warn" if late.off >= (OFF_FAIL if name in TAILS else OFF_WARN) else "pass"
 
 
 def _corrected(record: Record, name: str) -> str:

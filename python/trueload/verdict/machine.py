@@ -5,9 +5,8 @@ Pure functions of a record.
 
 from __future__ import annotations
 
-import ipaddress
-
 from trueload.record.client import MS_PER_S, ClientEnd
+from trueload.record.late import is_loopback
 from trueload.record.schema import Record, Status
 from trueload.units import NS_PER_S, format_cpu_list, format_duration, format_share
 from trueload.verdict.common import (
@@ -287,11 +286,3 @@ SAME_HOST = Definition(
     meaning="On one machine without spare CPU time, generator and server slow each other down.",
     remedy="Pin them apart: `taskset -c 0` for the server and --cpus 1 here, or use two machines.",
 )
-
-
-def is_loopback(address: str) -> bool:
-    """Whether ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH`` is local; a ``unix:PATH`` always is."""
-    if address.startswith("unix:"):
-        return True
-    host = address.rpartition(":")[0].strip("[]")
-    return ipaddress.ip_address(host.partition("%")[0]).is_loopback

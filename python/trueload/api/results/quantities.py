@@ -15,8 +15,7 @@ from typing import Self
 from trueload.errors import UserError
 from trueload.units import (
     NS_PER_S,
-    TOO_FEW,
-    format_duration,
+    format_bound,
     format_rate,
     format_share,
     largest_text,
@@ -97,14 +96,16 @@ class Time(Quantity):
     """A time in seconds, as a float; ``.ms`` to show it, ``"10ms"`` and a ``timedelta`` compare.
 
     A time beyond everything that was answered is infinite; ``at_least`` is then its lower bound.
-    ``too_few`` marks a percentile for which there were too few requests. ``largest_of`` is the
-    number of answers that a maximum is the largest of, if there are few; None if there are many.
-    ``str`` mentions both; the number itself stays.
+    ``too_few`` marks a percentile for which there were too few requests, ``at_most`` one that may
+    be less, since the generator stood still. ``largest_of`` is the number of answers that a maximum
+    is the largest of, if there are few; None if there are many. ``str`` mentions these; the number
+    itself stays.
     """
 
     example = "0.010, '10ms' or a timedelta"
     at_least: Time | None
     too_few: bool
+    at_most: bool
     largest_of: int | None
 
     def __new__(
@@ -113,12 +114,13 @@ class Time(Quantity):
         at_least: float | None = None,
         *,
         too_few: bool = False,
+        at_most: bool = False,
         largest_of: int | None = None,
     ) -> Self:
         """Take seconds, a text or a ``timedelta``. Raises ``IncomparableError``."""
         made = super().__new__(cls, value)
         made.at_least = None if at_least is None else Time(at_least)
-        made.too_few, made.largest_of = too_few, largest_of
+        made.too_few, made.at_most, made.largest_of = too_few, at_most, largest_of
         return made
 
     @classmethod
@@ -150,10 +152,9 @@ class Time(Quantity):
         return math.isfinite(self)
 
     def __str__(self) -> str:
-        if self.too_few:
-            return TOO_FEW
-        if self.is_known:
-            return largest_text(format_duration(self.ns), self.largest_of)
+        if self.too_few or self.is_known:
+            text = format_bound(self.ns, too_few=self.too_few, at_most=self.at_most)
+            return text if self.too_few else largest_text(text, self.largest_of)
         return "unknown" if self.at_least is None else f"> {self.at_least}"
 
 

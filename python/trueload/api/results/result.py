@@ -313,5 +313,6 @@ def _time(name: str, trials: list[figures.Sample]) -> Time:
     return Time(
         ns / NS_PER_S,
         too_few=any(trial.is_too_few(name) for trial in trials),
+        at_most=sum(trial.is_overstated(name) for trial in trials) * 2 >= len(trials),
         largest_of=min((of for of in few if of is not None), default=None),
     )

@@ -238,7 +238,8 @@ def _share_text(figures: Figures, name: str, share: str) -> str:
     """``half of the requests took at most 1.00 ms``."""
     if name in figures.latency_at_least:
         return f"fewer than {share} of the requests were answered well"
-    return f"{share} of the requests took at most {figure_text(figures, name)}"
+    text = figure_text(figures, name)
+    return f"{share} of the requests took {text if text.startswith('≤') else f'at most {text}'}"
 
 
 def listed(entries: Sequence[Summary]) -> str:
