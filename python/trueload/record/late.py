@@ -21,9 +21,9 @@ from trueload.stats import Quantile
 
 WARN_PART = 1 / 4
 """The share of requests beyond a percentile that waited for us, from which it may have moved."""
-OFF_WARN = 0.10  # how much too long a percentile may then be, as in `client-share`
+MARKED_OFF = 0.05  # how much too long a percentile may then be, until it is an upper bound
 LEAST_NS = 500_000  # the engine does not see shorter stalls
-LEAST_PART = 0.1  # of a percentile: shorter stalls cannot change it by more
+LEAST_PART = 0.05  # of a percentile: shorter stalls cannot change it by more
 LIMITED_PART = 0.1
 """The part of our waits from which on a CPU limit is the reason for all of them. Linux 6.18 counts
 only 0.2 to 0.7 of such waits as throttled (measured)."""
@@ -55,7 +55,7 @@ class Late:
     @property
     def is_overstated(self) -> bool:
         """Whether the percentile is only known to be at most what is shown."""
-        return self.part > WARN_PART and self.off >= OFF_WARN
+        return self.part > WARN_PART and self.off >= MARKED_OFF
 
 
 def our_stalls(record: Record) -> tuple[Stood, ...]:

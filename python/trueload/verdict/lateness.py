@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 
 from trueload.record import figures
 from trueload.record.late import (
-    OFF_WARN,
     WARN_PART,
     Late,
     Stood,
@@ -39,8 +38,8 @@ from trueload.verdict.throttling import STOOD_FAIL, STOOD_WARN, TURN_NS
 
 SHARES = {"p50": 0.50, "p90": 0.90, "p99": 0.99, "p99.9": 0.999}
 FAIL_PART = 1 / 2  # of the requests beyond a percentile; from a quarter on it may have moved
-OFF_FAIL = 0.25
-"""How much too long a percentile may be until the run is refused; for the tails, until it warns.
+OFF_WARN, OFF_FAIL = 0.10, 0.25
+"""How much too long a percentile may be, as in `client-share`; the tails warn at the latter only.
 
 Less than that the mark of an upper bound tells. A single pause reaches a p99 of a short window, and
 nobody can keep a machine from one.
