@@ -55,6 +55,11 @@ impl Outbox {
 
     /// Adds a copy of these bytes.
     pub fn push(&mut self, bytes: &[u8]) {
+        self.push_in(bytes, Vec::new);
+    }
+
+    /// Adds a copy of these bytes. A new segment is made in the empty `buffer`.
+    pub(crate) fn push_in(&mut self, bytes: &[u8], buffer: impl FnOnce() -> Vec<u8>) {
         self.len += bytes.len();
         if let Some(Segment::Copied(last, at)) = self.segments.back_mut() {
             // Compact, or a buffer that is never drained grows for ever.
@@ -64,7 +69,9 @@ impl Outbox {
             }
             last.extend_from_slice(bytes);
         } else if !bytes.is_empty() {
-            self.segments.push_back(Segment::Copied(bytes.to_vec(), 0));
+            let mut copy = buffer();
+            copy.extend_from_slice(bytes);
+            self.segments.push_back(Segment::Copied(copy, 0));
         }
     }
 

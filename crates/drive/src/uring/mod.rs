@@ -21,6 +21,7 @@ mod receiving;
 mod ring;
 mod sending;
 mod sockets;
+mod spares;
 mod stamped;
 mod tables;
 mod waiting;
@@ -58,6 +59,7 @@ pub(crate) use queue::Kernel;
 pub(crate) use queue::Queue;
 use ring::{Handle, Op, Ring};
 use sockets::{Made, Sockets};
+use spares::Spares;
 use stamped::Arrivals;
 
 /// The driver.
@@ -88,7 +90,7 @@ pub struct Uring<K: Kernel = Linux> {
     peers: Vec<Arc<SockAddr>>,
     target_ports: TargetPorts,
     /// Buffers of completed sends.
-    spare: Vec<Vec<u8>>,
+    spares: Spares,
     /// The limit of open files.
     fds_most: u64,
     /// Sockets with lower numbers may get a place in the first ring's table.
@@ -153,7 +155,7 @@ impl<K: Kernel> Uring<K> {
             to_receive: Vec::new(),
             peers: Vec::new(),
             target_ports: TargetPorts::default(),
-            spare: Vec::new(),
+            spares: Spares::default(),
             spin: Spin::up_to(settings.spin_ns),
             glance: Glance::default(),
             slow: Slow::new(settings.rates),
@@ -430,13 +432,15 @@ impl<K: Kernel> Net for Uring<K> {
     fn send(&mut self, token: Token, bytes: &[u8]) {
         match self.has_to_queue(token) {
             Some(false) if !bytes.is_empty() => {
-                let mut copy = self.spare.pop().unwrap_or_default();
+                let mut copy = self.spares.take(bytes.len());
                 copy.extend_from_slice(bytes);
                 self.submit_fresh(token.index, Segment::Copied(copy, 0));
             }
             Some(true) => {
                 let socket = self.sockets.at(token.index);
-                socket.outbox.get_or_insert_default().push(bytes);
+                let spares = &mut self.spares;
+                let outbox = socket.outbox.get_or_insert_default();
+                outbox.push_in(bytes, || spares.take_to_fill());
                 self.set_interest(token);
             }
             _ => {}

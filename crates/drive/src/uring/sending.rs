@@ -8,11 +8,6 @@ use super::{Uring, outcome};
 use crate::net::{Net, PeerClose, Token};
 use crate::outbox::Segment;
 
-/// Buffers kept for later sends.
-const SPARE_MOST: usize = 4096;
-/// A spare buffer larger than this is given back.
-const SPARE_BYTES: usize = 16 * 1024;
-
 impl<K: Kernel> Uring<K> {
     /// Handles the end of a send. Returns its socket if bytes had been queued behind it and the
     /// last of them is with the kernel.
@@ -81,12 +76,8 @@ impl<K: Kernel> Uring<K> {
     }
 
     fn keep_spare(&mut self, segment: Segment) {
-        if let Segment::Copied(mut bytes, _) = segment
-            && bytes.capacity() <= SPARE_BYTES
-            && self.spare.len() < SPARE_MOST
-        {
-            bytes.clear();
-            self.spare.push(bytes);
+        if let Segment::Copied(bytes, _) = segment {
+            self.spares.keep(bytes);
         }
     }
 
