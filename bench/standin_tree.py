@@ -18,7 +18,8 @@ from trueload.places import Channel, EngineHost, Start
 from trueload.places.local import LocalChannel
 from trueload.places.open import branches_of
 
-PROGRAM = ROOT / "target" / "debug" / "examples" / "stand_in"
+PROFILE = "sim"  # optimised, and built sooner than a release
+PROGRAM = ROOT / "target" / PROFILE / "examples" / "stand_in"
 AHEAD_NS = 10 * 3_600 * 1_000_000_000
 """Added to each clock's lead: an engine's clock is never negative."""
 
@@ -42,7 +43,8 @@ class StandInProcess:
 
 def build() -> None:
     """Build the program. Raises `BenchError`."""
-    command = ["cargo", "build", "--quiet", "-p", "trueload-engine", "--example", "stand_in"]
+    which = ("-p", "trueload-engine", "--example", "stand_in", "--profile", PROFILE)
+    command = ["cargo", "build", "--quiet", *which]
     built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if built.returncode != 0:
         raise BenchError(f"the stand-in cannot be built: {built.stderr.strip()}")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 from client_world import add_client, clients_command, run_clients
 from harness import Server, Trueload
@@ -199,6 +200,31 @@ def test_a_search_shows_what_it_tries_and_what_has_kept_to_the_limit(
     assert "stopped by you before a load was confirmed; the largest that kept p99<1s" in out
     shown = trueload.run("runs", "show", "last").out
     assert "stopped before a load was confirmed" in shown
+
+
+def test_a_lost_host_is_named_above_the_view_where_it_stays(
+    trueload: Trueload, server: Server, terminal: Terminal, tmp_path: Path
+) -> None:
+    terminal.resize(120, 40)
+    flags = ("-d", "60s", "--warmup", "0", "-c", "2", "--allow-lost", "1")
+    places = ("--place", "exec:env HOST=one", "--place", "exec:env HOST=two")
+    env = {**OWN_SIZE, "TRUELOAD_CACHE": str(tmp_path / "cache")}
+    process = terminal.start(trueload, "http", server.url, *flags, *places, env=env)
+    terminal.until_shown(is_drawn)
+    children = psutil.Process(process.pid).children(recursive=True)
+    engines = [each for each in children if each.name().startswith("trueload-engine")]
+    assert len(engines) == 2
+    engines[0].kill()
+    rows = terminal.until_line("host lost: exec:env HOST=")
+    assert "host lost" in rows[0]
+    rows = terminal.until_shown(lambda rows: is_drawn(rows) and "host lost" in rows[0])
+    assert "seen at once" in "".join(rows), "all of it is in sight beside the view"
+    os.write(terminal.main, b"q")
+    terminal.rest(process)
+    assert terminal.screen is not None
+    told = "".join(terminal.screen.shown)
+    assert "host lost: exec:env HOST=" in told
+    assert told.endswith("seen at once"), "the view is gone"
 
 
 def test_without_the_live_view_a_terminal_gets_no_control_codes(

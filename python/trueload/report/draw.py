@@ -121,9 +121,13 @@ class LiveView(Closing):
                 self._live.stop()
 
     def tell(self, line: str) -> None:
-        """Write a line above the view, where it stays."""
+        """Write a line above the view, where it stays and remains in sight."""
+        self._alone = False
         if self._live is not None:
             with suppress(OSError):
+                # A view as high as the terminal would push the line out of sight.
+                self._live.update("", refresh=True)
+                self._drawn = Size(0, 0)
                 self._console.print(plain(line), markup=False, highlight=False)
 
     def draw(self, make: Make) -> None:
