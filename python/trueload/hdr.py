@@ -23,8 +23,8 @@ DIGITS_MAX = 5
 BITS = 64
 
 
-def decode(text: str) -> Iterator[tuple[int, int, int]]:
-    """Yield the lowest value, the highest value and the count of each bucket that is not empty, in
+def decode(text: str) -> tuple[list[int], list[int], list[int]]:
+    """The lowest values, the highest values and the counts of the buckets that are not empty, in
     rising order. Raises ``ValueError`` for junk."""
     packed = base64.b64decode(text)
     unpacking = zlib.decompressobj()
@@ -40,10 +40,12 @@ def decode(text: str) -> Iterator[tuple[int, int, int]]:
     if offset or lowest < 1 or not 0 <= digits <= DIGITS_MAX:
         raise ValueError("its header is broken")
     half, unit = _half_bits(digits), lowest.bit_length() - 1
-    for index, count in _counts(payload[HEADER.size :], (BITS + 1) << half):
-        shift = max(0, (index >> half) - 1)
-        low = (index - (shift << half)) << (shift + unit)
-        yield low, low + (1 << (shift + unit)) - 1, count
+    indexes, counts = _counts(payload[HEADER.size :], (BITS + 1) << half)
+    shifts = [max(0, (index >> half) - 1) for index in indexes]
+    placed = zip(indexes, shifts, strict=True)
+    lows = [(index - (shift << half)) << (shift + unit) for index, shift in placed]
+    spans = zip(lows, shifts, strict=True)
+    return lows, [low + (1 << (shift + unit)) - 1 for low, shift in spans], counts
 
 
 def encode(counts: Iterable[tuple[int, int]], highest: int, digits: int) -> str:
@@ -69,24 +71,34 @@ def _half_bits(digits: int) -> int:
     return math.ceil(math.log2(2 * 10**digits)) - 1
 
 
-def _counts(data: bytes, most: int) -> Iterator[tuple[int, int]]:
-    """Yield the index and the count of each bucket that is not empty."""
-    index = value = shift = 0
-    for byte in data:
-        last = byte < 0x80 or shift == 56  # the ninth byte has eight bits of its own
-        value |= (byte if last else byte & 0x7F) << shift
-        shift += 7
-        if not last:
-            continue
-        number = (value >> 1) ^ -(value & 1)
-        if number > 0:
-            yield index, number
-        index += max(1, -number)
+def _counts(data: bytes, most: int) -> tuple[list[int], list[int]]:
+    """The index and the count of each bucket that is not empty."""
+    indexes: list[int] = []
+    counts: list[int] = []
+    index, left = 0, iter(data)
+    for byte in left:
+        value = byte if byte < 0x80 else _long(byte, left)
+        if value & 1:  # so many empty buckets, zigzag
+            index += (value + 1) >> 1
+        else:
+            if value:
+                indexes.append(index)
+                counts.append(value >> 1)
+            index += 1
         if index > most:
             raise ValueError("it has more buckets than there are values")
-        value = shift = 0
-    if shift:
-        raise ValueError("it ends within a number")
+    return indexes, counts
+
+
+def _long(first: int, left: Iterator[int]) -> int:
+    """The value of a number of several bytes; the ninth has eight bits of its own."""
+    value, shift = first & 0x7F, 7
+    for byte in left:
+        if byte < 0x80 or shift == 56:
+            return value | byte << shift
+        value |= (byte & 0x7F) << shift
+        shift += 7
+    raise ValueError("it ends within a number")
 
 
 def _varint(number: int) -> bytes:

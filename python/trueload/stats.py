@@ -10,6 +10,7 @@ ratio of medians that of the rank sum does. Pure functions. Imports nothing of o
 from __future__ import annotations
 
 import math
+import operator
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -149,10 +150,10 @@ def decode_histogram(encoded: str | None) -> Buckets:
     if encoded is None:
         return EMPTY
     try:
-        filled = list(hdr.decode(encoded))
+        lows, highs, counts = hdr.decode(encoded)
     except ValueError as error:
         raise ValueError(f"not an HdrHistogram: {error}") from error
-    return Buckets(*zip(*filled, strict=True)) if filled else EMPTY
+    return Buckets(tuple(lows), tuple(highs), tuple(counts))
 
 
 def encode_histogram(buckets: Buckets) -> str | None:
@@ -305,10 +306,12 @@ def summarise(buckets: Buckets, worse: int = 0) -> Distribution:
     total = buckets.total
     if total == 0:
         return Distribution()
-    middles = [(low + high) / 2 for low, high in zip(buckets.lows, buckets.highs, strict=True)]
-    weighted = list(zip(middles, buckets.counts, strict=True))
-    mean = math.fsum(middle * count for middle, count in weighted) / total
-    variance = math.fsum(count * (middle - mean) ** 2 for middle, count in weighted) / total
+    # In whole numbers, which are exact: twice each middle, and their sums.
+    twice = list(map(operator.add, buckets.lows, buckets.highs))
+    weighted = list(map(operator.mul, twice, buckets.counts))
+    mean = sum(weighted) / total / 2
+    squares = sum(map(operator.mul, weighted, twice))
+    variance = (squares * total - sum(weighted) ** 2) / (2 * total) ** 2
 
     found = {name: quantile(buckets, share, worse) for name, share in RANKED.items()}
     return Distribution(

@@ -26,7 +26,7 @@ Bucket = tuple[int, int, int]
 
 def hgrm(record: Record) -> Iterator[str]:
     """Yield the lines of the file for a record that has timed answers."""
-    buckets = list(decode(record.histograms.latency or ""))
+    buckets = list(zip(*decode(record.histograms.latency or ""), strict=True))
     yield f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}\n\n"
     for value_ns, level, count in levels(buckets):
         line = f"{value_ns / NS_PER_MS:12.3f} {level / 100:2.12f} {count:10d}"
