@@ -126,3 +126,9 @@ def _walk(value: Any, text: Callable[[str], str], payload: str, field: str = "")
     if isinstance(value, str):
         return f"{value[:1]}{payload}" if field in TEXTS else text(value)
     return value
+
+
+def run_of(record: Record) -> tuple[Run, list[Row]]:
+    """A run with this one trial."""
+    run = Run(1, "r", "http", "t", (), None, None, record.started_at, "finished", None, 1)
+    return run, [Row(1, 1, "", {}, "measured", None, None, record.started_at, record)]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_samples import html, put_records
+from report_samples import html, put_records, run_of
 from samples import GOOD_HOST, counts, good_record, histogram, staged
 from trueload import stats
 from trueload.api.results.result import Result
@@ -46,7 +46,7 @@ from trueload.search.decide import Try
 from trueload.search.execute import Taken
 from trueload.search.judge import judge_step
 from trueload.stats import Distribution, Quantile
-from trueload.store.runs import Row, Run, Store
+from trueload.store.runs import Row, Store
 from trueload.suites.figures import figures as figures_of_row
 from trueload.suites.figures import together
 from trueload.trial.spec import Progress, TrialSpec
@@ -98,11 +98,6 @@ WHOLE = record_of(counts(scheduled=6_000, issued=6_000, ok=6_000, statuses={"200
 TRUTH = figures.latency(RECORD).figures
 TEXT = ("5.00 ms", "> 5.00 ms")
 TWO_DIGITS = {"5.05 ms": TEXT[0], "> 5.05 ms": TEXT[1]}
-
-
-def run_of(record: Record) -> tuple[Run, list[Row]]:
-    run = Run(1, "r", "http", "t", (), None, None, record.started_at, "finished", None, 1)
-    return run, [Row(1, 1, "", {}, "measured", None, None, record.started_at, record)]
 
 
 def test_the_rule_counts_what_has_no_time_as_slower_than_any_answer() -> None:

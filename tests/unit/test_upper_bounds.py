@@ -5,24 +5,19 @@ from __future__ import annotations
 import csv
 
 import pytest
+from report_samples import run_of
 from samples import SERVER, good_record
 from stall_samples import FOR_THE_SERVER, GOOD, SHARED, answers, queued, stopped
 from trueload.api.results.result import Result
 from trueload.record import figures
 from trueload.record.late import has_own_cpus
-from trueload.record.schema import Record, Server
+from trueload.record.schema import Server
 from trueload.record.thresholds import crossed, parse_condition
 from trueload.report.export import export
 from trueload.report.result import latency_text
 from trueload.report.times import figure_text
-from trueload.store.runs import Row, Run
 from trueload.suites.figures import figures as figures_of_row
 from trueload.suites.figures import together
-
-
-def run_of(record: Record) -> tuple[Run, list[Row]]:
-    run = Run(1, "r", "http", "t", (), None, None, record.started_at, "finished", None, 1)
-    return run, [Row(1, 1, "", {}, "measured", None, None, record.started_at, record)]
 
 
 def test_a_percentile_that_short_pauses_may_have_moved_is_an_upper_bound_everywhere() -> None:
