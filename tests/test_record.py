@@ -203,6 +203,16 @@ def test_serve_tells_at_its_end_what_it_saw_and_what_it_did_wrong(
     assert "requests per connection: 50 to 50, median 50" in output
 
 
+def test_work_is_no_fault_that_needs_a_record(trueload: Trueload, tmp_path: Path) -> None:
+    json_file = tmp_path / "served.json"
+    server = start_server(trueload, "--work", "1us", "--json", str(json_file))
+    ran = trueload.run("http", server.url, "-c", "1", "--requests", "4", "--json", "-")
+    server.process.send_signal(signal.SIGTERM)
+    server.process.communicate(timeout=30)
+    found = json.loads(json_file.read_text())
+    assert (ran.json()["counts"]["ok"], found["responses"], "record" in found) == (4, 4, False)
+
+
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
@@ -212,6 +222,8 @@ def test_serve_tells_at_its_end_what_it_saw_and_what_it_did_wrong(
         (("--fault-seed", "1"), "--fault-seed is of no use without"),
         (("--error-share", "60%", "--reset-share", "0.6"), "exceed 100%"),
         (("--error-share", "5"), "is more than all"),
+        (("--work", "0s"), "is no time at all"),
+        (("--work", "2s"), "'2s' is more than 1s"),
         (("--max-streams", "5"), "--max-streams needs HTTP/2"),
         (("--http", "1.1", "--stall-window"), "--stall-window needs HTTP/2"),
         (("--http", "2", "--refuse-share", "60%", "--error-share", "60%"), "exceed 100%"),

@@ -97,6 +97,17 @@ pub trait Net {
     /// Reads the clock anew, for a program that does much at one moment.
     fn read_clock(&mut self);
 
+    /// Keeps the thread busy for so long, in ns.
+    fn spend(&mut self, ns: u64) {
+        if ns > 0 {
+            self.read_clock();
+            let until_ns = self.now_ns().saturating_add(ns);
+            while self.now_ns() < until_ns {
+                self.read_clock();
+            }
+        }
+    }
+
     /// The time for which the driver has polled without an event so far, in ns: it looks like work.
     fn spun_ns(&self) -> u64 {
         0

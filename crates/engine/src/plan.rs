@@ -39,6 +39,8 @@ const PHASES_MOST: usize = 1 << 16;
 const SEND_QUANTUM_NS: u64 = 25_000;
 /// The longest spin: beyond a scheduler's slice it saves nothing.
 const SPIN_NS_MOST: u64 = 10_000_000;
+/// While a server works on a request, it notices nothing else.
+const WORK_NS_MOST: u64 = 1_000_000_000;
 /// The longest time that answers may wait for each other: beyond it they are late rather than
 /// together.
 const COALESCE_NS_MOST: u64 = 1_000_000;
@@ -225,6 +227,9 @@ pub(crate) fn check_faults(faults: &FaultsPlan) -> Result<(), Failure> {
     }
     if faults.slow_share > 0.0 && faults.slow_ns == 0 {
         return refused("slow_ns", "not be 0 where answers are slow");
+    }
+    if faults.work_ns > WORK_NS_MOST {
+        return refused("work_ns", &format!("be at most {WORK_NS_MOST}"));
     }
     for (field, after) in
         [("close_after", faults.close_after), ("goaway_after", faults.goaway_after)]

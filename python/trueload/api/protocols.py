@@ -111,6 +111,7 @@ class ServeHttpOptions(ServeTlsOptions, total=False):
     cut_share: ShareOf
     close_after: Number
     close_silently: Flag
+    work: Duration
     fault_seed: Number
     http: Literal["1.1", "2"] | None
     max_streams: Number

@@ -46,7 +46,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         *("error-share", "reset-share", "stall-share", "stall-for", "slow-share", "slow-for"),
         "cut-share",
         *("close-after", "close-silently", "refuse-share", "goaway-after", "stall-window"),
-        *("settings-delay", "fault-seed"),
+        *("settings-delay", "work", "fault-seed"),
     ),
     "Where it runs": (
         "place",

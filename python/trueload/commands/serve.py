@@ -137,6 +137,7 @@ def read_http(
     cut_share: serve_faults.CutShareOption = None,
     close_after: serve_faults.CloseAfterOption = None,
     close_silently: serve_faults.CloseSilentlyOption = False,
+    work: serve_faults.WorkOption = None,
     fault_seed: serve_faults.FaultSeedOption = None,
     http: serve_http2.HttpOption = None,
     max_streams: serve_http2.MaxStreamsOption = None,
@@ -159,10 +160,12 @@ def read_http(
         cut_share,
         close_after,
         close_silently,
+        work,
         fault_seed,
         streams,
     )
-    service = ServeHttp(record=record or faults is not None, faults=faults, http2=http2)
+    recorded = record or (faults is not None and faults.spoil)
+    service = ServeHttp(record=recorded, faults=faults, http2=http2)
     return _of_service(read_secure(**flags), "http", service)
 
 

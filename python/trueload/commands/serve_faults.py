@@ -18,6 +18,15 @@ from trueload.units import SEED_MAX, parse_share
 
 COUNT_MAX = 2**32 - 1
 SLOW_NS = 1_000_000_000
+WORK_NS_MAX = 1_000_000_000
+
+
+def _work(text: str) -> int:
+    """The time of ``--work``: while a request is worked on, nothing else is done."""
+    work_ns = positive_span(text)
+    if work_ns > WORK_NS_MAX:
+        raise ValueError(f"{text!r} is more than 1s")
+    return work_ns
 
 
 def _share(flag: str, what: str) -> Any:
@@ -106,6 +115,15 @@ CloseAfterOption = Annotated[
 CloseSilentlyOption = Annotated[
     bool, typer.Option("--close-silently", help="Do not announce the close (with --close-after).")
 ]
+WorkOption = Annotated[
+    int | None,
+    typer.Option(
+        "--work",
+        metavar="TIME",
+        parser=option_parser(_work),
+        help="CPU time that each request takes beside its answer, for a slower server.",
+    ),
+]
 FaultSeedOption = Annotated[
     int | None,
     typer.Option(
@@ -128,6 +146,7 @@ def read_faults(
     cut_share: float | None,
     close_after: int | None,
     close_silently: bool,
+    work: int | None,
     fault_seed: int | None,
     streams: StreamFaults,
 ) -> Faults | None:
@@ -148,7 +167,7 @@ def read_faults(
             "a request meets one fault at most: --error-share, --reset-share, --stall-share,"
             " --slow-share, --cut-share and --refuse-share add up to 100% at most",
         )
-    if not asked:
+    if not (asked or work):
         return None
     return Faults(
         seed=fault_seed or 0,
@@ -161,6 +180,7 @@ def read_faults(
         cut_share=cut_share or 0.0,
         close_after=close_after,
         close_silently=close_silently,
+        work_ns=work or 0,
         refuse_share=streams.refuse_share or 0.0,
         goaway_after=streams.goaway_after,
         stall_window=streams.stall_window,

@@ -38,6 +38,9 @@ pub struct FaultsPlan {
     /// Without saying so in the last answer, or with HTTP/2 by GOAWAY.
     #[serde(default)]
     pub close_silently: bool,
+    /// CPU time that each request takes beside its answer, in ns.
+    #[serde(default)]
+    pub work_ns: u64,
     /// Share of requests over HTTP/2 whose stream is refused.
     #[serde(default)]
     pub refuse_share: f64,

@@ -95,6 +95,11 @@ impl Faults {
         self.plan.stall_ns
     }
 
+    /// The CPU time that each request takes.
+    pub(super) fn work_ns(&self) -> u64 {
+        self.plan.work_ns
+    }
+
     /// The time from the head of a slow answer to its last byte.
     pub(super) fn slow_ns(&self) -> u64 {
         self.plan.slow_ns

@@ -278,6 +278,9 @@ impl Server {
         answer: Answer,
     ) -> (Answer, u64) {
         let answer = self.spoilt(connection, answer);
+        if let Some(faults) = &self.faults {
+            net.spend(faults.work_ns());
+        }
         let wait_ns = answer.route.wait_ns();
         if wait_ns > 0 || answer.is_streamed() {
             // The batch may have begun before the client sent the request: its answer would leave

@@ -258,6 +258,20 @@ fn an_error_is_an_answer_with_status_500_also_where_it_has_to_wait() {
 }
 
 #[test]
+fn each_request_takes_its_work_and_is_answered_as_without() {
+    let mut world = World::failing(FaultsPlan { work_ns: 2_000, ..FaultsPlan::default() });
+    world.wire.step_ns = 100;
+    for round in 1..=3_u64 {
+        let began_ns = world.wire.now_ns;
+        world.receive(&get("/", "").repeat(round as usize));
+        let took_ns = world.wire.now_ns - began_ns;
+        assert!((2_000 * round..2_300 * round).contains(&took_ns), "{round}: {took_ns} ns");
+    }
+    assert_eq!(world.statuses(), ["200"; 6]);
+    assert!(world.mark().faults.is_empty());
+}
+
+#[test]
 fn a_reset_comes_instead_of_the_answer_at_the_time_of_the_answer() {
     let mut world = World::failing(FaultsPlan { reset_share: 1.0, ..FaultsPlan::default() });
     world.receive(&get("/wait/5", ""));
