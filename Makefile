@@ -132,8 +132,8 @@ bench: setup ## speed and accuracy against other tools and the truth (REPORTS=tr
 ONLY ?=
 
 .PHONY: published
-published: setup ## short runs of the five published benchmarks, 25 minutes at most (ONLY=tcp-echo for one)
-	@$(BIN)/python bench/published.py $(foreach name,$(ONLY),--only $(name))
+published: setup ## short runs of the five published benchmarks, 25 minutes at most (ONLY=tcp-echo for one; WHOLE=1 for every subject of it)
+	@$(BIN)/python bench/published.py $(foreach name,$(ONLY),--only $(name)) $(if $(WHOLE),--whole)
 
 PEERS ?=
 

@@ -4,6 +4,10 @@
 published table or resemble one there. Each suite has at most five minutes (25 in all); a suite that
 takes longer is cut short, and the page says so. The commands are a user's: `trueload suite run`,
 then `trueload runs export last --published`. Exit code 1 if a suite could not be run.
+
+`--whole --only NAME [-- OPTIONS]` runs a suite over every subject that runs here instead, with
+further options of `trueload suite run`. That may take hours: it goes on with a run that was
+interrupted (kept in target/published/), and writes docs/published/whole-NAME.txt.
 """
 
 from __future__ import annotations
@@ -102,6 +106,39 @@ def run_short(trueload: Trueload, name: str, budget_s: float) -> Short:
     return Short(words, exported.out, repetitions(output), record, cut_short)
 
 
+def run_whole(name: str, more: Sequence[str], machine: Machine) -> None:
+    """Run a suite over every subject, or go on with such a run, and write its table. Raises
+    ``SettingError`` if it could not be run."""
+    words = ("suite", "run", name, "--cores", "single", *more)
+    folder = ROOT / "target" / "published" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    trueload, quiet = Trueload(folder), Quiet()
+    begun = trueload.store.exists()
+    try:
+        process = trueload.start(
+            *(("suite", "run", "--resume", "last") if begun else words),
+            stdout=subprocess.DEVNULL,
+            stderr=sys.stderr.fileno(),
+        )
+        if process.wait() not in MEASURED:
+            raise SettingError("the suite ended early", f"rm -r {folder} begins anew")
+        exported = trueload.run("runs", "export", "last", "--published", "--format", "text")
+    finally:
+        trueload.close()
+    about = section_head(f"trueload {shlex.join(words)}", machine, str(quiet))
+    path = REPETITIONS / f"whole-{name}.txt"
+    path.write_text("\n".join([*about, "", *exported.out.splitlines(), ""]))
+
+
+def section_head(command: str, machine: Machine, meanwhile: str) -> tuple[str, str]:
+    """Return what was run, and where. Pure."""
+    found = f"{machine.cpu_model}, {machine.cpu_count} CPUs, Linux {machine.kernel}"
+    return (
+        f"`{command}` and `trueload runs export last --published`,",
+        f"on {found}, {machine.date}. {meanwhile}",
+    )
+
+
 def repetitions(output: str) -> tuple[str, ...]:
     """Pick the lines about trials from a suite's output. Pure."""
     return tuple(line for line in output.splitlines() if re.match(r"\[ *\d+/\d+\] ", line))
@@ -123,13 +160,12 @@ def spread(lines: Sequence[str]) -> tuple[str, float] | None:
 
 def section(name: str, short: Short, machine: Machine, meanwhile: str) -> list[str]:
     """Return the lines of one suite's section of the page. Pure."""
-    found = f"{machine.cpu_model}, {machine.cpu_count} CPUs, Linux {machine.kernel}"
     cut = f" It was cut short after {BUDGET_S:.0f} s." if short.cut_short else ""
-    command = f"trueload {shlex.join(short.words)}"
+    command, where = section_head(f"trueload {shlex.join(short.words)}", machine, meanwhile)
     return [
         "",
-        f"A short run here, `{command}` and `trueload runs export last --published`,",
-        f"on {found}, {machine.date}. {meanwhile}{cut}",
+        f"A short run here, {command}",
+        f"{where}{cut}",
         "",
         "```",
         *short.table.rstrip("\n").splitlines(),
@@ -161,13 +197,20 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", action="append", choices=sorted(SHORT), metavar="NAME")
     parser.add_argument("--no-page", action="store_true", help="Print, and leave the page alone.")
+    parser.add_argument("--whole", action="store_true", help="Every subject, however long.")
+    parser.add_argument("more", nargs="*", help="With --whole: options of `trueload suite run`.")
     asked = parser.parse_args(arguments)
+    if asked.whole and len(asked.only or ()) != 1:
+        parser.error("--whole needs one suite: --only NAME")
     try:
         find_setting()
     except SettingError as error:
         print(error, file=sys.stderr)
         return 1
     status, machine = 0, describe()
+    if asked.whole:
+        run_whole(asked.only[0], asked.more, machine)
+        return status
     for name in asked.only or SHORT:
         with tempfile.TemporaryDirectory() as folder:
             trueload = Trueload(Path(folder))
