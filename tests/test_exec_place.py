@@ -254,3 +254,15 @@ def test_a_copy_is_shown_and_ctrl_c_ends_it(
     front.communicate(timeout=60)
     assert front.returncode == 130
     wait_until(lambda: not any(each.is_running() for each in children), "nothing is left")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "words"),
+    [("3..2", "'3..2' must rise"), ("2..67", "at most 64 hosts may join later")],
+)
+def test_a_range_of_hosts_that_cannot_be_is_refused(
+    trueload: Trueload, hosts: str, words: str
+) -> None:
+    ended = trueload.run("http", "http://127.0.0.1:1/", "--place", "exec:env", "--hosts", hosts)
+    assert ended.code == 2, ended
+    assert words in ended.err

@@ -67,6 +67,33 @@ def test_a_host_that_comes_later_joins_and_every_arrival_is_sent_once(
     assert scheduled[2] == RATE * (SECONDS - joined_s) // 3
 
 
+def test_a_host_joins_many_that_are_below_aggregators(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    flag, result, many = tmp_path / "flag", tmp_path / "result.json", 65
+    places = [*(f"exec:env HOST={number}" for number in range(many)), late_place(flag)]
+    running = trueload.start(
+        *("http", f"{server.url}/", "-c", "132", "--rate", "660/s", "-d", f"{SECONDS}s"),
+        *("--warmup", "200ms", "--hosts", f"{many}..{many + 1}", "--json", result),
+        *(word for place in places for word in ("--place", place)),
+        env={"TRUELOAD_CACHE": str(tmp_path / "cache")},
+    )
+    wait_until(lambda: has_connections(server), "the first have connected")
+    flag.touch()
+    _, err = running.communicate()
+    assert running.returncode in (0, 4), err  # a busy machine may make it invalid
+    record = json.loads(result.read_text())
+    assert record["trouble"] is None, err
+    joined_s = record["hosts"][-1]["joined_s"]
+    assert f"joins: from second {joined_s} on, each of 66 hosts has 1/66 of the load" in err
+    scheduled = [host["counts"]["scheduled"] for host in record["hosts"]]
+    assert len(scheduled) == many + 1
+    assert record["counts"]["scheduled"] == sum(scheduled) == 660 * SECONDS
+    assert scheduled[-1] == 10 * (SECONDS - joined_s)
+    over_time = sum(each["ok"] for each in record["series"])
+    assert over_time == record["counts"]["ok"], "in the sums of the aggregators is each host once"
+
+
 def test_a_run_that_is_interrupted_before_the_host_has_joined_is_saved(
     trueload: Trueload, server: Server, tmp_path: Path
 ) -> None:

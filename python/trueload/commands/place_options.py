@@ -25,7 +25,7 @@ from trueload.protocol.option import positive_count, positive_span
 from trueload.protocol.plan import EngineOptions
 
 HOSTS_MAX = 10_000
-LATE_HOSTS_MAX = 64  # more hosts need aggregators, and below these none can join
+LATE_HOSTS_MAX = 64  # they join one after the other, and none is below an aggregator
 PIDS_MAX = 1 << 22  # include/linux/threads.h, PID_MAX_LIMIT
 
 
@@ -60,9 +60,11 @@ def _hosts(text: str) -> int | named.HostRange:
     least, dots, most = text.partition("..")
     if not dots:
         return positive_count(HOSTS_MAX)(text)
-    found = named.HostRange(*(positive_count(LATE_HOSTS_MAX)(each) for each in (least, most)))
+    found = named.HostRange(*(positive_count(HOSTS_MAX)(each) for each in (least, most)))
     if found.least >= found.most:
         raise ValueError(f"'{text}' must rise, as 2..3 does")
+    if found.most - found.least > LATE_HOSTS_MAX:
+        raise ValueError(f"'{text}': at most {LATE_HOSTS_MAX} hosts may join later")
     return found
 
 

@@ -390,10 +390,10 @@ class Fleet(Closing):
                 pass
 
     def _source(self, of: Member | Branch) -> int:
-        """The number of who sends the ticks: a member itself, or the aggregator above it."""
+        """The number of who sends the ticks: a member's, or that of its aggregator below zero."""
         if isinstance(of, Member):
             return of.index if of.branch is None else self._source(of.branch)
-        return len(self._members) + of.number
+        return -1 - of.number
 
     def _handle_ready(self, member: Member, message: Ready) -> None:
         member.ready = message

@@ -41,7 +41,6 @@ def choose_places(
             generators=generators,
             ray_hosts=hosts.most if of_cluster else 1,
             hosts_least=hosts.least,
-            tree=False,
         )
     elif lab is None and not isinstance(hosts, HostRange):
         where = Where(generators=generators, ray_hosts=check_generators(generators, hosts))

@@ -12,6 +12,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from pathlib import Path
 
 from trueload.errors import HostError
@@ -68,21 +69,20 @@ def open_first(
         made = [_make(each, where, stack, arriving) for each in where.generators]
         opened = [place for places in made for place in places]
         missing = prepare(opened, program, announce, stopped, arriving, where.hosts_least)
-        branches = iter(branches_of(opened, where.tree))
-        hosts = tuple(
-            EngineHost(
-                place, each.cpus, each.local_addresses, each.group, each.weight, next(branches)
-            )
+        hosts = [
+            EngineHost(place, each.cpus, each.local_addresses, each.group, each.weight)
             for each, places in zip(where.generators, made, strict=True)
             for place in places
-        )
-        if where.hosts_least is None:
-            yield hosts, None
-            return
+        ]
         absent = {id(place) for place in missing}
         late = [host for host in hosts if id(host.place) in absent]
-        there = tuple(host for host in hosts if id(host.place) not in absent)
-        yield there, stack.enter_context(LateHosts(late, program, announce))
+        there = [host for host in hosts if id(host.place) not in absent]
+        branches = branches_of([host.place for host in there], where.tree)
+        there = [replace(host, branch=branch) for host, branch in zip(there, branches, strict=True)]
+        if where.hosts_least is None:
+            yield tuple(there), None
+            return
+        yield tuple(there), stack.enter_context(LateHosts(late, program, announce))
 
 
 def branches_of(places: Sequence[Place], tree: bool | None) -> list[int | None]:
