@@ -1,6 +1,7 @@
 //! The role of an aggregator: it starts other engines, and combines what they say, so that a front can
 //! have thousands. `group` decides what is said; this file owns the processes.
 
+mod children;
 mod clock;
 mod group;
 mod process;
@@ -9,6 +10,7 @@ mod ticks;
 mod told;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,6 +23,7 @@ use crate::protocol::{AggregatePlan, Close, Ended, FromEngine, Open, PROTOCOL, T
 use crate::role::{self, Event, Said};
 use crate::threads;
 
+use children::Children;
 use group::Group;
 use process::Process;
 
@@ -37,7 +40,7 @@ const FAREWELL: Duration = Duration::from_millis(1_500);
 #[derive(Debug)]
 pub struct Role {
     clock: Clock,
-    sink: Sender<Event>,
+    children: Arc<Children>,
     group: Group,
     processes: BTreeMap<u32, Process>,
 }
@@ -57,8 +60,8 @@ impl Role {
                 thread::sleep(BEAT);
             }
         })?;
-        let (group, processes) = (Group::default(), BTreeMap::new());
-        Ok(Role { clock, sink: sink.clone(), group, processes })
+        let children = Children::start(clock, sink)?;
+        Ok(Role { clock, children, group: Group::default(), processes: BTreeMap::new() })
     }
 
     fn open(&mut self, asked: &Open) -> Result<(), Failure> {
@@ -69,7 +72,7 @@ impl Role {
         if self.processes.len() == CHILDREN_MOST {
             return Err(Failure::Plan(format!("child: more than {CHILDREN_MOST}")));
         }
-        match Process::start(child, &asked.argv, self.clock, &self.sink) {
+        match Process::start(child, &asked.argv, &self.children) {
             Ok(process) => {
                 self.processes.insert(child, process);
                 self.group.handle_open(child);
@@ -109,12 +112,24 @@ impl Role {
         }
     }
 
+    fn handle_said(&mut self, child: u32, said: Said) {
+        match said {
+            Said::Line(at_ns, line) => self.group.handle_line(at_ns, child, line),
+            Said::Closed => {
+                if let Some(process) = self.processes.get_mut(&child) {
+                    process.handle_closed(Instant::now());
+                }
+                self.reap();
+            }
+        }
+    }
+
     /// Sends what the group has to say.
     fn tell(&mut self) -> Result<(), Failure> {
         let (up, down) = self.group.output();
         for (child, line) in down {
             if let Some(process) = self.processes.get(&child) {
-                process.send(line);
+                process.send(&line);
             }
         }
         for message in up {
@@ -141,14 +156,10 @@ impl role::Role for Role {
 
     fn handle_event(&mut self, event: Event) -> Result<(), Failure> {
         match event {
-            Event::Child(child, Said::Line(at_ns, line)) => {
-                self.group.handle_line(at_ns, child, line);
-            }
-            Event::Child(child, Said::Closed) => {
-                if let Some(process) = self.processes.get_mut(&child) {
-                    process.handle_closed(Instant::now());
+            Event::Children(said) => {
+                for (child, each) in said {
+                    self.handle_said(child, each);
                 }
-                self.reap();
             }
             Event::Beat => self.beat(),
             _ => {}
@@ -157,7 +168,7 @@ impl role::Role for Role {
     }
 
     fn stop(&mut self) {
-        for process in self.processes.values_mut() {
+        for process in self.processes.values() {
             process.close_input();
         }
     }

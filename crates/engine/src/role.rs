@@ -20,8 +20,8 @@ pub enum Event {
     Generator(u32, generator::Report),
     /// A server thread reports.
     Server(server::Report),
-    /// A process below an aggregator does something.
-    Child(u32, Said),
+    /// Processes below an aggregator do something, in this order.
+    Children(Vec<(u32, Said)>),
     /// Some time has passed, for an aggregator.
     Beat,
     /// The data of a plan has been read, or cannot be.

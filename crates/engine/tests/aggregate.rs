@@ -107,6 +107,51 @@ fn an_engine_that_dies_is_told_with_its_code_and_its_last_words() {
     assert_eq!(aggregator.next("ended", 2)["code"], 0, "the other one takes part as before");
 }
 
+/// A process that reads nothing, one that floods its stderr, and one that ends a line late.
+#[test]
+fn an_engine_that_is_slow_or_floods_holds_up_no_other() {
+    let mut aggregator = Aggregator::start();
+    for (child, script) in [
+        (1, "sleep 0.2; while read line; do echo ${#line}; done"),
+        (2, "yes >&2"),
+        (3, "printf be; sleep 0.2; printf 'gun\\nand no end'; sleep 1000"),
+        (4, "cat"),
+    ] {
+        aggregator.send(&json!({"type": "open", "child": child, "argv": ["sh", "-c", script]}));
+    }
+    // More than a pipe takes, to one that reads slowly.
+    let long = "x".repeat(60_000);
+    for _ in 0..20 {
+        aggregator.send(&json!({"type": "relay", "children": [1], "line": long}));
+        aggregator.send(&json!({"type": "relay", "children": [4], "line": "at once"}));
+    }
+    for (child, kill) in [(1, false), (4, false), (2, true)] {
+        aggregator.send(&json!({"type": "close", "child": child, "kill": kill}));
+    }
+    let mut said = Vec::new();
+    while said.iter().filter(|each: &&Value| each["type"] == "ended").count() < 3
+        || !said.iter().any(|each| each["child"] == 3)
+    {
+        let line = aggregator.output.next().expect("it goes on").expect("text");
+        said.push(serde_json::from_str(&line).expect("JSON"));
+    }
+    let lines_of = |child: u64| -> Vec<&str> {
+        let relayed = said.iter().filter(|each| each["type"] == "relayed");
+        relayed
+            .filter(|each| each["child"] == child)
+            .filter_map(|each| each["line"].as_str())
+            .collect()
+    };
+    assert_eq!(lines_of(1), ["60000"; 20], "its input ends behind what it was sent");
+    assert_eq!(lines_of(4), ["at once"; 20]);
+    assert_eq!(lines_of(3), ["begun"]);
+    let end = |child: u64| {
+        said.iter().find(|each| each["type"] == "ended" && each["child"] == child).expect("ended")
+    };
+    assert_eq!((&end(1)["code"], &end(2)["code"]), (&json!(0), &json!(-9)));
+    assert!(end(2)["log"].as_str().expect("text").ends_with("y\n"), "the last part is kept");
+}
+
 #[test]
 fn what_an_aggregator_cannot_do_is_refused() {
     for (message, why) in [
