@@ -6,7 +6,8 @@ own clock. The front runs a whole trial over them: clocks, start, ticks, histogr
 Its CPU time is that of this process, which plays no host. All sums are checked, bucket by bucket,
 and each host's measured clock is checked against the one that it was given.
 
-1,024 hosts are below 16 real aggregators, and each stand-in is a process (`standin_tree.py`).
+1,024 and 4,096 hosts are below 16 and 64 real aggregators. There each stand-in is a process
+(`standin_tree.py`), and replays 200 requests/s.
 
 Targets: with 1,000 hosts less than a core over the window, less than 1 GB, and exact sums. With
 hosts below aggregators a fifth of a core, and exact sums. Prints Markdown. Exit code 1 if a target
@@ -43,16 +44,17 @@ from standin_tree import ahead_ns, tree_hosts
 from trueload.engines.engine import EngineError
 from trueload.errors import UserError
 from trueload.places import EngineHost
-from trueload.protocol.plan import Duration, EngineOptions, Tick
+from trueload.protocol.plan import Duration, EngineOptions, Open, Tick
 from trueload.record.schema import Record
 from trueload.request.values import Request
 from trueload.stats import decode_histogram, merge_sparse
 from trueload.trial.plan import make_phases
 from trueload.trial.run import Session
-from trueload.trial.spec import Load, Progress, TrialSpec
+from trueload.trial.spec import Load, Progress, TrialSpec, make_stage
 
 COUNTS = (10, 100, 1_000)
-TREE_COUNTS = (1_024,)  # each needs a process here, and CPU time at least once in 1.5 s
+TREE_COUNTS = (1_024, 4_096)  # each needs a process here, and CPU time at least once in 1.5 s
+TREE_RATE_PER_S = 200  # of each host, so that two CPUs can play thousands of them
 WINDOW_S = 30.0
 CONNECTIONS = 64
 VARIANTS = 7
@@ -337,12 +339,15 @@ def _about_aggregators(outcomes: Sequence[Outcome]) -> str:
     return "".join(each)
 
 
-def recorded(path: Path | None, seconds: float) -> Recording:
+def recorded(path: Path | None, seconds: float, tree: bool) -> Recording:
     """Load the recording from the file if it exists; otherwise make it, and save it there."""
     if path is not None and path.exists():
         return load(path)
+    stage = make_stage(int(seconds * NS_PER_S), TREE_RATE_PER_S, TREE_RATE_PER_S)
+    paced = Open(stages=(stage,), arrivals="constant", seed=1)
     with engine.serving(find_setting(), SERVER_CPU) as (port, _, _):
-        found = record(Work(port=port, connections=CONNECTIONS, depth=1, duration_s=seconds))
+        work = Work(port=port, connections=CONNECTIONS, depth=1, duration_s=seconds)
+        found = record(work, paced) if tree else record(work)
     if path is not None:
         found.save(path)
     return found
@@ -366,12 +371,12 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
     marked: list[Mark] = []
     try:
-        recording = recorded(options.recording, options.seconds)
         for name, counts in (
             ("hosts", options.hosts or (COUNTS if is_all else ())),
             ("tree", options.tree or (TREE_COUNTS if is_all else ())),
         ):
             if counts:
+                recording = recorded(options.recording, options.seconds, name == "tree")
                 lines, marks = _report(recording, counts, name == "tree", options.profile)
                 print("\n".join(lines))
                 if tuple(counts) in (COUNTS, TREE_COUNTS) and not options.no_page:

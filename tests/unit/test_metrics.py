@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -188,10 +189,11 @@ def test_of_several_hosts_each_says_how_busy_it_is() -> None:
     assert one.tick is not None
     assert other.tick is not None
     idle = other.tick.model_copy(update={"busiest_ns": one.tick.busiest_ns})
+    later = [HostTick("near", other.tick), HostTick("far", idle)]
     received = [
-        replace(one, hosts=(HostTick("near", one.tick), HostTick("far", one.tick))),
-        replace(other, hosts=(HostTick("near", other.tick), HostTick("far", idle))),
-        replace(other, hosts=(HostTick("near", other.tick), HostTick("far", idle))),
+        replace(one, hosts=partial(tuple, [HostTick("near", one.tick), HostTick("far", one.tick)])),
+        replace(other, hosts=partial(tuple, later)),
+        replace(other, hosts=partial(tuple, later)),
     ]
     tally = after(begun(), *received)
     assert value(tally, names.SATURATION, host="near") == 0.75

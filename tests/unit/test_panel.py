@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -259,7 +260,8 @@ def test_whatever_is_told_is_shown_and_fits(
         at_ns += gap_ns
         counted = counts(ok=ok, issued=ok // 2, scheduled=ok, failed=words, statuses=words)
         one = tick(0, 0, counts=counted, latency=latency, at_ns=at_ns, bytes_in=ok)
-        progress = progressed(one, stage, hosts=(HostTick("ssh:\x1b[31m" + "h" * 99, one),))
+        of_host = HostTick("ssh:\x1b[31m" + "h" * 99, one)
+        progress = progressed(one, stage, hosts=partial(tuple, [of_host]))
         course.receive(progress, is_open=spec.load.is_open)
         rows = load_rows(spec, progress, course, ALONE, size)
         assert len(rows) <= size.height
@@ -329,7 +331,7 @@ def of_hosts(*oks: tuple[int, int]) -> list[str]:
             HostTick(f"ssh:h{number}", tick(at_s, both[at], {"reset": number}))
             for number, both in enumerate(oks)
         )
-        made.receive(progressed(hosts[0].tick, hosts=hosts), is_open=False)
+        made.receive(progressed(hosts[0].tick, hosts=partial(tuple, hosts)), is_open=False)
     rows = load_rows(SPEC, progressed(hosts[0].tick), made, ALONE, ROOMY)
     lines = [" ".join(row_text(row).split()) for row in rows]
     return [line for line in lines if "ssh:" in line or "hosts that" in line]

@@ -33,7 +33,7 @@ from trueload.engines.member import HostReport, Member, ReceivedLine
 from trueload.engines.merge import Series, merge_measurements, merge_ready
 from trueload.engines.pauses import Pauses
 from trueload.engines.settling import Settling
-from trueload.engines.ticks import Ticks, tick_of
+from trueload.engines.ticks import Ticks
 from trueload.engines.told import condensed
 from trueload.errors import HostError, UserError
 from trueload.places import ChannelClosedError, EngineHost
@@ -363,10 +363,8 @@ class Fleet(Closing):
                     self._members[message.child].tell(moved)
             case Standings():
                 offset = branch.own_offset
-                for child, at_ns, *rest in message.hosts:
-                    tick = tick_of(message.id, offset.to_front(at_ns), *rest)
-                    self._members[child].latest = tick
-                    self._members[child].compare_agreed()
+                for child, *standing in message.hosts:
+                    self._members[child].stand(message.id, offset, standing)
             case Seconds():
                 self._series.setdefault(message.id, Series()).add(message.series)
             case Relayed():

@@ -14,6 +14,7 @@ from trueload.engines.clock import Agreed, Offset
 from trueload.engines.engine import Engine
 from trueload.engines.merge import Span
 from trueload.engines.questions import Questions
+from trueload.engines.ticks import tick_of
 from trueload.engines.told import Told
 from trueload.places import Channel, ChannelClosedError, CommandedPlace, EngineHost
 from trueload.places.local import LocalPlace
@@ -92,8 +93,9 @@ class Member:
         """The second of the window in which it joined the others."""
         self.lost: str | None = None
         """How it was lost, in one line."""
-        self.latest: Tick | None = None
-        """Its last tick, on the front's clock; below an aggregator about that of a second ago."""
+        self._latest: Tick | None = None
+        self._standing: tuple[str, Offset, Sequence[int]] | None = None
+        """What an aggregator told of its last tick, until somebody looks at it."""
         self.summed = False
         """Whether the series of its next end of a phase is in the sums of its aggregator."""
         self.received_s = self.spoke_s = time.monotonic()
@@ -187,9 +189,22 @@ class Member:
         """The offset of its clock from the front's, now."""
         return self._questions.offset if self.branch is None else self.branch.offset(self.index)
 
+    @property
+    def latest(self) -> Tick | None:
+        """Its last tick, on the front's clock; below an aggregator about that of a second ago."""
+        if self._standing is not None:
+            (phase_id, offset, (at_ns, *rest)), self._standing = self._standing, None
+            self._latest = tick_of(phase_id, offset.to_front(at_ns), *rest)
+        return self._latest
+
+    def stand(self, phase_id: str, offset: Offset, standing: Sequence[int]) -> None:
+        """Note what its aggregator, whose clock is off by ``offset``, tells of its last tick."""
+        self._standing = phase_id, offset, standing
+        self.compare_agreed()
+
     def tell(self, tick: Tick) -> None:
         """Note a tick of its own, on the front's clock."""
-        self.latest = tick
+        self._latest, self._standing = tick, None
         phase_id = tick.id or ""
         self.told[phase_id].add(tick, self.offset.to_front(self.starts_ns.get(phase_id, 0)))
 

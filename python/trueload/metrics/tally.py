@@ -134,7 +134,7 @@ class Tally:
         tick = progress.tick
         if tick is None or tick.id is None:
             return updated
-        ticks = {host.place: host.tick for host in progress.hosts}
+        ticks = {host.place: host.tick for host in progress.hosts()}
         return updated._receive_tick(tick, ticks or {"": tick})
 
     def _receive_tick(self, tick: Tick, ticks: Mapping[str, Tick]) -> Tally:

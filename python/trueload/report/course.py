@@ -66,7 +66,7 @@ class Course:
             if progress.stage != DRAIN:
                 self._begin()
             return
-        for host in progress.hosts:
+        for host in progress.hosts():
             self._receive_host(host)
         for index, count in tick.latency.items():
             self.latency[index] = self.latency.get(index, 0) + count

@@ -15,6 +15,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from trueload.assemble.idle import Step
 from trueload.assemble.observation import HostSample, Observation
@@ -544,12 +546,12 @@ class Session(Closing):
     def _show(self, tick: Tick | None) -> None:
         if self._on_progress is not None:
             elapsed_ns = int((time.monotonic() - self._stage_began_s) * NS_PER_S)
-            hosts: tuple[HostTick, ...] = ()
+            hosts: Callable[[], Sequence[HostTick]] = tuple
             news: tuple[str, ...] = ()
             if isinstance(self._engine, Fleet):
                 news, self._engine.news = tuple(self._engine.news), []
-                found = () if tick is None else self._engine.latest(tick.id)
-                hosts = tuple(HostTick(name, each) for name, each in found)
+                if tick is not None:
+                    hosts = partial(_last_ticks, self._engine, tick.id)
             server = None if tick is None else self._server_time()
             stage = self._stage
             phase = self._seen.warmup if stage == WARMUP else self._seen.window
@@ -572,3 +574,7 @@ class Session(Closing):
         # What else this machine does matters only where an engine runs on it.
         engine = ProcessTree(self._engine.pids_here).sample() if self._engine is not None else None
         return HostSample(machine_sample(), server, noise_sample(), engine)
+
+
+def _last_ticks(fleet: Fleet, phase_id: str | None) -> tuple[HostTick, ...]:
+    return tuple(HostTick(name, tick) for name, tick in fleet.latest(phase_id))

@@ -235,16 +235,16 @@ class Progress:
     """The progress of a trial.
 
     ``stage`` is one of ``PHASES``, and ``elapsed_ns`` how long it has lasted. ``tick`` is the
-    engine's last tick in it; ``hosts`` has the last tick of each of several hosts. The record comes
-    with the last stage. ``server`` comes with a tick if the server is on this machine. ``phase`` is
-    the warm-up during the warm-up, and otherwise the window. ``news`` cannot wait for the result:
-    the hosts that were lost just now, and why.
+    engine's last tick in it; ``hosts`` looks up the last tick of each of several hosts. The record
+    comes with the last stage. ``server`` comes with a tick if the server is on this machine.
+    ``phase`` is the warm-up during the warm-up, and otherwise the window. ``news`` cannot wait for
+    the result: the hosts that were lost just now, and why.
     """
 
     stage: str
     elapsed_ns: int
     tick: Tick | None
-    hosts: tuple[HostTick, ...] = ()
+    hosts: Callable[[], Sequence[HostTick]] = tuple
     record: Record | None = None
     server: CpuTime | None = None
     phase: Phase | None = None
