@@ -13,6 +13,10 @@ use rustix::io::{read, write};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde_json::Value;
 
+/// The results of all stand-ins come within so long, as over a network; at one moment, this machine
+/// would be too busy with them to answer anything.
+const SPREAD_NS: i64 = 1_500_000_000;
+
 /// A line of a phase. It is written when it is due: all at once would keep thousands of stand-ins busy
 /// just when the window begins.
 enum Line {
@@ -69,7 +73,7 @@ fn play(recording: &Recording, ahead_ns: i64) {
         }
         while let Some(end) = received.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = received.drain(..=end).collect();
-            answer(recording, &line, now_ns(), &mut due);
+            answer(recording, ahead_ns, &line, now_ns(), &mut due);
         }
         while due.lines.front().is_some_and(|(at_ns, _)| *at_ns <= now_ns()) {
             match due.lines.pop_front() {
@@ -86,7 +90,7 @@ fn play(recording: &Recording, ahead_ns: i64) {
     }
 }
 
-fn answer(recording: &Recording, line: &[u8], now_ns: i64, due: &mut Due) {
+fn answer(recording: &Recording, ahead_ns: i64, line: &[u8], now_ns: i64, due: &mut Due) {
     let message: Value = serde_json::from_slice(line).expect("the front speaks JSON");
     match message["type"].as_str().unwrap_or_default() {
         "clock" => say(&format!(r#"{{"type":"clock","id":{},"at_ns":{now_ns}}}"#, message["id"])),
@@ -94,7 +98,7 @@ fn answer(recording: &Recording, line: &[u8], now_ns: i64, due: &mut Due) {
         "phase" => {
             let start_ns = message["at_ns"].as_i64().expect("a start").max(now_ns);
             due.start_ns = start_ns;
-            due.lines.extend(phase(recording, &message["id"], start_ns));
+            due.lines.extend(phase(recording, &message["id"], start_ns, ahead_ns % SPREAD_NS));
         }
         "stop" => {
             due.lines.clear();
@@ -105,7 +109,7 @@ fn answer(recording: &Recording, line: &[u8], now_ns: i64, due: &mut Due) {
 }
 
 /// The lines of a phase, in the order in which they are due.
-fn phase(recording: &Recording, id: &Value, start_ns: i64) -> Vec<(i64, Line)> {
+fn phase(recording: &Recording, id: &Value, start_ns: i64, late_ns: i64) -> Vec<(i64, Line)> {
     let edge = |kind, at_ns| {
         (at_ns, Line::Edge(format!(r#"{{"type":"{kind}","id":{id},"at_ns":{at_ns}}}"#)))
     };
@@ -115,7 +119,7 @@ fn phase(recording: &Recording, id: &Value, start_ns: i64) -> Vec<(i64, Line)> {
         lines.push((start_ns + number(tick, "at_ns"), Line::Tick(nth)));
     }
     let last_ns = lines.last().map_or(0, |(at_ns, _)| *at_ns);
-    let done_ns = last_ns.max(stop_ns + number(&recording.done, "drain_ns"));
+    let done_ns = last_ns.max(stop_ns + number(&recording.done, "drain_ns")) + late_ns;
     lines.extend([edge("phase_stopped", stop_ns), (done_ns, Line::Done)]);
     lines.sort_by_key(|(at_ns, _)| *at_ns);
     lines
