@@ -95,3 +95,10 @@ def test_a_section_says_which_command_on_which_machine_and_whether_it_was_cut_sh
     assert trial not in text
     whole = bench["published"].Short(words, "", (), "{}", cut_short=False)
     assert "cut short" not in "\n".join(bench["published"].section("c10k", whole, machine, ""))
+
+
+def test_a_whole_run_is_of_one_suite(bench: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--whole"], ["--whole", "--only", "c10k", "--only", "tcp-echo"]):
+        with pytest.raises(SystemExit):
+            bench["published"].main(words)
+        assert "--whole needs one suite: --only NAME" in capsys.readouterr().err
