@@ -120,12 +120,18 @@ def run_whole(name: str, more: Sequence[str], machine: Machine) -> None:
             stdout=subprocess.DEVNULL,
             stderr=sys.stderr.fileno(),
         )
-        if process.wait() not in MEASURED:
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
+            code = process.wait(timeout=SAVE_S)
+        if code not in MEASURED:
             raise SettingError("the suite ended early", f"rm -r {folder} begins anew")
         exported = trueload.run("runs", "export", "last", "--published", "--format", "text")
     finally:
         trueload.close()
-    about = section_head(f"trueload {shlex.join(words)}", machine, str(quiet))
+    ending = " It was interrupted: the same command goes on." if code == INTERRUPTED else ""
+    about = section_head(f"trueload {shlex.join(words)}", machine, f"{quiet}{ending}")
     path = REPETITIONS / f"whole-{name}.txt"
     path.write_text("\n".join([*about, "", *exported.out.splitlines(), ""]))
 
@@ -209,7 +215,11 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     status, machine = 0, describe()
     if asked.whole:
-        run_whole(asked.only[0], asked.more, machine)
+        try:
+            run_whole(asked.only[0], asked.more, machine)
+        except SettingError as error:
+            print(error, file=sys.stderr)
+            status = 1
         return status
     for name in asked.only or SHORT:
         with tempfile.TemporaryDirectory() as folder:
