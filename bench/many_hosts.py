@@ -367,6 +367,8 @@ def main() -> int:
     parser.add_argument("--no-page", action="store_true", help="leave docs/scale.md alone")
     options = parser.parse_args()
     is_all = not (options.hosts or options.tree)
+    if options.recording and bool(options.hosts) == bool(options.tree):
+        parser.error("--recording is for --hosts or for --tree: they replay different loads")
     # Each host needs a socket here; a place by ssh would need three pipes.
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
@@ -419,6 +421,8 @@ def _tried(
         try:
             return _profiled(profile, variants, count, tree), lost
         except BenchError as error:
+            if not (tree and "host lost" in str(error)):
+                raise
             print(error, file=sys.stderr)
     raise BenchError(f"{count} hosts: no try was whole")
 

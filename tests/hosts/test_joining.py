@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -34,25 +35,42 @@ def has_connections(server: Server) -> bool:
     return any(each.raddr and each.raddr[1] == server.port for each in found)
 
 
-def test_a_host_that_comes_later_joins_and_every_arrival_is_sent_once(
-    trueload: Trueload, server: Server, tmp_path: Path
-) -> None:
-    flag, result = tmp_path / "flag", tmp_path / "result.json"
-    places = ("exec:env HOST=one", "exec:env HOST=two", late_place(flag))
-    # Its engine can be kept nowhere, so it can never join, and that stops nobody.
-    broken = late_place(flag, "TRUELOAD_CACHE=/proc/none")
+def joined_by(
+    trueload: Trueload,
+    server: Server,
+    flag: Path,
+    least: int,
+    places: Sequence[str],
+    connections: int,
+    rate: int,
+) -> tuple[Any, str]:
+    """Run with ``least`` hosts, and raise the flag once they have connected. Return the record and
+    stderr."""
+    result = flag.with_name("result.json")
     running = trueload.start(
-        *("http", f"{server.url}/", "-c", "12", "--rate", f"{RATE}/s", "-d", f"{SECONDS}s"),
-        *("--warmup", "200ms", "--hosts", "2..4", "--json", result),
-        *(word for place in (*places, broken) for word in ("--place", place)),
-        env={"TRUELOAD_CACHE": str(tmp_path / "cache")},
+        *("http", f"{server.url}/", "-c", str(connections), "--rate", f"{rate}/s"),
+        *("-d", f"{SECONDS}s", "--warmup", "200ms", "--json", result),
+        *("--hosts", f"{least}..{len(places)}"),
+        *(word for place in places for word in ("--place", place)),
+        env={"TRUELOAD_CACHE": str(flag.with_name("cache"))},
     )
-    wait_until(lambda: has_connections(server), "the first two have connected")
+    wait_until(lambda: has_connections(server), "the first have connected")
     flag.touch()
     _, err = running.communicate()
     assert running.returncode in (0, 4), err  # a busy machine may make it invalid
     record = json.loads(result.read_text())
     assert record["trouble"] is None, err
+    return record, err
+
+
+def test_a_host_that_comes_later_joins_and_every_arrival_is_sent_once(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    flag = tmp_path / "flag"
+    places = ("exec:env HOST=one", "exec:env HOST=two", late_place(flag))
+    # Its engine can be kept nowhere, so it can never join, and that stops nobody.
+    broken = late_place(flag, "TRUELOAD_CACHE=/proc/none")
+    record, err = joined_by(trueload, server, flag, 2, [*places, broken], 12, RATE)
     first, second, third = record["hosts"]
     assert [each["joined_s"] for each in (first, second)] == [None, None]
     joined_s = third["joined_s"]
@@ -70,20 +88,9 @@ def test_a_host_that_comes_later_joins_and_every_arrival_is_sent_once(
 def test_a_host_joins_many_that_are_below_aggregators(
     trueload: Trueload, server: Server, tmp_path: Path
 ) -> None:
-    flag, result, many = tmp_path / "flag", tmp_path / "result.json", 65
+    flag, many = tmp_path / "flag", 65
     places = [*(f"exec:env HOST={number}" for number in range(many)), late_place(flag)]
-    running = trueload.start(
-        *("http", f"{server.url}/", "-c", "132", "--rate", "660/s", "-d", f"{SECONDS}s"),
-        *("--warmup", "200ms", "--hosts", f"{many}..{many + 1}", "--json", result),
-        *(word for place in places for word in ("--place", place)),
-        env={"TRUELOAD_CACHE": str(tmp_path / "cache")},
-    )
-    wait_until(lambda: has_connections(server), "the first have connected")
-    flag.touch()
-    _, err = running.communicate()
-    assert running.returncode in (0, 4), err  # a busy machine may make it invalid
-    record = json.loads(result.read_text())
-    assert record["trouble"] is None, err
+    record, err = joined_by(trueload, server, flag, many, places, 2 * (many + 1), 660)
     joined_s = record["hosts"][-1]["joined_s"]
     assert f"joins: from second {joined_s} on, each of 66 hosts has 1/66 of the load" in err
     scheduled = [host["counts"]["scheduled"] for host in record["hosts"]]

@@ -14,18 +14,6 @@ from trueload.protocol.plan import Counts, Sparse, Tick
 NOTHING = Counts(
     scheduled=0, unsent=0, issued=0, ok=0, stale=0, cancelled=0, failed={}, statuses={}
 )
-NO_TICK = Tick(
-    type="tick",
-    at_ns=0,
-    id=None,
-    counts=NOTHING,
-    latency={},
-    service={},
-    open=0,
-    bytes_in=0,
-    bytes_out=0,
-    busiest_ns=0,
-)
 APART_NS = 200_000_000  # an engine's ticks are 250 ms apart
 
 
@@ -88,7 +76,16 @@ def tick_of(
     phase_id: str, at_ns: int, ok: int, failed: int, connections: int, busiest_ns: int
 ) -> Tick:
     """A host's tick for people who look on, of the little that an aggregator tells of it."""
-    # Copies, because models are slow to make: each of thousands of hosts has a tick each second.
     counts = NOTHING.model_copy(update={"ok": ok, "failed": {"any": failed} if failed else {}})
-    own = {"at_ns": at_ns, "id": phase_id, "counts": counts}
-    return NO_TICK.model_copy(update={**own, "open": connections, "busiest_ns": busiest_ns})
+    return Tick.model_construct(
+        type="tick",
+        at_ns=at_ns,
+        id=phase_id,
+        counts=counts,
+        latency={},
+        service={},
+        open=connections,
+        bytes_in=0,
+        bytes_out=0,
+        busiest_ns=busiest_ns,
+    )
