@@ -113,7 +113,12 @@ def run_whole(name: str, more: Sequence[str], machine: Machine) -> None:
     folder = ROOT / "target" / "published" / name
     folder.mkdir(parents=True, exist_ok=True)
     trueload, quiet = Trueload(folder), Quiet()
-    begun = trueload.store.exists()
+    command, kept, begun = f"trueload {shlex.join(words)}", folder / "command", False
+    if trueload.store.exists() and kept.exists():
+        begun, before = True, kept.read_text()
+        if before != command:
+            raise SettingError(f"`{before}` was begun before", f"rm -r {folder} begins anew")
+    kept.write_text(command)
     try:
         process = trueload.start(
             *(("suite", "run", "--resume", "last") if begun else words),
@@ -131,7 +136,7 @@ def run_whole(name: str, more: Sequence[str], machine: Machine) -> None:
     finally:
         trueload.close()
     ending = " It was interrupted: the same command goes on." if code == INTERRUPTED else ""
-    about = section_head(f"trueload {shlex.join(words)}", machine, f"{quiet}{ending}")
+    about = section_head(command, machine, f"{quiet}{ending}")
     path = REPETITIONS / f"whole-{name}.txt"
     path.write_text("\n".join([*about, "", *exported.out.splitlines(), ""]))
 
