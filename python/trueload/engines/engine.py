@@ -108,7 +108,7 @@ def find_engine() -> Path:
 
 def engine_candidates() -> Sequence[Path]:
     """Where to look for the engine: a checkout has its own build, an install a copy of one."""
-    checkout = Path(__file__).resolve().parents[2]
+    checkout = Path(__file__).resolve().parents[3]
     return (
         checkout / "target" / "release" / BINARY,
         Path(sys.executable).parent / BINARY,
