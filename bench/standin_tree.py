@@ -31,6 +31,7 @@ class StandInProcess:
     name: str
     path: Path
     ahead_ns: int
+    cluster: None = None
 
     def open(self, argv: Sequence[str]) -> Channel:
         """Start the stand-in, whatever `argv` says."""

@@ -20,7 +20,7 @@ from trueload.engines.fleet import Fleet
 from trueload.engines.pauses import Pauses
 from trueload.errors import UserError
 from trueload.metrics.tally import Tally
-from trueload.places import EngineHost
+from trueload.places import BranchAt, EngineHost
 from trueload.places.local import LocalChannel, LocalPlace
 from trueload.protocol.plan import (
     Closed,
@@ -63,8 +63,9 @@ class Odd(Named):
 
 def hosts(count: int, branches: int = 0) -> tuple[EngineHost, ...]:
     """Hosts that are all this machine, below so many aggregators."""
+    above = [BranchAt(number, LocalPlace()) for number in range(branches)]
     return tuple(
-        EngineHost(Named(f"host{number}"), branch=number % branches if branches else None)
+        EngineHost(Named(f"host{number}"), branch=above[number % branches] if branches else None)
         for number in range(count)
     )
 

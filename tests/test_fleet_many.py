@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 from harness import ROOT
 from samples import counts, histogram
-from trueload.places import Channel, ChannelClosedError, EngineHost, Sink, Start
+from trueload.places import BranchAt, Channel, ChannelClosedError, EngineHost, Sink, Start
 from trueload.places.lines import Lines
+from trueload.places.local import LocalPlace
 from trueload.protocol.plan import (
     Connections,
     Duration,
@@ -132,6 +133,7 @@ class PlayedPlace:
     name: str
     machine: Any
     stage: Stage = field(repr=False)
+    cluster: None = None
 
     def open(self, argv: Sequence[str]) -> Played:
         return self.stage.start(self.machine)
@@ -254,13 +256,14 @@ def run_over(
     """Run a trial that sends no packet; its address is reserved for documentation (RFC 5737)."""
     standin, scaled = bench["standin"], bench["recording"].scaled
     lines = [standin.lines_of(scaled(recording, times + 1)) for times in range(VARIANTS)]
+    above = [BranchAt(number, LocalPlace()) for number in range(branches)]
     hosts = []
     for number in range(count):
         nature = standin.Nature(
             ahead_ns=ahead_ns(number), back_ns=number * 1_000, ticks=2 if number == silent else None
         )
         machine = standin.StandIn(lines[number % VARIANTS], nature)
-        branch = number * branches // count if branches else None
+        branch = above[number * branches // count] if branches else None
         hosts.append(EngineHost(PlayedPlace(f"host{number}", machine, stage), branch=branch))
     spec = TrialSpec(
         url="http://192.0.2.1/",

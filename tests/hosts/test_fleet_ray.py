@@ -1,7 +1,7 @@
 """One run over hosts of a Ray cluster, with a node on each.
 
 A host, its actor, its raylet or the head that ends is reported, and the run leaves nothing behind,
-however it ends.
+however it ends. With a ``tree`` the hosts are below an aggregator, which runs on the first.
 """
 
 from __future__ import annotations
@@ -71,14 +71,24 @@ def is_quiet(network: Network) -> bool:
     return not any((*running(network, ENGINE).values(), *running(network, ACTOR).values()))
 
 
-def start(trueload: Trueload, raylets: Raylets) -> subprocess.Popen[str]:
+def places(raylets: Raylets, tree: bool) -> tuple[str, ...]:
+    """The options that name every host."""
+    hosts = len(raylets.network.hosts)
+    if not tree:
+        return ("--place", raylets.address, "--hosts", str(hosts))
+    lab = raylets.network.folder / "places.toml"
+    lab.write_text(f'tree = true\nhosts = {hosts}\n[[generators]]\nplace = "{raylets.address}"\n')
+    return ("--lab", str(lab))
+
+
+def start(trueload: Trueload, raylets: Raylets, tree: bool = False) -> subprocess.Popen[str]:
     """Start a long run over every host; it measures when this returns."""
     network = raylets.network
     server = serve(trueload, network)
     hosts = len(network.hosts)
     process = trueload.start(
         *("http", f"{server.url}/", "-c", str(2 * hosts), *LONG),
-        *("--place", raylets.address, "--hosts", str(hosts)),
+        *places(raylets, tree),
         stderr=subprocess.STDOUT,
     )
 
@@ -108,15 +118,15 @@ def connected(network: Network, server: Server) -> int:
     return sum(len(host.run(*words).stdout.splitlines()) for host in network.hosts)
 
 
-@pytest.mark.parametrize("service", ["http", "tcp"])
+@pytest.mark.parametrize(("service", "tree"), [("http", False), ("tcp", False), ("http", True)])
 def test_a_run_over_three_hosts_is_whole(
-    raylets: Raylets, trueload: Trueload, service: str
+    raylets: Raylets, trueload: Trueload, service: str, tree: bool
 ) -> None:
     server = serve(trueload, raylets.network, service)
     where = f"{server.url}/" if service == "http" else server.url.split("/")[2]
     done = trueload.run(
         *(service, where, "-c", "7", "--requests", "301", "--warmup", "50ms", "--json", "-"),
-        *("--place", raylets.address, "--hosts", "3"),
+        *places(raylets, tree),
     )
     assert done.code in (0, 4), done  # a busy machine may make it suspect or invalid, never lost
     record = done.json()
@@ -158,9 +168,14 @@ def kill_the_raylet(raylets: Raylets) -> None:
     assert raylets.network.hosts[1].kill(RAYLET) == 1
 
 
-def lose(raylets: Raylets, trueload: Trueload, strike: Any, words: str) -> None:
+def freeze_the_engine(raylets: Raylets) -> None:
+    (pid,) = raylets.network.hosts[1].processes(ENGINE)
+    os.kill(pid, signal.SIGSTOP)
+
+
+def lose(raylets: Raylets, trueload: Trueload, strike: Any, words: str, tree: bool = False) -> None:
     """Run until host ``h2`` is lost, and check what is reported."""
-    process = start(trueload, raylets)
+    process = start(trueload, raylets, tree)
     strike(raylets)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 4, out
@@ -173,43 +188,63 @@ def lose(raylets: Raylets, trueload: Trueload, strike: Any, words: str) -> None:
     assert record["throughput"]["ok_per_s"] is None
 
 
+@pytest.mark.parametrize("tree", [False, True])
 @pytest.mark.parametrize(
     ("strike", "words"),
     [
+        (freeze_the_engine, "nothing was heard of it for |has told of no work for"),
         (pull_the_link, "nothing was heard of it for |has not answered for 1.5 s"),
         (kill_the_engine, r"signal 9 \(SIGKILL\)"),
         (kill_the_actor, "the process of its actor has died"),
     ],
 )
 def test_a_host_that_is_lost_is_named_and_the_run_saved_as_invalid(
-    raylets: Raylets, trueload: Trueload, strike: Any, words: str
+    raylets: Raylets, trueload: Trueload, strike: Any, words: str, tree: bool
 ) -> None:
-    lose(raylets, trueload, strike, words)
+    lose(raylets, trueload, strike, words, tree)
     raylets.network.mend()
     wait_until(lambda: is_quiet(raylets.network), "the actors have gone, too")
 
 
-def test_a_host_whose_raylet_is_killed_is_lost(own_raylets: Raylets, trueload: Trueload) -> None:
-    lose(own_raylets, trueload, kill_the_raylet, r"its Ray node \(raylet\) has died")
+def test_an_aggregator_that_is_killed_is_lost_with_all_below_it_and_its_host_is_named(
+    raylets: Raylets, trueload: Trueload
+) -> None:
+    process = start(trueload, raylets, tree=True)
+    assert raylets.network.hosts[0].kill(ENGINE) > 1
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 4, out
+    assert "host lost: h1: the aggregator above it has failed: the engine died: signal 9" in out
+    wait_until(lambda: is_quiet(raylets.network), "engines and actors have gone")
+
+
+@pytest.mark.parametrize("tree", [False, True])
+def test_a_host_whose_raylet_is_killed_is_lost(
+    own_raylets: Raylets, trueload: Trueload, tree: bool
+) -> None:
+    lose(own_raylets, trueload, kill_the_raylet, r"its Ray node \(raylet\) has died", tree)
     wait_until(lambda: is_quiet(own_raylets.network), "the actors have gone, too")
 
 
+@pytest.mark.parametrize(
+    ("tree", "why"), [(False, "none of its hosts answers"), (True, "its head cannot be reached")]
+)
 def test_a_head_that_is_not_heard_any_more_holds_nobody_up(
-    own_raylets: Raylets, trueload: Trueload
+    own_raylets: Raylets, trueload: Trueload, tree: bool, why: str
 ) -> None:
-    process = start(trueload, own_raylets)
+    process = start(trueload, own_raylets, tree)
     own_raylets.network.hosts[0].link("down")
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 4, out
-    assert f"the Ray cluster at {own_raylets.address} is lost: none of its hosts answers" in out
+    assert f"the Ray cluster at {own_raylets.address} is lost: {why}" in out
     assert "host lost: h" not in out
     wait_until(lambda: not has_engines(own_raylets.network), "the engines have gone everywhere")
 
 
+@pytest.mark.parametrize("tree", [False, True])
 def test_a_connection_to_the_head_that_breaks_is_no_hosts_fault(
-    raylets: Raylets, trueload: Trueload
+    raylets: Raylets, trueload: Trueload, tree: bool
 ) -> None:
-    process = start(trueload, raylets)
+    process = start(trueload, raylets, tree)
     assert raylets.network.hosts[0].kill(CLIENTS_SERVER) > 0
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 4, out
@@ -250,12 +285,23 @@ def test_a_host_that_the_cluster_gets_later_joins_the_run(
     assert all(host["ok"] for host in hosts)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("how", "tree"),
+    [
+        (signal.SIGKILL, False),
+        (signal.SIGTERM, False),
+        (signal.SIGKILL, True),
+        (signal.SIGSTOP, True),
+    ],
+)
 def test_a_front_that_ends_leaves_nothing_on_any_host(
-    raylets: Raylets, trueload: Trueload, how: signal.Signals
+    raylets: Raylets, trueload: Trueload, how: signal.Signals, tree: bool
 ) -> None:
-    process = start(trueload, raylets)
+    process = start(trueload, raylets, tree)
     os.kill(process.pid, how)
+    if how is signal.SIGSTOP:
+        wait_until(lambda: not has_engines(raylets.network), "the engines have gone", GONE_S)
+        os.kill(process.pid, signal.SIGCONT)
     process.communicate(timeout=60)
     wait_until(lambda: not has_engines(raylets.network), "the engines have gone", GONE_S)
     wait_until(lambda: is_quiet(raylets.network), "the actors have gone")

@@ -8,6 +8,7 @@ import re
 import shlex
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trueload.commands.suite_places import address_of
 from trueload.errors import UserError
-from trueload.places import Place
+from trueload.places import Channel, Place, Start
 from trueload.places.choose import choose_places
 from trueload.places.lab import read_lab
 from trueload.places.local import LocalPlace
@@ -242,8 +243,54 @@ def test_hosts_are_below_aggregators_if_they_are_many(
     places: list[Place] = [SshPlace(f"h{number}") for number in range(hosts)]
     found = branches_of([LocalPlace(), *places], tree)
     assert found[0] is None, "this machine is never below one"
-    counts = Counter(each for each in found[1:] if each is not None)
+    counts = Counter(each.number for each in found[1:] if each is not None)
     assert [counts[each] for each in range(max(len(counts), 1))] == branches, why
+    assert all(each is None or isinstance(each.place, LocalPlace) for each in found)
+
+
+class HostOfCluster:
+    """A place that others with the same ``cluster`` reach."""
+
+    def __init__(self, name: str, cluster: str) -> None:
+        self.name = name
+        self.cluster = cluster
+
+    def open(self, argv: Sequence[str]) -> Channel:
+        raise AssertionError("nothing is started")
+
+    def open_by(self, start: Start, argv: Sequence[str]) -> Channel:
+        raise AssertionError("nothing is started")
+
+
+@pytest.mark.parametrize(
+    ("why", "clusters", "tree", "above"),
+    [
+        ("few hosts are reached directly", {"x": 8}, None, {}),
+        ("more cost the front too much", {"x": 9}, None, {0: "x0"}),
+        ("many are shared out evenly", {"x": 65}, None, {0: "x0", 1: "x33"}),
+        ("clusters are not mixed", {"x": 9, "y": 70}, None, {0: "x0", 1: "y0", 2: "y35"}),
+        ("a lab may ask for one", {"x": 2}, True, {0: "x0"}),
+        ("a lab may refuse all", {"x": 99}, False, {}),
+    ],
+)
+def test_hosts_of_a_cluster_are_below_the_first_of_them(
+    why: str, clusters: dict[str, int], tree: bool | None, above: dict[int, str]
+) -> None:
+    places = [
+        HostOfCluster(f"{cluster}{number}", cluster)
+        for cluster, count in clusters.items()
+        for number in range(count)
+    ]
+    # Hosts that are reached from here have an aggregator here, if at all.
+    found = branches_of([SshPlace("s0"), *places], tree)
+    of_clusters = [each for each in found[1:] if each is not None]
+    first = 1 if tree else 0
+    assert {each.number - first: each.place.name for each in of_clusters} == above, why
+    for place, each in zip(places, found[1:], strict=True):
+        if each is not None:
+            assert each.place.name.startswith(place.cluster), "it is of the same cluster"
+    sizes = Counter(each.number for each in of_clusters).values()
+    assert not sizes or max(sizes) <= 64
 
 
 def test_a_lab_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:

@@ -30,9 +30,6 @@ use process::Process;
 /// Engines below one aggregator.
 const CHILDREN_MOST: usize = 64;
 const BEAT: Duration = Duration::from_millis(50);
-/// Its front is on the same machine, so that the front's death closes its input at once. A front that
-/// starts thousands of hosts may be busy for seconds.
-const LEASE: Duration = Duration::from_secs(10);
 /// An engine ends within 0.9 s once its input has ended; by ssh it takes a round trip longer.
 const FAREWELL: Duration = Duration::from_millis(1_500);
 
@@ -43,6 +40,7 @@ pub struct Role {
     children: Arc<Children>,
     group: Group,
     processes: BTreeMap<u32, Process>,
+    lease: Duration,
 }
 
 impl Role {
@@ -61,7 +59,8 @@ impl Role {
             }
         })?;
         let children = Children::start(clock, sink)?;
-        Ok(Role { clock, children, group: Group::default(), processes: BTreeMap::new() })
+        let lease = Duration::from_nanos(plan.lease_ns);
+        Ok(Role { clock, children, group: Group::default(), processes: BTreeMap::new(), lease })
     }
 
     fn open(&mut self, asked: &Open) -> Result<(), Failure> {
@@ -182,7 +181,7 @@ impl role::Role for Role {
     }
 
     fn lease(&self) -> Duration {
-        LEASE
+        self.lease
     }
 
     fn farewell(&self) -> Duration {

@@ -23,7 +23,7 @@ impl Aggregator {
         let input = process.stdin.take();
         let output = BufReader::new(process.stdout.take().expect("a pipe")).lines();
         let mut found = Aggregator { process, input, output };
-        found.send(&json!({"type": "aggregate", "protocol": 1}));
+        found.send(&json!({"type": "aggregate", "protocol": 1, "lease_ns": 10_000_000_000u64}));
         found
     }
 

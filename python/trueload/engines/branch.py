@@ -1,7 +1,8 @@
 """An aggregator and the engines below it, each with a channel of its own.
 
-How: the aggregator is an engine process on this machine. It starts the others' processes, merges
-their ticks, compares their clocks and notices who is silent. Every other line it relays, so an
+How: the aggregator is an engine process, on this machine or on a host of a cluster. It starts the
+others' processes, or what reaches them. It merges their ticks, compares their clocks and notices
+who is silent. Every other line it relays, so an
 engine below it is spoken to like any other. One thread reads from it: lines of engines go to their
 channels, and what is combined goes to the sink of whoever uses all of them. Must not know phases.
 """
@@ -19,7 +20,7 @@ from trueload.closing import Closing
 from trueload.engines.clock import Offset
 from trueload.engines.engine import Engine, EngineError, last_words
 from trueload.engines.questions import COMPARE_S, Questions
-from trueload.places import Channel, ChannelClosedError, Sink
+from trueload.places import BranchAt, Channel, ChannelClosedError, Sink
 from trueload.places.lines import CLOSED, Lines
 from trueload.places.local import LocalPlace
 from trueload.protocol.aggregate import (
@@ -34,6 +35,10 @@ from trueload.protocol.aggregate import (
 from trueload.protocol.plan import PROTOCOL, Clock, Done, FromEngine
 
 FAREWELL_S = 2.5  # an aggregator gives its engines 1.5 s to end, then kills them
+LEASE_NS = 2_000_000_000  # as that of every engine
+NEAR_LEASE_NS = 10_000_000_000
+"""On this machine the front's death closes an aggregator's input at once, and a front that starts
+thousands of hosts may be busy for seconds."""
 ENDED_S = 1.0  # from the end of an engine's output to the report of its exit code
 
 
@@ -48,10 +53,10 @@ class Combined:
 class Branch(Closing):
     """A running aggregator; a context manager that leaves nothing running."""
 
-    def __init__(self, number: int, sink: Callable[[Combined], None]) -> None:
+    def __init__(self, at: BranchAt, sink: Callable[[Combined], None]) -> None:
         """Start it; ``sink`` is called from another thread. Raises ``UserError``,
         ``EngineError``."""
-        self.number = number
+        self.number = at.number
         self.received_s = time.monotonic()
         self._sink = sink
         self._channels: dict[int, BranchChannel] = {}
@@ -59,12 +64,15 @@ class Branch(Closing):
         self._changed = threading.Condition()
         self._ended = threading.Event()
         self._questions = Questions()
+        is_here = isinstance(at.place, LocalPlace)
         try:
-            self._engine = Engine.start(LocalPlace(), lease=False)
+            self._engine = Engine.start(at.place, lease=False)
         except EngineError as error:
-            raise EngineError(error.kind, f"an aggregator on this machine: {error}") from error
+            where = "this machine" if is_here else at.place.name
+            raise EngineError(error.kind, f"an aggregator on {where}: {error}") from error
         try:
-            self._engine.send(Aggregate(protocol=PROTOCOL))
+            lease_ns = NEAR_LEASE_NS if is_here else LEASE_NS
+            self._engine.send(Aggregate(protocol=PROTOCOL, lease_ns=lease_ns))
             self._questions.compare(self._engine)
         except BaseException:
             self._engine.close()
@@ -211,10 +219,10 @@ class BranchChannel(Channel):
 
 
 def start_branches(
-    numbers: Iterable[int], sink: Callable[[Combined], None], starters: Executor
+    wanted: Iterable[BranchAt], sink: Callable[[Combined], None], starters: Executor
 ) -> list[Branch]:
     """Start aggregators, all of them or none. Raises ``UserError``, ``EngineError``."""
-    todo = [starters.submit(Branch, number, sink) for number in sorted(numbers)]
+    todo = [starters.submit(Branch, at, sink) for at in wanted]
     errors = [error for error in (each.exception() for each in todo) if error is not None]
     started = [each.result() for each in todo if each.exception() is None]
     if errors:

@@ -64,6 +64,7 @@ from trueload.protocol.plan import (
 from trueload.units import NS_PER_S
 
 SILENCE_S = 1.5  # design §9: a host that is silent for so long is lost
+BRANCH_SILENCE_S = 2.0  # a cluster's own watch, which also looks for its head, comes first
 IDLE_S = 2.5  # ten ticks: an engine that answers, but reports no work
 ASK_EVERY_S = 0.25  # a quarter of the engine's lease of 2 s, and six answers before silence
 START_LEAD_NS = 50_000_000
@@ -202,24 +203,22 @@ class Fleet(Closing):
         self._to_all_alike(Stop())
 
     def close(self) -> None:
-        """End all, in parallel."""
+        """End all, in parallel; aggregators after what is below them."""
         self._over.set()
-        started = [member.engine for member in self._members if member.is_started]
-        if started:
-            with ThreadPoolExecutor(min(len(started), STARTERS_MAX)) as closers:
-                list(closers.map(lambda engine: engine.close(), started))
-        if self._branches:
-            with ThreadPoolExecutor(len(self._branches)) as closers:
-                list(closers.map(lambda branch: branch.close(), self._branches))
+        engines = [member.engine for member in self._members if member.is_started]
+        for running in (engines, self._branches):
+            if running:
+                with ThreadPoolExecutor(min(len(running), STARTERS_MAX)) as closers:
+                    list(closers.map(lambda each: each.close(), running))
 
     def _start_branches(self, starters: Executor) -> None:
         """Start the aggregators, and put each host below its own."""
-        numbers = {each.host.branch for each in self._members if each.host.branch is not None}
-        self._branches = start_branches(numbers, self._received.put, starters)
+        wanted = {each.host.branch for each in self._members if each.host.branch is not None}
+        self._branches = start_branches(wanted, self._received.put, starters)
         by_number = {branch.number: branch for branch in self._branches}
         for member in self._members:
             if member.host.branch is not None:
-                member.branch = by_number[member.host.branch]
+                member.branch = by_number[member.host.branch.number]
 
     def _start(self, member: Member) -> None:
         try:
@@ -319,7 +318,8 @@ class Fleet(Closing):
         member = self._members[received.index]
         if member.lost is not None or (member.done and self._stopping):
             return
-        if isinstance(received.line, bytes):
+        # An aggregator tells of a silent host itself, and keeps its ticks.
+        if isinstance(received.line, bytes) or member.branch is not None:
             member.received_s = time.monotonic()
         try:
             message = member.engine.understand(received.line)
@@ -379,7 +379,7 @@ class Fleet(Closing):
                 for child in message.children:
                     self._lose_idle(self._members[child], seen_s)
             case EngineError():
-                self._lose_branch(branch, str(message))
+                self._lose_branch(branch, str(message), message.kind)
             case Error():
                 self._lose_branch(branch, message.message)
             case Done() if not self._stopping:
@@ -522,8 +522,8 @@ class Fleet(Closing):
             else:
                 self._lose_idle(member, now_s)
         for branch in self._branches:
-            if now_s - branch.received_s > SILENCE_S and not self._stopping:
-                self._lose_branch(branch, f"nothing was heard of it for {SILENCE_S:g} s")
+            if now_s - branch.received_s > BRANCH_SILENCE_S and not self._stopping:
+                self._lose_branch(branch, f"nothing was heard of it for {BRANCH_SILENCE_S:g} s")
 
     def _lose_silent(self, member: Member) -> None:
         silent_s = time.monotonic() - member.received_s
@@ -535,10 +535,11 @@ class Fleet(Closing):
         if member.lost is None and idle_s > IDLE_S and self._is_at_work(member):
             self._lose(member, f"its engine has told of no work for {IDLE_S:g} s")
 
-    def _lose_branch(self, branch: Branch, what: str) -> None:
-        """Lose all engines below an aggregator that has failed."""
+    def _lose_branch(self, branch: Branch, what: str, kind: FailureKind = "died") -> None:
+        """Lose all engines below an aggregator that has failed, or that is cut off with them."""
+        told = what if kind == "lost" else f"the aggregator above it has failed: {what}"
         for member in self._below(branch):
-            self._lose(member, f"the aggregator above it has failed: {what}")
+            self._lose(member, told, kind)
 
     def _is_at_work(self, member: Member) -> bool:
         """Whether it is in a phase, in which it reports four times a second. A phase that needs

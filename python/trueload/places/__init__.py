@@ -7,7 +7,7 @@ the lines mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -115,16 +115,30 @@ class WrappedChannel(Channel):
 
 
 Start = Callable[[Sequence[str]], Channel]
-"""Starts a process on this machine: as our child, or as one of an aggregator's."""
+"""Starts a process: as our child, or as one of an aggregator's, on its machine."""
 
 
 @runtime_checkable
 class CommandedPlace(Place, Protocol):
-    """A place that is reached by a process on this machine, which others may start for us."""
+    """A place that is reached by a process nearer to it, which others may start for us."""
+
+    @property
+    def cluster(self) -> Hashable:
+        """None: it is reached from this machine. Else from every place with the same value."""
+        ...
 
     def open_by(self, start: Start, argv: Sequence[str]) -> Channel:
-        """Start a process there, by one that ``start`` starts here. Raises as ``open``."""
+        """Start a process there, by one that ``start`` starts where it is reached from. Raises as
+        ``open``."""
         ...
+
+
+@dataclass(frozen=True)
+class BranchAt:
+    """An aggregator that is to be started: its number, and where."""
+
+    number: int
+    place: Place
 
 
 @dataclass(frozen=True)
@@ -139,4 +153,4 @@ class EngineHost:
     local_addresses: tuple[str, ...] = ()
     group: str | None = None
     weight: int = 1
-    branch: int | None = None
+    branch: BranchAt | None = None

@@ -47,6 +47,8 @@ class CommandPlace(Closing):
     Unless it is to ``keep`` programs for later, it removes them at its end.
     """
 
+    cluster = None  # reached from this machine
+
     def __init__(self, name: str, argv: Sequence[str], *, keep: bool = True) -> None:
         self.name = name
         self._once = "" if keep else uuid.uuid4().hex[:ONCE_CHARS]

@@ -30,6 +30,7 @@ class LocalPlace:
     """This machine."""
 
     name = "local"
+    cluster = None
 
     def open(self, argv: Sequence[str]) -> LocalChannel:
         """Start a child process. Raises ``OSError`` if it cannot be started."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 
 from trueload.errors import HostError
-from trueload.places import CommandedPlace, EngineHost, Place
+from trueload.places import BranchAt, CommandedPlace, EngineHost, Place
 from trueload.places.arriving import Arriving
 from trueload.places.copying import Copying, Preparable
 from trueload.places.late import LateHosts
@@ -32,6 +33,7 @@ from trueload.places.named import (
 )
 
 BRANCH_HOSTS_MAX = 64  # as the engine says: CHILDREN_MOST in crates/engine/src/aggregate.rs
+CLUSTER_DIRECT_MAX = 8  # hosts of a cluster that take 0.2 of the front's core (docs/scale.md)
 AT_ONCE_MAX = 32  # hosts that are prepared at the same time
 POLL_S = 0.1
 TELL_EVERY_S = 1.0
@@ -85,24 +87,31 @@ def open_first(
         yield tuple(there), stack.enter_context(LateHosts(late, program, announce))
 
 
-def branches_of(places: Sequence[Place], tree: bool | None) -> list[int | None]:
-    """Return the aggregator of each place, by number; None for places that have none.
+def branches_of(places: Sequence[Place], tree: bool | None) -> list[BranchAt | None]:
+    """Return the aggregator of each place; None for places that have none.
 
-    Only places that a command reaches can be below one. If there are more of these than one
+    Only places that another process reaches can be below one. If there are more of these than one
     aggregator takes, they are shared out evenly among several; ``tree`` says whether in any case.
-    Pure.
+    Those of a cluster are below the first of them, from a smaller number on. Pure.
     """
-    below = [index for index, place in enumerate(places) if _can_be_below(place)]
-    wanted = len(below) > BRANCH_HOSTS_MAX if tree is None else tree
-    found: list[int | None] = [None] * len(places)
-    count = -(-len(below) // BRANCH_HOSTS_MAX)
-    for nth, index in enumerate(below if wanted else ()):
-        found[index] = nth * count // len(below)
+    reached: defaultdict[Hashable, list[int]] = defaultdict(list)
+    for index, place in enumerate(places):
+        if isinstance(place, CommandedPlace) and not isinstance(place, LocalPlace):
+            reached[place.cluster].append(index)
+    found: list[BranchAt | None] = [None] * len(places)
+    started: list[BranchAt] = []
+    for cluster, below in reached.items():
+        most = BRANCH_HOSTS_MAX if cluster is None else CLUSTER_DIRECT_MAX
+        if not (len(below) > most if tree is None else tree):
+            continue
+        before, count = len(started), -(-len(below) // BRANCH_HOSTS_MAX)
+        for nth, index in enumerate(below):
+            number = before + nth * count // len(below)
+            if number == len(started):
+                where = LocalPlace() if cluster is None else places[index]
+                started.append(BranchAt(number, where))
+            found[index] = started[number]
     return found
-
-
-def _can_be_below(place: Place) -> bool:
-    return isinstance(place, CommandedPlace) and not isinstance(place, LocalPlace)
 
 
 @contextlib.contextmanager

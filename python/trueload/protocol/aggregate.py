@@ -15,10 +15,12 @@ from trueload.protocol.tick import Second, Tick
 
 
 class Aggregate(Model):
-    """Be an aggregator. Engines are opened later, one by one."""
+    """Be an aggregator. Engines are opened later, one by one. All end when the front was silent
+    for ``lease_ns``."""
 
     type: Literal["aggregate"] = "aggregate"
     protocol: int
+    lease_ns: int
 
 
 class OpenChild(Model):

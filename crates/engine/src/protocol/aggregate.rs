@@ -12,6 +12,8 @@ use super::{Second, Tick};
 pub struct AggregatePlan {
     /// Must equal [`PROTOCOL`](super::PROTOCOL).
     pub protocol: u32,
+    /// If the front is silent for this long, the aggregator ends, and all engines below it.
+    pub lease_ns: u64,
 }
 
 /// One more engine: a command that runs on the aggregator's machine, and speaks this protocol once

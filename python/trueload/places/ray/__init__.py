@@ -1,7 +1,7 @@
 """Hosts of a Ray cluster as places: ``reserve(address, hosts)``, a context manager.
 
     with reserve("ray://head:10001", hosts=3) as reserved:
-        reserved.places  # a ``Place`` for each host, in no particular order
+        reserved.places  # a ``Place`` for each host, by name
 
 How: a placement group (STRICT_SPREAD) puts an actor on each of the different hosts. The actors
 start programs and move their bytes. Nothing is ever restarted or tried again. When the reservation

@@ -361,7 +361,8 @@ def what_it_has(ray: Any) -> str:
 
 
 def start_actors(ray: Any, group: Any, asked: Asked, way: Way) -> list[RayPlace]:
-    """Start an actor on every host of the group. Raises ``UserError``."""
+    """Start an actor on every host of the group, and return the hosts by name. Raises
+    ``UserError``."""
     strategies = importlib.import_module("ray.util.scheduling_strategies")
     # By value: a host that has nothing of ours cannot import the module.
     ray.cloudpickle.register_pickle_by_value(host)
@@ -383,7 +384,7 @@ def start_actors(ray: Any, group: Any, asked: Asked, way: Way) -> list[RayPlace]
         places.append(RayPlace(Actor(ray, handle, name, way), node["NodeManagerAddress"], shipped))
     for started in places:
         started.ready(PLACE_S)
-    return places
+    return sorted(places, key=lambda place: place.name)
 
 
 def names(nodes: Sequence[Mapping[str, Any]]) -> list[str]:

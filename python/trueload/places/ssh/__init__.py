@@ -42,6 +42,8 @@ class SshPlace(Closing):
     Unless it is to ``keep`` programs for later, it removes them at its end.
     """
 
+    cluster = None  # reached from this machine
+
     def __init__(self, destination: str, *, keep: bool = True) -> None:
         self._destination = destination
         self._once = "" if keep else uuid.uuid4().hex[:ONCE_CHARS]
