@@ -109,7 +109,9 @@ def run_short(trueload: Trueload, name: str, budget_s: float) -> Short:
 def run_whole(name: str, more: Sequence[str], machine: Machine) -> None:
     """Run a suite over every subject, or go on with such a run, and write its table. Raises
     ``SettingError`` if it could not be run."""
-    words = ("suite", "run", name, "--cores", "single", *more)
+    # The clients' suite gives the CPUs: the server has one, the client the others.
+    cores = ("--cores", "single") if "--cores" in SHORT[name] else ()
+    words = ("suite", "run", name, *cores, *more)
     folder = ROOT / "target" / "published" / name
     folder.mkdir(parents=True, exist_ok=True)
     trueload, quiet = Trueload(folder), Quiet()

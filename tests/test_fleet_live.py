@@ -289,6 +289,32 @@ def test_a_host_that_is_lost_ends_the_run_and_leaves_nothing(
     assert not (engines() - before), "no engine remains"
 
 
+def test_when_an_aggregator_is_lost_the_counts_of_each_host_are_kept(
+    spec: TrialSpec, struck: list[int]
+) -> None:
+    before, told = engines(), []
+
+    def strike(progress: Progress) -> None:
+        if progress.stage == "window" and progress.hosts():
+            told.append(progress.tick)
+        if len(told) > 1 and not struck:
+            (engine, *_) = engines() - before
+            struck.append(psutil.Process(engine).ppid())
+            os.kill(struck[0], signal.SIGKILL)
+
+    endless = replace(spec.load, stop=Duration(ns=600_000 * MS))
+    tried = replace(spec, load=endless, hosts=hosts(3, branches=1))
+    record = run_trial(tried, on_progress=strike)
+    assert record.trouble is not None
+    assert record.trouble.what.startswith("host lost: host0: the aggregator above it has failed:")
+    assert "its last tick came" in record.trouble.what
+    assert (record.verdict, record.partial) == ("invalid", True)
+    assert record.counts.ok == record.latency_ns.count > 0, "what the aggregator merged is kept"
+    assert all(host.ok and host.lost for host in record.hosts)
+    assert sum(host.ok or 0 for host in record.hosts) <= record.counts.ok
+    assert not (engines() - before), "no engine remains"
+
+
 @pytest.mark.parametrize("branches", [0, 2])
 def test_a_run_goes_on_with_the_others_and_nobody_sends_the_lost_part(
     spec: TrialSpec, struck: list[int], branches: int

@@ -252,6 +252,7 @@ def run_over(
     *,
     count: int = HOSTS,
     branches: int = 0,
+    news: list[str] | None = None,
 ) -> Record:
     """Run a trial that sends no packet; its address is reserved for documentation (RFC 5737)."""
     standin, scaled = bench["standin"], bench["recording"].scaled
@@ -277,13 +278,18 @@ def run_over(
         engine=EngineOptions(timeout_ns=10 * NS_PER_S),
         hosts=tuple(hosts),
     )
-    return run_trial(spec)
+    told = [] if news is None else news
+    return run_trial(spec, on_progress=lambda progress: told.extend(progress.news))
 
 
-def test_what_fifty_hosts_say_is_added_up_exactly(bench: Any, stage: Stage) -> None:
-    recording = recorded(bench, ticks=10)
-    record = run_over(bench, stage, recording)
+def test_what_fifty_hosts_say_is_added_up_exactly(
+    bench: Any, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recording, news = recorded(bench, ticks=10), list[str]()
+    monkeypatch.setattr("trueload.trial.run.MANY_HOSTS", HOSTS)
+    record = run_over(bench, stage, recording, news=news)
     assert record.trouble is None
+    assert news == ["adding up what 50 hosts have reported"]
     shares = [number % VARIANTS + 1 for number in range(HOSTS)]
     times, one = sum(shares), recording.measurement
     assert record.connections.established == 2 * times

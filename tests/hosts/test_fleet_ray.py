@@ -25,6 +25,8 @@ from hosts.network import Host, Network, missing
 from hosts.raylets import RAYLET, Raylets, add_node, start_ray
 
 ENGINE = "trueload-engine"
+CARRIER = "--pipe"
+"""What an aggregator starts to reach an engine on another host."""
 ACTOR = "ray::Host"
 CLIENTS_SERVER = "--mode=specific-server"  # the head starts one for each client
 LONG = ("--duration", "60s", "--warmup", "100ms")
@@ -68,7 +70,8 @@ def has_engines(network: Network) -> bool:
 
 
 def is_quiet(network: Network) -> bool:
-    return not any((*running(network, ENGINE).values(), *running(network, ACTOR).values()))
+    found = (running(network, what) for what in (ENGINE, CARRIER, ACTOR))
+    return not any(count for each in found for count in each.values())
 
 
 def places(raylets: Raylets, tree: bool) -> tuple[str, ...]:

@@ -2,9 +2,9 @@
 
 How: the aggregator is an engine process, on this machine or on a host of a cluster. It starts the
 others' processes, or what reaches them. It merges their ticks, compares their clocks and notices
-who is silent. Every other line it relays, so an
-engine below it is spoken to like any other. One thread reads from it: lines of engines go to their
-channels, and what is combined goes to the sink of whoever uses all of them. Must not know phases.
+who is silent. Every other line it relays, so an engine below it is spoken to like any other. One
+thread reads from it: lines of engines go to their channels, and what is combined goes to the sink
+of whoever uses all of them. Must not know phases.
 """
 
 from __future__ import annotations

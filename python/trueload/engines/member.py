@@ -211,7 +211,7 @@ class Member:
     def last_tick_of(self, phase_ids: Sequence[str]) -> str:
         """When its last tick in these phases came, in words."""
         for phase_id in reversed(phase_ids):
-            tick = self.told[phase_id].last
+            tick = self._told_of(phase_id).last
             if tick is not None:
                 start_ns = self.offset.to_front(self.starts_ns[phase_id])
                 into = format_duration(max(0, tick.at_ns - start_ns))
@@ -249,11 +249,19 @@ class Member:
             lost=None if self.has_part_in(phase_id) else self.lost,
             group=self.host.group,
             weight=self.host.weight,
-            told=self.told[phase_id],
+            told=self._told_of(phase_id),
             ready=self.ready,
             agreed_bound_ns=None if agreed is None else agreed.bound_ns,
             joined_s=self.joined_s,
         )
+
+    def _told_of(self, phase_id: str) -> Told:
+        """What it told of a phase. If its aggregator was lost and tells it no more, the counts of
+        its last standing, with failures of ``any`` class and without latencies."""
+        told, tick = self.told[phase_id], self.latest
+        if told.last is None and tick is not None and tick.id == phase_id:
+            told.add(tick, self.offset.to_front(self.starts_ns.get(phase_id, 0)))
+        return told
 
     def _began_ns(self, phase_id: str) -> int | None:
         if phase_id in self.measurements:

@@ -84,6 +84,7 @@ SLACK_S = 2.0  # law 3: a trial lasts at most connect + warm-up + duration + tim
 CONNECT_SLACK_S = 5.0  # for an engine that starts on a busy machine
 SILENCE_S = 3.0  # the engine ticks every 250 ms; one that is silent for this long hangs
 STOP_S = 1.5  # the engine ends within 1 s of `stop`
+MANY_HOSTS = 500  # the results of 1,024 take 6 s to add up (docs/scale.md)
 POLL_S = 0.1  # how soon an interrupt is noticed
 DATA_BYTES_PER_S = 10e6  # an engine reads data ten times as fast, if it is not alone
 BLOB_BYTES_PER_S = 2e6  # of blobs that become requests, which takes several times as long
@@ -196,6 +197,10 @@ class Session(Closing):
             with contextlib.suppress(EngineError):  # the server's host may be lost
                 seen.after = self._sample()
         seen.wall_s = time.monotonic() - began_s
+        hosts = len(self._spec.hosts)
+        if isinstance(self._engine, Fleet) and hosts >= MANY_HOSTS:
+            self._engine.news.append(f"adding up what {hosts:,} hosts have reported")
+            self._show(None)
         record = make_record(seen)
         # A server seldom gives back what it took for more connections than there are now.
         established = record.connections.established

@@ -1,0 +1,192 @@
+"""What does each host of a Ray cluster cost the front, with and without an aggregator?
+
+The hosts are namespaces on this machine with a Ray node each. The front runs outside the cluster
+(`ray://`) or on its head (`ray`), and sends 1,000 requests/s from two hosts or from twelve. The CPU
+time of the front's process is taken over some seconds of the window. What each host more costs is
+the difference, in the median of the rounds.
+
+Target: with twelve hosts below an aggregator, the front takes at most 0.2 cores. Prints Markdown.
+Exit code 1 if the target is missed, 2 if it cannot measure. Needs root, iproute2 and Ray.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import psutil
+from machine import describe
+from marks import Limit, Mark, exit_code, mark, mark_table
+from page import SCALE, write_section
+from setting import ROOT, Quiet, SettingError, find_setting
+
+sys.path.insert(0, str(ROOT / "tests"))
+
+from harness import Trueload, kill_group, start_server
+from hosts.network import Network, missing
+from hosts.raylets import PORT, Raylets, start_ray
+from waiting import wait_until
+
+FEW, MANY = 2, 12
+ROUNDS = 3
+SETTLED_S, WATCHED_S = 2.0, 8.0
+START_S = 120.0
+CORES_MOST = Limit(0.2, unit=" cores")
+
+
+@dataclass(frozen=True)
+class Way:
+    """Where the front runs, and whether the hosts report to an aggregator."""
+
+    outside: bool
+    tree: bool
+
+    def __str__(self) -> str:
+        where = "`ray://`" if self.outside else "`ray`, on the head"
+        return f"{where}, {'below an aggregator' if self.tree else 'each to the front'}"
+
+
+WAYS = [Way(outside, tree) for outside in (True, False) for tree in (False, True)]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The hosts, and a server that they reach."""
+
+    network: Network
+    raylets: Raylets
+    trueload: Trueload
+    url: str
+
+    def connected(self) -> int:
+        """The connections that the hosts have to the server."""
+        words = ("ss", "-Htn", "state", "established", "dst", self.url.split("/")[2])
+        return sum(len(host.run(*words).stdout.splitlines()) for host in self.network.hosts)
+
+    def start(self, way: Way, hosts: int) -> subprocess.Popen[str]:
+        """Start a front that loads the server from so many hosts."""
+        head = self.network.hosts[0]
+        place = self.raylets.address if way.outside else "ray"
+        lab = self.trueload.folder / "ray.toml"
+        tree = str(way.tree).lower()
+        lab.write_text(f'tree = {tree}\nhosts = {hosts}\n[[generators]]\nplace = "{place}"\n')
+        load = ("-c", str(MANY), "--rate", "1k/s", "-d", "60s")
+        words = (sys.executable, "-m", "trueload", "http", self.url, *load, "--lab", str(lab))
+        address = {} if way.outside else {"RAY_ADDRESS": f"{head.address}:{PORT}"}
+        return subprocess.Popen(
+            words if way.outside else head.inside(*words),
+            env=self.trueload.env(address),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+
+    def front_cores(self, way: Way, hosts: int) -> float:
+        """Return the CPU use of a front over so many hosts, in cores."""
+        process = self.start(way, hosts)
+        try:
+            wait_until(lambda: self.connected() == MANY, "all have connected", START_S)
+            front = psutil.Process(process.pid)
+            if not way.outside:  # what enters the host's namespaces waits for the front
+                (front,) = front.children()
+            time.sleep(SETTLED_S)
+            before, began_s = sum(front.cpu_times()[:2]), time.monotonic()
+            time.sleep(WATCHED_S)
+            used_s = sum(front.cpu_times()[:2]) - before
+            cores = used_s / (time.monotonic() - began_s)
+            front.terminate()
+            process.wait(START_S)
+            return cores
+        finally:
+            kill_group(process)
+            wait_until(lambda: self.connected() == 0, "the engines have gone")
+
+
+@contextmanager
+def open_cluster() -> Iterator[Cluster]:
+    """Create the hosts, and remove them at the end. Raises ``SettingError``."""
+    if why := missing():
+        raise SettingError(why, "run it as root, with iproute2 installed")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ray", dir="/tmp")))
+        network = stack.enter_context(Network(folder / "hosts", MANY))
+        trueload = Trueload(folder / "world")
+        stack.callback(trueload.close)
+        trueload.folder.mkdir(parents=True, exist_ok=True)
+        server = start_server(trueload, "--threads", "1", address=network.address)
+        yield Cluster(network, start_ray(network), trueload, f"{server.url}/")
+
+
+Rounds = Mapping[tuple[Way, int], Sequence[float]]
+
+
+def measure(cluster: Cluster, rounds: int) -> Rounds:
+    """Measure every way with few hosts and with many, in turn."""
+    found: dict[tuple[Way, int], list[float]] = {}
+    for number in range(rounds):
+        for way in WAYS:
+            for hosts in (FEW, MANY):
+                cores = cluster.front_cores(way, hosts)
+                found.setdefault((way, hosts), []).append(cores)
+                print(f"round {number + 1}: {way}, {hosts}: {cores:.3f}", file=sys.stderr)
+    return found
+
+
+def table(found: Rounds) -> list[str]:
+    """A Markdown table with a row for each way."""
+    lines = [
+        f"| place | front's CPU, {FEW} hosts | {MANY} hosts | for each host more |",
+        "|---|--:|--:|--:|",
+    ]
+    for way in WAYS:
+        few, many = (median(found[way, hosts]) for hosts in (FEW, MANY))
+        each = (many - few) / (MANY - FEW)
+        lines.append(f"| {way} | {few:.3f} cores | {many:.3f} cores | {each:.4f} cores |")
+    return lines
+
+
+def judge(found: Rounds) -> list[Mark]:
+    """Judge the ways with an aggregator."""
+    marks = []
+    for way in WAYS:
+        if way.tree:
+            cores = median(found[way, MANY])
+            what = f"{MANY} hosts, {way}: front's CPU"
+            marks.append(mark(what, CORES_MOST, cores, f"{cores:.3f} cores"))
+    return marks
+
+
+def main() -> int:
+    """Measure, print Markdown, and judge."""
+    parser = argparse.ArgumentParser(description="What hosts of a Ray cluster cost the front.")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="times to measure each way")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/scale.md alone")
+    options = parser.parse_args()
+    try:
+        find_setting()
+        quiet = Quiet()
+        with open_cluster() as cluster:
+            found = measure(cluster, options.rounds)
+    except SettingError as error:
+        print(error, file=sys.stderr)
+        return 2
+    what = f"The median of {options.rounds} rounds, {WATCHED_S:g} s of a window each. {quiet}"
+    marks = judge(found)
+    lines = [str(describe()), "", what, "", *mark_table(marks), "", *table(found)]
+    print("\n".join(lines))
+    if not options.no_page:
+        write_section(SCALE, "ray", lines)
+    return exit_code(marks)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
