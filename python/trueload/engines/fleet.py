@@ -539,6 +539,7 @@ class Fleet(Closing):
         """Lose all engines below an aggregator that has failed, or that is cut off with them."""
         told = what if kind == "lost" else f"the aggregator above it has failed: {what}"
         for member in self._below(branch):
+            member.received_s = branch.received_s
             self._lose(member, told, kind)
 
     def _is_at_work(self, member: Member) -> bool:
