@@ -30,7 +30,7 @@ HOSTILE = (
     "\x1b]0;owned\x07\x1b[31mred\x9b2J",
     "\u202egnp.exe\u2066 \u2028 \x00 \x85",
     "url(http://evil.example/x) }*{background:url(//evil.example)}",
-    "{{ 7 * 191 }}{% raw %}${7*191}",
+    "{{ 7907 * 7919 }}{% raw %}${7907*7919}",
     "--><iframe src=http://evil.example></iframe>",
     "=cmd|' /C calc'!A0",
     "x" * 3000,
