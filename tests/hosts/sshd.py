@@ -108,6 +108,12 @@ def start_ssh(network: Network, folder: Path) -> Ssh:
     return ssh
 
 
+def logins(host: Host) -> list[str]:
+    """The processes of a host beside its sshd and Ray, which other tests may have started."""
+    lines = host.processes().values()
+    return [line for line in lines if "sshd_config" not in line and "ray" not in line]
+
+
 def start_sshd(
     host: Host, authorized: str, *, port: int = 22, more: str = "", env: str = ""
 ) -> None:

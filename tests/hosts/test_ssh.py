@@ -16,7 +16,7 @@ from trueload.places.ssh import SshPlace
 from waiting import wait_until
 
 from hosts.network import Host
-from hosts.sshd import Ssh
+from hosts.sshd import Ssh, logins
 
 ENGINE = "programs/trueload-engine"
 
@@ -132,9 +132,7 @@ def test_nothing_of_ours_is_left_here_or_there_when_a_place_is_closed(
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert stat.S_ISSOCK((folder / "s").stat().st_mode)
     assert list(short_folder.glob("trueload-ssh-*")) == []
-    wait_until(
-        lambda: set(host.processes()) <= set(host.processes("sshd_config")), "nobody is logged in"
-    )
+    wait_until(lambda: not logins(host), "nobody is logged in")
     assert os.path.exists(host.cache / "trueload" / "programs")
 
 

@@ -17,7 +17,7 @@ from harness import SHAKEN, Server, Trueload, against, start_server
 from waiting import wait_until
 
 from hosts.network import Host
-from hosts.sshd import Ssh
+from hosts.sshd import Ssh, logins
 
 ENGINE = "programs/trueload-engine"
 
@@ -104,7 +104,6 @@ def test_nothing_is_left_anywhere_when_the_front_is_killed(
     trueload: Trueload, ssh: Ssh, far: Server
 ) -> None:
     host = ssh.network.hosts[0]
-    listening = set(host.processes("sshd_config"))
     front = start_long(trueload, ssh, far, "--place", "ssh:h1", "--place", "ssh:h2")
     below = psutil.Process(front.pid).children(recursive=True)
     assert any("ssh" in each.name() for each in below)
@@ -113,7 +112,7 @@ def test_nothing_is_left_anywhere_when_the_front_is_killed(
     for each in ssh.network.hosts:
         wait_until(lambda each=each: not engines(each), f"the engine on {each.name} has gone")  # type: ignore[misc]
     wait_until(lambda: not any(each.is_running() for each in below), "every ssh here has gone")
-    wait_until(lambda: set(host.processes()) <= listening, "nobody is logged in there")
+    wait_until(lambda: not logins(host), "nobody is logged in there")
 
 
 def test_an_interrupt_ends_the_engine_there_and_the_run_is_saved(
