@@ -41,7 +41,7 @@ fn carry(address: &str) -> io::Result<()> {
     copy(&mut &*socket, &mut output)
 }
 
-/// Copies until the input ends. `io::copy` would use splice(2), which keeps back what is short.
+/// Copies until the input ends. With `io::copy`, which uses splice(2), a short line did not arrive.
 fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {

@@ -138,7 +138,7 @@ class Member:
             self._engine = Engine.start(place, lease=False)
             self._questions.compare(self._engine)
         else:
-            assert isinstance(place, CommandedPlace), f"{self.name} is started by itself"
+            assert isinstance(place, CommandedPlace), f"nothing else can start {self.name}"
             self._engine = Engine.start(BelowPlace(place, self.branch, self.index), lease=False)
             self.branch.await_clock(self.index)
         self.received_s = time.monotonic()
