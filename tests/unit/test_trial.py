@@ -108,6 +108,26 @@ def test_a_record_is_made_from_the_last_ticks(
     assert record.generator.saturation is None
 
 
+@pytest.mark.parametrize(
+    ("warmup", "looks"), [(Duration(ns=2_000_000_000), 1), (Requests(count=20_000), 0)]
+)
+@pytest.mark.usefixtures("scripted")
+def test_a_warm_up_that_may_be_short_is_not_used_to_look_for_backends(
+    monkeypatch: pytest.MonkeyPatch, warmup: Duration | Requests, looks: int
+) -> None:
+    looked: list[object] = []
+
+    def look(pids: object, without: object) -> set[int]:
+        looked.append(pids)
+        return set()
+
+    monkeypatch.setattr(trial_module, "backends", look)
+    spec = dataclasses.replace(SPEC, load=dataclasses.replace(SPEC.load, warmup=warmup))
+    record = play(monkeypatch, "die_in_the_window", spec)
+    assert record.trouble is not None
+    assert len(looked) == looks
+
+
 BESIDE = dataclasses.replace(SPEC, engine=SPEC.engine.with_cpus((1,)), server=PinnedTo({0}))
 """A server on the other CPU."""
 
