@@ -190,6 +190,10 @@ TARGETS ?=
 release: $(RUN_LOCKED) ## wheels, sdist and crates into dist/, tried in a clean place (TAG=v0.1.0 TARGETS=x86_64-unknown-linux-gnu)
 	PYTHONPATH=python $(BIN)/python tools/release.py $(if $(TAG),--tag $(TAG)) $(TARGETS)
 
+.PHONY: engines
+engines: setup ## the engine for other kinds of machine, beside this one's, for hosts of that kind (TARGETS=aarch64-unknown-linux-gnu)
+	PYTHONPATH=python $(BIN)/python tools/engine_beside.py $(TARGETS)
+
 .PHONY: lock
 lock: $(DEV_LOCKED) ## write the Python lock files anew from pyproject.toml
 	$(PIP) install uv

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import platform
 import signal
 import subprocess
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import psutil
 import pytest
 from harness import Server, Trueload
+from trueload.engines.engine import find_engine
 from trueload.errors import UserError
 from trueload.places.command import CommandPlace
 from trueload.runner.sockets import free_port
@@ -86,6 +88,68 @@ def test_a_signal_that_ends_it_is_told(tmp_path: Path) -> None:
     channel = place(tmp_path / "cache").open(["/bin/cat"])
     os.kill(channel.pid, signal.SIGKILL)
     assert channel.wait(WAIT_S) == -signal.SIGKILL
+
+
+OTHER = "x86_64" if platform.machine() == "aarch64" else "aarch64"
+
+
+def another_machine(tmp_path: Path) -> str:
+    """Return a PATH for a host: its ``uname`` says that it is a machine of the other kind."""
+    folder = tmp_path / "another"
+    folder.mkdir()
+    script = f'case "$1" in -s) echo Linux;; *) echo {OTHER};; esac'
+    (folder / "uname").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "uname").chmod(0o755)
+    return f"{folder}:/usr/bin:/bin"
+
+
+def test_a_machine_of_another_kind_gets_the_program_for_it(tmp_path: Path) -> None:
+    (tmp_path / "cat").write_bytes(Path("/bin/cat").read_bytes())
+    (tmp_path / f"cat-{OTHER}").write_text(ECHO)
+    path = another_machine(tmp_path)
+    for _ in "and again, with the copy":
+        with place(tmp_path / "cache", f"PATH={path}") as there:
+            there.prepare(tmp_path / "cat")
+            channel = there.open([str(tmp_path / "cat")])
+            channel.send(b"hello\n", WAIT_S)
+            assert channel.read_line(WAIT_S) == b"said hello"
+            channel.kill()
+    (kept,) = (tmp_path / "cache" / "programs").iterdir()
+    assert kept.read_text() == ECHO, "the other one is not copied"
+
+
+def test_a_machine_without_a_program_for_it_is_refused(tmp_path: Path) -> None:
+    program = tmp_path / "cat"
+    program.write_bytes(Path("/bin/cat").read_bytes())
+    with pytest.raises(UserError) as caught:
+        place(tmp_path / "cache", f"PATH={another_machine(tmp_path)}").prepare(program)
+    assert caught.value.message.startswith(f"exec:test is {OTHER}, and the engine here is for ")
+    assert f"beside {program}, with the name cat-{OTHER}" in caught.value.hint
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_run_over_machines_of_two_kinds(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    engine = tmp_path / "trueload-engine"
+    engine.symlink_to(find_engine())
+    # The other one is the same: only what stands in its head would keep it off that machine.
+    (tmp_path / f"trueload-engine-{OTHER}").write_text(f'#!/bin/sh\nexec {engine} "$@"\n')
+    places = ["--place", "exec:env HOST=one"]
+    places += ["--place", f"exec:env PATH={another_machine(tmp_path)}"]
+    ended = trueload.run(
+        *("http", f"{server.url}/", "-c", "4", "--requests", "300", "--warmup", "50ms"),
+        *("--json", "-", *places),
+        env={**environment(tmp_path), "TRUELOAD_ENGINE": str(engine)},
+    )
+    assert ended.code in (0, 4), ended  # a busy machine may make it invalid
+    record = ended.json()
+    assert record["trouble"] is None
+    assert [host["connections"] for host in record["hosts"]] == [2, 2]
+    assert record["counts"]["scheduled"] == 300
+    names = sorted(path.name for path in (tmp_path / "cache" / "programs").iterdir())
+    assert len(names) == 2
+    assert sum(name.startswith(f"trueload-engine-{OTHER}-") for name in names) == 1
 
 
 @pytest.mark.parametrize(

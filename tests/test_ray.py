@@ -236,8 +236,21 @@ def test_a_program_for_another_machine_is_not_sent(base: Reservation, tmp_path: 
     other, number = ("x86_64", 62) if platform.machine() == "aarch64" else ("aarch64", 183)
     program = tmp_path / "trueload-engine"
     program.write_bytes(elf(number))
-    with pytest.raises(UserError, match=f"is for {other}, and host host-. is "):
+    with pytest.raises(
+        UserError, match=f"^host host-. is .*, and the engine here is for {other}\n"
+    ):
         base.places[0].open([str(program)])
+
+
+def test_a_program_for_that_machine_is_taken_from_beside_it(
+    base: Reservation, tmp_path: Path
+) -> None:
+    program = tmp_path / "trueload-engine"
+    program.write_bytes(elf(62 if platform.machine() == "aarch64" else 183))
+    beside = program.with_name(f"{program.name}-{platform.machine()}")
+    beside.write_text("#!/bin/sh\necho made for this machine\n")
+    channel = base.places[0].open([str(program)])
+    assert channel.read_line(BOUND_S) == b"made for this machine"
 
 
 def test_a_program_that_cannot_be_started_says_why(base: Reservation, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from trueload.errors import HostError, UserError
 from trueload.places import ChannelClosedError, Start, WrappedChannel
 from trueload.places.copying import Copying, run_fed
 from trueload.places.local import LocalChannel
-from trueload.places.program import Program, read_program
+from trueload.places.program import Program, fitting, read_program
 from trueload.places.remote import Ended, Host, check_host, parse_host
 from trueload.places.ssh import refusals, scripts
 
@@ -55,6 +55,7 @@ class CommandPlace(Closing):
         self._copies: set[str] = set()
         self._argv = tuple(argv)
         self._there: set[str] = set()
+        self._machine: str | None = None
         self._lock = threading.Lock()
 
     def prepare(self, program: Path, copying: Copying | None = None) -> None:
@@ -67,8 +68,7 @@ class CommandPlace(Closing):
 
     def open_by(self, start: Start, argv: Sequence[str]) -> CommandChannel:
         """Start a copy by a command that ``start`` starts. Raises ``UserError``, ``OSError``."""
-        program = self._read(Path(argv[0]))
-        self._ready(program, Copying())
+        program = self._ready(self._read(Path(argv[0])), Copying())
         return CommandChannel(start, self, program.kept_name, argv[1:])
 
     def script(self, script: str, *arguments: str) -> list[str]:
@@ -115,15 +115,23 @@ class CommandPlace(Closing):
             f"`{words} true` must work, and pass on its input",
         )
 
-    def _ready(self, program: Program, copying: Copying) -> None:
+    def _ready(self, program: Program, copying: Copying) -> Program:
+        """Make sure that the program for this kind of machine is there, and return it."""
         with self._lock:
+            if self._machine is not None:
+                program = fitting(program, self._machine)
             if program.sha256 in self._there:
-                return
+                return program
             host = self._probe(program, copying)
+            self._machine = host.machine
+            other = fitting(program, host.machine)
+            if other is not program:
+                program, host = other, self._probe(other, copying)
             check_host(self.name, host, program)
             if not host.has_program:
                 self._copy(program, copying)
             self._there.add(program.sha256)
+            return program
 
     def _probe(self, program: Program, copying: Copying) -> Host:
         asked = (program.kept_name, program.loader or "")

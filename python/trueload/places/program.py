@@ -1,7 +1,8 @@
 """A program to send to another host: its bytes by their SHA-256, and what they need there.
 
 How: the head of the file (ELF) says for which machine it was built. It also names the loader that
-the program needs unless it is linked statically. Must not know how it is sent, or what it does.
+the program needs unless it is linked statically. The same program for other machines lies beside
+it, with the machine in its name. Must not know how it is sent, or what it does.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import re
 import struct
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 # Values of e_machine (elf(5)), with the names that `uname -m` has for them.
@@ -56,6 +57,15 @@ def read_program(path: Path) -> Program:
             sha256 = hashlib.sha256(data).hexdigest()
             known = _READ[path] = (stamp, Program(path, sha256, machine, loader, data))
         return known[1]
+
+
+def fitting(program: Program, machine: str) -> Program:
+    """The program for a machine of this kind (``uname -m``): itself, or the one beside it. Itself
+    too if there is no other, for ``check_host`` to refuse. Raises ``OSError``."""
+    if program.machine in (None, machine) or machine not in MACHINES.values():
+        return program
+    other = program.path.with_name(f"{program.path.name}-{machine}")
+    return replace(read_program(other), once=program.once) if other.is_file() else program
 
 
 _LOCK = threading.Lock()

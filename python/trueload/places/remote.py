@@ -44,13 +44,18 @@ def check_host(where: str, host: Host, program: Program) -> None:
     if host.system != "Linux":
         raise UserError(f"{where} is {host.system}, and the engine runs on Linux", "use Linux")
     if program.machine not in (None, host.machine):
-        raise UserError(
-            f"{where} is {host.machine}, and the engine here is for {program.machine}",
-            f"start trueload on a machine that is {host.machine}, or set TRUELOAD_ENGINE to an"
-            " engine built for it",
-        )
+        raise another_machine(where, host.machine, program)
     if not host.has_loader:
         raise UserError(
             f"{where} has not the C library of this engine: {program.loader} is missing there",
             "build it where the static C library is (Debian's libc6-dev): `pip install .`",
         )
+
+
+def another_machine(where: str, machine: str, program: Program) -> UserError:
+    """The error for a host that needs another engine than there is. Pure."""
+    return UserError(
+        f"{where} is {machine}, and the engine here is for {program.machine}",
+        f"put one for {machine} beside {program.path}, with the name"
+        f" {program.path.name}-{machine}: docs/hosts.md",
+    )

@@ -29,10 +29,11 @@ from trueload.places import (
     WrappedChannel,
 )
 from trueload.places.lines import Lines
-from trueload.places.program import Program, read_program
+from trueload.places.program import Program, fitting, read_program
 from trueload.places.ray.host import NODE_DIED
 from trueload.places.ray.outbox import NOT_READ, Outbox
 from trueload.places.ray.way import Way
+from trueload.places.remote import another_machine
 
 HOLD_S = 0.25  # how long the actor holds a read while there is no output
 SILENT_S = 1.5  # without an answer for so long, hold included, a host is lost
@@ -340,14 +341,11 @@ class RayPlace:
 
     def _send(self, path: Path) -> str:
         """Make sure that the host has the program. Returns its SHA-256."""
-        program, reference = self._shipped.program(path)
+        program, reference = self._shipped.program(path, self._machine)
         if program.sha256 in self._kept:
             return program.sha256
         if program.machine not in (None, self._machine):
-            raise UserError(
-                f"{path.name} is for {program.machine}, and host {self.name} is {self._machine}",
-                "name hosts of one kind with a label, or set TRUELOAD_ENGINE to an engine for them",
-            )
+            raise another_machine(f"host {self.name}", self._machine, program)
         refused = self._actor.call(
             "keep", program.sha256, reference, program.loader, timeout_s=SHIP_S
         )
@@ -372,14 +370,12 @@ class Shipped:
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
-        self._programs: dict[Path, tuple[int, Program, Any]] = {}
+        self._references: dict[str, Any] = {}
 
-    def program(self, path: Path) -> tuple[Program, Any]:
-        """A program, and the reference to its bytes. Raises ``OSError``."""
-        changed_ns = path.stat().st_mtime_ns
-        known = self._programs.get(path)
-        if known is None or known[0] != changed_ns:
-            read = read_program(path)
-            known = changed_ns, read, self._ray.put(read.data)
-            self._programs[path] = known
-        return known[1:]
+    def program(self, path: Path, machine: str) -> tuple[Program, Any]:
+        """A program for a machine of this kind, and the reference to its bytes. Raises
+        ``OSError``."""
+        program = fitting(read_program(path), machine)
+        if program.sha256 not in self._references:
+            self._references[program.sha256] = self._ray.put(program.data)
+        return program, self._references[program.sha256]

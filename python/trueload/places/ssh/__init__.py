@@ -20,7 +20,7 @@ from trueload.errors import UserError
 from trueload.places import Start
 from trueload.places.copying import CalledOffError, Copying, run_fed
 from trueload.places.local import LocalChannel
-from trueload.places.program import Program, read_program
+from trueload.places.program import Program, fitting, read_program
 from trueload.places.remote import Ended, check_host
 from trueload.places.ssh import refusals, scripts
 from trueload.places.ssh.channel import SshChannel
@@ -58,6 +58,12 @@ class SshPlace(Closing):
         """The place's name in the record."""
         return f"ssh:{self._destination}"
 
+    @property
+    def connection(self) -> Connection:
+        """The connection, once the place has been prepared."""
+        assert self._connection is not None, "it has not been prepared"
+        return self._connection
+
     def prepare(self, program: Path, copying: Copying | None = None) -> None:
         """Log in, and make sure that the program is there. Raises ``UserError``."""
         self._ready(self._read(program), copying or Copying())
@@ -68,16 +74,14 @@ class SshPlace(Closing):
 
     def open_by(self, start: Start, argv: Sequence[str]) -> SshChannel:
         """Start a copy by an ssh that ``start`` starts. Raises ``UserError``, ``OSError``."""
-        program = self._read(Path(argv[0]))
-        connection = self._ready(program, Copying())
+        connection, program = self._ready(self._read(Path(argv[0])), Copying())
         self._started = True
         return SshChannel(start, connection, program.kept_name, argv[1:])
 
     def put_folder(self, folder: Path, key: str) -> Path:
         """Copy a folder to the host once, identified by its key (hex, of its content). Return its
         path there. Raises ``UserError``. The place must have been prepared."""
-        connection = self._connection
-        assert connection is not None, "it has not been prepared"
+        connection = self.connection
         copy = uuid.uuid4().hex
         with Packing(folder, NOT_COPIED) as packing:
             ended = connection.run(
@@ -119,7 +123,8 @@ class SshPlace(Closing):
     def _read(self, path: Path) -> Program:
         return replace(read_program(path), once=self._once)
 
-    def _ready(self, program: Program, copying: Copying) -> Connection:
+    def _ready(self, program: Program, copying: Copying) -> tuple[Connection, Program]:
+        """Make sure that the program for this kind of machine is there, and return it."""
         with self._lock:
             # A lost host may be back: what was under way there has ended by then.
             if self._connection is not None and self._connection.lost() is not None:
@@ -128,11 +133,16 @@ class SshPlace(Closing):
                 self._connection = log_in(self._destination, program, copying)
                 if self._connection.host.has_program:
                     self._there.add(program.sha256)
-            if program.sha256 not in self._there:
-                check_host(self._destination, self._connection.host, program)
-                self._copy(self._connection, program, copying)
-                self._there.add(program.sha256)
-            return self._connection
+            connection, host = self._connection, self._connection.host
+            fit = fitting(program, host.machine)
+            if fit.sha256 not in self._there:
+                if fit is not program:
+                    host = connection.ask(fit.kept_name, fit.loader)
+                check_host(self._destination, host, fit)
+                if fit is program or not host.has_program:
+                    self._copy(connection, fit, copying)
+                self._there.add(fit.sha256)
+            return connection, fit
 
     def _copy(self, connection: Connection, program: Program, copying: Copying) -> None:
         copying.begin(len(program.data))
