@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from samples import OK, counts, good_record
-from trueload.record.late import is_loopback
 from trueload.record.schema import Check, Status
+from trueload.request.route import is_loopback
 from trueload.verdict import decide, worst_checks
 
 

@@ -11,12 +11,12 @@ and q.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from trueload.protocol.plan import Stalls
 from trueload.record.schema import Record
+from trueload.request.route import is_loopback
 from trueload.stats import Quantile
 
 WARN_PART = 1 / 4
@@ -129,11 +129,3 @@ def is_limited(record: Record) -> bool:
     waited = record.generator.waited
     throttled = record.generator.throttled_share or 0.0
     return waited is not None and throttled > LIMITED_PART * waited.share
-
-
-def is_loopback(address: str) -> bool:
-    """Whether ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH`` is local; a ``unix:PATH`` always is."""
-    if address.startswith("unix:"):
-        return True
-    host = address.rpartition(":")[0].strip("[]")
-    return ipaddress.ip_address(host.partition("%")[0]).is_loopback

@@ -139,3 +139,11 @@ def socket_path(text: str, flag: str) -> str:
             "use a shorter path, or a link to it",
         )
     return path
+
+
+def is_loopback(address: str) -> bool:
+    """Whether ``IP:PORT``, ``[IPv6]:PORT`` or ``unix:PATH`` is local; a ``unix:PATH`` always is."""
+    if address.startswith(UNIX):
+        return True
+    host = address.rpartition(":")[0].strip("[]")
+    return ipaddress.ip_address(host.partition("%")[0]).is_loopback

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from trueload.machine.listening import listeners
 from trueload.machine.open_files import written_limit
-from trueload.record.late import is_loopback
+from trueload.request.route import is_loopback
 from trueload.trial.spec import TrialSpec
 from trueload.units import format_count
 

@@ -20,9 +20,8 @@ from trueload.machine.listening import (
 )
 from trueload.machine.processes import family, identity, read_parents
 from trueload.places.local import LocalPlace
-from trueload.record.late import is_loopback
 from trueload.record.schema import ServerSource
-from trueload.request.route import UNIX
+from trueload.request.route import UNIX, is_loopback
 from trueload.trial.spec import Tree, TrialSpec
 
 

@@ -6,8 +6,8 @@ Pure functions of a record.
 from __future__ import annotations
 
 from trueload.record.client import MS_PER_S, ClientEnd
-from trueload.record.late import is_loopback
 from trueload.record.schema import Record, Status
+from trueload.request.route import is_loopback
 from trueload.units import NS_PER_S, format_cpu_list, format_duration, format_share
 from trueload.verdict.common import (
     Definition,
