@@ -74,18 +74,18 @@ def put(connection: Connection, python: Python, folder: Path, name: str, command
         asked = (command, name, python.path)
         ended = connection.run(scripts.INSTALL, *asked, stdin=packing.stdout, timeout_s=COPY_S)
         why = packing.fault() if ended.code == 0 else None
-    if why is not None:
-        connection.run(scripts.DROP_INSTALLED, command, name, timeout_s=COPY_S)
-        raise UserError(
-            f"{folder} cannot be packed for {connection.destination}: {why}",
-            f"`tar -czf /dev/null -C {shlex.quote(str(folder))} .` must work",
-        )
-    if ended.code == 0:
+    if ended.code == 0 and why is None:
         ended = connection.run(scripts.KEEP_INSTALLED, command, name, timeout_s=COPY_S)
-    found = re.search(rf"^{scripts.MARK} (.*)$", ended.out, re.MULTILINE)
-    if ended.code != 0 or found is None:
+        found = re.search(rf"^{scripts.MARK} (.*)$", ended.out, re.MULTILINE)
+        if ended.code == 0 and found is not None:
+            return found[1]
+    connection.run(scripts.DROP_INSTALLED, command, name, timeout_s=COPY_S)
+    if why is None:
         raise _refusal(connection.destination, command, ended)
-    return found[1]
+    raise UserError(
+        f"{folder} cannot be packed for {connection.destination}: {why}",
+        f"`tar -czf /dev/null -C {shlex.quote(str(folder))} .` must work",
+    )
 
 
 def _refusal(destination: str, command: str, ended: Ended) -> UserError:

@@ -84,11 +84,11 @@ INSTALL = (
 )
 # A link to an older installation is replaced; another command of that name is not.
 KEEP_INSTALLED = (
-    f'{_INSTALLED} mv "$t" "$d" || exit 74; b="$h/bin/$1"; mkdir -p "$h/bin" || exit 75;'
+    f'{_INSTALLED} b="$h/bin/$1"; mkdir -p "$h/bin" || exit 74; mv "$t" "$d" || exit 75;'
     ' case "$(readlink "$b")" in "$l"/*) rm -f "$b";; esac;'
     ' ln -s "$d/bin/$1" "$b" 2>/dev/null || b="$d/bin/$1";'
     ' for o in "$l"/* "$l"/.[!.]*; do [ "$o" = "$d" ] ||'
-    ' grep -qsF "$o/" /proc/[0-9]*/cmdline || rm -rf "$o"; done;'
+    ' grep -qsF "$o" /proc/[0-9]*/cmdline || rm -rf "$o"; done;'
     f' printf "{MARK} %s\\n" "$b"'
 )
 DROP_INSTALLED = f'{_INSTALLED} rm -rf "$t"'
