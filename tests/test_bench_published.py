@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import lzma
 import sys
 from importlib import import_module
 from typing import Any
@@ -102,3 +104,9 @@ def test_a_whole_run_is_of_one_suite(bench: Any, capsys: pytest.CaptureFixture[s
         with pytest.raises(SystemExit):
             bench["published"].main(words)
         assert "--whole needs one suite: --only NAME" in capsys.readouterr().err
+
+
+def test_a_whole_run_is_shipped_without_logs_of_builds(bench: Any) -> None:
+    exported = {"id": "1", "rows": [{"number": 1, "detail": "see /builds/log"}, {"detail": ""}]}
+    shipped = json.loads(lzma.decompress(bench["published"].packed(json.dumps(exported))))
+    assert shipped == {"id": "1", "rows": [{"number": 1, "detail": ""}, {"detail": ""}]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import random
 from collections.abc import Sequence
 from math import inf
@@ -40,7 +39,6 @@ from trueload.record.schema import CoreLatency, Record, Throughput
 from trueload.record.thresholds import RATIO, parse_condition
 from trueload.record.turn import Turn
 from trueload.report.compare import Compared, Format, render
-from trueload.store import exported
 
 
 def record(per_s: float, latency_ms: float = 1.0, seconds: int = 10) -> Record:
@@ -574,24 +572,3 @@ def test_half_a_pair_is_no_pair() -> None:
     assert found.word == "unclear"
     assert found.ratio == pytest.approx(0.9)
     assert compare_pairs([]) == []
-
-
-def test_a_file_is_read_up_to_a_limit_also_where_it_does_not_say_its_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(exported, "FILE_BYTES_MAX", 1000)
-    path, pipe = tmp_path / "run.json", tmp_path / "pipe.json"
-    os.mkfifo(pipe)
-    for size, complaint in ((0, "is no JSON"), (1000, "is no JSON"), (1001, "is too large")):
-        path.write_bytes(b"x" * size)
-        with pytest.raises(UserError, match=complaint):
-            read_side(str(path), None)
-    held = os.open(pipe, os.O_RDWR)
-    try:
-        os.write(held, b"x" * 2000)
-        with pytest.raises(UserError, match="is too large"):
-            read_side(str(pipe), None)
-    finally:
-        os.close(held)
-    with pytest.raises(UserError, match="has no end"):
-        read_side("/dev/zero", None)

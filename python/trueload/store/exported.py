@@ -1,6 +1,7 @@
 """Runs in files: what ``runs export --format json`` wrote, read back as runs of a store.
 
-Must not know: what is done with a run.
+A file may be compressed by xz, as those of whole published suites are. Must not know: what is done
+with a run.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from trueload.store.runs import Damaged, Row, Run, Store
 HINT = "name a run (`trueload runs list`), or a file of `trueload runs export --format json`"
 FILE_BYTES_MAX = 256 * 1024**2  # thousands of trials; parsed, it takes several times that
 NOT_UNDERSTOOD = (ValueError, KeyError, TypeError, AttributeError)
+XZ_MAGIC = b"\xfd7zXZ\x00"  # the .xz file format, 2.1.1.1
 
 
 def is_file(selector: str) -> bool:
@@ -38,9 +40,25 @@ def read_json(path: Path) -> Any:
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
         content = None if path.is_char_device() else file.read(FILE_BYTES_MAX + 1)
+    if content is not None and content.startswith(XZ_MAGIC):
+        content = _unpack(content)
     if content is None or len(content) > FILE_BYTES_MAX:
         raise UserError(f"{path} is too large, or has no end", HINT)
     return content
+
+
+def _unpack(content: bytes) -> bytes:
+    """Unpack the beginning of what xz packed. Raises ``ValueError`` if it is damaged."""
+    import lzma  # not every Python has it
+
+    unpacking = lzma.LZMADecompressor()
+    try:
+        unpacked = unpacking.decompress(content, FILE_BYTES_MAX + 1)
+    except lzma.LZMAError as error:
+        raise ValueError(str(error)) from error
+    if not unpacking.eof and len(unpacked) <= FILE_BYTES_MAX:
+        raise ValueError("it ends early")
+    return unpacked
 
 
 def not_understood(path: Path) -> UserError:

@@ -1,0 +1,55 @@
+"""Runs in files: how much of a file is read, and files that are compressed."""
+
+from __future__ import annotations
+
+import lzma
+import os
+from pathlib import Path
+
+import pytest
+from trueload.compare.baseline import read_side
+from trueload.errors import UserError
+from trueload.store import exported
+
+
+@pytest.mark.parametrize(
+    ("why", "packed", "read"),
+    [
+        ("whole", lzma.compress(b"[1, 2]"), [1, 2]),
+        ("more bytes than may be read", lzma.compress(b" " * 2000), "is too large"),
+        ("truncated", lzma.compress(b"[1, 2]")[:-30], "is no JSON"),
+        ("damaged", exported.XZ_MAGIC + b"x" * 50, "is no JSON"),
+    ],
+)
+def test_a_file_may_be_compressed(
+    why: str, packed: bytes, read: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exported, "FILE_BYTES_MAX", 1000)
+    path = tmp_path / "run.json.xz"
+    path.write_bytes(packed)
+    if isinstance(read, str):
+        with pytest.raises(UserError, match=read):
+            exported.read_json(path)
+    else:
+        assert exported.read_json(path) == read, why
+
+
+def test_a_file_is_read_up_to_a_limit_also_where_it_does_not_say_its_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exported, "FILE_BYTES_MAX", 1000)
+    path, pipe = tmp_path / "run.json", tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    for size, complaint in ((0, "is no JSON"), (1000, "is no JSON"), (1001, "is too large")):
+        path.write_bytes(b"x" * size)
+        with pytest.raises(UserError, match=complaint):
+            read_side(str(path), None)
+    held = os.open(pipe, os.O_RDWR)
+    try:
+        os.write(held, b"x" * 2000)
+        with pytest.raises(UserError, match="is too large"):
+            read_side(str(pipe), None)
+    finally:
+        os.close(held)
+    with pytest.raises(UserError, match="has no end"):
+        read_side("/dev/zero", None)
