@@ -96,15 +96,8 @@ def shared_files() -> list[tuple[str, list[str]]]:
     return [(str(path.parent), [str(path)]) for path in files]
 
 
-def other_engines() -> list[str]:
-    """The engines for other processors: ``tools/release.py`` lays them out. They are sent to hosts
-    of their kind."""
-    own = f"trueload-engine-{target().partition('-')[0]}"
-    return sorted(str(path) for path in Path("engines").glob("*") if path.name != own)
-
-
 setup(
     rust_extensions=[engine()],
     cmdclass={"build_py": BuildWithCatalogue, "bdist_wheel": WheelOfAProgram},
-    data_files=[*shared_files(), ("bin", other_engines())],
+    data_files=shared_files(),
 )

@@ -3,9 +3,8 @@
 
 How: the files that git knows are laid out once, together with the man page and the completion
 scripts. The source distribution is made of these; the wheels and crates are made of what is
-unpacked from it. The engine of a wheel is static and stripped; a wheel also carries those for the
-other targets, for hosts of that kind. `release_check.py` then installs and uses what was built.
-Each step says in one line what it did; the first that fails ends the program
+unpacked from it. The engine of a wheel is static and stripped. `release_check.py` then installs and
+uses what was built. Each step says in one line what it did; the first that fails ends the program
 with 1.
 
 It needs Rust with each target (`rustup target add`) and a C compiler for it. To build only one
@@ -130,26 +129,11 @@ def build_wheel(target: Target, source: Path, folder: Path) -> Path:
     return wheel
 
 
-def build_wheels(targets: Sequence[Target]) -> dict[Target, Path]:
-    """Build a wheel for each target. Their engines are built first: each wheel carries all."""
-    alone = WORK / "alone"
-    shutil.rmtree(alone, ignore_errors=True)
-    for target in targets:
-        place_engine(build_wheel(target, SOURCE, alone), target, SOURCE / "engines")
-    wheels = {target: build_wheel(target, SOURCE, DIST) for target in targets}
-    for target, wheel in wheels.items():
-        others = [other for other in targets if other != target]
-        print_step(release_check.inspect_wheel(wheel, target, others))
-    return wheels
-
-
-def place_engine(wheel: Path, target: Target, folder: Path) -> Path:
-    """Write the engine of a wheel into a folder, by the name that hosts of its kind get it by."""
-    folder.mkdir(parents=True, exist_ok=True)
-    engine = folder / target.engine
-    engine.write_bytes(release_check.engine_in(wheel))
-    engine.chmod(0o755)
-    return engine
+def build_inspected(target: Target) -> Path:
+    """Build a wheel that is published, and check it."""
+    wheel = build_wheel(target, SOURCE, DIST)
+    print_step(release_check.inspect_wheel(wheel, target))
+    return wheel
 
 
 def build_crates() -> str:
@@ -180,7 +164,7 @@ def release(tag: str | None, names: Sequence[str]) -> None:
     DIST.mkdir()
     print_step(lay_out())
     sdist = build_sdist()
-    wheels = build_wheels(targets)
+    wheels = {target: build_inspected(target) for target in targets}
     print_step(build_crates())
     for target, wheel in wheels.items():
         print_step(release_check.resolve_dependencies(wheel, target))

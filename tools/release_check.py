@@ -73,16 +73,14 @@ def engine_in(wheel: Path) -> bytes:
         return archive.read(name)
 
 
-def inspect_wheel(wheel: Path, target: Target, others: Sequence[Target] = ()) -> str:
-    """Check what a wheel contains, and that its tags are true. It is to carry the engines for
-    ``others``, too."""
+def inspect_wheel(wheel: Path, target: Target) -> str:
+    """Check what a wheel contains, and that its tags are true."""
     engine = engine_in(wheel)
     machine, loader = needs(engine)
     tags = f"-py3-none-manylinux_2_17_{target.cpu}.musllinux_1_1_{target.cpu}.whl"
     with zipfile.ZipFile(wheel) as archive:
-        shared = {name.partition("/data/")[2] for name in archive.namelist()}
-    files = {f"share/{name}" for name in (MAN_PAGE, *COMPLETIONS.values())}
-    lacking = (files | {f"bin/{other.engine}" for other in others}) - shared
+        shared = {name.partition("/data/share/")[2] for name in archive.namelist()}
+    lacking = {MAN_PAGE, *COMPLETIONS.values()} - shared
     wrong = {
         "its tags are not those of a static engine": not wheel.name.endswith(tags),
         "the engine is for another processor": machine != target.cpu,

@@ -36,11 +36,6 @@ class Target:
         return self.rust.partition("-")[0]
 
     @property
-    def engine(self) -> str:
-        """The file name of an engine for it, beside one for another processor."""
-        return f"trueload-engine-{self.cpu}"
-
-    @property
     def is_native(self) -> bool:
         """Whether this machine can run it."""
         return self.cpu == platform.machine()
