@@ -191,7 +191,7 @@ release: $(RUN_LOCKED) ## wheels, sdist and crates into dist/, tried in a clean 
 	PYTHONPATH=python $(BIN)/python tools/release.py $(if $(TAG),--tag $(TAG)) $(TARGETS)
 
 .PHONY: engines
-engines: setup ## the engine for other kinds of machine, beside this one's, for hosts of that kind (TARGETS=aarch64-unknown-linux-gnu)
+engines: setup ## the engine for another machine type, for hosts of that type (TARGETS=aarch64-unknown-linux-gnu)
 	PYTHONPATH=python $(BIN)/python tools/engine_beside.py $(TARGETS)
 
 .PHONY: lock

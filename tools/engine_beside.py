@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Builds the engine for other kinds of machine, and puts it beside the one here: `make engines`.
+"""Builds the engine for other machine types, and puts it beside the one here: `make engines`.
 
 How: it builds a wheel for each target, as `release.py` does, and takes only the engine out. From
-then on, `--place` sends it to hosts of that kind. It needs Rust with the target (`rustup target
+then on, `--place` sends it to hosts of that type. It needs Rust with the target (`rustup target
 add`) and a C compiler for it. Without arguments it builds for each target but this machine's.
 """
 

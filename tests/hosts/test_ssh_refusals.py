@@ -151,8 +151,10 @@ def test_what_is_wrong_with_a_host_is_told(
 ) -> None:
     monkeypatch.setenv("PATH", own_ssh.env["PATH"])
     spoil(own_ssh, own_ssh.network.hosts[0])
+    alone = own_ssh.folder / engine_path.name  # `make engines` puts another one beside it
+    alone.symlink_to(engine_path)
     with SshPlace("h1") as place, pytest.raises(UserError, match=words) as caught:
-        place.prepare(engine_path)
+        place.prepare(alone)
     assert caught.value.exit_code == 2
     assert hint in caught.value.hint
     assert "\n" not in caught.value.message + caught.value.hint

@@ -109,7 +109,13 @@ def test_a_record_is_made_from_the_last_ticks(
 
 
 @pytest.mark.parametrize(
-    ("warmup", "looks"), [(Duration(ns=2_000_000_000), 1), (Requests(count=20_000), 0)]
+    ("warmup", "looks"),
+    [
+        (Duration(ns=2_000_000_000), 1),
+        (Duration(ns=1_000_000_000), 1),
+        (Duration(ns=300_000_000), 0),
+        (Requests(count=20_000), 0),
+    ],
 )
 @pytest.mark.usefixtures("scripted")
 def test_a_warm_up_that_may_be_short_is_not_used_to_look_for_backends(

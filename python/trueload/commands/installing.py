@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from shutil import copy2, copytree, ignore_patterns
+from typing import get_args
 
 import trueload
 from trueload.engines.engine import BINARY, find_engine
@@ -27,7 +28,6 @@ from trueload.places.ssh.install import Python, find_python, put
 from trueload.places.ssh.refusals import last_line
 
 LEAST = (3, 11)  # requires-python in pyproject.toml
-KINDS: tuple[Kind, ...] = ("suites", "subjects", "contracts")
 # What building a subject in place leaves behind, as in setup.py.
 LEFTOVERS = ignore_patterns("target", "build", "node_modules", "__pycache__", "subject", ".venv")
 COMMAND = """#!/bin/sh
@@ -98,7 +98,7 @@ def _plain(name: str) -> str:
 
 def _copy_trueload(package: Path) -> None:
     copytree(Path(trueload.__file__).parent, package, ignore=LEFTOVERS)
-    for kind in KINDS:
+    for kind in get_args(Kind):
         own = find_own(kind)
         if own is not None:
             copytree(own, package / "catalogue" / kind, ignore=LEFTOVERS)

@@ -40,6 +40,7 @@ from trueload.places.local import LocalPlace
 from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.plan import (
     Done,
+    Duration,
     Error,
     FromEngine,
     Phase,
@@ -88,6 +89,9 @@ MANY_HOSTS = 500  # the results of 1,024 take 6 s to add up (docs/scale.md)
 POLL_S = 0.1  # how soon an interrupt is noticed
 DATA_BYTES_PER_S = 10e6  # an engine reads data ten times as fast, if it is not alone
 BLOB_BYTES_PER_S = 2e6  # of blobs that become requests, which takes several times as long
+LOOK_WARMUP_NS = NS_PER_S
+"""The least warm-up in which we look for peers, after its first quarter of a second. With 10,000
+connections that takes 0.16 s on an idle machine (AMD EPYC), and more beside a load."""
 
 NOT_READY = Ready(
     type="ready", at_ns=0, listen=None, requested=0, established=0, failed={}, address=None
@@ -535,10 +539,10 @@ class Session(Closing):
             self._seen.phase(done.id).measurement = done.measurement
 
     def _has_time(self) -> bool:
-        """Whether the warm-up outlasts a look at 10,000 connections, of 0.3 s. One that ends by a
-        count may not: then the server would be sampled too late for the window."""
-        warmup = self._seen.warmup
-        return warmup is not None and not isinstance(warmup.stop, Requests)
+        """Whether the warm-up outlasts a look for peers. Else the server would be sampled too late
+        for the window, after which there is a look, too."""
+        stop = self._seen.warmup.stop if self._seen.warmup is not None else None
+        return isinstance(stop, Duration) and stop.ns >= LOOK_WARMUP_NS
 
     def _look_for_peers(self) -> None:
         """Note the server's peers on this machine; without a known server, our own peers."""

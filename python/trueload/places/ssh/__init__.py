@@ -7,7 +7,6 @@ way, the program's input ends, and an engine ends with it. Must not know what th
 
 from __future__ import annotations
 
-import re
 import shlex
 import threading
 import uuid
@@ -101,9 +100,9 @@ class SshPlace(Closing):
 
     def _where(self, folder: Path, ended: Ended) -> str:
         """The folder's path as a script printed it; empty if the folder is not kept yet."""
-        found = re.search(rf"^{scripts.MARK} (.*)$", ended.out, re.MULTILINE)
+        found = scripts.marked(ended.out)
         if ended.code == 0 and found is not None:
-            return found[1]
+            return found
         raise self._refusal(str(folder), ended)
 
     def close(self) -> None:

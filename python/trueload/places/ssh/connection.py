@@ -106,10 +106,10 @@ class Connection:
     def ask(self, kept_name: str, loader: str | None) -> Host:
         """Ask the host once more, about another program. Raises ``UserError``."""
         ended = self.run(scripts.PROBE, kept_name, loader or "", timeout_s=LOG_IN_S)
-        found = re.search(rf"^{scripts.MARK} (.*)$", ended.out, re.MULTILINE)
+        found = scripts.marked(ended.out)
         if found is None:
             raise refusals.explain(self.destination, ended.err, "it does not answer any more")
-        return _read_host(self.destination, found[1])
+        return _read_host(self.destination, found)
 
     def lost(self, wait_s: float = 0.0) -> str | None:
         """Why the connection was lost, in one line; None if it still exists after ``wait_s``."""

@@ -76,9 +76,9 @@ def put(connection: Connection, python: Python, folder: Path, name: str, command
         why = packing.fault() if ended.code == 0 else None
     if ended.code == 0 and why is None:
         ended = connection.run(scripts.KEEP_INSTALLED, command, name, timeout_s=COPY_S)
-        found = re.search(rf"^{scripts.MARK} (.*)$", ended.out, re.MULTILINE)
+        found = scripts.marked(ended.out)
         if ended.code == 0 and found is not None:
-            return found[1]
+            return found
     connection.run(scripts.DROP_INSTALLED, command, name, timeout_s=COPY_S)
     if why is None:
         raise _refusal(connection.destination, command, ended)

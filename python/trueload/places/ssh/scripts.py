@@ -8,6 +8,7 @@ SHA-256, and a program gets its name only once it is complete.
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from collections.abc import Callable, Sequence
@@ -98,6 +99,12 @@ RUN_INSTALLED = 'exec "$@"'
 def command(script: str, *arguments: str) -> str:
     """The command line for ssh to run, whatever login shell the user has there."""
     return shlex.join(["exec", "sh", "-c", script, "sh", *arguments])
+
+
+def marked(output: str) -> str | None:
+    """The rest of our line in the output of a script that has ended; None if there is none."""
+    found = re.search(rf"^{MARK} (.*)$", output, re.MULTILINE)
+    return None if found is None else found[1]
 
 
 def plain(lines: Sequence[str]) -> str:
