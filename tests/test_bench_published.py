@@ -106,7 +106,40 @@ def test_a_whole_run_is_of_one_suite(bench: Any, capsys: pytest.CaptureFixture[s
         assert "--whole needs one suite: --only NAME" in capsys.readouterr().err
 
 
-def test_a_whole_run_is_shipped_without_logs_of_builds(bench: Any) -> None:
-    exported = {"id": "1", "rows": [{"number": 1, "detail": "see /builds/log"}, {"detail": ""}]}
-    shipped = json.loads(lzma.decompress(bench["published"].packed(json.dumps(exported))))
-    assert shipped == {"id": "1", "rows": [{"number": 1, "detail": ""}, {"detail": ""}]}
+def test_a_whole_run_is_shipped_without_the_output_of_builds(bench: Any) -> None:
+    skipped = "the fetch failed with exit code 2: sh mix.sh: see /builds/log"
+    invalid = "starvation: 1 of 64 slots waited"
+    exported = {
+        "row_count": 3,
+        "rows": [
+            _row("64", "skipped", skipped, "see /builds/log"),
+            _row("64", "measured", invalid, ""),
+            _row("2", "measured", None, ""),
+        ],
+    }
+    shipped = _shipped(bench, exported, ())
+    assert [row["reason"] for row in shipped["rows"]] == [
+        "the fetch failed with exit code 2",
+        invalid,
+        None,
+    ]
+    assert "builds" not in json.dumps(shipped)
+    assert shipped["row_count"] == 3
+
+
+def test_of_a_large_run_some_numbers_of_connections_are_shipped(bench: Any) -> None:
+    rows = [_row(connections, "measured", None, "") for connections in ("2", "64", "64")]
+    shipped = _shipped(bench, {"row_count": 3, "rows": rows}, ("64",))
+    assert [row["labels"]["connections"] for row in shipped["rows"]] == ["64", "64"]
+    assert [row["number"] for row in shipped["rows"]] == [1, 2]
+    assert shipped["row_count"] == 2
+
+
+def _row(connections: str, outcome: str, reason: str | None, detail: str) -> dict[str, Any]:
+    labels = {"connections": connections}
+    return {"labels": labels, "outcome": outcome, "reason": reason, "detail": detail}
+
+
+def _shipped(bench: Any, exported: dict[str, Any], connections: tuple[str, ...]) -> Any:
+    packed = bench["published"].packed(json.dumps(exported), connections)
+    return json.loads(lzma.decompress(packed))
