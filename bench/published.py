@@ -152,7 +152,7 @@ def run_whole(name: str, more: Sequence[str], machine: Machine) -> None:
 
 def packed(exported: str, connections: Sequence[str] = ()) -> bytes:
     """Return an exported run, or its rows with these numbers of connections, without the output of
-    builds, which names folders and hosts; as xz, since it has 5 to 15 MB. Pure."""
+    builds, which names folders and hosts; as xz, since it has 5 to 68 MB. Pure."""
     run = json.loads(exported)
     if connections:
         run["rows"] = [row for row in run["rows"] if row["labels"]["connections"] in connections]
