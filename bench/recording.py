@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine import Work, phase_of, plan_of
+from trueload import hdr
 from trueload.deadline import seconds_left
 from trueload.engines.engine import Engine, EngineError
-from trueload.engines.histograms import merge_histogram
 from trueload.engines.merge import merge_connections, merge_counts, merge_slots
 from trueload.protocol.packed import PackedCounts
 from trueload.protocol.plan import (
@@ -153,7 +153,7 @@ def _scaled_tick(tick: Tick, times: int) -> Tick:
 
 def _scaled_measurement(found: Measurement, times: int) -> Measurement:
     histograms = {
-        name: merge_histogram([encoded] * times)
+        name: hdr.added([encoded] * times)
         for name, encoded in found.histograms.model_dump().items()
     }
     return found.model_copy(

@@ -13,7 +13,9 @@ import base64
 import math
 import struct
 import zlib
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 PACKED_COOKIE, COOKIE = 0x1C849314, 0x1C849313
 # Cookie, bytes of counts, offset, digits, lowest and highest value, ratio of integer to double.
@@ -26,26 +28,21 @@ BITS = 64
 def decode(text: str) -> tuple[list[int], list[int], list[int]]:
     """The lowest values, the highest values and the counts of the buckets that are not empty, in
     rising order. Raises ``ValueError`` for junk."""
-    packed = base64.b64decode(text)
-    unpacking = zlib.decompressobj()
-    try:
-        (cookie,) = struct.unpack_from(">I", packed)
-        payload = unpacking.decompress(packed[8:], BYTES_MAX)
-        header = HEADER.unpack_from(payload)
-    except (struct.error, zlib.error) as error:
-        raise ValueError(str(error)) from error
-    inner, _, offset, digits, lowest, _, _ = header
-    if (cookie, inner) != (PACKED_COOKIE, COOKIE) or not unpacking.eof:
-        raise ValueError("it is not of version 2, or too long")
-    if offset or lowest < 1 or not 0 <= digits <= DIGITS_MAX:
-        raise ValueError("its header is broken")
-    half, unit = _half_bits(digits), lowest.bit_length() - 1
-    indexes, counts = _counts(payload[HEADER.size :], (BITS + 1) << half)
-    shifts = [max(0, (index >> half) - 1) for index in indexes]
-    placed = zip(indexes, shifts, strict=True)
-    lows = [(index - (shift << half)) << (shift + unit) for index, shift in placed]
-    spans = zip(lows, shifts, strict=True)
-    return lows, [low + (1 << (shift + unit)) - 1 for low, shift in spans], counts
+    found = _read(text)
+    half, unit = _half_bits(found.digits), found.lowest.bit_length() - 1
+    lows: list[int] = []
+    highs: list[int] = []
+    first = 0
+    while first < len(found.indexes):
+        # All buckets up to the next power of two have the same width.
+        shift = max(0, (found.indexes[first] >> half) - 1)
+        end = bisect_left(found.indexes, (shift + 2) << half, first)
+        base, scale, width = shift << half, shift + unit, (1 << shift + unit) - 1
+        some = [(index - base) << scale for index in found.indexes[first:end]]
+        lows += some
+        highs += [low + width for low in some]
+        first = end
+    return lows, highs, found.counts
 
 
 def encode(counts: Iterable[tuple[int, int]], highest: int, digits: int) -> str:
@@ -56,13 +53,70 @@ def encode(counts: Iterable[tuple[int, int]], highest: int, digits: int) -> str:
         shift = max(0, value.bit_length() - half - 1)
         index = (shift << half) + (value >> shift)
         by_index[index] = by_index.get(index, 0) + count
+    return _write(by_index.items(), highest, digits, lowest=1)
+
+
+def added(texts: Iterable[str | None]) -> str | None:
+    """The sum of histograms, bucket by bucket; None if all are empty. Raises ``ValueError`` for
+    junk, and unless all have the same buckets."""
+    filled = [text for text in texts if text is not None]
+    if len(filled) < 2:
+        return filled[0] if filled else None
+    first = _read(filled[0])
+    total = dict(zip(first.indexes, first.counts, strict=True))
+    for text in filled[1:]:
+        found = _read(text)
+        if (found.digits, found.lowest) != (first.digits, first.lowest):
+            raise ValueError("they have different buckets")
+        for index, count in zip(found.indexes, found.counts, strict=True):
+            total[index] = total.get(index, 0) + count
+    return _write(sorted(total.items()), first.highest, first.digits, first.lowest)
+
+
+class _Read(NamedTuple):
+    """A histogram as it is written: the index and the count of each bucket that is not empty."""
+
+    indexes: list[int]
+    counts: list[int]
+    digits: int
+    lowest: int
+    highest: int
+
+
+def _read(text: str) -> _Read:
+    try:
+        return _parse(text)
+    except ValueError as error:
+        raise ValueError(f"not an HdrHistogram: {error}") from error
+
+
+def _parse(text: str) -> _Read:
+    packed = base64.b64decode(text)
+    unpacking = zlib.decompressobj()
+    try:
+        (cookie,) = struct.unpack_from(">I", packed)
+        payload = unpacking.decompress(packed[8:], BYTES_MAX)
+        header = HEADER.unpack_from(payload)
+    except (struct.error, zlib.error) as error:
+        raise ValueError(str(error)) from error
+    inner, _, offset, digits, lowest, highest, _ = header
+    if (cookie, inner) != (PACKED_COOKIE, COOKIE) or not unpacking.eof:
+        raise ValueError("it is not of version 2, or too long")
+    if offset or lowest < 1 or not 0 <= digits <= DIGITS_MAX:
+        raise ValueError("its header is broken")
+    most = (BITS + 1) << _half_bits(digits)
+    return _Read(*_counts(payload[HEADER.size :], most), digits, lowest, highest)
+
+
+def _write(counts: Iterable[tuple[int, int]], highest: int, digits: int, lowest: int) -> str:
+    """Encode the counts of buckets, by rising index."""
     body, end = bytearray(), 0
-    for index, count in by_index.items():
+    for index, count in counts:
         if index > end:
             body += _varint(end - index)
         body += _varint(count)
         end = index + 1
-    packed = zlib.compress(HEADER.pack(COOKIE, len(body), 0, digits, 1, highest, 1.0) + body)
+    packed = zlib.compress(HEADER.pack(COOKIE, len(body), 0, digits, lowest, highest, 1.0) + body)
     return base64.b64encode(struct.pack(">II", PACKED_COOKIE, len(packed)) + packed).decode()
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import GOOD_HOST, PHASE, counts, distribution, good_record, histogram, plan
-from trueload.engines.clock import Comparison, Offset, Reading
-from trueload.engines.histograms import merge_histogram
+from trueload import hdr
+from trueload.engines.clock import Comparison, Reading
 from trueload.engines.merge import (
     Series,
     merge_connections,
@@ -21,7 +21,7 @@ from trueload.engines.merge import (
     merge_ready,
     merge_slots,
 )
-from trueload.engines.ticks import Ticks, tick_of
+from trueload.engines.ticks import Ticks
 from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan
 from trueload.protocol.flow import Work
 from trueload.protocol.plan import Backlog, Connections, Flow, Ready, Second, Slots, Tick
@@ -86,13 +86,6 @@ def test_the_offset(
     assert (found.ns, found.bound_ns) == expected, why
 
 
-def test_an_offset_by_way_of_another_clock_is_as_vague_as_both() -> None:
-    below, above = Offset(70, 5), Offset(-1_000, 3)
-    assert below.after(above) == Offset(-930, 8)
-    assert below.aged(30_000).after(above) == Offset(-930, 11)
-    assert below.after(above).to_front(10_000) == above.to_front(below.to_front(10_000))
-
-
 def test_without_an_answer_there_is_no_offset() -> None:
     assert Comparison().offset(1) is None
 
@@ -105,14 +98,14 @@ values = st.lists(st.tuples(st.integers(1, 10**10), st.integers(1, 50)), max_siz
 
 @given(parts=st.lists(values, min_size=1, max_size=5))
 def test_a_sum_of_histograms_has_every_value_of_each(parts: list[list[tuple[int, int]]]) -> None:
-    together = merge_histogram(histogram(*part) if part else None for part in parts)
+    together = hdr.added(histogram(*part) if part else None for part in parts)
     whole = [pair for part in parts for pair in part]
     assert decode_histogram(together) == decode_histogram(histogram(*whole) if whole else None)
 
 
 def test_junk_is_no_histogram() -> None:
     with pytest.raises(ValueError, match="not an HdrHistogram"):
-        merge_histogram(["junk", histogram((1, 1))])
+        hdr.added(["junk", histogram((1, 1))])
 
 
 def ready(**changes: Any) -> Ready:
@@ -263,13 +256,6 @@ def test_ticks(
         merged.append(ticks.receive(index, tick(ok, fresh, at_ns=turns[index] * 250 * MS)))
     received = [(each.counts.ok, each.latency[5]) for each in merged if each is not None]
     assert received == expected, why
-
-
-def test_the_standing_of_a_host_is_a_tick_for_people_who_look_on() -> None:
-    known = tick_of("window", 7_000, 50, 3, 4, 900)
-    assert (known.id, known.at_ns, known.open, known.busiest_ns) == ("window", 7_000, 4, 900)
-    assert (known.counts.ok, sum(known.counts.failed.values())) == (50, 3)
-    assert not tick_of("window", 7_000, 50, 0, 4, 900).counts.failed
 
 
 def test_what_no_merged_tick_has_told_is_told_at_the_end() -> None:

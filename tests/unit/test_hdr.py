@@ -99,3 +99,28 @@ def test_no_junk_does_more_than_be_refused(body: bytes, header: bytes) -> None:
     except ValueError:
         return
     assert all(low <= high and count > 0 for low, high, count in found)
+
+
+@settings(deadline=None)
+@given(st.lists(VALUES, min_size=1, max_size=5), st.integers(1, 4), st.sampled_from([1, 1000]))
+def test_a_sum_is_the_histogram_of_all_values(
+    parts: list[list[int]], digits: int, lowest: int
+) -> None:
+    texts = [known(part, digits, lowest).encode().decode() for part in parts]
+    together = known([value for part in parts for value in part], digits, lowest)
+    added = hdr.added([None, *texts])
+    assert added is not None
+    assert buckets(added) == filled(together)
+    assert filled(HdrHistogram.decode(added)) == filled(together)
+
+
+def test_the_sum_of_nothing_is_nothing_and_of_one_is_itself() -> None:
+    text = hdr.encode([(1, 1)], HIGHEST, 3)
+    assert hdr.added([]) is None
+    assert hdr.added([None, None]) is None
+    assert hdr.added([None, text]) == text
+
+
+def test_histograms_with_different_buckets_are_not_added_up() -> None:
+    with pytest.raises(ValueError, match="different buckets"):
+        hdr.added([hdr.encode([(1, 1)], HIGHEST, digits) for digits in (2, 3)])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from trueload import hdr
 from trueload.assemble.answers import make_answers
 from trueload.assemble.broadcast import bytes_per_connection, make_deliveries, with_joining
 from trueload.assemble.hosts import clock_bounds_ns, make_hosts
@@ -30,7 +31,6 @@ from trueload.assemble.server import (
 )
 from trueload.assemble.streams import make_streams
 from trueload.assemble.tls import make_tls_record
-from trueload.engines.histograms import merge_histogram
 from trueload.engines.merge import add_up
 from trueload.machine.accounting import accounts_for_all, covers
 from trueload.protocol import plan
@@ -105,7 +105,7 @@ def make_record(seen: Observation) -> Record:
     complete = window.measurement is not None
     machine = _machine(seen, measured)
     phases = seen.measurements()
-    handshakes = merge_histogram(each.histograms.handshake for each in phases)
+    handshakes = hdr.added(each.histograms.handshake for each in phases)
     own_times = make_client_times(measured.histograms)
     generator = _generator(seen, measured, complete, own_times, machine)
     hosts = make_hosts(seen, generator, make_record)

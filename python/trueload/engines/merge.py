@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
-from trueload.engines.histograms import merge_histogram
+from trueload import hdr
 from trueload.protocol.data import DataUse
 from trueload.protocol.http2 import Announced, Http2
 from trueload.protocol.kinds import Kind, Kinds
@@ -99,7 +99,7 @@ def merge_histograms(parts: Sequence[Whole]) -> Whole:
     """Sum each histogram of a set of them. Raises ``ValueError`` for junk."""
     kind = type(parts[0])
     found = {name: [getattr(part, name) for part in parts] for name in kind.model_fields}
-    return kind(**{name: merge_histogram(each) for name, each in found.items()})
+    return kind(**{name: hdr.added(each) for name, each in found.items()})
 
 
 def merge_ready(parts: Sequence[Ready], at_ns: int) -> Ready:
@@ -433,7 +433,7 @@ def merge_redirects(parts: Sequence[Redirects]) -> Redirects | None:
     """The sum of all; None if redirects are not followed."""
     if not parts:
         return None
-    return add_up(parts, time=merge_histogram([part.time for part in parts]))
+    return add_up(parts, time=hdr.added([part.time for part in parts]))
 
 
 def merge_http2(parts: Sequence[Http2]) -> Http2 | None:

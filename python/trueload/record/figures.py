@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
+from trueload import hdr
 from trueload.protocol.openings import Openings
 from trueload.protocol.plan import Counts, Measurement, Second
 from trueload.protocol.streams import StreamHistograms
@@ -29,7 +30,6 @@ from trueload.stats import (
     Buckets,
     Distribution,
     Quantile,
-    add_buckets,
     can_bound,
     decode_histogram,
     merge_sparse,
@@ -252,7 +252,7 @@ def served(record: Record) -> Sample:
 
 def of_hosts(hosts: Sequence[Host]) -> Sample:
     """The latency of all requests of some hosts."""
-    known = add_buckets(decode_histogram(host.latency) for host in hosts)
+    known = decode_histogram(hdr.added(host.latency for host in hosts))
     return Sample(known, sum(without_time(host.counts) for host in hosts if host.counts))
 
 
