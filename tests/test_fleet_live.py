@@ -20,7 +20,7 @@ from trueload.engines.fleet import Fleet
 from trueload.engines.pauses import Pauses
 from trueload.errors import UserError
 from trueload.metrics.tally import Tally
-from trueload.places import BranchAt, EngineHost
+from trueload.places import EngineHost
 from trueload.places.local import LocalChannel, LocalPlace
 from trueload.protocol.plan import (
     Closed,
@@ -61,13 +61,9 @@ class Odd(Named):
         return super().open(["env", *command])
 
 
-def hosts(count: int, branches: int = 0) -> tuple[EngineHost, ...]:
-    """Hosts that are all this machine, below so many aggregators."""
-    above = [BranchAt(number, LocalPlace()) for number in range(branches)]
-    return tuple(
-        EngineHost(Named(f"host{number}"), branch=above[number % branches] if branches else None)
-        for number in range(count)
-    )
+def hosts(count: int) -> tuple[EngineHost, ...]:
+    """Hosts that are all this machine."""
+    return tuple(EngineHost(Named(f"host{number}")) for number in range(count))
 
 
 @pytest.fixture
@@ -88,13 +84,12 @@ def check(record: Record, name: str) -> Check:
 
 
 def engines() -> set[int]:
-    """The live engines that this process has started, but for aggregators."""
-    live = {
-        child.pid: child
+    """The live engines that this process has started."""
+    return {
+        child.pid
         for child in psutil.Process().children(recursive=True)
         if child.name() == "trueload-engine" and child.status() != psutil.STATUS_ZOMBIE
     }
-    return live.keys() - {child.ppid() for child in live.values()}
 
 
 CONSTANT = Open(
@@ -102,24 +97,21 @@ CONSTANT = Open(
     arrivals="constant",
     seed=1,
 )
-LOADS: list[tuple[str, LoadPlan, Duration | Requests, int | None, int]] = [
-    ("closed, by requests", Closed(), Requests(count=1_001), 1_001, 0),
-    ("closed, for a time", Closed(), Duration(ns=200 * MS), None, 0),
-    ("open", CONSTANT, Duration(ns=400 * MS), 400, 0),
-    ("open, below aggregators", CONSTANT, Duration(ns=400 * MS), 400, 2),
+LOADS: list[tuple[str, LoadPlan, Duration | Requests, int | None]] = [
+    ("closed, by requests", Closed(), Requests(count=1_001), 1_001),
+    ("closed, for a time", Closed(), Duration(ns=200 * MS), None),
+    ("open", CONSTANT, Duration(ns=400 * MS), 400),
 ]
 
 
-@pytest.mark.parametrize(("why", "load", "stop", "total", "branches"), LOADS)
+@pytest.mark.parametrize(("why", "load", "stop", "total"), LOADS)
 def test_the_load_is_divided_and_added_up_exactly(
     spec: TrialSpec,
     why: str,
     load: LoadPlan,
     stop: Duration | Requests,
     total: int | None,
-    branches: int,
 ) -> None:
-    spec = replace(spec, hosts=hosts(3, branches))
     record = run_trial(replace(spec, load=replace(spec.load, pacing=load, stop=stop)))
     assert record.trouble is None, why
     assert [host.connections for host in record.hosts] == [4, 4, 3]
@@ -289,35 +281,8 @@ def test_a_host_that_is_lost_ends_the_run_and_leaves_nothing(
     assert not (engines() - before), "no engine remains"
 
 
-def test_when_an_aggregator_is_lost_the_counts_of_each_host_are_kept(
-    spec: TrialSpec, struck: list[int]
-) -> None:
-    before, told = engines(), []
-
-    def strike(progress: Progress) -> None:
-        if progress.stage == "window" and progress.hosts():
-            told.append(progress.tick)
-        if len(told) > 1 and not struck:
-            (engine, *_) = engines() - before
-            struck.append(psutil.Process(engine).ppid())
-            os.kill(struck[0], signal.SIGKILL)
-
-    endless = replace(spec.load, stop=Duration(ns=600_000 * MS))
-    tried = replace(spec, load=endless, hosts=hosts(3, branches=1))
-    record = run_trial(tried, on_progress=strike)
-    assert record.trouble is not None
-    assert record.trouble.what.startswith("host lost: host0: the aggregator above it has failed:")
-    assert "its last tick came" in record.trouble.what
-    assert (record.verdict, record.partial) == ("invalid", True)
-    assert record.counts.ok == record.latency_ns.count > 0, "what the aggregator merged is kept"
-    assert all(host.ok and host.lost for host in record.hosts)
-    assert sum(host.ok or 0 for host in record.hosts) <= record.counts.ok
-    assert not (engines() - before), "no engine remains"
-
-
-@pytest.mark.parametrize("branches", [0, 2])
 def test_a_run_goes_on_with_the_others_and_nobody_sends_the_lost_part(
-    spec: TrialSpec, struck: list[int], branches: int
+    spec: TrialSpec, struck: list[int]
 ) -> None:
     before = engines()
 
@@ -330,7 +295,7 @@ def test_a_run_goes_on_with_the_others_and_nobody_sends_the_lost_part(
         update={"stages": (Stage.model_validate({"ns": 900 * MS, "from": 1_000, "to": 1_000}),)}
     )
     went_on = replace(spec.load, connections=12, pacing=load, stop=Duration(ns=900 * MS))
-    tried = replace(spec, load=went_on, allow_lost=1, hosts=hosts(3, branches))
+    tried = replace(spec, load=went_on, allow_lost=1, hosts=hosts(3))
     record = run_trial(tried, on_progress=strike)
     assert struck, "the window was seen"
     assert record.trouble is None

@@ -5,8 +5,6 @@ Every sum is exact, every clock offset is found, and a host that falls silent is
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import sys
 import threading
 import time
@@ -18,9 +16,8 @@ from typing import Any
 import pytest
 from harness import ROOT
 from samples import counts, histogram
-from trueload.places import BranchAt, Channel, ChannelClosedError, EngineHost, Sink, Start
+from trueload.places import EngineHost, Sink
 from trueload.places.lines import Lines
-from trueload.places.local import LocalPlace
 from trueload.protocol.plan import (
     Connections,
     Duration,
@@ -42,7 +39,6 @@ from trueload.trial.run import run_trial
 from trueload.trial.spec import Load, TrialSpec
 
 HOSTS, VARIANTS = 50, 3
-PIPE = ROOT / "tests" / "piped.py"
 NS_PER_S, MS = 1_000_000_000, 1_000_000
 TICK_NS = 50 * MS
 REPLIES = 3  # answers in a tick
@@ -133,33 +129,9 @@ class PlayedPlace:
     name: str
     machine: Any
     stage: Stage = field(repr=False)
-    cluster: None = None
 
     def open(self, argv: Sequence[str]) -> Played:
         return self.stage.start(self.machine)
-
-    def open_by(self, start: Start, argv: Sequence[str]) -> Channel:
-        """Have a process started whose input and output are those of the stand-in."""
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind("")  # the kernel chooses a name
-            listener.listen()
-            channel = start([sys.executable, "-I", "-S", str(PIPE), listener.getsockname().hex()])
-            connection, _ = listener.accept()
-        threading.Thread(target=self._play, args=(connection,), daemon=True).start()
-        return channel
-
-    def _play(self, connection: socket.socket) -> None:
-        played = self.open(())
-
-        def say(line: bytes | ChannelClosedError) -> None:
-            if isinstance(line, bytes):
-                with contextlib.suppress(OSError):
-                    connection.sendall(line + b"\n")
-
-        played.divert(say)
-        with connection, connection.makefile("rb") as lines:
-            for line in lines:
-                played.send(line, 1.0)
 
 
 @pytest.fixture
@@ -250,28 +222,24 @@ def run_over(
     recording: Any,
     silent: int | None = None,
     *,
-    count: int = HOSTS,
-    branches: int = 0,
     news: list[str] | None = None,
 ) -> Record:
     """Run a trial that sends no packet; its address is reserved for documentation (RFC 5737)."""
     standin, scaled = bench["standin"], bench["recording"].scaled
     lines = [standin.lines_of(scaled(recording, times + 1)) for times in range(VARIANTS)]
-    above = [BranchAt(number, LocalPlace()) for number in range(branches)]
     hosts = []
-    for number in range(count):
+    for number in range(HOSTS):
         nature = standin.Nature(
             ahead_ns=ahead_ns(number), back_ns=number * 1_000, ticks=2 if number == silent else None
         )
         machine = standin.StandIn(lines[number % VARIANTS], nature)
-        branch = above[number * branches // count] if branches else None
-        hosts.append(EngineHost(PlayedPlace(f"host{number}", machine, stage), branch=branch))
+        hosts.append(EngineHost(PlayedPlace(f"host{number}", machine, stage)))
     spec = TrialSpec(
         url="http://192.0.2.1/",
         addresses=("192.0.2.1:80",),
         request=Request(host="192.0.2.1"),
         load=Load(
-            connections=2 * sum(number % VARIANTS + 1 for number in range(count)),
+            connections=2 * sum(number % VARIANTS + 1 for number in range(HOSTS)),
             stop=Duration(ns=recording.measurement.window_ns),
             warmup=None,
         ),
@@ -314,35 +282,3 @@ def test_of_fifty_hosts_the_one_that_falls_silent_is_named(bench: Any, stage: St
     assert record.trouble.what.startswith("host lost: host7: nothing was heard of it for ")
     assert "its last tick came" in record.trouble.what
     assert record.throughput.ok_per_s is None
-
-
-def test_a_tree_changes_no_sum_and_no_bucket(bench: Any, stage: Stage) -> None:
-    recording = recorded(bench, ticks=10)
-    flat, tree = (
-        run_over(bench, stage, recording, count=8, branches=branches) for branches in (0, 3)
-    )
-    assert tree.trouble is None
-    for record in (flat, tree):
-        assert record.counts.ok == 30 * sum(number % VARIANTS + 1 for number in range(8))
-    assert tree.counts == flat.counts
-    assert tree.series == flat.series
-    assert tree.connections == flat.connections
-    for name, encoded in flat.histograms:
-        found = decode_histogram(getattr(tree.histograms, name))
-        assert found == decode_histogram(encoded), name
-    assert tree.latency_ns == flat.latency_ns
-    for number, (one, other) in enumerate(zip(tree.hosts, flat.hosts, strict=True)):
-        assert (one.place, one.counts, one.series) == (other.place, other.counts, other.series)
-        assert (one.latency, one.latency_ns) == (other.latency, other.latency_ns)
-        assert abs((one.clock_offset_ns or 0) - ahead_ns(number)) <= (one.clock_bound_ns or 0)
-
-
-def test_below_an_aggregator_the_host_that_falls_silent_is_named(bench: Any, stage: Stage) -> None:
-    long = recorded(bench, ticks=200)
-    record = run_over(bench, stage, long, silent=3, count=6, branches=2)
-    assert record.trouble is not None
-    assert record.trouble.kind == "lost"
-    assert record.trouble.what.startswith("host lost: host3: nothing was heard of it for ")
-    assert "its last tick came" in record.trouble.what
-    (lost,) = (host for host in record.hosts if host.lost is not None)
-    assert lost.ok == 2 * REPLIES, "what it had told is kept"

@@ -1,7 +1,7 @@
 """One run over hosts of a Ray cluster, with a node on each.
 
 A host, its actor, its raylet or the head that ends is reported, and the run leaves nothing behind,
-however it ends. With a ``tree`` the hosts are below an aggregator, which runs on the first.
+however it ends.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ from hosts.network import Host, Network, missing
 from hosts.raylets import RAYLET, Raylets, add_node, start_ray
 
 ENGINE = "trueload-engine"
-CARRIER = "--pipe"
-"""What an aggregator starts to reach an engine on another host."""
 ACTOR = "ray::Host"
 CLIENTS_SERVER = "--mode=specific-server"  # the head starts one for each client
 LONG = ("--duration", "60s", "--warmup", "100ms")
@@ -70,28 +68,23 @@ def has_engines(network: Network) -> bool:
 
 
 def is_quiet(network: Network) -> bool:
-    found = (running(network, what) for what in (ENGINE, CARRIER, ACTOR))
+    found = (running(network, what) for what in (ENGINE, ACTOR))
     return not any(count for each in found for count in each.values())
 
 
-def places(raylets: Raylets, tree: bool) -> tuple[str, ...]:
+def places(raylets: Raylets) -> tuple[str, ...]:
     """The options that name every host."""
-    hosts = len(raylets.network.hosts)
-    if not tree:
-        return ("--place", raylets.address, "--hosts", str(hosts))
-    lab = raylets.network.folder / "places.toml"
-    lab.write_text(f'tree = true\nhosts = {hosts}\n[[generators]]\nplace = "{raylets.address}"\n')
-    return ("--lab", str(lab))
+    return ("--place", raylets.address, "--hosts", str(len(raylets.network.hosts)))
 
 
-def start(trueload: Trueload, raylets: Raylets, tree: bool = False) -> subprocess.Popen[str]:
+def start(trueload: Trueload, raylets: Raylets) -> subprocess.Popen[str]:
     """Start a long run over every host; it measures when this returns."""
     network = raylets.network
     server = serve(trueload, network)
     hosts = len(network.hosts)
     process = trueload.start(
         *("http", f"{server.url}/", "-c", str(2 * hosts), *LONG),
-        *places(raylets, tree),
+        *places(raylets),
         stderr=subprocess.STDOUT,
     )
 
@@ -121,15 +114,15 @@ def connected(network: Network, server: Server) -> int:
     return sum(len(host.run(*words).stdout.splitlines()) for host in network.hosts)
 
 
-@pytest.mark.parametrize(("service", "tree"), [("http", False), ("tcp", False), ("http", True)])
+@pytest.mark.parametrize("service", ["http", "tcp"])
 def test_a_run_over_three_hosts_is_whole(
-    raylets: Raylets, trueload: Trueload, service: str, tree: bool
+    raylets: Raylets, trueload: Trueload, service: str
 ) -> None:
     server = serve(trueload, raylets.network, service)
     where = f"{server.url}/" if service == "http" else server.url.split("/")[2]
     done = trueload.run(
         *(service, where, "-c", "7", "--requests", "301", "--warmup", "50ms", "--json", "-"),
-        *places(raylets, tree),
+        *places(raylets),
     )
     assert done.code in (0, 4), done  # a busy machine may make it suspect or invalid, never lost
     record = done.json()
@@ -176,9 +169,9 @@ def freeze_the_engine(raylets: Raylets) -> None:
     os.kill(pid, signal.SIGSTOP)
 
 
-def lose(raylets: Raylets, trueload: Trueload, strike: Any, words: str, tree: bool = False) -> None:
+def lose(raylets: Raylets, trueload: Trueload, strike: Any, words: str) -> None:
     """Run until host ``h2`` is lost, and check what is reported."""
-    process = start(trueload, raylets, tree)
+    process = start(trueload, raylets)
     strike(raylets)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 4, out
@@ -192,32 +185,20 @@ def lose(raylets: Raylets, trueload: Trueload, strike: Any, words: str, tree: bo
 
 
 @pytest.mark.parametrize(
-    ("strike", "words", "tree"),
+    ("strike", "words"),
     [
-        (pull_the_link, "nothing was heard of it for |has not answered for 1.5 s", False),
-        (kill_the_engine, r"signal 9 \(SIGKILL\)", False),
-        (kill_the_actor, "the process of its actor has died", False),
-        (kill_the_engine, r"signal 9 \(SIGKILL\)", True),
-        (freeze_the_engine, "nothing was heard of it for |has told of no work for", True),
+        (pull_the_link, "nothing was heard of it for |has not answered for 1.5 s"),
+        (kill_the_engine, r"signal 9 \(SIGKILL\)"),
+        (kill_the_actor, "the process of its actor has died"),
+        (freeze_the_engine, "nothing was heard of it for |has told of no work for"),
     ],
 )
 def test_a_host_that_is_lost_is_named_and_the_run_saved_as_invalid(
-    raylets: Raylets, trueload: Trueload, strike: Any, words: str, tree: bool
+    raylets: Raylets, trueload: Trueload, strike: Any, words: str
 ) -> None:
-    lose(raylets, trueload, strike, words, tree)
+    lose(raylets, trueload, strike, words)
     raylets.network.mend()
     wait_until(lambda: is_quiet(raylets.network), "the actors have gone, too")
-
-
-def test_an_aggregator_that_is_killed_is_lost_with_all_below_it_and_its_host_is_named(
-    raylets: Raylets, trueload: Trueload
-) -> None:
-    process = start(trueload, raylets, tree=True)
-    assert raylets.network.hosts[0].kill(ENGINE) > 1
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode == 4, out
-    assert "host lost: h1: the aggregator above it has failed: the engine died: signal 9" in out
-    wait_until(lambda: is_quiet(raylets.network), "engines and actors have gone")
 
 
 def test_a_host_whose_raylet_is_killed_is_lost(own_raylets: Raylets, trueload: Trueload) -> None:
@@ -237,11 +218,10 @@ def test_a_head_that_is_not_heard_any_more_holds_nobody_up(
     wait_until(lambda: not has_engines(own_raylets.network), "the engines have gone everywhere")
 
 
-@pytest.mark.parametrize("tree", [False, True])
 def test_a_connection_to_the_head_that_breaks_is_no_hosts_fault(
-    raylets: Raylets, trueload: Trueload, tree: bool
+    raylets: Raylets, trueload: Trueload
 ) -> None:
-    process = start(trueload, raylets, tree)
+    process = start(trueload, raylets)
     assert raylets.network.hosts[0].kill(CLIENTS_SERVER) > 0
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 4, out
@@ -283,17 +263,13 @@ def test_a_host_that_the_cluster_gets_later_joins_the_run(
 
 
 @pytest.mark.parametrize(
-    ("how", "tree"),
-    [
-        (signal.SIGKILL, False),
-        (signal.SIGTERM, False),
-        (signal.SIGSTOP, True),
-    ],
+    "how",
+    [signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP],
 )
 def test_a_front_that_ends_leaves_nothing_on_any_host(
-    raylets: Raylets, trueload: Trueload, how: signal.Signals, tree: bool
+    raylets: Raylets, trueload: Trueload, how: signal.Signals
 ) -> None:
-    process = start(trueload, raylets, tree)
+    process = start(trueload, raylets)
     os.kill(process.pid, how)
     if how is signal.SIGSTOP:
         wait_until(lambda: not has_engines(raylets.network), "the engines have gone", GONE_S)

@@ -7,8 +7,6 @@ import os
 import re
 import shlex
 import threading
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,10 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trueload.commands.suite_places import address_of
 from trueload.errors import UserError
-from trueload.places import Channel, Place, Start
 from trueload.places.choose import choose_places
 from trueload.places.lab import read_lab
-from trueload.places.local import LocalPlace
 from trueload.places.named import (
     CommandHost,
     GeneratorHost,
@@ -28,10 +24,10 @@ from trueload.places.named import (
     RayCluster,
     ServerHost,
     SshHost,
+    Where,
     parse_place,
 )
-from trueload.places.open import branches_of
-from trueload.places.ssh import SshPlace
+from trueload.places.open import open_places
 
 
 @pytest.mark.parametrize(
@@ -186,11 +182,8 @@ def test_a_lab_has_its_hosts_their_cpus_and_addresses(tmp_path: Path) -> None:
     grouped = written(tmp_path, '[[generators]]\nplace = "ssh:a"\ngroup = "eu-1"\n')
     assert read_lab(grouped).generators[0].group == "eu-1"
     lab = written(tmp_path, 'hosts = 3\n[[generators]]\nplace = "ray"\nlabels = {zone = "a"}\n')
-    assert (read_lab(lab).ray_hosts, read_lab(lab).tree) == (3, None)
-    tree = written(tmp_path, 'tree = true\n[[generators]]\nplace = "ssh:a"\n')
-    assert read_lab(tree).tree is True
-    lab = written(tmp_path, 'hosts = 3\n[[generators]]\nplace = "ray"\nlabels = {zone = "a"}\n')
-    assert read_lab(lab).generators[0].labels == (("zone", "a"),)
+    where = read_lab(lab)
+    assert (where.ray_hosts, where.generators[0].labels) == (3, (("zone", "a"),))
 
 
 @pytest.mark.parametrize(
@@ -227,70 +220,25 @@ def test_a_lab_that_is_wrong_is_refused_by_file_and_key(
     assert "\n" not in caught.value.message
 
 
-@pytest.mark.parametrize(
-    ("why", "hosts", "tree", "branches"),
-    [
-        ("few hosts need no aggregator", 64, None, [0]),
-        ("more than one takes are shared out evenly", 65, None, [33, 32]),
-        ("thousands have many", 4_096, None, [64] * 64),
-        ("a lab may ask for one", 3, True, [3]),
-        ("a lab may refuse all", 200, False, [0]),
-    ],
-)
-def test_hosts_are_below_aggregators_if_they_are_many(
-    why: str, hosts: int, tree: bool | None, branches: list[int]
-) -> None:
-    places: list[Place] = [SshPlace(f"h{number}") for number in range(hosts)]
-    found = branches_of([LocalPlace(), *places], tree)
-    assert found[0] is None, "this machine is never below one"
-    counts = Counter(each.number for each in found[1:] if each is not None)
-    assert [counts[each] for each in range(max(len(counts), 1))] == branches, why
-    assert all(each is None or isinstance(each.place, LocalPlace) for each in found)
-
-
-class HostOfCluster:
-    """A place that others with the same ``cluster`` reach."""
-
-    def __init__(self, name: str, cluster: str) -> None:
-        self.name = name
-        self.cluster = cluster
-
-    def open(self, argv: Sequence[str]) -> Channel:
-        raise AssertionError("nothing is started")
-
-    def open_by(self, start: Start, argv: Sequence[str]) -> Channel:
-        raise AssertionError("nothing is started")
+def test_a_lab_with_the_removed_key_tree_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = written(tmp_path, 'tree = true\n[[generators]]\nplace = "ssh:a"\n')
+    with pytest.raises(UserError) as caught:
+        read_lab(path)
+    assert caught.value.exit_code == 2
+    assert caught.value.message.startswith(f"{path}: 'tree' is not a key;")
+    assert caught.value.hint == "leave it out: all hosts report to trueload directly now"
 
 
 @pytest.mark.parametrize(
-    ("why", "clusters", "tree", "above"),
-    [
-        ("few hosts are reached directly", {"x": 8}, None, {}),
-        ("more cost the front too much", {"x": 9}, None, {0: "x0"}),
-        ("many are shared out evenly", {"x": 65}, None, {0: "x0", 1: "x33"}),
-        ("clusters are not mixed", {"x": 9, "y": 70}, None, {0: "x0", 1: "y0", 2: "y35"}),
-        ("a lab may ask for one", {"x": 2}, True, {0: "x0"}),
-        ("a lab may refuse all", {"x": 99}, False, {}),
-    ],
+    ("hosts", "told"),
+    [(256, []), (257, ["warning: 257 hosts: up to 256 have been tested"])],
 )
-def test_hosts_of_a_cluster_are_below_the_first_of_them(
-    why: str, clusters: dict[str, int], tree: bool | None, above: dict[int, str]
-) -> None:
-    places = [
-        HostOfCluster(f"{cluster}{number}", cluster)
-        for cluster, count in clusters.items()
-        for number in range(count)
-    ]
-    # Hosts that are reached from here have an aggregator here, if at all.
-    found = branches_of([SshPlace("s0"), *places], tree)
-    of_clusters = [each for each in found[1:] if each is not None]
-    first = 1 if tree else 0
-    assert {each.number - first: each.place.name for each in of_clusters} == above, why
-    for place, each in zip(places, found[1:], strict=True):
-        if each is not None:
-            assert each.place.name.startswith(place.cluster), "it is of the same cluster"
-    sizes = Counter(each.number for each in of_clusters).values()
-    assert not sizes or max(sizes) <= 64
+def test_more_hosts_than_have_been_tested_are_warned_of(hosts: int, told: list[str]) -> None:
+    lines: list[str] = []
+    where = Where(generators=(GeneratorHost(place=Here()),) * hosts)
+    with open_places(where, Path("engine"), announce=lines.append) as opened:
+        assert len(opened) == hosts
+    assert lines == told
 
 
 def test_a_lab_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 import importlib
 import queue
-import shutil
 import socket
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +17,6 @@ from trueload.places import ChannelClosedError, HostGoneError, WayGoneError
 from trueload.places.ray import cluster, reserve
 from trueload.places.ray.channel import cause_of_death
 from trueload.places.ray.cluster import imported, names, refusal
-from trueload.places.ray.host import Host
 from trueload.places.ray.outbox import PIECE_BYTES, WAITING_BYTES_MAX, Outbox
 from trueload.places.ray.way import BROKEN, NO_HEAD, SILENT, Way, why_way
 
@@ -270,46 +265,3 @@ def test_hosts_of_one_name_get_different_ones() -> None:
 
     found = [node("a", "1"), node("b", "2"), node("a", "3"), node("", "4")]
     assert names(found) == ["a-111111", "b", "a-333333", "10.0.0.1"]
-
-
-async def listening() -> tuple[Host, int, int, str]:
-    """A host on which `cat` runs: its number there, and the port and word to speak to it."""
-    host = Host()
-    program = Path(shutil.which("cat") or "/bin/cat").read_bytes()
-    sha256 = hashlib.sha256(program).hexdigest()
-    assert await host.keep(sha256, program, None) is None
-    number, _, refused = await host.start(sha256, ["cat"])
-    assert number is not None, refused
-    return host, number, *await host.listen(number, "127.0.0.1")
-
-
-async def speak(port: int, *lines: bytes) -> bytes:
-    """Connect, say these lines, and return all that is said."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.writelines(line + b"\n" for line in lines)
-    writer.write_eof()
-    return await reader.read()
-
-
-def test_only_who_knows_the_word_can_speak_to_a_program_and_only_once() -> None:
-    async def play() -> tuple[bytes, bytes, int | None]:
-        host, number, port, word = await listening()
-        wrong = await speak(port, b"a guess", b"one")
-        right = await speak(port, word.encode(), b"one", b"two")
-        with pytest.raises(ConnectionRefusedError):
-            await speak(port, word.encode())
-        return wrong, right, await host.wait(number, 5.0)
-
-    assert asyncio.run(play()) == (b"", b"one\ntwo\n", 0)
-
-
-def test_a_program_ends_with_the_connection_to_it() -> None:
-    async def play() -> int | None:
-        host, number, port, word = await listening()
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(f"{word}\n".encode())
-        await writer.drain()
-        writer.transport.abort()
-        return await host.wait(number, 5.0)
-
-    assert asyncio.run(play()) == 0

@@ -25,7 +25,7 @@ from trueload.protocol.option import positive_count, positive_span
 from trueload.protocol.plan import EngineOptions
 
 HOSTS_MAX = 10_000
-LATE_HOSTS_MAX = 64  # they join one after the other, and none is below an aggregator
+LATE_HOSTS_MAX = 64  # they join one after the other
 PIDS_MAX = 1 << 22  # include/linux/threads.h, PID_MAX_LIMIT
 
 

@@ -43,14 +43,6 @@ class Offset:
         """Convert a time of the front's clock to the engine's."""
         return front_ns + self.ns
 
-    def aged(self, age_ns: int) -> Offset:
-        """The same offset, known for so long."""
-        return Offset(self.ns, self.bound_ns + age_ns // DRIFT_NS_PER_NS)
-
-    def after(self, nearer: Offset) -> Offset:
-        """The offset of an engine whose clock was compared with one of offset ``nearer``."""
-        return Offset(self.ns + nearer.ns, self.bound_ns + nearer.bound_ns)
-
 
 @dataclass(slots=True)
 class Agreed:

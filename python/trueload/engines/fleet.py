@@ -1,14 +1,12 @@
 """The engines of several hosts, spoken to as one.
 
 How: every engine gets the whole plan and its part in it, and deals out its own share of
-connections, requests and arrivals. Engines may be below aggregators (``branch``), which merge their
-ticks, compare their clocks and notice who is silent; all else they say is relayed. A phase begins
-once every engine is ready, at a time that each is told in its own clock. Lines from all engines go
-into one queue, which is read when the caller asks. A message goes on to the caller once all engines
-have sent it. A host that falls silent, dies or ends before it was told to is lost. If more hosts
-are lost than may be, the run ends: the ``EngineError`` says which host, and what it said last. Else
-the others go on with their own parts. One more thread asks every engine for its clock, which renews
-their leases.
+connections, requests and arrivals. A phase begins once every engine is ready, at a time that each
+is told in its own clock. Lines from all engines go into one queue, which is read when the caller
+asks. A message goes on to the caller once all engines have sent it. A host that falls silent, dies
+or ends before it was told to is lost. If more hosts are lost than may be, the run ends: the
+``EngineError`` says which host, and what it said last. Else the others go on with their own parts.
+One more thread asks every engine for its clock, which renews their leases.
 
 Must not know trials and records, or how a place is opened.
 """
@@ -21,13 +19,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 from trueload.closing import Closing
 from trueload.deadline import seconds_left
 from trueload.engines.awaited import Awaited
-from trueload.engines.branch import Branch, Combined, start_branches
 from trueload.engines.engine import EngineError, FailureKind
 from trueload.engines.member import HostReport, Member, ReceivedLine
 from trueload.engines.merge import Series, merge_measurements, merge_ready
@@ -36,8 +33,7 @@ from trueload.engines.settling import Settling
 from trueload.engines.ticks import Ticks
 from trueload.engines.told import condensed
 from trueload.errors import HostError, UserError
-from trueload.places import ChannelClosedError, EngineHost
-from trueload.protocol.aggregate import Quiet, Relayed, Seconds, Silent, Standings, Told
+from trueload.places import EngineHost
 from trueload.protocol.part import parts_of
 from trueload.protocol.plan import (
     Clock,
@@ -59,12 +55,10 @@ from trueload.protocol.plan import (
     Tick,
     ToEngine,
     Turns,
-    to_line,
 )
 from trueload.units import NS_PER_S
 
 SILENCE_S = 1.5  # design §9: a host that is silent for so long is lost
-BRANCH_SILENCE_S = 2.0  # a cluster's own watch, which also looks for its head, comes first
 IDLE_S = 2.5  # ten ticks: an engine that answers, but reports no work
 ASK_EVERY_S = 0.25  # a quarter of the engine's lease of 2 s, and six answers before silence
 START_LEAD_NS = 50_000_000
@@ -83,9 +77,7 @@ class Fleet(Closing):
 
     def __init__(self, hosts: Sequence[EngineHost], pauses: Pauses, allow_lost: int = 0) -> None:
         self._members = [Member(index, host) for index, host in enumerate(hosts)]
-        self._branches: list[Branch] = []
-        self._direct = [each for each in self._members if each.host.branch is None]
-        self._received: queue.SimpleQueue[ReceivedLine | Combined] = queue.SimpleQueue()
+        self._received: queue.SimpleQueue[ReceivedLine] = queue.SimpleQueue()
         self._out: deque[FromEngine] = deque()
         self._waiting: deque[Phase] = deque()
         self._running: list[Phase] = []
@@ -115,7 +107,6 @@ class Fleet(Closing):
         threading.Thread(target=fleet._ask_clocks, name="fleet-clocks", daemon=True).start()
         try:
             with ThreadPoolExecutor(min(len(hosts), STARTERS_MAX)) as starters:
-                fleet._start_branches(starters)
                 list(starters.map(fleet._start, fleet._members))
         except BaseException:
             fleet.close()
@@ -163,7 +154,7 @@ class Fleet(Closing):
             parts = parts_of(weights, message.connections)
             self._to_all(lambda member: member.part_of(message, parts[member.index]))
         else:
-            self._to_all_alike(message)
+            self._to_all(lambda member: message)
 
     def receive(self, timeout_s: float) -> FromEngine | None:
         """The next message that all have sent; None if none came in time. Raises ``EngineError``,
@@ -200,25 +191,17 @@ class Fleet(Closing):
         """Ask all to end. What they still have to say can be received."""
         self._stopping = True
         self._waiting.clear()
-        self._to_all_alike(Stop())
+        for member in self._living():
+            with contextlib.suppress(EngineError):
+                member.engine.send(Stop())
 
     def close(self) -> None:
-        """End all, in parallel; aggregators after what is below them."""
+        """End all, in parallel."""
         self._over.set()
-        engines = [member.engine for member in self._members if member.is_started]
-        for running in (engines, self._branches):
-            if running:
-                with ThreadPoolExecutor(min(len(running), STARTERS_MAX)) as closers:
-                    list(closers.map(lambda each: each.close(), running))
-
-    def _start_branches(self, starters: Executor) -> None:
-        """Start the aggregators, and put each host below its own."""
-        wanted = {each.host.branch for each in self._members if each.host.branch is not None}
-        self._branches = start_branches(wanted, self._received.put, starters)
-        by_number = {branch.number: branch for branch in self._branches}
-        for member in self._members:
-            if member.host.branch is not None:
-                member.branch = by_number[member.host.branch.number]
+        started = [member.engine for member in self._members if member.is_started]
+        if started:
+            with ThreadPoolExecutor(min(len(started), STARTERS_MAX)) as closers:
+                list(closers.map(lambda engine: engine.close(), started))
 
     def _start(self, member: Member) -> None:
         try:
@@ -240,24 +223,6 @@ class Fleet(Closing):
                 member.engine.send(message(member))
             except EngineError as error:
                 self._lose(member, str(error))
-
-    def _to_all_alike(self, message: ToEngine) -> None:
-        """Send the same message to all; it is sent once to an aggregator."""
-        line = to_line(message)
-        for branch in self._branches:
-            with contextlib.suppress(ChannelClosedError):
-                branch.relay([each.index for each in self._below(branch)], line)
-        for member in self._living():
-            if member.branch is None:
-                try:
-                    member.engine.send(message)
-                except EngineError as error:
-                    if not self._stopping:
-                        self._lose(member, str(error))
-
-    def _below(self, branch: Branch) -> list[Member]:
-        """The living members below an aggregator."""
-        return [member for member in self._living() if member.branch is branch]
 
     def _advance(self) -> None:
         """Tell all of the next phase as soon as its start can be agreed. That is at once if the
@@ -286,7 +251,7 @@ class Fleet(Closing):
             self._connections = phase.connections
             self._joining.add(phase.id)
         living = self._living()
-        self._ticks[phase.id] = Ticks(len({self._source(member) for member in living}))
+        self._ticks[phase.id] = Ticks(len(living))
         for member, start_ns in zip(living, starts_ns, strict=True):
             member.starts_ns[phase.id] = start_ns
             member.spoke_s = max(time.monotonic(), member.offset.to_front(start_ns) / NS_PER_S)
@@ -311,15 +276,11 @@ class Fleet(Closing):
     def _is_over(self, phase: Phase) -> bool:
         return all(phase.id in member.measurements for member in self._living())
 
-    def _handle(self, received: ReceivedLine | Combined) -> None:
-        if isinstance(received, Combined):
-            self._handle_combined(received.branch, received.message)
-            return
+    def _handle(self, received: ReceivedLine) -> None:
         member = self._members[received.index]
         if member.lost is not None or (member.done and self._stopping):
             return
-        # An aggregator tells of a silent host itself, and keeps its ticks.
-        if isinstance(received.line, bytes) or member.branch is not None:
+        if isinstance(received.line, bytes):
             member.received_s = time.monotonic()
         try:
             message = member.engine.understand(received.line)
@@ -350,49 +311,6 @@ class Fleet(Closing):
             case _:
                 pass
 
-    def _handle_combined(self, branch: Branch, message: FromEngine | EngineError) -> None:
-        """Handle what an aggregator says of all below it, or that it has failed."""
-        match message:
-            case Tick():
-                at_ns = branch.own_offset.to_front(message.at_ns)
-                self._add_tick(self._source(branch), message.model_copy(update={"at_ns": at_ns}))
-            case Told():
-                for tick in message.ticks:
-                    at_ns = branch.own_offset.to_front(tick.at_ns)
-                    moved = tick.model_copy(update={"at_ns": at_ns})
-                    self._members[message.child].tell(moved)
-            case Standings():
-                offset = branch.own_offset
-                for child, *standing in message.hosts:
-                    self._members[child].stand(message.id, offset, standing)
-            case Seconds():
-                self._series.setdefault(message.id, Series()).add(message.series)
-            case Relayed():
-                self._members[message.child].summed = message.summed
-            case Silent():
-                member = self._members[message.child]
-                member.received_s = time.monotonic() - message.silent_ns / NS_PER_S
-                if member.lost is None:
-                    self._lose_silent(member)
-            case Quiet():
-                seen_s = branch.own_offset.to_front(message.at_ns) / NS_PER_S
-                for child in message.children:
-                    self._lose_idle(self._members[child], seen_s)
-            case EngineError():
-                self._lose_branch(branch, str(message), message.kind)
-            case Error():
-                self._lose_branch(branch, message.message)
-            case Done() if not self._stopping:
-                self._lose_branch(branch, f"it ended by itself: {message.why}")
-            case _:
-                pass
-
-    def _source(self, of: Member | Branch) -> int:
-        """The number of who sends the ticks: a member's, or that of its aggregator below zero."""
-        if isinstance(of, Member):
-            return of.index if of.branch is None else self._source(of.branch)
-        return -1 - of.number
-
     def _handle_ready(self, member: Member, message: Ready) -> None:
         member.ready = message
 
@@ -421,16 +339,13 @@ class Fleet(Closing):
         self._once_all(f"{message.type} {message.id}", member, all_have)
 
     def _handle_tick(self, member: Member, message: Tick) -> None:
-        if message.id in self._ticks:
-            at_ns = member.offset.to_front(message.at_ns)
-            moved = message.model_copy(update={"at_ns": at_ns})
-            member.tell(moved)
-            self._add_tick(member.index, moved)
-
-    def _add_tick(self, source: int, tick: Tick) -> None:
-        """Add a tick on the front's clock, of a member or of an aggregator."""
-        ticks = self._ticks.get(tick.id or "")
-        if ticks is not None and (merged := ticks.receive(source, tick)) is not None:
+        ticks = self._ticks.get(message.id or "")
+        if ticks is None:
+            return
+        at_ns = member.offset.to_front(message.at_ns)
+        moved = message.model_copy(update={"at_ns": at_ns})
+        member.tell(moved)
+        if (merged := ticks.receive(member.index, moved)) is not None:
             self._out.append(merged)
 
     def _settle(self, member: Member, message: PhaseSent | Settled) -> None:
@@ -440,7 +355,7 @@ class Fleet(Closing):
         if isinstance(message, Settled):
             charge = self._settling.receive_settled(member.index, message)
             if charge is not None:
-                self._to_all_alike(charge)
+                self._to_all(lambda member: charge)
             return
         settle = self._settling.receive_sent(member.index, message)
         if settle is None:
@@ -459,9 +374,7 @@ class Fleet(Closing):
         if message.id not in self._ticks:
             return
         series = self._series.setdefault(message.id, Series())
-        # An aggregator may have added up the seconds of those below it, and sends the sum.
-        summed, member.summed = member.summed, False
-        if not summed and (self._stopping or not message.measurement.partial):
+        if self._stopping or not message.measurement.partial:
             series.add(message.measurement.series)
         # Kept for each host, the latencies over time would take most of the front's memory.
         own = condensed(message.measurement.series)
@@ -509,38 +422,18 @@ class Fleet(Closing):
             return
         self._looked_s = now_s
         if stood_s > STALL_S:
-            for branch in self._branches:
-                branch.received_s += stood_s
             for member in self._members:
                 member.received_s += stood_s
                 member.spoke_s += stood_s
-        for member in self._direct:
+        for member in self._members:
             if member.lost is not None or member.done:
                 continue
-            if now_s - member.received_s > SILENCE_S:
-                self._lose_silent(member)
-            else:
-                self._lose_idle(member, now_s)
-        for branch in self._branches:
-            if now_s - branch.received_s > BRANCH_SILENCE_S and not self._stopping:
-                self._lose_branch(branch, f"nothing was heard of it for {BRANCH_SILENCE_S:g} s")
-
-    def _lose_silent(self, member: Member) -> None:
-        silent_s = time.monotonic() - member.received_s
-        self._lose(member, f"nothing was heard of it for {silent_s:.1f} s")
-
-    def _lose_idle(self, member: Member, now_s: float) -> None:
-        """Lose an engine that answers, but does not work on a phase that has begun."""
-        idle_s = now_s - member.spoke_s
-        if member.lost is None and idle_s > IDLE_S and self._is_at_work(member):
-            self._lose(member, f"its engine has told of no work for {IDLE_S:g} s")
-
-    def _lose_branch(self, branch: Branch, what: str, kind: FailureKind = "died") -> None:
-        """Lose all engines below an aggregator that has failed, or that is cut off with them."""
-        told = what if kind == "lost" else f"the aggregator above it has failed: {what}"
-        for member in self._below(branch):
-            member.received_s = branch.received_s
-            self._lose(member, told, kind)
+            silent_s = now_s - member.received_s
+            if silent_s > SILENCE_S:
+                self._lose(member, f"nothing was heard of it for {silent_s:.1f} s")
+            elif now_s - member.spoke_s > IDLE_S and self._is_at_work(member):
+                # It answers, but does not work on a phase that has begun.
+                self._lose(member, f"its engine has told of no work for {IDLE_S:g} s")
 
     def _is_at_work(self, member: Member) -> bool:
         """Whether it is in a phase, in which it reports four times a second. A phase that needs
@@ -566,10 +459,8 @@ class Fleet(Closing):
         seen = "seen at once" if silent_s < ASK_EVERY_S else f"seen after {silent_s:.1f} s"
         member.lost = f"{what}; {member.last_tick_of([each.id for each in self._running])}; {seen}"
         self._living_count -= 1
-        source = self._source(member)
-        if all(self._source(each) != source for each in self._living()):
-            for ticks in self._ticks.values():
-                ticks.without(source)
+        for ticks in self._ticks.values():
+            ticks.without(member.index)
         for awaited in self._awaited.values():
             awaited.senders.discard(member.index)
         if not self._stopping:
@@ -585,14 +476,11 @@ class Fleet(Closing):
         self._advance()
 
     def _to_ask(self) -> list[Member]:
-        return self._direct
+        return self._members
 
     def _ask_clocks(self) -> None:
         while not self._over.wait(ASK_EVERY_S):
             # Whoever reads from the channel finds out that it has closed.
-            for branch in self._branches:
-                with contextlib.suppress(EngineError):
-                    branch.ask_clock()
             for member in self._to_ask():
                 with contextlib.suppress(EngineError):
                     if member.is_asked:

@@ -16,7 +16,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from trueload.engines.branch import Combined
 from trueload.engines.engine import EngineError
 from trueload.engines.fleet import Fleet
 from trueload.engines.member import HostReport, Member, ReceivedLine
@@ -97,7 +96,7 @@ class GrowingFleet(Fleet):
         return super().receive(timeout_s)
 
     def _to_ask(self) -> list[Member]:
-        return self._direct if self._coming is None else [*self._direct, self._coming]
+        return self._members if self._coming is None else [*self._members, self._coming]
 
     # The thread that waits for hosts.
 
@@ -134,8 +133,8 @@ class GrowingFleet(Fleet):
 
     # The thread that reads what the engines say.
 
-    def _handle(self, received: ReceivedLine | Combined) -> None:
-        if isinstance(received, Combined) or received.index >= 0:
+    def _handle(self, received: ReceivedLine) -> None:
+        if received.index >= 0:
             super()._handle(received)
             return
         member = self._newcomers[-1 - received.index]
@@ -230,7 +229,6 @@ class GrowingFleet(Fleet):
         member.starts_ns[phase.id] = at_ns
         member.spoke_s = (start_ns + from_ns) / NS_PER_S
         self._members.append(member)
-        self._direct.append(member)
         self._living_count += 1
         self._ticks[phase.id].with_one_more()
         self._coming = None

@@ -9,14 +9,12 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from trueload.engines.branch import Branch
 from trueload.engines.clock import Agreed, Offset
 from trueload.engines.engine import Engine
 from trueload.engines.merge import Span
 from trueload.engines.questions import Questions
-from trueload.engines.ticks import tick_of
 from trueload.engines.told import Told
-from trueload.places import Channel, ChannelClosedError, CommandedPlace, EngineHost
+from trueload.places import ChannelClosedError, EngineHost
 from trueload.places.local import LocalPlace
 from trueload.protocol.part import Part
 from trueload.protocol.plan import Clock, Generate, Machine, Measurement, Ready, Tick
@@ -60,32 +58,12 @@ class HostReport:
     joined_s: int | None = None
 
 
-@dataclass(frozen=True)
-class BelowPlace:
-    """A place whose process is started by an aggregator."""
-
-    place: CommandedPlace
-    branch: Branch
-    index: int
-
-    @property
-    def name(self) -> str:
-        """The place's own name."""
-        return self.place.name
-
-    def open(self, argv: Sequence[str]) -> Channel:
-        """Have a process started there. Raises as the place."""
-        return self.place.open_by(lambda argv: self.branch.open(self.index, argv), argv)
-
-
 class Member:
     """An engine, its clock readings, and its part of each phase."""
 
     def __init__(self, index: int, host: EngineHost) -> None:
         self.index = index
         self.host = host
-        self.branch: Branch | None = None
-        """The aggregator that it is below, set before it is started."""
         self.name = host.place.name
         self.ready: Ready | None = None
         self.done: str | None = None
@@ -93,11 +71,8 @@ class Member:
         """The second of the window in which it joined the others."""
         self.lost: str | None = None
         """How it was lost, in one line."""
-        self._latest: Tick | None = None
-        self._standing: tuple[str, Offset, Sequence[int]] | None = None
-        """What an aggregator told of its last tick, until somebody looks at it."""
-        self.summed = False
-        """Whether the series of its next end of a phase is in the sums of its aggregator."""
+        self.latest: Tick | None = None
+        """Its last tick, on the front's clock."""
         self.received_s = self.spoke_s = time.monotonic()
         self.starts_ns: dict[str, int] = {}
         """When each phase was to begin, on its own clock."""
@@ -129,18 +104,12 @@ class Member:
     @property
     def is_here(self) -> bool:
         """Whether it runs on this machine, as a child of the front."""
-        return isinstance(self.host.place, LocalPlace) and self.host.branch is None
+        return isinstance(self.host.place, LocalPlace)
 
     def start(self) -> None:
         """Start the engine and compare clocks. Raises ``UserError``, ``EngineError``."""
-        place = self.host.place
-        if self.branch is None:
-            self._engine = Engine.start(place, lease=False)
-            self._questions.compare(self._engine)
-        else:
-            assert isinstance(place, CommandedPlace), f"nothing else can start {self.name}"
-            self._engine = Engine.start(BelowPlace(place, self.branch, self.index), lease=False)
-            self.branch.await_clock(self.index)
+        self._engine = Engine.start(self.host.place, lease=False)
+        self._questions.compare(self._engine)
         self.received_s = time.monotonic()
 
     def part_of(self, plan: Generate, part: Part) -> Generate:
@@ -187,31 +156,18 @@ class Member:
     @property
     def offset(self) -> Offset:
         """The offset of its clock from the front's, now."""
-        return self._questions.offset if self.branch is None else self.branch.offset(self.index)
-
-    @property
-    def latest(self) -> Tick | None:
-        """Its last tick, on the front's clock; below an aggregator about that of a second ago."""
-        if self._standing is not None:
-            (phase_id, offset, (at_ns, *rest)), self._standing = self._standing, None
-            self._latest = tick_of(phase_id, offset.to_front(at_ns), *rest)
-        return self._latest
-
-    def stand(self, phase_id: str, offset: Offset, standing: Sequence[int]) -> None:
-        """Note what its aggregator, whose clock is off by ``offset``, tells of its last tick."""
-        self._standing = phase_id, offset, standing
-        self.compare_agreed()
+        return self._questions.offset
 
     def tell(self, tick: Tick) -> None:
         """Note a tick of its own, on the front's clock."""
-        self._latest, self._standing = tick, None
+        self.latest = tick
         phase_id = tick.id or ""
         self.told[phase_id].add(tick, self.offset.to_front(self.starts_ns.get(phase_id, 0)))
 
     def last_tick_of(self, phase_ids: Sequence[str]) -> str:
         """When its last tick in these phases came, in words."""
         for phase_id in reversed(phase_ids):
-            tick = self._told_of(phase_id).last
+            tick = self.told[phase_id].last
             if tick is not None:
                 start_ns = self.offset.to_front(self.starts_ns[phase_id])
                 into = format_duration(max(0, tick.at_ns - start_ns))
@@ -249,19 +205,11 @@ class Member:
             lost=None if self.has_part_in(phase_id) else self.lost,
             group=self.host.group,
             weight=self.host.weight,
-            told=self._told_of(phase_id),
+            told=self.told[phase_id],
             ready=self.ready,
             agreed_bound_ns=None if agreed is None else agreed.bound_ns,
             joined_s=self.joined_s,
         )
-
-    def _told_of(self, phase_id: str) -> Told:
-        """What it told of a phase. If its aggregator was lost and tells it no more, the counts of
-        its last standing, with failures of ``any`` class and without latencies."""
-        told, tick = self.told[phase_id], self.latest
-        if told.last is None and tick is not None and tick.id == phase_id:
-            told.add(tick, self.offset.to_front(self.starts_ns.get(phase_id, 0)))
-        return told
 
     def _began_ns(self, phase_id: str) -> int | None:
         if phase_id in self.measurements:

@@ -9,11 +9,8 @@ then send several ticks each. There is still only one merged tick for each stret
 from __future__ import annotations
 
 from trueload.engines.merge import add_counts, merge_counts, sums
-from trueload.protocol.plan import Counts, Sparse, Tick
+from trueload.protocol.plan import Sparse, Tick
 
-NOTHING = Counts(
-    scheduled=0, unsent=0, issued=0, ok=0, stale=0, cancelled=0, failed={}, statuses={}
-)
 APART_NS = 200_000_000  # an engine's ticks are 250 ms apart
 
 
@@ -70,22 +67,3 @@ class Ticks:
         self._latency.clear()
         self._service.clear()
         return merged
-
-
-def tick_of(
-    phase_id: str, at_ns: int, ok: int, failed: int, connections: int, busiest_ns: int
-) -> Tick:
-    """A host's tick for people who look on, of the little that an aggregator tells of it."""
-    counts = NOTHING.model_copy(update={"ok": ok, "failed": {"any": failed} if failed else {}})
-    return Tick.model_construct(
-        type="tick",
-        at_ns=at_ns,
-        id=phase_id,
-        counts=counts,
-        latency={},
-        service={},
-        open=connections,
-        bytes_in=0,
-        bytes_out=0,
-        busiest_ns=busiest_ns,
-    )

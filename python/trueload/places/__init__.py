@@ -7,9 +7,9 @@ the lines mean.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 
 class ChannelClosedError(Exception):
@@ -114,43 +114,14 @@ class WrappedChannel(Channel):
         return self._process.log_tail()
 
 
-Start = Callable[[Sequence[str]], Channel]
-"""Starts a process: as our child, or as one of an aggregator's, on its machine."""
-
-
-@runtime_checkable
-class CommandedPlace(Place, Protocol):
-    """A place that is reached by a process nearer to it, which others may start for us."""
-
-    @property
-    def cluster(self) -> Hashable:
-        """None: it is reached from this machine. Else from every place with the same value."""
-        ...
-
-    def open_by(self, start: Start, argv: Sequence[str]) -> Channel:
-        """Start a process there, by one that ``start`` starts where it is reached from. Raises as
-        ``open``."""
-        ...
-
-
-@dataclass(frozen=True)
-class BranchAt:
-    """An aggregator that is to be started: its number, and where."""
-
-    number: int
-    place: Place
-
-
 @dataclass(frozen=True)
 class EngineHost:
     """A place, and what an engine may use there. ``cpus`` None and empty ``local_addresses`` leave
     both to what the run asks for. ``group`` is the name of the hosts that it is compared with. By
-    its ``weight`` it has its share of the load. Hosts of the same ``branch`` are below the same
-    aggregator; None is below none."""
+    its ``weight`` it has its share of the load."""
 
     place: Place
     cpus: tuple[int, ...] | None = None
     local_addresses: tuple[str, ...] = ()
     group: str | None = None
     weight: int = 1
-    branch: BranchAt | None = None

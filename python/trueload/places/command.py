@@ -18,7 +18,7 @@ from pathlib import Path
 
 from trueload.closing import Closing
 from trueload.errors import HostError, UserError
-from trueload.places import ChannelClosedError, Start, WrappedChannel
+from trueload.places import ChannelClosedError, WrappedChannel
 from trueload.places.copying import Copying, run_fed
 from trueload.places.local import LocalChannel
 from trueload.places.program import Program, fitting, read_program
@@ -47,8 +47,6 @@ class CommandPlace(Closing):
     Unless it is to ``keep`` programs for later, it removes them at its end.
     """
 
-    cluster = None  # reached from this machine
-
     def __init__(self, name: str, argv: Sequence[str], *, keep: bool = True) -> None:
         self.name = name
         self._once = "" if keep else uuid.uuid4().hex[:ONCE_CHARS]
@@ -64,12 +62,8 @@ class CommandPlace(Closing):
 
     def open(self, argv: Sequence[str]) -> CommandChannel:
         """Start a copy of the program ``argv[0]``. Raises ``UserError``, ``OSError``."""
-        return self.open_by(LocalChannel, argv)
-
-    def open_by(self, start: Start, argv: Sequence[str]) -> CommandChannel:
-        """Start a copy by a command that ``start`` starts. Raises ``UserError``, ``OSError``."""
         program = self._ready(self._read(Path(argv[0])), Copying())
-        return CommandChannel(start, self, program.kept_name, argv[1:])
+        return CommandChannel(self, program.kept_name, argv[1:])
 
     def script(self, script: str, *arguments: str) -> list[str]:
         """The local command line that runs a script on the host."""
@@ -177,14 +171,11 @@ def _is_marked(line: str) -> bool:
 class CommandChannel(WrappedChannel):
     """A program on the host, connected through the local process of the command."""
 
-    def __init__(
-        self, start: Start, place: CommandPlace, kept_name: str, arguments: Sequence[str]
-    ) -> None:
-        """Start the program, by a process that ``start`` starts. Raises ``UserError``,
-        ``OSError``."""
+    def __init__(self, place: CommandPlace, kept_name: str, arguments: Sequence[str]) -> None:
+        """Start the program. Raises ``UserError``, ``OSError``."""
         self._place = place
         self._kept_name = kept_name
-        super().__init__(start(place.script(scripts.RUN, kept_name, *arguments)))
+        super().__init__(LocalChannel(place.script(scripts.RUN, kept_name, *arguments)))
         try:
             self._pid = self._receive_pid()
         except BaseException:

@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from trueload.errors import UserError
-from trueload.files.invalid import first_mistake
+from trueload.files.invalid import Mistake, first_mistake
 from trueload.files.toml import UnreadableError, read_toml
 from trueload.places.named import (
     NO_SERVER_ON_RAY,
@@ -33,6 +33,7 @@ _GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 WEIGHT_MAX = 100
 LAB_BYTES_MAX = 512 * 1024  # for 4,096 hosts, each with CPUs and addresses
 HINT = "correct the file; docs/hosts.md has one to copy"
+NO_TREE_HINT = "leave it out: all hosts report to trueload directly now"
 
 
 def _place(text: str) -> str:
@@ -99,12 +100,11 @@ class Server(Model):
 
 
 class Lab(Model):
-    """The file as written. ``tree`` decides whether aggregators combine what hosts report."""
+    """The file as written."""
 
     generators: tuple[Generator, ...] = Field(min_length=1)
     hosts: Annotated[int, Field(gt=0)] | None = None
     server: Server | None = None
-    tree: bool | None = None
 
 
 def read_lab(path: Path) -> Where:
@@ -126,7 +126,7 @@ def read_lab(path: Path) -> Where:
     except UserError as error:
         raise UserError(f"{path}: {error.message}", error.hint) from None
     server = _server(path, lab.server)
-    return Where(generators=generators, ray_hosts=ray_hosts, lab_server=server, tree=lab.tree)
+    return Where(generators=generators, ray_hosts=ray_hosts, lab_server=server)
 
 
 def _server(path: Path, server: Server | None) -> ServerHost | None:
@@ -145,14 +145,15 @@ def _load(path: Path) -> Lab:
     except UnreadableError as error:
         raise UserError(f"{path} {error}", HINT) from None
     except ValidationError as error:
-        raise UserError(f"{path}: {_first_mistake(error)}", HINT) from None
+        mistake = first_mistake(error)
+        hint = NO_TREE_HINT if mistake.is_unknown and mistake.place == "tree" else HINT
+        raise UserError(f"{path}: {_sentence(mistake)}", hint) from None
 
 
 _MODELS: dict[str, type[Model]] = {"generators": Generator, "server": Server}
 
 
-def _first_mistake(error: ValidationError) -> str:
-    mistake = first_mistake(error)
+def _sentence(mistake: Mistake) -> str:
     if mistake.is_unknown:
         model = Lab if len(mistake.keys) == 1 else _MODELS[str(mistake.keys[0])]
         return f"{mistake.place!r} is not a key; keys are {', '.join(model.model_fields)}"

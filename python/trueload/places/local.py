@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from trueload.places import Channel, ChannelClosedError, Sink, Start, supervisor
+from trueload.places import Channel, ChannelClosedError, Sink, supervisor
 from trueload.places.lines import Lines
 
 LOG_BYTES_MAX = 64 * 2**10
@@ -30,15 +30,10 @@ class LocalPlace:
     """This machine."""
 
     name = "local"
-    cluster = None
 
     def open(self, argv: Sequence[str]) -> LocalChannel:
         """Start a child process. Raises ``OSError`` if it cannot be started."""
         return LocalChannel(argv)
-
-    def open_by(self, start: Start, argv: Sequence[str]) -> Channel:
-        """Have a process started."""
-        return start(argv)
 
 
 class KeptPlace:

@@ -110,9 +110,9 @@ class Where:
     """Where a command's engines and its server run. ``ray_hosts`` is the number of hosts of a
     cluster. ``server`` is where to start a server, ``lab_server`` where a lab has its own.
     ``server_pid`` is a process here that counts as the server. ``keep`` the engine's copies on the
-    hosts, for later runs. ``hosts_wait_ns`` is how long to wait for missing hosts. ``tree``:
-    whether hosts are below aggregators; None if they are many. ``hosts_least`` is how many hosts
-    are enough to begin with, while the others may join later; None if it takes all."""
+    hosts, for later runs. ``hosts_wait_ns`` is how long to wait for missing hosts.
+    ``hosts_least`` is how many hosts are enough to begin with, while the others may join later;
+    None if it takes all."""
 
     generators: tuple[GeneratorHost, ...] = (GeneratorHost(place=Here()),)
     ray_hosts: int = 1
@@ -121,7 +121,6 @@ class Where:
     server_pid: int | None = None
     keep: bool = True
     hosts_wait_ns: int | None = None
-    tree: bool | None = None
     hosts_least: int | None = None
 
     @property

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import replace
 from pathlib import Path
 
 from trueload.errors import HostError
-from trueload.places import BranchAt, CommandedPlace, EngineHost, Place
+from trueload.places import EngineHost, Place
 from trueload.places.arriving import Arriving
 from trueload.places.copying import Copying, Preparable
 from trueload.places.late import LateHosts
@@ -32,8 +30,7 @@ from trueload.places.named import (
     Where,
 )
 
-BRANCH_HOSTS_MAX = 64  # as the engine says: CHILDREN_MOST in crates/engine/src/aggregate.rs
-CLUSTER_DIRECT_MAX = 8  # hosts of a cluster that take 0.2 of the front's core (docs/scale.md)
+HOSTS_TESTED = 256  # so many report to one front in tests and in docs/scale.md
 AT_ONCE_MAX = 32  # hosts that are prepared at the same time
 POLL_S = 0.1
 TELL_EVERY_S = 1.0
@@ -67,6 +64,8 @@ def open_first(
     Those that are missing may come later."""
     wait_ns = where.hosts_wait_ns
     arriving = None if wait_ns is None else Arriving(wait_ns, announce, stopped)
+    if where.host_count > HOSTS_TESTED:
+        announce(f"warning: {where.host_count} hosts: up to {HOSTS_TESTED} have been tested")
     with contextlib.ExitStack() as stack:
         made = [_make(each, where, stack, arriving) for each in where.generators]
         opened = [place for places in made for place in places]
@@ -79,39 +78,10 @@ def open_first(
         absent = {id(place) for place in missing}
         late = [host for host in hosts if id(host.place) in absent]
         there = [host for host in hosts if id(host.place) not in absent]
-        branches = branches_of([host.place for host in there], where.tree)
-        there = [replace(host, branch=branch) for host, branch in zip(there, branches, strict=True)]
         if where.hosts_least is None:
             yield tuple(there), None
             return
         yield tuple(there), stack.enter_context(LateHosts(late, program, announce))
-
-
-def branches_of(places: Sequence[Place], tree: bool | None) -> list[BranchAt | None]:
-    """Return the aggregator of each place; None for places that have none.
-
-    Only places that another process reaches can be below one. If there are more of these than one
-    aggregator takes, they are shared out evenly among several; ``tree`` says whether in any case.
-    Those of a cluster are below the first of them, from a smaller number on. Pure.
-    """
-    reached: defaultdict[Hashable, list[int]] = defaultdict(list)
-    for index, place in enumerate(places):
-        if isinstance(place, CommandedPlace) and not isinstance(place, LocalPlace):
-            reached[place.cluster].append(index)
-    found: list[BranchAt | None] = [None] * len(places)
-    started: list[BranchAt] = []
-    for cluster, below in reached.items():
-        most = BRANCH_HOSTS_MAX if cluster is None else CLUSTER_DIRECT_MAX
-        if not (len(below) > most if tree is None else tree):
-            continue
-        before, count = len(started), -(-len(below) // BRANCH_HOSTS_MAX)
-        for nth, index in enumerate(below):
-            number = before + nth * count // len(below)
-            if number == len(started):
-                where = LocalPlace() if cluster is None else places[index]
-                started.append(BranchAt(number, where))
-            found[index] = started[number]
-    return found
 
 
 @contextlib.contextmanager

@@ -19,15 +19,7 @@ from typing import Any
 
 from trueload.deadline import within
 from trueload.errors import UserError
-from trueload.places import (
-    Channel,
-    ChannelClosedError,
-    HostGoneError,
-    Sink,
-    Start,
-    WayGoneError,
-    WrappedChannel,
-)
+from trueload.places import Channel, ChannelClosedError, HostGoneError, Sink, WayGoneError
 from trueload.places.lines import Lines
 from trueload.places.program import Program, fitting, read_program
 from trueload.places.ray.host import NODE_DIED
@@ -41,8 +33,6 @@ SHIP_S = 30.0  # to send the program to a host: 20 MB over a slow link
 KILL_S = 1.0
 END_S = 0.5  # to send the message that ends an actor
 WRITE_S = 5.0  # for a program to read a piece of its input
-ENDING_S = 0.5  # from a closed channel to the end of its program
-ITSELF = "/proc/self/exe"  # to an aggregator: its own program
 LOST = (HostGoneError, WayGoneError)
 
 
@@ -74,25 +64,6 @@ class Actor:
             raise lost from error
         finally:
             self._waiting.discard(over)
-
-    def exit_code(self, number: int, timeout_s: float) -> int | None:
-        """The exit code of a program; None if it still runs. Raises one of ``LOST``."""
-        code = self.call("wait", number, timeout_s, timeout_s=timeout_s + SILENT_S)
-        return None if code is None else int(code)
-
-    def log_tail(self, number: int) -> str:
-        """The last part of what a program wrote to stderr; empty if nobody can tell."""
-        with contextlib.suppress(*LOST):
-            log: bytes = self.call("log", number, timeout_s=SILENT_S)
-            return log.decode(errors="replace")
-        return ""
-
-    def kill(self, number: int) -> None:
-        """End a program and everything it started, with the actor if need be."""
-        try:
-            self.call("kill", number, timeout_s=KILL_S)
-        except LOST:
-            self.end()  # the program's input ends with its actor, and so does it
 
     def end(self) -> None:
         """End the actor, and thereby whatever it has started. Does not wait for that."""
@@ -174,17 +145,24 @@ class RayChannel(Channel):
     def wait(self, timeout_s: float) -> int | None:
         """The exit code; None also if nobody can tell."""
         with contextlib.suppress(*LOST):
-            return self._actor.exit_code(self._number, timeout_s)
+            code = self._actor.call("wait", self._number, timeout_s, timeout_s=timeout_s + SILENT_S)
+            return None if code is None else int(code)
         return None
 
     def kill(self) -> None:
         self._stopped = True
         self._lines.stop()
         self._outbox.fail(ChannelClosedError("it has been killed"))
-        self._actor.kill(self._number)
+        try:
+            self._actor.call("kill", self._number, timeout_s=KILL_S)
+        except LOST:
+            self._actor.end()  # the program's input ends with its actor, and so does it
 
     def log_tail(self) -> str:
-        return self._actor.log_tail(self._number)
+        with contextlib.suppress(*LOST):
+            log: bytes = self._actor.call("log", self._number, timeout_s=SILENT_S)
+            return log.decode(errors="replace")
+        return ""
 
     def _read_lines(self) -> None:
         actor = self._actor
@@ -213,68 +191,11 @@ class RayChannel(Channel):
             self._outbox.fail(error)
 
 
-class CarriedChannel(WrappedChannel):
-    """A program on a host whose lines a process beside an aggregator carries. How the program
-    ended is asked of the host."""
-
-    def __init__(self, carrier: Channel, actor: Actor, number: int, pid: int, word: str) -> None:
-        super().__init__(carrier)
-        self._actor = actor
-        self._number = number
-        self._pid = pid
-        with contextlib.suppress(ChannelClosedError):  # whoever reads finds out
-            carrier.send(f"{word}\n".encode(), WRITE_S)
-
-    @property
-    def pid(self) -> int:
-        return self._pid
-
-    def read_line(self, timeout_s: float) -> bytes | None:
-        try:
-            return super().read_line(timeout_s)
-        except ChannelClosedError as error:
-            raise self._cause_of(error) from error
-
-    def divert(self, sink: Sink) -> None:
-        def hand_on(line: bytes | ChannelClosedError) -> None:
-            if isinstance(line, bytes):
-                sink(line)
-            else:  # the thread that calls this reads for other hosts, too, and cannot wait
-                threading.Thread(target=lambda: sink(self._cause_of(line)), daemon=True).start()
-
-        super().divert(hand_on)
-
-    def wait(self, timeout_s: float) -> int | None:
-        if super().wait(timeout_s) is not None:
-            with contextlib.suppress(*LOST):
-                return self._actor.exit_code(self._number, ENDING_S)
-        return None
-
-    def kill(self) -> None:
-        super().kill()
-        self._actor.kill(self._number)
-
-    def log_tail(self) -> str:
-        return self._actor.log_tail(self._number)
-
-    def _cause_of(self, error: ChannelClosedError) -> ChannelClosedError:
-        """Why there are no more lines: the host is lost, no carrier reaches it, or it all ended."""
-        try:
-            code = self._actor.exit_code(self._number, ENDING_S)
-        except LOST as lost_error:
-            return lost_error
-        said = super().log_tail().strip()
-        if code is None and said:
-            return HostGoneError(f"no other host of the cluster reaches {self._actor.name}: {said}")
-        return error
-
-
 class RayPlace:
-    """A host of a Ray cluster. ``address`` is its node's, for others to reach it."""
+    """A host of a Ray cluster."""
 
-    def __init__(self, actor: Actor, address: str, shipped: Shipped) -> None:
+    def __init__(self, actor: Actor, shipped: Shipped) -> None:
         self.name = actor.name
-        self.address = address
         self._actor = actor
         self._shipped = shipped
         self._kept: set[str] = set()
@@ -309,26 +230,6 @@ class RayPlace:
     def open(self, argv: Sequence[str]) -> RayChannel:
         """Start a program of this machine on the host; it is sent first if it is not there. Raises
         ``OSError`` if it cannot be started, ``UserError`` if it could not be brought there."""
-        return RayChannel(self._actor, *self._start(argv))
-
-    def open_by(self, start: Start, argv: Sequence[str]) -> CarriedChannel:
-        """Start a program as ``open`` does. Its lines are carried by a process that ``start``
-        starts on another host of the cluster. Raises as ``open``."""
-        number, pid = self._start(argv)
-        try:
-            port, word = self._actor.call("listen", number, self.address, timeout_s=SHIP_S)
-        except LOST as error:
-            raise lost(error) from error
-        carrier = start([ITSELF, "--pipe", f"{bracketed(self.address)}:{port}"])
-        return CarriedChannel(carrier, self._actor, number, pid, word)
-
-    @property
-    def cluster(self) -> Way:
-        """What all hosts of one reservation share: they reach each other."""
-        return self._actor.way
-
-    def _start(self, argv: Sequence[str]) -> tuple[int, int]:
-        """Start a program; return the actor's number for it, and its process id."""
         try:
             sha256 = self._send(Path(argv[0]))
             started = self._actor.call("start", sha256, list(argv), timeout_s=SHIP_S)
@@ -337,7 +238,7 @@ class RayPlace:
         number, pid, refused = started
         if refused is not None:
             raise OSError(None, f"{refused} (on {self.name})")
-        return number, pid
+        return RayChannel(self._actor, number, pid)
 
     def _send(self, path: Path) -> str:
         """Make sure that the host has the program. Returns its SHA-256."""
@@ -353,11 +254,6 @@ class RayPlace:
             raise OSError(None, f"{refused} (on {self.name})")
         self._kept.add(program.sha256)
         return program.sha256
-
-
-def bracketed(address: str) -> str:
-    """An address as it is written before a port. Pure."""
-    return f"[{address}]" if ":" in address else address
 
 
 def lost(error: ChannelClosedError) -> UserError:

@@ -371,7 +371,7 @@ def start_actors(ray: Any, group: Any, asked: Asked, way: Way) -> list[RayPlace]
     remote = ray.remote(host.Host)
     shipped = Shipped(ray)
     places = []
-    for number, (node, name) in enumerate(zip(where, names(where), strict=True)):
+    for number, name in enumerate(names(where)):
         strategy = strategies.PlacementGroupSchedulingStrategy(
             group, placement_group_bundle_index=number
         )
@@ -381,7 +381,7 @@ def start_actors(ray: Any, group: Any, asked: Asked, way: Way) -> list[RayPlace]
             max_task_retries=0,
             scheduling_strategy=strategy,
         ).remote()
-        places.append(RayPlace(Actor(ray, handle, name, way), node["NodeManagerAddress"], shipped))
+        places.append(RayPlace(Actor(ray, handle, name, way), shipped))
     for started in places:
         started.ready(PLACE_S)
     return sorted(places, key=lambda place: place.name)

@@ -3,7 +3,6 @@
 How: Ray ships this module by value, so a host needs Ray and nothing of ours. A program is kept in
 memory alone (``memfd``), which leaves no file behind, and runs as a child of the actor. When the
 actor goes in any way, the child's input ends, and an engine ends with it. Every wait has a limit.
-The front speaks to a program by calls; or an aggregator in the cluster does, by a connection.
 Must not import anything but the standard library, nor know what the bytes mean.
 """
 
@@ -13,10 +12,8 @@ import asyncio
 import contextlib
 import fcntl
 import hashlib
-import hmac
 import os
 import platform
-import secrets
 import signal
 import subprocess
 import tempfile
@@ -30,9 +27,6 @@ LOG_BYTES_MAX = 64 * 2**10
 NODE_DIED = "its Ray node (raylet) has died"
 LAST_WORDS_S = 1.0  # to send an answer before the actor ends itself
 REMEMBERED = 16  # processes whose output can still be read
-HOLD_S = 0.25  # between two looks whether the node still lives
-WRITE_S = 5.0  # for a program to read a piece of its input
-WORD_S = 5.0  # for who has connected to say who it is
 
 Started = tuple[int, int, None] | tuple[None, None, str]
 """The number by which the actor knows a program, and its process id; or why it was not started."""
@@ -93,22 +87,6 @@ class Host:
             await self._stay()
         return data
 
-    async def listen(self, number: int, address: str) -> tuple[int, str]:
-        """Let one process in the cluster speak to a program, by a connection to this address.
-        Return the port, and the word that is to be the connection's first line."""
-        word = secrets.token_hex(16)
-
-        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            with contextlib.suppress(OSError, TimeoutError, ValueError):
-                said = await asyncio.wait_for(reader.readline(), WORD_S)
-                if server.is_serving() and hmac.compare_digest(said.strip(), word.encode()):
-                    server.close()
-                    await self._carry(self._processes[number], reader, writer)
-            writer.close()
-
-        server = await asyncio.start_server(accept, address, 0)
-        return server.sockets[0].getsockname()[1], word
-
     async def close_input(self, number: int) -> None:
         """Say that nothing more will be sent."""
         self._processes[number].close_input()
@@ -131,30 +109,6 @@ class Host:
         for process in self._processes.values():
             process.kill()
         asyncio.get_running_loop().call_later(LAST_WORDS_S, os._exit, 1)
-
-    async def _carry(
-        self, process: Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        """Carry a program's lines until it has closed its output, or the node has died. Its input
-        ends with the connection."""
-
-        async def carry_input() -> None:
-            with contextlib.suppress(OSError):
-                while data := await reader.read(CHUNK_BYTES):
-                    if await process.write(data, WRITE_S) is not None:
-                        break
-            process.close_input()
-
-        coming = asyncio.create_task(carry_input())
-        try:
-            while (data := await process.read(HOLD_S)) is not None:
-                await self._stay()
-                writer.write(data)
-                await writer.drain()
-        except (OSError, RuntimeError):
-            process.close_input()
-        finally:
-            coming.cancel()
 
     async def _stay(self) -> None:
         """Leave if the Ray node has died; Ray itself lets an actor run for ten seconds or more

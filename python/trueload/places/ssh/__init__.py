@@ -16,9 +16,7 @@ from pathlib import Path
 
 from trueload.closing import Closing
 from trueload.errors import UserError
-from trueload.places import Start
 from trueload.places.copying import CalledOffError, Copying, run_fed
-from trueload.places.local import LocalChannel
 from trueload.places.program import Program, fitting, read_program
 from trueload.places.remote import Ended, check_host
 from trueload.places.ssh import refusals, scripts
@@ -40,8 +38,6 @@ class SshPlace(Closing):
 
     Unless it is to ``keep`` programs for later, it removes them at its end.
     """
-
-    cluster = None  # reached from this machine
 
     def __init__(self, destination: str, *, keep: bool = True) -> None:
         self._destination = destination
@@ -69,13 +65,9 @@ class SshPlace(Closing):
 
     def open(self, argv: Sequence[str]) -> SshChannel:
         """Start a copy of the program ``argv[0]``. Raises ``UserError``, ``OSError``."""
-        return self.open_by(LocalChannel, argv)
-
-    def open_by(self, start: Start, argv: Sequence[str]) -> SshChannel:
-        """Start a copy by an ssh that ``start`` starts. Raises ``UserError``, ``OSError``."""
         connection, program = self._ready(self._read(Path(argv[0])), Copying())
         self._started = True
-        return SshChannel(start, connection, program.kept_name, argv[1:])
+        return SshChannel(connection, program.kept_name, argv[1:])
 
     def put_folder(self, folder: Path, key: str) -> Path:
         """Copy a folder to the host once, identified by its key (hex, of its content). Return its

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.errors import UserError
-from trueload.places import ChannelClosedError, Sink, Start, WrappedChannel
+from trueload.places import ChannelClosedError, Sink, WrappedChannel
+from trueload.places.local import LocalChannel
 from trueload.places.ssh import refusals, scripts
 from trueload.places.ssh.connection import Connection
 
@@ -24,13 +25,11 @@ SIGNALLED = 128  # what a shell adds to the number of the signal that ended a pr
 class SshChannel(WrappedChannel):
     """A program on the host, connected through a local ssh."""
 
-    def __init__(
-        self, start: Start, connection: Connection, kept_name: str, arguments: Sequence[str]
-    ) -> None:
-        """Start the program, by an ssh that ``start`` starts. Raises ``UserError``."""
+    def __init__(self, connection: Connection, kept_name: str, arguments: Sequence[str]) -> None:
+        """Start the program. Raises ``UserError``, ``OSError``."""
         self._connection = connection
         self._kept_name = kept_name
-        super().__init__(start(connection.argv(scripts.RUN, kept_name, *arguments)))
+        super().__init__(LocalChannel(connection.argv(scripts.RUN, kept_name, *arguments)))
         try:
             self._pid = self._receive_pid()
         except BaseException:
