@@ -238,24 +238,6 @@ def test_without_the_live_view_a_terminal_gets_no_control_codes(
     assert "50 ok" in out
 
 
-def test_a_detached_run_has_a_view_where_it_is_attached_and_ctrl_c_leaves_it(
-    trueload: Trueload, server: Server, terminal: Terminal
-) -> None:
-    terminal.resize(100, 30)
-    flags = ("-d", "60s", "--warmup", "0", "-c", "2", "--detach")
-    run_id = trueload.run("http", server.url, *flags).out.strip()
-    process = terminal.start(trueload, "attach", run_id, env=OWN_SIZE)
-    rows = terminal.until_shown(partial(is_drawn, width=100))
-    assert "Ctrl-C leaves the run as it is" in rows[-1]
-    os.write(terminal.main, b"\x03")
-    terminal.rest(process)
-    assert process.returncode == 130
-    assert terminal.screen is not None
-    [told] = filter(str.strip, terminal.screen.shown)
-    assert told.endswith(f"run {run_id} goes on; stop it: trueload attach {run_id} --stop")
-    assert trueload.run("attach", run_id, "--stop").code == 130, "it was going on"
-
-
 def test_a_client_at_work_is_followed_by_what_its_server_sees(
     world: World, terminal: Terminal
 ) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
-from trueload.report.colour import painted, wants_colour, without_colour
+from trueload.report.colour import painted, wants_colour
 
 INVALID = [
     "http://localhost/  64 connections",
@@ -59,7 +60,7 @@ def test_a_closed_stream_has_none() -> None:
 @pytest.mark.parametrize("lines", [INVALID, VALID, [], [""]])
 def test_the_text_is_the_same_and_every_colour_ends(lines: list[str]) -> None:
     shown = painted(lines)
-    assert without_colour("\n".join(shown).encode()).decode() == "\n".join(lines)
+    assert [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in shown] == lines
     assert all(line.endswith("\x1b[0m") for line in shown if "\x1b" in line and ":" not in line)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,8 +11,6 @@ from hypothesis import strategies as st
 from samples import counts
 from trueload.protocol.cpu_time import CpuTime
 from trueload.protocol.plan import Requests, Tick
-from trueload.report import progress_log
-from trueload.report.attached import for_attached, read_view
 from trueload.report.course import POINTS, Course
 from trueload.report.draw import inside
 from trueload.report.heading import Heading
@@ -23,8 +20,6 @@ from trueload.report.rows import Row, Size, row_text, row_width
 from trueload.request.exchange import WsBroadcast
 from trueload.request.values import Request
 from trueload.stats import merge_sparse
-from trueload.store import detached
-from trueload.store.detached import DetachedFiles
 from trueload.trial.plan import make_phases
 from trueload.trial.spec import PHASES, HostTick, Progress, TrialSpec, make_stage, open_load
 
@@ -349,39 +344,3 @@ def test_of_very_many_hosts_those_that_do_least_are_shown() -> None:
     assert len(lines) == HOSTS_SHOWN + 1
     assert lines[0].startswith(f"ssh:h{HOSTS_SHOWN + 4} 988/s")
     assert lines[-1] == "and 5 hosts that do more"
-
-
-def left_in(folder: Path) -> DetachedFiles:
-    files = DetachedFiles(folder / "store", "20260101-000000-abcd")
-    files.folder.mkdir(parents=True)
-    return files
-
-
-def test_a_view_is_made_only_while_somebody_watches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = left_in(tmp_path)
-    first, second = tick(1, ok=100), tick(2, ok=300)
-    with for_attached(SPEC, Heading("trueload http"), files) as show:
-        show(progressed(first))
-        assert files.view() is None
-        files.write_size(60, 20)
-        show(progressed(second))
-        title, rows = read_view(files.view())
-        assert title == "trueload http"
-        assert {row_width(row) for row in rows} == {60}
-        course = followed(first, second)
-        assert rows == load_rows(SPEC, progressed(second), course, Heading(title), Size(60, 20))
-        monkeypatch.setattr(detached, "FRESH_S", -1.0)
-        assert (files.size(), files.view()) == (None, None), "too old: nobody is there"
-
-
-def test_the_line_of_progress_is_the_latest_and_ends_with_the_trial(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = left_in(tmp_path)
-    monkeypatch.setattr(progress_log, "FIRST_S", 0.0)
-    with for_attached(SPEC, Heading("trueload http"), files) as show:
-        show(progressed(tick(1, ok=100)))
-        assert files.progress().startswith("trueload http: window 1s")
-    assert files.progress() == ""

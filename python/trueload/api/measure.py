@@ -25,7 +25,6 @@ OF_PRINTING = {
     "quiet": "leave it out: nothing is printed",
     "no_live": "leave it out: nothing is printed",
     "live": "leave it out: nothing is printed",
-    "detach": "call it in a thread, or await the function of trueload.aio",
 }
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import typer
 
-from trueload.cli.detach import detachable
 from trueload.cli.run import exit_code
 from trueload.commands import options
 from trueload.commands.ab import AbJob, measure_ab, read_ab
+from trueload.commands.flags import command
 from trueload.commands.job import Saved, notes_of, report_shortfall, write_json
 from trueload.engines.engine import find_engine
 from trueload.errors import unsaved
@@ -42,7 +42,7 @@ Example: trueload ab http://127.0.0.1:8080/ http://127.0.0.1:8081/ -c 64 -d 5s
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("ab", help=HELP)(detachable(read_ab, run_ab))
+    app.command("ab", help=HELP)(command(read_ab, run_ab))
 
 
 def run_ab(job: AbJob) -> int:

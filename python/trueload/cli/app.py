@@ -35,7 +35,6 @@ from trueload.commands.usage import explain_usage_error, one_line
 from trueload.errors import ExitCode, UserError, machine_fault, path_fault, shortage_hint
 from trueload.files.private import make_folder, open_text
 from trueload.interrupt import end_like_ctrl_c
-from trueload.store.detached import end_detached
 
 # The commands in the order of `trueload --help`, with its text on each. The module of that name
 # registers a command; one module registers those of protocols. A module is imported only when its
@@ -47,7 +46,6 @@ COMMANDS: dict[str, str] = {
     "subjects": "List, create and check the programs under test.",
     "suite": "Compare many subjects on the same work.",
     "import": "Make a scenario of recorded traffic.",
-    "attach": "Follow a detached run, and show its result; or stop it.",
     "runs": "List, show, compare, export and delete stored runs.",
     "report": "Write runs as one HTML page, and their charts as files.",
     "doctor": "Check whether this machine is fit to measure.",
@@ -89,7 +87,6 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         sys.stderr.flush()
     except OSError as error:
         code = _close_output(error)
-    end_detached(code)
     sys.exit(code)
 
 

@@ -1,7 +1,4 @@
-"""``trueload doctor``: gathers the facts, has them judged, and shows the findings.
-
-With ``--install`` it does so on another host, after it has installed trueload there.
-"""
+"""``trueload doctor``: gathers the facts, has them judged, and shows the findings."""
 
 from __future__ import annotations
 
@@ -18,15 +15,13 @@ import typer
 from trueload import __version__
 from trueload.commands import doctor
 from trueload.commands.folders import find_folder
-from trueload.commands.options import AsJsonOption, option_parser
+from trueload.commands.options import AsJsonOption
 from trueload.engines.engine import Engine, EngineError, ask_core_latency, find_engine
 from trueload.errors import UserError
 from trueload.machine import facts as machine
-from trueload.places.named import SshHost, parse_place
 from trueload.protocol import plan
 from trueload.runner import needs
 from trueload.subjects.manifest import select_subjects
-from trueload.text import plain
 from trueload.trial.ceiling import calibrate
 
 # Long enough to see a background job that wakes once a second, and short enough to wait for.
@@ -34,20 +29,11 @@ WATCH_S = 3.0
 QUICK_WATCH_S = 0.5
 # Allows for a cold disk; the engine itself says hello within milliseconds.
 HELLO_TIMEOUT_S = 10.0
-THERE_TIMEOUT_S = 120.0  # for all of the checks, on a slow host
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("doctor")(show_doctor)
-
-
-def parse_ssh_host(text: str) -> SshHost:
-    """Parse a place that is reached by ssh. Raises ``ValueError``."""
-    place = parse_place(text)
-    if not isinstance(place, SshHost):
-        raise ValueError(f"'{text}' is not reached by ssh: write ssh:HOST or ssh:USER@HOST")
-    return place
 
 
 def show_doctor(
@@ -62,18 +48,6 @@ def show_doctor(
         ),
     ] = False,
     as_json: AsJsonOption = False,
-    install: Annotated[
-        SshHost | None,
-        typer.Option(
-            "--install",
-            metavar="PLACE",
-            parser=option_parser(parse_ssh_host),
-            help=(
-                "Install this trueload on a host, ssh:USER@HOST, and check that host. Only runs"
-                " that are started there need it, as with --detach; --place does not."
-            ),
-        ),
-    ] = None,
 ) -> None:
     """Check whether this machine is fit to measure.
 
@@ -81,38 +55,12 @@ def show_doctor(
 
     Example: trueload doctor --quick
     """
-    if install is not None:
-        flags = [*(["--quick"] if quick else ()), *(["--json"] if as_json else ())]
-        sys.stdout.write(install_and_ask(install, flags))
-        return
     findings = doctor.examine(gather(quick))
     if as_json:
         shown = {"status": doctor.worst(findings), "findings": [asdict(f) for f in findings]}
         sys.stdout.write(json.dumps(shown, indent=2) + "\n")
     else:
         sys.stdout.write(render(findings))
-
-
-def install_and_ask(host: SshHost, flags: list[str]) -> str:
-    """Install trueload on a host, and return what its doctor prints there. Raises
-    ``UserError``."""
-    from trueload.commands.installing import install  # imported late: few want it
-    from trueload.places.ssh import SshPlace
-    from trueload.places.ssh.scripts import RUN_INSTALLED
-
-    with SshPlace(host.destination) as place:
-        command = install(place)
-        line = f"trueload {__version__} is installed on {host.destination}, as {command}"
-        sys.stderr.write(f"{plain(line)}\n")
-        words = (command, "doctor", *flags)
-        ended = place.connection.run(RUN_INSTALLED, *words, timeout_s=THERE_TIMEOUT_S)
-    if ended.code != 0:
-        why = ended.err.strip() or f"it ended with {ended.code}"
-        raise UserError(
-            f"it does not work there: {plain(why)}",
-            f"`ssh {host.destination} {command} doctor` shows more",
-        )
-    return "".join(c for c in ended.out if c.isprintable() or c == "\n")
 
 
 def gather(quick: bool) -> doctor.Facts:

@@ -56,7 +56,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "allow-lost",
         "server-place",
         "server-pid",
-        "detach",
         "no-cache",
     ),
     "Metrics": ("prometheus", "prometheus-linger", "otlp"),

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import typer
 
-from trueload.cli.detach import detachable
 from trueload.cli.run import run_job
+from trueload.commands.flags import command
 from trueload.commands.protocols import PROTOCOLS, reader_of_job
 
 
 def register(app: typer.Typer, name: str) -> None:
     """Add the command of a protocol."""
-    app.command(name, help=PROTOCOLS[name].help)(detachable(reader_of_job(name), run_job))
+    app.command(name, help=PROTOCOLS[name].help)(command(reader_of_job(name), run_job))

@@ -95,7 +95,7 @@ def _refuse_running(runs: list[Run]) -> list[Run]:
         if run.state == "running":
             raise UserError(
                 f"run {run.id} is still going on, and nothing was deleted",
-                "wait for its end, or interrupt it",
+                "wait for its end, or interrupt it: `pgrep -af trueload` shows its process",
             )
     return runs
 

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable
 
 import typer
 
-from trueload.cli.detach import detachable
 from trueload.cli.suite_list import list_suites
 from trueload.cli.suite_new import new_suite
+from trueload.commands.flags import command
 from trueload.commands.suite import (
     STDOUT,
     Format,
@@ -42,7 +42,7 @@ def register(app: typer.Typer) -> None:
     suite = typer.Typer(help="Compare many subjects on the same work.")
     suite.command("list")(list_suites)
     suite.command("new")(new_suite)
-    suite.command("run")(detachable(read_suite, run_suite))
+    suite.command("run")(command(read_suite, run_suite))
     app.add_typer(suite, name="suite")
 
 

@@ -1,8 +1,9 @@
-"""Flags that users know from other load generators, and their names here.
+"""Flags that users know from other load generators, and their names here; and what trueload itself
+had before.
 
-There are two tables. A flag that means the same everywhere is an alias of our option (``ALIASES``);
-the help does not list it. The other table is used only after our own parser has refused a flag, so
-it never overrides one of ours. A row names our options, and a test checks that each of them exists.
+A flag that means the same everywhere is an alias of our option (``ALIASES``); the help does not
+list it. The other tables are used only after our own parser has refused a word, so they never
+override one of ours. A foreign flag names our options, and a test checks that each of them exists.
 """
 
 from __future__ import annotations
@@ -12,6 +13,19 @@ from dataclasses import dataclass
 
 ALIASES: dict[str, str] = {"-n": "--requests", "-z": "--duration", "-m": "--method"}
 """Flags of hey, oha and ab, with our option for each."""
+
+REMOVED: dict[str, str] = {
+    "--detach": ("run it in tmux, by `systemd-run --user`, or as a Kubernetes Job (docs/hosts.md)"),
+    "attach": (
+        "start long runs in tmux or by `systemd-run --user` (docs/hosts.md); `trueload runs show`"
+        " shows an older one, and `kill` ends it if it goes on (`pgrep -af 'trueload.*--detach'`)"
+    ),
+    "--install": (
+        "`trueload doctor --place ssh:HOST` checks a host without an installation; to start runs"
+        " there, copy the wheel there and `pip install` it (docs/hosts.md)"
+    ),
+}
+"""Options and commands that trueload has no longer, with what to use instead."""
 
 
 @dataclass(frozen=True)

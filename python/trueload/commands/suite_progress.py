@@ -21,7 +21,6 @@ from trueload.protocol.client_progress import OnClientProgress
 from trueload.report.heading import Heading
 from trueload.report.live import client_view, is_terminal, watch
 from trueload.runner.trials import Failed, Measured
-from trueload.store.detached import CURRENT
 from trueload.suites.execute import Events
 from trueload.suites.plan import Trial
 from trueload.text import plain
@@ -41,7 +40,6 @@ class Progress:
         self._exports = exports
         self._labels: dict[str, str] = {}
         self._live = live and is_terminal(out)
-        self._watched = self._live or (live and CURRENT.get() is not None)
         self._head = ""
         self._heading = Heading("")
         self._begun: tuple[float, int] | None = None
@@ -78,7 +76,7 @@ class Progress:
         """Show the panel of the trial that has begun, if there is one."""
         if self._live:
             self._write("", stay=False)
-        seen = self._exports.beside(watch(live=self._watched))
+        seen = self._exports.beside(watch(live=self._live))
         with seen(spec, self._heading, self._labels) as on_progress:
             yield on_progress
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from trueload.commands.foreign_flags import find_foreign_flag
+from trueload.commands.foreign_flags import REMOVED, find_foreign_flag
 
 
 def explain_usage_error(
@@ -35,14 +35,14 @@ def explain_usage_error(
         foreign = find_foreign_flag(option)
         if foreign is not None and context and foreign.is_of_use(_flags(context.command)):
             hint = foreign.hint()
-        return f"{path} has no option {option}", hint
+        return f"{path} has no option {option}", REMOVED.get(option, hint)
     unknown = re.fullmatch(r"No such command '(.*?)'\.?(?: Did you mean (.*)\?)?", message)
     if unknown is not None:
         name, near = unknown[1], unknown[2]
         if near is None and re.search(r"://|:\d+", name):
             near = f"`{path} http {name}`"
         hint = f"did you mean {near}? {see_help}" if near else f"{see_help} for the commands"
-        return f"{path} has no command '{name}'", hint
+        return f"{path} has no command '{name}'", REMOVED.get(name, hint)
     return message[:1].lower() + message[1:], see_help
 
 

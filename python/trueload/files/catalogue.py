@@ -64,12 +64,6 @@ def _first_usable(kind: Kind, announce: Callable[[str], None], roots: list[Path]
     return None
 
 
-def find_own(kind: Kind) -> Path | None:
-    """The folder of a kind that belongs to trueload itself; None if it lies in the package."""
-    within, beside = _own_roots()
-    return None if within.exists() else beside / kind
-
-
 def trusted_in(folder: Path) -> Trusted | None:
     """Users that may own and write files of a catalogue folder; None for all, if the user named
     it."""

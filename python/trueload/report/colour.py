@@ -7,15 +7,11 @@ anything. The figures of an invalid result are dim. Must not know: what any line
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
-from trueload.store.detached import CURRENT
-
 _RESET, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
 _RED, _GREEN, _YELLOW, _CYAN = "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[36m"
-_COLOUR = re.compile(rb"\x1b\[[0-9]*m")
 _LABEL_WIDTH = 13
 # The colour of each verdict, and of a check by the start of its line.
 _VERDICTS = {"valid": _GREEN, "suspect": _YELLOW, "invalid": _RED}
@@ -24,12 +20,8 @@ _BAD = ("failures", "reasons", "partial")
 
 
 def write_lines(stream: TextIO, lines: Sequence[str]) -> None:
-    """Write the lines of a result, in colour if the stream should have it.
-
-    A detached run writes colours, because `trueload attach` may show them on a terminal.
-    """
-    coloured = CURRENT.get() is not None or wants_colour(stream, os.environ)
-    shown = painted(lines) if coloured else lines
+    """Write the lines of a result, in colour if the stream should have it."""
+    shown = painted(lines) if wants_colour(stream, os.environ) else lines
     stream.write("\n".join(shown) + "\n")
     stream.flush()
 
@@ -58,11 +50,6 @@ def painted(lines: Sequence[str]) -> list[str]:
         _painted(line, figures, is_headline=number == 0) if line else line
         for number, line in enumerate(lines)
     ]
-
-
-def without_colour(text: bytes) -> bytes:
-    """Return lines that were painted as they were before."""
-    return _COLOUR.sub(b"", text)
 
 
 def _word(line: str) -> str:

@@ -78,9 +78,9 @@ class Drawn:
             yield line
 
 
-def frame(rows: Sequence[Row], title: str, width: int, keys: str = KEYS) -> Drawn:
-    """Return the rows in a frame as wide as the terminal; ``keys`` tells what a key does."""
-    return Drawn(framed(rows, plain(title), keys, width))
+def frame(rows: Sequence[Row], title: str, width: int) -> Drawn:
+    """Return the rows in a frame as wide as the terminal."""
+    return Drawn(framed(rows, plain(title), KEYS, width))
 
 
 def inside(width: int, height: int, *, alone: bool) -> Size:
@@ -95,11 +95,8 @@ def inside(width: int, height: int, *, alone: bool) -> Size:
 class LiveView(Closing):
     """A frame with a title on stderr, drawn repeatedly, and removed at the end."""
 
-    def __init__(
-        self, title: str, clock: Callable[[], float], *, alone: bool = True, keys: str = KEYS
-    ) -> None:
+    def __init__(self, title: str, clock: Callable[[], float], *, alone: bool = True) -> None:
         self._title = title
-        self._keys = keys
         self._alone = alone
         self._pace = Pace(clock)
         self._console = Console(stderr=True)
@@ -138,7 +135,7 @@ class LiveView(Closing):
         rows = make(inside(width, height, alone=self._alone))
         try:
             self._unwrap(width)
-            self._live.update(frame(rows, self._title, width, self._keys), refresh=True)
+            self._live.update(frame(rows, self._title, width), refresh=True)
         except OSError:
             self._live = None
             return

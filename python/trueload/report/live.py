@@ -18,13 +18,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from typing import Protocol, TextIO
 
 from trueload.protocol.client_progress import ClientProgress, OnClientProgress
-from trueload.report.attached import for_attached
 from trueload.report.client_panel import ClientCourse, client_rows
 from trueload.report.course import Course
 from trueload.report.heading import Heading
 from trueload.report.panel import load_rows
 from trueload.report.progress_log import progress_logger
-from trueload.store.detached import CURRENT
 from trueload.text import plain
 from trueload.trial.spec import OnProgress, Progress, TrialSpec
 
@@ -64,14 +62,7 @@ def unwatched(
 def live_view(
     spec: TrialSpec, heading: Heading, labels: Mapping[str, str] = NO_LABELS
 ) -> Iterator[OnProgress | None]:
-    """Show a view on stderr if it is a terminal, else a line from time to time in a long trial.
-
-    A detached run shows both to those who attach to it.
-    """
-    if (files := CURRENT.get()) is not None:
-        with for_attached(spec, heading, files) as show_attached:
-            yield show_attached
-        return
+    """Show a view on stderr if it is a terminal, else a line from time to time in a long trial."""
     if not is_terminal(sys.stderr):
         yield progress_logger(spec, heading.title, time.monotonic, _write_line)
         return

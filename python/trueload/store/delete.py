@@ -8,12 +8,14 @@ file is left as it is. Uses what is private to ``store``; must not know why a ru
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from trueload.errors import ExitCode, UserError
-from trueload.store.detached import DetachedFiles
 from trueload.store.file import StoreError, read_error, write_error
 from trueload.store.runs import _RUN_COLUMNS, Run, Store, _checksum, _run_fields
 from trueload.store.tags import remove_tag
@@ -37,7 +39,7 @@ def delete_runs(store: Store, runs: Sequence[Run]) -> list[Run]:
                     for name in [name for name, of in tags.items() if of == run.id]:
                         remove_tag(db, name)
         for run in some:
-            DetachedFiles(store.path, run.id).remove()
+            shutil.rmtree(_detached_folder(store.path) / run.id, ignore_errors=True)
         deleted += some
     return deleted
 
@@ -84,6 +86,12 @@ def _hold(store: Store, run: Run, held: contextlib.ExitStack) -> bool:
     except UserError:
         return False
     return True
+
+
+def _detached_folder(store: Path) -> Path:
+    """The folder with the output of runs that earlier versions detached, each by its id."""
+    real = Path(os.path.realpath(store))
+    return real.with_name(f"{real.name}-detached")
 
 
 def _delete(db: sqlite3.Connection, run: Run) -> None:

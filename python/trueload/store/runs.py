@@ -17,8 +17,7 @@ import hashlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -115,12 +114,6 @@ class Damaged:
     why: str
 
 
-ON_HOLD: ContextVar[Callable[[Path, Run], object]] = ContextVar(
-    "on_hold", default=lambda store, run: None
-)
-"""Called with the store's file and each run that is begun or gone on with: once it has its id."""
-
-
 class Store(Closing):
     """An open store; a context manager. Open one per process and thread."""
 
@@ -197,17 +190,13 @@ class Store(Closing):
                 _insert_run(db, run)
             # Not before: a run that could not be written leaves its number to the next one.
             stack.pop_all()
-            self._keep(run, held)
+            self._held.append(held)
         return run
 
     def hold_run(self, run: Run) -> None:
         """Reserve a run for this store until it is closed. Raises ``UserError`` if another store
         has it: two that go on with one run would do everything twice."""
-        self._keep(run, self._lock(run))
-
-    def _keep(self, run: Run, held: RunLock) -> None:
-        self._held.append(held)
-        ON_HOLD.get()(self.path, run)
+        self._held.append(self._lock(run))
 
     def _lock(self, run: Run) -> RunLock:
         try:

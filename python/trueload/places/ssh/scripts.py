@@ -73,27 +73,6 @@ KILL = f'{_FOLDER} [ "/proc/$2/exe" -ef "$d/$1" ] && kill -9 "$2"'
 
 # Argument: the kept name. Removes that program.
 DROP = f'{_FOLDER} rm -f "$d/$1"'
-# Arguments: a program for Python, and names of Pythons. Each of these that is there runs it.
-FIND_PYTHON = 'c="$1"; shift; for p in "$@"; do "$p" -c "$c" 2>/dev/null; done; exit 0'
-# Arguments of the next three: the command, the name of the installation and, of the first, a
-# Python. A tar stream on stdin is unpacked into a new environment of that Python.
-_INSTALLED = 'LC_ALL=C; export LC_ALL; h="$HOME/.local"; l="$h/lib/$1"; t="$l/.$2"; d="$l/$2";'
-INSTALL = (
-    f'{_INSTALLED} trap "rm -rf \\"\\$t\\"" EXIT HUP INT TERM; mkdir -p "$l" || exit 71;'
-    ' "$3" -m venv --without-pip "$t" >&2 || exit 72; tar -xzf - -C "$t" || exit 73;'
-    " trap - EXIT"
-)
-# A link to an older installation is replaced; another command of that name is not.
-KEEP_INSTALLED = (
-    f'{_INSTALLED} b="$h/bin/$1"; mkdir -p "$h/bin" || exit 74; mv "$t" "$d" || exit 75;'
-    ' case "$(readlink "$b")" in "$l"/*) rm -f "$b";; esac;'
-    ' ln -s "$d/bin/$1" "$b" 2>/dev/null || b="$d/bin/$1";'
-    ' for o in "$l"/* "$l"/.[!.]*; do [ "$o" = "$d" ] ||'
-    ' grep -qsF "$o" /proc/[0-9]*/cmdline || rm -rf "$o"; done;'
-    f' printf "{MARK} %s\\n" "$b"'
-)
-DROP_INSTALLED = f'{_INSTALLED} rm -rf "$t"'
-RUN_INSTALLED = 'exec "$@"'
 
 
 def command(script: str, *arguments: str) -> str:
