@@ -8,14 +8,16 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import needing
 import pytest
 from harness import Server, Trueload, find_free_port, start_server
 from subject_world import World
 from trueload.engines.engine import find_engine
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Reset signals: SIGHUP is ignored under nohup, SIGINT under `&`, and children inherit that."""
+    config.pluginmanager.register(needing)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)

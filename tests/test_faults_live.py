@@ -10,7 +10,6 @@ import json
 import os
 import resource
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -21,6 +20,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import needing
 import psutil
 import pytest
 from faults.cases import Script, Step
@@ -29,6 +29,8 @@ from faults.laws import START_S_MOST, Seen, assert_exit, assert_laws, of_record
 from faults.peer import Peer
 from harness import COMMAND_TIMEOUT_S, ROOT, Finished, Trueload, spoiled, statuses
 from waiting import be_late, wait_until
+
+from tools.needs import unshare
 
 pytestmark = pytest.mark.engine
 
@@ -93,13 +95,10 @@ def finish(process: subprocess.Popen[str], bound_s: float = WAIT_S) -> Finished:
     return Finished(process.returncode, out, err)
 
 
-def needs_namespace() -> None:
-    """Skip, with the reason, if no network namespace can be created."""
-    if shutil.which("unshare") is None or shutil.which("ip") is None:
-        pytest.skip("needs unshare and ip")
-    tried = subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False)
-    if tried.returncode != 0:
-        pytest.skip("making a network namespace is not permitted here")
+def unshare_network() -> tuple[str, ...]:
+    """Return the command that runs another in a network of its own; skip if there can be none."""
+    needing.need("util-linux", "iproute2")
+    return unshare("--net") or needing.skip("namespaces")
 
 
 # --- answers
@@ -182,9 +181,8 @@ def attempts_at(port: int) -> set[str]:
 
 @pytest.mark.parametrize("kind", ["unreachable", "prohibit"])
 def test_an_address_without_a_route_ends_in_3_as_unreachable(trueload: Trueload, kind: str) -> None:
-    needs_namespace()
     set_up = f'ip link set lo up && ip route add {kind} 192.0.2.0/24 && exec "$@"'
-    prefix = ["unshare", "--net", "sh", "-c", set_up, "sh"]
+    prefix = [*unshare_network(), "sh", "-c", set_up, "sh"]
     finished = run_with(trueload, prefix, "http", "http://192.0.2.1:8080/", *FIFTY)
     seen, _ = seen_in(finished)
     assert (seen.exit_code, dict(seen.failed)) == (3, {"connect.unreachable": 50})
@@ -194,7 +192,7 @@ def run_with_ports(trueload: Trueload, ports: int, taken: int, *words: str) -> F
     """Run the command against a peer, with `ports` local ports of which `taken` are in use."""
     inner = [sys.executable, "-m", "trueload", *words]
     ran = subprocess.run(
-        ["unshare", "--net", sys.executable, str(IN_NAMESPACE), str(ports), str(taken), *inner],
+        [*unshare_network(), sys.executable, str(IN_NAMESPACE), str(ports), str(taken), *inner],
         env=trueload.env(),
         cwd=ROOT,
         capture_output=True,
@@ -212,7 +210,6 @@ ONE_ADDRESS = ("--local-address", "127.0.0.1")
 def test_ports_that_others_hold_make_a_run_invalid_and_the_generator_limited(
     trueload: Trueload, driver: str
 ) -> None:
-    needs_namespace()
     words = (
         "http",
         "{url}",
@@ -233,7 +230,6 @@ def test_ports_that_others_hold_make_a_run_invalid_and_the_generator_limited(
 
 
 def test_an_address_without_a_refusing_port_is_still_one_of_ours(trueload: Trueload) -> None:
-    needs_namespace()
     words = ("http", "{url}", "-c", "4", "--warmup", "0s", *FIFTY, *ONE_ADDRESS)
     seen, record = seen_in(run_with_ports(trueload, 10, 10, *words))
     assert seen.exit_code in (3, 4)
@@ -251,14 +247,12 @@ def assert_refused(finished: Finished, *texts: str) -> None:
 
 
 def test_too_few_local_ports_are_told_before_anything_is_sent(trueload: Trueload) -> None:
-    needs_namespace()
     words = ("http", "{url}", "-c", "5", *FIFTY, *ONE_ADDRESS)
     finished = run_with_ports(trueload, 4, 0, *words)
     assert_refused(finished, "5 connections from one local address", "there are 4", "--local-addr")
 
 
 def test_each_local_address_has_all_the_ports(trueload: Trueload) -> None:
-    needs_namespace()
     addresses = ("--local-address", "127.0.0.2", "--local-address", "127.0.0.3")
     words = ("http", "{url}", "-c", "8", "--warmup", "0s", *addresses, *FIFTY)
     seen, record = seen_in(run_with_ports(trueload, 4, 0, *words))
@@ -268,13 +262,13 @@ def test_each_local_address_has_all_the_ports(trueload: Trueload) -> None:
 def test_without_any_named_as_many_addresses_are_taken_as_the_ports_need(
     trueload: Trueload,
 ) -> None:
-    needs_namespace()
     words = ("http", "{url}", "-c", "9", "--warmup", "0s", *FIFTY)
     seen, record = seen_in(run_with_ports(trueload, 4, 0, *words))
     assert (seen.ok, record["connections"]["established"]) == (50, 9)
     assert len(record["plan"]["generate"]["local_addresses"]) > 2
 
 
+@pytest.mark.needs("util-linux")
 def test_too_few_descriptors_are_told_before_anything_is_sent(trueload: Trueload) -> None:
     with Peer((ANSWERS,)) as peer:
         prefix = ["prlimit", "--nofile=40:40"]
@@ -284,6 +278,7 @@ def test_too_few_descriptors_are_told_before_anything_is_sent(trueload: Trueload
         assert (peer.accepted, peer.requests) == (0, 0)
 
 
+@pytest.mark.needs("util-linux")
 def test_a_soft_limit_of_descriptors_is_raised(trueload: Trueload) -> None:
     with Peer((ANSWERS,)) as peer:
         words = ("http", peer.url, "--driver", "epoll", *FIFTY)
@@ -292,6 +287,7 @@ def test_a_soft_limit_of_descriptors_is_raised(trueload: Trueload) -> None:
         assert seen.ok == 50
 
 
+@pytest.mark.needs("util-linux")
 def test_a_search_that_comes_to_the_limit_of_descriptors_says_so(trueload: Trueload) -> None:
     with Peer((ANSWERS,)) as peer:
         words = ("--limit", "p99<10s", "--search", "connections", "--driver", "epoll", "-c", "16")

@@ -56,6 +56,7 @@ def test_the_result_says_what_an_idle_connection_costs_the_server(trueload: True
     assert shown.code == 0
 
 
+@pytest.mark.needs("util-linux")
 def test_a_server_that_may_open_too_few_files_is_told_of_before_the_start(
     trueload: Trueload,
 ) -> None:

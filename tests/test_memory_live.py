@@ -42,6 +42,7 @@ def assert_named(finished: Finished, at: str) -> None:
 
 
 @pytest.mark.engine
+@pytest.mark.needs("util-linux")
 def test_an_engine_that_runs_into_a_memory_limit_is_named_and_what_it_measured_is_saved(
     trueload: Trueload, engine_path: Path, engine: Path
 ) -> None:

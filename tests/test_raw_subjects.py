@@ -17,10 +17,11 @@ import socket
 import struct
 import subprocess
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harness import ROOT, find_free_port, kill_group
@@ -31,8 +32,16 @@ from trueload.subjects.manifest import load_subject, parse_selects, select_subje
 from waiting import wait_until
 
 # Leaves out variants that only start more processes of the same program.
-RAW = ["c/epoll:", "c/epoll:edge", "c/io-uring:", "d/epoll:", "d/epoll:edge", "d/io-uring:"]
-RAW_ECHO = ["c/epoll-echo:", "c/libev:"]
+# Each with what it is built with.
+RAW = {
+    "c/epoll:": (),
+    "c/epoll:edge": (),
+    "c/io-uring:": ("liburing",),
+    "d/epoll:": ("ldc",),
+    "d/epoll:edge": ("ldc",),
+    "d/io-uring:": ("ldc", "liburing"),
+}
+RAW_ECHO = {"c/epoll-echo:": (), "c/libev:": ("libev",)}
 TIMEOUT_S = 10.0
 RLIMIT_HARD = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 OPEN_FILES = 4096 if RLIMIT_HARD == resource.RLIM_INFINITY else min(RLIMIT_HARD, 4096)
@@ -56,14 +65,18 @@ class Running:
         return socket.create_connection(self.address, timeout=TIMEOUT_S)
 
 
-@pytest.fixture(scope="module", params=RAW)
+def params(table: Mapping[str, tuple[str, ...]]) -> list[Any]:
+    return [pytest.param(name, marks=pytest.mark.needs(*needs)) for name, needs in table.items()]
+
+
+@pytest.fixture(scope="module", params=params(RAW))
 def subject(request: pytest.FixtureRequest) -> Iterator[Running]:
     """One of the HTTP servers."""
     with running(request.param) as started:
         yield started
 
 
-@pytest.fixture(scope="module", params=RAW_ECHO)
+@pytest.fixture(scope="module", params=params(RAW_ECHO))
 def echo_subject(request: pytest.FixtureRequest) -> Iterator[Running]:
     """One of the echo servers."""
     with running(request.param) as started:
@@ -72,10 +85,9 @@ def echo_subject(request: pytest.FixtureRequest) -> Iterator[Running]:
 
 @contextmanager
 def running(name: str) -> Iterator[Running]:
-    """Start a server; skip where it cannot be built or the kernel does not allow it."""
+    """Start a server; skip where the kernel does not allow it."""
     [chosen] = select_subjects(ROOT / "subjects", parse_selects([name]))
-    if reason := needs.missing(chosen):
-        pytest.skip(reason)
+    assert needs.missing(chosen) is None
     built = build(chosen, trueload_command=("trueload",))
     resource.setrlimit(resource.RLIMIT_NOFILE, (OPEN_FILES, RLIMIT_HARD))
     port = find_free_port()

@@ -72,6 +72,7 @@ def test_a_plain_install_is_small(wheel: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("git")
 @pytest.mark.timeout(600)
 def test_the_wheel_carries_command_engine_and_catalogue(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:

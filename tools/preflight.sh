@@ -1,7 +1,7 @@
 #!/bin/sh
 # Is everything here that the set-up needs and cannot install itself? One line for each thing that
 # is missing, with its cure; silent and 0 when all is well. Used by the Makefile before any work.
-# The only argument is the Python to use.
+# The arguments are the Python to use and, if the sources are to be checked, too, `lint`.
 set -u
 python=${1:-python3}
 rust_min_minor=88 # as rust-version in Cargo.toml
@@ -12,8 +12,12 @@ lacks() {
     missing=1
 }
 
-command -v cc >/dev/null 2>&1 ||
+if ! command -v cc >/dev/null 2>&1; then
     lacks "no C compiler (cc); install one, on Debian: apt-get install gcc libc6-dev"
+elif ! echo '#include <stdio.h>
+int main(void) { return 0; }' | cc -x c -o /dev/null - 2>/dev/null; then
+    lacks "cc cannot build a program; install the C library's headers, on Debian: apt-get install libc6-dev"
+fi
 
 if ! command -v "$python" >/dev/null 2>&1; then
     lacks "no $python; install Python 3.11 or newer, on Debian: apt-get install python3 python3-venv"
@@ -30,6 +34,13 @@ else
     minor=$(rustc --version 2>/dev/null | sed -n 's/^rustc 1\.\([0-9]*\)\..*/\1/p')
     [ "${minor:-0}" -ge "$rust_min_minor" ] ||
         lacks "rustc is 1.${minor:-?} and 1.$rust_min_minor is needed; with rustup: rustup update stable"
+fi
+
+# rustup's smallest profile has neither of them.
+if [ "${2:-}" = lint ] && [ "$missing" = 0 ] &&
+    ! { cargo clippy --version && cargo fmt --version; } >/dev/null 2>&1; then
+    rustup component add clippy rustfmt >/dev/null 2>&1 ||
+        lacks "no clippy or rustfmt to check the sources with; with rustup: rustup component add clippy rustfmt"
 fi
 
 exit "$missing"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import needing
 import pytest
 
-from hosts.network import Network, missing, missing_ssh
+from hosts.network import Network
 from hosts.sshd import Ssh, start_ssh
 
 HERE = Path(__file__).resolve().parent
@@ -18,13 +19,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.hosts)
+            item.add_marker(pytest.mark.needs("root", "util-linux", "namespaces", "iproute2"))
 
 
 @pytest.fixture(scope="session")
 def three_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
     """Three hosts, shared by the tests of one worker process."""
-    if why := missing():
-        pytest.skip(why)
     with Network(tmp_path_factory.mktemp("hosts"), 3) as network:
         yield network
 
@@ -40,8 +40,7 @@ def network(three_hosts: Network) -> Iterator[Network]:
 @pytest.fixture(scope="session")
 def ssh_to_three_hosts(three_hosts: Network, tmp_path_factory: pytest.TempPathFactory) -> Ssh:
     """sshd running on the three hosts."""
-    if why := missing_ssh():
-        pytest.skip(why)
+    needing.need("ssh")
     return start_ssh(three_hosts, tmp_path_factory.mktemp("ssh"))
 
 
@@ -54,7 +53,6 @@ def ssh(network: Network, ssh_to_three_hosts: Ssh) -> Ssh:
 @pytest.fixture
 def own_ssh(tmp_path: Path) -> Iterator[Ssh]:
     """ssh to one host that no other test uses: the test may break its keys, folders and config."""
-    if why := missing() or missing_ssh():
-        pytest.skip(why)
+    needing.need("ssh")
     with Network(tmp_path / "hosts", 1) as network:
         yield start_ssh(network, tmp_path / "ssh")

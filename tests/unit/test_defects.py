@@ -10,6 +10,7 @@ import pytest
 from tools import defects
 
 
+@pytest.mark.needs("git")
 @pytest.mark.parametrize("patch", sorted(defects.PATCHES.glob("*.patch")), ids=lambda p: p.stem)
 def test_every_defect_has_a_head_and_can_be_put_back(patch: Path) -> None:
     assert defects.Defect.read(patch).title.endswith(".")

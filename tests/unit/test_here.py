@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
 
+import needing
 import pytest
 from trueload.machine.here import may_be_here, sees_all_processes
+
+from tools.needs import unshare
 
 
 @pytest.mark.parametrize(
@@ -31,12 +33,11 @@ def test_an_address_of_this_machines_own_is_here() -> None:
 
 
 def test_in_a_process_namespace_of_its_own_nobody_sees_all() -> None:
-    if os.geteuid() != 0 or shutil.which("unshare") is None:
-        pytest.skip("it takes root, and Debian's util-linux")
+    unshared = unshare("--pid", "--fork", "--mount-proc")
+    if unshared is None:
+        needing.skip("namespaces")
     asked = "from trueload.machine.here import sees_all_processes as all; print(all())"
-    inside = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", asked]
-    found = subprocess.run(inside, capture_output=True, text=True, check=False)
-    if found.returncode:
-        pytest.skip(f"no namespace can be made here: {found.stderr}")
+    inside = [*unshared, sys.executable, "-c", asked]
+    found = subprocess.run(inside, capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
     assert sees_all_processes() or os.readlink("/proc/1/ns/pid") != os.readlink("/proc/self/ns/pid")

@@ -27,7 +27,7 @@ ME, STRANGER, MY_GROUP, STAFF = 1000, 1001, 1000, 50
 OVERFLOW = 65534
 DIR, FILE, LINK = stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK
 HERE = Trusted(frozenset({0, ME}), frozenset({MY_GROUP}))
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+only_root_gives_files_away = pytest.mark.needs("root")
 
 
 def status(mode: int, uid: int, gid: int) -> os.stat_result:
@@ -207,7 +207,7 @@ def test_the_next_folder_above_is_tried(home: Path) -> None:
     assert len(notes) == 1
 
 
-@needs_root
+@only_root_gives_files_away
 @pytest.mark.parametrize("kind", ["suites", "subjects", "contracts"])
 @pytest.mark.parametrize("given", [".", "{kind}"])
 def test_what_belongs_to_a_stranger_is_passed_over(
@@ -222,7 +222,7 @@ def test_what_belongs_to_a_stranger_is_passed_over(
     assert found(kind) == (home / kind, []), "it called sudo"
 
 
-@needs_root
+@only_root_gives_files_away
 def test_a_link_is_judged_with_what_it_leads_to(home: Path, tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
     (home / "subjects").rename(theirs)
@@ -235,7 +235,7 @@ def test_a_link_is_judged_with_what_it_leads_to(home: Path, tmp_path: Path) -> N
     assert f"{home / 'subjects'} belongs to" in found("subjects")[1][0]
 
 
-@needs_root
+@only_root_gives_files_away
 @pytest.mark.parametrize("kind", ["suites", "contracts"])
 def test_a_strangers_file_in_the_folder_counts(home: Path, kind: catalogue.Kind) -> None:
     os.chown(home / kind / "x.toml", 12345, 12345)
@@ -264,7 +264,7 @@ def test_a_subject_that_others_can_write_is_broken_and_the_next_one_is_not(
     assert len(select_subjects(home / "subjects", [])) == 2
 
 
-@needs_root
+@only_root_gives_files_away
 def test_a_program_of_a_stranger_makes_its_subject_broken(home: Path) -> None:
     os.chown(home / "subjects" / "c" / "one" / "subject", 12345, 12345)
     with pytest.raises(UserError, match=r"one/subject belongs to an unknown user \(12345\)"):

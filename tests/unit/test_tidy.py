@@ -310,6 +310,7 @@ def test_a_finding_names_the_line() -> None:
     assert [str(f).split(": ")[0] for f in found] == ["docs/a.md:2"]
 
 
+@pytest.mark.needs("git")
 def test_the_command_fails_when_something_is_found(tmp_path: Path) -> None:
     for command in (["init", "-q"], ["add", "."]):
         (tmp_path / "a.py").write_text("x = 1\n")
