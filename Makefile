@@ -69,20 +69,30 @@ ALONE := --last-failed --last-failed-no-failures none --exitfirst -n 0
 # What only builds and reads is done side by side, as pip, mypy and the linker use one core each; what
 # runs has the machine to itself.
 .PHONY: test
-test: ## every check and every test
+test: export SKIPPED_TESTS := $(CURDIR)/build/skipped-tests
+test: test-needs ## every check and every test
 	$(MAKE) --jobs=2 --output-sync=target setup lint docs built-tests
 	cargo test --workspace --exclude trueload-sim --locked --quiet
 	cargo test --profile sim --package trueload-sim --locked --quiet
 	$(MAKE) simulate SEEDS=5000
 	$(BIN)/pytest -m "not hosts and not strict" || $(BIN)/pytest -m "not hosts and not strict" $(ALONE)
 	$(MAKE) test-strict
+	@$(PYTHON) tools/needs.py report
+
+# Debian packages that some tests need are installed where that is permitted; a user at a terminal is
+# asked once, before the long part.
+.PHONY: test-needs
+test-needs:
+	@tools/preflight.sh $(PYTHON) lint
+	@mkdir -p build && rm -f $(SKIPPED_TESTS)
+	@$(PYTHON) tools/needs.py install
 
 .PHONY: test-strict
 test-strict: setup ## the checks that other tests excuse, on CPUs of their own: wants a quiet machine
 	$(BIN)/pytest -m strict -n 0 || $(BIN)/pytest -m strict $(ALONE)
 
 .PHONY: test-hosts
-test-hosts: setup ## runs over several hosts, made of namespaces on this machine (needs root)
+test-hosts: test-needs setup ## runs over several hosts, made of namespaces on this machine (needs root)
 	$(BIN)/pytest -m hosts -n 4 || $(BIN)/pytest -m hosts $(ALONE)  # 4: they wait more than they work
 
 .PHONY: check
@@ -95,6 +105,7 @@ lint: lint-rust lint-python
 
 .PHONY: lint-rust
 lint-rust: $(RUN_LOCKED)
+	@tools/preflight.sh $(PYTHON) lint
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 
@@ -109,7 +120,7 @@ lint-python: $(DEV_LOCKED)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/python tools/tidy.py
+	$(BIN)/python tools/needs.py run git $(BIN)/python tools/tidy.py
 
 .PHONY: format
 format: setup ## rewrite the sources in the one style
