@@ -4,7 +4,7 @@
 use std::io::{self, BufReader};
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -13,10 +13,12 @@ use trueload_drive::{Clock, Looks, SpeedWatch, distance_ns};
 use crate::failure::Failure;
 use crate::lines::{self, Input, emit};
 use crate::protocol::{CpuLooks, FromEngine, PROTOCOL, ToEngine};
-use crate::role::{Event, LEASE, Role};
-use crate::unread::Heard;
-use crate::{aggregate, generate, machine, serve, threads, unread};
+use crate::role::{Event, Role};
+use crate::unread::{Heard, LEASE};
+use crate::{generate, machine, serve, threads, unread};
 
+/// The time that threads have to end, once they are told to.
+const FAREWELL: Duration = Duration::from_millis(900);
 /// Each takes a thread.
 const WATCHED_MOST: usize = 16;
 
@@ -64,7 +66,6 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
     let version = env!("CARGO_PKG_VERSION").to_owned();
     let (pid, machine) = (std::process::id(), machine::look());
     unread::heard();
-    unread::set_lease(LEASE);
     emit(&FromEngine::Hello { protocol: PROTOCOL, version, pid, machine })?;
     listen_to_signals(sink)?;
     let input = sink.clone();
@@ -78,14 +79,11 @@ fn converse(clock: Clock, sink: &Sender<Event>, events: &Receiver<Event>) -> Res
     let mut role: Box<dyn Role> = match first(clock, events)? {
         Some(ToEngine::Generate(plan)) => Box::new(generate::Role::new(*plan, clock, sink)?),
         Some(ToEngine::Serve(plan)) => Box::new(serve::Role::new(plan, clock, sink)?),
-        Some(ToEngine::Aggregate(plan)) => Box::new(aggregate::Role::new(&plan, clock, sink)?),
         Some(_) => {
-            let kinds = "the first line must be generate, serve or aggregate";
-            return Err(Failure::Plan(kinds.into()));
+            return Err(Failure::Plan("the first line must be generate or serve".into()));
         }
         None => return done(Why::Orphaned),
     };
-    unread::set_lease(role.lease());
     let (why, failure) = work(&mut *role, clock, events)?;
     role.stop();
     drain(&mut *role, events)?;
@@ -166,7 +164,7 @@ fn work(
     clock: Clock,
     events: &Receiver<Event>,
 ) -> Result<(Why, Option<Failure>), Failure> {
-    let mut lease = Instant::now() + role.lease();
+    let mut lease = Instant::now() + LEASE;
     let mut watched: Watched = None;
     loop {
         let left = lease.saturating_duration_since(Instant::now());
@@ -181,7 +179,7 @@ fn work(
             Event::Signal => return Ok((Why::Signalled, None)),
             Event::Died(message) => return Ok((Why::Stopped, Some(Failure::Engine(message)))),
             Event::Input(Input::Line(line)) => {
-                lease = Instant::now() + role.lease();
+                lease = Instant::now() + LEASE;
                 match *line {
                     Ok(ToEngine::Stop) if role.idle() => return Ok((Why::Finished, None)),
                     Ok(ToEngine::Stop) => return Ok((Why::Stopped, None)),
@@ -205,7 +203,7 @@ fn work(
 
 /// Waits until every thread has ended, but not for ever.
 fn drain(role: &mut dyn Role, events: &Receiver<Event>) -> Result<(), Failure> {
-    let until = Instant::now() + role.farewell();
+    let until = Instant::now() + FAREWELL;
     while !role.ended() {
         let left = until.saturating_duration_since(Instant::now());
         match events.recv_timeout(left) {

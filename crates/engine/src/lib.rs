@@ -1,10 +1,9 @@
 //! The trueload engine: a JSON plan in, JSON lines out.
 //!
 //! `control` talks to the front and commands the threads. `generator` and `server` are the programs
-//! that the threads run. `aggregate` combines other engines, and `pipe` reaches those on other hosts.
-//! `protocol` has the messages, `data` the rows that requests take, and `secrets` the TLS setup.
+//! that the threads run. `protocol` has the messages, `data` the rows that requests take, and
+//! `secrets` the TLS setup.
 
-pub mod aggregate;
 mod blobs;
 pub mod control;
 pub mod data;
@@ -19,7 +18,6 @@ mod loading;
 mod machine;
 mod origins;
 pub mod outlet;
-pub mod pipe;
 mod plan;
 pub mod protocol;
 pub mod recorded;

@@ -39,10 +39,6 @@ pub fn parse(line: &str) -> Result<ToEngine, LineError> {
     match kind.as_str() {
         "generate" => read(rest).map(Box::new).map(ToEngine::Generate),
         "serve" => read(rest).map(ToEngine::Serve),
-        "aggregate" => read(rest).map(ToEngine::Aggregate),
-        "open" => read(rest).map(ToEngine::Open),
-        "relay" => read(rest).map(ToEngine::Relay),
-        "close" => read(rest).map(ToEngine::Close),
         "blob" => read(rest).map(ToEngine::Blob),
         "phase" => read(rest).map(ToEngine::Phase),
         "share" => read(rest).map(ToEngine::Share),
@@ -57,8 +53,8 @@ pub fn parse(line: &str) -> Result<ToEngine, LineError> {
         "lease" => empty(&rest).map(|()| ToEngine::Lease),
         "stop" => empty(&rest).map(|()| ToEngine::Stop),
         _ => Err(LineError(format!(
-            "type: '{}' is not one of generate, serve, aggregate, open, relay, close, blob, phase, mark, clock, \
-             distance, speeds, settle, charge, lease, stop",
+            "type: '{}' is not one of generate, serve, blob, phase, share, mark, clock, distance, speeds, \
+             settle, charge, lease, stop",
             kind.escape_debug()
         ))),
     }

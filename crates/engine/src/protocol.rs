@@ -11,7 +11,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod address;
-mod aggregate;
 mod connections;
 mod cpu_looks;
 mod data;
@@ -24,6 +23,7 @@ mod flow;
 mod generator;
 mod http2;
 mod kinds;
+mod numbered;
 mod openings;
 mod origins;
 mod part;
@@ -37,16 +37,11 @@ mod seen;
 mod serve;
 mod served;
 mod settling;
-mod sparse;
 mod stages;
 mod streams;
 mod tls;
 
 pub use address::AddressPlan;
-pub use aggregate::{
-    AggregatePlan, ClockOf, Clocks, Close, Ended, Open, Quiet, Relay, Relayed, Seconds, Silent,
-    Standing, Standings, Told, ToldTick,
-};
 pub use connections::{Connections, IdleClosed, Slots};
 pub use cpu_looks::CpuLooks;
 pub use data::{DataFormat, DataOrder, DataPlan, DataUse};
@@ -84,7 +79,7 @@ pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
 /// refused by name.
 pub const PROTOCOL: u32 = 1;
 
-/// A line from the front to the engine. The first one must be `generate`, `serve` or `aggregate`.
+/// A line from the front to the engine. The first one must be `generate` or `serve`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToEngine {
@@ -92,14 +87,6 @@ pub enum ToEngine {
     Generate(Box<GeneratePlan>),
     /// Be a reference server.
     Serve(ServePlan),
-    /// Be an aggregator: start engines, and combine what they say.
-    Aggregate(AggregatePlan),
-    /// Aggregator: start one more engine below it.
-    Open(Open),
-    /// Aggregator: hand a line to engines below it.
-    Relay(Relay),
-    /// Aggregator: end an engine below it.
-    Close(Close),
     /// A large body, sent once before the first phase and named by its SHA-256.
     Blob(Blob),
     /// One more phase; phases run in the order in which they come.
@@ -134,7 +121,7 @@ pub enum ToEngine {
         /// The phase.
         id: String,
         /// What all engines have sent in it.
-        #[serde(deserialize_with = "settling::sent")]
+        #[serde(deserialize_with = "numbered::read")]
         sent: SentPlan,
         /// What has not come by then on this engine's clock is lost; null for the timeout from now on.
         until_ns: Option<u64>,
@@ -369,7 +356,7 @@ pub enum FromEngine {
         /// The phase.
         id: String,
         /// What this engine has sent in it.
-        #[serde(deserialize_with = "settling::sent")]
+        #[serde(deserialize_with = "numbered::read")]
         sent: SentPlan,
     },
     /// The other engines' messages of a phase are over here, see `charge`.
@@ -388,22 +375,6 @@ pub enum FromEngine {
         /// What it left.
         measurement: Box<Measurement>,
     },
-    /// Aggregator: a line of an engine below it, unchanged but for what is combined.
-    Relayed(Relayed),
-    /// Aggregator: the process of an engine below it has ended, or has closed its output.
-    Ended(Ended),
-    /// Aggregator: an engine below it has fallen silent, and is heard no more.
-    Silent(Silent),
-    /// Aggregator: engines below it that answer, but have said nothing else for long.
-    Quiet(Quiet),
-    /// Aggregator: the clocks of engines below it.
-    Clocks(Clocks),
-    /// Aggregator: how far engines below it have come in a phase.
-    Standings(Standings),
-    /// Aggregator: the ticks of an engine that has ended before it had ended a phase.
-    Told(Told),
-    /// Aggregator: the series of a phase, of all engines below it that have ended it.
-    Seconds(Seconds),
     /// At least every 250 ms while a server runs, and once before `done`.
     Served(Served),
     /// A server's answer to `mark`: what it saw since the mark before.
@@ -469,11 +440,11 @@ pub struct Tick {
     /// Totals of the phase up to now.
     pub counts: Counts,
     /// Latencies of the requests that ended well since the last tick.
-    #[serde(deserialize_with = "sparse::read")]
+    #[serde(deserialize_with = "numbered::read")]
     pub latency: Sparse,
     /// Their times from the actual send, under an open loop; elsewhere they are the latencies, and
     /// this is empty.
-    #[serde(deserialize_with = "sparse::read")]
+    #[serde(deserialize_with = "numbered::read")]
     pub service: Sparse,
     /// Connections that are open now.
     pub open: u32,

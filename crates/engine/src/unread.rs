@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+/// If the front is silent for this long, the engine ends (design §5).
+pub(crate) const LEASE: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// A front that is there takes a piece of a line sooner, over any link.
 const BLOCKED_MOST_MS: u64 = 500;
@@ -20,7 +22,6 @@ static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 static HEARD_MS: AtomicU64 = AtomicU64::new(0);
 /// The time at which the present write began; 0 if there is none.
 static BLOCKED_MS: AtomicU64 = AtomicU64::new(0);
-static LEASE_MS: AtomicU64 = AtomicU64::new(u64::MAX);
 
 fn now_ms() -> u64 {
     START.elapsed().as_millis() as u64 + 1
@@ -29,11 +30,6 @@ fn now_ms() -> u64 {
 /// Notes that the front has said something.
 pub(crate) fn heard() {
     HEARD_MS.store(now_ms(), Ordering::Relaxed);
-}
-
-/// Sets for how long the front may be silent.
-pub(crate) fn set_lease(lease: Duration) {
-    LEASE_MS.store(lease.as_millis() as u64, Ordering::Relaxed);
 }
 
 /// The front's words. While it says nothing, its reader looks whether it is still there: a thread
@@ -69,15 +65,15 @@ pub(crate) fn watch() -> ! {
 
 fn end_if_given_up() {
     let read = |value: &AtomicU64| value.load(Ordering::Relaxed);
-    if is_given_up(now_ms(), read(&HEARD_MS), read(&BLOCKED_MS), read(&LEASE_MS)) {
+    if is_given_up(now_ms(), read(&HEARD_MS), read(&BLOCKED_MS)) {
         process::exit(1);
     }
 }
 
-fn is_given_up(now_ms: u64, heard_ms: u64, blocked_ms: u64, lease_ms: u64) -> bool {
+fn is_given_up(now_ms: u64, heard_ms: u64, blocked_ms: u64) -> bool {
     blocked_ms > 0
         && now_ms.saturating_sub(blocked_ms) > BLOCKED_MOST_MS
-        && now_ms.saturating_sub(heard_ms) > lease_ms
+        && now_ms.saturating_sub(heard_ms) > LEASE.as_millis() as u64
 }
 
 /// A way to the front, whose writes are watched.
@@ -114,7 +110,7 @@ mod tests {
             (1, 0, false),
             (1, 1, true),
         ] {
-            let answer = is_given_up(10_000, heard_ms, blocked_ms, 2_000);
+            let answer = is_given_up(10_000, heard_ms, blocked_ms);
             assert_eq!(answer, given_up, "heard at {heard_ms} ms, blocked since {blocked_ms} ms");
         }
     }

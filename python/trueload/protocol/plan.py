@@ -13,8 +13,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from trueload.protocol.aggregate import FromAggregator as FromAggregator
-from trueload.protocol.aggregate import ToAggregator as ToAggregator
 from trueload.protocol.broadcast import Charge as Charge
 from trueload.protocol.broadcast import Deliveries as Deliveries
 from trueload.protocol.broadcast import DeliveryHistograms as DeliveryHistograms
@@ -283,7 +281,6 @@ ToEngine = (
     | AskSpeeds
     | Settle
     | Charge
-    | ToAggregator
     | Lease
     | Stop
 )
@@ -508,7 +505,6 @@ FromEngine = (
     | PhaseDone
     | PhaseSent
     | Settled
-    | FromAggregator
     | Served
     | Seen
     | Error

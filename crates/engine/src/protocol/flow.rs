@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Sparse, sparse};
+use super::{Sparse, numbered};
 
 /// Answers over the window, as they came. Those to requests of the phase before that came in it count, too.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,7 +16,7 @@ pub struct Flow {
     /// Good answers in each part, up to the last one that has any.
     pub answered: Vec<u64>,
     /// Stretches without any answer on any thread, less those in which the engine stood still, by their length.
-    #[serde(deserialize_with = "sparse::read")]
+    #[serde(deserialize_with = "numbered::read")]
     pub gaps: Sparse,
     /// What was left unanswered; null for a closed loop.
     pub backlog: Option<Backlog>,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::is_zero;
 use super::kinds::Kinds;
 use super::origins::is_first;
-use super::{Sparse, sparse};
+use super::{Sparse, numbered};
 
 /// A request: its head is exactly `method`, `path`, `headers`, in this order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,7 +89,7 @@ pub struct TargetCounts {
     /// Complete answers by status code, expected or not.
     pub statuses: BTreeMap<String, u64>,
     /// Latencies of those that ended well.
-    #[serde(deserialize_with = "sparse::read")]
+    #[serde(deserialize_with = "numbered::read")]
     pub latency: Sparse,
     /// Their kinds.
     #[serde(default, skip_serializing_if = "Kinds::is_empty")]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::requests::{ExpectPlan, RequestPlan};
-use super::{Sparse, sparse};
+use super::{Sparse, numbered};
 
 /// One step of every session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,7 +87,7 @@ pub struct Sessions {
     /// Had not ended when the phase did.
     pub unfinished: u64,
     /// Times of the sessions that ended well. Each is the sum of its requests' latencies, without the pauses.
-    #[serde(deserialize_with = "sparse::read")]
+    #[serde(deserialize_with = "numbered::read")]
     pub latency: Sparse,
 }
 

@@ -4,20 +4,12 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use trueload_meter::{Class, Failed};
 
 /// The number of the last message that each sender had sent by the end of a phase, of those that sent any in it.
 /// Senders are numbered over all engines, messages of each from 1 over all phases.
 pub type SentPlan = BTreeMap<u32, u32>;
-
-/// Parses the map: JSON's keys are strings, and serde does not convert them to numbers inside a
-/// tagged message.
-pub(super) fn sent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SentPlan, D::Error> {
-    let texts = BTreeMap::<String, u32>::deserialize(deserializer)?;
-    let number = |(key, last): (String, u32)| key.parse().map(|key| (key, last));
-    texts.into_iter().map(number).collect::<Result<_, _>>().map_err(serde::de::Error::custom)
-}
 
 /// What a message failed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
