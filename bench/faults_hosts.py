@@ -1,10 +1,9 @@
 """What goes wrong with hosts, made on purpose: how soon it is noticed, who is blamed, what is kept.
 
 Three hosts (namespaces on this machine) load the reference server, entered by ssh, by a command
-(`exec:`), by Ray, and by Ray below an aggregator (`tree`). In the middle of a run something happens
-to the second host, to its connection, to the head of the cluster, or to the front. Runs in which a
-host is slow or busy, or its clock is wrong, go on to their end: there a check must name the host,
-or nothing may go wrong.
+(`exec:`) and by Ray. In the middle of a run something happens to the second host, to its
+connection, to the head of the cluster, or to the front. Runs in which a host is slow or busy, or
+its clock is wrong, go on to their end: there a check must name the host, or nothing may go wrong.
 
 Targets: noticed within 2.5 s, the guilty one named, everything heard saved, nothing left running
 3 s later. Prints Markdown with marks. Exit code 1 if a target is missed, 2 if it cannot measure.
@@ -28,14 +27,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 from machine import describe
 from marks import Mark, exit_code, mark_table
 from page import HOSTS, write_section
 from setting import ROOT, Quiet, SettingError, find_setting
 from ways import (
     CONNECTIONS,
-    ON_RAY,
     STRUCK,
     WAYS,
     Run,
@@ -61,7 +58,7 @@ STOPPED_S = 4.0
 ANSWER_S, SLOWER_S = 0.01, 0.15
 CLOCK_BOUND_MOST_MS = 5.0
 HOGS = 2
-EVERY = ("ssh", "exec", "ray", "tree")
+EVERY = ("ssh", "exec", "ray")
 
 Strike = Callable[[World], None]
 
@@ -151,18 +148,6 @@ def strike_engine(number: int) -> Strike:
         pids = engines_of(world.struck)
         send_signal(pids, number)
         struck(len(pids))
-
-    return strike
-
-
-def strike_aggregator() -> Strike:
-    """Kill the engine on the first host that has started others."""
-
-    def strike(world: World) -> None:
-        carriers = world.network.hosts[0].processes("--pipe")
-        above = {psutil.Process(pid).ppid() for pid in carriers}
-        send_signal(sorted(above), signal.SIGKILL)
-        struck(len(above))
 
     return strike
 
@@ -320,19 +305,13 @@ CLUSTER_LOST = "the Ray cluster at .* is lost"
 FAULTS = (
     Fault("kill", "engine killed", EVERY, lost(strike_engine(signal.SIGKILL))),
     Fault("freeze", "engine frozen", EVERY, lost(strike_engine(signal.SIGSTOP))),
-    Fault("link", "link down", ("ssh", *ON_RAY), lost(pull_link())),
+    Fault("link", "link down", ("ssh", "ray"), lost(pull_link())),
     Fault("sshd", "sshd's session killed", ("ssh",), lost(strike_process("sshd: root"))),
-    Fault("actor", "actor killed", ON_RAY, lost(strike_process("ray::Host"))),
-    Fault(
-        "aggregator",
-        "aggregator killed",
-        ("tree",),
-        lost(strike_aggregator(), "host lost: h1: the aggregator above it has failed"),
-    ),
+    Fault("actor", "actor killed", ("ray",), lost(strike_process("ray::Host"))),
     Fault("front-killed", "front killed", EVERY, front_killed, ENDED),
     Fault("front-stopped", f"front stopped for {STOPPED_S:g} s", EVERY, front_stopped, ENDED),
-    Fault("flap-short", "link down for 0.5 s", ("ssh", *ON_RAY), flap(0.5), FLAPPED),
-    Fault("flap-long", "link down for 1.3 s", ("ssh", *ON_RAY), flap(1.3), FLAPPED),
+    Fault("flap-short", "link down for 0.5 s", ("ssh", "ray"), flap(0.5), FLAPPED),
+    Fault("flap-long", "link down for 1.3 s", ("ssh", "ray"), flap(1.3), FLAPPED),
     Fault("slow", "answers 150 ms later on one host", EVERY, slow_host, "named"),
     Fault("busy", "other programs on one host's CPU", EVERY, busy_host, "named"),
     Fault(
@@ -343,17 +322,17 @@ FAULTS = (
         "nothing lost",
         late=True,
     ),
-    Fault("raylet", "raylet killed", ON_RAY, lost(strike_process(RAYLET)), spoils=True),
+    Fault("raylet", "raylet killed", ("ray",), lost(strike_process(RAYLET)), spoils=True),
     Fault(
         "head",
         "connection to the head killed",
-        ON_RAY,
+        ("ray",),
         lost(strike_process("--mode=specific-server", on_head=True), CLUSTER_LOST),
     ),
     Fault(
         "head-link",
         "link of the head down",
-        ON_RAY,
+        ("ray",),
         lost(pull_link(0), CLUSTER_LOST),
         spoils=True,
     ),
@@ -381,7 +360,7 @@ def try_all(faults: Sequence[Fault], ways: Sequence[str]) -> list[Mark]:
     wanted = [(fault, way) for fault in faults for way in fault.ways if way in ways]
     marked: list[Mark] = []
     while wanted:
-        with_ray = any(way in ON_RAY for _, way in wanted)
+        with_ray = any(way == "ray" for _, way in wanted)
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="faults", dir="/tmp"))
             world = stack.enter_context(open_world(Path(folder), with_ray=with_ray))

@@ -119,18 +119,7 @@ def by_ray(world: World, *, late: bool = False) -> Way:
     return Way("ray", flags, world.struck.name)
 
 
-def by_tree(world: World, *, late: bool = False) -> Way:
-    """Be given the hosts by a Ray cluster, below an aggregator on the first of them."""
-    assert world.raylets is not None
-    assert not late
-    lab = world.network.folder / "tree.toml"
-    place = f'[[generators]]\nplace = "{world.raylets.address}"\n'
-    lab.write_text(f"tree = true\nhosts = {HOSTS}\n{place}")
-    return Way("tree", ("--lab", str(lab)), world.struck.name)
-
-
-WAYS = {"ssh": by_ssh, "exec": by_exec, "ray": by_ray, "tree": by_tree}
-ON_RAY = ("ray", "tree")
+WAYS = {"ssh": by_ssh, "exec": by_exec, "ray": by_ray}
 
 
 @dataclass
@@ -190,8 +179,7 @@ def running(world: World, way: Way, *words: str) -> Iterator[Run]:
 
 
 def engines_of(host: Host) -> list[int]:
-    """The PIDs of the engines on a host, without the shell that starts one. What an aggregator
-    starts to reach other hosts is the same program."""
+    """The PIDs of the engines on a host, without the shell that starts one."""
     found = []
     for pid in host.processes():
         with contextlib.suppress(OSError):

@@ -21,18 +21,14 @@ def ray_front() -> Any:
 
 def test_the_cost_of_a_host_is_the_difference_of_medians(ray_front: Any) -> None:
     counts = (ray_front.FEW, ray_front.MANY)
-    found = {(way, hosts): [hosts / 100, 9.0, 0.0] for way in ray_front.WAYS for hosts in counts}
+    found = {(way, hosts): [hosts / 100, 9.0, 0.0] for way in ray_front.PLACES for hosts in counts}
     rows = ray_front.table(found)[2:]
-    assert len(rows) == len(ray_front.WAYS)
+    assert len(rows) == len(ray_front.PLACES)
     assert all(row.endswith("| 0.020 cores | 0.120 cores | 0.0100 cores |") for row in rows)
 
 
-@pytest.mark.parametrize(("cores", "word"), [(0.2, "met"), (0.21, "missed")])
-def test_only_hosts_below_an_aggregator_have_a_target(
-    ray_front: Any, cores: float, word: str
-) -> None:
+@pytest.mark.parametrize(("cores", "word"), [(0.004, "met"), (0.0041, "missed")])
+def test_what_each_host_more_costs_has_a_target(ray_front: Any, cores: float, word: str) -> None:
     counts = (ray_front.FEW, ray_front.MANY)
-    found = {
-        (way, hosts): [cores if way.tree else 9.0] for way in ray_front.WAYS for hosts in counts
-    }
+    found = {(place, hosts): [hosts * cores] for place in ray_front.PLACES for hosts in counts}
     assert [each.word for each in ray_front.judge(found)] == [word, word]
