@@ -158,7 +158,7 @@ def as_command(request: dict[str, Any], streams: list[int]) -> Callable[[], NoRe
     sys.stdout = os.fdopen(1, "w", closefd=False)
     sys.stderr = os.fdopen(2, "w", 1, closefd=False, errors="backslashreplace")
     sys.argv = [str(ROOT / "python/trueload/__main__.py"), *request["args"]]
-    main: Callable[[], NoReturn] = importlib.import_module("trueload.cli.app").main
+    main: Callable[[], NoReturn] = importlib.import_module("trueload.__main__").main
     return main
 
 

@@ -166,7 +166,7 @@ def run_broken(trueload: Trueload, exception: str) -> Finished:
         "import sys; import trueload.cli.doctor as d\n"
         "def broken(*a, **k): raise " + exception + "\n"
         "d.gather = broken\n"
-        "from trueload.cli.app import main; main(['doctor'])"
+        "from trueload.cli.app import main; sys.exit(main(['doctor']))"
     )
     ended = subprocess.run(
         [sys.executable, "-c", code],
@@ -246,7 +246,8 @@ def test_an_engine_without_threads_is_told(trueload: Trueload) -> None:
         "    no_thread = lambda: sandbox.refuse('clone3', error=errno.EAGAIN)\n"
         "    keep(self, *a, preexec_fn=no_thread, **k)\n"
         "subprocess.Popen.__init__ = start\n"
-        "from trueload.cli.app import main; main(['serve', 'http', '--listen', '127.0.0.1:0'])"
+        "from trueload.cli.app import main\n"
+        "sys.exit(main(['serve', 'http', '--listen', '127.0.0.1:0']))"
     )
     ended = subprocess.run(
         [sys.executable, "-c", script],

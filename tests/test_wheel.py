@@ -78,7 +78,7 @@ def test_the_wheel_carries_command_engine_and_catalogue(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         (points,) = [name for name in names if name.endswith("/entry_points.txt")]
-        assert "trueload = trueload.cli.app:main" in archive.read(points).decode()
+        assert "trueload = trueload.__main__:main" in archive.read(points).decode()
     assert [name for name in names if name.endswith(".data/scripts/trueload-engine")]
     assert "trueload/py.typed" in names
     catalogue = {n.removeprefix("trueload/catalogue/") for n in names if "/catalogue/" in n}

@@ -9,10 +9,14 @@ a reference server; `runs` and `load` read what was measured before. Everything 
 is first used (docs/python.md).
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+import importlib
+
+TYPE_CHECKING = False  # that of ``typing`` takes 5 ms, in which Ctrl-C has no handler yet
 if TYPE_CHECKING:
+    from typing import Any
+
     from trueload import aio
     from trueload.api import ab, load, runs, suite
     from trueload.api.measure import NothingMeasuredError

@@ -31,6 +31,12 @@ def end_like_ctrl_c() -> None:
             signal.signal(number, _raise_interrupt)
 
 
+def raise_at_ctrl_c() -> None:
+    """Let Ctrl-C raise ``KeyboardInterrupt`` from now on, unless it is to be ignored."""
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def _raise_interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 

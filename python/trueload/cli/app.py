@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -34,7 +34,7 @@ from trueload.commands.protocols import PROTOCOLS
 from trueload.commands.usage import explain_usage_error, one_line
 from trueload.errors import ExitCode, UserError, machine_fault, path_fault, shortage_hint
 from trueload.files.private import make_folder, open_text
-from trueload.interrupt import end_like_ctrl_c
+from trueload.interrupt import end_like_ctrl_c, raise_at_ctrl_c
 
 # The commands in the order of `trueload --help`, with its text on each. The module of that name
 # registers a command; one module registers those of protocols. A module is imported only when its
@@ -76,26 +76,29 @@ a thread, memory or a system call; 74 the result could not be saved or written; 
 """
 
 
-def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """The entry point of the ``trueload`` script. Never returns, never shows a traceback."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line of this process and return its exit code. Never shows a traceback."""
     hold_open()
     write_whole()
     end_like_ctrl_c()
-    code = run(sys.argv[1:] if argv is None else argv)
+    code = run(sys.argv[1:] if argv is None else argv, begins=raise_at_ctrl_c)
     try:
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError as error:
         code = _close_output(error)
-    sys.exit(code)
+    return code
 
 
-def run(argv: Sequence[str]) -> int:
-    """Run one command line and return its exit code; errors have been printed."""
+def run(argv: Sequence[str], begins: Callable[[], object] = lambda: None) -> int:
+    """Run one command line and return its exit code; errors have been printed.
+
+    ``begins`` is called once the command is there, and before it does anything.
+    """
     try:
         if completion.VARIABLE in os.environ and not argv:
             return completion.answer(build_command)
-        return _invoke(argv)
+        return _invoke(argv, begins)
     except UserError as error:
         _report_error_of(argv, error.message, error.hint)
         return error.exit_code
@@ -182,18 +185,19 @@ def _named(node: Any, argv: Sequence[str]) -> tuple[list[str], Any]:
     return path, node
 
 
-def _invoke(argv: Sequence[str]) -> int:
+def _invoke(argv: Sequence[str], begins: Callable[[], object]) -> int:
     command = build_command(argv[0] if argv else "")
     path, named = _named(command, argv)
     if hasattr(named, "commands") and len(path) == len(argv):
         # The command line is empty.
         with contextlib.redirect_stdout(sys.stderr):
-            _invoke([*argv, "--help"])
+            _invoke([*argv, "--help"], begins)
         return ExitCode.USAGE
     words = list(argv) if hasattr(named, "commands") else _with_defaults(argv, path, named)
     # Not command.main(): it would end the process at a broken pipe before we can see it.
     try:
         with command.make_context("trueload", words) as context:
+            begins()
             result = command.invoke(context)
     except typer.Exit as done:
         return done.exit_code
