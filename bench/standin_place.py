@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from setting import ROOT
-from trueload.places import ChannelClosedError, Sink
+from trueload.places import Channel, ChannelClosedError, Sink
 from trueload.places.lines import Lines
 
 READ_BYTES = 2**16
@@ -27,7 +27,7 @@ HOSTS_EACH = 100
 END_S = 10.0
 
 
-class StandInChannel:
+class StandInChannel(Channel):
     """The channel to one stand-in."""
 
     def __init__(self, path: Path, number: int) -> None:

@@ -37,6 +37,7 @@ class ScriptedCluster:
         )
         kubectl.chmod(0o755)
         self.play_instead({})
+        self.deny()
         self.job_pods("get_pods_running")
 
     def path(self) -> str:
@@ -113,6 +114,10 @@ class ScriptedCluster:
     def job_pods(self, *states: str) -> None:
         """Set the states of the Pods that a Job makes, the first one's first, over and over."""
         write(self.folder / "job_pods.json", states)
+
+    def deny(self, *rights: str) -> None:
+        """Answer no to ``auth can-i`` for these, such as ``create pods/exec``."""
+        write(self.folder / "denied.json", rights)
 
     def play_instead(self, answers: Mapping[str, str]) -> None:
         """Play a recorded answer: by verb (``exec``), verb and kind (``get pods``), or ``*``.

@@ -126,7 +126,7 @@ class Kubectl:
         verb = self.asked.verb
         self._play_instead(f"{verb} {self.asked.kind}", verb, "*")
         verbs = {"get": self._get, "exec": self._exec, "create": self._create}
-        verbs |= {"apply": self._create, "delete": self._delete}
+        verbs |= {"apply": self._create, "delete": self._delete, "auth": self._auth}
         if verb not in verbs:
             sys.exit(f'error: unknown command "{verb}" for "kubectl"')
         verbs[verb]()
@@ -193,6 +193,14 @@ class Kubectl:
                 _print({"type": "DELETED", "object": last} if events else last)
             self._play_instead("watching", "*")
             time.sleep(LOOK_S)
+
+    def _auth(self) -> NoReturn:
+        """Answer ``auth can-i VERB RESOURCE``: yes, unless a test has denied it."""
+        sub = self.asked.flags.get("subresource")
+        asked = f"{self.asked.words[2]} {self.asked.words[3]}{f'/{sub}' if sub else ''}"
+        is_denied = asked in json.loads((self.folder / "denied.json").read_text())
+        print("no" if is_denied else "yes")
+        sys.exit(1 if is_denied else 0)
 
     def _create(self) -> None:
         given = json.loads(sys.stdin.read())

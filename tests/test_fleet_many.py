@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from harness import ROOT
 from samples import counts, histogram
-from trueload.places import EngineHost, Sink
+from trueload.places import Channel, EngineHost, Sink
 from trueload.places.lines import Lines
 from trueload.protocol.plan import (
     Connections,
@@ -54,10 +54,12 @@ def bench() -> Any:
         sys.path.remove(str(ROOT / "bench"))
 
 
-class Played:
+class Played(Channel):
     """One stand-in, as a channel."""
 
-    pid = 0
+    @property
+    def pid(self) -> int:
+        return 0
 
     def __init__(self, machine: Any, stage: Stage) -> None:
         self.machine = machine

@@ -46,7 +46,7 @@ def test_a_range_names_how_many_hosts_are_enough_to_begin_with() -> None:
     [
         (HostRange(2, 10), NAMED, "up to 10 hosts, and --place names 3 hosts"),
         (HostRange(1, 2), ("ssh:a",), "up to 2 hosts, and --place names 1 host"),
-        (HostRange(1, 2), ("ray", "ssh:a"), "either for a Ray cluster or for hosts"),
+        (HostRange(1, 2), ("ray", "ssh:a"), "either for a cluster or for hosts"),
         (HostRange(2, 3), ("ssh:a", "ssh:a", "ssh:b"), "ssh:a is given twice"),
     ],
 )

@@ -111,7 +111,7 @@ def test_what_a_suite_measures_again(
 
 
 TWO = Where(
-    generators=(GeneratorHost(place=SshHost("a")), GeneratorHost(place=RayCluster())), ray_hosts=3
+    generators=(GeneratorHost(place=SshHost("a")), GeneratorHost(place=RayCluster())), hosts=3
 )
 
 

@@ -20,6 +20,7 @@ from trueload.places.named import (
     CommandHost,
     GeneratorHost,
     Here,
+    K8sPods,
     Named,
     RayCluster,
     ServerHost,
@@ -59,7 +60,7 @@ def test_a_place_is_what_is_written(text: str, place: Named) -> None:
         ("Local", "not a place"),
         ("load1", "not a place"),
         ("me@load1", "not a place"),
-        ("k8s:pod", "not a place"),
+        ("pod:x", "not a place"),
         ("ssh", "not a place"),
         ("ssh:", "not a host"),
         ("ssh:me@", "not a host"),
@@ -101,6 +102,51 @@ def test_what_is_no_place_is_refused_with_what_is_wrong(text: str, word: str) ->
         parse_place(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("k8s:load", K8sPods("load")),
+        ("k8s:load/statefulset/generators", K8sPods("load", statefulset="generators")),
+        ("k8s:load?app=generator", K8sPods("load", selector="app=generator")),
+        ("k8s:load?a.b/c=d,e!=f", K8sPods("load", selector="a.b/c=d,e!=f")),
+    ],
+)
+def test_pods_are_named_by_namespace_set_or_labels(text: str, place: K8sPods) -> None:
+    assert parse_place(text) == place
+    assert place.name == text, "it is shown as it was written"
+    assert place.are_made == (text == "k8s:load")
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("k8s:", "is not the name of a namespace"),
+        ("k8s:-n", "is not the name of a namespace"),
+        ("k8s:Load", "small letters, digits and - are"),
+        ("k8s:load\n", "is not the name of a namespace"),
+        ("k8s:load/deployment/x", "write k8s:NAMESPACE/statefulset/NAME"),
+        ("k8s:load/statefulset/--all", "names no set"),
+        ("k8s:load/statefulset/x?a=b", "names no set"),
+        ("k8s:load?", "selects no labels"),
+        ("k8s:load?app", "write k8s:NAMESPACE\\?NAME=VALUE"),
+        ("k8s:load?--all", "selects no labels"),
+        ("k8s:load?a=b --all", "selects no labels"),
+    ],
+)
+def test_pods_that_are_named_wrongly_are_refused(text: str, word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        parse_place(text)
+
+
+def test_the_number_of_pods_that_are_there_is_not_known_before() -> None:
+    found = choose_places(generators("k8s:load?app=x"))
+    assert not found.is_counted
+    assert choose_places(generators("k8s:load?app=x"), hosts=3).is_counted
+    made = choose_places(generators("k8s:load"), hosts=3)
+    assert (made.is_counted, made.host_count, made.makes_pods) == (True, 3, True)
+    assert choose_places(generators("k8s:load")).host_count == 1
+
+
 @given(
     words=st.lists(
         st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs"))), min_size=1
@@ -122,7 +168,7 @@ def test_places_that_are_named_are_taken_in_their_order_and_none_is_here() -> No
     assert choose_places().generators == (GeneratorHost(place=Here()),)
     assert choose_places().all_here
     assert not chosen.all_here
-    assert choose_places(generators("ray"), hosts=3).ray_hosts == 3
+    assert choose_places(generators("ray"), hosts=3).hosts == 3
     server = choose_places(server=SshHost("big")).server
     assert server == ServerHost(place=SshHost("big"))
 
@@ -133,8 +179,10 @@ def test_places_that_are_named_are_taken_in_their_order_and_none_is_here() -> No
         (("ssh:a", "ssh:a"), None, "ssh:a is given twice"),
         (("local", "ssh:a", "local"), None, "local is given twice"),
         (("ray", "ray://head:10001"), None, "named twice"),
-        (("ssh:a",), 3, "--hosts is for a Ray cluster"),
-        ((), 3, "--hosts is for a Ray cluster"),
+        (("k8s:a", "k8s:b"), 3, "--hosts 3 does not say of which place: k8s:a or k8s:b"),
+        (("k8s:a?b=c", "k8s:a?b=c"), None, "given twice"),
+        (("ssh:a",), 3, "--hosts is for a cluster, Ray or Kubernetes"),
+        ((), 3, "--hosts is for a cluster, Ray or Kubernetes"),
     ],
 )
 def test_places_that_contradict_each_other_are_refused(
@@ -183,7 +231,7 @@ def test_a_lab_has_its_hosts_their_cpus_and_addresses(tmp_path: Path) -> None:
     assert read_lab(grouped).generators[0].group == "eu-1"
     lab = written(tmp_path, 'hosts = 3\n[[generators]]\nplace = "ray"\nlabels = {zone = "a"}\n')
     where = read_lab(lab)
-    assert (where.ray_hosts, where.generators[0].labels) == (3, (("zone", "a"),))
+    assert (where.hosts, where.generators[0].labels) == (3, (("zone", "a"),))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +248,10 @@ def test_a_lab_has_its_hosts_their_cpus_and_addresses(tmp_path: Path) -> None:
         ('[[generators]]\nplace = "local"\nlocal_addresses = ["h"]', ("not an IP address",)),
         ('[[generators]]\nplace = "local"\nlabels = {a = "b"}', ("labels are of a Ray cluster",)),
         ('[[generators]]\nplace = "ssh:a"\n[[generators]]\nplace = "ssh:a"', ("given twice",)),
-        ('hosts = 2\n[[generators]]\nplace = "ssh:a"', ("--hosts is for a Ray cluster",)),
+        (
+            'hosts = 2\n[[generators]]\nplace = "ssh:a"',
+            ("--hosts is for a cluster, Ray or Kubernetes",),
+        ),
         ('[[generators]]\nplace = "local"\n[server]\nport = 1', ("'server.port'", "address")),
         ('[[generators]]\nplace = "local"\n[server]\nplace = "ray"', ("server.place", "Ray")),
         ('[[generators]]\nplace = "ssh:a"\ngroup = "a b"', ("generators[0].group", "not the name")),

@@ -22,7 +22,7 @@ from trueload.commands.words import understand
 from trueload.engines.engine import EngineError
 from trueload.errors import UserError
 from trueload.machine.accounting import ProcessTree, parse_sample, sample_json
-from trueload.places import Sink
+from trueload.places import Channel, Sink
 from trueload.places.local import LocalPlace
 from trueload.places.named import SshHost
 from trueload.places.program import needs, read_program
@@ -181,7 +181,7 @@ def test_the_agent_is_the_same_file_every_time_and_of_our_modules_alone() -> Non
     assert {"__main__.py", *(f"trueload/{name}" for name in ours)} <= names
 
 
-class _Late:
+class _Late(Channel):
     """A place and its channel: an agent whose answers come as the script says.
 
     Each line of the script holds what can be read after one more question: answers, or None for a
@@ -189,12 +189,14 @@ class _Late:
     """
 
     name = "late"
-    pid = 1
-
     def __init__(self, *script: Sequence[Mapping[str, object] | None]) -> None:
         self._script = list(script)
         self._ready: list[Mapping[str, object] | None] = []
         self.asked: list[dict[str, Any]] = []
+
+    @property
+    def pid(self) -> int:
+        return 1
 
     def open(self, argv: Sequence[str]) -> _Late:
         return self

@@ -24,6 +24,7 @@ OF_PRINTING = {
     "format": "print the result, or call .to_dict() of it",
     "quiet": "leave it out: nothing is printed",
     "no_live": "leave it out: nothing is printed",
+    "dry_run": "leave it out: nothing is printed",
     "live": "leave it out: nothing is printed",
 }
 

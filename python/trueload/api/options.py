@@ -48,6 +48,7 @@ class PlaceOptions(ServerPlaceOptions, total=False):
     place: Texts
     hosts: Number
     hosts_wait: Duration
+    k8s_image: Text
     lab: Name
     no_cache: Flag
 

@@ -17,8 +17,9 @@ from trueload.commands import options
 from trueload.commands.ab import AbJob, measure_ab, read_ab
 from trueload.commands.flags import command
 from trueload.commands.job import Saved, notes_of, report_shortfall, write_json
+from trueload.commands.lasting import for_job, print_manifest
 from trueload.engines.engine import find_engine
-from trueload.errors import unsaved
+from trueload.errors import ExitCode, unsaved
 from trueload.interrupt import Interrupt
 from trueload.metrics.exports import exporting
 from trueload.report.ab import Paired, compared, crossed_sentence, paired_json, paired_lines
@@ -47,6 +48,9 @@ def register(app: typer.Typer) -> None:
 
 def run_ab(job: AbJob) -> int:
     """Measure both sides, save and show; return the exit code."""
+    if job.jobs[0].dry_run:
+        print_manifest(for_job(job.jobs[0], 2 * job.pairs))
+        return ExitCode.OK
     options.check_writable(job.jobs[0].json_path)
     find_engine()
     first = job.jobs[0]

@@ -52,6 +52,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "place",
         "hosts",
         "hosts-wait",
+        "k8s-image",
         "lab",
         "allow-lost",
         "server-place",

@@ -18,6 +18,7 @@ from trueload.commands.job import (
     report_shortfall,
     write_json,
 )
+from trueload.commands.lasting import for_job, print_manifest
 from trueload.commands.options import check_writable
 from trueload.commands.run import measure_job
 from trueload.engines.engine import find_engine
@@ -36,6 +37,9 @@ from trueload.report.trials_json import result_json
 
 def run_job(job: Job) -> int:
     """Measure, save and show; return the exit code."""
+    if job.dry_run:
+        print_manifest(for_job(job))
+        return ExitCode.OK
     note_directions(job)
     if job.search is not None:
         return run_search(job, job.search)

@@ -19,6 +19,7 @@ from trueload.commands import options
 from trueload.commands.flags import with_flags_of
 from trueload.commands.http import read_job
 from trueload.commands.job import Job, Saved, announce
+from trueload.commands.lasting import for_job
 from trueload.commands.place_options import check_all_at_start
 from trueload.commands.ratio_options import CompareFormat, FailOnRatioOption, FormatOption
 from trueload.commands.request_flags import TLS_FLAGS, flags_of_curl, read_asked
@@ -197,7 +198,7 @@ def _refuse_contract_flags(subject: str, flags: Mapping[str, Any]) -> None:
 
 
 def _open(job: AbJob, stack: contextlib.ExitStack) -> Opened:
-    where = job.jobs[0].where
+    where = for_job(job.jobs[0], 2 * job.pairs)
     check_all_at_start(where, "a comparison")
     if not all(map(is_url, job.sides)):
         return stack.enter_context(open_for_subjects(where))

@@ -116,6 +116,7 @@ class Job:
     where: Where = HERE
     metrics: Wanted = NOTHING_WANTED
     origins: tuple[Target, ...] = ()
+    dry_run: bool = False
 
     def talk(self) -> TextIO:
         """Return the stream for text: stdout, unless that is for a program."""

@@ -17,6 +17,7 @@ from trueload.commands.declared import reader_of
 from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.job import Asked, Job
 from trueload.commands.joining import check_joining
+from trueload.commands.lasting import DryRunOption, check_dry_run
 from trueload.commands.load_flags import choose_load
 from trueload.commands.metrics_flags import read_metrics
 from trueload.commands.place_options import (
@@ -78,11 +79,13 @@ def read_job(
     quiet: options.QuietOption = False,
     no_live: options.NoLiveOption = False,
     allow_lost: AllowLostOption = None,
+    dry_run: DryRunOption = False,
     **more_flags: Any,
 ) -> Job:
     """Read the flags and check them as a whole; nothing has been sent."""
     options.check_one_stdout(json_path, format_)
     where = read_where(**take_flags(read_where, more_flags))
+    check_dry_run(dry_run, where)
     engine = read_engine(**take_flags(read_engine, more_flags))
     given = read_load(**take_flags(read_load, more_flags))
     metrics = read_metrics(**more_flags)
@@ -100,7 +103,7 @@ def read_job(
     check_slow_clients(asked, engine)
     check_pinned(engine, where)
     check_weights(where, origins=len(asked.origins), replay=asked.replay is not None)
-    given_too = {"--limit": limit, "--repeat": (repeat or 1) > 1, "--allow-lost": allow_lost}
+    given_too = {"--limit": limit, "--repeat": (repeat or 1) > 1}
     check_joining(where, asked, load, given_too)
     spec = TrialSpec(
         url=asked.url,
@@ -148,6 +151,7 @@ def read_job(
         where=where,
         metrics=metrics,
         origins=asked.origins,
+        dry_run=dry_run,
     )
 
 

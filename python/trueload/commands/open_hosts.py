@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from trueload.commands.job import Job
+from trueload.commands.lasting import for_job
 from trueload.engines.engine import find_engine
 from trueload.interrupt import Interrupt
 from trueload.places import EngineHost
@@ -20,7 +21,7 @@ def open_hosts(
     """Return the context of the opened hosts. It raises ``UserError``, and ``KeyboardInterrupt``
     if the user asks to stop meanwhile."""
     stopped = partial(_is_requested, interrupt)
-    return open_places(job.where, find_engine(), announce=announce, stopped=stopped)
+    return open_places(for_job(job), find_engine(), announce=announce, stopped=stopped)
 
 
 def open_now(
@@ -28,7 +29,7 @@ def open_now(
 ) -> contextlib.AbstractContextManager[tuple[tuple[EngineHost, ...], LateHosts | None]]:
     """Return the same, with the hosts that may join later, if the run may begin without them."""
     stopped = partial(_is_requested, interrupt)
-    return open_first(job.where, find_engine(), announce=announce, stopped=stopped)
+    return open_first(for_job(job), find_engine(), announce=announce, stopped=stopped)
 
 
 def _is_requested(interrupt: Interrupt) -> bool:

@@ -47,7 +47,8 @@ PlaceOption = Annotated[
         metavar="PLACE",
         parser=option_parser(_place),
         help=(
-            "Host to send the load from: local, ssh:USER@HOST (as in your ssh config), ray,"
+            "Host to send the load from: local, ssh:USER@HOST (as in your ssh config),"
+            " k8s:NAMESPACE, k8s:NAMESPACE/statefulset/NAME, 'k8s:NAMESPACE?LABEL=VALUE', ray,"
             " ray://HOST:PORT, or exec:'COMMAND', such as exec:'docker exec -i NAME'; repeatable."
             "  [default: local]"
         ),
@@ -75,9 +76,10 @@ HostsOption = Annotated[
         metavar="COUNT",
         parser=option_parser(_hosts),
         help=(
-            "Number of different hosts to use in a Ray cluster. With 2..3, a run begins once two"
-            " hosts are there, of a cluster or named by --place, and the third may join later."
-            "  [default: 1]"
+            "Number of different hosts to use in a cluster. With k8s:NAMESPACE, so many Pods are"
+            " made. With 2..3, a run begins once two hosts are there, of a cluster or named by"
+            " --place, and the third may join later.  [default: 1; of a set or of labels, all Pods"
+            " that run]"
         ),
     ),
 ]
@@ -89,7 +91,19 @@ HostsWaitOption = Annotated[
         parser=option_parser(positive_span),
         help=(
             "Time to wait for hosts that are not there yet, such as those of an autoscaler."
-            "  [default: 30s for a Ray cluster, else 0s]"
+            "  [default: 30s for a Ray cluster, 2m for Pods that are made, else 0s]"
+        ),
+    ),
+]
+K8sImageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--k8s-image",
+        metavar="IMAGE",
+        parser=option_parser(named.parse_image),
+        help=(
+            "Image of the Pods that --place k8s:NAMESPACE makes; it must have sh."
+            "  [default: busybox]"
         ),
     ),
 ]
@@ -158,6 +172,7 @@ def read_where(
     server_pid: ServerPidOption = None,
     no_cache: NoCacheOption = False,
     hosts_wait: HostsWaitOption = None,
+    k8s_image: K8sImageOption = None,
 ) -> Where:
     """Return where everything runs. Raises ``UserError``; nothing has been connected to."""
     server = None if server_place is None else server_place.place
@@ -166,6 +181,7 @@ def read_where(
     if hosts_wait is not None and where.all_here:
         message = "--hosts-wait waits for other hosts, and all load comes from this machine"
         raise UserError(message, "name the hosts with --place or --lab")
+    where = _with_image(where, k8s_image)
     if server_pid is None:
         return where
     if server is not None:
@@ -175,6 +191,16 @@ def read_where(
         hint = "`ss -ltnp` shows which process listens where"
         raise UserError(f"--server-pid {server_pid}: there is no such process", hint)
     return replace(where, server_pid=server_pid)
+
+
+def _with_image(where: Where, image: str | None) -> Where:
+    """Return where Pods are made with an image, and waited for as long as asked."""
+    if image is not None and not where.makes_pods:
+        message = "--k8s-image is for Pods that are made, and no --place makes any"
+        raise UserError(message, "name a namespace alone: --place k8s:NAMESPACE --hosts N")
+    wait_ns = where.hosts_wait_ns or where.new_pods.wait_ns
+    new = replace(where.new_pods, image=image or where.new_pods.image, wait_ns=wait_ns)
+    return replace(where, new_pods=new)
 
 
 def check_all_at_start(where: Where, what: str) -> None:
@@ -203,7 +229,7 @@ def check_allowed_losses(allow_lost: int | None, where: Where, *, searches: bool
     if searches:
         message = "--allow-lost and --limit exclude each other: a search needs all of its hosts"
         raise UserError(message, "keep one of them")
-    if allow_lost >= where.host_count:
+    if where.is_counted and allow_lost >= where.host_count:
         has = "1 host" if where.host_count == 1 else f"{where.host_count} hosts"
         raise UserError(
             f"--allow-lost {allow_lost} would leave no host: the load comes from {has}",
@@ -218,7 +244,7 @@ def check_local_addresses(texts: Sequence[str], where: Where) -> tuple[str, ...]
     Raises ``UserError`` for one that this machine does not have, if it connects from here, and if
     several hosts would have to share them.
     """
-    if texts and where.host_count > 1:
+    if texts and (where.host_count > 1 or not where.is_counted):
         raise UserError(
             "--local-address names addresses of one host, but the load comes from several hosts",
             "name each host's own addresses in a places.toml, and give that with --lab",

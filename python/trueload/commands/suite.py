@@ -22,6 +22,7 @@ from trueload.commands.declared import reader_of
 from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.folders import find_folder
 from trueload.commands.job import TRUELOAD_COMMAND
+from trueload.commands.lasting import for_suite, print_manifest
 from trueload.commands.options import (
     JsonOption,
     NoLiveOption,
@@ -556,6 +557,7 @@ def _print_plan(plan: SuitePlan, suite: Suite, asked: SuiteAsked) -> None:
     lines += division_lines(asked.where)
     lines += [f"note: {plain(note)}" for note in suite.notes]
     sys.stdout.write("\n".join(lines) + "\n")
+    print_manifest(for_suite(asked.where, plan))
 
 
 def _load_line(load: PlannedLoad) -> str:

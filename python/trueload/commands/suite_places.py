@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trueload.commands.job import announce
+from trueload.commands.lasting import for_suite
 from trueload.commands.weights import check_weights
 from trueload.engines.engine import find_engine
 from trueload.engines.starting import check_parts
@@ -74,7 +75,7 @@ def away(where: Where) -> ServerHost | None:
 def open_for_suite(where: Where, plan: SuitePlan) -> Iterator[Opened]:
     """Open the hosts. Raises ``UserError`` before anything is built or started."""
     check_for_suite(where, plan)
-    with open_for_subjects(where) as opened:
+    with open_for_subjects(for_suite(where, plan)) as opened:
         yield opened
 
 

@@ -16,6 +16,7 @@ from trueload.commands import options, ws_options
 from trueload.commands.declared import reader_of
 from trueload.commands.flags import take_flags, with_flags_of
 from trueload.commands.job import Asked, Job
+from trueload.commands.lasting import DryRunOption, check_dry_run
 from trueload.commands.measure import measuring
 from trueload.commands.metrics_flags import read_metrics
 from trueload.commands.options import DialectChoice
@@ -174,10 +175,12 @@ def read_broadcast_job(
     no_save: options.NoSaveOption = False,
     quiet: options.QuietOption = False,
     no_live: options.NoLiveOption = False,
+    dry_run: DryRunOption = False,
     **opening_flags: Any,
 ) -> Job:
     """Read the flags and check them as a whole; nothing has been sent."""
     where = read_where(**take_flags(read_where, opening_flags))
+    check_dry_run(dry_run, where)
     check_all_at_start(where, "a broadcast")
     metrics = read_metrics(**take_flags(read_metrics, opening_flags))
     engine = read_engine(**take_flags(read_engine, opening_flags))
@@ -229,6 +232,7 @@ def read_broadcast_job(
         quiet=quiet,
         where=where,
         metrics=metrics,
+        dry_run=dry_run,
     )
 
 

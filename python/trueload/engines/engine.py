@@ -198,6 +198,10 @@ class Engine(Closing):
             self._done = True
         return message
 
+    def suspect(self) -> bool:
+        """Note that nothing is heard of it; whether the reason will come as its last line."""
+        return self._channel.suspect()
+
     def stop(self) -> None:
         """Ask it to end. What it still has to say can be received."""
         with contextlib.suppress(EngineError):

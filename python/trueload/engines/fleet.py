@@ -430,7 +430,8 @@ class Fleet(Closing):
                 continue
             silent_s = now_s - member.received_s
             if silent_s > SILENCE_S:
-                self._lose(member, f"nothing was heard of it for {silent_s:.1f} s")
+                if not member.engine.suspect():
+                    self._lose(member, f"nothing was heard of it for {silent_s:.1f} s")
             elif now_s - member.spoke_s > IDLE_S and self._is_at_work(member):
                 # It answers, but does not work on a phase that has begun.
                 self._lose(member, f"its engine has told of no work for {IDLE_S:g} s")
@@ -466,7 +467,8 @@ class Fleet(Closing):
         if not self._stopping:
             told = member.lost if kind == "lost" else f"host lost: {member.name}: {member.lost}"
             self.news.append(told)
-            if len(self._members) - self._living_count > self._allow_lost:
+            lost_count = len(self._members) - self._living_count
+            if lost_count > self._allow_lost or self._living_count == 0:
                 self.stop()
                 raise EngineError("memory" if kind == "memory" else "lost", told)
         for awaited in [*self._awaited.values()]:

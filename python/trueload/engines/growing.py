@@ -3,7 +3,8 @@
 How: hosts that were not there at the start are tried again by another thread. Once one is there, an
 engine is started on it; it gets the plan with the part that it will have, and opens its
 connections. When they are open, all engines are told from which second of the window on each has
-which part. One host joins at a time. A host that cannot join changes nothing for the others.
+which part. So the part of a host that was lost is shared again once another joins. One host joins
+at a time. A host that cannot join changes nothing for the others.
 
 Must not know how a place is opened.
 """
@@ -65,6 +66,8 @@ class GrowingFleet(Fleet):
         self._newcomers: list[Member] = []
         """All that were started later; the last one may not have joined yet."""
         self._coming: Member | None = None
+        self._coming_count = 0
+        """How many there will be with it, as its engine was told."""
         self._decided = threading.Event()
         self._thread = threading.Thread(target=self._welcome, name="late-hosts", daemon=True)
 
@@ -118,10 +121,10 @@ class GrowingFleet(Fleet):
 
     def _opening_of(self, member: Member) -> list[ToEngine]:
         """The plan and its blobs for an engine that will be one more."""
-        found = list(self._opening)
+        found, self._coming_count = list(self._opening), len(self._living()) + 1
         for number, message in enumerate(found):
             if isinstance(message, Generate):
-                part = self._parts(len(self._members) + 1, message.connections)[-1]
+                part = self._parts(self._coming_count, message.connections)[-1]
                 # Its random numbers must be none that others have drawn already.
                 own = message.model_copy(update={"seed": message.seed + len(self._members)})
                 found[number] = member.part_of(own, part)
@@ -214,9 +217,14 @@ class GrowingFleet(Fleet):
 
     def _join(self, member: Member, phase: Phase, start_ns: int, second: int) -> None:
         """Divide the load anew, from a second of the phase on."""
-        from_ns, count = second * NS_PER_S, len(self._members) + 1
+        living, from_ns = self._living(), second * NS_PER_S
+        count = len(living) + 1
+        if count != self._coming_count:
+            self._drop("a host was lost meanwhile")
+            return
         connections = self._connections or count
         parts = self._parts(count, connections)
+        part_of = {each.index: part for each, part in zip(living, parts, strict=False)}
         at_ns = member.offset.to_engine(start_ns)
         begins = phase.model_copy(update={"at_ns": at_ns, "from_ns": from_ns})
         try:
@@ -224,8 +232,8 @@ class GrowingFleet(Fleet):
         except EngineError as error:
             self._drop(str(error))
             return
-        self._to_all(lambda each: Share(id=phase.id, part=parts[each.index], from_ns=from_ns))
-        member.index, member.joined_s = count - 1, second
+        self._to_all(lambda each: Share(id=phase.id, part=part_of[each.index], from_ns=from_ns))
+        member.index, member.joined_s = len(self._members), second
         member.starts_ns[phase.id] = at_ns
         member.spoke_s = (start_ns + from_ns) / NS_PER_S
         self._members.append(member)

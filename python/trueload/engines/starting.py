@@ -43,7 +43,7 @@ def start_engines(
     hosts may join. Raises ``UserError``, ``EngineError``."""
     check_parts(len(hosts), connections, load)
     if late is not None:
-        fleet = GrowingFleet.start(hosts, pauses)
+        fleet = GrowingFleet.start(hosts, pauses, allow_lost)
         fleet.await_hosts(late)
         return fleet
     if len(hosts) == 1 and isinstance(hosts[0].place, LocalPlace):

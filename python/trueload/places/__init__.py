@@ -68,6 +68,11 @@ class Channel(Protocol):
         """The last part of what it wrote to stderr."""
         ...
 
+    def suspect(self) -> bool:
+        """Note that nothing is heard of it. Return whether the channel itself finds out why, and
+        ends then: a moment later, with the reason."""
+        return False
+
 
 class Place(Protocol):
     """Where a process can be started."""

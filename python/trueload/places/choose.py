@@ -12,16 +12,14 @@ from pathlib import Path
 from trueload.errors import UserError
 from trueload.places.named import (
     HERE,
-    NO_SERVER_ON_RAY,
-    SERVER_HINT,
     GeneratorHost,
     HostRange,
     Named,
-    RayCluster,
     ServerHost,
     Where,
     check_generators,
     check_range,
+    check_server,
 )
 
 
@@ -36,20 +34,15 @@ def choose_places(
     if lab is None and isinstance(hosts, HostRange):
         check_generators(generators, None)
         check_range(generators, hosts)
-        of_cluster = isinstance(generators[0].place, RayCluster)
-        where = Where(
-            generators=generators,
-            ray_hosts=hosts.most if of_cluster else 1,
-            hosts_least=hosts.least,
-        )
+        where = Where(generators=generators, hosts=hosts.most, hosts_least=hosts.least)
     elif lab is None and not isinstance(hosts, HostRange):
-        where = Where(generators=generators, ray_hosts=check_generators(generators, hosts))
+        check_generators(generators, hosts)
+        where = Where(generators=generators, hosts=hosts)
     elif lab is not None:
         where = _of_lab(lab, places, hosts)
     if server is None:
         return where
-    if isinstance(server, RayCluster):
-        raise UserError(NO_SERVER_ON_RAY, SERVER_HINT)
+    check_server(server)
     known = where.lab_server
     of_lab = known is not None and known.place == server
     return replace(where, server=known if of_lab else ServerHost(place=server))

@@ -100,7 +100,7 @@ class CommandPlace(Closing):
                 "install it, or correct the command behind exec:",
             ) from error
 
-    def refusal(self, what: str, output: str = "") -> HostError:
+    def refusal(self, what: str, output: str = "") -> UserError:
         """The error for a host that cannot be used now, with the last line of the output."""
         last = refusals.last_line(output)
         words = shlex.join(self._argv)
@@ -157,11 +157,12 @@ class CommandPlace(Closing):
         if ended.code == scripts.KEEP_DAMAGED and not ended.err:
             how = "was damaged on its way"
         last = refusals.last_line(ended.err) or how
+        raise UserError(f"the engine cannot be copied to {self.name}: {last}", self._folder_hint())
+
+    def _folder_hint(self) -> str:
+        """How to name another folder for programs there."""
         words = shlex.join(self._argv)
-        raise UserError(
-            f"the engine cannot be copied to {self.name}: {last}",
-            f"name a folder there that can be written: exec:'{words} env TRUELOAD_CACHE=/FOLDER'",
-        )
+        return f"name a folder there that can be written: exec:'{words} env TRUELOAD_CACHE=/FOLDER'"
 
 
 def _is_marked(line: str) -> bool:

@@ -17,13 +17,12 @@ from trueload.errors import UserError
 from trueload.files.invalid import Mistake, first_mistake
 from trueload.files.toml import UnreadableError, read_toml
 from trueload.places.named import (
-    NO_SERVER_ON_RAY,
-    SERVER_HINT,
     GeneratorHost,
     RayCluster,
     ServerHost,
     Where,
     check_generators,
+    check_server,
     parse_place,
 )
 from trueload.protocol.model import Model
@@ -122,19 +121,21 @@ def read_lab(path: Path) -> Where:
         for each in lab.generators
     )
     try:
-        ray_hosts = check_generators(generators, lab.hosts)
+        check_generators(generators, lab.hosts)
     except UserError as error:
         raise UserError(f"{path}: {error.message}", error.hint) from None
     server = _server(path, lab.server)
-    return Where(generators=generators, ray_hosts=ray_hosts, lab_server=server)
+    return Where(generators=generators, hosts=lab.hosts, lab_server=server)
 
 
 def _server(path: Path, server: Server | None) -> ServerHost | None:
     if server is None:
         return None
     place = parse_place(server.place)
-    if isinstance(place, RayCluster):
-        raise UserError(f"{path}: server.place: {NO_SERVER_ON_RAY}", SERVER_HINT)
+    try:
+        check_server(place)
+    except UserError as error:
+        raise UserError(f"{path}: server.place: {error.message}", error.hint) from None
     cpus = None if server.cpus is None else parse_cpu_list(server.cpus)
     return ServerHost(place=place, cpus=cpus, address=server.address)
 

@@ -1,9 +1,9 @@
-"""Places as a user names them: ``local``, ``ssh:USER@HOST``, ``ray``, ``exec:COMMAND``.
+"""Places as a user names them: ``local``, ``ssh:USER@HOST``, ``k8s:NAMESPACE``, ``ray``, ``exec:``.
 
 How: a text becomes a value, or is refused with one line and one hint; a set of places is checked as
 a whole. Pure: nothing is looked up, connected to or started. No accepted text can act as an option
-of ssh or be split by a shell; the words of a command are passed on as they are. Must not know how a
-place is opened.
+of ssh or kubectl, or be split by a shell; the words of a command are passed on as they are. Must
+not know how a place is opened.
 """
 
 from __future__ import annotations
@@ -15,15 +15,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from trueload.errors import UserError
+from trueload.units import NS_PER_S
 
-PLACES_HINT = "places are local, ssh:HOST, ssh:USER@HOST, ray, ray://HOST:PORT and exec:'COMMAND …'"
-NO_SERVER_ON_RAY = "a server is not started on a Ray cluster"
-SERVER_HINT = "name a host by ssh: ssh:USER@HOST"
+PLACES_HINT = (
+    "places are local, ssh:HOST, ssh:USER@HOST, k8s:NAMESPACE, ray, ray://HOST:PORT and"
+    " exec:'COMMAND …'"
+)
 HOST_CHARS_MAX = 253  # the longest name in DNS
 
 # Host and user names as ssh takes them, without anything that a shell or ssh would interpret.
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*", re.ASCII)
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*", re.ASCII)
+# Names of Kubernetes: RFC 1123 labels; names of sets, which may have dots; values of labels.
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
+_SUBDOMAIN = re.compile(rf"(?=.{{1,253}}$){_LABEL.pattern}(\.{_LABEL.pattern})*", re.ASCII)
+_KEY = r"([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"
+_VALUE = r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?"
+_SELECTOR = re.compile(rf"{_KEY}(={{1,2}}|!=){_VALUE}(,{_KEY}(={{1,2}}|!=){_VALUE})*", re.ASCII)
+_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}", re.ASCII)
 _RAY = re.compile(r"ray://([A-Za-z0-9_][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", re.ASCII)
 
 
@@ -59,6 +68,37 @@ class RayCluster:
 
 
 @dataclass(frozen=True)
+class K8sPods:
+    """Pods in a namespace of a Kubernetes cluster: those of a StatefulSet, or those that a label
+    selector selects. With neither, Pods are made."""
+
+    namespace: str
+    statefulset: str | None = None
+    selector: str | None = None
+
+    @property
+    def name(self) -> str:
+        of_set = "" if self.statefulset is None else f"/statefulset/{self.statefulset}"
+        return f"k8s:{self.namespace}{of_set}{f'?{self.selector}' if self.selector else ''}"
+
+    @property
+    def are_made(self) -> bool:
+        """Whether the Pods are made for the run."""
+        return self.statefulset is None and self.selector is None
+
+
+@dataclass(frozen=True)
+class NewPods:
+    """How to make Pods: their ``image``; for an engine of how many ``threads``; for how long, if
+    that is ``planned``; and how long to wait until they run."""
+
+    image: str = "busybox"
+    threads: int = 1
+    planned_ns: int | None = None
+    wait_ns: int = 120 * NS_PER_S  # to be scheduled, and to pull the image
+
+
+@dataclass(frozen=True)
 class CommandHost:
     """Where a command runs what is appended to it: ``docker exec -i NAME`` and the like."""
 
@@ -77,7 +117,9 @@ class HostRange:
     most: int
 
 
-Named = Here | SshHost | RayCluster | CommandHost
+Named = Here | SshHost | RayCluster | K8sPods | CommandHost
+Cluster = RayCluster | K8sPods
+"""A place that may be several hosts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,32 +149,45 @@ class ServerHost:
 
 @dataclass(frozen=True, kw_only=True)
 class Where:
-    """Where a command's engines and its server run. ``ray_hosts`` is the number of hosts of a
-    cluster. ``server`` is where to start a server, ``lab_server`` where a lab has its own.
-    ``server_pid`` is a process here that counts as the server. ``keep`` the engine's copies on the
-    hosts, for later runs. ``hosts_wait_ns`` is how long to wait for missing hosts.
+    """Where a command's engines and its server run. ``hosts`` is the number of hosts of a cluster,
+    None if it was not given. ``server`` is where to start a server, ``lab_server`` where a lab has
+    its own. ``server_pid`` is a process here that counts as the server. ``keep`` the engine's
+    copies on the hosts, for later runs. ``hosts_wait_ns`` is how long to wait for missing hosts.
     ``hosts_least`` is how many hosts are enough to begin with, while the others may join later;
-    None if it takes all."""
+    None if it takes all. ``new_pods`` is how Pods are made, if they are."""
 
     generators: tuple[GeneratorHost, ...] = (GeneratorHost(place=Here()),)
-    ray_hosts: int = 1
+    hosts: int | None = None
     server: ServerHost | None = None
     lab_server: ServerHost | None = None
     server_pid: int | None = None
     keep: bool = True
     hosts_wait_ns: int | None = None
     hosts_least: int | None = None
+    new_pods: NewPods = NewPods()
 
     @property
     def is_named(self) -> bool:
         """Whether any place was named."""
-        return replace(self, keep=True, hosts_wait_ns=None) != HERE
+        return replace(self, keep=True, hosts_wait_ns=None, new_pods=NewPods()) != HERE
 
     @property
     def host_count(self) -> int:
-        """The number of hosts that the load comes from."""
-        of_cluster = (isinstance(each.place, RayCluster) for each in self.generators)
-        return sum(self.ray_hosts if is_cluster else 1 for is_cluster in of_cluster)
+        """The number of hosts that the load comes from, as far as ``is_counted``."""
+        of_cluster = (isinstance(each.place, Cluster) for each in self.generators)
+        return sum((self.hosts or 1) if is_cluster else 1 for is_cluster in of_cluster)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the number of hosts is known: not that of Pods that are there, unless given."""
+        pods = [each.place for each in self.generators if isinstance(each.place, K8sPods)]
+        return self.hosts is not None or all(each.are_made for each in pods)
+
+    @property
+    def makes_pods(self) -> bool:
+        """Whether Pods are made for the run."""
+        pods = [each.place for each in self.generators if isinstance(each.place, K8sPods)]
+        return any(each.are_made for each in pods)
 
     @property
     def weights(self) -> tuple[tuple[str, int], ...]:
@@ -149,6 +204,13 @@ class Where:
 HERE = Where()
 
 
+def parse_image(text: str) -> str:
+    """Check the reference of an image. Raises ``ValueError``."""
+    if not _IMAGE.fullmatch(text):
+        raise ValueError(f"{text!r} is not an image: write REGISTRY/NAME:TAG, or NAME")
+    return text
+
+
 def parse_place(text: str) -> Named:
     """Parse one place. Raises ``ValueError`` with one line that says what is wrong with it."""
     if text == "local":
@@ -159,9 +221,30 @@ def parse_place(text: str) -> Named:
         return RayCluster(_ray_address(text))
     if text.startswith("ssh:"):
         return SshHost(_destination(text.removeprefix("ssh:")))
+    if text.startswith("k8s:"):
+        return _pods(text.removeprefix("k8s:"))
     if text.startswith("exec:"):
         return CommandHost(_words(text.removeprefix("exec:")))
     raise ValueError(f"{text!r} is not a place: {PLACES_HINT}")
+
+
+def _pods(text: str) -> K8sPods:
+    """Parse what follows ``k8s:``. Raises ``ValueError``."""
+    rest, has_selector, selector = text.partition("?")
+    namespace, has_set, of_set = rest.partition("/")
+    if not _LABEL.fullmatch(namespace):
+        raise ValueError(
+            f"{namespace!r} is not the name of a namespace: small letters, digits and - are;"
+            " write k8s:NAMESPACE"
+        )
+    if has_selector and not _SELECTOR.fullmatch(selector):
+        raise ValueError(f"{selector!r} selects no labels: write k8s:NAMESPACE?NAME=VALUE")
+    if not has_set:
+        return K8sPods(namespace, selector=selector or None)
+    kind, _, name = of_set.partition("/")
+    if has_selector or kind != "statefulset" or not _SUBDOMAIN.fullmatch(name):
+        raise ValueError(f"'k8s:{text}' names no set: write k8s:NAMESPACE/statefulset/NAME")
+    return K8sPods(namespace, statefulset=name)
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -213,13 +296,22 @@ def _is_ipv6(text: str) -> bool:
     return "%" not in text
 
 
+def check_server(place: Named) -> None:
+    """Refuse a place on which no server is started. Raises ``UserError``."""
+    hint = "name a host by ssh: ssh:USER@HOST"
+    if isinstance(place, RayCluster):
+        raise UserError("a server is not started on a Ray cluster", hint)
+    if isinstance(place, K8sPods):
+        raise UserError("a server is not started in Pods", hint)
+
+
 def check_range(generators: Sequence[GeneratorHost], hosts: HostRange) -> None:
     """Refuse a range that does not fit the named hosts. Raises ``UserError``."""
     given = f"--hosts {hosts.least}..{hosts.most}"
-    if any(isinstance(each.place, RayCluster) for each in generators):
+    if any(isinstance(each.place, Cluster) for each in generators):
         if len(generators) > 1:
             raise UserError(
-                f"{given} is either for a Ray cluster or for hosts that are named",
+                f"{given} is either for a cluster or for hosts that are named",
                 "leave the cluster out, or the other places",
             )
         return
@@ -235,11 +327,11 @@ def check_range(generators: Sequence[GeneratorHost], hosts: HostRange) -> None:
         )
 
 
-def check_generators(generators: Sequence[GeneratorHost], hosts: int | None) -> int:
-    """Refuse a place given twice and a second cluster; return the number of cluster hosts asked
-    for. Raises ``UserError``."""
-    clusters = [each.place for each in generators if isinstance(each.place, RayCluster)]
-    if len(clusters) > 1:
+def check_generators(generators: Sequence[GeneratorHost], hosts: int | None) -> None:
+    """Refuse a place given twice, a second Ray cluster, and a number of ``hosts`` that does not say
+    of which cluster. Raises ``UserError``."""
+    clusters = [each.place for each in generators if isinstance(each.place, Cluster)]
+    if len([each for each in clusters if isinstance(each, RayCluster)]) > 1:
         raise UserError(
             "a Ray cluster is named twice", "name it once; --hosts N says how many of its hosts"
         )
@@ -253,7 +345,12 @@ def check_generators(generators: Sequence[GeneratorHost], hosts: int | None) -> 
         seen.add(each.place)
     if hosts is not None and not clusters:
         raise UserError(
-            "--hosts is for a Ray cluster, and no --place names one",
+            "--hosts is for a cluster, Ray or Kubernetes, and no --place names one",
             "add --place ray, or name each host: --place ssh:HOST --place ssh:HOST",
         )
-    return hosts or 1
+    if hosts is not None and len(clusters) > 1:
+        raise UserError(
+            f"--hosts {hosts} does not say of which place: {clusters[0].name} or"
+            f" {clusters[1].name}",
+            "name one of them, or leave --hosts out",
+        )

@@ -12,6 +12,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from pathlib import Path
 
 from trueload.errors import HostError
@@ -19,11 +20,13 @@ from trueload.places import EngineHost, Place
 from trueload.places.arriving import Arriving
 from trueload.places.copying import Copying, Preparable
 from trueload.places.late import LateHosts
+from trueload.places.later import LaterPlace
 from trueload.places.local import LocalPlace
 from trueload.places.named import (
     CommandHost,
     GeneratorHost,
     Here,
+    K8sPods,
     Named,
     RayCluster,
     SshHost,
@@ -67,7 +70,8 @@ def open_first(
     if where.host_count > HOSTS_TESTED:
         announce(f"warning: {where.host_count} hosts: up to {HOSTS_TESTED} have been tested")
     with contextlib.ExitStack() as stack:
-        made = [_make(each, where, stack, arriving) for each in where.generators]
+        opening = _Opening(where, stack, arriving, announce, stopped)
+        made = [_make(each, opening) for each in where.generators]
         opened = [place for places in made for place in places]
         missing = prepare(opened, program, announce, stopped, arriving, where.hosts_least)
         hosts = [
@@ -174,9 +178,19 @@ def _watch(
                 announce(line)
 
 
-def _make(
-    host: GeneratorHost, where: Where, stack: contextlib.ExitStack, arriving: Arriving | None
-) -> Sequence[Place]:
+@dataclass(frozen=True)
+class _Opening:
+    """What opens a place: the stack closes it, and the user is told and listened to."""
+
+    where: Where
+    stack: contextlib.ExitStack
+    arriving: Arriving | None
+    announce: Callable[[str], object]
+    stopped: Callable[[], bool]
+
+
+def _make(host: GeneratorHost, opening: _Opening) -> Sequence[Place]:
+    where, stack = opening.where, opening.stack
     match host.place:
         case Here():
             return [LocalPlace()]
@@ -190,9 +204,38 @@ def _make(
             place = CommandPlace(host.place.name, argv, keep=where.keep)
             return [stack.enter_context(place)]
         case RayCluster(address):
-            from trueload.places.ray import LaterPlace, reserve
+            from trueload.places.ray import reserve
 
-            labels, first = dict(host.labels), where.hosts_least or where.ray_hosts
-            reserved = reserve(address, first, labels=labels, arriving=arriving)
+            most, labels = where.hosts or 1, dict(host.labels)
+            first = where.hosts_least or most
+            reserved = reserve(address, first, labels=labels, arriving=opening.arriving)
             places = list[Place](stack.enter_context(reserved).places)
-            return places + [LaterPlace(reserved) for _ in range(where.ray_hosts - first)]
+            return places + _later("a host of the Ray cluster", reserved.one_more, most - first)
+        case K8sPods():
+            return _pods(host.place, opening)
+
+
+def _pods(named: K8sPods, opening: _Opening) -> Sequence[Place]:
+    from trueload.places.k8s import reserve
+
+    where, announce, stopped = opening.where, opening.announce, opening.stopped
+    new, least = where.new_pods, where.hosts_least
+    most = (where.hosts or 1) if named.are_made else where.hosts
+    arriving = opening.arriving
+    if arriving is None and named.are_made:
+        arriving = Arriving(new.wait_ns, announce, stopped)
+    reserved, places = reserve(
+        named,
+        (least, most),
+        new,
+        opening.stack,
+        keep=where.keep,
+        arriving=arriving,
+        announce=announce,
+    )
+    # A Pod that is lost may be replaced by one that joins: any of them may come later.
+    return list[Place](places) + _later("a Pod", reserved.one_more, (most or 0) if least else 0)
+
+
+def _later(kind: str, one_more: Callable[[], Place], count: int) -> list[Place]:
+    return [LaterPlace(kind, one_more) for _ in range(count)]

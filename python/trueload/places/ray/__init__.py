@@ -11,6 +11,5 @@ imported only by ``reserve``. Must not know what is run on the hosts.
 
 from trueload.places.ray.channel import RayPlace
 from trueload.places.ray.cluster import Reservation, reserve
-from trueload.places.ray.later import LaterPlace
 
-__all__ = ["LaterPlace", "RayPlace", "Reservation", "reserve"]
+__all__ = ["RayPlace", "Reservation", "reserve"]

@@ -1,0 +1,152 @@
+"""A Pod as a place, and an engine in it as a channel: what ``exec:`` does, by ``kubectl exec``.
+
+How: the command's own place and channel do the work. Only the end is told differently: the cluster
+is asked what became of the Pod, and its words are the reason. If the cluster does not answer, no
+Pod is to blame. Asking takes time, so it is done in the channel's own threads. Must not know how
+Pods are found or made.
+"""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from trueload.errors import HostError, UserError
+from trueload.places import ChannelClosedError, HostGoneError, Sink, WayGoneError
+from trueload.places.command import KILL_S, CommandChannel, CommandPlace
+from trueload.places.copying import Copying
+from trueload.places.k8s.kubectl import own_words
+from trueload.places.k8s.pods import Pod
+from trueload.places.k8s.seen import Seen
+
+WORDS_S = 3.0  # from the end of a container to the cluster's words on it (kubelet: 1 to 2 s)
+LOOK_EVERY_S = 0.3
+KILLED = 137  # exit code of what signal 9 has ended
+ENDED = "command terminated with exit code"
+NO_SHELL = "executable file not found"
+
+
+class PodPlace(CommandPlace):
+    """A Pod that runs."""
+
+    def __init__(self, seen: Seen, pod: Pod, *, keep: bool = True) -> None:
+        self.seen = seen
+        self.pod = pod
+        into = ("--container", pod.container, pod.name, "--stdin", "--")
+        super().__init__(seen.name_of(pod), seen.kubectl.argv("exec", *into), keep=keep)
+
+    def open(self, argv: Sequence[str]) -> PodChannel:
+        """Start a copy of the program ``argv[0]``. Raises ``UserError``, ``OSError``."""
+        program = self._ready(self._read(Path(argv[0])), Copying())
+        return PodChannel(self, program.kept_name, argv[1:])
+
+    def refusal(self, what: str, output: str = "") -> UserError:
+        """The error for a Pod that cannot be used, in kubectl's words."""
+        if "(Forbidden)" in output:
+            return self.seen.kubectl.refusal(output)
+        last = own_words(output)
+        if NO_SHELL in output:
+            return UserError(
+                f"{self.name} has no shell, sh: {last}",
+                "use an image that has sh, such as busybox (for Pods that are made: --k8s-image)",
+            )
+        hint = f"`{shlex.join(self._argv)} true` must work"
+        return HostError(f"{self.name} {what}{f': {last}' if last else ''}", hint)
+
+    def _folder_hint(self) -> str:
+        return "give its container a folder that can be written, and name that in TRUELOAD_CACHE"
+
+    def why_lost(
+        self, since_s: float, until_s: float, *, silent: bool = False
+    ) -> HostGoneError | WayGoneError | None:
+        """What the cluster knows of the Pod since a time, asked until it knows or until another;
+        None if it knows of nothing. Times are of ``time.monotonic``."""
+        try:
+            while (why := self.seen.why_lost(self.pod, since_s, silent=silent)) is None:
+                if (since_s := time.monotonic()) >= until_s:
+                    return None
+                time.sleep(LOOK_EVERY_S)
+        except UserError as error:
+            return WayGoneError(f"the API server of the cluster is gone: {error.message}")
+        return self.gone(f"its Pod {why}")
+
+    def gone(self, why: str) -> HostGoneError:
+        """The error for the loss of this host."""
+        return HostGoneError(f"host {self.name} is lost: {why}")
+
+
+class PodChannel(CommandChannel):
+    """An engine in a Pod."""
+
+    def __init__(self, place: PodPlace, kept_name: str, arguments: Sequence[str]) -> None:
+        """Start the program. Raises ``UserError``, ``OSError``."""
+        self._pod_place = place
+        self._sink: Sink | None = None
+        self._lost: ChannelClosedError | None = None
+        self._asking = threading.Lock()
+        self._suspected = False
+        super().__init__(place, kept_name, arguments)
+
+    def read_line(self, timeout_s: float) -> bytes | None:
+        try:
+            return super().read_line(timeout_s)
+        except ChannelClosedError as error:
+            raise self._closed(error) from error
+
+    def divert(self, sink: Sink) -> None:
+        self._sink = sink
+        super().divert(self._hand_on)
+
+    def log_tail(self) -> str:
+        """The last part of what it wrote to stderr, without kubectl's own words."""
+        lines = super().log_tail().splitlines(keepends=True)
+        return "".join(line for line in lines if not line.startswith(ENDED))
+
+    def suspect(self) -> bool:
+        """Ask the cluster why nothing is heard. Returns True: an error will end the channel."""
+        if not self._suspected:
+            self._suspected = True
+            threading.Thread(target=self._end_silent, name="k8s-why", daemon=True).start()
+        return True
+
+    def _hand_on(self, line: bytes | ChannelClosedError) -> None:
+        assert self._sink is not None
+        if isinstance(line, ChannelClosedError):
+            self._suspected = True  # the reason is being asked for
+            line = self._closed(line)
+        self._sink(line)
+
+    def _end_silent(self) -> None:
+        now_s = time.monotonic()
+        with self._asking:
+            if self._lost is None:
+                found = self._pod_place.why_lost(now_s, now_s, silent=True)
+                self._lost = found or self._pod_place.gone("nothing was heard of it")
+        if self._sink is not None:
+            self._sink(self._lost)
+
+    def _closed(self, error: ChannelClosedError) -> ChannelClosedError:
+        """The error for a channel that has ended, with what the cluster says of its Pod."""
+        with self._asking:
+            self._lost = self._lost or self._reason(error)
+            return self._lost
+
+    def _reason(self, error: ChannelClosedError) -> ChannelClosedError:
+        ended_s = time.monotonic()
+        code = self._process.wait(KILL_S)
+        log = self._process.log_tail()
+        if code is None or (code != KILLED and (code <= 0 or ENDED in log)):
+            return error  # the engine itself, or kubectl here, tells how it ended
+        found = self._pod_place.why_lost(ended_s, ended_s + WORDS_S)
+        if found is not None:
+            return found
+        if code != KILLED:
+            return self._pod_place.gone(f"kubectl has lost it: {own_words(log)}")
+        memory = self._pod_place.pod.memory
+        if memory is None:
+            return error
+        why = f"signal 9 (SIGKILL), perhaps for want of memory: its memory limit is {memory}"
+        return self._pod_place.gone(f"the engine died: {why}")

@@ -1,0 +1,103 @@
+"""The Job that is made for a run: made, asked for, and deleted again, however the run ends.
+
+Must not know: what is in its manifest, or what runs in its Pods.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any
+
+from trueload.closing import Closing
+from trueload.errors import UserError
+from trueload.places.k8s.kubectl import RBAC, Kubectl
+
+# What is needed once the Job is there. Whether it can be made shows when it is.
+RIGHTS = (
+    ("list", "pods"),
+    ("create", "pods", "--subresource=exec"),
+    ("delete", "jobs.batch"),
+)
+
+
+class Job(Closing):
+    """A Job. A context manager that deletes it, and says so if that is for an error."""
+
+    def __init__(
+        self, kubectl: Kubectl, manifest: Mapping[str, Any], announce: Callable[[str], object]
+    ) -> None:
+        self.name = str(manifest["metadata"]["name"])
+        self._kubectl = kubectl
+        self._manifest = manifest
+        self._announce = announce
+        self._may_be_there = False
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._delete() and kind is not None:
+            self._announce(f"the Job {self} has been deleted")
+
+    def __str__(self) -> str:
+        return f"{self._kubectl.namespace}/{self.name}"
+
+    def make(self) -> None:
+        """Make it. Raises ``UserError``: if it is known beforehand that its Pods would be of no
+        use, nothing is made."""
+        self._check_rights()
+        data = json.dumps(self._manifest).encode()
+        self._may_be_there = True
+        try:
+            self._kubectl.run("create", "--filename", "-", "--validate=false", data=data)
+        except UserError as error:
+            # After an answer it is not there. Without one it may be.
+            self._may_be_there = "Forbidden" not in error.message
+            raise
+
+    def close(self) -> None:
+        """Delete it, with its Pods."""
+        self._delete()
+
+    def why_gone(self) -> str | None:
+        """Why the cluster has ended its Pods; None if it has not."""
+        with contextlib.suppress(UserError):
+            status = self._kubectl.get("job", self.name).get("status") or {}
+            for each in status.get("conditions") or ():
+                if each.get("type") in ("Failed", "FailureTarget"):
+                    return f"{each.get('reason')}: {each.get('message')}"
+        return None
+
+    def _check_rights(self) -> None:
+        with ThreadPoolExecutor(len(RIGHTS), "rights") as pool:
+            found = list(pool.map(lambda right: self._kubectl.may(*right), RIGHTS))
+        for (verb, resource, *sub), is_allowed in zip(RIGHTS, found, strict=True):
+            if not is_allowed:
+                what = "pods/exec" if sub else resource
+                raise UserError(
+                    f"the cluster refuses: you cannot {verb} {what} in the namespace"
+                    f" {self._kubectl.namespace}",
+                    RBAC,
+                )
+
+    def _delete(self) -> bool:
+        """Delete it if it may be there; return whether it was."""
+        if not self._may_be_there:
+            return False
+        self._may_be_there = False
+        words = ("delete", "job", self.name, "--wait=false", "--ignore-not-found")
+        try:
+            return bool(self._kubectl.run(*words).strip())
+        except UserError as error:
+            command = f"kubectl delete job {self.name} --namespace {self._kubectl.namespace}"
+            self._announce(
+                f"warning: the Job {self} could not be deleted: {error.message};"
+                f" it ends by its deadline, or by `{command}`"
+            )
+            return False
