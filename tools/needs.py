@@ -137,8 +137,9 @@ def install() -> int:
         print(f"installing for the tests: {' '.join(wanted)}", flush=True)
         subprocess.run([*how, "sh", "-c", INSTALL, "sh", *wanted], check=False)
     missing = _missing()
-    for need in missing:
-        print(f"no {need.name}: tests that need it are skipped ({need.cure})", flush=True)
+    if missing:
+        names = ", ".join(need.name for need in missing)
+        print(f"tests that need these are skipped: {names}", flush=True)
     return 1 if STRICT and missing else 0
 
 
@@ -186,16 +187,16 @@ def run(name: str, command: Sequence[str]) -> int:
 
 
 def summary(skipped: Iterable[tuple[str, str]]) -> str:
-    """Return one line about the skipped tests, given as pairs of a need's name and a test."""
+    """Return how many tests were skipped for what, from pairs of a need's name and a test."""
     counts = Counter(name for name, _ in sorted(set(skipped)))
     if not counts:
-        return "tests skipped: none for want of a package or a tool"
-    parts = [f"{count} for {name} ({NEEDS[name].cure})" for name, count in counts.items()]
-    return f"tests skipped: {', '.join(parts)}"
+        return "skipped for want of a package or a tool: no tests"
+    lines = (f"{count:6} for {name}: {NEEDS[name].cure}" for name, count in counts.items())
+    return "\n".join(["skipped for want of a package or a tool:", *lines])
 
 
 def report() -> int:
-    """Print the line about the tests on the list; return the exit code."""
+    """Print the summary of the tests on the list; return the exit code."""
     path = Path(os.environ["SKIPPED_TESTS"])
     lines = path.read_text().splitlines() if path.exists() else []
     print(summary((name, test) for name, _, test in (line.partition(" ") for line in lines)))

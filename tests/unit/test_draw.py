@@ -97,6 +97,7 @@ def test_a_resize_is_followed_and_at_the_end_nothing_is_left_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Lines that a narrower terminal wrapped are erased, and nothing above them."""
+    monkeypatch.setenv("TERM", "xterm")
     out = Terminal()
     console = Console(file=out, force_terminal=True, color_system="standard")
     monkeypatch.setattr(draw, "Console", lambda stderr: console)
@@ -139,6 +140,7 @@ class Gone(Terminal):
 def test_a_terminal_that_has_gone_ends_the_drawing_and_nothing_else(
     left: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     console = Console(file=Gone(left), force_terminal=True, width=80)
     monkeypatch.setattr(draw, "Console", lambda stderr: console)
     rooms: list[Size] = []

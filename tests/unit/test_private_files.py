@@ -16,7 +16,8 @@ from trueload.store.runs import Store, StoreError
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o077, 0o277])
-def umask(request: pytest.FixtureRequest) -> Iterator[int]:
+def umask(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[int]:
+    """A umask. ``tmp_path`` is made before: under the last one only root could write to it."""
     before = os.umask(request.param)
     yield request.param
     os.umask(before)

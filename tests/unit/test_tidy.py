@@ -297,6 +297,7 @@ def test_a_room_imports_lower_rooms_only(
     assert [finding.advice for finding in tidy.imports_point_down(files)] == expected, sentence
 
 
+@pytest.mark.needs("git")
 def test_the_floors_can_be_printed() -> None:
     tool = [sys.executable, str(ROOT / "tools" / "tidy.py"), "--floors"]
     ended = subprocess.run(tool, capture_output=True, text=True, check=True)
