@@ -33,7 +33,7 @@ from trueload.places.named import (
     Where,
 )
 
-HOSTS_TESTED = 256  # so many report to one front in tests and in docs/scale.md
+HOSTS_TESTED = 256  # bench/many_hosts.py holds a front over so many to its targets
 AT_ONCE_MAX = 32  # hosts that are prepared at the same time
 POLL_S = 0.1
 TELL_EVERY_S = 1.0
