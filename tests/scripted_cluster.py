@@ -128,9 +128,10 @@ class ScriptedCluster:
 
     def lose_api_server(self) -> None:
         """The API server is gone: running commands end, and the next ones do not reach it."""
-        during = "exec_api_server_gone"
-        gone = "api_server_gone"
-        self.play_instead({"*": gone, "during exec": during, "watching": gone})
+        gone = {"get": "api_server_gone", "*": "exec_no_api_server"}
+        self.play_instead(
+            gone | {"during exec": "exec_api_server_gone", "watching": "api_server_gone"}
+        )
 
     def objects(self, kind: str) -> Iterator[dict[str, Any]]:
         """The objects of a kind (``pods``, ``jobs``) that there are now."""

@@ -13,13 +13,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+from waiting import wait_until
+
 RECORDED = Path(__file__).resolve().parent / "recorded_kubectl"
 LOOK_S = 0.02
+WATCH_S = 3600.0
 FLAGS_WITH_VALUE = {
     "-n": "namespace",
     "-l": "selector",
@@ -178,21 +180,24 @@ class Kubectl:
             }
         )
 
-    def _watch(self) -> NoReturn:
-        events = "output-watch-events" in self.asked.flags
+    def _watch(self) -> None:
         known: dict[str, str] = {}
-        while True:
-            now = {one["metadata"]["name"]: one for one in self._objects(self.asked.kind)}
-            for name, one in now.items():
-                if known.get(name) != (text := json.dumps(one)):
-                    kind = "MODIFIED" if name in known else "ADDED"
-                    _print({"type": kind, "object": one} if events else one)
-                    known[name] = text
-            for name in known.keys() - now.keys():
-                last = json.loads(known.pop(name))
-                _print({"type": "DELETED", "object": last} if events else last)
-            self._play_instead("watching", "*")
-            time.sleep(LOOK_S)
+        wait_until(lambda: self._tell_changes(known), "the watch ends", WATCH_S)
+
+    def _tell_changes(self, known: dict[str, str]) -> bool:
+        """Print what has changed since the last call; an answer to play instead ends the watch."""
+        events = "output-watch-events" in self.asked.flags
+        now = {one["metadata"]["name"]: one for one in self._objects(self.asked.kind)}
+        for name, one in now.items():
+            if known.get(name) != (text := json.dumps(one)):
+                kind = "MODIFIED" if name in known else "ADDED"
+                _print({"type": kind, "object": one} if events else one)
+                known[name] = text
+        for name in known.keys() - now.keys():
+            last = json.loads(known.pop(name))
+            _print({"type": "DELETED", "object": last} if events else last)
+        self._play_instead("watching", "*")
+        return False
 
     def _auth(self) -> NoReturn:
         """Answer ``auth can-i VERB RESOURCE``: yes, unless a test has denied it."""
@@ -281,7 +286,11 @@ class Kubectl:
             try:
                 code = child.wait(LOOK_S)
             except subprocess.TimeoutExpired:
-                self._play_instead("during exec")
+                try:
+                    self._play_instead("during exec")
+                except SystemExit:
+                    os.killpg(child.pid, signal.SIGKILL)  # it has our pipes, and would hold them
+                    raise
                 continue
             return code if code >= 0 else 128 - code
 

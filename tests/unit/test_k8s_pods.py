@@ -25,7 +25,8 @@ THEN = pod("running")
 
 
 def test_a_pod_that_runs_has_no_fault() -> None:
-    assert (THEN.name, THEN.container, THEN.node) == ("generators-0", "generator", "node-0")
+    assert (THEN.name, THEN.container) == ("generators-0", "generator")
+    assert str(THEN.node).startswith("node-")
     assert THEN.runs
     assert THEN.ready
     assert THEN.fault is None
@@ -47,7 +48,9 @@ def test_a_pod_that_runs_has_no_fault() -> None:
     ],
 )
 def test_a_lost_pod_says_why_in_the_clusters_words(state: str, phrase: str) -> None:
-    found = why_lost(THEN, pod(state))
+    now = pod(state)
+    restarts = 0 if state == "oom_restarted" else now.restarts
+    found = why_lost(replace(THEN, uid=now.uid, restarts=restarts), now)
     assert found is not None, state
     assert phrase in found
     assert "\n" not in found
@@ -64,7 +67,8 @@ def test_a_container_that_was_started_again_before_is_not_lost_for_that() -> Non
     now = pod("oom_restarted")
     assert now.runs
     assert why_lost(now, now) is None, "it was so before the engine ran"
-    assert "and was started again" in str(why_lost(THEN, now))
+    before = replace(now, restarts=now.restarts - 1)
+    assert "and was started again" in str(why_lost(before, now))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,9 @@ def test_a_lost_node_takes_readiness_from_a_pod_and_leaves_it_to_its_containers(
     lost = pod("node_not_ready")
     assert (lost.runs, lost.ready) == (True, False)
     node = recorded("get_node_not_ready")["stdout"]
-    expected = "is on the node node-0, which is not ready: Kubelet stopped posting node status"
+    expected = (
+        f"is on the node {lost.node}, which is not ready: Kubelet stopped posting node status"
+    )
     assert why_node(node) == expected
     assert why_node(recorded("get_node_ready")["stdout"]) is None
 
@@ -144,7 +150,7 @@ def test_words_that_a_terminal_would_obey_are_taken_out() -> None:
         ("create_forbidden", "the cluster refuses: jobs.batch is forbidden: User", "the Role"),
         ("exec_forbidden", 'the cluster refuses: pods "generators-0" is forbidden', "the Role"),
         ("no_statefulset", 'statefulsets.apps "nothing" not found', "kubectl get statefulsets"),
-        ("no_namespace_create", 'namespaces "nowhere" not found', "k8s:NAMESPACE"),
+        ("no_namespace_create", 'namespaces "other" not found', "k8s:NAMESPACE"),
     ],
 )
 def test_a_refusal_has_the_clusters_words_and_a_hint(answer: str, message: str, hint: str) -> None:
