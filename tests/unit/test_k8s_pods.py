@@ -63,6 +63,13 @@ def test_a_pod_that_is_not_there_was_deleted() -> None:
     assert why_lost(THEN, other) == "was deleted, and another has its name now"
 
 
+def test_a_pod_that_was_deleted_has_not_ended_by_itself() -> None:
+    found = raw("deleting")
+    ended = {"exitCode": 143, "reason": "Error"}
+    found["status"]["containerStatuses"][0]["state"] = {"terminated": ended}
+    assert parse_pod(found).fault == "was deleted"
+
+
 def test_a_container_that_was_started_again_before_is_not_lost_for_that() -> None:
     now = pod("oom_restarted")
     assert now.runs

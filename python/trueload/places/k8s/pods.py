@@ -14,6 +14,7 @@ from trueload.text import plain
 
 WORDS_MAX = 300  # of the cluster in one of our lines
 GONE = "was deleted"
+OOM = "OOMKilled"
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 CPU_UNITS = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3}
 # Why a container waits, if it is in vain: the image, or what it is to run, must be another first.
@@ -152,10 +153,12 @@ def _fault(raw: _Raw) -> str | None:
         reason = str(found.get("reason"))
         return DISRUPTIONS.get(reason, f"is disrupted ({reason})") + _words(found.get("message"))
     state = raw.state.get("state") or {}
+    terminated = state.get("terminated") or {}
+    # What is deleted ends by a signal, and a Job keeps it for a while. That ends nothing else.
+    if "deletionTimestamp" in raw.meta and terminated.get("reason") != OOM:
+        return GONE
     if (ended := _ended(raw, state.get("terminated"))) is not None:
         return ended
-    if "deletionTimestamp" in raw.meta:
-        return GONE
     if (waiting := state.get("waiting")) is not None:
         return _waits(raw, waiting)
     if _is(conditions, "PodScheduled", "False"):
@@ -171,7 +174,7 @@ def _ended(raw: _Raw, found: Mapping[str, Any] | None) -> str | None:
     if found is None:
         return None
     reason, code = found.get("reason") or "Error", found.get("exitCode")
-    if reason == "OOMKilled":
+    if reason == OOM:
         limit = raw.limits.get("memory")
         return "was OOMKilled" + (f": its memory limit is {limit}" if limit else "")
     message = _words(found.get("message"))
