@@ -26,6 +26,7 @@ WORDS_S = 3.0  # from the end of a container to the cluster's words on it (kubel
 LOOK_EVERY_S = 0.3
 KILLED = 137  # exit code of what signal 9 has ended
 ENDED = "command terminated with exit code"
+UNKNOWN = "nothing was heard of it, and the cluster knows of no reason yet"
 NO_SHELL = "executable file not found"
 
 
@@ -124,7 +125,7 @@ class PodChannel(CommandChannel):
         with self._asking:
             if self._lost is None:
                 found = self._pod_place.why_lost(now_s, now_s, silent=True)
-                self._lost = found or self._pod_place.gone("nothing was heard of it")
+                self._lost = found or self._pod_place.gone(UNKNOWN)
         if self._sink is not None:
             self._sink(self._lost)
 
