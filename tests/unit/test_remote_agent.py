@@ -189,6 +189,7 @@ class _Late(Channel):
     """
 
     name = "late"
+
     def __init__(self, *script: Sequence[Mapping[str, object] | None]) -> None:
         self._script = list(script)
         self._ready: list[Mapping[str, object] | None] = []
