@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import platform
@@ -20,6 +21,7 @@ from harness import Server, Trueload
 from trueload.engines.engine import find_engine
 from trueload.errors import UserError
 from trueload.places.command import CommandPlace
+from trueload.places.ssh import scripts
 from trueload.runner.sockets import free_port
 from waiting import wait_until
 
@@ -60,6 +62,21 @@ def test_a_damaged_copy_is_replaced(tmp_path: Path, program: Path) -> None:
     kept.write_text("#!/bin/sh\nexit 1\n")
     place(tmp_path / "cache").prepare(program)
     assert kept.read_text() == ECHO
+
+
+@pytest.mark.needs("root", "util-linux", "namespaces")
+def test_containers_that_share_a_folder_do_not_share_a_copy(tmp_path: Path, program: Path) -> None:
+    folder, data = tmp_path / "cache" / "programs", program.read_bytes()
+    # Process 1 of each container copies.
+    there = place(tmp_path / "cache", "unshare", "--pid", "--fork")
+    argv = there.script(scripts.KEEP, f"echo-{hashlib.sha256(data).hexdigest()}")
+    copies = [subprocess.Popen(argv, stdin=subprocess.PIPE) for _ in range(2)]
+    wait_until(lambda: folder.exists() and len(list(folder.iterdir())) == 2, "both have begun")
+    for copy in copies:
+        copy.communicate(data)
+    assert [copy.returncode for copy in copies] == [0, 0]
+    (kept,) = folder.iterdir()
+    assert kept.read_bytes() == data
 
 
 def test_a_copy_that_is_not_kept_is_removed_at_the_end(tmp_path: Path, program: Path) -> None:

@@ -33,9 +33,11 @@ PROBE = (
     f' printf "\\n{MARK} %s %s %s %s\\n" "$(uname -s)" "$(uname -m)" "$loader" "$have";'
     " exec cat >/dev/null"
 )
-# Argument: the kept name; the program comes on stdin. Exit codes below.
+# Argument: the kept name; the program comes on stdin. Exit codes below. `$$` would not be unique:
+# containers that share a folder count their processes alike.
 KEEP = (
-    f'{_FOLDER} {_IS_THERE} && exit 0; umask 077; mkdir -p "$d" || exit 71; t="$d/.$1.$$";'
+    f'{_FOLDER} {_IS_THERE} && exit 0; umask 077; mkdir -p "$d" || exit 71;'
+    ' t="$(mktemp "$d/.$1.XXXXXX")" || exit 71;'
     f' find "$d" -maxdepth 1 -type f -mtime +{UNUSED_DAYS} -exec rm -f {{}} + 2>/dev/null;'
     ' trap "rm -f \\"\\$t\\"" EXIT HUP INT TERM; cat >"$t" || exit 72;'
     f' [ "$(sha256sum <"$t" | cut -c 1-64)" = "${{1##*-}}" ] || exit 73;'
