@@ -29,7 +29,7 @@ from typing import Any
 
 from machine import describe
 from marks import Mark, exit_code, mark_table
-from page import HOSTS, write_section
+from page import RELIABILITY, write_section
 from setting import ROOT, Quiet, SettingError, find_setting
 from ways import (
     CONNECTIONS,
@@ -377,7 +377,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Faults of hosts, and what a user sees of them.")
     parser.add_argument("--only", action="append", default=[], help="faults whose key begins so")
     parser.add_argument("--way", action="append", choices=EVERY, help="one way to the hosts")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/hosts.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/reliability.md alone")
     options = parser.parse_args()
     faults = [each for each in FAULTS if each.key.startswith(tuple(options.only or [""]))]
     try:
@@ -393,7 +393,7 @@ def main() -> int:
     lines += mark_table(marked)
     print("\n".join(lines))
     if not (options.only or options.way or options.no_page):
-        write_section(HOSTS, "faults_hosts", lines)
+        write_section(RELIABILITY, "faults_hosts", lines)
     return exit_code(marked)
 
 

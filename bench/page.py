@@ -17,7 +17,7 @@ HOSTS = ROOT / "docs" / "hosts.md"
 BROADCAST = ROOT / "docs" / "broadcast.md"
 PUBLISHED = ROOT / "docs" / "published.md"
 COMPARISON = ROOT / "docs" / "comparison.md"
-SCALE = ROOT / "docs" / "scale.md"
+RELIABILITY = ROOT / "docs" / "reliability.md"
 
 
 def replaced(text: str, name: str, lines: Sequence[str], by: str = "make bench") -> str:

@@ -27,7 +27,7 @@ from statistics import median
 
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
-from page import HOSTS, write_section
+from page import PERFORMANCE, write_section
 from setting import GENERATOR_CPU, ROOT, SERVER_CPU, Quiet, SettingError, prepare_setting
 from trueload.engines.engine import Engine, EngineError, await_listening, find_engine
 from trueload.errors import UserError
@@ -159,7 +159,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"of all three ({ROUNDS})")
     parser.add_argument("--seconds", type=float, default=SECONDS, help=f"a trial ({SECONDS:g})")
     parser.add_argument("--seed", type=int, default=1, help="of the order (1)")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/hosts.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
     options = parser.parse_args()
     try:
         prepare_setting()
@@ -178,7 +178,7 @@ def main() -> int:
     lines = [str(describe()), "", about, "", *table(rounds), "", *mark_table(marked)]
     print("\n".join(lines))
     if options.rounds >= ROUNDS and not options.no_page:
-        write_section(HOSTS, "places", lines)
+        write_section(PERFORMANCE, "places", lines)
     return exit_code(marked)
 
 

@@ -21,8 +21,7 @@ from statistics import median
 from lab import Lab, open_lab
 from machine import describe
 from marks import Limit, Mark, exit_code, mark, mark_table
-from page import HOSTS as HOSTS_PAGE
-from page import write_section
+from page import ACCURACY, write_section
 from setting import Quiet, SettingError
 from trueload.engines.engine import EngineError
 from trueload.errors import UserError
@@ -141,7 +140,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Starts and losses over three hosts.")
     parser.add_argument("--runs", type=int, default=RUNS, help=f"starts ({RUNS})")
     parser.add_argument("--losses", type=int, default=LOSSES, help=f"pulled links ({LOSSES})")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/hosts.md alone")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/accuracy.md alone")
     options = parser.parse_args()
     quiet = Quiet()
     try:
@@ -160,7 +159,7 @@ def main() -> int:
     lines = [str(describe()), "", about, "", *mark_table(marked)]
     print("\n".join(lines))
     if options.runs >= RUNS and options.losses >= LOSSES and not options.no_page:
-        write_section(HOSTS_PAGE, "starts", lines)
+        write_section(ACCURACY, "starts", lines)
     return exit_code(marked)
 
 

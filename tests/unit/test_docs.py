@@ -39,7 +39,8 @@ def cli() -> Any:
 
 # Flags of other programs and of our own tools that our pages mention.
 FOREIGN = {
-    *("--overlap", "--jobid", "--nodelist", "--target", "--net"),  # of srun and nsenter
+    *("--overlap", "--jobid", "--nodelist"),  # of srun
+    "--num-cpus",  # of ray start
     "--floors",
     "--h1",
     "--junitxml",
