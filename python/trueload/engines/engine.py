@@ -151,6 +151,11 @@ class Engine(Closing):
         """Its process id."""
         return self._channel.pid
 
+    @property
+    def asked_every(self) -> int:
+        """The number of a fleet's turns after which it is asked for its clock again."""
+        return self._channel.asked_every
+
     def pids_here(self) -> set[int]:
         """Pids of its processes that run on this machine."""
         return {self.pid}

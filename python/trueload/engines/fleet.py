@@ -481,9 +481,11 @@ class Fleet(Closing):
         return self._members
 
     def _ask_clocks(self) -> None:
+        turn = 0
         while not self._over.wait(ASK_EVERY_S):
+            turn += 1
             # Whoever reads from the channel finds out that it has closed.
             for member in self._to_ask():
                 with contextlib.suppress(EngineError):
-                    if member.is_asked:
+                    if member.is_asked and turn % member.engine.asked_every == 0:
                         member.ask_clock()

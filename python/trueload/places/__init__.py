@@ -35,6 +35,9 @@ Sink = Callable[[bytes | ChannelClosedError], None]
 class Channel(Protocol):
     """An open place: a process that reads and writes lines."""
 
+    asked_every: int = 1
+    """A fleet asks for the clock in every turn, or in every second one where messages cost much."""
+
     @property
     def pid(self) -> int:
         """Process id on its host."""

@@ -27,7 +27,9 @@ TOO_LONG = "it has written a line of more than {} MiB"
 class Lines:
     """``add`` and ``end`` are called by one thread, ``read`` by another, the rest by any."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, waits: bool = True) -> None:
+        self._waits = waits
+        """Whether the receiving thread waits while the queue is full; else it asks ``is_full``."""
         self._lines: deque[bytes | ChannelClosedError] = deque()
         self._changed = threading.Condition()
         self._pending = bytearray()
@@ -52,6 +54,11 @@ class Lines:
     def end(self, why: ChannelClosedError | None = None) -> None:
         """Mark the end: nothing more will come."""
         self._put(why or ChannelClosedError(CLOSED))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing should be received now."""
+        return not self._stopped and self._sink is None and len(self._lines) >= LINES_MAX
 
     def read(self, timeout_s: float) -> bytes | None:
         """The next line; None if none came in time. Raises ``ChannelClosedError`` at the end."""
@@ -94,7 +101,8 @@ class Lines:
 
     def _put(self, line: bytes | ChannelClosedError) -> None:
         with self._changed:
-            self._changed.wait_for(self._has_room)
+            if self._waits:
+                self._changed.wait_for(lambda: not self.is_full)
             if self._stopped:
                 return
             sink = self._sink
@@ -103,6 +111,3 @@ class Lines:
                 self._changed.notify_all()
         if sink is not None:
             sink(line)
-
-    def _has_room(self) -> bool:
-        return self._stopped or self._sink is not None or len(self._lines) < LINES_MAX
