@@ -15,8 +15,6 @@ from trueload.trial.ceiling import Ceiling
 
 FIT = Facts(
     machine=Machine(
-        kernel="6.1.0",
-        cpu_model="a processor",
         cpus=4,
         cores=4,
         can_pin=True,
@@ -159,7 +157,23 @@ UNKNOWN = [
     ("a kernel that hides its backlog", unfit(backlog=None), "backlog"),
     ("a kernel that hides its memory", unfit(memory_available_bytes=None), "memory"),
     ("no catalogue is here", replace(FIT, skipped=None), "subjects"),
+    ("a host that no load reached", unfit(wakeups=None), "wake-ups"),
+    ("a host that hides how its CPUs are used", unfit(busy_share=None), "background"),
+    ("a host that hides what is stolen", unfit(stolen_share=None), "stolen-cpu"),
+    ("a host whose threads were not bound", unfit(can_pin=None), "pinning"),
+    (
+        "a host that hides its clock",
+        unfit(clock_source=None, clock_resolution_ns=None, clock_read_ns=None),
+        "clock",
+    ),
 ]
+
+THERE = replace(
+    FIT,
+    machine=replace(FIT.machine, clock_resolution_ns=None, clock_read_ns=None),
+    skipped=None,
+    is_here=False,
+)
 
 
 @pytest.mark.parametrize(
@@ -240,10 +254,48 @@ def test_what_tools_say_never_reaches_the_terminal_as_codes() -> None:
 def test_this_machine_can_be_observed() -> None:
     machine = observe(watch_s=0.01)
     assert machine.cpus >= 1
+    assert machine.busy_share is not None
     assert 0.0 <= machine.busy_share <= 1.0
-    assert machine.clock_read_ns > 0
+    assert machine.clock_read_ns
+    assert machine.wakeups is not None
     assert machine.wakeups.count >= 1
     assert 0 <= machine.wakeups.p99_ns <= machine.wakeups.p999_ns
+
+
+def test_another_host_is_judged_as_this_one_but_for_what_is_only_here() -> None:
+    findings = examine(THERE)
+    assert [finding.name for finding in findings] == [finding.name for finding in examine(FIT)]
+    assert {f.name for f in findings if f.status == "n/a"} == {"subjects"}
+    assert worst(findings) == "pass"
+    for finding in (named("clock", THERE), named("subjects", THERE)):
+        assert "here" not in finding.value, finding
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts", "name", "status", "words"),
+    [
+        (
+            "a clock behind a system call is slow, also where nobody has timed it",
+            replace(THERE, machine=replace(THERE.machine, clock_source="hpet")),
+            "clock",
+            "warn",
+            "clocksource=",
+        ),
+        (
+            "an engine that dies there is not mended by building one here",
+            replace(THERE, engine=EngineFound("as sent to ssh:h", None, "the engine died")),
+            "engine",
+            "fail",
+            "stays reachable",
+        ),
+    ],
+)
+def test_trouble_of_another_host_has_the_cure_for_it(
+    sentence: str, facts: Facts, name: str, status: str, words: str
+) -> None:
+    finding = named(name, facts)
+    assert finding.status == status, sentence
+    assert words in (finding.cure or ""), sentence
 
 
 def test_the_ceiling_says_what_it_was_measured_on() -> None:

@@ -48,7 +48,7 @@ COMMANDS: dict[str, str] = {
     "import": "Make a scenario of recorded traffic.",
     "runs": "List, show, compare, export and delete stored runs.",
     "report": "Write runs as one HTML page, and their charts as files.",
-    "doctor": "Check whether this machine is fit to measure.",
+    "doctor": "Check whether this machine, or another host, is fit to measure.",
     "completion": "Print the completion script for a shell.",
 }
 

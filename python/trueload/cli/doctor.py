@@ -7,28 +7,38 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import asdict
-from typing import Annotated
+from dataclasses import asdict, replace
+from typing import Annotated, Any
 
 import typer
 
 from trueload import __version__
 from trueload.commands import doctor
+from trueload.commands.doctor_there import gather_there
+from trueload.commands.flags import with_flags_of
 from trueload.commands.folders import find_folder
+from trueload.commands.job import announce
 from trueload.commands.options import AsJsonOption
+from trueload.commands.place_options import check_all_at_start, read_where
 from trueload.engines.engine import Engine, EngineError, ask_core_latency, find_engine
 from trueload.errors import UserError
 from trueload.machine import facts as machine
+from trueload.places.local import LocalPlace
+from trueload.places.named import Where
+from trueload.places.open import open_places
 from trueload.protocol import plan
 from trueload.runner import needs
 from trueload.subjects.manifest import select_subjects
+from trueload.text import plain
 from trueload.trial.ceiling import calibrate
+from trueload.units import NS_PER_S
 
 # Long enough to see a background job that wakes once a second, and short enough to wait for.
 WATCH_S = 3.0
 QUICK_WATCH_S = 0.5
 # Allows for a cold disk; the engine itself says hello within milliseconds.
 HELLO_TIMEOUT_S = 10.0
+PLANNED_NS = 10 * NS_PER_S  # what the hosts are needed for, besides the margin of Pods
 
 
 def register(app: typer.Typer) -> None:
@@ -36,6 +46,7 @@ def register(app: typer.Typer) -> None:
     app.command("doctor")(show_doctor)
 
 
+@with_flags_of(read_where, without=("server_place", "server_pid"))
 def show_doctor(
     quick: Annotated[
         bool,
@@ -48,19 +59,47 @@ def show_doctor(
         ),
     ] = False,
     as_json: AsJsonOption = False,
+    **place_flags: Any,
 ) -> None:
-    """Check whether this machine is fit to measure.
+    """Check whether this machine, or each host of --place, is fit to measure.
 
     Each finding says what it would spoil and how to fix it. The exit code is 0 whatever is found.
 
-    Example: trueload doctor --quick
+    Example: trueload doctor --place ssh:load1 --place ssh:load2
     """
-    findings = doctor.examine(gather(quick))
-    if as_json:
-        shown = {"status": doctor.worst(findings), "findings": [asdict(f) for f in findings]}
-        sys.stdout.write(json.dumps(shown, indent=2) + "\n")
+    where = read_where(**place_flags)
+    check_all_at_start(where, "a check of hosts")
+    if where.is_named:
+        hosts = [(place, doctor.examine(facts)) for place, facts in gather_all(where, quick)]
+        worst = doctor.worst(finding for _, findings in hosts for finding in findings)
+        told = [{"place": place, **_as_json(findings)} for place, findings in hosts]
+        shown: dict[str, object] = {"status": worst, "hosts": told}
+        text = "\n".join(f"{plain(place)}\n{render(findings)}" for place, findings in hosts)
     else:
-        sys.stdout.write(render(findings))
+        findings = doctor.examine(gather(quick))
+        shown, text = _as_json(findings), render(findings)
+    sys.stdout.write(json.dumps(shown, indent=2) + "\n" if as_json else text)
+
+
+def _as_json(findings: list[doctor.Finding]) -> dict[str, object]:
+    return {"status": doctor.worst(findings), "findings": [asdict(each) for each in findings]}
+
+
+def gather_all(where: Where, quick: bool) -> list[tuple[str, doctor.Facts]]:
+    """Gather every fact about these hosts, in their order, each by its place's name. Raises
+    ``UserError`` if one of them cannot be used."""
+    new = replace(where.new_pods, planned_ns=PLANNED_NS)
+    with open_places(replace(where, new_pods=new), find_engine(), announce=announce) as hosts:
+        places = [host.place for host in hosts]
+        there = [place for place in places if not isinstance(place, LocalPlace)]
+        # The other hosts are idle meanwhile: some may be on this machine.
+        here = [gather(quick) for _ in range(len(places) - len(there))]
+        watch_s = QUICK_WATCH_S if quick else WATCH_S
+        found = iter(gather_there(there, watch_s, quick=quick))
+        return [
+            (place.name, here[0] if isinstance(place, LocalPlace) else next(found))
+            for place in places
+        ]
 
 
 def gather(quick: bool) -> doctor.Facts:

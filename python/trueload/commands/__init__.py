@@ -7,5 +7,5 @@ hold a parsed command line, `words` makes one from keyword arguments, and `usage
 `foreign_flags` explain a wrong one. `http`, `ws`, `tcp`, `udp`, `ab`, `suite` and `serve` are the
 commands without their output. `run`, `search`, `sides`, `server_there`, `suite_places`,
 `suite_progress` and `folders` carry them out. `stored_runs` completes run names. `doctor` tells
-whether this machine is fit to measure.
+whether a machine is fit to measure, by facts that `doctor_there` gathers of another host.
 """

@@ -1,4 +1,4 @@
-"""Checks whether this machine is fit to measure: what would spoil a result, and its remedy.
+"""Checks whether a machine is fit to measure: what would spoil a result, and its remedy.
 
 How: facts in, findings out. ``examine`` is a pure function. Each judge looks at the facts and makes
 one finding, and ``JUDGES`` is the table of them. A judge without facts says n/a. Must not know: how
@@ -43,6 +43,8 @@ NOISE_FAIL = 0.25
 MEMORY_MIN_BYTES = 1 << 30
 # Nobody reads more reasons on one line.
 REASONS_MOST = 3
+# Each reading of these is a system call.
+SLOW_CLOCKS = frozenset({"hpet", "acpi_pm", "jiffies", "refined-jiffies"})
 # These change the frequency with the recent load.
 UNSTEADY_GOVERNORS = frozenset({"powersave", "ondemand", "conservative", "schedutil"})
 
@@ -63,7 +65,7 @@ class Facts:
     ``skipped`` has the reason for each subject that cannot be built or run here; None without a
     catalogue. ``untried`` counts those never built from their registries. ``core_latencies_ns`` has
     the times of handing a cache line from one of the first two CPUs to the other and back,
-    measured several times.
+    measured several times. ``is_here`` is False for another host.
     """
 
     machine: Machine
@@ -74,6 +76,7 @@ class Facts:
     untried: int = 0
     ceiling: Ceiling | None = None
     core_latencies_ns: tuple[float, ...] = ()
+    is_here: bool = True
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,8 @@ def _unknown(name: str, why: str) -> Finding:
 def _judge_engine(facts: Facts) -> Finding:
     name, engine = "engine", facts.engine
     cure = "build it: `make setup` in a checkout, or `pip install .` again"
+    if not facts.is_here:
+        cure = "see that the host stays reachable, and whether it limits memory or system calls"
     if engine.version is None:
         value = engine.trouble or "not found"
         return Finding(name, "fail", value, "nothing can be measured", cure)
@@ -144,6 +149,8 @@ def _judge_cpus(facts: Facts) -> Finding:
 
 
 def _judge_pinning(facts: Facts) -> Finding:
+    if facts.machine.can_pin is None:
+        return _unknown("pinning", "not seen: the distance of two CPUs was not measured")
     if facts.machine.can_pin:
         return _pass("pinning", "threads can be bound to CPUs")
     return _warn(
@@ -185,9 +192,10 @@ def _judge_frequency(facts: Facts) -> Finding:
 
 
 def _judge_noise(facts: Facts) -> Finding:
-    machine = facts.machine
-    value = f"{machine.busy_share:.1%} used by others over {machine.watched_s:.1f} s"
-    share = machine.busy_share
+    share = facts.machine.busy_share
+    if share is None:
+        return _unknown("background", "not visible here")
+    value = f"{share:.1%} used by others over {facts.machine.watched_s:.1f} s"
     if share < NOISE_WARN:
         return _pass("background", value)
     return Finding(
@@ -200,13 +208,15 @@ def _judge_noise(facts: Facts) -> Finding:
 
 
 def _judge_stolen(facts: Facts) -> Finding:
-    machine = facts.machine
-    value = f"{machine.stolen_share:.1%} over {machine.watched_s:.1f} s"
-    if machine.stolen_share < NOISE_WARN:
+    share = facts.machine.stolen_share
+    if share is None:
+        return _unknown("stolen-cpu", "not visible here")
+    value = f"{share:.1%} over {facts.machine.watched_s:.1f} s"
+    if share < NOISE_WARN:
         return _pass("stolen-cpu", value)
     return Finding(
         "stolen-cpu",
-        "fail" if machine.stolen_share >= NOISE_FAIL else "warn",
+        "fail" if share >= NOISE_FAIL else "warn",
         value,
         "the hypervisor gives this machine's CPUs to others: results cannot be repeated",
         "use a machine with dedicated CPUs, or measure at another time",
@@ -234,8 +244,11 @@ def _judge_core_latency(facts: Facts) -> Finding:
 
 def _judge_wakeups(facts: Facts) -> Finding:
     wakeups = facts.machine.wakeups
+    if wakeups is None:
+        return _unknown("wake-ups", "not measured (no engine, or it could not send)")
     p99, p999 = format_duration(wakeups.p99_ns), format_duration(wakeups.p999_ns)
-    value = f"1 % come {p99} late or more, 0.1 % {p999} ({wakeups.count:,} watched)"
+    which = "come" if facts.is_here else "of an open loop's requests are sent"
+    value = f"1 % {which} {p99} late or more, 0.1 % {p999} ({wakeups.count:,} watched)"
     # The limits of the check `send-lag`, at its percentile and at one further out.
     if wakeups.p99_ns < LAG_WARN_NS and wakeups.p999_ns < LAG_FAIL_NS:
         return _pass("wake-ups", value)
@@ -336,13 +349,21 @@ def _judge_backlog(facts: Facts) -> Finding:
 
 def _judge_clock(facts: Facts) -> Finding:
     machine = facts.machine
-    value = (
-        f"{machine.clock_source or 'source not visible'},"
-        f" {machine.clock_resolution_ns:.0f} ns resolution,"
-        f" {machine.clock_read_ns:.0f} ns to read"
+    source, resolution_ns, read_ns = (
+        machine.clock_source,
+        machine.clock_resolution_ns,
+        machine.clock_read_ns,
     )
-    slow = machine.clock_read_ns > CLOCK_READ_NS_MAX
-    coarse = machine.clock_resolution_ns > CLOCK_RESOLUTION_NS_MAX
+    value = source or "source not visible"
+    if resolution_ns is None or read_ns is None:
+        # A shell cannot time the clock.
+        value += "; resolution and time to read are not measured on other hosts"
+        if source is None:
+            return _unknown("clock", value)
+        slow, coarse = source in SLOW_CLOCKS, False
+    else:
+        value += f", {resolution_ns:.0f} ns resolution, {read_ns:.0f} ns to read"
+        slow, coarse = read_ns > CLOCK_READ_NS_MAX, resolution_ns > CLOCK_RESOLUTION_NS_MAX
     if not slow and not coarse:
         return _pass("clock", value)
     return _warn(
@@ -357,6 +378,8 @@ def _judge_clock(facts: Facts) -> Finding:
 
 def _judge_subjects(facts: Facts) -> Finding:
     skipped = facts.skipped
+    if not facts.is_here:
+        return _unknown("subjects", "looked at on the machine that builds them only")
     if skipped is None:
         return _unknown("subjects", "no catalogue of subjects here")
     value = f"{facts.subjects - len(skipped)} of {facts.subjects} have what they need here"

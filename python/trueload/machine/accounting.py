@@ -374,8 +374,14 @@ class MachineUsage:
 
 def machine_sample() -> MachineSample:
     """Read the times of every CPU from /proc/stat."""
+    text = proc_text("stat")
+    return parse_machine_sample(text, time.monotonic_ns())
+
+
+def parse_machine_sample(text: str, at_ns: int) -> MachineSample:
+    """The times of every CPU in the text of /proc/stat, as read at ``at_ns``. Pure."""
     cpus = {}
-    for line in proc_text("stat").splitlines():
+    for line in text.splitlines():
         name, *fields = line.split()
         if name.startswith("cpu") and name[3:].isdigit():
             # user nice system idle iowait irq softirq steal; guest times are within user.
@@ -383,7 +389,7 @@ def machine_sample() -> MachineSample:
             cpus[int(name[3:])] = CpuTimes(
                 idle_ns=ticks[3] + ticks[4], stolen_ns=ticks[7], programs_ns=sum(ticks[:3])
             )
-    return MachineSample(at_ns=time.monotonic_ns(), cpus=cpus)
+    return MachineSample(at_ns=at_ns, cpus=cpus)
 
 
 def tick_doubt_ns(wall_ns: int, cpus: int) -> int:

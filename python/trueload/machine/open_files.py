@@ -24,10 +24,15 @@ def open_files_limit() -> tuple[int, int]:
 def written_limit(pid: int | str) -> tuple[int, int]:
     """(soft, hard) limit of any process, read from /proc/PID/limits; infinite as above."""
     try:
-        lines = (PROC / str(pid) / "limits").read_text().splitlines()
+        text = (PROC / str(pid) / "limits").read_text()
     except OSError:
-        lines = []
-    for line in lines:
+        text = ""
+    return parse_limit(text)
+
+
+def parse_limit(text: str) -> tuple[int, int]:
+    """(soft, hard) limit in the text of /proc/PID/limits; infinite as above. Pure."""
+    for line in text.splitlines():
         if line.startswith(_LINE):
             soft, hard, *_ = line.removeprefix(_LINE).split()
             return _number(soft), _number(hard)
