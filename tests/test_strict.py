@@ -178,10 +178,10 @@ def assert_checks(run: Callable[[], Any], expected: Mapping[str, str]) -> None:
         if not missing:
             return
     machine = observe(WATCH_S)
-    if machine.busy_share + machine.stolen_share > BUSY_SHARE:
+    busy, stolen = machine.busy_share or 0.0, machine.stolen_share or 0.0
+    if busy + stolen > BUSY_SHARE:
         pytest.skip(
-            f"this machine is not quiet: others use {machine.busy_share:.0%} of it, its host"
-            f" {machine.stolen_share:.0%}"
+            f"this machine is not quiet: others use {busy:.0%} of it, its host {stolen:.0%}"
         )
     raise AssertionError([f"{name} is not {missing[name]}: {checks[name]}" for name in missing])
 
