@@ -13,8 +13,10 @@ import base64
 import math
 import struct
 import zlib
+from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
 PACKED_COOKIE, COOKIE = 0x1C849314, 0x1C849313
@@ -23,6 +25,15 @@ HEADER = struct.Struct(">IiiiQQd")
 BYTES_MAX = 4 * 1024 * 1024  # the limit of that package, for histograms that others have written
 DIGITS_MAX = 5
 BITS = 64
+
+
+class Text(str):
+    """A histogram as text that keeps its buckets once they were read: those of a host are needed
+    for the sum of all hosts, and for its own figures."""
+
+    __slots__ = ("read",)
+
+    read: _Read
 
 
 def decode(text: str) -> tuple[list[int], list[int], list[int]]:
@@ -42,7 +53,7 @@ def decode(text: str) -> tuple[list[int], list[int], list[int]]:
         lows += some
         highs += [low + width for low in some]
         first = end
-    return lows, highs, found.counts
+    return lows, highs, found.counts.tolist()
 
 
 def encode(counts: Iterable[tuple[int, int]], highest: int, digits: int) -> str:
@@ -63,31 +74,36 @@ def added(texts: Iterable[str | None]) -> str | None:
     if len(filled) < 2:
         return filled[0] if filled else None
     first = _read(filled[0])
-    total = dict(zip(first.indexes, first.counts, strict=True))
-    for text in filled[1:]:
-        found = _read(text)
+    total = [0] * (_buckets(first.digits) + 1)
+    for found in chain([first], map(_read, filled[1:])):
         if (found.digits, found.lowest) != (first.digits, first.lowest):
             raise ValueError("they have different buckets")
         for index, count in zip(found.indexes, found.counts, strict=True):
-            total[index] = total.get(index, 0) + count
-    return _write(sorted(total.items()), first.highest, first.digits, first.lowest)
+            total[index] += count
+    counts = ((index, count) for index, count in enumerate(total) if count)
+    return _write(counts, first.highest, first.digits, first.lowest)
 
 
 class _Read(NamedTuple):
     """A histogram as it is written: the index and the count of each bucket that is not empty."""
 
-    indexes: list[int]
-    counts: list[int]
+    indexes: array[int]
+    counts: array[int]
     digits: int
     lowest: int
     highest: int
 
 
 def _read(text: str) -> _Read:
-    try:
-        return _parse(text)
-    except ValueError as error:
-        raise ValueError(f"not an HdrHistogram: {error}") from error
+    found: _Read | None = getattr(text, "read", None)
+    if found is None:
+        try:
+            found = _parse(text)
+        except ValueError as error:
+            raise ValueError(f"not an HdrHistogram: {error}") from error
+        if isinstance(text, Text):
+            text.read = found
+    return found
 
 
 def _parse(text: str) -> _Read:
@@ -104,8 +120,7 @@ def _parse(text: str) -> _Read:
         raise ValueError("it is not of version 2, or too long")
     if offset or lowest < 1 or not 0 <= digits <= DIGITS_MAX:
         raise ValueError("its header is broken")
-    most = (BITS + 1) << _half_bits(digits)
-    return _Read(*_counts(payload[HEADER.size :], most), digits, lowest, highest)
+    return _Read(*_counts(payload[HEADER.size :], _buckets(digits)), digits, lowest, highest)
 
 
 def _write(counts: Iterable[tuple[int, int]], highest: int, digits: int, lowest: int) -> str:
@@ -125,34 +140,39 @@ def _half_bits(digits: int) -> int:
     return math.ceil(math.log2(2 * 10**digits)) - 1
 
 
-def _counts(data: bytes, most: int) -> tuple[list[int], list[int]]:
-    """The index and the count of each bucket that is not empty."""
-    indexes: list[int] = []
-    counts: list[int] = []
-    index, left = 0, iter(data)
-    for byte in left:
-        value = byte if byte < 0x80 else _long(byte, left)
-        if value & 1:  # so many empty buckets, zigzag
-            index += (value + 1) >> 1
+def _buckets(digits: int) -> int:
+    """How many buckets there are for all values of 64 bits."""
+    return (BITS + 1) << _half_bits(digits)
+
+
+def _counts(data: bytes, most: int) -> tuple[array[int], array[int]]:
+    """The index and the count of each bucket that is not empty, of at most ``most``."""
+    indexes, counts = array("I"), array("Q")
+    index = value = shift = 0
+    for byte in data:
+        # A number may have several bytes; the ninth has eight bits of its own. No function, since
+        # a call for each takes twice as long.
+        if byte >= 0x80 and shift < 56:
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            continue
+        if shift:
+            byte = value | byte << shift
+            value = shift = 0
+        if byte & 1:  # so many empty buckets, zigzag
+            index += (byte + 1) >> 1
+            if index > most:
+                break
         else:
-            if value:
+            if byte:
                 indexes.append(index)
-                counts.append(value >> 1)
+                counts.append(byte >> 1)
             index += 1
-        if index > most:
-            raise ValueError("it has more buckets than there are values")
+    if shift:
+        raise ValueError("it ends within a number")
+    if index > most:
+        raise ValueError("it has more buckets than there are values")
     return indexes, counts
-
-
-def _long(first: int, left: Iterator[int]) -> int:
-    """The value of a number of several bytes; the ninth has eight bits of its own."""
-    value, shift = first & 0x7F, 7
-    for byte in left:
-        if byte < 0x80 or shift == 56:
-            return value | byte << shift
-        value |= (byte & 0x7F) << shift
-        shift += 7
-    raise ValueError("it ends within a number")
 
 
 def _varint(number: int) -> bytes:

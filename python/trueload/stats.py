@@ -116,8 +116,7 @@ class Distribution:
 
     def known(self, name: str) -> int | None:
         """One of its percentiles; None if it is only a lower bound, or of too few values."""
-        found = self.at(name)
-        return None if found.above or found.too_few else found.value
+        return self.at(name).known
 
 
 @dataclass(frozen=True)
@@ -132,6 +131,11 @@ class Quantile:
     too_few: bool = False
     largest_of: int | None = None
     overstated_ns: int = 0
+
+    @property
+    def known(self) -> int | None:
+        """Its value; None if that is only a lower bound, or of too few values."""
+        return None if self.above or self.too_few else self.value
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The hosts of a record: where the load came from, and what each of several hosts did.
 
 How: with several hosts, each gets a record of its own first, made like that of the whole. Its
-checks and its latency are kept. That of a host that was lost is made from what it had told.
+latency is kept, and the checks that a single host can fail. That of a host that was lost is made from what it had told.
 
 Must not know: processes, stores, terminals.
 """
@@ -23,7 +23,7 @@ from trueload.verdict.slots import FAIRNESS
 
 
 def make_hosts(
-    seen: Observation, generator: Generator, make_record: Callable[[Observation], Record]
+    seen: Observation, generator: Generator, make_unjudged: Callable[[Observation], Record]
 ) -> tuple[Host, ...]:
     """Return the hosts of a trial: one without figures of its own, or each with its part."""
     if not seen.hosts:
@@ -40,7 +40,7 @@ def make_hosts(
     first_ns = min((each for each in began_ns if each is not None), default=0)
     bounds_ns = clock_bounds_ns(seen.hosts) or repeat(None)
     return tuple(
-        _host(replace(seen, clock_bound_ns=bound_ns), report, first_ns, make_record)
+        _host(replace(seen, clock_bound_ns=bound_ns), report, first_ns, make_unjudged)
         for report, bound_ns in zip(seen.hosts, bounds_ns, strict=False)
     )
 
@@ -56,9 +56,9 @@ def _host(
     seen: Observation,
     report: HostReport,
     first_ns: int,
-    make_record: Callable[[Observation], Record],
+    make_unjudged: Callable[[Observation], Record],
 ) -> Host:
-    own = make_record(_alone(seen, report))
+    own = make_unjudged(_alone(seen, report))
     agreed_ns = report.agreed_bound_ns  # of a clock whose times went to other hosts
     host = Host(
         place=report.name,
@@ -100,9 +100,9 @@ def _part(
         "start_ns": None if report.start_ns is None else report.start_ns - first_ns,
         # A host that was lost is not judged: it has no part in the figures of the whole.
         "checks": tuple(
-            each
-            for each in own.checks
-            if report.lost is None and CHECKS[each.name].per_host and each.name not in unjudged
+            each.check(own)
+            for each in CHECKS.values()
+            if report.lost is None and each.per_host and each.name not in unjudged
         ),
     }
 

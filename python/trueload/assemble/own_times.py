@@ -19,7 +19,8 @@ def make_client_times(histograms: Histograms) -> ClientTimes:
 
 
 def _client_time(encoded: str | None) -> ClientTime | None:
-    found = figures.complete(encoded).figures
-    if found.p50 is None or found.p99 is None or found.max is None:
+    found = figures.complete(encoded)
+    p50, p99, longest = (found.percentile(share).value for share in (0.5, 0.99, 1))
+    if p50 is None or p99 is None or longest is None:
         return None
-    return ClientTime(count=found.count, p50=found.p50, p99=found.p99, max=found.max)
+    return ClientTime(count=found.count, p50=p50, p99=p99, max=longest)

@@ -98,6 +98,11 @@ NO_GENERATOR = plan.Generator(
 
 def make_record(seen: Observation) -> Record:
     """Return the record, with its checks and verdict."""
+    return judge(make_unjudged(seen))
+
+
+def make_unjudged(seen: Observation) -> Record:
+    """Return the record without checks."""
     window = seen.phase(seen.window.id)
     measured = window.measurement or measure_from_ticks(window, seen)
     if seen.joined is not None:
@@ -108,7 +113,7 @@ def make_record(seen: Observation) -> Record:
     handshakes = hdr.added(each.histograms.handshake for each in phases)
     own_times = make_client_times(measured.histograms)
     generator = _generator(seen, measured, complete, own_times, machine)
-    hosts = make_hosts(seen, generator, make_record)
+    hosts = make_hosts(seen, generator, make_unjudged)
     record = Record(
         schema=SCHEMA,
         id=seen.id,
@@ -165,7 +170,7 @@ def make_record(seen: Observation) -> Record:
         flow=measured.flow,
         tail=make_tail(measured, seen.window),
     )
-    return judge(figures.with_figures(record))
+    return figures.with_figures(record)
 
 
 def _clock_bound_ns(seen: Observation) -> int | None:
@@ -313,7 +318,7 @@ def _throughput(seen: Observation, measured: Measurement) -> Throughput:
 
 def _connections(seen: Observation, measured: Measurement, complete: bool) -> Connections:
     found, slots = measured.connections, measured.slots
-    threshold_ns = starvation_ns(figures.latency(measured).figures)
+    threshold_ns = starvation_ns(figures.latency(measured).percentile(0.5))
     jain = jain_index(slots.asked, slots.answers_sum, slots.answers_sum_squares)
     ready = seen.ready
     nothing_there = ready is not None and ready.established == 0

@@ -98,8 +98,10 @@ def merge_counts(parts: Sequence[Counts]) -> Counts:
 def merge_histograms(parts: Sequence[Whole]) -> Whole:
     """Sum each histogram of a set of them. Raises ``ValueError`` for junk."""
     kind = type(parts[0])
-    found = {name: [getattr(part, name) for part in parts] for name in kind.model_fields}
-    return kind(**{name: hdr.added(each) for name, each in found.items()})
+    found = {name: tuple(getattr(part, name) for part in parts) for name in kind.model_fields}
+    # In a closed loop several are the same.
+    sums = {each: hdr.added(each) for each in set(found.values())}
+    return kind(**{name: sums[each] for name, each in found.items()})
 
 
 def merge_ready(parts: Sequence[Ready], at_ns: int) -> Ready:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 
+from trueload import hdr
 from trueload.protocol.broadcast import Charge as Charge
 from trueload.protocol.broadcast import Deliveries as Deliveries
 from trueload.protocol.broadcast import DeliveryHistograms as DeliveryHistograms
@@ -286,6 +287,9 @@ ToEngine = (
 )
 
 
+HistogramText = Annotated[str, AfterValidator(hdr.Text)]
+
+
 class Histograms(Model):
     """HdrHistogram V2 compressed, base64, values in ns; null if empty.
 
@@ -296,15 +300,15 @@ class Histograms(Model):
     connections.
     """
 
-    latency: str | None
-    service: str | None
-    connect: str | None
-    first_byte: str | None
-    total: str | None
-    send_lag: str | None = None
-    receive_lag: str | None = None
-    round_trip: str | None = None
-    handshake: str | None = None
+    latency: HistogramText | None
+    service: HistogramText | None
+    connect: HistogramText | None
+    first_byte: HistogramText | None
+    total: HistogramText | None
+    send_lag: HistogramText | None = None
+    receive_lag: HistogramText | None = None
+    round_trip: HistogramText | None = None
+    handshake: HistogramText | None = None
 
 
 class Generator(Model):

@@ -138,8 +138,12 @@ def without_service(counts: Counts | Outcomes) -> int:
     return failed(counts) + counts.cancelled
 
 
-@lru_cache(maxsize=8)  # in a closed loop several are the same, and each is needed several times
 def _sample(encoded: str | None, slower: int = 0, stalls: tuple[Stood, ...] = ()) -> Sample:
+    return _kept(encoded, slower, stalls)
+
+
+@lru_cache(maxsize=16)  # in a closed loop several are the same, and each is needed several times
+def _kept(encoded: str | None, slower: int, stalls: tuple[Stood, ...]) -> Sample:
     return Sample(decode_histogram(encoded), slower, stalls)
 
 

@@ -11,7 +11,7 @@ from trueload.protocol.plan import Closed, Open, Slots
 from trueload.record import figures
 from trueload.record.schema import Record, Status
 from trueload.stats import (
-    Distribution,
+    Quantile,
     log_binomial_tail,
     log_evidence,
     sparse_bounds,
@@ -56,9 +56,9 @@ NO_NEW_ONE = {
 LOST_CLASSES = ("empty", "reset", "truncated", "ws.closed")
 
 
-def starvation_ns(latency: Distribution) -> int:
+def starvation_ns(p50: Quantile) -> int:
     """The wait from which on a slot is starved: max(1 s, 100 x p50), 1 s without a p50."""
-    return max(STARVED_NS_MIN, STARVED_P50S * (latency.known("p50") or 0))
+    return max(STARVED_NS_MIN, STARVED_P50S * (p50.known or 0))
 
 
 def long_waits_ns(slots: Slots, threshold_ns: int) -> list[int]:
@@ -152,7 +152,7 @@ def check_starvation(record: Record) -> Finding:
 
 def _of_waits(record: Record, slots: Slots) -> Finding:
     """Check for slots that waited beyond the threshold, or were never answered."""
-    threshold_ns = starvation_ns(record.latency_ns)
+    threshold_ns = starvation_ns(record.latency_ns.at("p50"))
     waits = long_waits_ns(slots, threshold_ns)
     share = len(waits) / slots.asked
     if slots.never_answered:
