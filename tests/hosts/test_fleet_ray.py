@@ -231,6 +231,55 @@ def test_a_connection_to_the_head_that_breaks_is_no_hosts_fault(
     wait_until(lambda: is_quiet(raylets.network), "engines and actors have gone")
 
 
+def break_the_connection(raylets: Raylets) -> None:
+    assert raylets.network.hosts[0].kill(CLIENTS_SERVER) > 0
+
+
+def pull_the_heads_link(raylets: Raylets) -> None:
+    raylets.network.hosts[0].link("down")
+
+
+@pytest.mark.parametrize(
+    ("strike", "words"),
+    [
+        (break_the_connection, "is lost: the connection to its head broke"),
+        (pull_the_heads_link, "is lost: no answer for 10"),
+    ],
+)
+def test_a_head_that_is_lost_while_hosts_are_waited_for_is_named(
+    raylets: Raylets, trueload: Trueload, strike: Any, words: str
+) -> None:
+    process = await_a_fourth(raylets, trueload, "--hosts-wait", "60s")
+    assert process.stderr is not None
+    said = next((line for line in process.stderr if "waiting for hosts" in line), "")
+    assert "0 of 4 are there" in said or "3 of 4 are there" in said
+    strike(raylets)
+    _, err = process.communicate(timeout=60)
+    raylets.network.mend()
+    assert process.returncode == 2, err
+    assert re.search(re.escape(f"the Ray cluster at {raylets.address} ") + words, err), err
+    assert "bug" not in err
+    assert "Traceback" not in err
+
+
+def test_ctrl_c_while_hosts_are_waited_for_ends_the_wait(
+    raylets: Raylets, trueload: Trueload
+) -> None:
+    head = raylets.network.hosts[0]
+    before = set(head.processes(CLIENTS_SERVER))
+    process = await_a_fourth(raylets, trueload)
+    wait_until(lambda: bool({*head.processes(CLIENTS_SERVER)} - before), "it has joined")
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, "")
+
+
+def await_a_fourth(raylets: Raylets, trueload: Trueload, *options: str) -> subprocess.Popen[str]:
+    """Start a run that needs one host more than there are."""
+    server = serve(trueload, raylets.network)
+    return trueload.start("http", server.url, "--place", raylets.address, "--hosts", "4", *options)
+
+
 def test_a_host_that_the_cluster_gets_later_joins_the_run(
     tmp_path: Path, trueload: Trueload
 ) -> None:

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,9 +16,10 @@ from trueload.deadline import within
 from trueload.errors import HostError, UserError
 from trueload.places import ChannelClosedError, HostGoneError, WayGoneError
 from trueload.places.ray import cluster, reserve
-from trueload.places.ray.channel import cause_of_death
+from trueload.places.ray.actor import cause_of_death
 from trueload.places.ray.cluster import imported, names, refusal
 from trueload.places.ray.outbox import PIECE_BYTES, WAITING_BYTES_MAX, Outbox
+from trueload.places.ray.talks import Talks
 from trueload.places.ray.way import BROKEN, NO_HEAD, SILENT, Way, why_way
 
 
@@ -145,18 +147,19 @@ def test_one_more_host_is_none_of_those_that_there_are(monkeypatch: pytest.Monke
     requests: list[cluster.Asked] = []
     left: list[Any] = []
 
-    def request(ray: object, asked: cluster.Asked) -> Group:
+    def request(asked: cluster.Asked) -> Group:
         requests.append(asked)
         return groups[len(requests) - 1]
 
     monkeypatch.setattr(cluster, "request", request)
     monkeypatch.setattr(cluster, "node_ids", lambda group, hosts: list(group.nodes)[:hosts])
-    monkeypatch.setattr(cluster, "start_actors", lambda ray, group, *_: [f"host {group.nodes}"])
+    monkeypatch.setattr(cluster, "start_actors", lambda _, group, *__: [f"host {group.nodes}"])
     monkeypatch.setattr(cluster, "what_it_has", lambda ray: "the cluster has 2 hosts")
-    monkeypatch.setattr(cluster, "leave", lambda ray, groups, places: left.extend(groups))
+    monkeypatch.setattr(cluster, "leave", lambda _, groups, places: left.extend(groups))
     first, places = Group("ab", waits=0), ["host a", "host b"]
     asked = cluster.Asked(2, {"role": "load"}, 30.0)
-    reservation = cluster.Reservation(None, first, places, asked, None)  # type: ignore[arg-type]
+    joined = cluster.Cluster(None, Way("the Ray cluster"), Talks())
+    reservation = cluster.Reservation(joined, first, places, asked)  # type: ignore[arg-type]
     with pytest.raises(HostError, match="there is no other host: the cluster has 2 hosts"):
         reservation.one_more()
     found: list[Any] = [reservation.one_more(), reservation.one_more()]
@@ -169,6 +172,49 @@ def test_one_more_host_is_none_of_those_that_there_are(monkeypatch: pytest.Monke
     assert all((each.hosts, each.labels["role"]) == (1, "load") for each in requests)
     reservation.close()
     assert set(left) == {first, *groups}, "the request that was not met is given up, too"
+
+
+class Missing(Group):
+    """A stand-in for a placement group that is never met."""
+
+    def __init__(self) -> None:
+        super().__init__("", waits=9)
+
+
+def hang(*_: object) -> None:
+    threading.Event().wait()
+
+
+def break_off(*_: object) -> None:
+    raise ConnectionError("GRPC connection failed\nTraceback")
+
+
+def object_to(*_: object) -> None:
+    raise RuntimeError("no such label\nTraceback")
+
+
+@pytest.mark.parametrize(
+    ("does", "words"),
+    [
+        (hang, "the Ray cluster at ray://head:1 is lost: no answer for 0.05 s"),
+        (break_off, f"the Ray cluster at ray://head:1 is lost: {BROKEN}"),
+        (object_to, "the Ray cluster at ray://head:1 says: no such label"),
+    ],
+)
+@pytest.mark.parametrize("when", ["request", "wait", "what_it_has", "start_actors"])
+def test_a_head_that_is_lost_before_the_hosts_are_there_is_no_bug_of_ours(
+    when: str, does: Callable[..., None], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group: Group = Missing() if when == "what_it_has" else Group("a", waits=0)
+    monkeypatch.setattr(cluster, "request", lambda asked: group)
+    monkeypatch.setattr(group if when == "wait" else cluster, when, does)
+    monkeypatch.setattr(cluster, "join", lambda address: Head())
+    monkeypatch.setattr(cluster, "give_back", lambda group: None)
+    monkeypatch.setattr(cluster, "HEAD_S", 0.05)
+    monkeypatch.setattr(cluster, "PLACE_S", 0.0)
+    with pytest.raises(UserError) as caught:
+        reserve("ray://head:1", 1, wait_s=0.0)
+    assert (caught.value.message, caught.value.exit_code) == (words, 2)
 
 
 def test_another_version_is_told_from_what_ray_itself_says() -> None:
@@ -197,10 +243,10 @@ def test_why_an_actor_died_is_told_in_a_few_words() -> None:
             "its Ray node (raylet) has died"
         ),
         "\n  something else\nmore": "something else",
-        "": "",
+        "": "Exception",
     }
     for text, words in table.items():
-        assert cause_of_death(text) == words, text
+        assert cause_of_death(Exception(text)) == words, text
 
 
 @pytest.mark.parametrize(
@@ -224,10 +270,11 @@ def test_whose_fault_a_failed_call_is(
 
 def test_only_hosts_that_are_listened_to_are_compared() -> None:
     way = Way("the Ray cluster", lambda: False)
-    with way.listening("b"):
-        lost = way.blame("a", TimeoutError(), "silent")
-        assert (type(lost), str(lost)) == (HostGoneError, "host a is lost: silent")
-        assert way.lost is None
+    way.heard("b")
+    lost = way.blame("a", TimeoutError(), "silent")
+    assert (type(lost), str(lost)) == (HostGoneError, "host a is lost: silent")
+    assert way.lost is None
+    way.forget("b")
     cut_off = way.blame("a", TimeoutError(), "silent")
     assert (type(cut_off), str(cut_off)) == (WayGoneError, f"the Ray cluster is lost: {NO_HEAD}")
     assert way.lost == str(cut_off)
@@ -236,7 +283,7 @@ def test_only_hosts_that_are_listened_to_are_compared() -> None:
 SOON_S = 0.0  # a deadline that has passed
 
 
-def test_an_outbox_keeps_the_order_and_ends_when_all_is_written() -> None:
+def test_an_outbox_keeps_the_order_and_offers_again_what_was_not_taken() -> None:
     outbox = Outbox()
     long = bytes(range(256)) * (PIECE_BYTES // 128)
     outbox.put(b"first\n", SOON_S, 0.0)
@@ -244,9 +291,15 @@ def test_an_outbox_keeps_the_order_and_ends_when_all_is_written() -> None:
     outbox.close()
     with pytest.raises(ChannelClosedError, match="its input is closed"):
         outbox.put(b"late\n", SOON_S, 0.0)
-    pieces = list(iter(outbox.take, None))
-    assert b"".join(pieces) == b"first\n" + long
-    assert max(map(len, pieces)) <= PIECE_BYTES
+    taken, is_last = b"", False
+    while not is_last:
+        piece, is_last = outbox.piece()
+        assert 0 < len(piece) <= PIECE_BYTES
+        count = len(piece) if is_last else len(piece) // 2
+        taken += piece[:count]
+        outbox.taken(count)
+    assert taken == b"first\n" + long
+    assert outbox.piece() == (b"", True)
 
 
 def test_a_full_outbox_refuses_what_does_not_fit_in_time() -> None:
@@ -254,7 +307,7 @@ def test_a_full_outbox_refuses_what_does_not_fit_in_time() -> None:
     with pytest.raises(ChannelClosedError, match="it has not read its input for 2 s"):
         outbox.put(bytes(WAITING_BYTES_MAX + 1), SOON_S, 2.0)
     outbox.fail(HostGoneError("host a is lost"))
-    assert outbox.take() is None
+    assert outbox.piece() == (b"", True)
     with pytest.raises(HostGoneError, match="host a is lost"):
         outbox.put(b"x", SOON_S, 0.0)
 

@@ -2,8 +2,12 @@
 
 How: a plain connection to the address is tried first, because Ray itself takes half a minute or
 more to give up. Then Ray joins the cluster, hosts are reserved as a placement group, and an actor
-is put on each. Ray's side effects on this process (signal handlers, limits, output on stderr) are
-undone or silenced. Every mistake is a ``UserError``. Must not know what is run on the hosts.
+is put on each. Nothing waits for a head without a limit. Ray's side effects on this process (signal
+handlers, limits, output on stderr) are undone or silenced. Every mistake is a ``UserError``. Must
+not know what is run on the hosts.
+
+Of Ray's private modules one method is replaced (``part_at_once``), because Ray has no setting for
+it: without that a head that cannot start its process for this client holds us up for 40 s.
 """
 
 from __future__ import annotations
@@ -32,11 +36,14 @@ from trueload.errors import HostError, UserError
 from trueload.extras import require
 from trueload.places.arriving import Arriving
 from trueload.places.ray import host
-from trueload.places.ray.channel import Actor, RayPlace, Shipped
+from trueload.places.ray.actor import Actor
+from trueload.places.ray.channel import RayPlace, Shipped
+from trueload.places.ray.talks import Talks
 from trueload.places.ray.way import Way
 
 PLACE_S = 30.0  # for a placement that cannot be met, and for actors to start
 CONNECT_S = 5.0
+HEAD_S = 10.0  # for a head that has answered before
 LEAVE_S = 3.0
 LEAVE_LOST_S = 0.2  # nobody answers any more
 LOOK_EVERY_S = 0.5
@@ -53,50 +60,65 @@ JOIN_TRIES, JOIN_PAUSE_S = 4, 1.0
 NODES_SHOWN = 8
 NODE_LABEL = "ray.io/node-id"  # given by Ray to every node
 CLIENT_PORT = 10001  # Ray's own for ray://
-HELP = "docs/clusters.md"
+HELP = "docs/hosts.md"
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     # Never reconnect a benchmark silently after its connection was lost.
     "RAY_CLIENT_RECONNECT_GRACE_PERIOD": "0",
     # Never join or start another cluster if something is asked after the end.
     "RAY_ENABLE_AUTO_CONNECT": "0",
+    # Print nothing of the cluster's in the midst of our output (of `--json`, say): skip every line.
+    "RAY_DEDUP_LOGS": "1",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": "^",
 }
 
 
 class Reservation(Closing):
     """Hosts reserved in a cluster, until ``close``."""
 
-    def __init__(
-        self, ray: Any, group: Any, places: list[RayPlace], asked: Asked, way: Way
-    ) -> None:
+    def __init__(self, cluster: Cluster, group: Any, places: list[RayPlace], asked: Asked) -> None:
         self.places = places
-        self._ray = ray
+        self._cluster = cluster
         self._groups = [(group, asked.hosts)]
         self._pending: Any = None
         """The request for one more host that has not been met yet."""
         self._one = replace(asked, hosts=1)
-        self._way = way
         self._lock = threading.Lock()
 
     def one_more(self) -> RayPlace:
         """Reserve one more host. The request stays, so that an autoscaler sees it. Raises
         ``HostError`` if the cluster has no other host yet."""
         with self._lock:
-            if self._pending is None:
-                taken = ",".join(each for known in self._groups for each in node_ids(*known))
-                others = {**self._one.labels, NODE_LABEL: f"!in({taken})"}
-                self._pending = request(self._ray, replace(self._one, labels=others))
-            if not self._pending.wait(LOOK_EVERY_S):
-                raise HostError(f"there is no other host: {what_it_has(self._ray)}", HELP)
-            group, self._pending = self._pending, None
-            self._groups.append((group, 1))
-            (place,) = start_actors(self._ray, group, self._one, self._way)
+            place = self._cluster.way.ask_head(PLACE_S + HEAD_S, self._one_more)
             self.places.append(place)
             return place
 
     def close(self) -> None:
         """Give the hosts back; what still runs there ends."""
-        leave(self._ray, [self._pending, *(group for group, _ in self._groups)], self.places)
+        groups = [self._pending, *(group for group, _ in self._groups)]
+        leave(self._cluster, groups, self.places)
+
+    def _one_more(self) -> RayPlace:
+        ray = self._cluster.ray
+        if self._pending is None:
+            taken = ",".join(each for known in self._groups for each in node_ids(*known))
+            others = {**self._one.labels, NODE_LABEL: f"!in({taken})"}
+            self._pending = request(replace(self._one, labels=others))
+        if not self._pending.wait(LOOK_EVERY_S):
+            raise HostError(f"there is no other host: {what_it_has(ray)}", HELP)
+        group, self._pending = self._pending, None
+        self._groups.append((group, 1))
+        (place,) = start_actors(self._cluster, group, self._one)
+        return place
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster that this process has joined: Ray, the way to its hosts, and what is said there."""
+
+    ray: Any
+    way: Way
+    talks: Talks
 
 
 def reserve(
@@ -113,15 +135,17 @@ def reserve(
     are not there yet are waited for. Raises ``UserError``."""
     asked = Asked(hosts, dict(labels or {}), wait_s)
     ray = join(address) if arriving is None else join_later(address, asked, arriving)
+    cluster = Cluster(ray, way_to(address), Talks())
+    ask_head = cluster.way.ask_head
     group = None
     try:
-        group = place(ray, asked, arriving)
-        way = way_to(address)
-        places = start_actors(ray, group, asked, way)
+        group = ask_head(PLACE_S + HEAD_S, request, asked)
+        await_hosts(cluster, group, asked, arriving)
+        places = ask_head(PLACE_S + HEAD_S, start_actors, cluster, group, asked)
     except BaseException:
-        leave(ray, [group])
+        leave(cluster, [group])
         raise
-    return Reservation(ray, group, places, asked, way)
+    return Reservation(cluster, group, places, asked)
 
 
 @dataclass(frozen=True)
@@ -158,10 +182,6 @@ def join(address: str | None) -> Any:
                 ray.shutdown()
             time.sleep(JOIN_PAUSE_S)
     logging.getLogger("ray").setLevel(logging.CRITICAL + 1)
-    # Otherwise Ray prints events of the cluster in the midst of our output (of `--json`, say).
-    with contextlib.suppress(ImportError):
-        rays: Any = importlib.import_module("ray._private.worker")
-        rays.print_to_stdstream = discard_output
     _joined.append(True)
     return ray
 
@@ -176,10 +196,6 @@ def join_later(address: str | None, asked: Asked, arriving: Arriving) -> Any:
                 raise arriving.too_late(0, asked.hosts, error) from error
 
 
-def discard_output(data: object, *, ignore_prefix: bool = False) -> None:
-    """Replaces Ray's own printing of events."""
-
-
 def part_at_once() -> None:
     """Make Ray's client leave a head without waiting for its stream of logs. This applies after the
     last call and after a failed try to join.
@@ -191,7 +207,8 @@ def part_at_once() -> None:
     with contextlib.suppress(ImportError):
         logs: Any = importlib.import_module("ray.util.client.logsclient")
         logs.LogstreamClient.close = end_requests
-        logs.logger.disabled = True  # it prints a traceback if the connection breaks
+        # It prints a traceback if the connection breaks.
+        logging.getLogger(logs.__name__).disabled = True
 
 
 def end_requests(stream: Any) -> None:
@@ -245,10 +262,12 @@ def target_of(address: str) -> tuple[str, int] | None:
 
 def way_to(address: str | None) -> Way:
     """The way to a cluster's hosts: by its head through ``ray://``, else to each of them."""
-    named = address or os.environ.get("RAY_ADDRESS") or ""
+    named = address or os.environ.get("RAY_ADDRESS")
+    if named in (None, "", "auto"):
+        named = started_here() or "this machine"
     target = target_of(named) if named.startswith("ray://") else None
     if target is None:
-        return Way("the Ray cluster")
+        return Way(f"the Ray cluster at {named}")
 
     def reaches_head() -> bool:
         with contextlib.suppress(OSError):
@@ -302,7 +321,7 @@ def undisturbed() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
-def request(ray: Any, asked: Asked) -> Any:
+def request(asked: Asked) -> Any:
     """Request a placement group of different hosts, with a CPU on each."""
     groups = importlib.import_module("ray.util.placement_group")
     selector = [asked.labels] * asked.hosts if asked.labels else None
@@ -319,29 +338,20 @@ def node_ids(group: Any, hosts: int) -> list[str]:
     return [table["bundles_to_node_id"][number] for number in range(hosts)]
 
 
-def place(ray: Any, asked: Asked, arriving: Arriving | None) -> Any:
-    """Reserve a placement group, and wait until every host is there. Raises ``UserError``."""
-    group = request(ray, asked)
-    if not (
-        group.wait(asked.wait_s) if arriving is None else await_hosts(ray, group, asked, arriving)
-    ):
-        has = what_it_has(ray)
-        give_back(group)
-        waited = f"{asked.wait_s:g} s" if arriving is None else arriving.span
-        raise HostError(
-            f"Ray did not find {asked} within {waited}: {has}",
-            f"ask for fewer with --hosts, or add hosts to the cluster ({HELP})",
-        )
-    return group
-
-
-def await_hosts(ray: Any, group: Any, asked: Asked, arriving: Arriving) -> bool:
-    """Wait until every host of a group is there; Ray's autoscaler sees what the group asks for."""
-    while not group.wait(LOOK_EVERY_S):
-        has = what_it_has(ray)
-        if not arriving.again(suitable(ray.nodes(), asked.labels), asked.hosts, has):
-            return False
-    return True
+def await_hosts(cluster: Cluster, group: Any, asked: Asked, arriving: Arriving | None) -> None:
+    """Wait until a group has every host; Ray's autoscaler sees what it asks for. Raises
+    ``UserError``."""
+    ray, ask_head = cluster.ray, cluster.way.ask_head
+    wait_s = asked.wait_s if arriving is None else LOOK_EVERY_S
+    while not ask_head(wait_s + HEAD_S, group.wait, wait_s):
+        has = ask_head(HEAD_S, what_it_has, ray)
+        nodes = ask_head(HEAD_S, ray.nodes)
+        if arriving is None or not arriving.again(suitable(nodes, asked.labels), asked.hosts, has):
+            waited = f"{asked.wait_s:g} s" if arriving is None else arriving.span
+            raise HostError(
+                f"Ray did not find {asked} within {waited}: {has}",
+                f"ask for fewer with --hosts, or add hosts to the cluster ({HELP})",
+            )
 
 
 def suitable(nodes: Sequence[Mapping[str, Any]], labels: Mapping[str, str]) -> int:
@@ -360,10 +370,11 @@ def what_it_has(ray: Any) -> str:
     return f"the cluster has {has}, {', '.join(shown + more)}; {free} free in all"
 
 
-def start_actors(ray: Any, group: Any, asked: Asked, way: Way) -> list[RayPlace]:
+def start_actors(cluster: Cluster, group: Any, asked: Asked) -> list[RayPlace]:
     """Start an actor on every host of the group, and return the hosts by name. Raises
     ``UserError``."""
     strategies = importlib.import_module("ray.util.scheduling_strategies")
+    ray = cluster.ray
     # By value: a host that has nothing of ours cannot import the module.
     ray.cloudpickle.register_pickle_by_value(host)
     nodes = {node["NodeID"]: node for node in ray.nodes()}
@@ -381,7 +392,8 @@ def start_actors(ray: Any, group: Any, asked: Asked, way: Way) -> list[RayPlace]
             max_task_retries=0,
             scheduling_strategy=strategy,
         ).remote()
-        places.append(RayPlace(Actor(ray, handle, name, way), shipped))
+        actor = Actor(ray, handle, name, cluster.way)
+        places.append(RayPlace(actor, shipped, cluster.talks))
     for started in places:
         started.ready(PLACE_S)
     return sorted(places, key=lambda place: place.name)
@@ -411,9 +423,9 @@ def plural(count: float, noun: str) -> str:
     return f"{count:g} {noun}{'' if count == 1 else 's'}"
 
 
-def leave(ray: Any, groups: Sequence[Any], places: Sequence[RayPlace] = ()) -> None:
+def leave(cluster: Cluster, groups: Sequence[Any], places: Sequence[RayPlace] = ()) -> None:
     """Give the hosts back and disconnect, whatever state the cluster is in."""
-    cut_off = any(place.is_cut_off for place in places)
+    ray, cut_off = cluster.ray, cluster.way.lost is not None
 
     def attempt() -> None:
         for place in places:
@@ -426,7 +438,7 @@ def leave(ray: Any, groups: Sequence[Any], places: Sequence[RayPlace] = ()) -> N
 
     try:
         within(LEAVE_LOST_S if cut_off else LEAVE_S, attempt)
-    except TimeoutError:
+    except Exception:  # the end of this process does it
         atexit.unregister(ray.shutdown)  # it would wait for a minute more
     _joined.clear()
 

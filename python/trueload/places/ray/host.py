@@ -17,7 +17,7 @@ import platform
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,11 +25,15 @@ CHUNK_BYTES = 64 * 2**10  # an answer of up to 100 KB travels without Ray's obje
 PIPE_BYTES = 2**20  # what a program can write before it has to wait for the front
 LOG_BYTES_MAX = 64 * 2**10
 NODE_DIED = "its Ray node (raylet) has died"
+REPLY_S = 0.05  # for a program to answer what was written to it
 LAST_WORDS_S = 1.0  # to send an answer before the actor ends itself
 REMEMBERED = 16  # processes whose output can still be read
 
 Started = tuple[int, int, None] | tuple[None, None, str]
 """The number by which the actor knows a program, and its process id; or why it was not started."""
+Answer = tuple[int, bytes, int, str | None, bool]
+"""To an exchange: its turn, the program's output since the one before, how many bytes of input it
+has taken, why it takes no more, and whether its output has ended."""
 
 
 class Host:
@@ -71,28 +75,17 @@ class Host:
         self._forget()
         return self._started, process.pid, None
 
-    async def write(self, number: int, data: bytes, wait_s: float) -> str | None:
-        """Write to its input. Return why that failed, or None; an empty text after a time-out."""
-        refused = await self._processes[number].write(data, wait_s)
-        if refused is not None:
-            await self._stay()  # if the node has died, that is the reason, not the process
-        return refused
-
-    async def read(self, number: int, wait_s: float) -> bytes | None:
-        """Read its output: at once if there is some, empty if none came in time, None at the end.
-        Raises ``RuntimeError`` if the host is no longer part of the cluster."""
+    async def exchange(self, number: int, data: bytes, is_last: bool, wait_s: float) -> Answer:
+        """Write to its input, then read its output. Raises ``RuntimeError`` if the host is no
+        longer part of the cluster."""
         await self._stay()
-        data = await self._processes[number].read(wait_s)
-        if data is None:
-            await self._stay()
-        return data
-
-    async def close_input(self, number: int) -> None:
-        """Say that nothing more will be sent."""
-        self._processes[number].close_input()
+        answer = await self._processes[number].exchange(data, is_last, wait_s)
+        if answer[3] is not None or answer[4]:
+            await self._stay()  # if the node has died, that is the reason, not the process
+        return answer
 
     async def wait(self, number: int, wait_s: float) -> int | None:
-        """The exit code; None if it still runs. Raises ``RuntimeError`` as ``read`` does."""
+        """The exit code; None if it still runs. Raises ``RuntimeError`` as ``exchange`` does."""
         await self._stay()
         return await asyncio.to_thread(self._processes[number].wait, wait_s)
 
@@ -164,6 +157,9 @@ class Process:
             with contextlib.suppress(OSError):
                 fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         self._log = bytearray()
+        self._turn = 0
+        self._exchanging = asyncio.Lock()
+        self._ready = asyncio.Event()
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._errors, self._read_errors)
 
@@ -171,37 +167,70 @@ class Process:
     def pid(self) -> int:
         return self._process.pid
 
-    async def write(self, data: bytes, wait_s: float) -> str | None:
-        rest = memoryview(data)
-        deadline_s = self._loop.time() + wait_s
-        while rest:
-            if self._input.closed:
-                return "its input is closed"
-            descriptor = self._input.fileno()
-            try:
-                rest = rest[os.write(descriptor, rest) :]
-            except BlockingIOError:
-                left_s = deadline_s - self._loop.time()
-                ready = self._loop.add_writer, self._loop.remove_writer
-                if left_s <= 0 or not await until_ready(descriptor, *ready, left_s):
-                    return ""
-            except OSError:
-                return "it has closed its input"
-        return None
+    async def exchange(self, data: bytes, is_last: bool, wait_s: float) -> Answer:
+        """Write as much of ``data`` as it takes, and read. What was there before does not end the
+        wait for its reply; without data any output does, and the next exchange."""
+        self._ready.set()
+        async with self._exchanging:
+            self._turn += 1
+            deadline_s = self._loop.time() + wait_s
+            output, ended = self._read(CHUNK_BYTES)
+            taken, refused = self._write(data)
+            while taken < len(data) and refused is None and not output and not ended:
+                if not await self._until_ready(deadline_s, writing=True):
+                    break
+                output, ended = self._read(CHUNK_BYTES)
+                more, refused = self._write(data[taken:])
+                taken += more
+            if is_last and taken == len(data):
+                self.close_input()
+            awaits_reply = bool(data) and taken == len(data)
+            if awaits_reply:
+                deadline_s = min(deadline_s, self._loop.time() + REPLY_S)
+            is_full = ended or refused is not None or len(output) >= CHUNK_BYTES
+            if (awaits_reply or not output) and not is_full:
+                await self._until_ready(deadline_s, writing=False)
+                reply, ended = self._read(CHUNK_BYTES - len(output))
+                output += reply
+            return self._turn, output, taken, refused, ended
 
-    async def read(self, wait_s: float) -> bytes | None:
-        ready = self._loop.add_reader, self._loop.remove_reader
-        while True:
-            try:
-                return os.read(self._output, CHUNK_BYTES) or None
-            except BlockingIOError:
-                if not await until_ready(self._output, *ready, wait_s):
-                    return b""
+    def _write(self, data: bytes) -> tuple[int, str | None]:
+        """Return how many bytes it has taken, and why it takes no more."""
+        if data and self._input.closed:
+            return 0, "its input is closed"
+        try:
+            return os.write(self._input.fileno(), data) if data else 0, None
+        except BlockingIOError:
+            return 0, None
+        except OSError:
+            return 0, "it has closed its input"
+
+    def _read(self, most: int) -> tuple[bytes, bool]:
+        """Return the output that is there, and whether it has ended."""
+        try:
+            output = os.read(self._output, most)
+        except BlockingIOError:
+            return b"", False
+        return output, not output
+
+    async def _until_ready(self, deadline_s: float, *, writing: bool) -> bool:
+        """Wait for output, for room in its input, or for the next exchange; False if none came."""
+        self._ready.clear()
+        self._loop.add_reader(self._output, self._ready.set)
+        if writing:
+            self._loop.add_writer(self._input.fileno(), self._ready.set)
+        try:
+            await asyncio.wait_for(self._ready.wait(), deadline_s - self._loop.time())
+        except TimeoutError:
+            return False
+        finally:
+            self._loop.remove_reader(self._output)
+            if writing:
+                self._loop.remove_writer(self._input.fileno())
+        return True
 
     def close_input(self) -> None:
-        if not self._input.closed:
-            self._loop.remove_writer(self._input.fileno())
-            self._input.close()
+        self._input.close()
 
     def wait(self, wait_s: float) -> int | None:
         try:
@@ -236,21 +265,6 @@ class Process:
             self._loop.remove_reader(self._errors)
         except BlockingIOError:
             pass
-
-
-async def until_ready(
-    descriptor: int, add: Callable[..., Any], remove: Callable[[int], Any], wait_s: float
-) -> bool:
-    """Wait until a descriptor can be read or written; return False if it could not in time."""
-    ready = asyncio.Event()
-    add(descriptor, ready.set)
-    try:
-        await asyncio.wait_for(ready.wait(), wait_s)
-    except TimeoutError:
-        return False
-    finally:
-        remove(descriptor)
-    return True
 
 
 def in_memory(program: bytes) -> int:

@@ -1,8 +1,8 @@
 """What is still to be written to a program on another host, in order.
 
-How: senders add to a buffer, and return as soon as all of it fits. One thread takes pieces out and
-writes them. So a host that no longer answers holds nobody up who also has to write to others. Must
-not know how a piece is written.
+How: senders add to a buffer, and return as soon as all of it fits. Pieces of it are offered until
+the host says how much it has taken. So a host that no longer answers holds nobody up who also has
+to write to others. Must not know how a piece is written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NOT_READ = "it has not read its input for {:g} s"
 
 
 class Outbox:
-    """``put``, ``close`` and ``fail`` are called by any thread, ``take`` by the one that writes."""
+    """``put``, ``close`` and ``fail`` are called by any thread, the rest by the one that writes."""
 
     def __init__(self) -> None:
         self._waiting = bytearray()
@@ -44,16 +44,18 @@ class Outbox:
             if not in_time:
                 raise ChannelClosedError(NOT_READ.format(timeout_s))
             self._waiting += piece
-            self._changed.notify_all()
 
-    def take(self) -> bytes | None:
-        """Wait for a piece; None after ``fail``, and once all is written after ``close``."""
+    def piece(self) -> tuple[bytes, bool]:
+        """What to write next, and whether it is the last."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closed is not None)
-            piece = bytes(self._waiting[:PIECE_BYTES])
-            del self._waiting[:PIECE_BYTES]
+            is_last = self._closed is not None and len(self._waiting) <= PIECE_BYTES
+            return bytes(self._waiting[:PIECE_BYTES]), is_last
+
+    def taken(self, count: int) -> None:
+        """Remove so many bytes of the last piece: the host has them."""
+        with self._changed:
+            del self._waiting[:count]
             self._changed.notify_all()
-        return piece or None
 
     def close(self) -> None:
         """Accept nothing more. What is waiting is still written."""
