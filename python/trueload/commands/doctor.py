@@ -226,7 +226,7 @@ def _judge_stolen(facts: Facts) -> Finding:
 def _judge_core_latency(facts: Facts) -> Finding:
     name, latencies_ns = "cpu-distance", list(facts.core_latencies_ns)
     if not latencies_ns:
-        return _unknown(name, "not measured (one CPU, or no engine)")
+        return _unknown(name, "not measured (one CPU, no engine, or busy CPUs)")
     value = (
         f"{span_text(latencies_ns)} to hand a cache line over and back ({len(latencies_ns)} looks)"
     )
