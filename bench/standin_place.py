@@ -1,7 +1,7 @@
 """Stand-ins as places of the front: each is a connection to one of a few processes that play them.
 
-How: as with a child process on this machine (`trueload.places.local`), a thread per stand-in reads
-its lines. Must not know what the lines mean.
+How: as with children of this machine (`trueload.places.local`), one thread reads the lines of all.
+Must not know what the lines mean.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from setting import ROOT
-from trueload.places import Channel, ChannelClosedError, Sink
+from trueload.places import Channel, ChannelClosedError, Sink, reader
 from trueload.places.lines import Lines
 
-READ_BYTES = 2**16
 HOSTS_EACH = 100
 END_S = 10.0
 
@@ -37,7 +36,8 @@ class StandInChannel(Channel):
         self._lock = threading.Lock()
         self._over = threading.Event()
         self._socket.sendall(b"%d\n" % number)
-        threading.Thread(target=self._read_lines, name="stand-in-lines", daemon=True).start()
+        lines = self._lines
+        reader.watch(reader.Pipe(self._socket, lines.add, lines.end, lines.is_full))
 
     @property
     def pid(self) -> int:
@@ -80,12 +80,6 @@ class StandInChannel(Channel):
     def log_tail(self) -> str:
         """Return an empty text: a stand-in writes no log."""
         return ""
-
-    def _read_lines(self) -> None:
-        with contextlib.suppress(OSError), self._socket:
-            while (chunk := self._socket.recv(READ_BYTES)) and self._lines.add(chunk):
-                pass
-        self._lines.end()
 
 
 @dataclass(frozen=True)

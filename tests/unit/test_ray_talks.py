@@ -73,7 +73,7 @@ class Setting:
         self.clock, self.handle = clock, Handle()
         self.way = Way("the Ray cluster")
         self.actor = Actor(None, self.handle, "a", self.way)
-        self.lines, self.outbox = Lines(waits=False), Outbox()
+        self.lines, self.outbox = Lines(), Outbox()
         self.talk = Talk(self.actor, 1, self.lines, self.outbox)
         self.done: queue.SimpleQueue[talks.Event] = queue.SimpleQueue()
 

@@ -1,8 +1,8 @@
 """A bounded queue of lines between the thread that receives bytes and the one that reads lines.
 
-How: at most ``LINES_MAX`` lines are kept. The receiving thread waits while the queue is full, so a
-slow reader slows the program down instead of using memory. A front of many programs diverts the
-lines of all to one sink, which the receiving threads call. The end of the queue says why it ended.
+How: the receiving thread receives nothing while ``LINES_MAX`` lines or more are kept, so a slow
+reader slows the program down instead of using memory. A front of many programs diverts the lines of
+all to one sink, which the receiving thread calls. The end of the queue says why it ended.
 Must not know where the bytes come from.
 """
 
@@ -27,9 +27,7 @@ TOO_LONG = "it has written a line of more than {} MiB"
 class Lines:
     """``add`` and ``end`` are called by one thread, ``read`` by another, the rest by any."""
 
-    def __init__(self, *, waits: bool = True) -> None:
-        self._waits = waits
-        """Whether the receiving thread waits while the queue is full; else it asks ``is_full``."""
+    def __init__(self) -> None:
         self._lines: deque[bytes | ChannelClosedError] = deque()
         self._changed = threading.Condition()
         self._pending = bytearray()
@@ -55,7 +53,6 @@ class Lines:
         """Mark the end: nothing more will come."""
         self._put(why or ChannelClosedError(CLOSED))
 
-    @property
     def is_full(self) -> bool:
         """Whether nothing should be received now."""
         return not self._stopped and self._sink is None and len(self._lines) >= LINES_MAX
@@ -69,7 +66,6 @@ class Lines:
             if isinstance(found, ChannelClosedError):  # it stays: every later read raises it
                 raise type(found)(str(found))
             self._lines.popleft()
-            self._changed.notify_all()
         return found
 
     def _await_line(self, timeout_s: float) -> bool:
@@ -91,18 +87,14 @@ class Lines:
             while self._lines:
                 sink(self._lines.popleft())
             self._sink = sink
-            self._changed.notify_all()
 
     def stop(self) -> None:
-        """Stop reading: what still comes is dropped, and the receiving thread never waits."""
+        """Stop reading: what still comes is dropped."""
         with self._changed:
             self._stopped = True
-            self._changed.notify_all()
 
     def _put(self, line: bytes | ChannelClosedError) -> None:
         with self._changed:
-            if self._waits:
-                self._changed.wait_for(lambda: not self.is_full)
             if self._stopped:
                 return
             sink = self._sink

@@ -1,9 +1,9 @@
 """This machine as a place: an engine is a child process.
 
 How: the child has a process group of its own, so a Ctrl-C on the terminal reaches only the front,
-which then ends the engine politely. One thread reads its output into a bounded queue, another keeps
-the tail of its stderr. No child can block the caller for longer than the caller allows, or grow its
-memory. Must not know what the lines mean.
+which then ends the engine politely. One thread for all children (``reader``) puts its output into a
+bounded queue, and keeps the tail of its stderr. No child can block the caller for longer than the
+caller allows, or grow its memory. Must not know what the lines mean.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ import threading
 import time
 from collections.abc import Sequence
 
-from trueload.places import Channel, ChannelClosedError, Sink, supervisor
+from trueload.places import Channel, ChannelClosedError, Sink, reader, supervisor
 from trueload.places.lines import Lines
 
 LOG_BYTES_MAX = 64 * 2**10
 LOG_S = 0.2  # to read the rest of a log; a grandchild may hold it open
-READ_BYTES = 2**16
 
 
 class LocalPlace:
@@ -68,9 +67,12 @@ class LocalChannel(Channel):
         os.set_blocking(self._input.fileno(), False)
         self._lines = Lines()
         self._log = bytearray()
-        self._log_reader = threading.Thread(target=self._read_log, name="engine-log", daemon=True)
-        self._log_reader.start()
-        threading.Thread(target=self._read_lines, name="engine-lines", daemon=True).start()
+        self._log_ended = threading.Event()
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        reader.watch(reader.Pipe(self._process.stderr, self._add_log, self._log_ended.set))
+        lines = self._lines
+        reader.watch(reader.Pipe(self._process.stdout, lines.add, lines.end, lines.is_full))
 
     @property
     def pid(self) -> int:
@@ -110,7 +112,7 @@ class LocalChannel(Channel):
             code = self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
-        self._log_reader.join(LOG_S)  # to read the rest of its stderr
+        self._log_ended.wait(LOG_S)  # the rest of its stderr is read then
         return code
 
     def kill(self) -> None:
@@ -125,24 +127,7 @@ class LocalChannel(Channel):
     def log_tail(self) -> str:
         return bytes(self._log).decode(errors="replace")
 
-    def _read_lines(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as output:
-            while chunk := self._read(output.fileno()):
-                if not self._lines.add(chunk):
-                    break
-        self._lines.end()
-
-    def _read_log(self) -> None:
-        assert self._process.stderr is not None
-        with self._process.stderr as output:
-            while chunk := self._read(output.fileno()):
-                self._log += chunk
-                del self._log[:-LOG_BYTES_MAX]
-
-    @staticmethod
-    def _read(descriptor: int) -> bytes:
-        try:
-            return os.read(descriptor, READ_BYTES)
-        except OSError:
-            return b""
+    def _add_log(self, chunk: bytes) -> bool:
+        self._log += chunk
+        del self._log[:-LOG_BYTES_MAX]
+        return True

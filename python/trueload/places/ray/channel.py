@@ -36,7 +36,7 @@ class RayChannel(Channel):
         self._number = number
         self._pid = pid
         self._outbox = Outbox()
-        self._lines = Lines(waits=False)
+        self._lines = Lines()
         self._talks = talks
         self._talk = Talk(actor, number, self._lines, self._outbox)
         talks.add(self._talk)

@@ -77,7 +77,7 @@ class Talk:
         if not self._input_closed and not any(each.writes for each in self._calls.values()):
             piece, is_last = self._outbox.piece()
         call = Call(now_s, len(piece), is_last)
-        if not call.writes and (self._calls or now_s < self._next_s or self._lines.is_full):
+        if not call.writes and (self._calls or now_s < self._next_s or self._lines.is_full()):
             return
         answer = self._actor.ask("exchange", self._number, piece, is_last, HOLD_S)
         self._calls[answer] = call
