@@ -75,7 +75,7 @@ test: test-needs ## every check and every test
 	cargo test --workspace --exclude trueload-sim --locked --quiet
 	cargo test --profile sim --package trueload-sim --locked --quiet
 	$(MAKE) simulate SEEDS=5000
-	$(BIN)/pytest -m "not hosts and not strict" || $(BIN)/pytest -m "not hosts and not strict" $(ALONE)
+	$(BIN)/pytest -m "not hosts and not strict and not k8s" || $(BIN)/pytest -m "not hosts and not strict and not k8s" $(ALONE)
 	$(MAKE) test-strict
 	@$(PYTHON) tools/needs.py report
 
@@ -94,6 +94,11 @@ test-strict: setup ## the checks that other tests excuse, on CPUs of their own: 
 .PHONY: test-hosts
 test-hosts: test-needs setup ## runs over several hosts, made of namespaces on this machine (needs root)
 	$(BIN)/pytest -m hosts -n 4 || $(BIN)/pytest -m hosts $(ALONE)  # 4: they wait more than they work
+
+.PHONY: test-k8s
+test-k8s: setup ## Pods of a real control plane, which is built once in half an hour (needs root, Go, etcd-server)
+	$(BIN)/python tests/k8s/build.py
+	$(BIN)/pytest -m k8s -n 0
 
 .PHONY: check
 check: setup lint ## the fast inner loop: style, types, unit tests
