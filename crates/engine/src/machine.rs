@@ -1,6 +1,7 @@
 //! The machine that the engine runs on, and its use meanwhile, for the record.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::{fs, thread};
 
 use trueload_drive::{local_ports, raise_open_files};
@@ -32,6 +33,8 @@ pub(crate) fn look() -> Machine {
         cpu_count: thread::available_parallelism().map_or(1, |count| count.get() as u32),
         governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         limits,
+        boot_id: read("/proc/sys/kernel/random/boot_id"),
+        network: fs::metadata("/proc/self/ns/net").ok().map(|about| about.ino()),
     }
 }
 

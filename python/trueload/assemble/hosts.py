@@ -159,4 +159,5 @@ def _told_of(report: HostReport) -> PhaseLog:
 def environment_of(report: HostReport) -> Environment:
     """The environment of a host, as its engine reported it."""
     versions = {"trueload": __version__, "engine": report.version}
-    return Environment(**report.machine.model_dump(), versions=versions)
+    machine = report.machine.model_dump(exclude={"boot_id", "network"})
+    return Environment(**machine, versions=versions)

@@ -81,13 +81,17 @@ class AskDistance(Model):
 
 
 class Machine(Model):
-    """The machine that an engine runs on. Unknown values are null, or left out of ``limits``."""
+    """The machine that an engine runs on. Unknown values are null, or left out of ``limits``. The
+    ``boot_id`` is the kernel's for its present run, ``network`` the inode of the network namespace.
+    """
 
     kernel: str = ""
     cpu_model: str | None = None
     cpu_count: int = 0
     governor: str | None = None
     limits: dict[str, int] = Field(default_factory=dict)
+    boot_id: str | None = None
+    network: int | None = None
 
 
 class MachineShares(Model):

@@ -82,6 +82,10 @@ pub struct Machine {
     pub governor: Option<String>,
     /// Open files, ports, queues.
     pub limits: BTreeMap<String, u64>,
+    /// Of the kernel's present run, or null: engines with the same one are on one machine.
+    pub boot_id: Option<String>,
+    /// The inode of its network namespace, or null.
+    pub network: Option<u64>,
 }
 
 /// How the machine's CPU time was spent over a phase, as shares of that of all CPUs. What the kernel
