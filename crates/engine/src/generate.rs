@@ -23,7 +23,7 @@ use crate::generator::{
 use crate::limits::{self, Have};
 use crate::lines::emit;
 use crate::loading::Loading;
-use crate::machine::Ticks;
+use crate::machine::Use;
 use crate::origins::{self, Division};
 use crate::outlet::Outlet;
 use crate::plan;
@@ -57,7 +57,7 @@ struct Running {
     /// All measurements, over time.
     series: Series,
     /// The machine's CPU counters when the threads were told.
-    machine: Option<Ticks>,
+    machine: Option<Use>,
     over: bool,
 }
 
@@ -361,7 +361,7 @@ impl Role {
         self.send_to_all(&Command::Phase(share));
         // Read only now: the time that the kernel takes to sum this up must not delay the start.
         if let Some(phase) = self.phases.last_mut() {
-            phase.machine = Ticks::now();
+            phase.machine = Use::now();
         }
     }
 
@@ -495,7 +495,7 @@ impl Role {
         phase.over = true;
         let mut done = std::mem::take(&mut phase.done);
         let id = phase.id.clone();
-        let used = phase.machine.as_ref().zip(Ticks::now());
+        let used = phase.machine.as_ref().zip(Use::now());
         let used = used.and_then(|(before, now)| now.since(before));
         let set_up = sums::connected(&self.connected);
         let requested = self.slots(self.connections);

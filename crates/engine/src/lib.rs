@@ -30,4 +30,5 @@ pub mod serve;
 pub mod server;
 mod sums;
 mod threads;
+mod throttling;
 mod unread;

@@ -7,6 +7,7 @@ use std::{fs, thread};
 use trueload_drive::{local_ports, raise_open_files};
 
 use crate::protocol::{Machine, MachineShares};
+use crate::throttling::Throttling;
 
 /// Files that hold one number each.
 const LIMITS: [(&str, &str); 2] = [
@@ -44,9 +45,33 @@ fn model(info: &str) -> Option<String> {
     Some(line.split_once(':')?.1.trim().to_owned())
 }
 
+/// The unit of the kernel's accounts (proc(5)), which is the same on all of its machines.
+const TICK_NS: u64 = 10_000_000;
+
+/// The use of the machine so far, and what has limited the engine.
+#[derive(Clone, Debug)]
+pub(crate) struct Use {
+    ticks: Ticks,
+    throttling: Throttling,
+}
+
+impl Use {
+    /// The present counters; none if the kernel does not tell.
+    pub(crate) fn now() -> Option<Self> {
+        Some(Self { ticks: Ticks::now()?, throttling: Throttling::now() })
+    }
+
+    /// The shares of the time since `before`; none if no time has passed.
+    pub(crate) fn since(&self, before: &Use) -> Option<MachineShares> {
+        let own_ns = self.ticks.own.saturating_sub(before.ticks.own) * TICK_NS;
+        let throttled = self.throttling.since(&before.throttling, own_ns);
+        Some(MachineShares { throttled, ..self.ticks.since(&before.ticks)? })
+    }
+}
+
 /// CPU time since the machine began, in the kernel's ticks, all CPUs together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ticks {
+struct Ticks {
     /// The total over all states.
     total: u64,
     idle: u64,
@@ -58,14 +83,12 @@ pub(crate) struct Ticks {
 }
 
 impl Ticks {
-    /// The present counters; none if the kernel does not tell.
-    pub(crate) fn now() -> Option<Self> {
+    fn now() -> Option<Self> {
         let read = |path: &str| fs::read_to_string(path).ok();
         parse(&read("/proc/stat")?, &read("/proc/self/stat")?)
     }
 
-    /// The shares of the time since `before`; none if no time has passed.
-    pub(crate) fn since(&self, before: &Ticks) -> Option<MachineShares> {
+    fn since(&self, before: &Ticks) -> Option<MachineShares> {
         let total = self.total.checked_sub(before.total).filter(|total| *total > 0)?;
         let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / total as f64;
         // The engine's ticks are counted separately from the sum, a tick sooner or later.
@@ -75,6 +98,7 @@ impl Ticks {
             idle: share(self.idle, before.idle),
             others: used.saturating_sub(own) as f64 / total as f64,
             stolen: share(self.stolen, before.stolen),
+            throttled: None,
         })
     }
 }
@@ -130,7 +154,7 @@ mod tests {
 
     #[test]
     fn this_machine_says_it() {
-        assert!(Ticks::now().is_some());
+        assert!(Use::now().is_some());
     }
 
     #[test]

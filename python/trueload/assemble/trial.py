@@ -406,14 +406,16 @@ def _generator(
         bytes_per_connection=_bytes_per_connection(ready),
         send_lag_p99_ns=own_times.send.p99 if own_times.send else None,
         lateness=found.lateness if complete else None,
-        throttled_share=_throttled_share(seen),
+        throttled_share=_throttled_share(seen, found),
         waited=machine.generator if machine else None,
     )
 
 
-def _throttled_share(seen: Observation) -> float | None:
-    """The share of the window in which a CPU limit stopped this machine's engines."""
-    if not seen.is_here or seen.before is None or seen.after is None:
+def _throttled_share(seen: Observation, found: plan.Generator) -> float | None:
+    """The share of the window in which a CPU limit stopped the engines."""
+    if not seen.is_here:
+        return None if found.machine is None else found.machine.throttled
+    if seen.before is None or seen.after is None:
         return None
     return tree_throttled_share(seen.before.engine, seen.after.engine)
 

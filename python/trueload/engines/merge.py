@@ -475,6 +475,7 @@ def _worst_machine(parts: Sequence[MachineShares]) -> MachineShares | None:
         idle=min(part.idle for part in parts),
         others=max(part.others for part in parts),
         stolen=max(part.stolen for part in parts),
+        throttled=max((t for part in parts if (t := part.throttled) is not None), default=None),
     )
 
 

@@ -95,11 +95,14 @@ class Machine(Model):
 
 
 class MachineShares(Model):
-    """How a machine's CPU time was spent over a phase, as shares of the time of all CPUs."""
+    """How a machine's CPU time was spent over a phase, as shares of the time of all CPUs.
+    ``throttled``: share of the phase for which a CPU limit stopped the engine; None where no cgroup
+    counts that."""
 
     idle: float
     others: float
     stolen: float
+    throttled: float | None = None
 
 
 class Clock(Model):

@@ -99,6 +99,9 @@ pub struct MachineShares {
     pub others: f64,
     /// Taken by the machine's own host.
     pub stolen: f64,
+    /// The share of the phase for which a CPU limit stopped the engine; null where no cgroup counts.
+    #[serde(default)]
+    pub throttled: Option<f64>,
 }
 
 #[cfg(test)]
