@@ -10,17 +10,22 @@ import hashlib
 import json
 import os
 import platform
+import shlex
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from harness import Server, Trueload
+from limited import limited_group
 from trueload.engines.engine import find_engine
 from trueload.errors import UserError
+from trueload.places import CutOffError
 from trueload.places.command import CommandPlace
+from trueload.places.ssh import scripts
 from trueload.places.ssh import scripts
 from trueload.runner.sockets import free_port
 from waiting import wait_until
@@ -105,6 +110,26 @@ def test_a_signal_that_ends_it_is_told(tmp_path: Path) -> None:
     channel = place(tmp_path / "cache").open(["/bin/cat"])
     os.kill(channel.pid, signal.SIGKILL)
     assert channel.wait(WAIT_S) == -signal.SIGKILL
+
+
+# Passes on what it reads and writes, as `kubectl exec -i` does.
+PROXY = (sys.executable, "-IS", str(Path(__file__).with_name("proxy_command.py")))
+
+
+def test_a_command_that_is_killed_here_is_told_by_its_name(tmp_path: Path) -> None:
+    channel = place(tmp_path / "cache", *PROXY).open(["/bin/cat"])
+    commands = [each for each in psutil.Process().children() if PROXY[-1] in each.cmdline()]
+    commands[0].kill()
+    with pytest.raises(CutOffError) as caught:
+        channel.read_line(WAIT_S)
+    assert str(caught.value) == "the command here, `env …`, was killed: signal 9 (SIGKILL)"
+
+
+def test_a_command_that_ends_before_its_program_is_told_in_its_own_words(tmp_path: Path) -> None:
+    channel = place(tmp_path / "cache", *PROXY).open(["/bin/cat"])
+    channel.send(b"give up\n", WAIT_S)
+    with pytest.raises(CutOffError, match="`env …`, ended with exit code 1: no way"):
+        channel.read_line(WAIT_S)
 
 
 OTHER = "x86_64" if platform.machine() == "aarch64" else "aarch64"
@@ -270,6 +295,40 @@ def test_a_lost_one_is_named_and_the_other_goes_on(
     assert [host["lost"] is None for host in rows[0]["record"]["hosts"]].count(True) == 1
 
 
+def test_commands_that_are_killed_at_once_blame_no_host(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    names = [f"exec:{shlex.join(PROXY)} env HOST={name}" for name in ("one", "two")]
+    words = ("-c", "6", "-d", "60s", "--warmup", "0s")
+    front = trueload.start(
+        *("http", f"{server.url}/", *words),
+        *(f"--place={name}" for name in names),
+        env=environment(tmp_path),
+        stderr=subprocess.STDOUT,
+    )
+    wait_until(lambda: len(engines_of(front)) == 2, "both engines run")
+    wait_until(lambda: all(each.net_connections() for each in engines_of(front)), "connected")
+    here = psutil.Process(front.pid).children()
+    commands = [each for each in here if scripts.ENDED in " ".join(each.cmdline())]
+    assert len(commands) == 2
+    for command in commands:
+        command.kill()
+    out, _ = front.communicate(timeout=60)
+    assert front.returncode == 4, out
+    killed = f"the command here, `{PROXY[0]} …`, was killed: signal 9 (SIGKILL)"
+    cause = f"the way to all 2 hosts is lost: {killed}"
+    assert cause in out
+    assert "host lost" not in out
+    assert f"warning: {' and '.join(names)} are one machine" in out
+    record = trueload.run("runs", "show", "last", "--json").json()["rows"][0]["record"]
+    assert record["trouble"]["what"].startswith(cause)
+    checks = {check["name"]: check for check in record["checks"]}
+    lost = checks["hosts-lost"]
+    assert lost["why"] == f"2 of 2 hosts lost: {record['trouble']['what']}"
+    assert checks["one-machine"]["status"] == "warn"
+    assert all(host["way_lost"] for host in record["hosts"])
+
+
 def test_the_reference_server_can_run_there_but_a_subject_cannot(
     trueload: Trueload, tmp_path: Path
 ) -> None:
@@ -347,3 +406,14 @@ def test_a_range_of_hosts_that_cannot_be_is_refused(
     ended = trueload.run("http", "http://127.0.0.1:1/", "--place", "exec:env", "--hosts", hosts)
     assert ended.code == 2, ended
     assert words in ended.err
+
+
+def test_a_cpu_limit_there_is_judged(trueload: Trueload, server: Server, tmp_path: Path) -> None:
+    with limited_group() as group:
+        enter = f"exec:sh -c 'echo $$ >{group}/cgroup.procs; exec \"$@\"' sh"
+        words = ("-c", "2", "-d", "1s", "--warmup", "100ms", "--json", "-", "--place", enter)
+        ended = trueload.run("http", f"{server.url}/", *words, env=environment(tmp_path))
+    record = ended.json()
+    assert record["hosts"][0]["generator"]["throttled_share"] > 0.05
+    (found,) = (each for each in record["checks"] if each["name"] == "cpu-limit")
+    assert found["status"] == "fail"

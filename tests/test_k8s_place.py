@@ -90,7 +90,7 @@ def test_each_pod_of_a_set_or_with_a_label_is_a_host(
     names = [host["place"] for host in record["hosts"]]
     assert names == ["load/generators-0", "load/generators-1"]
     assert record["counts"]["scheduled"] == 301
-    assert "warning" not in ended.err
+    assert "on the same node" not in ended.err
 
 
 def test_pods_on_one_node_are_warned_of_and_one_that_does_not_run_is_named(
@@ -269,6 +269,10 @@ def test_a_lost_api_server_is_the_one_cause_and_blames_no_pod(
         "the API server of the cluster is gone: the cluster cannot be asked: The connection" in out
     )
     assert "host lost" not in out
+    record = trueload.run("runs", "show", "last", "--json").json()["rows"][0]["record"]
+    why = next(check["why"] for check in record["checks"] if check["name"] == "hosts-lost")
+    assert why.startswith("2 of 2 hosts lost: the API server of the cluster is gone: the cluster")
+    assert "generators" not in why
 
 
 def test_a_pod_that_replaces_a_lost_one_joins(

@@ -6,7 +6,10 @@ sequences are removed before a terminal sees them. Pure.
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import unicodedata
+from collections.abc import Sequence
 
 from trueload.escapes import without_escapes
 
@@ -23,3 +26,17 @@ def plain(text: str, length_max: int = 10_000) -> str:
         if c in "\t\n\r" or unicodedata.category(c) not in _HIDDEN
     )
     return shown + ("…" if len(text) > length_max else "")
+
+
+def signal_text(number: int) -> str:
+    """A signal by its number and name: ``signal 9 (SIGKILL)``."""
+    with contextlib.suppress(ValueError):
+        return f"signal {number} ({signal.Signals(number).name})"
+    return f"signal {number}"
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Names in a sentence: ``a, b and c``, or ``a, b, c, d and 3 more``."""
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -9,6 +9,7 @@ import os
 import shlex
 import signal
 import subprocess
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -153,6 +154,63 @@ def test_a_host_that_is_lost_is_named_and_the_run_saved_as_invalid(
     assert [host["place"] for host in record["hosts"]] == ["ssh:h1", "ssh:h2", "ssh:h3"]
     assert [host["lost"] is None for host in record["hosts"]] == [True, False, True]
     assert trueload.run("runs", "list", "--json").json()[0]["state"] == "partial"
+
+
+@pytest.fixture
+def behind_a_jump_host(ssh: Ssh) -> Iterator[tuple[str, ...]]:
+    """The places of two hosts that the user reaches through the third one."""
+    config, jump = ssh.config.read_text(), ssh.folder / "bin" / "ssh"
+    wrapped = f"ProxyCommand {jump} -W %h:%p h3"
+    ssh.config.write_text(f"Match host h1,h2\n    {wrapped}\n{config}")
+    yield PLACES[:4]
+    ssh.config.write_text(config)
+
+
+def cut_off(ssh: Ssh) -> None:
+    assert ssh.network.hosts[2].kill("sshd: root") > 0
+
+
+def pull_its_link(ssh: Ssh) -> None:
+    ssh.network.hosts[2].link("down")
+
+
+@pytest.mark.parametrize("strike", [cut_off, pull_its_link])
+def test_a_lost_jump_host_is_the_one_cause_and_blames_no_host(
+    ssh: Ssh,
+    trueload: Trueload,
+    served: Server,
+    behind_a_jump_host: tuple[str, ...],
+    strike: Callable[[Ssh], None],
+) -> None:
+    words = ("-c", "4", "--json", "-", *LONG, *behind_a_jump_host)
+    process = start(trueload, ssh, "http", f"{served.url}/", *words)
+    wait_until(lambda: connected(ssh.network, served) == 4, "all are connected")
+    strike(ssh)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 4, out
+    record = record_of(trueload)
+    cause = record["trouble"]["what"]
+    assert cause.startswith("the way to all 2 hosts through the ProxyCommand `"), cause
+    assert "host lost" not in out
+    assert out.splitlines()[0].endswith(cause)
+    checks = {check["name"]: check for check in record["checks"]}
+    assert checks["hosts-lost"]["why"] == f"2 of 2 hosts lost: {cause}"
+    wait_until(lambda: is_quiet(ssh.network), "the engines have gone")
+
+
+def test_one_machine_under_two_names_is_warned_of(
+    ssh: Ssh, trueload: Trueload, served: Server
+) -> None:
+    ssh.add("twin", ssh.network.hosts[0])
+    places = ("--place", "ssh:h1", "--place", "ssh:twin")
+    words = ("-c", "4", "--requests", "300", "--json", "-", *places)
+    done = trueload.run("http", f"{served.url}/", *words, env=ssh.env)
+    assert done.code in (0, 4), done
+    said = "ssh:h1 and ssh:twin are one machine"
+    assert f"warning: {said}" in done.err
+    checks = {check["name"]: check for check in done.json()["checks"]}
+    assert checks["one-machine"]["status"] == "warn"
+    assert said in checks["one-machine"]["why"]
 
 
 def test_a_run_over_hosts_that_a_command_enters(

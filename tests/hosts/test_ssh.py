@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from trueload.engines.engine import Engine, EngineError
 from trueload.places.program import read_program
@@ -116,7 +117,19 @@ def test_a_link_that_goes_down_ends_the_engine_there_and_is_told_here(
     with Engine.start(place) as engine:
         host.link("down")
         wait_until(lambda: not host.processes(ENGINE), "the engine has gone without its lease")
-        with pytest.raises(EngineError, match="ssh has lost h1"):
+        with pytest.raises(
+            EngineError, match=r"ssh has lost h1: .*; nothing is known of its engine"
+        ):
+            engine.receive(10)
+
+
+def test_an_ssh_that_is_killed_here_is_told(place: SshPlace) -> None:
+    with Engine.start(place) as engine:
+        (here,) = (
+            each for each in psutil.Process().children() if "ControlMaster=no" in each.cmdline()
+        )
+        here.kill()
+        with pytest.raises(EngineError, match=r"ssh has lost h1: ssh here was killed: signal 9"):
             engine.receive(10)
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 from trueload.engines.engine import Engine
-from trueload.errors import UserError
+from trueload.errors import HostError, UserError
 from trueload.places.copying import Copying
-from trueload.places.ssh import SshPlace
+from trueload.places.ssh import SshPlace, connection
 from waiting import wait_until
 
 from hosts.network import Host
@@ -112,7 +112,7 @@ def put_first(ssh: Ssh, host: Host, name: str, script: str) -> None:
 def lose_sha256sum(ssh: Ssh, host: Host) -> None:
     folder = host.folder / "bin"
     folder.mkdir()
-    for tool in ("sh", "uname", "cat", "cut", "mkdir", "chmod", "mv", "rm"):
+    for tool in ("sh", "uname", "cat", "cut", "mkdir", "mktemp", "chmod", "mv", "rm"):
         found = shutil.which(tool)
         assert found is not None
         (folder / tool).symlink_to(found)
@@ -169,6 +169,21 @@ def test_a_shell_that_greets_is_no_hindrance(own_ssh: Ssh, monkeypatch: pytest.M
     restart_sshd(own_ssh.network.hosts[0], own_ssh, more=command)
     with SshPlace("h1") as place, Engine.start(place) as engine:
         assert engine.hello.version
+
+
+def test_a_shell_that_hangs_is_told_from_a_host_that_lets_nobody_in(
+    own_ssh: Ssh, engine_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", own_ssh.env["PATH"])
+    monkeypatch.setattr(connection, "LOG_IN_S", 3.0)
+    home = own_ssh.folder / "home"
+    home.mkdir()
+    (home / ".bashrc").write_text("sleep 1000\n")
+    own_ssh.network.hosts[0].run("mount", "--bind", home, "/root")
+    with SshPlace("h1") as place, pytest.raises(HostError) as caught:
+        place.prepare(engine_path)
+    assert "logged in to h1, but its shell does not start" in caught.value.message
+    assert "`ssh h1 true` shows it" in caught.value.hint
 
 
 def test_no_ssh_here_is_told(

@@ -45,7 +45,7 @@ def test_an_ordinary_broadcast_is_valid_and_says_which_checks_are_not_for_it() -
     assert not_applicable == {
         *("stale", "littles-law", "send-lag", "rate-reached", "backlog", "fairness", "stall"),
         *("server-idle", "quantile-width", "both-ends", "over-pool", "host-bias", "clocks"),
-        *("hosts-lost", "sessions"),
+        *("hosts-lost", "one-machine", "sessions"),
         *("cpu-limit", "subject-cpu-limit", "slow-connections", "predicted", "varying", "window"),
         *("protocol", "goaway", "streams", "flow-control", "delayed-ack", "cpu-speed", "data"),
     }

@@ -8,23 +8,29 @@ from hypothesis import strategies as st
 from samples import GOOD_HOST, counts, good_record
 from trueload.commands.place_options import check_allowed_losses
 from trueload.engines.told import HOST_SECONDS_MOST, condensed
+from trueload.engines.twins import numbers_of
 from trueload.errors import UserError
 from trueload.places.named import GeneratorHost, RayCluster, SshHost, Where
-from trueload.protocol.plan import Second
+from trueload.protocol.plan import Machine, Second
 from trueload.record.schema import Check, Host, Record, Trouble
 from trueload.report.hosts import HOSTS_SHOWN, host_lines
 from trueload.report.result import result_lines
 from trueload.runner.trials import Failed, Measured, Searched, Step
 from trueload.suites.execute import lost_host
+from trueload.verdict import CHECKS
 
 LOST = Trouble(kind="lost", what="host lost: b: it died")
+WAY = Trouble(kind="lost", what="the way to all 2 hosts is lost: gone")
 DIED = Trouble(kind="died", what="the engine died")
 
 
-def host(place: str, lost: str | None = None) -> Host:
-    return GOOD_HOST.model_copy(
-        update={"place": place, "lost": lost, "ok": 5, "connections": 1, "counts": counts(ok=5)}
-    )
+def host(place: str, lost: str | None = None, **more: object) -> Host:
+    found = {"place": place, "lost": lost, "ok": 5, "connections": 1, "counts": counts(ok=5)}
+    return GOOD_HOST.model_copy(update=found | more)
+
+
+def unreached(place: str) -> Host:
+    return host(place, WAY.what, way_lost=True)
 
 
 def found(record: Record, name: str) -> Check:
@@ -45,6 +51,20 @@ def found(record: Record, name: str) -> Check:
             "fail",
             "5 of 5 hosts lost: a, b, c and 2 more",
         ),
+        (
+            "the way to all",
+            tuple(map(unreached, "ab")),
+            WAY,
+            "fail",
+            f"2 of 2 hosts lost: {WAY.what}",
+        ),
+        (
+            "the way to some, and another",
+            (*map(unreached, "ab"), host("c", "died"), host("d")),
+            None,
+            "warn",
+            f"3 of 4 hosts lost: {WAY.what}; c (died); the figures",
+        ),
     ],
 )
 def test_hosts_lost(
@@ -54,6 +74,70 @@ def test_hosts_lost(
     check = found(record, "hosts-lost")
     assert check.status == status, why
     assert words in check.why, why
+
+
+def test_no_host_is_blamed_for_its_way() -> None:
+    record = good_record(hosts=tuple(map(unreached, "ab")), trouble=WAY)
+    assert all(line.endswith("lost with its way") for line in host_lines(record)[-2:])
+    assert "reached through" in CHECKS["hosts-lost"].remedy_for(record)
+
+
+@pytest.mark.parametrize(
+    ("why", "shared", "status", "words"),
+    [
+        ("one host", [(0, 0)], "n/a", "one host"),
+        ("not told", [(None, None)] * 2, "n/a", "have not told"),
+        ("apart", [(0, 0), (1, 1)], "pass", "no two"),
+        (
+            "one machine",
+            [(0, 0), (1, 1), (0, 0)],
+            "warn",
+            "a and c are one machine, which sends the load of 2 hosts",
+        ),
+        (
+            "one node",
+            [(0, 0), (0, 1), (2, 2)],
+            "warn",
+            "a and b are on one machine, and take its CPUs from each other",
+        ),
+    ],
+)
+def test_hosts_that_share_a_machine_are_named(
+    why: str, shared: list[tuple[int | None, int | None]], status: str, words: str
+) -> None:
+    hosts = tuple(
+        host(name, machine=machine, network=network)
+        for name, (machine, network) in zip("abc", shared, strict=False)
+    )
+    check = found(good_record(hosts=hosts), "one-machine")
+    assert check.status == status, why
+    assert words in check.why, why
+
+
+def test_containers_with_cpus_of_their_own_share_none() -> None:
+    cpus = [GOOD_HOST.generator.model_copy(update={"cpus": each}) for each in ((0, 1), (2,), (1,))]
+    hosts = [host(name, machine=0, network=at) for at, name in enumerate("abc")]
+    hosts = [
+        each.model_copy(update={"generator": on}) for each, on in zip(hosts, cpus, strict=True)
+    ]
+    assert found(good_record(hosts=tuple(hosts[:2])), "one-machine").status == "pass"
+    assert found(good_record(hosts=tuple(hosts)), "one-machine").status == "warn"
+
+
+@pytest.mark.parametrize(
+    ("machines", "expected"),
+    [
+        ([("x", 1), ("x", 1), ("y", 1)], ([0, 0, 2], [0, 0, 2])),
+        ([("x", 1), ("x", 2)], ([0, 0], [0, 1])),
+        ([("x", None), (None, 1)], ([0, None], [None, None])),
+    ],
+)
+def test_hosts_are_one_machine_by_boot_id_and_network(
+    machines: list[tuple[str | None, int | None]],
+    expected: tuple[list[int | None], list[int | None]],
+) -> None:
+    told = [Machine(boot_id=boot_id, network=network) for boot_id, network in machines]
+    assert numbers_of(told) == expected
 
 
 def test_a_run_that_went_on_is_at_most_suspect() -> None:

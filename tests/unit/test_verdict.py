@@ -159,7 +159,8 @@ def test_a_check_is_explained_in_one_sentence_with_what_to_do(name: str) -> None
 
 
 NOT_OF_HTTP_SERVERS = {"ledger", "both-ends", "over-pool"}
-OF_SEVERAL_HOSTS = {"host-bias", "hosts-lost", "clocks"}  # their cases are in test_fleet.py
+# Their cases are in test_fleet.py and test_lost_hosts.py.
+OF_SEVERAL_HOSTS = {"host-bias", "hosts-lost", "one-machine", "clocks"}
 OF_THE_LOAD = {"data"}  # its cases are in test_data.py
 # The cases of the others are in test_client_share.py, test_verdict_machine.py, test_varying.py,
 # test_backends.py and test_cpu_speed.py.

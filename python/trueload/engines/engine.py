@@ -26,6 +26,7 @@ from trueload.errors import ExitCode, UserError, out_of_memory, shortage_hint
 from trueload.places import (
     Channel,
     ChannelClosedError,
+    CutOffError,
     HostGoneError,
     LineTooLongError,
     Place,
@@ -52,10 +53,12 @@ from trueload.protocol.plan import (
     parse_from_engine,
     to_line,
 )
+from trueload.text import signal_text
 
 BINARY = "trueload-engine"
 HELLO_S = 10.0  # for a cold disk and a busy machine; the engine itself needs milliseconds
-LEASE_EVERY_S = 0.5  # the engine ends without one for 2 s
+LEASE_S = 2.0  # the engine ends without a lease for so long
+LEASE_EVERY_S = 0.5
 SEND_S = 5.0
 ANSWER_S = 1.0  # the engine gives up after 50 ms
 ENDING_S = 0.5  # from a closed channel to the end of its process
@@ -68,11 +71,13 @@ FailureKind = Literal[
 
 
 class EngineError(Exception):
-    """The engine failed. ``kind`` is one word, the message one line."""
+    """The engine failed. ``kind`` is one word, the message one line. ``cut`` is the end of its
+    channel if nothing is known of the engine itself."""
 
-    def __init__(self, kind: FailureKind, message: str) -> None:
+    def __init__(self, kind: FailureKind, message: str, cut: CutOffError | None = None) -> None:
         super().__init__(message)
         self.kind = kind
+        self.cut = cut
 
     def as_user_error(self, doing: str) -> UserError:
         """The error to report if the engine is indispensable; ``doing`` says what it failed at."""
@@ -203,6 +208,11 @@ class Engine(Closing):
             self._done = True
         return message
 
+    @property
+    def way(self) -> str | None:
+        """What its messages go through, as those of other hosts may; None if nothing is known."""
+        return self._channel.way
+
     def suspect(self) -> bool:
         """Note that nothing is heard of it; whether the reason will come as its last line."""
         return self._channel.suspect()
@@ -240,7 +250,10 @@ class Engine(Closing):
         if isinstance(error, HostGoneError):
             return EngineError("died", str(error))
         if isinstance(error, WayGoneError):
-            return EngineError("lost", str(error))
+            return EngineError("lost", str(error), error)
+        if isinstance(error, CutOffError):
+            ends = f"nothing is known of its engine, which ends by itself within {LEASE_S:g} s"
+            return EngineError("lost", f"{error}; {ends}", error)
         code = self._channel.wait(ENDING_S)
         if code is None:
             return EngineError("died", f"the engine still runs but no longer takes part: {error}")
@@ -276,12 +289,10 @@ def _how(code: int) -> str:
         return f"exit code {code}"
     if code == -signal.SIGKILL:
         return (
-            "signal 9 (SIGKILL), perhaps of the kernel, for want of memory: see `dmesg`, or"
+            f"{signal_text(-code)}, perhaps of the kernel, for want of memory: see `dmesg`, or"
             " memory.events of its cgroup"
         )
-    with contextlib.suppress(ValueError):
-        return f"signal {-code} ({signal.Signals(-code).name})"
-    return f"signal {-code}"
+    return signal_text(-code)
 
 
 def await_listening(server: Engine, timeout_s: float) -> str:

@@ -4,8 +4,9 @@ How: every engine gets the whole plan and its part in it, and deals out its own 
 connections, requests and arrivals. A phase begins once every engine is ready, at a time that each
 is told in its own clock. Lines from all engines go into one queue, which is read when the caller
 asks. A message goes on to the caller once all engines have sent it. A host that falls silent, dies
-or ends before it was told to is lost. If more hosts are lost than may be, the run ends: the
-``EngineError`` says which host, and what it said last. Else the others go on with their own parts.
+or ends before it was told to is lost. Hosts that go at once are lost by the way that they share. If
+more hosts are lost than may be, the run ends: the ``EngineError`` says which host, and what it said
+last. Else the others go on with their own parts.
 One more thread asks every engine for its clock, which renews their leases.
 
 Must not know trials and records, or how a place is opened.
@@ -17,23 +18,26 @@ import contextlib
 import queue
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Self
 
 from trueload.closing import Closing
 from trueload.deadline import seconds_left
 from trueload.engines.awaited import Awaited
 from trueload.engines.engine import EngineError, FailureKind
+from trueload.engines.losses import Cut, Sign, judge
 from trueload.engines.member import HostReport, Member, ReceivedLine
 from trueload.engines.merge import Series, merge_measurements, merge_ready
 from trueload.engines.pauses import Pauses
 from trueload.engines.settling import Settling
 from trueload.engines.ticks import Ticks
 from trueload.engines.told import condensed
+from trueload.engines.twins import numbers_of
 from trueload.errors import HostError, UserError
-from trueload.places import EngineHost
+from trueload.places import EngineHost, WayGoneError
 from trueload.protocol.part import parts_of
 from trueload.protocol.plan import (
     Clock,
@@ -56,6 +60,7 @@ from trueload.protocol.plan import (
     ToEngine,
     Turns,
 )
+from trueload.text import listed
 from trueload.units import NS_PER_S
 
 SILENCE_S = 1.5  # design §9: a host that is silent for so long is lost
@@ -94,6 +99,7 @@ class Fleet(Closing):
         self._awaited: dict[str, Awaited] = {}
         self.news: list[str] = []
         """Hosts that were lost, and why; whoever has told the user clears it."""
+        self._warned: set[str] = set()
         self._allow_lost = allow_lost
         self._pauses = pauses
         self._living_count = len(self._members)
@@ -111,12 +117,27 @@ class Fleet(Closing):
         except BaseException:
             fleet.close()
             raise
+        fleet.warn_of_twins()
         return fleet
 
     @property
     def hello(self) -> Hello:
         """The hello of the first engine."""
         return self._members[0].engine.hello
+
+    def warn_of_twins(self) -> None:
+        """Note in the news which hosts are the same machine under several names."""
+        _, networks = numbers_of([member.engine.hello.machine for member in self._members])
+        names: defaultdict[int | None, list[str]] = defaultdict(list)
+        for member, number in zip(self._members, networks, strict=True):
+            names[number].append(member.name)
+        lines = {
+            f"warning: {listed(same)} are one machine, which sends the load of {len(same)} hosts"
+            for number, same in names.items()
+            if number is not None and len(same) > 1
+        }
+        self.news += sorted(lines - self._warned)
+        self._warned |= lines
 
     def pids_here(self) -> set[int]:
         """Pids of the engines that run on this machine."""
@@ -132,7 +153,12 @@ class Fleet(Closing):
 
     def reports(self, phase_id: str) -> tuple[HostReport, ...]:
         """What each host did in a phase."""
-        return tuple(member.report(phase_id) for member in self._members)
+        found = [member.report(phase_id) for member in self._members]
+        machines, networks = numbers_of([report.machine for report in found])
+        return tuple(
+            replace(report, machine_number=machine, network_number=network)
+            for report, machine, network in zip(found, machines, networks, strict=True)
+        )
 
     def latest(self, phase_id: str | None) -> tuple[tuple[str, Tick], ...]:
         """Name and last tick of each host with a tick of the phase; empty for a single host."""
@@ -162,7 +188,7 @@ class Fleet(Closing):
         deadline_s = time.monotonic() + timeout_s
         while not self._out:
             if self._received.empty():  # a host with unread messages is not silent
-                self._look_for_silence()
+                self._look_for_losses()
             try:
                 left_s = min(seconds_left(deadline_s), LOOK_EVERY_S)
                 self._handle(self._received.get(timeout=left_s))
@@ -191,6 +217,9 @@ class Fleet(Closing):
         """Ask all to end. What they still have to say can be received."""
         self._stopping = True
         self._waiting.clear()
+        for member in self._living():
+            if member.cut is not None:
+                self._lose([member], member.cut.what, of_way=member.cut.names_way)
         for member in self._living():
             with contextlib.suppress(EngineError):
                 member.engine.send(Stop())
@@ -222,7 +251,7 @@ class Fleet(Closing):
             try:
                 member.engine.send(message(member))
             except EngineError as error:
-                self._lose(member, str(error))
+                self._fail(member, error)
 
     def _advance(self) -> None:
         """Tell all of the next phase as soon as its start can be agreed. That is at once if the
@@ -285,8 +314,7 @@ class Fleet(Closing):
         try:
             message = member.engine.understand(received.line)
         except EngineError as error:
-            what = str(error).removeprefix(f"host {member.name} is lost: ")
-            self._lose(member, what, error.kind)
+            self._fail(member, error)
             return
         if not isinstance(message, Clock):
             member.spoke_s = member.received_s
@@ -404,7 +432,7 @@ class Fleet(Closing):
 
     def _handle_done(self, member: Member, message: Done) -> None:
         if not self._stopping and message.why in ("signalled", "orphaned"):
-            self._lose(member, f"the engine ended by itself: {message.why}")
+            self._lose([member], f"the engine ended by itself: {message.why}")
             return
         member.done = message.why
 
@@ -415,7 +443,7 @@ class Fleet(Closing):
 
         self._once_all("done", member, all_are)
 
-    def _look_for_silence(self) -> None:
+    def _look_for_losses(self) -> None:
         now_s = time.monotonic()
         stood_s = now_s - self._looked_s
         if stood_s < LOOK_EVERY_S:
@@ -425,16 +453,20 @@ class Fleet(Closing):
             for member in self._members:
                 member.received_s += stood_s
                 member.spoke_s += stood_s
-        for member in self._members:
-            if member.lost is not None or member.done:
+        living = [member for member in self._living() if not member.done]
+        gone = [member for member in living if is_gone(member, now_s)]
+        if gone:
+            signs = [sign_of(member, member in gone) for member in living]
+            way_of = {member.index: member.engine for member in living}
+            for loss in judge(signs, now_s, SILENCE_S, lambda index: way_of[index].way):
+                lost = [self._members[index] for index in loss.indexes]
+                self._lose(lost, loss.what, of_way=loss.of_way)
+        for member in living:
+            if member in gone or member.lost is not None:
                 continue
-            silent_s = now_s - member.received_s
-            if silent_s > SILENCE_S:
-                if not member.engine.suspect():
-                    self._lose(member, f"nothing was heard of it for {silent_s:.1f} s")
-            elif now_s - member.spoke_s > IDLE_S and self._is_at_work(member):
+            if now_s - member.spoke_s > IDLE_S and self._is_at_work(member):
                 # It answers, but does not work on a phase that has begun.
-                self._lose(member, f"its engine has told of no work for {IDLE_S:g} s")
+                self._lose([member], f"its engine has told of no work for {IDLE_S:g} s")
 
     def _is_at_work(self, member: Member) -> bool:
         """Whether it is in a phase, in which it reports four times a second. A phase that needs
@@ -445,27 +477,43 @@ class Fleet(Closing):
             for phase in self._running
         )
 
-    def _lose(self, member: Member, what: str, kind: FailureKind = "died") -> None:
-        """Go on without a host that was lost. If no more may be lost, tell the others to end, and
-        raise ``EngineError``; while they are ending nothing is raised. No host is lost if this
-        process itself stood still: then all of them end. The kind ``lost`` is for the way to
-        several hosts, which names itself."""
+    def _fail(self, member: Member, error: EngineError) -> None:
+        """Lose a member for an error, or note that it is cut off: who else is, will tell why."""
+        cut, what = error.cut, str(error).removeprefix(f"host {member.name} is lost: ")
+        if cut is None or self._stopping:
+            self._lose([member], what, error.kind, of_way=isinstance(cut, WayGoneError))
+        elif member.cut is None:
+            names_way = isinstance(cut, WayGoneError)
+            member.cut = Cut(time.monotonic(), what, cut.why, names_way)
+
+    def _lose(
+        self,
+        members: Sequence[Member],
+        what: str,
+        kind: FailureKind = "died",
+        *,
+        of_way: bool = False,
+    ) -> None:
+        """Go on without hosts that were lost by one cause. If no more may be lost, tell the others
+        to end, and raise ``EngineError``; while they are ending nothing is raised. No host is lost
+        if this process itself stood still: then all of them end. With ``of_way`` the way to them is
+        lost, and none of them is named."""
         if (paused := self._pauses.behind(what)) is not None:
-            member.done = member.done or what
+            for member in members:
+                member.done = member.done or what
             if self._stopping:
                 return
             self.stop()
             raise EngineError("paused", paused)
-        silent_s = time.monotonic() - member.received_s
+        silent_s = time.monotonic() - min(member.received_s for member in members)
         seen = "seen at once" if silent_s < ASK_EVERY_S else f"seen after {silent_s:.1f} s"
-        member.lost = f"{what}; {member.last_tick_of([each.id for each in self._running])}; {seen}"
-        self._living_count -= 1
-        for ticks in self._ticks.values():
-            ticks.without(member.index)
-        for awaited in self._awaited.values():
-            awaited.senders.discard(member.index)
+        for member in members:
+            last = "" if of_way else f"; {member.last_tick_of([each.id for each in self._running])}"
+            member.lost, member.way_lost = f"{what}{last}; {seen}", of_way
+            self._forget(member)
         if not self._stopping:
-            told = member.lost if kind == "lost" else f"host lost: {member.name}: {member.lost}"
+            lost = members[0].lost
+            told = f"{lost}" if of_way else f"host lost: {members[0].name}: {lost}"
             self.news.append(told)
             lost_count = len(self._members) - self._living_count
             if lost_count > self._allow_lost or self._living_count == 0:
@@ -476,6 +524,14 @@ class Fleet(Closing):
                 awaited.done = True
                 awaited.then()
         self._advance()
+
+    def _forget(self, member: Member) -> None:
+        """Wait no longer for what a lost member has not sent."""
+        self._living_count -= 1
+        for ticks in self._ticks.values():
+            ticks.without(member.index)
+        for awaited in self._awaited.values():
+            awaited.senders.discard(member.index)
 
     def _to_ask(self) -> list[Member]:
         return self._members
@@ -489,3 +545,14 @@ class Fleet(Closing):
                 with contextlib.suppress(EngineError):
                     if member.is_asked and turn % member.engine.asked_every == 0:
                         member.ask_clock()
+
+
+def is_gone(member: Member, now_s: float) -> bool:
+    """Whether a member is cut off, or silent for too long."""
+    return member.cut is not None or now_s - member.received_s > SILENCE_S
+
+
+def sign_of(member: Member, gone: bool) -> Sign:
+    """What is known of a member; if one is silent, its channel is asked to find out why."""
+    is_awaited = gone and member.cut is None and member.engine.suspect()
+    return Sign(member.index, member.received_s, member.cut, is_awaited)

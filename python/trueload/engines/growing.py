@@ -238,6 +238,7 @@ class GrowingFleet(Fleet):
         member.spoke_s = (start_ns + from_ns) / NS_PER_S
         self._members.append(member)
         self._living_count += 1
+        self.warn_of_twins()
         self._ticks[phase.id].with_one_more()
         self._coming = None
         self._announce(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from trueload.engines.clock import Agreed, Offset
 from trueload.engines.engine import Engine
+from trueload.engines.losses import Cut
 from trueload.engines.merge import Span
 from trueload.engines.questions import Questions
 from trueload.engines.told import Told
@@ -35,11 +36,12 @@ class HostReport:
     """What one host did in a phase.
 
     ``start_ns`` is when it began to send, on the front's clock; None if that is not known. ``lost``
-    says how the host was lost, None if it was not. ``measurement`` is None if it was lost before it
-    had ended the phase; ``told`` has what it told until then. ``joined_s`` is the second of the
-    phase in which it joined the others; None if it began with them. ``agreed_bound_ns`` is how
-    wrong the offset was at most that it converted times with in the phase; None if it converted
-    none.
+    says how the host was lost, None if it was not, and ``way_lost`` whether that was the way to it
+    and others. ``measurement`` is None if it was lost before it had ended the phase; ``told`` has
+    what it told until then. ``joined_s`` is the second of the phase in which it joined the others;
+    None if it began with them. ``agreed_bound_ns`` is how wrong the offset was at most that it
+    converted times with in the phase; None if it converted none. Hosts with the same
+    ``machine_number`` are one machine, those with the same ``network_number`` have one network.
     """
 
     name: str
@@ -50,12 +52,15 @@ class HostReport:
     offset: Offset
     start_ns: int | None
     lost: str | None = None
+    way_lost: bool = False
     group: str | None = None
     weight: int = 1
     told: Told = field(default_factory=Told)
     ready: Ready | None = None
     agreed_bound_ns: int | None = None
     joined_s: int | None = None
+    machine_number: int | None = None
+    network_number: int | None = None
 
 
 class Member:
@@ -71,6 +76,10 @@ class Member:
         """The second of the window in which it joined the others."""
         self.lost: str | None = None
         """How it was lost, in one line."""
+        self.way_lost = False
+        """Whether the way to it and others was lost, for which it is not to blame."""
+        self.cut: Cut | None = None
+        """How it was cut off, until that is judged."""
         self.latest: Tick | None = None
         """Its last tick, on the front's clock."""
         self.received_s = self.spoke_s = time.monotonic()
@@ -203,6 +212,7 @@ class Member:
             offset=self.offset,
             start_ns=self._began_ns(phase_id),
             lost=None if self.has_part_in(phase_id) else self.lost,
+            way_lost=self.way_lost and not self.has_part_in(phase_id),
             group=self.host.group,
             weight=self.host.weight,
             told=self.told[phase_id],

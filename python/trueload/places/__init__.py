@@ -20,7 +20,16 @@ class HostGoneError(ChannelClosedError):
     """The host of the program is lost. The message says which, and how."""
 
 
-class WayGoneError(ChannelClosedError):
+class CutOffError(ChannelClosedError):
+    """The way to the program is lost, and nothing is known of the program itself. The message says
+    how, and ``why`` the same without the host's name."""
+
+    def __init__(self, message: str, why: str = "") -> None:
+        super().__init__(message)
+        self.why = why or message
+
+
+class WayGoneError(CutOffError):
     """The way to this host and others is lost; no host is to blame. The message says which way."""
 
 
@@ -42,6 +51,11 @@ class Channel(Protocol):
     def pid(self) -> int:
         """Process id on its host."""
         ...
+
+    @property
+    def way(self) -> str | None:
+        """What its lines go through, as those of other hosts may; None if nothing is known."""
+        return None
 
     def send(self, line: bytes, timeout_s: float) -> None:
         """Send one line, its newline included. Raises ``ChannelClosedError``."""
@@ -91,7 +105,8 @@ class Place(Protocol):
 
 
 class WrappedChannel(Channel):
-    """A channel by way of a process on this machine: does what the process's channel does."""
+    """A channel by way of a process on this machine: does what the process's channel does. Only its
+    end may be told differently, by ``_closed``."""
 
     def __init__(self, process: Channel) -> None:
         self._process = process
@@ -104,10 +119,20 @@ class WrappedChannel(Channel):
         self._process.send(line, timeout_s)
 
     def read_line(self, timeout_s: float) -> bytes | None:
-        return self._process.read_line(timeout_s)
+        try:
+            return self._process.read_line(timeout_s)
+        except LineTooLongError:
+            raise
+        except ChannelClosedError as error:
+            raise self._closed(error) from error
 
     def divert(self, sink: Sink) -> None:
-        self._process.divert(sink)
+        def hand_on(line: bytes | ChannelClosedError) -> None:
+            if isinstance(line, ChannelClosedError) and not isinstance(line, LineTooLongError):
+                line = self._closed(line)
+            sink(line)
+
+        self._process.divert(hand_on)
 
     def close_input(self) -> None:
         self._process.close_input()
@@ -120,6 +145,10 @@ class WrappedChannel(Channel):
 
     def log_tail(self) -> str:
         return self._process.log_tail()
+
+    def _closed(self, error: ChannelClosedError) -> ChannelClosedError:
+        """The error for a channel that has ended."""
+        return error
 
 
 @dataclass(frozen=True)

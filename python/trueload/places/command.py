@@ -18,12 +18,13 @@ from pathlib import Path
 
 from trueload.closing import Closing
 from trueload.errors import HostError, UserError
-from trueload.places import ChannelClosedError, WrappedChannel
+from trueload.places import ChannelClosedError, CutOffError, WrappedChannel
 from trueload.places.copying import Copying, run_fed
 from trueload.places.local import LocalChannel
 from trueload.places.program import Program, fitting, read_program
 from trueload.places.remote import Ended, Host, check_host, parse_host
 from trueload.places.ssh import refusals, scripts
+from trueload.text import signal_text
 
 PROBE_S = 20.0  # a cluster's API may be slow
 COPY_S = 300.0
@@ -64,6 +65,11 @@ class CommandPlace(Closing):
         """Start a copy of the program ``argv[0]``. Raises ``UserError``, ``OSError``."""
         program = self._ready(self._read(Path(argv[0])), Copying())
         return CommandChannel(self, program.kept_name, argv[1:])
+
+    @property
+    def command(self) -> str:
+        """The command's first word."""
+        return self._argv[0]
 
     def script(self, script: str, *arguments: str) -> list[str]:
         """The local command line that runs a script on the host."""
@@ -176,7 +182,7 @@ class CommandChannel(WrappedChannel):
         """Start the program. Raises ``UserError``, ``OSError``."""
         self._place = place
         self._kept_name = kept_name
-        super().__init__(LocalChannel(place.script(scripts.RUN, kept_name, *arguments)))
+        super().__init__(LocalChannel(place.script(scripts.RUN_AND_TELL, kept_name, *arguments)))
         try:
             self._pid = self._receive_pid()
         except BaseException:
@@ -199,9 +205,27 @@ class CommandChannel(WrappedChannel):
             pid = str(self._pid)
             self._place.kill(self._kept_name, pid)
 
+    def log_tail(self) -> str:
+        """The last part of what it wrote to stderr, without our own line."""
+        return super().log_tail().replace(f"{scripts.ENDED}\n", "")
+
+    def _closed(self, error: ChannelClosedError) -> ChannelClosedError:
+        """The error for the end: the command's own, unless the program has ended."""
+        code, log = self._process.wait(KILL_S), self._process.log_tail()
+        if code is None:
+            how = f"runs on, but: {error}"
+        elif code < 0:
+            how = f"was killed: {signal_text(-code)}"
+        elif code > SIGNALLED or scripts.ENDED in log:
+            return error
+        else:
+            last = refusals.last_line(log)
+            how = f"ended with exit code {code}{f': {last}' if last else ''}"
+        return CutOffError(f"the command here, `{self._place.command} …`, {how}")
+
     def _receive_pid(self) -> int:
         try:
-            text = scripts.receive_mark(super().read_line, START_S, [])
+            text = scripts.receive_mark(self._process.read_line, START_S, [])
         except ChannelClosedError as error:
             ended = f"has not started the engine: the command ended with {super().wait(KILL_S)}"
             raise self._place.refusal(ended, self.log_tail()) from error

@@ -310,12 +310,15 @@ class Host(Model):
     its histogram ``latency``, the ``checks`` that a host can fail by itself, and ``start_ns``, by
     how much it began to send after the first host. These are null, or empty, if there is one host.
     ``lost`` says how the host was lost, null if it was not; its part is what it told until then.
+    With ``way_lost`` that was the way to it and other hosts, and none of them is to blame.
 
     ``connections`` of the ``requested`` ones were established, and ``connect_failed`` is what the
     others met, by class. ``service`` is the histogram of service times, ``client_ns`` its part of
     the latency. ``series`` has no latencies, and 120 bins at most. ``group`` is named by the lab.
     ``deliveries`` of a broadcast are those to its own clients. ``joined_s`` is the second of the
-    window in which the host joined the others, null if it began with them.
+    window in which the host joined the others, null if it began with them. Hosts with the same
+    ``machine`` are on one machine, those with the same ``network`` in one network namespace; both
+    numbers are the host's own unless it shares them, and null if they are not known.
     """
 
     place: str
@@ -331,6 +334,9 @@ class Host(Model):
     start_ns: int | None = None
     checks: tuple[Check, ...] = ()
     lost: str | None = None
+    way_lost: bool = Field(default=False, exclude_if=lambda value: not value)
+    machine: int | None = None
+    network: int | None = None
     requested: int | None = None
     connect_failed: dict[str, int] = Field(default_factory=dict)
     ok_per_s: float | None = None

@@ -21,16 +21,25 @@ def check_hosts_lost(record: Record) -> Finding:
     lost = [host for host in record.hosts if host.lost is not None]
     if not lost:
         return Finding("pass", f"all {count} hosts sent to the end", 0.0, 0.0)
-    names = ", ".join(host.place for host in lost[:NAMED])
-    more = f" and {len(lost) - NAMED} more" if len(lost) > NAMED else ""
-    why = f"{len(lost)} of {count} hosts lost: {names}{more}"
     status: Status = "fail" if record.trouble is not None else "warn"
+    guilty = [host for host in lost if not host.way_lost]
+    whys = list(dict.fromkeys(f"{host.lost}" for host in lost if host.way_lost))
+    if guilty:
+        names = ", ".join(host.place for host in guilty[:NAMED])
+        more = f" and {len(guilty) - NAMED} more" if len(guilty) > NAMED else ""
+        whys.append(f"{names}{more}" + (f" ({guilty[0].lost})" if status == "warn" else ""))
+    why = f"{len(lost)} of {count} hosts lost: {'; '.join(whys)}"
     asked = record.plan.generate.connections
     if status == "warn":
-        why += f" ({lost[0].lost})"
         left = record.connections.requested
         why += f"; the figures are those of the others, with {left} of {asked} connections"
     return Finding(status, why, float(len(lost)), 0.0)
+
+
+def _remedy(record: Record) -> str | None:
+    if any(host.way_lost for host in record.hosts):
+        return "Look at what all of these hosts are reached through; measure again."
+    return None
 
 
 HOSTS_LOST = Definition(
@@ -43,4 +52,5 @@ HOSTS_LOST = Definition(
     remedy=(
         "Look at that host and at its network; measure again, or leave the host out of the run."
     ),
+    remedy_where=_remedy,
 )

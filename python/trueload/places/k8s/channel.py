@@ -91,12 +91,6 @@ class PodChannel(CommandChannel):
         self._suspected = False
         super().__init__(place, kept_name, arguments)
 
-    def read_line(self, timeout_s: float) -> bytes | None:
-        try:
-            return super().read_line(timeout_s)
-        except ChannelClosedError as error:
-            raise self._closed(error) from error
-
     def divert(self, sink: Sink) -> None:
         self._sink = sink
         super().divert(self._hand_on)
@@ -115,9 +109,6 @@ class PodChannel(CommandChannel):
 
     def _hand_on(self, line: bytes | ChannelClosedError) -> None:
         assert self._sink is not None
-        if isinstance(line, ChannelClosedError):
-            self._suspected = True  # the reason is being asked for
-            line = self._closed(line)
         self._sink(line)
 
     def _end_silent(self) -> None:
@@ -131,6 +122,7 @@ class PodChannel(CommandChannel):
 
     def _closed(self, error: ChannelClosedError) -> ChannelClosedError:
         """The error for a channel that has ended, with what the cluster says of its Pod."""
+        self._suspected = True  # the reason is being asked for
         with self._asking:
             self._lost = self._lost or self._reason(error)
             return self._lost
@@ -139,8 +131,10 @@ class PodChannel(CommandChannel):
         ended_s = time.monotonic()
         code = self._process.wait(KILL_S)
         log = self._process.log_tail()
-        if code is None or (code != KILLED and (code <= 0 or ENDED in log)):
-            return error  # the engine itself, or kubectl here, tells how it ended
+        if code is None or code < 0:
+            return super()._closed(error)
+        if code != KILLED and (code == 0 or ENDED in log):
+            return error  # the engine itself tells how it ended
         found = self._pod_place.why_lost(ended_s, ended_s + WORDS_S)
         if found is not None:
             return found

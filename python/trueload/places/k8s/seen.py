@@ -26,7 +26,8 @@ class Seen:
         self._selector = selector
         self._why_gone = why_gone
         self._pods: dict[str, Pod] = {}
-        self._seen_s = float("-inf")
+        self._seen_s = self._failed_s = float("-inf")
+        self._failure: UserError | None = None
         self._nodes: dict[str, tuple[float, str | None]] = {}
         self._lock = threading.Lock()
 
@@ -38,9 +39,15 @@ class Seen:
         """The Pods by name, as they were at a time of ``time.monotonic`` or later. Raises
         ``UserError``."""
         with self._lock:
+            if self._failure is not None and self._failed_s >= since_s:
+                raise self._failure  # who asks meanwhile need not wait for another one
             if self._seen_s < since_s:
                 asked_s = time.monotonic()
-                found = self.kubectl.get("pods", "--selector", self._selector)
+                try:
+                    found = self.kubectl.get("pods", "--selector", self._selector)
+                except UserError as error:
+                    self._failed_s, self._failure = time.monotonic(), error
+                    raise
                 pods = map(parse_pod, found.get("items") or ())
                 self._pods = {pod.name: pod for pod in pods}
                 self._seen_s = asked_s

@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.errors import UserError
-from trueload.places import ChannelClosedError, Sink, WrappedChannel
+from trueload.places import ChannelClosedError, CutOffError, WrappedChannel
 from trueload.places.local import LocalChannel
 from trueload.places.ssh import refusals, scripts
 from trueload.places.ssh.connection import Connection
+from trueload.text import signal_text
 
 START_S = 10.0
 KILL_S = 1.0
@@ -40,22 +41,15 @@ class SshChannel(WrappedChannel):
     def pid(self) -> int:
         return self._pid
 
+    @property
+    def way(self) -> str | None:
+        return self._connection.way
+
     def send(self, line: bytes, timeout_s: float) -> None:
         try:
             super().send(line, timeout_s)
         except ChannelClosedError as error:
             raise self._closed(error) from error
-
-    def read_line(self, timeout_s: float) -> bytes | None:
-        try:
-            return super().read_line(timeout_s)
-        except ChannelClosedError as error:
-            raise self._closed(error) from error
-
-    def divert(self, sink: Sink) -> None:
-        super().divert(
-            lambda line: sink(self._closed(line) if isinstance(line, ChannelClosedError) else line)
-        )
 
     def wait(self, timeout_s: float) -> int | None:
         """The exit code if it has ended; None also if the connection is lost."""
@@ -73,17 +67,22 @@ class SshChannel(WrappedChannel):
             self._connection.run(scripts.KILL, self._kept_name, pid, timeout_s=KILL_S)
 
     def _closed(self, error: ChannelClosedError) -> ChannelClosedError:
-        if super().wait(KILL_S) != SSH_FAILED:
+        code, host = self._process.wait(KILL_S), self._connection.destination
+        if code is None:
+            why = f"ssh runs on, but: {error}"
+        elif code < 0:
+            why = f"ssh here was killed: {signal_text(-code)}"
+        elif code != SSH_FAILED:
             return error
-        # Commands that share the connection may end a moment before the connection does.
-        why = self._connection.lost(KILL_S) or refusals.last_line(self.log_tail())
-        host = self._connection.destination
-        return ChannelClosedError(f"ssh has lost {host}{f': {why}' if why else ''}")
+        else:
+            # Commands that share the connection may end a moment before the connection does.
+            why = self._connection.lost(KILL_S) or refusals.last_line(self.log_tail())
+        return CutOffError(f"ssh has lost {host}{f': {why}' if why else ''}", why)
 
     def _receive_pid(self) -> int:
         host = self._connection.destination
         try:
-            text = scripts.receive_mark(super().read_line, START_S, [])
+            text = scripts.receive_mark(self._process.read_line, START_S, [])
         except ChannelClosedError as error:
             otherwise = f"the engine's shell ended with {super().wait(KILL_S)}"
             raise refusals.explain(host, self.log_tail(), otherwise) from error

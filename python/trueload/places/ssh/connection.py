@@ -16,6 +16,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import IO
 
@@ -111,6 +112,16 @@ class Connection:
             raise refusals.explain(self.destination, ended.err, "it does not answer any more")
         return _read_host(self.destination, found)
 
+    @cached_property
+    def way(self) -> str | None:
+        """The jump host or command through which the user's ssh config reaches the host."""
+        with contextlib.suppress(UserError):
+            if jump := _configured(self.destination, "proxyjump"):
+                return f"the jump host {jump}"
+            if command := _configured(self.destination, "proxycommand"):
+                return f"the ProxyCommand `{scripts.plain([command])}`"
+        return None
+
     def lost(self, wait_s: float = 0.0) -> str | None:
         """Why the connection was lost, in one line; None if it still exists after ``wait_s``."""
         if self._master.wait(wait_s) is None:
@@ -142,6 +153,13 @@ class Connection:
                 f"the shell on {self.destination} does not run commands: it says"
                 f" '{scripts.plain(noise[:3])}'",
                 "its start-up files must print nothing, ask nothing and end (.bashrc and the like)",
+            )
+        if (self._folder / "s").exists():  # ssh makes its socket once it has logged in
+            raise HostError(
+                f"logged in to {self.destination}, but its shell does not start: nothing came of it"
+                f" for {LOG_IN_S:g} s",
+                f"`ssh {self.destination} true` shows it; look at its start-up files (.bashrc and"
+                " the like)",
             )
         raise HostError(
             f"{self.destination} has not let anybody in for {LOG_IN_S:g} s",
@@ -207,6 +225,11 @@ def sweep(home: Path) -> None:
 
 def host_name(destination: str) -> str:
     """A host's name or network address according to the user's ssh config. Raises ``UserError``."""
+    return _configured(destination, "hostname") or destination
+
+
+def _configured(destination: str, key: str) -> str | None:
+    """A setting of the user's ssh config for a host. Raises ``UserError``."""
     try:
         done = subprocess.run(
             ["ssh", "-G", "--", destination],
@@ -223,7 +246,7 @@ def host_name(destination: str) -> str:
             f"ssh has not read its config for {destination} within {LOG_IN_S:g} s",
             f"`ssh -G {destination}` must end: a `Match exec` in your ssh config may not",
         ) from error
-    found = re.search(r"^hostname (\S+)$", done.stdout, re.MULTILINE)
-    if found is None:
+    if done.returncode != 0:
         raise refusals.explain(destination, done.stderr, f"ssh -G ended with {done.returncode}")
-    return found[1]
+    found = re.search(rf"^{key} (.+)$", done.stdout, re.MULTILINE)
+    return None if found is None else found[1]

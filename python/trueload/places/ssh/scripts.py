@@ -65,11 +65,15 @@ KEEP_FOLDER = (
 DROP_FOLDER = f'{_KEPT} rm -rf "$t"'
 # Arguments: the kept name, and those of the program. Prints the process id that the program will
 # have, then runs it. The shell around it exits with its code, since ssh alone reports no signal.
-RUN = (
+# The second one also tells that the program has ended, on stderr.
+_RUN = (
     f'{_FOLDER} f="$d/$1"; shift;'
     f' sh -c "printf \\"\\n{MARK} %s\\n\\" \\$\\$; exec \\"\\$0\\" \\"\\$@\\"" "$f" "$@";'
-    " c=$?; exit $c"
+    " c=$?;"
 )
+ENDED = f"{MARK}-ended"
+RUN = f"{_RUN} exit $c"
+RUN_AND_TELL = f"{_RUN} echo {ENDED} >&2; exit $c"
 # Arguments: the kept name, and a process id. Kills the process if it still runs that program.
 KILL = f'{_FOLDER} [ "/proc/$2/exe" -ef "$d/$1" ] && kill -9 "$2"'
 

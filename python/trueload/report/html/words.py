@@ -21,6 +21,7 @@ from trueload.store.runs import Run
 from trueload.suites.figures import Figures
 from trueload.suites.ranks import REPETITIONS_MIN, Places
 from trueload.suites.summary import LoadTable, Summary, Unit
+from trueload.text import listed as names_listed
 from trueload.units import format_count, format_share
 
 NAMES_MAX = 4
@@ -244,10 +245,7 @@ def _share_text(figures: Figures, name: str, share: str) -> str:
 
 def listed(entries: Sequence[Summary]) -> str:
     """``a, b and c``, or ``a, b, c, d and 3 more``."""
-    names = [entry.name for entry in entries]
-    if len(names) > NAMES_MAX:
-        return f"{', '.join(names[:NAMES_MAX])} and {len(names) - NAMES_MAX} more"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return names_listed([entry.name for entry in entries], NAMES_MAX)
 
 
 def _count(number: int, one: str, many: str) -> str:
