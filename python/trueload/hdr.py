@@ -147,7 +147,8 @@ def _buckets(digits: int) -> int:
 
 def _counts(data: bytes, most: int) -> tuple[array[int], array[int]]:
     """The index and the count of each bucket that is not empty, of at most ``most``."""
-    indexes, counts = array("I"), array("Q")
+    indexes: list[int] = []
+    counts: list[int] = []
     index = value = shift = 0
     for byte in data:
         # A number may have several bytes; the ninth has eight bits of its own. No function, since
@@ -172,7 +173,14 @@ def _counts(data: bytes, most: int) -> tuple[array[int], array[int]]:
         raise ValueError("it ends within a number")
     if index > most:
         raise ValueError("it has more buckets than there are values")
-    return indexes, counts
+    return _compact(indexes), _compact(counts)
+
+
+def _compact(numbers: list[int]) -> array[int]:
+    try:
+        return array("I", numbers)
+    except OverflowError:
+        return array("Q", numbers)
 
 
 def _varint(number: int) -> bytes:
