@@ -30,14 +30,18 @@ from typing import Any
 from machine import describe
 from marks import Mark, exit_code, mark_table
 from page import RELIABILITY, write_section
+from psutil import process_iter
 from setting import ROOT, Quiet, SettingError, find_setting
 from ways import (
     CONNECTIONS,
+    PROXY,
     STRUCK,
     WAYS,
     Run,
     Way,
     World,
+    by_jump_host,
+    by_proxy,
     engines_of,
     open_world,
     running,
@@ -157,6 +161,31 @@ def strike_process(containing: str, *, on_head: bool = False) -> Strike:
     return lambda world: struck(world.network.hosts[0 if on_head else STRUCK].kill(containing))
 
 
+def pull_links(world: World) -> None:
+    """Pull the cables of all hosts."""
+    for host in world.network.hosts:
+        host.link("down")
+
+
+def jump_host_killed(world: World, _: Way) -> Outcome:
+    """Kill the ssh sessions of the host through which all the others are reached."""
+    return lost(strike_process("sshd: root"), ALL_LOST)(world, by_jump_host(world))
+
+
+def command_killed(world: World, _: Way) -> Outcome:
+    """Kill the command here by which the struck host was entered."""
+    way = by_proxy(world)
+
+    def strike(world: World) -> None:
+        lines = {each: " ".join(each.info["cmdline"] or ()) for each in process_iter(["cmdline"])}
+        found = [each for each, line in lines.items() if PROXY[-1] in line and way.label in line]
+        for each in found:
+            each.kill()
+        struck(len(found))
+
+    return lost(strike, rf"host lost: .*{way.label}.*the command here, .* was killed")(world, way)
+
+
 def pull_link(index: int = STRUCK) -> Strike:
     """Pull a host's cable."""
     return lambda world: world.network.hosts[index].link("down")
@@ -256,7 +285,9 @@ def judged(world: World, way: Way, url: str, *checks: str) -> Outcome:
 def named_by(record: dict[str, Any], way: Way, printed: str, *checks: str) -> Outcome:
     """Look for a check (one of these, if there are any) that names the struck host."""
     crossed = [check for check in record["checks"] if check["status"] in ("warn", "fail")]
-    named = [each["name"] for each in crossed if way.label in each["why"]]
+    # All hosts here are one machine, in networks of their own.
+    told = [each for each in crossed if each["name"] != "one-machine"]
+    named = [each["name"] for each in told if way.label in each["why"]]
     right = any(not checks or name in checks for name in named)
     shown = f"named by {', '.join(f'`{name}`' for name in named) or 'no check'}"
     return outcome_of(shown, {"the guilty one is not named": not right}, printed)
@@ -302,11 +333,15 @@ def slow_server(world: World) -> Iterator[str]:
 
 ENDED, FLAPPED = f"≤ {LEFT_MOST_S:g} s", "goes on, or named"
 CLUSTER_LOST = "the Ray cluster at .* is lost"
+ALL_LOST = "the way to all 3 hosts is lost"
 FAULTS = (
     Fault("kill", "engine killed", EVERY, lost(strike_engine(signal.SIGKILL))),
     Fault("freeze", "engine frozen", EVERY, lost(strike_engine(signal.SIGSTOP))),
     Fault("link", "link down", ("ssh", "ray"), lost(pull_link())),
     Fault("sshd", "sshd's session killed", ("ssh",), lost(strike_process("sshd: root"))),
+    Fault("links", "links of all hosts down", ("ssh",), lost(pull_links, ALL_LOST)),
+    Fault("jump", "sessions at their jump host killed", ("ssh",), jump_host_killed),
+    Fault("command", "command here killed", ("exec",), command_killed),
     Fault("actor", "actor killed", ("ray",), lost(strike_process("ray::Host"))),
     Fault("front-killed", "front killed", EVERY, front_killed, ENDED),
     Fault("front-stopped", f"front stopped for {STOPPED_S:g} s", EVERY, front_stopped, ENDED),

@@ -30,6 +30,7 @@ from waiting import wait_until
 HOSTS, CONNECTIONS = 3, 6
 STRUCK = 1
 """The index of the host to which faults happen: `h2`."""
+PROXY = (sys.executable, "-IS", str(ROOT / "tests" / "proxy_command.py"))
 WORKED_S = 0.3
 """An engine that has used this much CPU time has sent requests for a while."""
 LATE_PORT = 2222
@@ -74,6 +75,13 @@ def open_world(folder: Path, *, with_ray: bool) -> Iterator[World]:
         command = f'ForceCommand {shlex.join(DAY_LATER)} -- sh -c "$SSH_ORIGINAL_COMMAND"'
         start_sshd(struck, key, port=LATE_PORT, more=command)
         ssh.add("late", struck, port=LATE_PORT)
+        jumps = " ".join(far_name(host) for host in network.hosts if host is not struck)
+        with ssh.config.open("a") as config:
+            config.write(
+                f"Host {jumps}\n    ProxyCommand {ssh.folder}/bin/ssh -W %h:%p {struck.name}\n"
+            )
+        for host in network.hosts:
+            ssh.add(far_name(host), host)
         raylets = start_ray(network) if with_ray else None
         trueload = Trueload(folder / "world")
         stack.callback(trueload.close)
@@ -96,6 +104,24 @@ def by_ssh(world: World, *, late: bool = False) -> Way:
     if late:
         names[STRUCK] = "late"
     return Way("ssh", tuple(f"--place=ssh:{name}" for name in names), f"ssh:{names[STRUCK]}")
+
+
+def far_name(host: Host) -> str:
+    """The name by which ssh reaches a host through the struck one, and that one directly."""
+    return f"far-{host.name}"
+
+
+def by_jump_host(world: World) -> Way:
+    """Log in to each host by way of the struck one."""
+    names = [far_name(host) for host in world.network.hosts]
+    return Way("ssh", tuple(f"--place=ssh:{name}" for name in names), "")
+
+
+def by_proxy(world: World) -> Way:
+    """Enter each host by a command that passes on what it reads and writes."""
+    way = by_exec(world)
+    flags = tuple(flag.replace("exec:", f"exec:{shlex.join(PROXY)} ", 1) for flag in way.flags)
+    return Way("exec", flags, way.label)
 
 
 def by_exec(world: World, *, late: bool = False) -> Way:
