@@ -90,17 +90,20 @@ def test_each_pod_of_a_set_or_with_a_label_is_a_host(
     names = [host["place"] for host in record["hosts"]]
     assert names == ["load/generators-0", "load/generators-1"]
     assert record["counts"]["scheduled"] == 301
+    assert "warning: the CPU limit" not in ended.err
     assert "on the same node" not in ended.err
 
 
-def test_pods_on_one_node_are_warned_of_and_one_that_does_not_run_is_named(
+def test_pods_that_hold_each_other_or_themselves_are_warned_of_and_what_does_not_run_named(
     trueload: Trueload, server: Server, env: dict[str, str], cluster: ScriptedCluster
 ) -> None:
     cluster.add_pod("generators-1", labels=LABELS, node="node-0")
     cluster.add_pod("generators-2", "get_pods_unschedulable", labels=LABELS)
-    ended = trueload.run(*words(server, SET, "--requests", "300"), env=env)
+    ended = trueload.run(*words(server, SET, "--requests", "300", "--threads", "2"), env=env)
     assert ended.code in (0, 4), ended
-    assert "warning: load/generators-0 and load/generators-1 are on the same node" in ended.err
+    both = "load/generators-0 and load/generators-1"
+    assert f"warning: {both} are on the same node, node-0, and take its CPUs" in ended.err
+    assert f"warning: the CPU limit of {both} is 1, and an engine has 2 threads" in ended.err
     assert "note: load/generators-2 takes no part: its Pod is pending: 0/3 nodes" in ended.err
 
 

@@ -161,7 +161,7 @@ def test_words_that_a_terminal_would_obey_are_taken_out() -> None:
     ],
 )
 def test_a_refusal_has_the_clusters_words_and_a_hint(answer: str, message: str, hint: str) -> None:
-    found = refused(recorded(answer)["stderr"])
+    found = refused(recorded(answer)["stderr"], "load")
     assert message in found.message
     assert hint in found.hint
     assert "\n" not in found.message + found.hint

@@ -25,8 +25,8 @@ from trueload.places.k8s.seen import Seen
 WORDS_S = 3.0  # from the end of a container to the cluster's words on it (kubelet: 1 to 2 s)
 LOOK_EVERY_S = 0.3
 KILLED = 137  # exit code of what signal 9 has ended
+UNKNOWN = "and the cluster knows of no reason yet"
 ENDED = "command terminated with exit code"
-UNKNOWN = "nothing was heard of it, and the cluster knows of no reason yet"
 NO_SHELL = "executable file not found"
 
 
@@ -89,6 +89,7 @@ class PodChannel(CommandChannel):
         self._lost: ChannelClosedError | None = None
         self._asking = threading.Lock()
         self._suspected = False
+        self._heard_s = time.monotonic()
         super().__init__(place, kept_name, arguments)
 
     def divert(self, sink: Sink) -> None:
@@ -109,6 +110,7 @@ class PodChannel(CommandChannel):
 
     def _hand_on(self, line: bytes | ChannelClosedError) -> None:
         assert self._sink is not None
+        self._heard_s = time.monotonic()
         self._sink(line)
 
     def _end_silent(self) -> None:
@@ -116,7 +118,8 @@ class PodChannel(CommandChannel):
         with self._asking:
             if self._lost is None:
                 found = self._pod_place.why_lost(now_s, now_s, silent=True)
-                self._lost = found or self._pod_place.gone(UNKNOWN)
+                silent = f"no word from its Pod for {now_s - self._heard_s:.1f} s"
+                self._lost = found or self._pod_place.gone(f"{silent}, {UNKNOWN}")
         if self._sink is not None:
             self._sink(self._lost)
 

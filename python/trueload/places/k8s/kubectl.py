@@ -27,13 +27,10 @@ _PREFIX = re.compile(r'^(error: |Error from server \(\w+\): |error when creating
 ROWS: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (("(Forbidden)",), "the cluster refuses: {last}", RBAC),
     (
-        ("context was not found", "current-context is not set", "error loading config file"),
-        "kubectl has no cluster to ask: {last}",
-        CONTEXTS,
-    ),
-    (
-        # What kubectl asks without any kubeconfig.
-        ("connection to the server localhost:8080 was refused",),
+        (
+            *("context was not found", "current-context is not set", "error loading config file"),
+            "connection to the server localhost:8080 was refused",  # asked without a kubeconfig
+        ),
         "kubectl has no cluster to ask: {last}",
         CONTEXTS,
     ),
@@ -63,18 +60,18 @@ class Kubectl:
         """The command line of a call."""
         return [PROGRAM, "--namespace", self.namespace, *words]
 
-    def run(self, *words: str, data: bytes = b"", copying: Copying | None = None) -> str:
+    def run(self, *words: str, data: bytes = b"") -> str:
         """Run a call and return what it printed. Raises ``UserError``, a ``HostError`` if that may
-        pass; ``CalledOffError``."""
-        ended = self._end(*words, data=data, copying=copying)
+        pass."""
+        ended = self._end(*words, data=data)
         if ended.code == 0:
             return ended.out
         how = f"took more than {END_S:g} s" if ended.code is None else f"ended with {ended.code}"
         raise self.refusal(ended.err, f"`kubectl {words[0]}` {how}")
 
-    def get(self, kind: str, *words: str, copying: Copying | None = None) -> dict[str, Any]:
+    def get(self, kind: str, *words: str) -> dict[str, Any]:
         """Return what the cluster has of a kind. Raises as ``run``."""
-        out = self.run("get", kind, *words, "--output", "json", copying=copying)
+        out = self.run("get", kind, *words, "--output", "json")
         try:
             found = json.loads(out)
         except ValueError:
@@ -87,10 +84,10 @@ class Kubectl:
         """Whether the user may do something in the namespace; True if the cluster does not say."""
         return not self._end("auth", "can-i", verb, resource, *more).out.startswith("no")
 
-    def _end(self, *words: str, data: bytes = b"", copying: Copying | None = None) -> Ended:
+    def _end(self, *words: str, data: bytes = b"") -> Ended:
         argv = [*self.argv(*words), f"--request-timeout={ASK_S:g}s"]
         try:
-            return run_fed(argv, data, copying or Copying(), timeout_s=END_S)
+            return run_fed(argv, data, Copying(), timeout_s=END_S)
         except OSError as error:
             raise UserError(
                 f"{PROGRAM} cannot be started: {error.strerror}",
@@ -99,21 +96,18 @@ class Kubectl:
 
     def refusal(self, output: str, otherwise: str = "") -> UserError:
         """The error for a call that has failed, from what it wrote to stderr."""
-        found = refused(output, otherwise)
-        return type(found)(found.message, found.hint.format(namespace=self.namespace))
+        return refused(output, self.namespace, otherwise)
 
 
-def refused(output: str, otherwise: str = "") -> UserError:
+def refused(output: str, namespace: str, otherwise: str = "") -> UserError:
     """The error for a text of kubectl's; ``otherwise`` stands for an empty text. Pure."""
     last = own_words(output) or otherwise
     kind = HostError if any(each in output for each in NOT_YET) else UserError
     for phrases, message, hint in ROWS:
         if any(each in output for each in phrases):
-            return kind(message.format(last=last), hint)
-    return kind(
-        f"the cluster cannot be asked: {last}",
-        "`kubectl get pods --namespace {namespace}` must work",
-    )
+            return kind(message.format(last=last), hint.format(namespace=namespace))
+    hint = f"`kubectl get pods --namespace {namespace}` must work"
+    return kind(f"the cluster cannot be asked: {last}", hint)
 
 
 def own_words(output: str) -> str:

@@ -16,13 +16,12 @@ WORDS_MAX = 300  # of the cluster in one of our lines
 GONE = "was deleted"
 OOM = "OOMKilled"
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
-CPU_UNITS = {"n": 1e-9, "u": 1e-6, "m": 1e-3, "": 1.0, "k": 1e3}
-# Why a container waits, if it is in vain: the image, or what it is to run, must be another first.
-HOPELESS = {
-    *("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"),
-    *("CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"),
-}
 NO_IMAGE = ("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
+# Why a container waits, if it is in vain: the image, or what it is to run, must be another first.
+HOPELESS = (
+    *NO_IMAGE,
+    *("CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError"),
+)
 # Reasons of the condition DisruptionTarget (k8s.io/api/core/v1), and what they are called.
 DISRUPTIONS = {
     "EvictionByEvictionAPI": "was evicted",
@@ -124,11 +123,10 @@ def why_node(found: Mapping[str, Any]) -> str | None:
 
 def parse_cpus(quantity: object) -> float | None:
     """A number of CPUs from a quantity such as ``500m`` or ``2``; None if there is none."""
-    text = "" if quantity is None else str(quantity)
-    number = text.rstrip("".join(CPU_UNITS))
+    text = str(quantity)
     try:
-        return float(number) * CPU_UNITS[text[len(number) :]]
-    except (ValueError, KeyError):
+        return float(text.removesuffix("m")) / (1000 if text.endswith("m") else 1)
+    except ValueError:
         return None
 
 

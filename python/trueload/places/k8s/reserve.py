@@ -26,6 +26,7 @@ from trueload.places.k8s.manifest import INSTANCE, deadline_s, manifest
 from trueload.places.k8s.pods import Pod
 from trueload.places.k8s.seen import Seen
 from trueload.places.named import K8sPods, NewPods
+from trueload.text import listed
 
 NAME_CHARS = "bcdfghjklmnpqrstvwxz2456789"  # as Kubernetes' own names have: they spell no words
 NAME_LENGTH = 6
@@ -130,7 +131,7 @@ def reserve(
     if least is None and most is None:
         for pod in sorted((pod for pod in pods if not (pod.runs or pod.is_over)), key=by_name):
             announce(f"note: {asked.seen.name_of(pod)} takes no part: its Pod {pod.fault}")
-    for line in on_one_node(places):
+    for line in (*on_one_node(places), *held(places, new.threads)):
         announce(f"warning: {line}")
     return reservation, places
 
@@ -166,8 +167,17 @@ def on_one_node(places: Sequence[PodPlace]) -> Iterator[str]:
         nodes[place.pod.node].append(place.name)
     for node, names in nodes.items():
         if node is not None and len(names) > 1:
-            shown = f"{', '.join(names[:-1])} and {names[-1]}"
-            yield f"{shown} are on the same node, {node}, and take its CPUs from each other"
+            yield f"{listed(names)} are on the same node, {node}, and take its CPUs from each other"
+
+
+def held(places: Sequence[PodPlace], threads: int) -> Iterator[str]:
+    """Yield a line if the CPU limits of Pods hold engines of so many threads. Pure."""
+    tight = [place for place in places if (place.pod.cpus or threads) < threads]
+    if tight:
+        cpus = min(place.pod.cpus or 0 for place in tight)
+        plural = "" if threads == 1 else "s"
+        names = listed([place.name for place in tight])
+        yield f"the CPU limit of {names} is {cpus:g}, and an engine has {threads} thread{plural}"
 
 
 def by_name(pod: Pod) -> list[tuple[int, str]]:

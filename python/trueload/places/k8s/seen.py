@@ -28,7 +28,6 @@ class Seen:
         self._pods: dict[str, Pod] = {}
         self._seen_s = self._failed_s = float("-inf")
         self._failure: UserError | None = None
-        self._nodes: dict[str, tuple[float, str | None]] = {}
         self._lock = threading.Lock()
 
     def name_of(self, pod: Pod) -> str:
@@ -61,19 +60,8 @@ class Seen:
         if why == GONE and (more := self._why_gone()) is not None:
             return f"{why}: {more}"
         if why is None and then.node is not None and now is not None and (silent or not now.ready):
-            return self._why_node(then.node, since_s, now.ready)
-        return why
-
-    def _why_node(self, node: str, since_s: float, is_ready: bool) -> str | None:
-        """Why a node is not ready, as a phrase. Without the right to see nodes, the Pod tells."""
-        with self._lock:
-            seen_s, why = self._nodes.get(node, (float("-inf"), None))
-            if seen_s >= since_s:
-                return why
-            asked_s = time.monotonic()
             try:
-                why = why_node(self.kubectl.get("node", node))
-            except UserError:
-                why = None if is_ready else f"is not ready, perhaps for its node {node}"
-            self._nodes[node] = asked_s, why
-            return why
+                return why_node(self.kubectl.get("node", then.node))
+            except UserError:  # without the right to see nodes, the Pod tells
+                return None if now.ready else f"is not ready, perhaps for its node {then.node}"
+        return why
