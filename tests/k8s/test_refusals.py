@@ -80,9 +80,9 @@ def test_an_image_without_sh_is_refused(front: Front) -> None:
 
 
 def test_more_pods_than_nodes_are_waited_for_and_refused(front: Front) -> None:
-    more = ("--hosts", str(NODES + 1), "--hosts-wait", "3s")
-    *_, error, hinted, deleted = refused(front, "k8s:load", *more)
-    assert f"{NODES} of {NODES + 1} hosts came within 3s: the Pod load/trueload-" in error
+    more = ("--hosts", str(NODES + 1), "--hosts-wait", "10s")
+    *_, deleted, error, hinted = refused(front, "k8s:load", *more)
+    assert f"{NODES} of {NODES + 1} hosts came within 10s: the Pod load/trueload-" in error
     assert "didn't match pod anti-affinity rules" in error
     assert hinted.startswith("hint: ")
     assert "has been deleted" in deleted

@@ -71,7 +71,7 @@ def test_pods_that_share_a_node_are_warned_of(front: Front) -> None:
     [
         ("tcp", ["tcp", "{address}"]),
         ("udp", ["udp", "{address}"]),
-        ("ws", ["ws", "ws://{address}/"]),
+        ("ws", ["ws", "ws://{address}/echo", "--mode", "echo"]),
     ],
 )
 def test_other_protocols_come_from_pods_by_the_same_code(
