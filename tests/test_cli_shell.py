@@ -23,7 +23,7 @@ from trueload.cli.app import COMMANDS, build_command
 from trueload.commands.foreign_flags import ALIASES, FOREIGN_FLAGS, ForeignFlag
 from trueload.errors import ExitCode
 from trueload.runner.supervisor import descendants
-from waiting import wait_until
+from waiting import has_ended, wait_until
 
 URL = "http://127.0.0.1:9/"
 
@@ -287,8 +287,7 @@ def test_a_command_that_measures_nothing_ends_its_children_when_it_is_told_to_en
     _, err = process.communicate(timeout=60)
     assert process.returncode == ExitCode.INTERRUPTED
     assert [line.split(":")[0] for line in err.splitlines()] == ["error", "hint"]
-    # They are killed, and init reaps them.
-    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children), "all are gone")
+    wait_until(lambda: all(map(has_ended, children)), "all are gone")
 
 
 def test_a_folder_that_is_gone_and_a_name_that_is_too_long_are_told(

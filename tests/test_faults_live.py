@@ -28,7 +28,7 @@ from faults.engine_lines import Engine, Plan, by_requests
 from faults.laws import START_S_MOST, Seen, assert_exit, assert_laws, of_record
 from faults.peer import Peer
 from harness import COMMAND_TIMEOUT_S, ROOT, Finished, Trueload, spoiled, statuses
-from waiting import be_late, wait_until
+from waiting import be_late, has_ended, wait_until
 
 from tools.needs import unshare
 
@@ -447,7 +447,7 @@ def test_sigterm_to_the_engine_ends_it_within_a_second_and_the_record_is_partial
         engine = child_engine(process)
         wait_until(lambda: peer.requests > 100, "the server is under load")
         os.kill(engine, signal.SIGTERM)
-        wait_until(lambda: not _lives(engine), "the engine ends", 1.0 + SLACK_S)
+        wait_until(lambda: has_ended(engine), "the engine ends", 1.0 + SLACK_S)
         seen, record = seen_in(finish(process))
         peer.settle()
     assert (seen.exit_code, record["partial"], record["verdict"]) == (4, True, "invalid")
@@ -480,7 +480,7 @@ def test_interrupting_the_command_leaves_no_engine_behind(trueload: Trueload) ->
         wait_until(lambda: peer.requests > 100, "the server is under load")
         process.send_signal(signal.SIGINT)
         assert finish(process).code == 130
-        wait_until(lambda: not _lives(engine), "the engine ends")
+        wait_until(lambda: has_ended(engine), "the engine ends")
 
 
 def test_killing_the_command_leaves_no_engine_behind(trueload: Trueload) -> None:
@@ -490,11 +490,4 @@ def test_killing_the_command_leaves_no_engine_behind(trueload: Trueload) -> None
         wait_until(lambda: peer.requests > 100, "the server is under load")
         process.kill()
         process.wait()
-        wait_until(lambda: not _lives(engine), "the engine ends")
-
-
-def _lives(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+        wait_until(lambda: has_ended(engine), "the engine ends")

@@ -31,7 +31,7 @@ from trueload.protocol.plan import Duration, Tick
 from trueload.request.values import Request
 from trueload.trial.run import run_trial
 from trueload.trial.spec import ONE_SECOND, Load, TrialSpec
-from waiting import wait_until
+from waiting import has_ended, wait_until
 
 SLACK_S = 3.0  # allowance for a loaded machine: the bounds below catch hangs, not slowness
 LOSS_S = 2.0 + SLACK_S  # until a lost host is noticed
@@ -60,14 +60,6 @@ def base(joined: RayCluster) -> Iterator[Reservation]:
     """One host, which the test must leave as it was."""
     with reserve(None, 1, labels={"at": "base"}) as reserved:
         yield reserved
-
-
-def runs(pid: int) -> bool:
-    """Tell whether a process runs and is no zombie."""
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
 
 
 def run_shell(place: RayPlace, script: str) -> Channel:
@@ -172,9 +164,9 @@ def test_a_program_that_does_not_read_holds_nobody_up(base: Reservation) -> None
 def test_kill_ends_what_the_program_has_started(base: Reservation) -> None:
     channel = run_shell(base.places[0], "sleep 600 & echo $!; wait")
     child = int(channel.read_line(BOUND_S) or b"")
-    assert runs(child)
+    assert not has_ended(child)
     channel.kill()
-    wait_until(lambda: not runs(child), "the child has gone")
+    wait_until(lambda: has_ended(child), "the child has gone")
     channel.kill()  # does nothing
 
 
@@ -259,7 +251,7 @@ def test_an_actor_that_dies_is_a_lost_host_and_is_not_started_again(joined: RayC
         psutil.Process(psutil.Process(pid).ppid()).kill()
         words = f"host {place.name} is lost: the process of its actor has died"
         listen_until_lost(engine, words)
-        wait_until(lambda: not runs(pid), "the engine has gone", LEASE_S)
+        wait_until(lambda: has_ended(pid), "the engine has gone", LEASE_S)
         with pytest.raises(UserError, match=words):
             place.open(["/bin/sh"])
         engine.close()
@@ -272,8 +264,8 @@ def test_a_dead_raylet_is_a_lost_host(joined: RayCluster) -> None:
         pid, actor = engine.pid, psutil.Process(engine.pid).ppid()
         os.kill(node.raylet_pid, signal.SIGKILL)
         listen_until_lost(engine, "host host-raylet is lost: its Ray node (raylet) has died")
-        wait_until(lambda: not runs(pid), "the engine has gone", LEASE_S)
-        wait_until(lambda: not runs(actor), "the actor has gone", LEASE_S)
+        wait_until(lambda: has_ended(pid), "the engine has gone", LEASE_S)
+        wait_until(lambda: has_ended(actor), "the actor has gone", LEASE_S)
         engine.close()
 
 
@@ -285,7 +277,7 @@ def test_a_host_that_does_not_answer_is_lost(joined: RayCluster) -> None:
         actor.suspend()
         try:
             listen_until_lost(engine, "host host-silent is lost: it has not answered for 1.5 s")
-            wait_until(lambda: not runs(pid), "the engine has gone", LEASE_S)
+            wait_until(lambda: has_ended(pid), "the engine has gone", LEASE_S)
         finally:
             actor.resume()
         engine.close()
@@ -313,8 +305,8 @@ def test_a_killed_front_leaves_nothing_running(joined: RayCluster) -> None:
     actors = [psutil.Process(pid).ppid() for pid in pids]
     front.kill()
     front.communicate()
-    wait_until(lambda: not any(map(runs, pids)), "the engines have gone", LEASE_S)
-    wait_until(lambda: not any(map(runs, actors)), "the actors have gone")
+    wait_until(lambda: all(map(has_ended, pids)), "the engines have gone", LEASE_S)
+    wait_until(lambda: all(map(has_ended, actors)), "the actors have gone")
 
 
 def listen_until_lost(engine: Engine, words: str) -> None:

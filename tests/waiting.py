@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 BOUND_S = 60.0
@@ -34,6 +35,14 @@ def wait_until(
             raise AssertionError(f"it never happened: {what if isinstance(what, str) else what()}")
         time.sleep(LOOK_EVERY_S)
     return found
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process has ended; in a container, its parent may never ask for its exit code."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def be_late(late_s: float) -> None:

@@ -6,20 +6,22 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import needing
 import pytest
-from trueload.machine.here import may_be_here, sees_all_processes
+from trueload.machine import here
+from trueload.machine.here import MACHINES_OWN, may_be_here, sees_all_processes
 
 from tools.needs import unshare
 
 
 @pytest.mark.parametrize(
-    ("address", "here"),
+    ("address", "served"),
     [("127.0.0.1:80", True), ("[::1]:80", True), ("unix:/run/x", True), ("nonsense", False)],
 )
-def test_who_may_serve_on_this_machine(address: str, here: bool) -> None:
-    assert may_be_here(address) is here
+def test_who_may_serve_on_this_machine(address: str, served: bool) -> None:
+    assert may_be_here(address) is served
 
 
 def test_an_address_of_this_machines_own_is_here() -> None:
@@ -40,4 +42,17 @@ def test_in_a_process_namespace_of_its_own_nobody_sees_all() -> None:
     inside = [*unshared, sys.executable, "-c", asked]
     found = subprocess.run(inside, capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
-    assert sees_all_processes() or os.readlink("/proc/1/ns/pid") != os.readlink("/proc/self/ns/pid")
+
+
+@pytest.mark.parametrize(
+    ("user", "namespace", "sees_all"),
+    [(0, MACHINES_OWN, True), (0, "pid:[4026532283]", False), (1000, MACHINES_OWN, False)],
+)
+def test_only_root_outside_of_containers_sees_all(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, user: int, namespace: str, sees_all: bool
+) -> None:
+    (tmp_path / "self" / "ns").mkdir(parents=True)
+    (tmp_path / "self" / "ns" / "pid").symlink_to(namespace)
+    monkeypatch.setattr(here, "PROC", tmp_path)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert sees_all_processes() is sees_all

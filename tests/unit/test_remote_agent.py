@@ -33,7 +33,7 @@ from trueload.runner.agent_file import agent_file, pack
 from trueload.runner.process import Orders, Program, StartError
 from trueload.runner.remote_agent import RemoteAgent
 from trueload.runner.remote_host import RemoteProcesses
-from waiting import wait_until
+from waiting import has_ended, wait_until
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_what_a_agent_started_ends_with_it(tmp_path: Path) -> None:
     pid = kept.started[0]
     host.close()
     # An agent that is not done in time is killed, and its supervisor then ends the program.
-    wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the program ends with its agent")
+    wait_until(lambda: has_ended(pid), "the program ends with its agent")
     with pytest.raises(EngineError, match="the server's host local is lost"):
         kept.alive()
 

@@ -30,7 +30,7 @@ from trueload.runner.process import (
     substitute,
 )
 from trueload.subjects.manifest import Cores, Manifest, Needs, Subject
-from waiting import wait_until
+from waiting import has_ended, wait_until
 
 APART = {0: "0", 1: "1", 2: "2", 3: "3"}
 THREADS = {0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}
@@ -247,7 +247,7 @@ def test_a_supervisor_that_is_killed_takes_the_program_with_it(tmp_path: Path) -
         kept = processes._supervisor
         assert kept is not None
         os.kill(kept.pid, signal.SIGKILL)
-        wait_until(lambda: not Path(f"/proc/{pid}").exists(), "it ends with its supervisor")
+        wait_until(lambda: has_ended(pid), "it ends with its supervisor")
 
 
 def test_a_program_has_no_terminal_no_input_and_a_session_of_its_own(tmp_path: Path) -> None:
