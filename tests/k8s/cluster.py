@@ -66,7 +66,6 @@ class Node:
     name: str
     port: int
     hosts: list[Host]
-    process: subprocess.Popen[bytes] | None = None
 
 
 class Cluster:
@@ -209,12 +208,14 @@ class Cluster:
 
     def node_not_ready(self, name: str) -> None:
         """Take a node away without a word: its network is cut, and it tells nothing any more."""
-        node = self.nodes[name]
-        assert node.process is not None
-        os.kill(node.process.pid, signal.SIGSTOP)
-        for host in node.hosts:
+        os.kill(self._processes[name].pid, signal.SIGSTOP)
+        for host in self.nodes[name].hosts:
             host.link("down")
             host.kill("")
+
+    def kill_kubelet(self, name: str) -> None:
+        """Kill what serves a node, and leave its Pods and its network."""
+        self._kill(name)
 
     def stop_apiserver(self) -> None:
         """Kill the API server."""
@@ -245,10 +246,10 @@ class Cluster:
 
     # --- its programs -----------------------------------------------------------------------------
 
-    def _start(self, name: str, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+    def _start(self, name: str, argv: Sequence[str]) -> None:
         """Start a program that ends with this process, however that ends."""
         log = (self.folder / f"{name}.log").open("ab")
-        process = subprocess.Popen(
+        self._processes[name] = subprocess.Popen(
             ["setpriv", "--pdeathsig=KILL", *argv],
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -256,8 +257,6 @@ class Cluster:
             cwd=self.folder,
             process_group=0,  # Ctrl-C must reach only the test
         )
-        self._processes[name] = process
-        return process
 
     def _kill(self, name: str) -> None:
         process = self._processes.pop(name)
@@ -358,11 +357,12 @@ class Cluster:
             f"--ca={self.certificates.authority}",
             f"--hosts={hosts}",
         ]
-        node.process = self._start(node.name, argv)
+        self._start(node.name, argv)
 
     def _restart(self, node: Node) -> None:
         """Start a node anew; what the cluster thinks runs there does not."""
-        self._kill(node.name)
+        if node.name in self._processes:
+            self._kill(node.name)
         for host in node.hosts:
             host.kill("")
             host.link("up")
@@ -371,10 +371,10 @@ class Cluster:
             self.delete(pod["metadata"]["name"], grace_s=0)
         self._start_node(node)
 
-    @staticmethod
-    def _is_stopped(node: Node) -> bool:
-        assert node.process is not None
-        stat = Path(f"/proc/{node.process.pid}/stat").read_text()
+    def _is_stopped(self, node: Node) -> bool:
+        if node.name not in self._processes:
+            return True
+        stat = Path(f"/proc/{self._processes[node.name].pid}/stat").read_text()
         return stat.rpartition(")")[2].split()[0] in "TZ"
 
     def _node_status(self, name: str) -> str | None:

@@ -75,6 +75,27 @@ def test_a_node_that_is_gone_is_silent_until_the_cluster_knows_it(front: Front) 
     assert f"host lost: load/{LOST}: no word from its Pod for " in out, out
 
 
+def test_a_kubelet_that_is_gone_leaves_what_became_of_the_engine_unknown(front: Front) -> None:
+    running = front.start(has_pods(front, of_set=False))
+    front.cluster.kill_kubelet(front.cluster.node_of(LOST))
+    out = ended(front, running)
+    assert f"host lost: load/{LOST}: the command here, `kubectl …`, ended with exit code" in out, (
+        out
+    )
+
+
+def test_a_drained_node_evicts_its_pods(front: Front) -> None:
+    running = front.start(MADE, "--hosts", "2")
+    pod = front.cluster.pods()[0]
+    name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
+    front.cluster.kubectl("drain", node, "--force", "--delete-emptydir-data")
+    try:
+        out = ended(front, running)
+    finally:
+        front.cluster.kubectl("uncordon", node)
+    assert f"host lost: load/{name}: its Pod was evicted: Eviction API: evicting" in out, out
+
+
 def test_a_lost_api_server_is_the_one_cause_and_blames_no_pod(front: Front) -> None:
     running = front.start(has_pods(front, of_set=False))
     front.cluster.stop_apiserver()

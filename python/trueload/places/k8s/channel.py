@@ -16,11 +16,12 @@ from pathlib import Path
 
 from trueload.errors import HostError, UserError
 from trueload.places import ChannelClosedError, HostGoneError, Sink, WayGoneError
-from trueload.places.command import KILL_S, CommandChannel, CommandPlace
+from trueload.places.command import CommandChannel, CommandPlace
 from trueload.places.copying import Copying
 from trueload.places.k8s.kubectl import own_words
 from trueload.places.k8s.pods import Pod
 from trueload.places.k8s.seen import Seen
+from trueload.places.ssh import scripts
 
 WORDS_S = 3.0  # from the end of a container to the cluster's words on it (kubelet: 1 to 2 s)
 LOOK_EVERY_S = 0.3
@@ -132,19 +133,14 @@ class PodChannel(CommandChannel):
 
     def _reason(self, error: ChannelClosedError) -> ChannelClosedError:
         ended_s = time.monotonic()
-        code = self._process.wait(KILL_S)
-        log = self._process.log_tail()
-        if code is None or code < 0:
-            return super()._closed(error)
-        if code != KILLED and (code == 0 or ENDED in log):
-            return error  # the engine itself tells how it ended
-        found = self._pod_place.why_lost(ended_s, ended_s + WORDS_S)
-        if found is not None:
-            return found
-        if code != KILLED:
-            return self._pod_place.gone(f"kubectl has lost it: {own_words(log)}")
+        told = super()._closed(error)
+        code = self._process.wait(0)
+        if code is not None and code >= 0 and scripts.ENDED not in self._process.log_tail():
+            found = self._pod_place.why_lost(ended_s, ended_s + WORDS_S)
+            if found is not None:
+                return found
         memory = self._pod_place.pod.memory
-        if memory is None:
-            return error
+        if code != KILLED or memory is None:
+            return told
         why = f"signal 9 (SIGKILL), perhaps for want of memory: its memory limit is {memory}"
         return self._pod_place.gone(f"the engine died: {why}")
