@@ -212,9 +212,20 @@ def test_a_head_that_is_lost_before_the_hosts_are_there_is_no_bug_of_ours(
     monkeypatch.setattr(cluster, "give_back", lambda group: None)
     monkeypatch.setattr(cluster, "HEAD_S", 0.05)
     monkeypatch.setattr(cluster, "PLACE_S", 0.0)
+    monkeypatch.setattr(cluster, "LOOK_EVERY_S", 0.0)
     with pytest.raises(UserError) as caught:
         reserve("ray://head:1", 1, wait_s=0.0)
     assert (caught.value.message, caught.value.exit_code) == (words, 2)
+
+
+def test_the_user_may_stop_the_wait_for_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "request", lambda asked: Missing())
+    monkeypatch.setattr(cluster, "join", lambda address: Head())
+    left: list[Any] = []
+    monkeypatch.setattr(cluster, "give_back", left.append)
+    with pytest.raises(KeyboardInterrupt):
+        reserve("ray://head:1", 1, stopped=lambda: True)
+    assert [type(group) for group in left] == [Missing]
 
 
 def test_another_version_is_told_from_what_ray_itself_says() -> None:

@@ -208,7 +208,9 @@ def _make(host: GeneratorHost, opening: _Opening) -> Sequence[Place]:
 
             most, labels = where.hosts or 1, dict(host.labels)
             first = where.hosts_least or most
-            reserved = reserve(address, first, labels=labels, arriving=opening.arriving)
+            reserved = reserve(
+                address, first, labels=labels, arriving=opening.arriving, stopped=opening.stopped
+            )
             places = list[Place](stack.enter_context(reserved).places)
             return places + _later("a host of the Ray cluster", reserved.one_more, most - first)
         case K8sPods():

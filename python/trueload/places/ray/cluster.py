@@ -24,7 +24,7 @@ import socket
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -128,12 +128,14 @@ def reserve(
     labels: Mapping[str, str] | None = None,
     wait_s: float = PLACE_S,
     arriving: Arriving | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Reservation:
     """Reserve ``hosts`` different hosts of a cluster, and one CPU on each. ``address`` is
     ``ray://HOST:PORT``; None means the cluster that this machine is part of, or ``RAY_ADDRESS``.
     With ``labels`` only hosts that have them are taken. With ``arriving``, a cluster or hosts that
-    are not there yet are waited for. Raises ``UserError``."""
-    asked = Asked(hosts, dict(labels or {}), wait_s)
+    are not there yet are waited for. Raises ``UserError``, and ``KeyboardInterrupt`` once it is
+    ``stopped``."""
+    asked = Asked(hosts, dict(labels or {}), wait_s, stopped)
     ray = join(address) if arriving is None else join_later(address, asked, arriving)
     cluster = Cluster(ray, way_to(address), Talks())
     ask_head = cluster.way.ask_head
@@ -155,6 +157,7 @@ class Asked:
     hosts: int
     labels: dict[str, str]
     wait_s: float
+    stopped: Callable[[], bool] = lambda: False
 
     def __str__(self) -> str:
         label = "".join(f", {name}={value}" for name, value in self.labels.items())
@@ -175,6 +178,9 @@ def join(address: str | None) -> Any:
             with undisturbed():
                 ray.init(where or "auto", log_to_driver=False, logging_level="CRITICAL")
             break
+        except KeyboardInterrupt:
+            atexit.unregister(ray.shutdown)  # it would wait until the head has let us in
+            raise
         except (Exception, SystemExit) as error:  # its client's errors have no common class
             if not left or not any(words in str(error) for words in NOT_YET):
                 raise refusal(where, error) from error
@@ -340,14 +346,20 @@ def node_ids(group: Any, hosts: int) -> list[str]:
 
 def await_hosts(cluster: Cluster, group: Any, asked: Asked, arriving: Arriving | None) -> None:
     """Wait until a group has every host; Ray's autoscaler sees what it asks for. Raises
-    ``UserError``."""
+    ``UserError``, and ``KeyboardInterrupt`` once the user stops."""
     ray, ask_head = cluster.ray, cluster.way.ask_head
-    wait_s = asked.wait_s if arriving is None else LOOK_EVERY_S
-    while not ask_head(wait_s + HEAD_S, group.wait, wait_s):
+    deadline_s = time.monotonic() + asked.wait_s
+    while not ask_head(LOOK_EVERY_S + HEAD_S, group.wait, LOOK_EVERY_S):
+        if asked.stopped():
+            raise KeyboardInterrupt
         has = ask_head(HEAD_S, what_it_has, ray)
         nodes = ask_head(HEAD_S, ray.nodes)
-        if arriving is None or not arriving.again(suitable(nodes, asked.labels), asked.hosts, has):
-            waited = f"{asked.wait_s:g} s" if arriving is None else arriving.span
+        if arriving is None:
+            waited, go_on = f"{asked.wait_s:g} s", time.monotonic() < deadline_s
+        else:
+            here = suitable(nodes, asked.labels)
+            waited, go_on = arriving.span, arriving.again(here, asked.hosts, has)
+        if not go_on:
             raise HostError(
                 f"Ray did not find {asked} within {waited}: {has}",
                 f"ask for fewer with --hosts, or add hosts to the cluster ({HELP})",
