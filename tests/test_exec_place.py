@@ -26,7 +26,6 @@ from trueload.errors import UserError
 from trueload.places import CutOffError
 from trueload.places.command import CommandPlace
 from trueload.places.ssh import scripts
-from trueload.places.ssh import scripts
 from trueload.runner.sockets import free_port
 from waiting import wait_until
 
