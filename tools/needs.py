@@ -14,6 +14,7 @@ import os
 import re
 import select
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -134,7 +135,7 @@ def install() -> int:
     """Install the missing packages if that is permitted; return the exit code."""
     wanted = [package for need in _missing() for package in need.packages]
     if wanted and (how := _permitted(wanted)) is not None:
-        print(f"installing for the tests: {' '.join(wanted)}", flush=True)
+        print(f"installing for the tests, in some minutes: {' '.join(wanted)}", flush=True)
         subprocess.run([*how, "sh", "-c", INSTALL, "sh", *wanted], check=False)
     missing = _missing()
     if missing:
@@ -211,4 +212,5 @@ def main(verb: str, *words: str) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C at the question: make says enough
     sys.exit(main(*sys.argv[1:]))
