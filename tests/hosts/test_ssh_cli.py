@@ -155,7 +155,7 @@ def ssh_that_leaves_a_file(folder: Path) -> dict[str, str]:
         (("--place", "ssh:h1;touch x"), "not a host"),
         (("--place", "ssh:$(touch x)"), "not a host"),
         (("--place", "ssh:h1", "--place", "ssh:h1"), "ssh:h1 is given twice"),
-        (("--place", "ssh:h1", "--hosts", "3"), "--hosts is for a Ray cluster"),
+        (("--place", "ssh:h1", "--hosts", "3"), "--hosts is for a cluster, Ray or Kubernetes"),
         (("--place", "ssh:h1", "--hosts", "0"), "--hosts"),
         (("--lab", "none.toml"), "none.toml cannot be read"),
         (("--place", "ssh:h1", "--lab", "none.toml"), "--lab and --place exclude each other"),
