@@ -10,9 +10,8 @@ import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
-from trueload.closing import Closing
 from trueload.errors import UserError
 from trueload.places.k8s.kubectl import RBAC, Kubectl
 
@@ -24,8 +23,12 @@ RIGHTS = (
 )
 
 
-class Job(Closing):
-    """A Job. A context manager that deletes it, and says so if that is for an error."""
+class Job:
+    """A Job. A context manager that makes it and deletes it, and says so if that is for an error.
+
+    Raises ``UserError`` if it cannot be made; nothing is if it is known beforehand that its Pods
+    would be of no use.
+    """
 
     def __init__(
         self, kubectl: Kubectl, manifest: Mapping[str, Any], announce: Callable[[str], object]
@@ -34,7 +37,16 @@ class Job(Closing):
         self._kubectl = kubectl
         self._manifest = manifest
         self._announce = announce
-        self._may_be_there = False
+
+    def __enter__(self) -> Self:
+        self._check_rights()
+        data = json.dumps(self._manifest).encode()
+        try:
+            self._kubectl.run("create", "--filename", "-", "--validate=false", data=data)
+        except BaseException:
+            self._delete()  # without an answer it may be there
+            raise
+        return self
 
     def __exit__(
         self,
@@ -47,23 +59,6 @@ class Job(Closing):
 
     def __str__(self) -> str:
         return f"{self._kubectl.namespace}/{self.name}"
-
-    def make(self) -> None:
-        """Make it. Raises ``UserError``: if it is known beforehand that its Pods would be of no
-        use, nothing is made."""
-        self._check_rights()
-        data = json.dumps(self._manifest).encode()
-        self._may_be_there = True
-        try:
-            self._kubectl.run("create", "--filename", "-", "--validate=false", data=data)
-        except UserError as error:
-            # After an answer it is not there. Without one it may be.
-            self._may_be_there = "Forbidden" not in error.message
-            raise
-
-    def close(self) -> None:
-        """Delete it, with its Pods."""
-        self._delete()
 
     def why_gone(self) -> str | None:
         """Why the cluster has ended its Pods; None if it has not."""
@@ -87,10 +82,7 @@ class Job(Closing):
                 )
 
     def _delete(self) -> bool:
-        """Delete it if it may be there; return whether it was."""
-        if not self._may_be_there:
-            return False
-        self._may_be_there = False
+        """Delete it, with its Pods; return whether it was there."""
         words = ("delete", "job", self.name, "--wait=false", "--ignore-not-found")
         try:
             return bool(self._kubectl.run(*words).strip())

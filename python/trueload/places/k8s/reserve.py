@@ -117,9 +117,7 @@ def reserve(
     least, most = counts
     kubectl = Kubectl(named.namespace)
     if named.are_made:
-        job = Job(kubectl, make_manifest(named, most or 1, new), announce)
-        stack.push(job)
-        job.make()
+        job = stack.enter_context(Job(kubectl, make_manifest(named, most or 1, new), announce))
         asked = _of_job(job, Seen(kubectl, f"{INSTANCE}={job.name}", job.why_gone), least or most)
     else:
         asked = _found(kubectl, named, least or most)
