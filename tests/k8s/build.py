@@ -73,13 +73,15 @@ def build(programs: Programs) -> None:
 def main() -> int:
     """Build what is missing. Returns an exit code."""
     programs = find_programs()
-    if programs.exist():
-        return 0
-    if shutil.which("go") is None:
-        print("go is missing: install Go 1.24 or later", file=sys.stderr)
-        return 1
-    print(f"building Kubernetes {version()}, once; this takes about half an hour", flush=True)
-    build(programs)
+    is_built = programs.exist()
+    needed = {"etcd": "Debian's etcd-server"} | ({} if is_built else {"go": "Go 1.24 or later"})
+    for tool, package in needed.items():
+        if shutil.which(tool) is None:
+            print(f"{tool} is missing: install {package}", file=sys.stderr)
+            return 1
+    if not is_built:
+        print(f"building Kubernetes {version()}, once; this takes about half an hour", flush=True)
+        build(programs)
     return 0
 
 
