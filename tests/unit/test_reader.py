@@ -99,7 +99,11 @@ def test_one_that_takes_no_more_is_closed(reader: Reader) -> None:
 def test_an_end_that_takes_its_time_holds_up_nobody(reader: Reader) -> None:
     slow, other = Taker(), Taker()
     held = threading.Event()
-    reader.watch(slow.pipe()._replace(end=held.wait))
+
+    def take_time() -> None:
+        held.wait()
+
+    reader.watch(slow.pipe()._replace(end=take_time))
     reader.watch(other.pipe())
     os.close(slow.writing)
     os.write(other.writing, b"on")
