@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
+from waiting import wait_until
 
 from k8s.cluster import Cluster
 from k8s.front import Front
@@ -97,13 +98,14 @@ def test_a_drained_node_evicts_its_pods(front: Front) -> None:
 
 
 def test_a_lost_api_server_is_the_one_cause_and_blames_no_pod(front: Front) -> None:
-    running = front.start(has_pods(front, of_set=False))
+    running = front.start(MADE, "--hosts", "8", pods=8)
     front.cluster.stop_apiserver()
     out = ended(front, running)
     assert "the API server of the cluster is gone: " in out, out
     assert "host lost" not in out
-    front.cluster.start_apiserver()
-    front.wait_quiet()
+    assert "could not be deleted" in out
+    assert "it ends by its deadline, or by `kubectl delete job" in out
+    wait_until(lambda: front.engines() == 0, "the engines have gone")
 
 
 def test_a_job_that_ends_by_its_deadline_says_so(front: Front) -> None:
