@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from harness import ROOT
 from trueload.places.k8s import make_manifest
 from trueload.places.k8s.manifest import UNKNOWN_S, deadline_s, manifest
 from trueload.places.k8s.reserve import selector_of
@@ -80,3 +81,8 @@ def test_the_selector_of_a_set_is_written_as_kubectl_takes_it() -> None:
         }
     )
     assert found == "app=generator,zone in (a,b),!old,new"
+
+
+def test_the_page_has_the_role_that_the_tests_on_a_cluster_run_with() -> None:
+    role = (ROOT / "tests" / "k8s" / "role.yaml").read_text()
+    assert f"```yaml\n{role}```" in (ROOT / "docs" / "hosts.md").read_text()
