@@ -29,17 +29,11 @@ def looks(deadline_s: float) -> Iterator[float]:
     yield 0.0
 
 
-def within(
-    seconds: float,
-    work: Callable[..., Answer],
-    *arguments: Any,
-    over: threading.Event | None = None,
-) -> Answer:
-    """Call ``work``, and return or raise its result; raise ``TimeoutError`` if it takes longer, or
-    once somebody sets ``over``. For work that cannot be cancelled: its thread is then abandoned,
-    and dies with the process."""
+def within(seconds: float, work: Callable[..., Answer], *arguments: Any) -> Answer:
+    """Call ``work``, and return or raise its result; raise ``TimeoutError`` if it takes longer. For
+    work that cannot be cancelled: its thread is then abandoned, and dies with the process."""
     outcome: list[Answer | Exception] = []
-    over = over or threading.Event()
+    over = threading.Event()
 
     def attempt() -> None:
         try:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from trueload.deadline import looks, within
+from trueload.deadline import looks
 from trueload.places.local import LocalChannel, LocalPlace
 from waiting import hold_the_interpreter
 
@@ -23,14 +23,6 @@ def test_there_is_always_a_last_look(
 ) -> None:
     monkeypatch.setattr("trueload.deadline.time.monotonic", iter(clock).__next__)
     assert list(looks(11.0)) == pytest.approx(expected), what
-
-
-def test_work_that_somebody_else_calls_off_is_waited_for_no_longer() -> None:
-    over, held = threading.Event(), threading.Event()
-    over.set()
-    with pytest.raises(TimeoutError):
-        within(60.0, held.wait, over=over)
-    held.set()
 
 
 @pytest.fixture
