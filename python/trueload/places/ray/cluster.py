@@ -7,7 +7,8 @@ handlers, limits, output on stderr) are undone or silenced. Every mistake is a `
 not know what is run on the hosts.
 
 Of Ray's private modules one method is replaced (``part_at_once``), because Ray has no setting for
-it: without that a head that cannot start its process for this client holds us up for 40 s.
+it: without that a head that cannot start its process for this client holds us up for 40 s. One
+private attribute is read (``actor.once_numbered``): without it every call waits for the head first.
 """
 
 from __future__ import annotations
