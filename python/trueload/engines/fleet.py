@@ -65,7 +65,7 @@ from trueload.units import NS_PER_S
 
 SILENCE_S = 1.5  # design §9: a host that is silent for so long is lost
 IDLE_S = 2.5  # ten ticks: an engine that answers, but reports no work
-ASK_EVERY_S = 0.25  # a quarter of the engine's lease of 2 s, and six answers before silence
+ASK_EVERY_S = 0.25  # an eighth of the engine's lease of 2 s, and six answers before silence
 START_LEAD_NS = 50_000_000
 """Lead time of announcing a phase; four of the slowest round trips are added to it."""
 START_LEAD_EACH_NS = 200_000  # and so much for each host: they are sent to one after the other
