@@ -36,8 +36,8 @@ def works(engine: psutil.Process) -> bool:
 
 def is_connected(engine: psutil.Process) -> bool:
     """Whether it can still send requests. Its process may be there for longer: its last words need
-    a front that reads them."""
-    with contextlib.suppress(psutil.NoSuchProcess):
+    a front that reads them. Only root may look into one that is about to end."""
+    with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied):
         return bool(engine.net_connections("tcp"))
     return False
 

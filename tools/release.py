@@ -100,7 +100,8 @@ def build_sdist() -> Path:
     sdist = DIST / f"{SOURCE.name}.tar.gz"
     shutil.rmtree(SOURCE)
     with tarfile.open(sdist) as archive:
-        archive.extractall(WORK, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # since Python 3.11.4
+        archive.extractall(WORK)
     print_step(f"sdist {sdist.name}, {sdist.stat().st_size / 1e6:.1f} MB")
     return sdist
 
