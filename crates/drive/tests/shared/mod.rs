@@ -4,8 +4,14 @@
 
 mod watching;
 
+use std::io::ErrorKind;
+use std::thread;
+use std::time::{Duration, Instant};
+
 use trueload_drive::{Clock, Epoll, Listener, Program, Settings, Uring};
 use watching::{Watching, When};
+
+const MEMORY_IS_BACK: Duration = Duration::from_secs(30);
 
 /// Which driver, and whether all connections are watched for the arrival of their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,10 +55,26 @@ fn run_epoll(clock: Clock, listener: Option<Listener>, program: &mut impl Progra
 }
 
 fn run_uring(clock: Clock, listener: Option<Listener>, program: &mut impl Program) {
-    let driver = Uring::new(clock, listener, &Settings::default());
-    let mut driver = driver.map_err(|(error, _)| error).expect("a ring");
+    let mut driver = ring(clock, listener);
     driver.waker().wake();
     driver.run(program).expect("the loop runs");
+}
+
+/// Of users other than root the kernel counts the memory of rings, and takes that of earlier ones back only some
+/// time after they were closed.
+fn ring(clock: Clock, mut listener: Option<Listener>) -> Uring {
+    let began = Instant::now();
+    loop {
+        match Uring::new(clock, listener, &Settings::default()) {
+            Ok(driver) => return driver,
+            Err((error, back)) => {
+                let full = error.kind() == ErrorKind::OutOfMemory;
+                assert!(full && began.elapsed() < MEMORY_IS_BACK, "no ring: {error}");
+                listener = back;
+                thread::yield_now();
+            }
+        }
+    }
 }
 
 macro_rules! on_both_drivers {
