@@ -1,7 +1,8 @@
 """The hosts of a record: where the load came from, and what each of several hosts did.
 
 How: with several hosts, each gets a record of its own first, made like that of the whole. Its
-latency is kept, and the checks that a single host can fail. That of a host that was lost is made from what it had told.
+latency is kept, and the checks that a single host can fail. The record of a host that was lost is
+made from what it had told.
 
 Must not know: processes, stores, terminals.
 """
