@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import needing
 import pytest
 from harness import Server, Trueload, find_free_port, start_server
@@ -23,6 +24,9 @@ def pytest_configure(config: pytest.Config) -> None:
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     # trueload refuses to run files that their group or everybody can write.
     os.umask(0o022)
+    # How long an example takes says something of the machine, which other tests use, too.
+    hypothesis.settings.register_profile("unhurried", deadline=None)
+    hypothesis.settings.load_profile("unhurried")
 
 
 def pytest_xdist_auto_num_workers() -> int:

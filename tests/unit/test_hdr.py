@@ -38,14 +38,13 @@ def buckets(text: str) -> list[tuple[int, int, int]]:
     return list(zip(*hdr.decode(text), strict=True))
 
 
-@settings(deadline=None)
 @given(VALUES, st.integers(1, 4), st.sampled_from([1, 2, 1000]))
 def test_what_the_package_writes_is_read(values: list[int], digits: int, lowest: int) -> None:
     made = known(values, digits, lowest)
     assert buckets(made.encode().decode()) == filled(made)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(VALUES, st.integers(1, 4))
 def test_the_package_reads_what_is_written(values: list[int], digits: int) -> None:
     counts = [(value, len(list(same))) for value, same in groupby(sorted(values))]
@@ -101,7 +100,6 @@ def test_no_junk_does_more_than_be_refused(body: bytes, header: bytes) -> None:
     assert all(low <= high and count > 0 for low, high, count in found)
 
 
-@settings(deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=5), st.integers(1, 4), st.sampled_from([1, 1000]))
 def test_a_sum_is_the_histogram_of_all_values(
     parts: list[list[int]], digits: int, lowest: int

@@ -37,7 +37,7 @@ def of_the_package(values: list[int]) -> list[str]:
     return out.getvalue().decode().splitlines()
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.lists(st.integers(1, 10**11), min_size=1, max_size=300))
 def test_the_lines_are_those_of_the_package(values: list[int]) -> None:
     ours = "".join(hgrm(record(values))).splitlines()

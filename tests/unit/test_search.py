@@ -262,7 +262,7 @@ def test_confirming_runs_that_our_side_spoiled_are_no_verdict_on_the_server() ->
     assert done.why == "generator"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     largest=st.floats(min_value=0.1, max_value=2e7),
     start=st.floats(min_value=1, max_value=1e7),

@@ -21,7 +21,7 @@ def taken(bounds: Bounds, largest: float) -> list[Step]:
     return steps
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(largest=st.integers(1, 40), seed=st.integers(0, 10_000), step=st.sampled_from([None, 4.0]))
 def test_whatever_is_said_of_the_steps_now_it_has_a_result_or_none(
     largest: int, seed: int, step: float | None

@@ -82,7 +82,7 @@ def test_who_falls_silent_for_good_is_asked_once_more_what_it_carried(fallen: in
     assert fallen < len(steps) <= fallen + 2
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     most=st.floats(min_value=0.5, max_value=1e6),
     answers=st.floats(min_value=1, max_value=4),

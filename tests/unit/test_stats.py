@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, quantile_test, sem, t
 from trueload import stats
@@ -66,7 +66,6 @@ def test_a_percentile_is_the_nearest_rank(values: list[int], share: float) -> No
     assert stats.quantile(buckets(values), share).value == sorted(values)[rank - 1]
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, stats.HIGHEST_NS), min_size=1, max_size=100))
 def test_a_histogram_is_read_as_it_was_written_to_three_digits(values: list[int]) -> None:
     encoded = stats.encode_histogram(buckets(values))
