@@ -52,7 +52,8 @@ class Machine:
         versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
         cpus = f"{self.cpu_model}, {self.cpu_count} CPUs"
         tcp = f"TCP congestion control {self.congestion_control}"
-        return f"{cpus}, Linux {self.kernel}, {tcp}, {self.date}.\n{versions}."
+        tools = f"\n{versions}." if versions else ""
+        return f"{cpus}, Linux {self.kernel}, {tcp}, {self.date}.{tools}"
 
 
 def describe(more: Mapping[str, tuple[str, ...]] | None = None) -> Machine:

@@ -97,7 +97,19 @@ def test_a_host_without_python_is_told(trueload: Trueload, own_ssh: Ssh) -> None
     wait_until(lambda: not host.processes("sshd_config.22"), "sshd has gone")
     folder = host.folder / "bin"
     folder.mkdir()
-    for tool in ("sh", "uname", "cat", "cut", "mkdir", "chmod", "mv", "rm", "sha256sum", "env"):
+    for tool in (
+        "sh",
+        "uname",
+        "cat",
+        "cut",
+        "mkdir",
+        "chmod",
+        "mv",
+        "mktemp",
+        "rm",
+        "sha256sum",
+        "env",
+    ):
         (folder / tool).symlink_to(f"/usr/bin/{tool}")
     start_sshd(host, (own_ssh.folder / "user_key.pub").read_text(), env=f"PATH={folder}")
     done = trueload.run(
