@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 from preloaded import OF_THE_INTERPRETER, Parent, Preloaded
 from trueload.protocol.client import ClientContract
 from trueload.subjects.contracts import AnyContract, load_contract
@@ -183,6 +184,16 @@ class Server:
     @property
     def url(self) -> str:
         return f"http://{self.host}:{self.port}"
+
+
+def engines_of(pid: int) -> list[psutil.Process]:
+    """The engines that a process has started, by itself or by others, which may be ending."""
+    found = []
+    for child in psutil.Process(pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if child.name().startswith("trueload-engine"):
+                found.append(child)
+    return found
 
 
 def start_server(

@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 import pytest
-from harness import Server, Trueload
+from harness import Server, Trueload, engines_of
 from limited import limited_group
 from trueload.engines.engine import find_engine
 from trueload.errors import UserError
@@ -266,12 +266,6 @@ def test_a_heavier_one_has_its_share(
     assert ended.json()["data"]["taken"] == 300
 
 
-def engines_of(front: subprocess.Popen[str]) -> list[psutil.Process]:
-    """The engines that a front has started, not the shells around them."""
-    children = psutil.Process(front.pid).children(recursive=True)
-    return [each for each in children if each.name().startswith("trueload-engine")]
-
-
 def test_a_lost_one_is_named_and_the_other_goes_on(
     trueload: Trueload, server: Server, tmp_path: Path
 ) -> None:
@@ -281,9 +275,9 @@ def test_a_lost_one_is_named_and_the_other_goes_on(
         env=environment(tmp_path),
         stderr=subprocess.STDOUT,
     )
-    wait_until(lambda: len(engines_of(front)) == 2, "both engines run")
-    wait_until(lambda: all(each.net_connections() for each in engines_of(front)), "connected")
-    engines_of(front)[0].kill()
+    wait_until(lambda: len(engines_of(front.pid)) == 2, "both engines run")
+    wait_until(lambda: all(each.net_connections() for each in engines_of(front.pid)), "connected")
+    engines_of(front.pid)[0].kill()
     out, _ = front.communicate(timeout=60)
     assert front.returncode in (0, 4), out
     told, result = out.index(": host lost: exec:env HOST="), out.index("1 of 2 hosts lost: exec:")
@@ -305,8 +299,8 @@ def test_commands_that_are_killed_at_once_blame_no_host(
         env=environment(tmp_path),
         stderr=subprocess.STDOUT,
     )
-    wait_until(lambda: len(engines_of(front)) == 2, "both engines run")
-    wait_until(lambda: all(each.net_connections() for each in engines_of(front)), "connected")
+    wait_until(lambda: len(engines_of(front.pid)) == 2, "both engines run")
+    wait_until(lambda: all(each.net_connections() for each in engines_of(front.pid)), "connected")
     here = psutil.Process(front.pid).children()
     commands = [each for each in here if scripts.ENDED in " ".join(each.cmdline())]
     assert len(commands) == 2
