@@ -28,8 +28,8 @@ BITS = 64
 
 
 class Text(str):
-    """A histogram as text that keeps its buckets once they were read: those of a host are needed
-    for the sum of all hosts, and for its own figures."""
+    """An encoded histogram that remembers its decoded buckets. Those of a host are needed twice:
+    for the sum of all hosts, and for the host's own figures."""
 
     __slots__ = ("read",)
 

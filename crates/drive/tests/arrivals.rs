@@ -247,8 +247,8 @@ struct Crowd {
 }
 
 impl Crowd {
-    /// Connections: more than a ring has buffers for stamped receives at first. Two tests with both ends of them fit
-    /// into the 1,024 descriptors that a user has at first.
+    /// Connections: more than a ring has buffers for stamped receives at first. Two tests at a time open both ends of
+    /// each, and stay below the default limit of 1,024 open files.
     const CALLERS: usize = 200;
     /// Some seconds' worth; a kernel that never stamps fails the test then.
     const ROUNDS_MOST: usize = 2_000;

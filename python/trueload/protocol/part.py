@@ -81,9 +81,9 @@ class AskDistance(Model):
 
 
 class Machine(Model):
-    """The machine that an engine runs on. Unknown values are null, or left out of ``limits``. The
-    ``boot_id`` is the kernel's for its present run, ``network`` the inode of the network namespace.
-    """
+    """The machine that an engine runs on. Unknown values are null, or left out of ``limits``.
+    ``boot_id`` identifies the current boot of its kernel, and ``network`` is the inode of the
+    engine's network namespace."""
 
     kernel: str = ""
     cpu_model: str | None = None

@@ -60,8 +60,8 @@ fn run_uring(clock: Clock, listener: Option<Listener>, program: &mut impl Progra
     driver.run(program).expect("the loop runs");
 }
 
-/// Of users other than root the kernel counts the memory of rings, and takes that of earlier ones back only some
-/// time after they were closed.
+/// A new ring. The kernel limits how much ring memory an ordinary user has, and frees that of a closed ring only
+/// some time later, so this waits for it.
 fn ring(clock: Clock, mut listener: Option<Listener>) -> Uring {
     let began = Instant::now();
     loop {

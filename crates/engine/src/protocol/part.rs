@@ -82,7 +82,7 @@ pub struct Machine {
     pub governor: Option<String>,
     /// Open files, ports, queues.
     pub limits: BTreeMap<String, u64>,
-    /// Of the kernel's present run, or null: engines with the same one are on one machine.
+    /// Identifies the current boot of the kernel, or null: engines that share it run on one machine.
     pub boot_id: Option<String>,
     /// The inode of its network namespace, or null.
     pub network: Option<u64>,

@@ -54,7 +54,7 @@ class Talk:
         self._outbox = outbox
         self._calls: dict[Future[Answer], Call] = {}
         self._answers: dict[int, Answer] = {}
-        """Those that came before an earlier one did, by turn."""
+        """Answers that overtook an earlier one, by turn."""
         self._turn = 1
         self._input_closed = False
         self._heard_s = self._next_s = time.monotonic()
