@@ -4,10 +4,11 @@ Three hosts (namespaces on this machine) load the reference server, entered by s
 (`exec:`) and by Ray. In the middle of a run something happens to the second host, to its
 connection, to the head of the cluster, or to the front. Runs in which a host is slow or busy, or
 its clock is wrong, go on to their end: there a check must name the host, or nothing may go wrong.
+Short runs without a fault show how far apart the hosts begin.
 
 Targets: noticed within 2.5 s, the guilty one named, everything heard saved, nothing left running
-3 s later. Prints Markdown with marks. Exit code 1 if a target is missed, 2 if it cannot measure.
-Needs root, iproute2, openssh-server and Ray.
+3 s later; starts within 3 ms. Prints Markdown with marks. Exit code 1 if a target is missed, 2 if
+it cannot measure. Needs root, iproute2, openssh-server and Ray.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from machine import describe
@@ -61,6 +63,7 @@ STOPPED_S = 4.0
 """How long the front stands still: longer than its engines wait for it (2 s)."""
 ANSWER_S, SLOWER_S = 0.01, 0.15
 CLOCK_BOUND_MOST_MS = 5.0
+STARTS, APART_MOST_MS = 15, 3.0
 HOGS = 2
 EVERY = ("ssh", "exec", "ray")
 
@@ -311,6 +314,18 @@ def wrong_clock(world: World, way: Way) -> Outcome:
     return outcome_of(shown, failings, done.out + done.err)
 
 
+def starts_together(world: World, way: Way) -> Outcome:
+    """Short runs without a fault: how far apart the hosts begin, on the front's clock."""
+    words = ("http", f"{world.server.url}/", "-c", str(CONNECTIONS), "-d", "500ms")
+    apart_ms = []
+    for _ in range(STARTS):
+        world.trueload.run(*words, *way.flags, env=world.ssh.env)
+        apart_ms.append(max(host["start_ns"] for host in saved_record(world)["hosts"]) / 1e6)
+    middle_ms = median(apart_ms)
+    shown = f"{middle_ms:.2f} ms ({min(apart_ms):.2f} to {max(apart_ms):.2f})"
+    return outcome_of(shown, {"they begin too far apart": middle_ms > APART_MOST_MS}, "")
+
+
 @contextmanager
 def slow_server(world: World) -> Iterator[str]:
     """An HTTP server in this process; yields its URL."""
@@ -335,6 +350,7 @@ ENDED, FLAPPED = f"≤ {LEFT_MOST_S:g} s", "goes on, or named"
 CLUSTER_LOST = "the Ray cluster at .* is lost"
 ALL_LOST = "the way to all 3 hosts is lost"
 FAULTS = (
+    Fault("starts", f"{STARTS} starts", ("ssh",), starts_together, f"≤ {APART_MOST_MS:g} ms apart"),
     Fault("kill", "engine killed", EVERY, lost(strike_engine(signal.SIGKILL))),
     Fault("freeze", "engine frozen", EVERY, lost(strike_engine(signal.SIGSTOP))),
     Fault("link", "link down", ("ssh", "ray"), lost(pull_link())),
