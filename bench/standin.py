@@ -55,16 +55,12 @@ def lines_of(recording: Recording) -> Lines:
 
 @dataclass(frozen=True)
 class Nature:
-    """What differs between hosts.
-
-    The lead of its clock over the front's, the delay of a line to it and back, and after how many
-    ticks it falls silent, if it does.
-    """
+    """What differs between hosts: the lead of its clock over the front's, and the delay of a line
+    to it and back."""
 
     ahead_ns: int = 0
     there_ns: int = 0
     back_ns: int = 0
-    ticks: int | None = None
 
 
 class StandIn:
@@ -75,7 +71,6 @@ class StandIn:
         self._nature = nature
         self._due: list[tuple[int, int, Callable[[], bytes]]] = []
         self._order = 0
-        self._silent = False
 
     def handle_start(self, now_ns: int) -> None:
         """Handle the start of the process."""
@@ -104,13 +99,13 @@ class StandIn:
 
     def poll_output(self, now_ns: int) -> bytes | None:
         """Return the next line that is due; None if there is none."""
-        if not self._due or self._due[0][0] > now_ns or self._silent:
+        if not self._due or self._due[0][0] > now_ns:
             return None
         return heapq.heappop(self._due)[2]()
 
     def poll_timeout_ns(self) -> int | None:
         """Return the time of its next output; None if there is none."""
-        return self._due[0][0] if self._due and not self._silent else None
+        return self._due[0][0] if self._due else None
 
     def _begin(self, name: str, start_ns: int) -> None:
         lines = self._lines
@@ -121,19 +116,13 @@ class StandIn:
         started = PhaseStarted(type="phase_started", id=name, at_ns=self._own(start_ns))
         stopped = PhaseStopped(type="phase_stopped", id=name, at_ns=self._own(stop_ns))
         self._send_edge(started, start_ns)
-        for number, (since_ns, line) in enumerate(lines.ticks):
-            if number == self._nature.ticks:
-                self._send(start_ns + since_ns, self._fall_silent)
+        for since_ns, line in lines.ticks:
             self._send(start_ns + since_ns, self._later(line, start_ns + since_ns))
         self._send_edge(stopped, stop_ns)
         self._send(done_ns, self._later(lines.done, start_ns))
 
     def _send_edge(self, edge: PhaseStarted | PhaseStopped, at_ns: int) -> None:
         self._send(at_ns, lambda: to_line(edge))
-
-    def _fall_silent(self) -> bytes:
-        self._silent = True
-        return b""
 
     def _later(self, line: bytes, at_ns: int) -> Callable[[], bytes]:
         return lambda: self._timed(line, at_ns)
