@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from harness import Server, Trueload, kill_group, start_server
 from hosts.network import Host, Network
 from hosts.raylets import Raylets, start_ray
-from hosts.sshd import Ssh, start_ssh, start_sshd
+from hosts.sshd import Ssh, start_ssh
 from waiting import wait_until
 
 HOSTS, CONNECTIONS = 3, 6
@@ -71,9 +71,8 @@ def open_world(folder: Path, *, with_ray: bool) -> Iterator[World]:
         network = stack.enter_context(Network(folder / "hosts", HOSTS))
         ssh = start_ssh(network, folder / "ssh")
         struck = network.hosts[STRUCK]
-        key = (folder / "ssh" / "user_key.pub").read_text()
         command = f'ForceCommand {shlex.join(DAY_LATER)} -- sh -c "$SSH_ORIGINAL_COMMAND"'
-        start_sshd(struck, key, port=LATE_PORT, more=command)
+        ssh.serve(struck, port=LATE_PORT, more=command)
         ssh.add("late", struck, port=LATE_PORT)
         jumps = " ".join(far_name(host) for host in network.hosts if host is not struck)
         with ssh.config.open("a") as config:

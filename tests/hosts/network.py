@@ -89,6 +89,14 @@ class Host:
         """The cache folder of the user who logs in by ssh."""
         return self.folder / "cache"
 
+    def only(self, programs: str) -> Path:
+        """Make a folder with these programs alone, to be a PATH there."""
+        folder = self.folder / "bin"
+        folder.mkdir()
+        for name in programs.split():
+            (folder / name).symlink_to(f"/usr/bin/{name}")
+        return folder
+
     def inside(self, *argv: str | Path) -> list[str]:
         """The command that runs ``argv`` on the host."""
         enter = ["nsenter", f"--target={self.pid}", "--net", "--pid", "--mount", "--"]

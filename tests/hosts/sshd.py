@@ -14,6 +14,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from waiting import wait_until
+
 from hosts.network import SSHD, Host, Network, lines_of
 
 SSHD_CONFIG = """
@@ -69,25 +71,47 @@ class Ssh:
     def config(self) -> Path:
         return self.folder / "config"
 
-    def add(self, name: str, host: Host, *, port: int = 22, address: str = "") -> None:
+    def add(self, name: str, host: Host, *, port: int = 22) -> None:
         """Add a host to the user's config under a name."""
         with self.config.open("a") as config:
             config.write(
-                CLIENT_CONFIG.format(
-                    name=name, address=address or host.address, port=port, folder=self.folder
-                )
+                CLIENT_CONFIG.format(name=name, address=host.address, port=port, folder=self.folder)
             )
 
-    def run(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """Run ``ssh`` itself, as the user would."""
-        return subprocess.run(
-            [self.folder / "bin" / "ssh", *argv],
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=check,
-            stdin=subprocess.DEVNULL,
+    def serve(self, host: Host, *, port: int = 22, more: str = "", env: str = "") -> None:
+        """Start one sshd, to which the user may log in; it listens when this returns.
+
+        ``more`` are further lines of its config, ``env`` is what it sets for the user who logs in:
+        ``NAME=VALUE NAME=VALUE``.
+        """
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd's privilege separation needs it
+        key = (self.folder / "user_key.pub").read_text()
+        (host.folder / "authorized_keys").write_text(key)
+        if not (host.folder / "host_key").exists():
+            make_key(host.folder / "host_key")
+        config = host.folder / f"sshd_config.{port}"
+        config.write_text(
+            SSHD_CONFIG.format(
+                address=host.address,
+                port=port,
+                folder=host.folder,
+                cache=host.cache,
+                env=env,
+                more=more,
+            )
         )
+        process = host.start(SSHD, "-D", "-e", "-f", config)
+        lines_of(process, "Server listening")
+
+    def stop(self, host: Host) -> None:
+        """End the sshd of a host."""
+        assert host.kill("sshd_config.22") == 1
+        wait_until(lambda: not host.processes("sshd_config.22"), "sshd has gone")
+
+    def restart(self, host: Host, *, more: str = "", env: str = "") -> None:
+        """Replace the sshd of a host, as by ``serve``."""
+        self.stop(host)
+        self.serve(host, more=more, env=env)
 
 
 def start_ssh(network: Network, folder: Path) -> Ssh:
@@ -103,7 +127,7 @@ def start_ssh(network: Network, folder: Path) -> Ssh:
     wrapper.chmod(0o755)
     for host in network.hosts:
         ssh.add(host.name, host)
-        start_sshd(host, (folder / "user_key.pub").read_text())
+        ssh.serve(host)
     know_hosts(ssh)
     return ssh
 
@@ -112,33 +136,6 @@ def logins(host: Host) -> list[str]:
     """The processes of a host beside its sshd and Ray, which other tests may have started."""
     lines = host.processes().values()
     return [line for line in lines if "sshd_config" not in line and "ray" not in line]
-
-
-def start_sshd(
-    host: Host, authorized: str, *, port: int = 22, more: str = "", env: str = ""
-) -> None:
-    """Start one sshd; it listens when this returns.
-
-    ``more`` are further lines of its config, ``env`` is what it sets for the user who logs in:
-    ``NAME=VALUE NAME=VALUE``.
-    """
-    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd's privilege separation needs it
-    (host.folder / "authorized_keys").write_text(authorized)
-    if not (host.folder / "host_key").exists():
-        make_key(host.folder / "host_key")
-    config = host.folder / f"sshd_config.{port}"
-    config.write_text(
-        SSHD_CONFIG.format(
-            address=host.address,
-            port=port,
-            folder=host.folder,
-            cache=host.cache,
-            env=env,
-            more=more,
-        )
-    )
-    process = host.start(SSHD, "-D", "-e", "-f", config)
-    lines_of(process, "Server listening")
 
 
 def know_hosts(ssh: Ssh) -> None:

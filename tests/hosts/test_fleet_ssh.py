@@ -5,8 +5,6 @@ A lost host is named, and the run leaves nothing behind, however it ends.
 
 from __future__ import annotations
 
-import os
-import shlex
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -82,28 +80,6 @@ def test_every_protocol_runs_over_three_hosts(
     assert counts["ok"] + sum(counts["failed"].values()) + counts["cancelled"] == counts["issued"]
     assert sum(host["ok"] for host in record["hosts"]) == counts["ok"] > 0
     assert all(host["clock_bound_ns"] > 0 for host in record["hosts"])
-    wait_until(lambda: is_quiet(ssh.network), "the engines have gone")
-
-
-def test_a_broadcast_runs_over_three_hosts_and_every_delivery_is_settled(
-    ssh: Ssh, trueload: Trueload
-) -> None:
-    server = serve(trueload, ssh.network, "ws")
-    url = f"ws://{server.url.split('/')[2]}/ws"
-    words = ("ws", url, "--mode", "broadcast", "--step", "7", "--steps", "3", "--samples", "30")
-    done = trueload.run(*words, "--limit", "p95<9s", *PLACES, "--json", "-", env=ssh.env)
-    assert done.code in (0, 1, 4), done  # a busy machine may make it suspect or invalid
-    steps = done.json()["steps"]
-    assert [step["connections"]["requested"] for step in steps[:3]] == [7, 14, 21]
-    for step in steps:
-        clients, sent = step["connections"]["requested"], step["counts"]["ok"]
-        deliveries = step["deliveries"]
-        assert deliveries["delivered"] == deliveries["expected"] == clients * sent, step["counts"]
-        assert deliveries["lost"] == deliveries["duplicate"] == 0
-        assert deliveries["delivery_ns"]["count"] == deliveries["delivered"], "all are timed"
-        assert deliveries["negative_max_ns"] <= deliveries["clock_bound_ns"]
-        checks = {check["name"]: check["status"] for check in step["checks"]}
-        assert (checks["ledger"], checks["audit"]) == ("pass", "pass")
     wait_until(lambda: is_quiet(ssh.network), "the engines have gone")
 
 
@@ -198,71 +174,7 @@ def test_a_lost_jump_host_is_the_one_cause_and_blames_no_host(
     wait_until(lambda: is_quiet(ssh.network), "the engines have gone")
 
 
-def test_one_machine_under_two_names_is_warned_of(
-    ssh: Ssh, trueload: Trueload, served: Server
-) -> None:
-    ssh.add("twin", ssh.network.hosts[0])
-    places = ("--place", "ssh:h1", "--place", "ssh:twin")
-    words = ("-c", "4", "--requests", "300", "--json", "-", *places)
-    done = trueload.run("http", f"{served.url}/", *words, env=ssh.env)
-    assert done.code in (0, 4), done
-    said = "ssh:h1 and ssh:twin are one machine"
-    assert f"warning: {said}" in done.err
-    checks = {check["name"]: check for check in done.json()["checks"]}
-    assert checks["one-machine"]["status"] == "warn"
-    assert said in checks["one-machine"]["why"]
-
-
-def test_a_run_over_hosts_that_a_command_enters(
-    ssh: Ssh, trueload: Trueload, served: Server
-) -> None:
-    network = ssh.network
-    places = [
-        f"--place=exec:{shlex.join(host.inside('env', f'TRUELOAD_CACHE={host.cache}'))}"
-        for host in network.hosts
-    ]
-    words = ("-c", "7", "--requests", "301", "--warmup", "50ms", "--json", "-")
-    done = trueload.run("http", f"{served.url}/", *words, *places)
-    assert done.code in (0, 4), done
-    record = done.json()
-    assert record["trouble"] is None
-    assert [host["connections"] for host in record["hosts"]] == [3, 2, 2]
-    assert all(host["place"].startswith("exec:nsenter ") for host in record["hosts"])
-    wait_until(lambda: is_quiet(network), "the engines have gone")
-
-
-def test_a_run_may_go_on_without_a_host(ssh: Ssh, trueload: Trueload, served: Server) -> None:
-    words = ("-c", "6", "--duration", "3s", "--warmup", "100ms", "--allow-lost", "1")
-    process = start(trueload, ssh, "http", f"{served.url}/", *words, *PLACES)
-    wait_until(lambda: all(engines(ssh.network).values()), "an engine runs on each host")
-    wait_until(lambda: connected(ssh.network, served) == 6, "all are connected")
-    kill_an_engine(ssh)
-    out, _ = process.communicate(timeout=60)
-    assert process.returncode in (0, 4), out  # a busy machine may make it invalid
-    record = record_of(trueload)
-    assert (record["trouble"], record["partial"]) == (None, True)
-    assert [host["lost"] is None for host in record["hosts"]] == [True, False, True]
-    assert (
-        sum(host["ok"] for host in record["hosts"] if host["lost"] is None)
-        == record["counts"]["ok"]
-    )
-    assert "1 of 3 hosts lost: ssh:h2" in out
-    assert "4 of 6 connections" in out
-
-
 def connected(network: Network, server: Server) -> int:
     """The number of connections that the hosts have to the server."""
     words = ("ss", "-Htn", "state", "established", "dst", f"{network.address}:{server.port}")
     return sum(len(host.run(*words).stdout.splitlines()) for host in network.hosts)
-
-
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_a_front_that_ends_leaves_nothing_on_any_host(
-    ssh: Ssh, trueload: Trueload, served: Server, how: signal.Signals
-) -> None:
-    process = start(trueload, ssh, "http", f"{served.url}/", "-c", "6", *LONG, *PLACES)
-    wait_until(lambda: all(engines(ssh.network).values()), "an engine runs on each host")
-    wait_until(lambda: connected(ssh.network, served) == 6, "all are connected")
-    os.kill(process.pid, how)
-    process.communicate(timeout=60)
-    wait_until(lambda: is_quiet(ssh.network), "the engines have gone")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,37 +60,6 @@ def test_the_engine_is_copied_once_and_by_its_digest(
     with SshPlace("h1") as again, Engine.start(again):
         assert kept(host) == [file]
         assert file.stat().st_ino == first.st_ino
-
-
-def test_a_copy_that_was_damaged_is_made_anew(ssh: Ssh, place: SshPlace, engine_path: Path) -> None:
-    place.prepare(engine_path)
-    (file,) = kept(ssh.network.hosts[0])
-    file.write_bytes(file.read_bytes()[:-1])
-    with SshPlace("h1") as again, Engine.start(again):
-        assert file.read_bytes() == engine_path.read_bytes()
-
-
-def test_two_fronts_that_copy_at_once_leave_one_whole_engine(
-    own_ssh: Ssh, engine_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", own_ssh.env["PATH"])
-    failed: list[BaseException] = []
-
-    def prepare(place: SshPlace) -> None:
-        try:
-            place.prepare(engine_path)
-        except BaseException as error:
-            failed.append(error)
-
-    with SshPlace("h1") as first, SshPlace("h1") as second:
-        threads = [threading.Thread(target=prepare, args=(each,)) for each in (first, second)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert failed == []
-        (file,) = kept(own_ssh.network.hosts[0])
-        assert file.read_bytes() == engine_path.read_bytes()
 
 
 def test_an_engine_that_is_killed_is_told_by_its_signal(place: SshPlace, ssh: Ssh) -> None:

@@ -5,7 +5,6 @@ It is told in one line and one hint; nothing is started and nothing is left behi
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 from collections.abc import Callable
@@ -16,10 +15,9 @@ from trueload.engines.engine import Engine
 from trueload.errors import HostError, UserError
 from trueload.places.copying import Copying
 from trueload.places.ssh import SshPlace, connection
-from waiting import wait_until
 
 from hosts.network import Host
-from hosts.sshd import Ssh, make_key, start_sshd
+from hosts.sshd import Ssh, make_key
 
 FAKE_HELLO = '{"type":"hello","protocol":99,"version":"9.9.9","pid":1}'
 
@@ -43,8 +41,7 @@ def pull_link(ssh: Ssh, host: Host) -> None:
 
 
 def stop_sshd(ssh: Ssh, host: Host) -> None:
-    assert host.kill("sshd_config.22") == 1
-    wait_until(lambda: not host.processes("sshd_config.22"), "sshd has gone")
+    ssh.stop(host)
 
 
 def spoil_config(ssh: Ssh, host: Host) -> None:
@@ -75,21 +72,16 @@ def put_file_for_folder(ssh: Ssh, host: Host) -> None:
     (host.cache / "trueload").write_text("")
 
 
-def restart_sshd(host: Host, ssh: Ssh, more: str = "", env: str = "") -> None:
-    stop_sshd(ssh, host)
-    start_sshd(host, (ssh.folder / "user_key.pub").read_text(), more=more, env=env)
-
-
 def take_shell(ssh: Ssh, host: Host) -> None:
-    restart_sshd(host, ssh, more="ForceCommand /usr/sbin/nologin")
+    ssh.restart(host, more="ForceCommand /usr/sbin/nologin")
 
 
 def babble(ssh: Ssh, host: Host) -> None:
-    restart_sshd(host, ssh, more="ForceCommand yes 'what shall I do?'")
+    ssh.restart(host, more="ForceCommand yes 'what shall I do?'")
 
 
 def allow_one_session(ssh: Ssh, host: Host) -> None:
-    restart_sshd(host, ssh, more="MaxSessions 1")
+    ssh.restart(host, more="MaxSessions 1")
 
 
 def be_another_machine(ssh: Ssh, host: Host) -> None:
@@ -106,17 +98,11 @@ def put_first(ssh: Ssh, host: Host, name: str, script: str) -> None:
     folder.mkdir()
     (folder / name).write_text(f"#!/bin/sh\n{script}\n")
     (folder / name).chmod(0o755)
-    restart_sshd(host, ssh, env=f"PATH={folder}:/usr/bin:/bin")
+    ssh.restart(host, env=f"PATH={folder}:/usr/bin:/bin")
 
 
 def lose_sha256sum(ssh: Ssh, host: Host) -> None:
-    folder = host.folder / "bin"
-    folder.mkdir()
-    for tool in ("sh", "uname", "cat", "cut", "mkdir", "mktemp", "chmod", "mv", "rm"):
-        found = shutil.which(tool)
-        assert found is not None
-        (folder / tool).symlink_to(found)
-    restart_sshd(host, ssh, env=f"PATH={folder}")
+    ssh.restart(host, env=f"PATH={host.only('sh uname cat cut mkdir mktemp chmod mv rm')}")
 
 
 @pytest.mark.parametrize(
@@ -166,7 +152,7 @@ def test_a_shell_that_greets_is_no_hindrance(own_ssh: Ssh, monkeypatch: pytest.M
     monkeypatch.setenv("PATH", own_ssh.env["PATH"])
     greeting = "echo; echo 'Welcome to h1'; printf 'no newline'"
     command = f'ForceCommand {greeting}; eval "$SSH_ORIGINAL_COMMAND"'
-    restart_sshd(own_ssh.network.hosts[0], own_ssh, more=command)
+    own_ssh.restart(own_ssh.network.hosts[0], more=command)
     with SshPlace("h1") as place, Engine.start(place) as engine:
         assert engine.hello.version
 
@@ -228,9 +214,7 @@ def test_a_log_in_that_sshd_drops_is_tried_again(
 ) -> None:
     monkeypatch.setenv("PATH", own_ssh.env["PATH"])
     host = own_ssh.network.hosts[0]
-    stop_sshd(own_ssh, host)
-    key = (own_ssh.folder / "user_key.pub").read_text()
-    start_sshd(host, key, more="MaxStartups 1")
+    own_ssh.restart(host, more="MaxStartups 1")
     hanging = socket.create_connection((host.address, 22))
     assert hanging.recv(64).startswith(b"SSH-"), "it is the one log-in that may be under way"
     lines: list[str] = []

@@ -15,7 +15,7 @@ from subject_world import World
 from waiting import wait_until
 
 from hosts.network import Host
-from hosts.sshd import Ssh, start_sshd
+from hosts.sshd import Ssh
 
 SHORT = ("--requests", "200", "-c", "4", "--repeat", "1", "--cores", "single")
 
@@ -74,33 +74,29 @@ def test_what_a_subject_does_wrong_there_is_told_as_it_is_here(
     wait_until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
 
 
-ENGINE = "programs/trueload-engine"
-
-
-def start_lossy(world: World, ssh: Ssh) -> Any:
-    """A suite of one trial over two hosts, under load."""
+def start(world: World, ssh: Ssh, *words: str) -> Any:
+    """Start a suite of one trial; it is under load when this returns."""
     world.add("fine")
     front = world.trueload.start(
-        *("suite", "run", "quick", "--subjects", "python", "-c", "4", "-d", "2s"),
-        *("--repeat", "1", "--cores", "single", "--server-place", "ssh:h1"),
-        *("--place", "ssh:h2", "--place", "ssh:h3"),
+        *("suite", "run", "quick", "--subjects", "python", "-c", "4", "--repeat", "1"),
+        *("--cores", "single", "--server-place", "ssh:h1", *words),
         cwd=world.folder,
         env={**world.env, **ssh.env},
         stderr=subprocess.STDOUT,
     )
-    await_load(ssh)
-    return front
-
-
-def await_load(ssh: Ssh) -> None:
     host = ssh.network.hosts[0]
     wait_until(lambda: bool(subjects(host)), "the subject runs")
     before = host.packets_sent()
     wait_until(lambda: host.packets_sent() > before + 1_000, "it is under load")
+    return front
+
+
+ENGINE = "programs/trueload-engine"
+TWO = ("-d", "2s", "--place", "ssh:h2", "--place", "ssh:h3")
 
 
 def test_a_repetition_that_lost_a_host_is_measured_again(world: World, ssh: Ssh) -> None:
-    front = start_lossy(world, ssh)
+    front = start(world, ssh, *TWO)
     assert ssh.network.hosts[2].kill(ENGINE) == 1
     out, _ = front.communicate(timeout=60)
     assert front.returncode in (0, 4), out
@@ -114,7 +110,7 @@ def test_a_repetition_that_lost_a_host_is_measured_again(world: World, ssh: Ssh)
 
 
 def test_a_host_that_stays_away_ends_the_suite_and_resume_goes_on(world: World, ssh: Ssh) -> None:
-    front = start_lossy(world, ssh)
+    front = start(world, ssh, *TWO)
     ssh.network.hosts[2].link("down")
     out, _ = front.communicate(timeout=120)
     assert front.returncode == 4, out
@@ -137,30 +133,15 @@ def test_a_program_that_is_not_there_is_told(world: World, ssh: Ssh) -> None:
     assert "no-such-program: No such file or directory" in ended.out + ended.err
 
 
-def start(world: World, ssh: Ssh) -> Any:
-    world.add("fine")
-    front = world.trueload.start(
-        *("suite", "run", "quick", "--subjects", "python", "-c", "4", "-d", "60s"),
-        *("--repeat", "1", "--cores", "single", "--server-place", "ssh:h1"),
-        cwd=world.folder,
-        env={**world.env, **ssh.env},
-    )
-    host = ssh.network.hosts[0]
-    wait_until(lambda: bool(subjects(host)), "the subject runs")
-    before = host.packets_sent()
-    wait_until(lambda: host.packets_sent() > before + 1_000, "it is under load")
-    return front
-
-
 def test_no_subject_is_left_there_when_the_front_is_killed(world: World, ssh: Ssh) -> None:
-    front = start(world, ssh)
+    front = start(world, ssh, "-d", "60s")
     front.send_signal(signal.SIGKILL)
     front.wait()
     wait_until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
 
 
 def test_no_subject_is_left_there_when_the_link_goes_down(world: World, ssh: Ssh) -> None:
-    front = start(world, ssh)
+    front = start(world, ssh, "-d", "60s")
     ssh.network.hosts[0].link("down")
     wait_until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
     front.send_signal(signal.SIGINT)
@@ -170,10 +151,7 @@ def test_no_subject_is_left_there_when_the_link_goes_down(world: World, ssh: Ssh
 
 def test_a_subject_has_no_secrets_of_whoever_logs_in(world: World, own_ssh: Ssh) -> None:
     host = own_ssh.network.hosts[0]
-    assert host.kill("sshd_config.22") == 1
-    wait_until(lambda: not host.processes("sshd_config.22"), "sshd has gone")
-    key = (own_ssh.folder / "user_key.pub").read_text()
-    start_sshd(host, key, env="GITHUB_TOKEN=hush TZ=Asia/Tokyo")
+    own_ssh.restart(host, env="GITHUB_TOKEN=hush TZ=Asia/Tokyo")
     noted = host.folder / "noted"
     serve = "exec python3 program.py fine {host} {port}"
     world.add("noting", run=["sh", "-c", f"env > '{noted}'; {serve}"])
