@@ -391,7 +391,7 @@ def test_a_copy_is_shown_and_ctrl_c_ends_it(
 
 @pytest.mark.parametrize(
     ("hosts", "words"),
-    [("3..2", "'3..2' must rise"), ("2..67", "at most 64 hosts may join later")],
+    [("0", "--hosts"), ("3..2", "'3..2' must rise"), ("2..67", "at most 64 hosts may join later")],
 )
 def test_a_range_of_hosts_that_cannot_be_is_refused(
     trueload: Trueload, hosts: str, words: str

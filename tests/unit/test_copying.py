@@ -14,7 +14,6 @@ from trueload.places.open import prepare
 from trueload.places.program import read_program
 from trueload.places.ssh import SshPlace, logins
 from trueload.places.ssh.connection import DroppedError
-from trueload.places.ssh.refusals import explain, is_dropped
 
 WAIT_S = 30.0
 
@@ -196,22 +195,3 @@ def test_a_dropped_log_in_is_tried_again(
         usual_s = logins.pause_after(number)
         assert 0.5 * usual_s <= pause_s <= 1.5 * usual_s
     assert all("h1 dropped the log-in; trying again in" in line for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("output", "dropped"),
-    [
-        ("kex_exchange_identification: Connection closed by remote host", True),
-        ("kex_exchange_identification: read: Connection reset by peer", True),
-        ("Exceeded MaxStartups\r\nConnection closed", True),
-        ("ssh: connect to host h1 port 22: Connection refused", False),
-        ("me@h1: Permission denied (publickey).", False),
-        ("", False),
-    ],
-)
-def test_which_log_ins_were_dropped(output: str, dropped: bool) -> None:
-    assert is_dropped(output) is dropped
-    if dropped:
-        error = explain("h1", output, "")
-        assert "dropped the log-in" in error.message
-        assert "MaxStartups" in error.hint

@@ -1,4 +1,4 @@
-"""Hosts that join later: which are refused, when they join, who is tried again, what is judged."""
+"""Hosts that come later: which are refused, who is tried again, when they join, what is judged."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from trueload.commands.place_options import read_where
 from trueload.engines.growing import second_to_join
 from trueload.errors import HostError, UserError
 from trueload.places import EngineHost
+from trueload.places.arriving import Arriving
 from trueload.places.choose import choose_places
 from trueload.places.late import LateHosts
 from trueload.places.named import HostRange, Where, parse_place
 from trueload.places.open import prepare
+from trueload.places.ray.cluster import suitable
 from trueload.protocol.plan import Closed, Requests, Second
 from trueload.record.schema import Host, Record
 from trueload.request.target import parse_given_url
@@ -25,6 +27,8 @@ from trueload.request.values import Request
 from trueload.trial.spec import Load, make_stage
 from trueload.units import NS_PER_S
 
+FAR_NS = 600 * NS_PER_S
+PROGRAM = Path("engine")
 NAMED = ("ssh:a", "ssh:b", "ssh:c")
 LATER = HostError("it is not there", "is it up?")
 NEVER = UserError("it is a different type of machine", "use another")
@@ -125,14 +129,16 @@ def test_a_host_joins_at_a_second_that_all_engines_count_from(
 
 
 class Place:
-    """A place that answers its tries in turn: None is a success."""
+    """A place that answers its tries in turn, the last answer for ever: None is a success."""
 
-    def __init__(self, name: str, *tries: UserError | None) -> None:
+    def __init__(self, name: str, *answers: UserError | None) -> None:
         self.name = name
-        self._tries = list(tries)
+        self.tries = 0
+        self._answers = answers
 
     def prepare(self, program: Path, copying: object = None) -> None:
-        answer = self._tries.pop(0)
+        answer = self._answers[min(self.tries, len(self._answers) - 1)]
+        self.tries += 1
         if answer is not None:
             raise answer
 
@@ -141,7 +147,7 @@ class Place:
 
 
 def late(announce: Callable[[str], object], *places: Place) -> LateHosts:
-    return LateHosts([EngineHost(each) for each in places], Path("engine"), announce, 0.0)
+    return LateHosts([EngineHost(each) for each in places], PROGRAM, announce, 0.0)
 
 
 def test_late_hosts_are_tried_until_each_is_there_or_can_never_be() -> None:
@@ -172,10 +178,55 @@ def test_enough_hosts_are_enough_to_begin_with(
 ) -> None:
     if missing is None:
         with pytest.raises(HostError, match="it is not there"):
-            prepare(places, Path("engine"), least=least)
+            prepare(places, PROGRAM, least=least)
         return
-    found = prepare(places, Path("engine"), least=least)
+    found = prepare(places, PROGRAM, least=least)
     assert [place.name for place in found] == missing
+
+
+def test_only_hosts_that_are_missing_are_tried_again() -> None:
+    told: list[str] = []
+    places = [Place("a", None), Place("b", LATER, LATER, None)]
+    prepare(places, PROGRAM, arriving=Arriving(FAR_NS, told.append, pause_s=0.0))
+    assert [place.tries for place in places] == [1, 3]
+    assert len(told) == 1, "nothing changes between the tries"
+    assert told[0].startswith("waiting for hosts: 1 of 2 are there, ")
+    assert told[0].endswith(f" s left: {LATER}")
+
+
+@pytest.mark.parametrize(
+    ("why", "error", "wait_ns", "message"),
+    [
+        ("without a wait nothing is tried again", LATER, None, str(LATER)),
+        ("a mistake is no host that comes later", NEVER, FAR_NS, str(NEVER)),
+        ("the time is over", LATER, 0, f"0 of 1 hosts came within 0ns: {LATER}"),
+    ],
+)
+def test_a_wait_that_ends(why: str, error: UserError, wait_ns: int | None, message: str) -> None:
+    place = Place("b", error)
+    with pytest.raises(UserError) as caught:
+        prepare([place], PROGRAM, arriving=None if wait_ns is None else Arriving(wait_ns))
+    assert caught.value.message == message, why
+    assert (caught.value.exit_code, place.tries) == (2, 1), why
+
+
+def test_the_user_may_stop_the_wait() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        prepare([Place("b", LATER)], PROGRAM, arriving=Arriving(FAR_NS, stopped=lambda: True))
+
+
+def test_hosts_of_a_cluster_count_if_they_have_a_cpu_and_the_labels() -> None:
+    def node(cpus: float, alive: bool = True, **labels: str) -> dict[str, object]:
+        return {"Alive": alive, "Resources": {"CPU": cpus}, "Labels": labels}
+
+    nodes = [node(0.0, role="load"), node(1.0, role="load"), node(4.0), node(4.0, alive=False)]
+    assert suitable(nodes, {}) == 2
+    assert suitable(nodes, {"role": "load"}) == 1
+
+
+def test_a_wait_without_other_hosts_is_refused() -> None:
+    with pytest.raises(UserError, match="--hosts-wait waits for other hosts"):
+        read_where(hosts_wait=NS_PER_S)
 
 
 def host(place: str, ok: tuple[int, ...], joined_s: int | None = None) -> Host:

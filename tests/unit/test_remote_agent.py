@@ -20,7 +20,7 @@ import pytest
 from trueload.commands import http
 from trueload.commands.words import understand
 from trueload.engines.engine import EngineError
-from trueload.errors import UserError
+from trueload.errors import HostError, UserError
 from trueload.machine.accounting import ProcessTree, parse_sample, sample_json
 from trueload.places import Channel, Sink
 from trueload.places.local import LocalPlace
@@ -35,31 +35,41 @@ from trueload.runner.remote_agent import RemoteAgent
 from trueload.runner.remote_host import RemoteProcesses
 from waiting import has_ended, wait_until
 
+DROPPED = "dropped the log-in"
+
 
 @pytest.mark.parametrize(
-    ("output", "words"),
+    ("output", "words", "may_pass"),
     [
-        ("me@h: Permission denied (publickey).", "lets none of your keys in"),
-        ("Host key verification failed.", "does not know the key"),
+        ("me@h: Permission denied (publickey).", "lets none of your keys in", True),
+        ("Host key verification failed.", "does not know the key", False),
         (
             "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.",
             "is not the one that ssh knows",
+            False,
         ),
-        ("ssh: connect to host h port 22: No route to host", "no route"),
-        ("ssh: connect to host h port 22: Connection refused", "refuses connections"),
-        ("ssh: connect to host h port 22: Connection timed out", "does not answer"),
-        ("ssh: Could not resolve hostname h: Name or service not known", "knows no host"),
-        ("Timeout, server h not responding.", "does not answer"),
-        ("something new\n\n", "h cannot be used: something new"),
-        ("\x1b[31mred\x07", "h cannot be used: ?[31mred?"),
-        ("", "h cannot be used: ssh ended with 255"),
+        ("ssh: connect to host h port 22: No route to host", "no route", True),
+        ("ssh: connect to host h port 22: Connection refused", "refuses connections", True),
+        ("ssh: connect to host h port 22: Connection timed out", "does not answer", True),
+        ("ssh: Could not resolve hostname h: Name or service not known", "knows no host", True),
+        ("Timeout, server h not responding.", "does not answer", True),
+        ("Connection closed by 10.0.0.1 port 22", "h cannot be used: Connection closed", True),
+        ("command-line: line 0: Bad configuration option: x", "config cannot be used", False),
+        ("kex_exchange_identification: Connection closed by remote host", DROPPED, True),
+        ("kex_exchange_identification: read: Connection reset by peer", DROPPED, True),
+        ("Exceeded MaxStartups\r\nConnection closed", DROPPED, True),
+        ("something new\n\n", "h cannot be used: something new", False),
+        ("\x1b[31mred\x07", "h cannot be used: ?[31mred?", False),
+        ("", "h cannot be used: ssh ended with 255", False),
     ],
 )
-def test_what_ssh_says_is_told_in_words_that_help(output: str, words: str) -> None:
+def test_what_ssh_says_is_told_in_words_that_help(output: str, words: str, may_pass: bool) -> None:
     error = refusals.explain("h", output, "ssh ended with 255")
     assert words in error.message
     assert "\n" not in error.message
     assert error.hint
+    assert isinstance(error, HostError) is may_pass
+    assert refusals.is_dropped(output) is (words == DROPPED)
 
 
 @pytest.mark.parametrize(
