@@ -473,7 +473,7 @@ def test_doctor_says_the_same_in_text(trueload: Trueload) -> None:
 
 def test_doctor_fails_an_engine_that_is_none(trueload: Trueload, tmp_path: Path) -> None:
     for content, word in (
-        ("#!/bin/sh\necho hello\n", "does not answer"),
+        ("#!/bin/sh\necho hello\n", "not a message"),
         ("", "cannot be started"),
     ):
         fake = tmp_path / "engine"

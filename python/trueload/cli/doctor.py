@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import asdict, replace
@@ -14,19 +14,18 @@ import typer
 
 from trueload import __version__
 from trueload.commands import doctor
-from trueload.commands.doctor_there import gather_there
+from trueload.commands.doctor_there import gather_there, look
 from trueload.commands.flags import with_flags_of
 from trueload.commands.folders import find_folder
 from trueload.commands.job import announce
 from trueload.commands.options import AsJsonOption
 from trueload.commands.place_options import check_all_at_start, read_where
-from trueload.engines.engine import Engine, EngineError, ask_core_latency, find_engine
+from trueload.engines.engine import EngineError, find_engine
 from trueload.errors import UserError
 from trueload.machine import facts as machine
 from trueload.places.local import LocalPlace
 from trueload.places.named import Where
 from trueload.places.open import open_places
-from trueload.protocol import plan
 from trueload.runner import needs
 from trueload.subjects.manifest import select_subjects
 from trueload.text import plain
@@ -36,8 +35,6 @@ from trueload.units import NS_PER_S
 # Long enough to see a background job that wakes once a second, and short enough to wait for.
 WATCH_S = 3.0
 QUICK_WATCH_S = 0.5
-# Allows for a cold disk; the engine itself says hello within milliseconds.
-HELLO_TIMEOUT_S = 10.0
 PLANNED_NS = 10 * NS_PER_S  # what the hosts are needed for, besides the margin of Pods
 
 
@@ -105,14 +102,19 @@ def gather_all(where: Where, quick: bool) -> list[tuple[str, doctor.Facts]]:
 def gather(quick: bool) -> doctor.Facts:
     """Gather every fact about this machine, in some 7 seconds, or half a second if ``quick``."""
     skipped = _find_skipped()
-    engine = _ask_engine()
     cpus = tuple(sorted(os.sched_getaffinity(0)))
-    # The CPUs are watched before this: core latency and ceiling are loads of our own.
-    core_latencies_ns = _core_latencies(cpus)
+    path: str | None = None
+    core_latencies_ns: tuple[float, ...] = ()
+    try:
+        path = str(find_engine())
+        version, _, core_latencies_ns = look(LocalPlace(), cpus)
+        engine = doctor.EngineFound(path, version, None)
+    except (EngineError, UserError) as error:
+        engine = doctor.EngineFound(path, None, str(error))
     watched = machine.observe(QUICK_WATCH_S if quick else WATCH_S)
-    core_latencies_ns += _core_latencies(cpus)
+    core_latencies_ns += _core_latency(cpus)
     calibrated = calibrate(cpus) if not quick and engine.version is not None else None
-    core_latencies_ns += _core_latencies(cpus) if calibrated else ()
+    core_latencies_ns += _core_latency(cpus) if calibrated else ()
     return doctor.Facts(
         machine=watched,
         engine=engine,
@@ -125,16 +127,10 @@ def gather(quick: bool) -> doctor.Facts:
     )
 
 
-def _core_latencies(cpus: tuple[int, ...]) -> tuple[float, ...]:
-    """Measure the core latency of the first two CPUs, in ns; empty if that is impossible."""
-    if len(cpus) < doctor.CPUS_MIN:
-        return ()
-    try:
-        with Engine.start() as engine:
-            latency_ns = ask_core_latency(engine, (cpus[0], cpus[1]))
-    except (EngineError, UserError):
-        return ()
-    return () if latency_ns is None else (latency_ns,)
+def _core_latency(cpus: tuple[int, ...]) -> tuple[float, ...]:
+    with contextlib.suppress(EngineError, UserError):
+        return look(LocalPlace(), cpus).core_latencies_ns
+    return ()
 
 
 def render(findings: list[doctor.Finding]) -> str:
@@ -167,23 +163,3 @@ def _find_skipped() -> tuple[dict[str, str], int, int] | None:
     reasons = ((subject.name, needs.missing(subject)) for subject in subjects)
     untried = sum(subject.manifest.tried is not None for subject in subjects)
     return {name: reason for name, reason in reasons if reason is not None}, len(subjects), untried
-
-
-def _ask_engine() -> doctor.EngineFound:
-    # The engine greets whoever starts it, and ends at the end of its input.
-    path: str | None = None
-    try:
-        path = str(find_engine())
-        ended = subprocess.run(
-            [path], input=b"", capture_output=True, timeout=HELLO_TIMEOUT_S, check=False
-        )
-        hello = plan.parse_from_engine(ended.stdout.partition(b"\n")[0])
-    except UserError as error:
-        return doctor.EngineFound(path, None, error.message)
-    except OSError as error:
-        return doctor.EngineFound(path, None, f"{path} cannot be started: {error.strerror}")
-    except (ValueError, subprocess.TimeoutExpired):
-        return doctor.EngineFound(path, None, f"{path} does not answer as the engine does")
-    if not isinstance(hello, plan.Hello):
-        return doctor.EngineFound(path, None, f"{path} does not answer as the engine does")
-    return doctor.EngineFound(path, hello.version, None)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from trueload import __version__
 from trueload.commands.doctor import CPUS_MIN, EngineFound, Facts
@@ -85,17 +85,13 @@ def _measure(
 ) -> Facts:
     """Let the engine measure a host that was watched."""
     path = f"as sent to {place.name}"
-    cpus, latencies_ns, lateness, ceiling = printed.cpus(), list[float](), None, None
+    cpus, latencies_ns, lateness, ceiling = printed.cpus(), tuple[float, ...](), None, None
     try:
-        with Engine.start(place) as started:
-            hello = started.hello
-            cpus = cpus or tuple(range(hello.machine.cpu_count))
-            latencies_ns += _core_latency(started, cpus)
+        version, cpus, latencies_ns = look(place, cpus)
         lateness = measure_lateness(place, watch_s, interrupt)
         ceiling = None if quick else calibrate(cpus, place, interrupt)
-        with Engine.start(place) as started:
-            latencies_ns += _core_latency(started, cpus)
-        engine = EngineFound(path, hello.version, None)
+        latencies_ns += look(place, cpus).core_latencies_ns
+        engine = EngineFound(path, version, None)
     except (EngineError, UserError) as error:
         engine = EngineFound(path, None, str(error))
     can_pin = True if latencies_ns else None
@@ -106,14 +102,25 @@ def _measure(
         skipped=None,
         subjects=0,
         ceiling=ceiling,
-        core_latencies_ns=tuple(latencies_ns),
+        core_latencies_ns=latencies_ns,
         is_here=False,
     )
 
 
-def _core_latency(engine: Engine, cpus: tuple[int, ...]) -> list[float]:
-    """The core latency of the first two CPUs, in ns; empty if that cannot be measured."""
-    if len(cpus) < CPUS_MIN:
-        return []
-    latency_ns = ask_core_latency(engine, (cpus[0], cpus[1]))
-    return [] if latency_ns is None else [latency_ns]
+class Look(NamedTuple):
+    """What an engine says of itself and its host. The core latency is that of the first two CPUs,
+    in ns; empty if it cannot be measured."""
+
+    version: str
+    cpus: tuple[int, ...]
+    core_latencies_ns: tuple[float, ...]
+
+
+def look(place: Place, cpus: tuple[int, ...]) -> Look:
+    """Ask the engine of a host with these CPUs, or with all that it has if they are not known.
+    Raises ``EngineError``, ``UserError``."""
+    with Engine.start(place) as engine:
+        cpus = cpus or tuple(range(engine.hello.machine.cpu_count))
+        two = len(cpus) >= CPUS_MIN
+        latency_ns = ask_core_latency(engine, (cpus[0], cpus[1])) if two else None
+        return Look(engine.hello.version, cpus, () if latency_ns is None else (latency_ns,))
