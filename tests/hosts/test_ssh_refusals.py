@@ -19,6 +19,7 @@ from trueload.places.ssh import SshPlace, connection
 from hosts.network import Host
 from hosts.sshd import Ssh, make_key
 
+Spoil = Callable[[Ssh, Host], object]
 FAKE_HELLO = '{"type":"hello","protocol":99,"version":"9.9.9","pid":1}'
 
 
@@ -40,10 +41,6 @@ def pull_link(ssh: Ssh, host: Host) -> None:
     host.link("down")
 
 
-def stop_sshd(ssh: Ssh, host: Host) -> None:
-    ssh.stop(host)
-
-
 def spoil_config(ssh: Ssh, host: Host) -> None:
     ssh.config.write_text("NoSuchOption yes\n" + ssh.config.read_text())
 
@@ -52,57 +49,39 @@ def forget_name(ssh: Ssh, host: Host) -> None:
     ssh.config.write_text(ssh.config.read_text().replace(host.address, "h1.invalid"))
 
 
-def mount(host: Host, *options: str) -> None:
-    host.run("mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", host.cache)
-
-
-def fill_disk(ssh: Ssh, host: Host) -> None:
-    mount(host, "size=1m")
-
-
-def mount_read_only(ssh: Ssh, host: Host) -> None:
-    mount(host, "ro")
-
-
-def forbid_programs(ssh: Ssh, host: Host) -> None:
-    mount(host, "noexec")
-
-
 def put_file_for_folder(ssh: Ssh, host: Host) -> None:
     (host.cache / "trueload").write_text("")
 
 
-def take_shell(ssh: Ssh, host: Host) -> None:
-    ssh.restart(host, more="ForceCommand /usr/sbin/nologin")
+def mounted(options: str) -> Spoil:
+    """The cache folder is a file system with these options."""
+    return lambda ssh, host: host.run("mount", "-t", "tmpfs", "-o", options, "tmpfs", host.cache)
 
 
-def babble(ssh: Ssh, host: Host) -> None:
-    ssh.restart(host, more="ForceCommand yes 'what shall I do?'")
+def configured(more: str) -> Spoil:
+    """sshd has one more line in its config."""
+    return lambda ssh, host: ssh.restart(host, more=more)
 
 
-def allow_one_session(ssh: Ssh, host: Host) -> None:
-    ssh.restart(host, more="MaxSessions 1")
+def said_by_uname(script: str) -> Spoil:
+    """The host's first ``uname`` is a script."""
 
+    def spoil(ssh: Ssh, host: Host) -> None:
+        folder = host.only("")
+        (folder / "uname").write_text(f"#!/bin/sh\n{script}\n")
+        (folder / "uname").chmod(0o755)
+        ssh.restart(host, env=f"PATH={folder}:/usr/bin:/bin")
 
-def be_another_machine(ssh: Ssh, host: Host) -> None:
-    put_first(ssh, host, "uname", 'case "$1" in -s) echo Linux;; *) echo aarch64;; esac')
-
-
-def be_another_system(ssh: Ssh, host: Host) -> None:
-    put_first(ssh, host, "uname", "echo FreeBSD")
-
-
-def put_first(ssh: Ssh, host: Host, name: str, script: str) -> None:
-    """Put a script on the host's PATH before its own ``name``."""
-    folder = host.folder / "bin"
-    folder.mkdir()
-    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-    (folder / name).chmod(0o755)
-    ssh.restart(host, env=f"PATH={folder}:/usr/bin:/bin")
+    return spoil
 
 
 def lose_sha256sum(ssh: Ssh, host: Host) -> None:
     ssh.restart(host, env=f"PATH={host.only('sh uname cat cut mkdir mktemp chmod mv rm')}")
+
+
+NO_SHELL = configured("ForceCommand /usr/sbin/nologin")
+BABBLE = configured("ForceCommand yes 'what shall I do?'")
+OTHER_MACHINE = said_by_uname('case "$1" in -s) echo Linux;; *) echo aarch64;; esac')
 
 
 @pytest.mark.parametrize(
@@ -111,19 +90,31 @@ def lose_sha256sum(ssh: Ssh, host: Host) -> None:
         (refuse_key, "h1 lets none of your keys in", "ssh-add"),
         (change_host_key, "the key of h1 is not the one that ssh knows", "ssh-keygen -R"),
         (forget_host_key, "ssh does not know the key of h1", "log in once"),
-        (pull_link, "(there is no route to h1)|(h1 does not answer)", "is it up"),
-        (stop_sshd, "h1 refuses connections of ssh", "sshd"),
+        (
+            lambda ssh, host: host.link("down"),
+            "(there is no route to h1)|(h1 does not answer)",
+            "is it up",
+        ),
+        (Ssh.stop, "h1 refuses connections of ssh", "sshd"),
         (spoil_config, "your ssh config cannot be used: .*bad configuration option", "ssh h1 true"),
         (forget_name, "ssh knows no host h1", "ssh config"),
-        (fill_disk, "there is no space on h1 for the engine", "free some"),
-        (mount_read_only, "on h1 cannot be written: .*Read-only file system", "XDG_CACHE_HOME"),
+        (mounted("size=1m"), "there is no space on h1 for the engine", "free some"),
+        (mounted("ro"), "on h1 cannot be written: .*Read-only file system", "XDG_CACHE_HOME"),
         (put_file_for_folder, "on h1 cannot be written: .*mkdir", "XDG_CACHE_HOME"),
-        (forbid_programs, "h1 runs no programs from its cache folder", "XDG_CACHE_HOME"),
-        (take_shell, "on h1 runs no commands: .*not available", "needs a shell"),
-        (babble, "on h1 does not run commands: .*what shall I do", "start-up files"),
-        (allow_one_session, "h1 allows too few sessions", "MaxSessions"),
-        (be_another_machine, "h1 is aarch64, and the engine here is for x86_64", "aarch64"),
-        (be_another_system, "h1 is FreeBSD", "Linux"),
+        (mounted("noexec"), "h1 runs no programs from its cache folder", "XDG_CACHE_HOME"),
+        (
+            configured("ForceCommand /usr/sbin/nologin"),
+            "on h1 runs no commands: .*not available",
+            "needs a shell",
+        ),
+        (
+            configured("ForceCommand yes 'what shall I do?'"),
+            "on h1 does not run commands: .*what shall I do",
+            "start-up files",
+        ),
+        (configured("MaxSessions 1"), "h1 allows too few sessions", "MaxSessions"),
+        (OTHER_MACHINE, "h1 is aarch64, and the engine here is for x86_64", "aarch64"),
+        (said_by_uname("echo FreeBSD"), "h1 is FreeBSD", "Linux"),
         (lose_sha256sum, "h1 has no sha256sum", "coreutils"),
     ],
 )
@@ -131,7 +122,7 @@ def test_what_is_wrong_with_a_host_is_told(
     own_ssh: Ssh,
     engine_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    spoil: Callable[[Ssh, Host], None],
+    spoil: Spoil,
     words: str,
     hint: str,
 ) -> None:
