@@ -25,6 +25,7 @@ from trueload.protocol.plan import (
 )
 from trueload.record.schema import (
     SCHEMA,
+    Check,
     ClientTime,
     ClientTimes,
     Connections,
@@ -109,6 +110,11 @@ GOOD_HOST = Host(
     clock_offset_ns=None,
     clock_bound_ns=None,
 )
+
+
+def check_of(record: Record, name: str) -> Check:
+    """A check of a record by its name."""
+    return next(check for check in record.checks if check.name == name)
 
 
 def good_record(**changes: Any) -> Record:

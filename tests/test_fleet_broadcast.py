@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from harness import Trueload, start_server
-from test_fleet_live import MS, check, engines, hosts
+from samples import check_of
+from test_fleet_live import MS, engines, hosts
 from trueload.errors import UserError
 from trueload.interrupt import Interrupt
 from trueload.protocol.plan import EngineOptions, Requests, Turns
@@ -85,7 +86,7 @@ def test_clients_of_three_hosts_join_step_by_step_and_every_delivery_is_settled(
             everything = messages * clients
             assert counts(found) == (everything, everything, 0, 0, 0), record.checks
             assert record.counts.ok == messages
-            assert check(record, "ledger").status == check(record, "audit").status == "pass"
+            assert check_of(record, "ledger").status == check_of(record, "audit").status == "pass"
             assert found is not None
             assert (found.untimed, found.delivery_ns.count) == (0, everything)
             assert found.clock_bound_ns is not None
@@ -131,7 +132,7 @@ def test_a_delivery_from_another_host_takes_as_long_as_the_server_held_it(dialec
     for each in record.hosts:
         assert each.deliveries is not None
         assert each.deliveries.delivery_ns.count == MESSAGES * CLIENTS // 2
-    assert "times between hosts" in check(record, "clocks").why
+    assert "times between hosts" in check_of(record, "clocks").why
 
 
 class Changing(Room):
@@ -154,7 +155,7 @@ def test_a_send_time_that_the_server_changed_is_not_believed() -> None:
     assert found is not None
     assert counts(found) == (ALL, ALL, 0, 0, 0)
     assert found.untimed == ALL // 2, "what a host sent to itself is timed by its own ledger"
-    assert check(record, "ledger").status == "warn"
+    assert check_of(record, "ledger").status == "warn"
 
 
 class Partial(Room):
@@ -226,10 +227,10 @@ def test_what_a_server_does_to_the_clients_of_another_host_is_settled_once(
     )
     assert record.latency_ns.count == count.ok
     good = "pass" if expected[2:4] == (0, 0) else "fail"
-    ledger = check(record, "ledger")
+    ledger = check_of(record, "ledger")
     assert ledger.status == good
     assert ledger.why.endswith(" (on host1)") == (good == "fail"), "the host whose clients lack it"
-    assert check(record, "audit").status == "pass"
+    assert check_of(record, "audit").status == "pass"
 
 
 def test_fewer_messages_in_flight_than_hosts_are_refused_before_anything_is_sent(

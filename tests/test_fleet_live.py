@@ -16,6 +16,7 @@ import psutil
 import pytest
 from counting import Counting
 from harness import Server
+from samples import check_of
 from trueload.engines.fleet import Fleet
 from trueload.engines.pauses import Pauses
 from trueload.errors import UserError
@@ -32,7 +33,6 @@ from trueload.protocol.plan import (
     Stage,
     Tick,
 )
-from trueload.record.schema import Check, Record
 from trueload.request.values import OriginSpec, Request, TargetSpec
 from trueload.stats import decode_histogram
 from trueload.trial.run import run_trial
@@ -77,10 +77,6 @@ def spec(server: Server) -> TrialSpec:
         engine=EngineOptions(timeout_ns=5_000 * MS),
         hosts=hosts(3),
     )
-
-
-def check(record: Record, name: str) -> Check:
-    return next(check for check in record.checks if check.name == name)
 
 
 def engines() -> set[int]:
@@ -134,7 +130,7 @@ def test_the_load_is_divided_and_added_up_exactly(
     assert min(host.start_ns or 0 for host in record.hosts) == 0
     assert all(host.clock_bound_ns for host in record.hosts)
     assert all(host.environment.kernel.startswith("Linux ") for host in record.hosts)
-    assert check(record, "audit").status == "pass", check(record, "audit")
+    assert check_of(record, "audit").status == "pass", check_of(record, "audit")
 
 
 def test_arrivals_by_chance_are_those_of_one_engine(spec: TrialSpec) -> None:
@@ -288,7 +284,7 @@ def test_a_host_that_is_lost_ends_the_run_and_leaves_nothing(
     assert [host.lost is not None for host in record.hosts].count(True) == 1
     assert all(host.ok and host.latency_ns and host.latency_ns.count for host in record.hosts)
     assert all(host.environment.kernel.startswith("Linux ") for host in record.hosts)
-    assert check(record, "hosts-lost").status == "fail"
+    assert check_of(record, "hosts-lost").status == "fail"
 
 
 def test_a_run_goes_on_with_the_others_and_nobody_sends_the_lost_part(spec: TrialSpec) -> None:
@@ -309,9 +305,9 @@ def test_a_run_goes_on_with_the_others_and_nobody_sends_the_lost_part(spec: Tria
     stayed = [host for host in record.hosts if host.lost is None]
     assert sum(host.ok or 0 for host in stayed) == record.counts.ok == record.latency_ns.count
     assert sum(second.ok for second in record.series) == record.counts.ok
-    assert check(record, "hosts-lost").status == "warn"
-    assert "8 of 12 connections" in check(record, "hosts-lost").why
-    assert check(record, "audit").status == "pass", check(record, "audit")
+    assert check_of(record, "hosts-lost").status == "warn"
+    assert "8 of 12 connections" in check_of(record, "hosts-lost").why
+    assert check_of(record, "audit").status == "pass", check_of(record, "audit")
 
 
 def test_one_more_lost_host_than_is_allowed_ends_the_run(spec: TrialSpec) -> None:

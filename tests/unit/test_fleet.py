@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import GOOD_HOST, PHASE, counts, distribution, good_record, histogram, plan
+from samples import GOOD_HOST, PHASE, check_of, counts, distribution, good_record, histogram, plan
 from trueload import hdr
 from trueload.engines.clock import Comparison, Reading
 from trueload.engines.merge import (
@@ -25,7 +25,7 @@ from trueload.engines.ticks import Ticks
 from trueload.protocol.exchange import RequestPlan, WsBroadcastPlan
 from trueload.protocol.flow import Work
 from trueload.protocol.plan import Backlog, Connections, Flow, Ready, Second, Slots, Tick
-from trueload.record.schema import Check, Host, Record, RecordPlan
+from trueload.record.schema import Check, Host, RecordPlan
 from trueload.report.hosts import HOSTS_SHOWN, host_lines
 from trueload.stats import decode_histogram
 from trueload.verdict.host_bias import median_without
@@ -293,10 +293,6 @@ def host(
     return GOOD_HOST.model_copy(update=changes)
 
 
-def found(record: Record, name: str) -> Check:
-    return next(check for check in record.checks if check.name == name)
-
-
 @pytest.mark.parametrize(
     ("why", "hosts", "status", "named"),
     [
@@ -371,7 +367,7 @@ def found(record: Record, name: str) -> Check:
     ],
 )
 def test_host_bias(why: str, hosts: list[Host], status: str, named: str) -> None:
-    check = found(good_record(hosts=tuple(hosts)), "host-bias")
+    check = check_of(good_record(hosts=tuple(hosts)), "host-bias")
     assert check.status == status, f"{why}: {check}"
     assert named in check.why, f"{why}: {check}"
 
@@ -386,7 +382,7 @@ def test_hosts_at_chance_are_alike() -> None:
             times = [int(chance.expovariate(1 / (10 * MS))) for _ in range(replies)]
             latency = histogram(*((each, 1) for each in times))
             hosts.append(host(f"h{number}", latency=latency, replies=replies, connections=replies))
-        told += found(good_record(hosts=tuple(hosts)), "host-bias").status != "pass"
+        told += check_of(good_record(hosts=tuple(hosts)), "host-bias").status != "pass"
     assert told <= 10, f"{told} of 200"
 
 
@@ -400,7 +396,7 @@ def test_hosts_that_fail_a_check_are_named_if_they_are_few() -> None:
         (hosts[:4] + fine, " (on a, b, c and 1)"),
         (hosts, "ed"),
     ):
-        check = found(good_record(hosts=tuple(made), **refused), "errors")
+        check = check_of(good_record(hosts=tuple(made), **refused), "errors")
         assert check.status == "fail"
         assert check.why.endswith(end), check
 
@@ -436,7 +432,7 @@ def test_clocks(
     why: str, bounds_ns: list[int | None], changes: dict[str, Any], status: str
 ) -> None:
     hosts = tuple(host(f"h{bound_ns}", clock_bound_ns=bound_ns) for bound_ns in bounds_ns)
-    check = found(good_record(hosts=hosts, **changes), "clocks")
+    check = check_of(good_record(hosts=hosts, **changes), "clocks")
     assert check.status == status, f"{why}: {check}"
 
 
@@ -444,7 +440,7 @@ def test_what_one_host_fails_by_itself_stands_in_the_verdict_with_its_name() -> 
     full = Check(name="generator-limit", status="fail", value=1.0, limit=0.95, why="was the limit")
     idle = full.model_copy(update={"status": "pass"})
     record = good_record(hosts=(host("a", checks=(idle,)), host("b", checks=(full,))))
-    check = found(record, "generator-limit")
+    check = check_of(record, "generator-limit")
     assert (check.status, check.why) == ("fail", "b: was the limit")
     assert record.verdict == "invalid"
 
@@ -454,7 +450,7 @@ def test_a_host_cannot_mend_what_the_whole_fails() -> None:
     record = good_record(
         counts=counts(ok=5_000, failed={"reset": 5_000}), hosts=(host("a", checks=(fine,)),)
     )
-    assert found(record, "errors").status == "fail"
+    assert check_of(record, "errors").status == "fail"
 
 
 # --- in words

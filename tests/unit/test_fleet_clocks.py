@@ -9,7 +9,7 @@ import pytest
 from broadcast_samples import DELIVERED, broadcast
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import GOOD_HOST, distribution, histogram
+from samples import GOOD_HOST, check_of, distribution, histogram
 from trueload.engines.clock import DRIFT_NS_PER_NS, Agreed, Comparison, Offset, bounds_across
 from trueload.engines.clock import Reading as Answer
 from trueload.engines.merge import merge_deliveries
@@ -138,10 +138,6 @@ def of_two(bound_ns: int, own: dict[str, Any] | None = None, **changes: Any) -> 
     return judge(whole.model_copy(update={"hosts": hosts}))
 
 
-def clocks(record: Record) -> Check:
-    return next(each for each in record.checks if each.name == "clocks")
-
-
 def taking(ns: int) -> dict[str, Any]:
     """Deliveries that took ``ns``."""
     return {"delivery_ns": distribution(histogram((ns, DELIVERED)))}
@@ -161,16 +157,16 @@ def taking(ns: int) -> dict[str, Any]:
 def test_clocks_are_judged_by_the_deliveries(
     why: str, bound_ns: int, took_ns: int, status: str
 ) -> None:
-    assert clocks(of_two(bound_ns, **taking(took_ns))).status == status, why
+    assert check_of(of_two(bound_ns, **taking(took_ns)), "clocks").status == status, why
 
 
 def test_a_delivery_before_its_send_is_as_wrong_as_clocks_may_be_or_fails_with_its_host() -> None:
     within = {"negative": 3, "negative_max_ns": MS // 5}
-    fine = clocks(of_two(MS // 5, within, **within))
+    fine = check_of(of_two(MS // 5, within, **within), "clocks")
     assert fine.status == "pass"
     assert "3 seem to have come up to 200 us before they were sent, and count as 0" in fine.why
     beyond = {"negative": 1, "negative_max_ns": MS // 5 + 1}
-    check = clocks(of_two(MS // 5, beyond, **beyond))
+    check = check_of(of_two(MS // 5, beyond, **beyond), "clocks")
     assert check.status == "fail"
     assert check.why.startswith("a delivery to b seems to have come 200 us before it was sent")
 
@@ -184,7 +180,7 @@ def test_a_delivery_whose_send_time_was_changed_has_no_time_and_counts_as_slow()
         delivery_ns=distribution(every),
         histograms=DeliveryHistograms(delivery=every, first=each, median=each, p95=each, last=each),
     )
-    ledger = next(each for each in record.checks if each.name == "ledger")
+    ledger = check_of(record, "ledger")
     assert (ledger.status, ledger.value) == ("warn", 60)
     assert "60 deliveries came with a changed send time" in ledger.why
     limit = parse_condition("p95<500ms", CLIENTS_LIMIT)
@@ -200,7 +196,7 @@ def test_a_host_whose_clients_lose_messages_is_named() -> None:
         for each, check in zip(record.hosts, (fine, lossy), strict=True)
     ]
     judged = judge(record.model_copy(update={"hosts": tuple(hosts)}))
-    check = next(each for each in judged.checks if each.name == "ledger")
+    check = check_of(judged, "ledger")
     assert check.status == "fail"
     assert check.why.endswith("(on b)")
 

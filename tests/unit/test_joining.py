@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import GOOD_HOST, good_record
+from samples import GOOD_HOST, check_of, good_record
 from trueload.commands.job import Asked
 from trueload.commands.joining import check_joining
 from trueload.commands.place_options import read_where
@@ -21,7 +21,7 @@ from trueload.places.named import HostRange, Where, parse_place
 from trueload.places.open import prepare
 from trueload.places.ray.cluster import suitable
 from trueload.protocol.plan import Closed, Requests, Second
-from trueload.record.schema import Host, Record
+from trueload.record.schema import Host
 from trueload.request.target import parse_given_url
 from trueload.request.values import Request
 from trueload.trial.spec import Load, make_stage
@@ -237,11 +237,6 @@ def host(place: str, ok: tuple[int, ...], joined_s: int | None = None) -> Host:
     return GOOD_HOST.model_copy(update={**changes, "joined_s": joined_s})
 
 
-def finding(record: Record, name: str) -> tuple[str, str]:
-    check = next(each for each in record.checks if each.name == name)
-    return check.status, check.why
-
-
 @pytest.mark.parametrize(
     ("why", "joiner", "status"),
     [
@@ -256,8 +251,7 @@ def test_replies_are_compared_over_the_time_that_all_hosts_shared(
     hosts = (*early, host("c", joiner, joined_s=1))
     window = good_record().window.model_copy(update={"window_ns": 2 * NS_PER_S})
     record = good_record(hosts=hosts, window=window)
-    assert finding(record, "host-bias")[0] == status, why
-    assert finding(record, "fairness") == (
-        "n/a",
-        "hosts joined later, so connections were open for different times",
-    )
+    assert check_of(record, "host-bias").status == status, why
+    fairness = check_of(record, "fairness")
+    assert fairness.status == "n/a"
+    assert fairness.why == "hosts joined later, so connections were open for different times"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import GOOD_HOST, counts, good_record
+from samples import GOOD_HOST, check_of, counts, good_record
 from trueload.commands.place_options import check_allowed_losses
 from trueload.engines.told import HOST_SECONDS_MOST, condensed
 from trueload.engines.twins import numbers_of
 from trueload.errors import UserError
 from trueload.places.named import GeneratorHost, RayCluster, SshHost, Where
 from trueload.protocol.plan import Machine, Second
-from trueload.record.schema import Check, Host, Record, Trouble
+from trueload.record.schema import Host, Trouble
 from trueload.report.hosts import HOSTS_SHOWN, host_lines
 from trueload.report.result import result_lines
 from trueload.runner.trials import Failed, Measured, Searched, Step
@@ -31,10 +31,6 @@ def host(place: str, lost: str | None = None, **more: object) -> Host:
 
 def unreached(place: str) -> Host:
     return host(place, WAY.what, way_lost=True)
-
-
-def found(record: Record, name: str) -> Check:
-    return next(check for check in record.checks if check.name == name)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +67,7 @@ def test_hosts_lost(
     why: str, hosts: tuple[Host, ...], trouble: Trouble | None, status: str, words: str
 ) -> None:
     record = good_record(hosts=hosts, trouble=trouble)
-    check = found(record, "hosts-lost")
+    check = check_of(record, "hosts-lost")
     assert check.status == status, why
     assert words in check.why, why
 
@@ -109,7 +105,7 @@ def test_hosts_that_share_a_machine_are_named(
         host(name, machine=machine, network=network)
         for name, (machine, network) in zip("abc", shared, strict=False)
     )
-    check = found(good_record(hosts=hosts), "one-machine")
+    check = check_of(good_record(hosts=hosts), "one-machine")
     assert check.status == status, why
     assert words in check.why, why
 
@@ -120,8 +116,8 @@ def test_containers_with_cpus_of_their_own_share_none() -> None:
     hosts = [
         each.model_copy(update={"generator": on}) for each, on in zip(hosts, cpus, strict=True)
     ]
-    assert found(good_record(hosts=tuple(hosts[:2])), "one-machine").status == "pass"
-    assert found(good_record(hosts=tuple(hosts)), "one-machine").status == "warn"
+    assert check_of(good_record(hosts=tuple(hosts[:2])), "one-machine").status == "pass"
+    assert check_of(good_record(hosts=tuple(hosts)), "one-machine").status == "warn"
 
 
 @pytest.mark.parametrize(
