@@ -19,8 +19,7 @@ from trueload.errors import HostError
 from trueload.places import EngineHost, Place
 from trueload.places.arriving import Arriving
 from trueload.places.copying import Copying, Preparable
-from trueload.places.late import LateHosts
-from trueload.places.later import LaterPlace
+from trueload.places.late import LateHosts, LaterPlace
 from trueload.places.local import LocalPlace
 from trueload.places.named import (
     CommandHost,
