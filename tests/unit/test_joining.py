@@ -10,12 +10,11 @@ import pytest
 from samples import GOOD_HOST, check_of, good_record
 from trueload.commands.job import Asked
 from trueload.commands.joining import check_joining
-from trueload.commands.place_options import read_where
+from trueload.commands.place_options import choose_places, read_where
 from trueload.engines.growing import second_to_join
 from trueload.errors import HostError, UserError
 from trueload.places import EngineHost
 from trueload.places.arriving import Arriving
-from trueload.places.choose import choose_places
 from trueload.places.late import LateHosts
 from trueload.places.named import HostRange, Where, parse_place
 from trueload.places.open import prepare

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import shlex
-import threading
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trueload.commands.place_options import choose_places
 from trueload.commands.suite_places import address_of
 from trueload.errors import UserError
-from trueload.places.choose import choose_places
 from trueload.places.lab import read_lab
 from trueload.places.named import (
     CommandHost,
@@ -46,11 +43,15 @@ from trueload.places.open import open_places
         ("exec:docker exec -i load1", CommandHost(("docker", "exec", "-i", "load1"))),
         ("exec:kubectl exec -i p --", CommandHost(("kubectl", "exec", "-i", "p", "--"))),
         ("exec: env 'A=a b'  \"x$y\"", CommandHost(("env", "A=a b", "x$y"))),
+        ("k8s:load", K8sPods("load")),
+        ("k8s:load/statefulset/generators", K8sPods("load", statefulset="generators")),
+        ("k8s:load?app=generator", K8sPods("load", selector="app=generator")),
+        ("k8s:load?a.b/c=d,e!=f", K8sPods("load", selector="a.b/c=d,e!=f")),
     ],
 )
 def test_a_place_is_what_is_written(text: str, place: Named) -> None:
     assert parse_place(text) == place
-    assert parse_place(place.name) == place
+    assert parse_place(place.name) == place, "it is shown as it may be written"
 
 
 @pytest.mark.parametrize(
@@ -95,31 +96,6 @@ def test_a_place_is_what_is_written(text: str, place: Named) -> None:
         ("exec:''", "names no command"),
         ("exec:sh -c 'x", "cannot be split into words: No closing quotation"),
         ("exec:a\nb", "a character that cannot be printed"),
-    ],
-)
-def test_what_is_no_place_is_refused_with_what_is_wrong(text: str, word: str) -> None:
-    with pytest.raises(ValueError, match=word):
-        parse_place(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("k8s:load", K8sPods("load")),
-        ("k8s:load/statefulset/generators", K8sPods("load", statefulset="generators")),
-        ("k8s:load?app=generator", K8sPods("load", selector="app=generator")),
-        ("k8s:load?a.b/c=d,e!=f", K8sPods("load", selector="a.b/c=d,e!=f")),
-    ],
-)
-def test_pods_are_named_by_namespace_set_or_labels(text: str, place: K8sPods) -> None:
-    assert parse_place(text) == place
-    assert place.name == text, "it is shown as it was written"
-    assert place.are_made == (text == "k8s:load")
-
-
-@pytest.mark.parametrize(
-    ("text", "word"),
-    [
         ("k8s:", "is not the name of a namespace"),
         ("k8s:-n", "is not the name of a namespace"),
         ("k8s:Load", "small letters, digits and - are"),
@@ -133,7 +109,7 @@ def test_pods_are_named_by_namespace_set_or_labels(text: str, place: K8sPods) ->
         ("k8s:load?a=b --all", "selects no labels"),
     ],
 )
-def test_pods_that_are_named_wrongly_are_refused(text: str, word: str) -> None:
+def test_what_is_no_place_is_refused_with_what_is_wrong(text: str, word: str) -> None:
     with pytest.raises(ValueError, match=word):
         parse_place(text)
 
@@ -145,6 +121,7 @@ def test_the_number_of_pods_that_are_there_is_not_known_before() -> None:
     made = choose_places(generators("k8s:load"), hosts=3)
     assert (made.is_counted, made.host_count, made.makes_pods) == (True, 3, True)
     assert choose_places(generators("k8s:load")).host_count == 1
+    assert not choose_places(generators("k8s:load/statefulset/x", "k8s:load?a=b")).makes_pods
 
 
 @given(
@@ -298,21 +275,6 @@ def test_a_lab_that_is_not_there_or_no_text_is_refused(tmp_path: Path) -> None:
     for name, word in (("none", "cannot be read"), ("binary", "UTF-8"), ("large", "larger")):
         with pytest.raises(UserError, match=word):
             read_lab(tmp_path / name)
-
-
-def test_a_lab_from_a_pipe_is_read_no_further_than_a_lab_can_be(tmp_path: Path) -> None:
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-
-    def write() -> None:
-        with contextlib.suppress(BrokenPipeError), path.open("wb") as pipe:
-            pipe.write(b"#" * 2**20)
-
-    writing = threading.Thread(target=write)
-    writing.start()
-    with pytest.raises(UserError, match="larger than 512 KiB"):
-        read_lab(path)
-    writing.join()
 
 
 def test_a_lab_stands_instead_of_places_and_may_name_the_server(tmp_path: Path) -> None:

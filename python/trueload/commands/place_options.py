@@ -19,7 +19,6 @@ from trueload.commands.options import check_cpus, option_parser
 from trueload.errors import UserError
 from trueload.machine.processes import identity
 from trueload.places import named
-from trueload.places.choose import choose_places
 from trueload.places.named import Where
 from trueload.protocol.option import positive_count, positive_span
 from trueload.protocol.plan import EngineOptions
@@ -162,6 +161,40 @@ ServerPidOption = Annotated[
         ),
     ),
 ]
+
+
+def choose_places(
+    places: Sequence[named.Named] = (),
+    hosts: int | named.HostRange | None = None,
+    lab: Path | None = None,
+    server: named.Named | None = None,
+) -> Where:
+    """Combine the options. Raises ``UserError`` for options that exclude each other."""
+    generators = tuple(named.GeneratorHost(place=each) for each in places) or named.HERE.generators
+    if lab is None and isinstance(hosts, named.HostRange):
+        named.check_generators(generators, None)
+        named.check_range(generators, hosts)
+        where = Where(generators=generators, hosts=hosts.most, hosts_least=hosts.least)
+    elif lab is None and not isinstance(hosts, named.HostRange):
+        named.check_generators(generators, hosts)
+        where = Where(generators=generators, hosts=hosts)
+    elif lab is not None:
+        where = _of_lab(lab, places, hosts)
+    if server is None:
+        return where
+    named.check_server(server)
+    known = where.lab_server
+    of_lab = known is not None and known.place == server
+    return replace(where, server=known if of_lab else named.ServerHost(place=server))
+
+
+def _of_lab(lab: Path, places: Sequence[named.Named], hosts: object) -> Where:
+    from trueload.places.lab import read_lab  # imported late: most commands have no lab
+
+    for flag, given in (("--place", places), ("--hosts", hosts)):
+        if given:
+            raise UserError(f"--lab and {flag} exclude each other", "keep one of them")
+    return read_lab(lab)
 
 
 def read_where(

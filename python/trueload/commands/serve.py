@@ -22,12 +22,11 @@ from trueload.commands import options, serve_faults, serve_http2
 from trueload.commands.declared import reader_of
 from trueload.commands.flags import with_flags_of
 from trueload.commands.options import DialectChoice
-from trueload.commands.place_options import ServerPlaceOption
+from trueload.commands.place_options import ServerPlaceOption, choose_places
 from trueload.commands.protocols import PROTOCOLS
 from trueload.engines.engine import Engine, EngineError
 from trueload.errors import UserError, refused_by_machine
 from trueload.files.private import open_text
-from trueload.places.choose import choose_places
 from trueload.places.named import Here, Named
 from trueload.protocol.exchange import ServeHttp, ServeTcpEcho, ServeUdpEcho, ServeWs, ServicePlan
 from trueload.protocol.plan import (
