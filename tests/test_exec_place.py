@@ -21,7 +21,6 @@ import psutil
 import pytest
 from harness import Server, Trueload, engines_of
 from limited import limited_group
-from trueload.engines.engine import find_engine
 from trueload.errors import UserError
 from trueload.places import CutOffError
 from trueload.places.command import CommandPlace
@@ -169,30 +168,6 @@ def test_a_machine_without_a_program_for_it_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_run_over_machines_of_two_kinds(
-    trueload: Trueload, server: Server, tmp_path: Path
-) -> None:
-    engine = tmp_path / "trueload-engine"
-    engine.symlink_to(find_engine())
-    # The other one is the same: only what stands in its head would keep it off that machine.
-    (tmp_path / f"trueload-engine-{OTHER}").write_text(f'#!/bin/sh\nexec {engine} "$@"\n')
-    places = ["--place", "exec:env HOST=one"]
-    places += ["--place", f"exec:env PATH={another_machine(tmp_path)}"]
-    ended = trueload.run(
-        *("http", f"{server.url}/", "-c", "4", "--requests", "300", "--warmup", "50ms"),
-        *("--json", "-", *places),
-        env={**environment(tmp_path), "TRUELOAD_ENGINE": str(engine)},
-    )
-    assert ended.code in (0, 4), ended  # a busy machine may make it invalid
-    record = ended.json()
-    assert record["trouble"] is None
-    assert [host["connections"] for host in record["hosts"]] == [2, 2]
-    assert record["counts"]["scheduled"] == 300
-    names = sorted(path.name for path in (tmp_path / "cache" / "programs").iterdir())
-    assert len(names) == 2
-    assert sum(name.startswith(f"trueload-engine-{OTHER}-") for name in names) == 1
-
-
 @pytest.mark.parametrize(
     ("argv", "words", "hint"),
     [
@@ -266,17 +241,24 @@ def test_a_heavier_one_has_its_share(
     assert ended.json()["data"]["taken"] == 300
 
 
-def test_a_lost_one_is_named_and_the_other_goes_on(
-    trueload: Trueload, server: Server, tmp_path: Path
-) -> None:
+def start_two(
+    trueload: Trueload, server: Server, tmp_path: Path, *words: str
+) -> subprocess.Popen[str]:
+    """Start a run over two hosts; they have connected when this returns."""
     front = trueload.start(
-        *("http", f"{server.url}/", "-c", "6", "-d", "3s", "--warmup", "0s", "--allow-lost", "1"),
-        *PLACES,
+        *("http", f"{server.url}/", "-c", "6", "--warmup", "0s", *words),
         env=environment(tmp_path),
         stderr=subprocess.STDOUT,
     )
     wait_until(lambda: len(engines_of(front.pid)) == 2, "both engines run")
     wait_until(lambda: all(each.net_connections() for each in engines_of(front.pid)), "connected")
+    return front
+
+
+def test_a_lost_one_is_named_and_the_other_goes_on(
+    trueload: Trueload, server: Server, tmp_path: Path
+) -> None:
+    front = start_two(trueload, server, tmp_path, "-d", "3s", "--allow-lost", "1", *PLACES)
     engines_of(front.pid)[0].kill()
     out, _ = front.communicate(timeout=60)
     assert front.returncode in (0, 4), out
@@ -292,15 +274,8 @@ def test_commands_that_are_killed_at_once_blame_no_host(
     trueload: Trueload, server: Server, tmp_path: Path
 ) -> None:
     names = [f"exec:{shlex.join(PROXY)} env HOST={name}" for name in ("one", "two")]
-    words = ("-c", "6", "-d", "60s", "--warmup", "0s")
-    front = trueload.start(
-        *("http", f"{server.url}/", *words),
-        *(f"--place={name}" for name in names),
-        env=environment(tmp_path),
-        stderr=subprocess.STDOUT,
-    )
-    wait_until(lambda: len(engines_of(front.pid)) == 2, "both engines run")
-    wait_until(lambda: all(each.net_connections() for each in engines_of(front.pid)), "connected")
+    places = (f"--place={name}" for name in names)
+    front = start_two(trueload, server, tmp_path, "-d", "60s", *places)
     here = psutil.Process(front.pid).children()
     commands = [each for each in here if scripts.ENDED in " ".join(each.cmdline())]
     assert len(commands) == 2

@@ -40,13 +40,6 @@ def kept(host: Host) -> list[Path]:
     return sorted((host.cache / "trueload" / "programs").glob("trueload-engine-*"))
 
 
-def test_an_engine_on_a_host_greets_and_ends_when_it_is_told_to(place: SshPlace, ssh: Ssh) -> None:
-    with Engine.start(place) as engine:
-        assert len(ssh.network.hosts[0].processes(ENGINE)) == 1
-        assert engine.hello.pid == engine.pid
-    wait_until(lambda: not ssh.network.hosts[0].processes(ENGINE), "the engine has gone")
-
-
 def test_the_engine_is_copied_once_and_by_its_digest(
     ssh: Ssh, place: SshPlace, engine_path: Path
 ) -> None:
@@ -60,13 +53,6 @@ def test_the_engine_is_copied_once_and_by_its_digest(
     with SshPlace("h1") as again, Engine.start(again):
         assert kept(host) == [file]
         assert file.stat().st_ino == first.st_ino
-
-
-def test_an_engine_that_is_killed_is_told_by_its_signal(place: SshPlace, ssh: Ssh) -> None:
-    with Engine.start(place) as engine:
-        assert ssh.network.hosts[0].kill(ENGINE) == 1
-        with pytest.raises(EngineError, match=r"died: signal 9 \(SIGKILL\)"):
-            engine.receive(10)
 
 
 def test_a_channel_that_is_killed_takes_even_a_stopped_engine_along(
