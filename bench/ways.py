@@ -223,9 +223,7 @@ def is_at_work(host: Host) -> bool:
 
 def saved_record(world: World) -> dict[str, Any]:
     """The record of the last run in the store."""
-    shown = world.trueload.run("runs", "show", "last", "--json").json()
-    record = shown["rows"][0]["record"]
-    assert isinstance(record, dict)
+    record: dict[str, Any] = world.trueload.last_rows()[0]["record"]
     return record
 
 

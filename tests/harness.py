@@ -164,6 +164,10 @@ class Trueload:
         self._started.append(process)
         return process
 
+    def last_rows(self) -> Any:
+        """The rows of the last run in the store, as a later command reads them."""
+        return self.run("runs", "show", "last", "--json").json()["rows"]
+
     def close(self) -> None:
         """Kill what the test has left running."""
         for process in self._started:
@@ -230,6 +234,13 @@ def kill_group(process: subprocess.Popen[str]) -> None:
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def put_script(path: Path, script: str) -> Path:
+    """Write a program for sh to a file, and return that."""
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+    return path
 
 
 def find_free_port() -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from harness import Trueload
+from harness import Trueload, put_script
 from scripted_cluster import ScriptedCluster
 from waiting import wait_until
 
@@ -101,17 +101,13 @@ def test_what_cannot_be_examined_gets_a_line_and_a_hint(
     assert hint in second
 
 
-CUT = """#!/bin/sh
-case "$5" in trueload-facts-*) "$@" | head -n 4;; *) exec "$@";; esac
-"""
+CUT = 'case "$5" in trueload-facts-*) "$@" | head -n 4;; *) exec "$@";; esac'
 
 
 def test_a_host_that_does_not_tell_all_about_itself_is_named(
     trueload: Trueload, env: dict[str, str], tmp_path: Path
 ) -> None:
-    cut = tmp_path / "cut"
-    cut.write_text(CUT)
-    cut.chmod(0o755)
+    cut = put_script(tmp_path / "cut", CUT)
     ended = trueload.run("doctor", "--quick", "--place", ONE, "--place", f"exec:{cut}", env=env)
     assert (ended.code, ended.out) == (2, "")
     error, hint = ended.err.splitlines()[-2:]

@@ -15,11 +15,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
-from harness import Server, Trueload, engines_of
+from harness import Server, Trueload, engines_of, put_script
 from limited import limited_group
 from trueload.errors import UserError
 from trueload.places import CutOffError
@@ -29,15 +28,12 @@ from trueload.runner.sockets import free_port
 from waiting import wait_until
 
 WAIT_S = 10.0
-ECHO = '#!/bin/sh\nwhile read -r line; do echo "said $line"; done\nexit 7\n'
+ECHO = 'while read -r line; do echo "said $line"; done\nexit 7'
 
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    path = tmp_path / "echo-program"
-    path.write_text(ECHO)
-    path.chmod(0o755)
-    return path
+    return put_script(tmp_path / "echo-program", ECHO)
 
 
 def place(cache: Path, *argv: str) -> CommandPlace:
@@ -48,7 +44,7 @@ def test_a_program_is_copied_once_and_its_lines_come_back(tmp_path: Path, progra
     there = place(tmp_path / "cache")
     there.prepare(program)
     (kept,) = (tmp_path / "cache" / "programs").iterdir()
-    assert kept.read_text() == ECHO
+    assert ECHO in kept.read_text()
     first = kept.stat().st_ino
     channel = place(tmp_path / "cache").open([str(program)])
     channel.send(b"hello\n", WAIT_S)
@@ -64,7 +60,7 @@ def test_a_damaged_copy_is_replaced(tmp_path: Path, program: Path) -> None:
     (kept,) = (tmp_path / "cache" / "programs").iterdir()
     kept.write_text("#!/bin/sh\nexit 1\n")
     place(tmp_path / "cache").prepare(program)
-    assert kept.read_text() == ECHO
+    assert ECHO in kept.read_text()
 
 
 @pytest.mark.needs("root", "util-linux", "namespaces")
@@ -138,14 +134,13 @@ def another_machine(tmp_path: Path) -> str:
     folder = tmp_path / "another"
     folder.mkdir()
     script = f'case "$1" in -s) echo Linux;; *) echo {OTHER};; esac'
-    (folder / "uname").write_text(f"#!/bin/sh\n{script}\n")
-    (folder / "uname").chmod(0o755)
+    put_script(folder / "uname", script)
     return f"{folder}:/usr/bin:/bin"
 
 
 def test_a_machine_of_another_kind_gets_the_program_for_it(tmp_path: Path) -> None:
     (tmp_path / "cat").write_bytes(Path("/bin/cat").read_bytes())
-    (tmp_path / f"cat-{OTHER}").write_text(ECHO)
+    put_script(tmp_path / f"cat-{OTHER}", ECHO)
     path = another_machine(tmp_path)
     for _ in "and again, with the copy":
         with place(tmp_path / "cache", f"PATH={path}") as there:
@@ -155,7 +150,7 @@ def test_a_machine_of_another_kind_gets_the_program_for_it(tmp_path: Path) -> No
             assert channel.read_line(WAIT_S) == b"said hello"
             channel.kill()
     (kept,) = (tmp_path / "cache" / "programs").iterdir()
-    assert kept.read_text() == ECHO, "the other one is not copied"
+    assert ECHO in kept.read_text(), "the other one is not copied"
 
 
 def test_a_machine_without_a_program_for_it_is_refused(tmp_path: Path) -> None:
@@ -266,8 +261,8 @@ def test_a_lost_one_is_named_and_the_other_goes_on(
     assert told < result
     assert "the engine died: signal 9" in out
     assert "3 of 6 connections" in out
-    rows: Any = trueload.run("runs", "show", "last", "--json").json()["rows"]
-    assert [host["lost"] is None for host in rows[0]["record"]["hosts"]].count(True) == 1
+    hosts = trueload.last_rows()[0]["record"]["hosts"]
+    assert [host["lost"] is None for host in hosts].count(True) == 1
 
 
 def test_commands_that_are_killed_at_once_blame_no_host(
@@ -288,7 +283,7 @@ def test_commands_that_are_killed_at_once_blame_no_host(
     assert cause in out
     assert "host lost" not in out
     assert f"warning: {' and '.join(names)} are one machine" in out
-    record = trueload.run("runs", "show", "last", "--json").json()["rows"][0]["record"]
+    record = trueload.last_rows()[0]["record"]
     assert record["trouble"]["what"].startswith(cause)
     checks = {check["name"]: check for check in record["checks"]}
     lost = checks["hosts-lost"]
@@ -311,18 +306,14 @@ def test_the_reference_server_can_run_there_but_a_subject_cannot(
     assert "a subject cannot be started through exec:" in refused.err
 
 
-LATER = """#!/bin/sh
-[ -e {there} ] || {{ echo 'the container is not running' >&2; exit 1; }}
-exec "$@"
-"""
+LATER = "[ -e {there} ] || {{ echo 'the container is not running' >&2; exit 1; }}; exec \"$@\""
 
 
 def test_a_host_that_comes_later_is_waited_for(
     trueload: Trueload, server: Server, tmp_path: Path
 ) -> None:
-    later, there = tmp_path / "later", tmp_path / "there"
-    later.write_text(LATER.format(there=there))
-    later.chmod(0o755)
+    there = tmp_path / "there"
+    later = put_script(tmp_path / "later", LATER.format(there=there))
     front = trueload.start(
         *("http", f"{server.url}/", "-c", "2", "--requests", "50", "--warmup", "0s"),
         *("--place", "local", "--place", f"exec:{later}", "--hosts-wait", "60s", "--json", "-"),
@@ -338,18 +329,14 @@ def test_a_host_that_comes_later_is_waited_for(
     assert [host["place"] for host in json.loads(out)["hosts"]] == ["local", f"exec:{later}"]
 
 
-SLOW = """#!/bin/sh
 # Reads nothing of a program that is copied.
-case "$3" in *"exit 73"*) exec sleep 60;; *) exec "$@";; esac
-"""
+SLOW = 'case "$3" in *"exit 73"*) exec sleep 60;; *) exec "$@";; esac'
 
 
 def test_a_copy_is_shown_and_ctrl_c_ends_it(
     trueload: Trueload, server: Server, tmp_path: Path
 ) -> None:
-    slow = tmp_path / "slow"
-    slow.write_text(SLOW)
-    slow.chmod(0o755)
+    slow = put_script(tmp_path / "slow", SLOW)
     front = trueload.start(
         *("http", f"{server.url}/", "--place", f"exec:{slow}"),
         env=environment(tmp_path),

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 from counting import Counting
-from harness import Server
+from harness import Server, put_script
 from samples import check_of
 from trueload.engines.fleet import Fleet
 from trueload.engines.pauses import Pauses
@@ -324,9 +324,7 @@ def test_an_engine_that_cannot_be_started_names_its_host_and_starts_none(
     spec: TrialSpec, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     before = engines()
-    (tmp_path / "engine").write_text("#!/bin/sh\nexit 7\n")
-    (tmp_path / "engine").chmod(0o755)
-    monkeypatch.setenv("TRUELOAD_ENGINE", str(tmp_path / "engine"))
+    monkeypatch.setenv("TRUELOAD_ENGINE", str(put_script(tmp_path / "engine", "exit 7")))
     record = run_trial(spec)
     assert record.trouble is not None
     assert "exit code 7" in record.trouble.what

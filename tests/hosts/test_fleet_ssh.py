@@ -45,15 +45,6 @@ def start(trueload: Trueload, ssh: Ssh, *words: str) -> subprocess.Popen[str]:
     return trueload.start(*words, env=ssh.env, stderr=subprocess.STDOUT)
 
 
-def record_of(trueload: Trueload) -> dict[str, Any]:
-    """The only record in the store, as a later command reads it."""
-    shown = trueload.run("runs", "show", "last", "--json").json()
-    (row,) = shown["rows"]
-    record = row["record"]
-    assert isinstance(record, dict)
-    return record
-
-
 PROTOCOLS = [
     ("http", "http", ("http", "{url}/", "-c", "7", "--requests", "301")),
     ("http, open loop", "http", ("http", "{url}/", "-c", "7", "--rate", "500/s", "-d", "1s")),
@@ -123,7 +114,7 @@ def test_a_host_that_is_lost_is_named_and_the_run_saved_as_invalid(
     assert "host lost: ssh:h2" in out
     assert words in out
     wait_until(lambda: is_quiet(ssh.network), "the engines have gone, on the lost host, too")
-    record = record_of(trueload)
+    record = trueload.last_rows()[0]["record"]
     assert (record["verdict"], record["partial"]) == ("invalid", True)
     assert record["trouble"]["kind"] == "lost"
     assert record["throughput"]["ok_per_s"] is None
@@ -164,7 +155,7 @@ def test_a_lost_jump_host_is_the_one_cause_and_blames_no_host(
     strike(ssh)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 4, out
-    record = record_of(trueload)
+    record = trueload.last_rows()[0]["record"]
     cause = record["trouble"]["what"]
     assert cause.startswith("the way to all 2 hosts through the ProxyCommand `"), cause
     assert "host lost" not in out

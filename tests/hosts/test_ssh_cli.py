@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
-from harness import Server, Trueload, against, start_server
+from harness import Server, Trueload, against, put_script, start_server
 from waiting import wait_until
 
 from hosts.network import Host
@@ -111,9 +111,7 @@ def test_an_interrupt_ends_the_engine_there_and_the_run_is_saved(
 def ssh_that_leaves_a_file(folder: Path) -> dict[str, str]:
     """The environment of an ``ssh`` that creates a file when it is started."""
     folder.mkdir()
-    script = folder / "ssh"
-    script.write_text(f"#!/bin/sh\ntouch {folder}/started\nexit 255\n")
-    script.chmod(0o755)
+    put_script(folder / "ssh", f"touch {folder}/started\nexit 255")
     return {"PATH": f"{folder}:/usr/bin:/bin"}
 
 

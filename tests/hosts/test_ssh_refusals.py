@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from harness import put_script
 from trueload.engines.engine import Engine
 from trueload.errors import HostError, UserError
 from trueload.places.copying import Copying
@@ -68,8 +69,7 @@ def said_by_uname(script: str) -> Spoil:
 
     def spoil(ssh: Ssh, host: Host) -> None:
         folder = host.only("")
-        (folder / "uname").write_text(f"#!/bin/sh\n{script}\n")
-        (folder / "uname").chmod(0o755)
+        put_script(folder / "uname", script)
         ssh.restart(host, env=f"PATH={folder}:/usr/bin:/bin")
 
     return spoil
@@ -175,9 +175,7 @@ def test_no_ssh_here_is_told(
 def test_an_engine_that_speaks_another_protocol_is_told(
     own_ssh: Ssh, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    other = tmp_path / "trueload-engine"
-    other.write_text(f"#!/bin/sh\necho '{FAKE_HELLO}'\ncat >/dev/null\n")
-    other.chmod(0o755)
+    other = put_script(tmp_path / "trueload-engine", f"echo '{FAKE_HELLO}'\ncat >/dev/null")
     monkeypatch.setenv("PATH", own_ssh.env["PATH"])
     monkeypatch.setenv("TRUELOAD_ENGINE", str(other))
     with SshPlace("h1") as place, pytest.raises(UserError, match="speaks protocol 99"):

@@ -102,7 +102,7 @@ def test_a_repetition_that_lost_a_host_is_measured_again(world: World, ssh: Ssh)
     assert front.returncode in (0, 4), out
     assert "host lost: ssh:h3" in out
     assert "measuring it again" in out
-    rows = world.trueload.run("runs", "show", "last", "--json").json()["rows"]
+    rows = world.trueload.last_rows()
     assert [row["key"].endswith(" partial") for row in rows] == [True, False]
     lost, whole = (row["record"] for row in rows)
     assert [host["lost"] is None for host in lost["hosts"]] == [True, False]
@@ -121,7 +121,7 @@ def test_a_host_that_stays_away_ends_the_suite_and_resume_goes_on(world: World, 
     words = ("--resume", run["id"], "--server-place", "ssh:h1", "--place", "ssh:h2")
     ended = world.run("suite", "run", *words, "--place", "ssh:h3", env=ssh.env)
     assert ended.code in (0, 4), ended
-    rows = world.trueload.run("runs", "show", "last", "--json").json()["rows"]
+    rows = world.trueload.last_rows()
     assert rows[-1]["record"]["trouble"] is None
     assert not rows[-1]["key"].endswith(" partial")
 

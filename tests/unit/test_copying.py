@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness import put_script
 from trueload.errors import UserError
 from trueload.places.copying import CalledOffError, Copying, run_fed
 from trueload.places.open import prepare
@@ -104,7 +105,7 @@ def test_ctrl_c_ends_what_is_copied() -> None:
 
 
 # Logs in, and says goodbye only once its input has ended. It passes nothing on, as a slow link.
-SLOW_SSH = """#!/bin/sh
+SLOW_SSH = """
 case "$*" in *ControlMaster=no*) exec sleep 60;; esac
 printf "\\ntrueload-host Linux x86_64 yes no\\n"
 cat >/dev/null
@@ -115,8 +116,7 @@ touch "$GOODBYE"
 def test_ctrl_c_does_not_wait_for_a_goodbye_over_a_slow_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "ssh").write_text(SLOW_SSH)
-    (tmp_path / "ssh").chmod(0o755)
+    put_script(tmp_path / "ssh", SLOW_SSH)
     (tmp_path / "program").write_bytes(bytes(2**20))
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("GOODBYE", str(tmp_path / "goodbye"))

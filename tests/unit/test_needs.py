@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import ROOT
+from harness import ROOT, put_script
 
 from tools import needs
 from tools.needs import NEEDS
@@ -40,15 +40,10 @@ def test_a_tool_that_is_too_old_is_as_good_as_none(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(needs, "SEARCHED", str(tmp_path))
     for version, good in (("go1.19.8", False), ("go1.24", True), ("go1.24.1", True), ("go2", True)):
-        put(tmp_path, "go", f"echo go version {version} linux/amd64")
+        put_script(tmp_path / "go", f"echo go version {version} linux/amd64")
         assert NEEDS["go"].is_met() is good, version
-    put(tmp_path, "go", "exit 1")
+    put_script(tmp_path / "go", "exit 1")
     assert not NEEDS["go"].is_met()
-
-
-def put(folder: Path, name: str, script: str) -> None:
-    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-    (folder / name).chmod(0o755)
 
 
 @pytest.fixture
@@ -57,7 +52,7 @@ def ordinary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CI", raising=False)
-    put(tmp_path, "apt-get", "exit 1")
+    put_script(tmp_path / "apt-get", "exit 1")
     return tmp_path
 
 
@@ -88,7 +83,7 @@ def test_a_user_at_a_terminal_is_asked_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    put(ordinary, "sudo", "exit 1")
+    put_script(ordinary / "sudo", "exit 1")
     terminal(answer)
     assert needs._permitted(["chromium", "ldc"]) == how
     assert capsys.readouterr().out.startswith(ASKED)
@@ -109,7 +104,7 @@ def test_without_a_terminal_or_in_ci_nobody_is_asked(
         request.getfixturevalue("terminal")
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
         monkeypatch.setenv("CI", "true")
-    put(ordinary, "sudo", f'[ "$*" = "-n true" ] && exit {code}')
+    put_script(ordinary / "sudo", f'[ "$*" = "-n true" ] && exit {code}')
     assert needs._permitted(["chromium"]) == how
     assert capsys.readouterr().out == ""
 
@@ -117,7 +112,7 @@ def test_without_a_terminal_or_in_ci_nobody_is_asked(
 def test_without_sudo_or_apt_nothing_is_installed(ordinary: Path) -> None:
     assert needs._permitted(["chromium"]) is None, "no sudo"
     (ordinary / "apt-get").unlink()
-    put(ordinary, "sudo", "exit 0")
+    put_script(ordinary / "sudo", "exit 0")
     assert needs._permitted(["chromium"]) is None, "no apt-get"
 
 
@@ -205,10 +200,12 @@ def test_the_set_up_names_what_is_missing_in_one_line_with_its_cure(
 ) -> None:
     for name in ("sed", "cut"):
         (tmp_path / name).symlink_to(f"/usr/bin/{name}")
-    put(tmp_path, "cc", "exit 1" if lacking == "headers" else "exit 0")
-    put(tmp_path, "python3", "exit 0")
-    put(tmp_path, "cargo", "exit 1" if lacking == "clippy" else "exit 0")
-    put(tmp_path, "rustc", f"echo 'rustc 1.{63 if lacking == 'old' else 95}.0 (abc 2026-01-01)'")
+    put_script(tmp_path / "cc", "exit 1" if lacking == "headers" else "exit 0")
+    put_script(tmp_path / "python3", "exit 0")
+    put_script(tmp_path / "cargo", "exit 1" if lacking == "clippy" else "exit 0")
+    put_script(
+        tmp_path / "rustc", f"echo 'rustc 1.{63 if lacking == 'old' else 95}.0 (abc 2026-01-01)'"
+    )
     (tmp_path / lacking).unlink(missing_ok=True)
     script = ["/bin/sh", str(ROOT / "tools" / "preflight.sh"), "python3", "lint"]
     ended = subprocess.run(script, env={"PATH": str(tmp_path)}, capture_output=True, check=False)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness import put_script
 from trueload.commands import http
 from trueload.commands.words import understand
 from trueload.engines.engine import EngineError
@@ -87,9 +88,7 @@ def test_the_address_of_a_host_is_what_the_ssh_config_says(
     if words is not None and "within 2 s" in words:
         monkeypatch.setattr(connection, "LOG_IN_S", 2.0)
     if ssh is not None:
-        program = tmp_path / "ssh"
-        program.write_text(f"#!/bin/sh\nPATH=/usr/bin:/bin\n{ssh}\n")
-        program.chmod(0o755)
+        put_script(tmp_path / "ssh", f"PATH=/usr/bin:/bin\n{ssh}")
     monkeypatch.setenv("PATH", str(tmp_path))
     if words is None:
         assert connection.host_name("h") == "10.0.0.1"
@@ -141,13 +140,12 @@ def test_a_folder_that_was_not_packed_whole_is_not_kept(
     (folder / "one").write_text("1")
     (folder / "secret").write_text("2")
     # Behave like tar: pack what is readable, and report the rest by the exit code.
-    tar = programs / "tar"
     real = shutil.which("tar")
-    tar.write_text(
-        f'#!/bin/sh\n[ "$1" = -cf ] || exec {real} "$@"\n'
-        f"{real} --exclude=./secret \"$@\"\n[ -z '{pack}' ] || echo '{pack}' >&2\nexit 2\n"
+    put_script(
+        programs / "tar",
+        f'[ "$1" = -cf ] || exec {real} "$@"\n'
+        f"{real} --exclude=./secret \"$@\"\n[ -z '{pack}' ] || echo '{pack}' >&2\nexit 2",
     )
-    tar.chmod(0o755)
     place = _place_here(cache)
     with monkeypatch.context() as there:
         there.setenv("PATH", f"{programs}:{os.environ['PATH']}")
