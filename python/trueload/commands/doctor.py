@@ -109,7 +109,12 @@ def _warn(name: str, value: str, consequence: str, cure: str) -> Finding:
     return Finding(name, "warn", value, consequence, cure)
 
 
-def _unknown(name: str, why: str) -> Finding:
+def _unless(good: bool, name: str, value: str, consequence: str, cure: str) -> Finding:
+    """A warning, unless all is good."""
+    return _pass(name, value) if good else _warn(name, value, consequence, cure)
+
+
+def _unknown(name: str, why: str = "not visible here") -> Finding:
     return Finding(name, "n/a", why, None, None)
 
 
@@ -138,24 +143,23 @@ def _judge_cpus(facts: Facts) -> Finding:
             "engine and server take the one CPU from each other: rates are lower bounds",
             "measure on a machine with more CPUs, or load it from another host",
         )
-    if machine.cores is not None and machine.cores < CPUS_MIN:
-        return _warn(
-            "cpus",
-            value,
-            "engine and server share one physical core: each slows the other by up to half",
-            "use a machine with two cores, or switch off hyper-threading to see it plainly",
-        )
-    return _pass("cpus", value)
+    return _unless(
+        machine.cores is None or machine.cores >= CPUS_MIN,
+        "cpus",
+        value,
+        "engine and server share one physical core: each slows the other by up to half",
+        "use a machine with two cores, or switch off hyper-threading to see it plainly",
+    )
 
 
 def _judge_pinning(facts: Facts) -> Finding:
     if facts.machine.can_pin is None:
         return _unknown("pinning", "not seen: the distance of two CPUs was not measured")
-    if facts.machine.can_pin:
-        return _pass("pinning", "threads can be bound to CPUs")
-    return _warn(
+    can_pin = facts.machine.can_pin
+    return _unless(
+        can_pin,
         "pinning",
-        "threads cannot be bound to CPUs",
+        f"threads {'can' if can_pin else 'cannot'} be bound to CPUs",
         "engine and server wander over the same CPUs: runs differ more, check `same-host` warns",
         "allow sched_setaffinity (containers forbid it by their seccomp profile)",
     )
@@ -165,12 +169,10 @@ def _judge_quota(facts: Facts) -> Finding:
     machine = facts.machine
     if machine.cpu_quota is None:
         return _pass("cpu-quota", "none")
-    value = f"{machine.cpu_quota:g} CPUs' worth of time"
-    if machine.cpu_quota >= machine.cpus:
-        return _pass("cpu-quota", value)
-    return _warn(
+    return _unless(
+        machine.cpu_quota >= machine.cpus,
         "cpu-quota",
-        value,
+        f"{machine.cpu_quota:g} CPUs' worth of time",
         "everything is stopped for up to 100 ms once the quota is used up: p99 shows the quota",
         "lift the container's CPU limit, or give it whole CPUs (docker run --cpuset-cpus)",
     )
@@ -180,47 +182,45 @@ def _judge_frequency(facts: Facts) -> Finding:
     governors = facts.machine.governors
     if not governors:
         return _unknown("frequency", "not visible here (usual in a virtual machine)")
-    value = ", ".join(governors)
-    if not UNSTEADY_GOVERNORS & set(governors):
-        return _pass("frequency", value)
-    return _warn(
+    return _unless(
+        not UNSTEADY_GOVERNORS & set(governors),
         "frequency",
-        value,
+        ", ".join(governors),
         "the clock follows the load: a short or light run looks slower than the machine is",
         "cpupower frequency-set -g performance",
     )
 
 
 def _judge_noise(facts: Facts) -> Finding:
-    share = facts.machine.busy_share
-    if share is None:
-        return _unknown("background", "not visible here")
-    value = f"{share:.1%} used by others over {facts.machine.watched_s:.1f} s"
-    if share < NOISE_WARN:
-        return _pass("background", value)
-    return Finding(
+    return _judge_taken(
         "background",
-        "fail" if share >= NOISE_FAIL else "warn",
-        value,
+        facts.machine.busy_share,
+        f"used by others over {facts.machine.watched_s:.1f} s",
         "other programs take CPU time from what is measured: rates fall, percentiles rise",
         "stop them (top shows them), and measure again",
     )
 
 
 def _judge_stolen(facts: Facts) -> Finding:
-    share = facts.machine.stolen_share
-    if share is None:
-        return _unknown("stolen-cpu", "not visible here")
-    value = f"{share:.1%} over {facts.machine.watched_s:.1f} s"
-    if share < NOISE_WARN:
-        return _pass("stolen-cpu", value)
-    return Finding(
+    return _judge_taken(
         "stolen-cpu",
-        "fail" if share >= NOISE_FAIL else "warn",
-        value,
+        facts.machine.stolen_share,
+        f"over {facts.machine.watched_s:.1f} s",
         "the hypervisor gives this machine's CPUs to others: results cannot be repeated",
         "use a machine with dedicated CPUs, or measure at another time",
     )
+
+
+def _judge_taken(
+    name: str, share: float | None, of_what: str, consequence: str, cure: str
+) -> Finding:
+    """Judge a share of the CPUs' time that others take."""
+    if share is None:
+        return _unknown(name)
+    value = f"{share:.1%} {of_what}"
+    if share >= NOISE_FAIL:
+        return Finding(name, "fail", value, consequence, cure)
+    return _unless(share < NOISE_WARN, name, value, consequence, cure)
 
 
 def _judge_core_latency(facts: Facts) -> Finding:
@@ -230,9 +230,8 @@ def _judge_core_latency(facts: Facts) -> Finding:
     value = (
         f"{span_text(latencies_ns)} to hand a cache line over and back ({len(latencies_ns)} looks)"
     )
-    if not have_moved(latencies_ns):
-        return _pass(name, value)
-    return _warn(
+    return _unless(
+        not have_moved(latencies_ns),
         name,
         value,
         "the host moves the CPUs between cores that share a cache and cores that share none: what"
@@ -264,13 +263,11 @@ def _judge_wakeups(facts: Facts) -> Finding:
 def _judge_memory(facts: Facts) -> Finding:
     available = facts.machine.memory_available_bytes
     if available is None:
-        return _unknown("memory", "not visible here")
-    value = f"{format_size(available)} available"
-    if available >= MEMORY_MIN_BYTES:
-        return _pass("memory", value)
-    return _warn(
+        return _unknown("memory")
+    return _unless(
+        available >= MEMORY_MIN_BYTES,
         "memory",
-        value,
+        f"{format_size(available)} available",
         "a large subject may be killed or swapped out in mid-run",
         "stop other programs, or use a machine with more memory",
     )
@@ -286,14 +283,13 @@ def _judge_open_files(facts: Facts) -> Finding:
             f"no more than some {max(hard - 50, 0):,} connections: the rest end as `local.fds`",
             "raise `nofile` in /etc/security/limits.conf, or LimitNOFILE= of the service",
         )
-    if soft != resource.RLIM_INFINITY and soft < OPEN_FILES_SOFT_MIN:
-        return _warn(
-            "open-files",
-            value,
-            "subjects start with the soft limit and may refuse connections beyond it",
-            "ulimit -Sn hard",
-        )
-    return _pass("open-files", value)
+    return _unless(
+        soft == resource.RLIM_INFINITY or soft >= OPEN_FILES_SOFT_MIN,
+        "open-files",
+        value,
+        "subjects start with the soft limit and may refuse connections beyond it",
+        "ulimit -Sn hard",
+    )
 
 
 def _limit(count: int) -> str:
@@ -303,13 +299,11 @@ def _limit(count: int) -> str:
 def _judge_ports(facts: Facts) -> Finding:
     ports = facts.machine.ports
     if ports is None:
-        return _unknown("local-ports", "not visible here")
-    value = f"{ports:,} ports"
-    if ports >= PORTS_MIN:
-        return _pass("local-ports", value)
-    return _warn(
+        return _unknown("local-ports")
+    return _unless(
+        ports >= PORTS_MIN,
         "local-ports",
-        value,
+        f"{ports:,} ports",
         f"with --close about {ports // TIME_WAIT_S:,} requests/s to one address exhaust them:"
         " the rest end as `local.ports`",
         "sysctl -w net.ipv4.ip_local_port_range='15000 65000', or several --local-address",
@@ -319,12 +313,11 @@ def _judge_ports(facts: Facts) -> Finding:
 def _judge_time_wait(facts: Facts) -> Finding:
     machine = facts.machine
     if machine.time_wait is None:
-        return _unknown("time-wait", "not visible here")
+        return _unknown("time-wait")
     value = f"{machine.time_wait:,} sockets, tcp_tw_reuse {machine.time_wait_reuse}"
     crowded = machine.ports and machine.time_wait > TIME_WAIT_SHARE_MAX * machine.ports
-    if not crowded:
-        return _pass("time-wait", value)
-    return _warn(
+    return _unless(
+        not crowded,
         "time-wait",
         value,
         "closed connections hold more than half of the local ports: new ones may fail or be slow",
@@ -335,13 +328,11 @@ def _judge_time_wait(facts: Facts) -> Finding:
 def _judge_backlog(facts: Facts) -> Finding:
     backlog = facts.machine.backlog
     if backlog is None:
-        return _unknown("backlog", "not visible here")
-    value = f"somaxconn {backlog:,}"
-    if backlog >= BACKLOG_MIN:
-        return _pass("backlog", value)
-    return _warn(
+        return _unknown("backlog")
+    return _unless(
+        backlog >= BACKLOG_MIN,
         "backlog",
-        value,
+        f"somaxconn {backlog:,}",
         "a burst of new connections overflows the queue: some wait 1 s or 3 s to connect",
         "sysctl -w net.core.somaxconn=4096",
     )
@@ -364,9 +355,8 @@ def _judge_clock(facts: Facts) -> Finding:
     else:
         value += f", {resolution_ns:.0f} ns resolution, {read_ns:.0f} ns to read"
         slow, coarse = read_ns > CLOCK_READ_NS_MAX, resolution_ns > CLOCK_RESOLUTION_NS_MAX
-    if not slow and not coarse:
-        return _pass("clock", value)
-    return _warn(
+    return _unless(
+        not slow and not coarse,
         "clock",
         value,
         "reading the time costs as much as a request: the engine is slower than it could be"
