@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from waiting import wait_until
+
 # Reserved for measurements between networks (RFC 2544).
 NET = "198.18"
 HOSTS_MAX = 200
@@ -114,16 +116,18 @@ class Host:
         self,
         *argv: str | Path,
         env: Mapping[str, str] | None = None,
-        stdin: int = subprocess.DEVNULL,
-        stdout: int = subprocess.PIPE,
-        stderr: int = subprocess.STDOUT,
     ) -> subprocess.Popen[str]:
         """Start a process on the host; it ends with the host at the latest.
 
         What is returned is the process that entered the host; send signals to ``processes()``.
         """
         process = subprocess.Popen(
-            self.inside(*argv), env=env, stdin=stdin, stdout=stdout, stderr=stderr, text=True
+            self.inside(*argv),
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         self._started.append(process)
         return process
@@ -132,9 +136,11 @@ class Host:
         """Set its link: ``down`` pulls the cable, ``up`` plugs it in again."""
         ip("link", "set", self.link_name, state)
 
-    def packets_sent(self) -> int:
-        """The packets sent over its link since the link was made."""
-        return int(Path(f"/sys/class/net/{self.link_name}/statistics/rx_packets").read_text())
+    def await_packets(self) -> None:
+        """Wait until it has sent 1,000 packets more over its link."""
+        sent = Path(f"/sys/class/net/{self.link_name}/statistics/rx_packets")
+        before = int(sent.read_text())
+        wait_until(lambda: int(sent.read_text()) > before + 1_000, "it sends")
 
     def processes(self, containing: str = "") -> dict[int, str]:
         """The host's processes whose command lines contain a word.
@@ -171,9 +177,8 @@ class Host:
         self.anchor.wait(COMMAND_S)
         for process in self._started:
             process.wait(COMMAND_S)
-            for each in (process.stdin, process.stdout, process.stderr):
-                if each is not None:
-                    each.close()
+            assert process.stdout is not None
+            process.stdout.close()
 
 
 class Network:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from harness import Server, Trueload, start_server
@@ -32,17 +31,27 @@ def served(ssh: Ssh, trueload: Trueload) -> Server:
     return serve(trueload, ssh.network, "http")
 
 
-def engines(network: Network) -> dict[str, int]:
-    """The number of engines on each host."""
-    return {host.name: len(host.processes(ENGINE)) for host in network.hosts}
-
-
 def is_quiet(network: Network) -> bool:
-    return not any(engines(network).values())
+    return not any(host.processes(ENGINE) for host in network.hosts)
 
 
-def start(trueload: Trueload, ssh: Ssh, *words: str) -> subprocess.Popen[str]:
-    return trueload.start(*words, env=ssh.env, stderr=subprocess.STDOUT)
+def start(
+    trueload: Trueload, ssh: Ssh, server: Server, connections: int, *words: str
+) -> subprocess.Popen[str]:
+    """Start a long run; all its connections are there when this returns."""
+    process = trueload.start(
+        *("http", f"{server.url}/", "-c", str(connections), *LONG, *words),
+        env=ssh.env,
+        stderr=subprocess.STDOUT,
+    )
+    network = ssh.network
+    words = ("ss", "-Htn", "state", "established", "dst", f"{network.address}:{server.port}")
+
+    def connected() -> int:
+        return sum(len(host.run(*words).stdout.splitlines()) for host in network.hosts)
+
+    wait_until(lambda: connected() == connections, "all are connected")
+    return process
 
 
 PROTOCOLS = [
@@ -82,33 +91,24 @@ def test_a_search_runs_over_three_hosts(ssh: Ssh, trueload: Trueload, served: Se
     wait_until(lambda: is_quiet(ssh.network), "the engines have gone")
 
 
-def pull_the_link(ssh: Ssh) -> None:
-    ssh.network.hosts[1].link("down")
-
-
-def kill_an_engine(ssh: Ssh) -> None:
-    assert ssh.network.hosts[1].kill(ENGINE) == 1
-
-
-def freeze_an_engine(ssh: Ssh) -> None:
-    assert ssh.network.hosts[1].kill(ENGINE, signal.SIGSTOP) == 1
-
-
 @pytest.mark.parametrize(
-    ("strike", "words"),
+    ("number", "words"),
     [
-        (pull_the_link, "nothing was heard of it for "),
-        (freeze_an_engine, "nothing was heard of it for "),
-        (kill_an_engine, "signal 9 (SIGKILL)"),
+        (None, "nothing was heard of it for "),
+        (signal.SIGSTOP, "nothing was heard of it for "),
+        (signal.SIGKILL, "signal 9 (SIGKILL)"),
     ],
+    ids=["link down", "engine frozen", "engine killed"],
 )
 def test_a_host_that_is_lost_is_named_and_the_run_saved_as_invalid(
-    ssh: Ssh, trueload: Trueload, served: Server, strike: Any, words: str
+    ssh: Ssh, trueload: Trueload, served: Server, number: int | None, words: str
 ) -> None:
-    process = start(trueload, ssh, "http", f"{served.url}/", "-c", "6", *LONG, *PLACES)
-    wait_until(lambda: all(engines(ssh.network).values()), "an engine runs on each host")
-    wait_until(lambda: connected(ssh.network, served) == 6, "all are connected")
-    strike(ssh)
+    process = start(trueload, ssh, served, 6, *PLACES)
+    lost = ssh.network.hosts[1]
+    if number is None:
+        lost.link("down")
+    else:
+        assert lost.kill(ENGINE, number) == 1
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 4, out
     assert "host lost: ssh:h2" in out
@@ -133,26 +133,20 @@ def behind_a_jump_host(ssh: Ssh) -> Iterator[tuple[str, ...]]:
     ssh.config.write_text(config)
 
 
-def cut_off(ssh: Ssh) -> None:
-    assert ssh.network.hosts[2].kill("sshd: root") > 0
-
-
-def pull_its_link(ssh: Ssh) -> None:
-    ssh.network.hosts[2].link("down")
-
-
-@pytest.mark.parametrize("strike", [cut_off, pull_its_link])
+@pytest.mark.parametrize("by_link", [False, True])
 def test_a_lost_jump_host_is_the_one_cause_and_blames_no_host(
     ssh: Ssh,
     trueload: Trueload,
     served: Server,
     behind_a_jump_host: tuple[str, ...],
-    strike: Callable[[Ssh], None],
+    by_link: bool,
 ) -> None:
-    words = ("-c", "4", "--json", "-", *LONG, *behind_a_jump_host)
-    process = start(trueload, ssh, "http", f"{served.url}/", *words)
-    wait_until(lambda: connected(ssh.network, served) == 4, "all are connected")
-    strike(ssh)
+    process = start(trueload, ssh, served, 4, "--json", "-", *behind_a_jump_host)
+    jump_host = ssh.network.hosts[2]
+    if by_link:
+        jump_host.link("down")
+    else:
+        assert jump_host.kill("sshd: root") > 0
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 4, out
     record = trueload.last_rows()[0]["record"]
@@ -163,9 +157,3 @@ def test_a_lost_jump_host_is_the_one_cause_and_blames_no_host(
     checks = {check["name"]: check for check in record["checks"]}
     assert checks["hosts-lost"]["why"] == f"2 of 2 hosts lost: {cause}"
     wait_until(lambda: is_quiet(ssh.network), "the engines have gone")
-
-
-def connected(network: Network, server: Server) -> int:
-    """The number of connections that the hosts have to the server."""
-    words = ("ss", "-Htn", "state", "established", "dst", f"{network.address}:{server.port}")
-    return sum(len(host.run(*words).stdout.splitlines()) for host in network.hosts)

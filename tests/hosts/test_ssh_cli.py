@@ -76,8 +76,7 @@ def start_long(trueload: Trueload, ssh: Ssh, far: Server, *flags: str) -> Any:
     )
     host = ssh.network.hosts[0]
     wait_until(lambda: bool(engines(host)), "the engine has started")
-    before = host.packets_sent()
-    wait_until(lambda: host.packets_sent() > before + 1_000, "the engine sends")
+    host.await_packets()
     return front
 
 

@@ -86,8 +86,7 @@ def start(world: World, ssh: Ssh, *words: str) -> Any:
     )
     host = ssh.network.hosts[0]
     wait_until(lambda: bool(subjects(host)), "the subject runs")
-    before = host.packets_sent()
-    wait_until(lambda: host.packets_sent() > before + 1_000, "it is under load")
+    host.await_packets()
     return front
 
 
@@ -133,20 +132,20 @@ def test_a_program_that_is_not_there_is_told(world: World, ssh: Ssh) -> None:
     assert "no-such-program: No such file or directory" in ended.out + ended.err
 
 
-def test_no_subject_is_left_there_when_the_front_is_killed(world: World, ssh: Ssh) -> None:
+@pytest.mark.parametrize("lost", ["front", "link"])
+def test_no_subject_is_left_there_when_the_front_or_the_link_is_lost(
+    world: World, ssh: Ssh, lost: str
+) -> None:
+    host = ssh.network.hosts[0]
     front = start(world, ssh, "-d", "60s")
-    front.send_signal(signal.SIGKILL)
-    front.wait()
-    wait_until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
-
-
-def test_no_subject_is_left_there_when_the_link_goes_down(world: World, ssh: Ssh) -> None:
-    front = start(world, ssh, "-d", "60s")
-    ssh.network.hosts[0].link("down")
-    wait_until(lambda: not subjects(ssh.network.hosts[0]), "the subject has gone")
+    if lost == "link":
+        host.link("down")
+    else:
+        front.send_signal(signal.SIGKILL)
+    wait_until(lambda: not subjects(host), "the subject has gone")
     front.send_signal(signal.SIGINT)
     front.communicate(timeout=60)
-    assert front.returncode == 130
+    assert front.returncode == (130 if lost == "link" else -signal.SIGKILL)
 
 
 def test_a_subject_has_no_secrets_of_whoever_logs_in(world: World, own_ssh: Ssh) -> None:
