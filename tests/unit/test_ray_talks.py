@@ -7,9 +7,12 @@ from __future__ import annotations
 import asyncio
 import queue
 import shutil
+import sys
+import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,67 +28,49 @@ BOUND_S = 30.0
 SH = shutil.which("sh") or "/bin/sh"
 
 
-class Clock:
-    """Stands in for the module ``time``."""
+class Setting:
+    """A talk with a stand-in, and what it has read and is to write. It also stands in for an actor,
+    whose methods note their calls, and for the module ``time``."""
 
-    def __init__(self) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(talks, "time", self)
+        monkeypatch.setattr("trueload.places.ray.way.time", self)
         self.now_s = 1000.0
+        self.calls: list[SimpleNamespace] = []
+        self.is_numbered = True
+        self.done: queue.SimpleQueue[talks.Event] = queue.SimpleQueue()
+        self.lines, self.outbox = Lines(), Outbox()
+        self.exchange = self.log = SimpleNamespace(remote=self.remote)
+        self.actor = Actor(None, self, "a", Way("the Ray cluster"))
+        self.talk = Talk(self.actor, 1, self.lines, self.outbox)
 
     def monotonic(self) -> float:
         return self.now_s
 
+    def remote(self, *arguments: Any) -> SimpleNamespace:
+        """Make a call; ``_id_future`` is what Ray's client names its number."""
+        answer: Future[Any] = Future()
+        number: Future[bytes] = Future()
 
-class Reference:
-    """A call of a stand-in for Ray; ``_id_future`` is what Ray's client names it."""
+        def future() -> Future[Any]:
+            assert number.done(), "it would wait for the head"
+            return answer if number.result() else number
 
-    def __init__(self, arguments: tuple[Any, ...], number: Future[bytes] | None = None) -> None:
-        self.arguments = arguments
-        self.answer: Future[Any] = Future()
-        self._id_future = number
-
-    def future(self) -> Future[Any]:
-        if self._id_future is not None:
-            assert self._id_future.done(), "it would wait for the head"
-            self._id_future.result()
-        return self.answer
-
-
-class Handle:
-    """Stands in for an actor: every method notes its call."""
-
-    def __init__(self) -> None:
-        self.calls: list[Reference] = []
-        self.numbered = True
-
-    def __getattr__(self, name: str) -> Any:
-        def remote(*arguments: Any) -> Reference:
-            number: Future[bytes] | None = None if self.numbered else Future()
-            self.calls.append(Reference(arguments, number))
-            return self.calls[-1]
-
-        return type("Method", (), {"remote": staticmethod(remote)})
-
-
-class Setting:
-    """A talk with a stand-in, and what it has read and is to write."""
-
-    def __init__(self, clock: Clock) -> None:
-        self.clock, self.handle = clock, Handle()
-        self.way = Way("the Ray cluster")
-        self.actor = Actor(None, self.handle, "a", self.way)
-        self.lines, self.outbox = Lines(), Outbox()
-        self.talk = Talk(self.actor, 1, self.lines, self.outbox)
-        self.done: queue.SimpleQueue[talks.Event] = queue.SimpleQueue()
+        if self.is_numbered:
+            number.set_result(b"1")
+        call = SimpleNamespace(arguments=arguments, answer=answer, future=future, _id_future=number)
+        self.calls.append(call)
+        return call
 
     def call(self) -> list[tuple[bytes, bool]]:
         """Make the call that is due, if one is; return what each new one brings."""
-        before = len(self.handle.calls)
+        before = len(self.calls)
         self.talk.call(self.done)
-        return [each.arguments[1:3] for each in self.handle.calls[before:]]
+        return [each.arguments[1:3] for each in self.calls[before:]]
 
     def answer(self, number: int, *answer: Any) -> None:
         """Answer a call, in the words of ``host.Answer``."""
-        self.handle.calls[number].answer.set_result(answer)
+        self.calls[number].answer.set_result(answer)
         self.take()
 
     def take(self) -> None:
@@ -94,7 +79,7 @@ class Setting:
         talk.take(answer)
 
     def after(self, seconds: float) -> None:
-        self.clock.now_s += seconds
+        self.now_s += seconds
 
     def put(self, line: bytes) -> None:
         self.outbox.put(line, 0.0, 0.0)
@@ -106,29 +91,22 @@ class Setting:
 
 @pytest.fixture
 def there(monkeypatch: pytest.MonkeyPatch) -> Setting:
-    clock = Clock()
-    monkeypatch.setattr(talks, "time", clock)
-    monkeypatch.setattr("trueload.places.ray.way.time", clock)
-    return Setting(clock)
+    return Setting(monkeypatch)
 
 
 READ = (b"", False)
 
 
-def test_a_program_that_says_nothing_has_one_call_held(there: Setting) -> None:
+def test_one_call_brings_what_is_said_until_the_next_question(there: Setting) -> None:
     assert there.call() == [READ]
     assert there.call() == [], "the actor holds it until there is output"
     there.answer(0, 1, b"", 0, None, False)
     assert there.call() == [READ]
-
-
-def test_one_call_brings_what_is_said_until_the_next_question(there: Setting) -> None:
-    assert there.call() == [READ]
-    there.answer(0, 1, b"tick\n", 0, None, False)
+    there.answer(1, 2, b"tick\n", 0, None, False)
     assert there.call() == [], "it says more than it is asked"
     there.put(b"question\n")
     assert there.call() == [(b"question\n", False)]
-    there.answer(1, 2, b"tick\ntick\nanswer\n", 9, None, False)
+    there.answer(2, 3, b"tick\ntick\nanswer\n", 9, None, False)
     there.after(PAUSE_S / 2)
     assert there.call() == []
     there.after(PAUSE_S)
@@ -161,17 +139,9 @@ def test_lines_keep_their_order_whichever_answer_comes_first(there: Setting) -> 
     there.answer(1, 2, b"d\ne\n", 2, None, True)
     assert there.read() == []
     there.answer(0, 1, b"first\nsecon", 0, None, False)
+    assert [there.lines.read(0.0) for _ in range(3)] == [b"first", b"second", b"e"]
     with pytest.raises(ChannelClosedError, match="it has closed its output"):
         there.read()
-    assert there.talk.is_over
-
-
-def test_the_last_lines_come_before_the_end(there: Setting) -> None:
-    there.call()
-    there.answer(0, 1, b"last\n", 0, None, True)
-    assert there.lines.read(0.0) == b"last"
-    with pytest.raises(ChannelClosedError, match="it has closed its output"):
-        there.lines.read(0.0)
     assert there.call() == []
 
 
@@ -218,14 +188,44 @@ def test_a_host_that_does_not_answer_is_lost_but_not_if_the_front_stood_still(
     there.talk.look(0.0)
     assert there.talk.is_over
     for use in (lambda: there.lines.read(0.0), lambda: there.put(b"x\n")):
-        with pytest.raises(HostGoneError, match=r"host a is lost: it has not answered for 1\.5 s"):
+        with pytest.raises(HostGoneError, match=r"host a is lost: it has not answered for 1\.8 s"):
             use()
+
+
+STEP_S, STEPS = 0.05, 100
+ASKED_EVERY = 10  # steps, as a fleet does
+SENT_AGAIN = (0, 6, 12, 24, 48)  # steps after a call, by TCP while it is not confirmed
+
+
+@pytest.mark.parametrize("break_at", range(40, 40 + ASKED_EVERY))
+@pytest.mark.parametrize(("steps", "survives"), [(14, True), (20, True), (40, False)])
+def test_only_a_break_that_lasts_loses_a_host(
+    there: Setting, break_at: int, steps: int, survives: bool
+) -> None:
+    answers: list[int] = []
+    """For each call, when its answer comes."""
+    lost_at: list[int] = []
+    for now in range(STEPS):
+        if now % ASKED_EVERY == 0 and not lost_at:
+            there.put(b"question\n")
+        for number, at in enumerate(answers):
+            if at == now:
+                taken = len(there.calls[number].arguments[1])
+                there.answer(number, number + 1, b"tick\nanswer\n", taken, None, False)
+        if there.call():
+            tries = [now + each for each in SENT_AGAIN]
+            answers.append(1 + next(each for each in tries if each - break_at not in range(steps)))
+        there.talk.look(0.0)
+        if there.talk.is_over:
+            lost_at.append(now - break_at)
+        there.after(STEP_S)
+    assert not lost_at if survives else 1.2 < lost_at[0] * STEP_S < 2.0
 
 
 def test_a_call_that_fails_loses_the_host_and_ends_what_waits_for_it(there: Setting) -> None:
     there.call()
     waits = there.actor.ask("log", 1)
-    there.handle.calls[0].answer.set_exception(RuntimeError("the worker process has died"))
+    there.calls[0].answer.set_exception(RuntimeError("the worker process has died"))
     there.take()
     words = "host a is lost: the process of its actor has died"
     with pytest.raises(HostGoneError, match=words):
@@ -245,12 +245,12 @@ def test_what_comes_after_a_kill_is_dropped(there: Setting) -> None:
 
 
 def test_a_head_that_gives_no_number_to_a_call_holds_nobody_up(there: Setting) -> None:
-    there.handle.numbered = False
+    there.is_numbered = False
     answers = [there.actor.ask("log", 1) for _ in range(3)]
-    first, second, _ = there.handle.calls
-    second._id_future.set_result(b"2")  # type: ignore[union-attr]
+    first, second, _ = there.calls
+    second._id_future.set_result(b"2")
     second.answer.set_result(b"words")
-    first._id_future.set_exception(ConnectionError("the connection broke"))  # type: ignore[union-attr]
+    first._id_future.set_exception(ConnectionError("the connection broke"))
     assert isinstance(answers[0].exception(0.0), ConnectionError)
     assert answers[1].result(0.0) == b"words"
     assert not answers[2].done()
@@ -274,15 +274,6 @@ def exchanges(script: str, talk: Callable[[host.Process], Awaitable[Any]]) -> An
     return asyncio.run(run())
 
 
-def test_an_exchange_brings_the_reply_to_what_it_writes() -> None:
-    async def talk(process: host.Process) -> list[host.Answer]:
-        ready = await process.exchange(b"", False, BOUND_S)
-        return [ready, await process.exchange(b"ping\n", False, BOUND_S)]
-
-    found = exchanges("echo ready; read word; echo got $word; read more", talk)
-    assert found == [(1, b"ready\n", 0, None, False), (2, b"got ping\n", 5, None, False)]
-
-
 def test_a_held_exchange_gives_way_to_the_next() -> None:
     async def talk(process: host.Process) -> list[host.Answer]:
         held = asyncio.create_task(process.exchange(b"", False, BOUND_S))
@@ -292,18 +283,6 @@ def test_a_held_exchange_gives_way_to_the_next() -> None:
     written, held = exchanges("read word; echo got $word; read more", talk)
     assert held == (1, b"", 0, None, False)
     assert written == (2, b"got ping\n", 5, None, False)
-
-
-def test_nothing_is_lost_of_a_program_that_ends() -> None:
-    async def talk(process: host.Process) -> list[host.Answer]:
-        found = [await process.exchange(b"", True, BOUND_S)]
-        while not found[-1][4]:
-            found.append(await process.exchange(b"", False, BOUND_S))
-        return found
-
-    found = exchanges("cat; i=0; while [ $i -lt 20000 ]; do echo $i; i=$((i+1)); done", talk)
-    assert b"".join(each[1] for each in found) == b"".join(b"%d\n" % i for i in range(20000))
-    assert [each[0] for each in found] == list(range(1, len(found) + 1))
 
 
 def test_a_program_that_reads_nothing_takes_what_its_pipe_holds() -> None:
@@ -319,12 +298,34 @@ def test_a_program_that_reads_nothing_takes_what_its_pipe_holds() -> None:
     assert sum(exchanges("sleep 60", talk)) <= host.PIPE_BYTES + len(piece)
 
 
-def test_a_program_that_has_closed_its_input_says_so() -> None:
-    async def talk(process: host.Process) -> host.Answer:
-        await process.exchange(b"", False, BOUND_S)
-        return await process.exchange(b"x\n", False, BOUND_S)
+@pytest.mark.parametrize(
+    ("script", "reply"),
+    [
+        ("echo there; read word; echo got $word; read more", (b"got ping\n", 5, None, False)),
+        ("exec 0<&-; echo there; sleep 60", (b"", 0, "it has closed its input", False)),
+    ],
+)
+def test_an_exchange_brings_the_reply_to_what_it_writes(
+    script: str, reply: tuple[Any, ...]
+) -> None:
+    async def talk(process: host.Process) -> list[host.Answer]:
+        return [await process.exchange(data, False, BOUND_S) for data in (b"", b"ping\n")]
 
-    assert exchanges("exec 0<&-; echo closed; sleep 60", talk)[2:4] == (
-        0,
-        "it has closed its input",
-    )
+    assert exchanges(script, talk) == [(1, b"there\n", 0, None, False), (2, *reply)]
+
+
+def test_an_actor_that_is_called_no_more_sends_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = threading.Event()
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(nodes=asked.set))
+    monkeypatch.setattr(host, "lift_niceness", lambda: None)
+
+    async def talk(process: host.Process) -> tuple[bool, bool]:
+        actor = host.Host()
+        actor._processes[1] = process
+        await actor.exchange(1, b"", False, 0.0)
+        monkeypatch.setattr(host, "QUIET_S", 0.0)
+        was_asked = asked.is_set()
+        await actor.exchange(1, b"", False, 0.0)
+        return was_asked, await asyncio.to_thread(asked.wait, BOUND_S)
+
+    assert exchanges("sleep 60", talk) == (False, True)

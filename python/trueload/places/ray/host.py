@@ -3,7 +3,7 @@
 How: Ray ships this module by value, so a host needs Ray and nothing of ours. A program is kept in
 memory alone (``memfd``), which leaves no file behind, and runs as a child of the actor. When the
 actor goes in any way, the child's input ends, and an engine ends with it. Every wait has a limit.
-Must not import anything but the standard library, nor know what the bytes mean.
+Must not import anything but the standard library and Ray, nor know what the bytes mean.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import platform
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ LOG_BYTES_MAX = 64 * 2**10
 NODE_DIED = "its Ray node (raylet) has died"
 REPLY_S = 0.05  # for a program to answer what was written to it
 LAST_WORDS_S = 1.0  # to send an answer before the actor ends itself
+QUIET_S = 0.65  # longer than between two calls of a front that is there
 REMEMBERED = 16  # processes whose output can still be read
 
 Started = tuple[int, int, None] | tuple[None, None, str]
@@ -46,6 +48,7 @@ class Host:
         self._programs: dict[str, Program] = {}
         self._processes: dict[int, Process] = {}
         self._started = 0
+        self._speaking: asyncio.TimerHandle | None = None
         self._parent = os.getppid()
 
     async def about(self) -> dict[str, Any]:
@@ -79,6 +82,7 @@ class Host:
         """Write to its input, then read its output. Raises ``RuntimeError`` if the host is no
         longer part of the cluster."""
         await self._stay()
+        self._expect_call()
         answer = await self._processes[number].exchange(data, is_last, wait_s)
         if answer[3] is not None or answer[4]:
             await self._stay()  # if the node has died, that is the reason, not the process
@@ -109,6 +113,14 @@ class Host:
         if os.getppid() != self._parent:
             await self.leave()
             raise RuntimeError(NODE_DIED)
+
+    def _expect_call(self) -> None:
+        """Send something if no call comes soon. When its link breaks, a host forgets the address of
+        its neighbour. It asks for that when it first sends something, and again only a second
+        later: the sooner that was, the sooner its answers pass once the link is back."""
+        if self._speaking is not None:
+            self._speaking.cancel()
+        self._speaking = asyncio.get_running_loop().call_later(QUIET_S, ask_head)
 
     def _forget(self) -> None:
         """Close processes that ended long ago: nobody asks for their output any more."""
@@ -265,6 +277,13 @@ class Process:
             self._loop.remove_reader(self._errors)
         except BlockingIOError:
             pass
+
+
+def ask_head() -> None:
+    """Ask the head of the cluster something, and do not wait for the answer."""
+    import ray
+
+    threading.Thread(target=ray.nodes, daemon=True).start()
 
 
 def in_memory(program: bytes) -> int:

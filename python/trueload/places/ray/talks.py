@@ -23,8 +23,10 @@ from trueload.places.ray.outbox import Outbox
 
 HOLD_S = 0.5  # how long an actor holds a call while there is no output
 PAUSE_S = 0.6  # longer than between two questions of a fleet, which make a call anyway
-SILENT_S = 1.5  # without an answer for so long a host is lost,
-UNANSWERED_S = 1.0  # if it was called so long ago
+# A link that is down for a moment must lose no host. TCP sends what it lost again after about 0.3,
+# 0.6 and 1.2 s, and before such a call there was no answer for up to half a second.
+SILENT_S = 1.8  # without an answer for so long a host is lost,
+UNANSWERED_S = 1.3  # if it was called so long ago
 LOOK_EVERY_S = 0.1
 STALL_S = 0.5  # a front that itself stood still for so long cannot tell who was silent
 
