@@ -77,11 +77,14 @@ def begin_with(action: signal.Handlers) -> None:
 
 
 @pytest.mark.parametrize("where", MODULES)
-@pytest.mark.parametrize("words", [("--version",), ("--help",), ("runs", "list")], ids=" ".join)
+@pytest.mark.parametrize(
+    ("words", "times"), [("--version", 1), ("--help", 1), ("runs list", 1), ("runs list", 2)]
+)
 def test_ctrl_c_at_an_early_import_ends_with_130_and_nothing_else(
-    trueload: Trueload, folder: Path, words: tuple[str, ...], where: str
+    trueload: Trueload, folder: Path, words: str, times: int, where: str
 ) -> None:
-    assert interrupted(trueload, folder, where, *words) == QUIET
+    signals = (signal.SIGINT,) * times
+    assert interrupted(trueload, folder, where, *words.split(), signals=signals) == QUIET
 
 
 @pytest.mark.parametrize("words", [("--help",), ("runs", "list"), ("http", "--help")], ids=str)
@@ -104,12 +107,6 @@ def test_sigterm_is_what_it_was(trueload: Trueload, folder: Path) -> None:
         trueload, folder, "trueload.cli.runs", "runs", "list", signals=(signal.SIGTERM,)
     )
     assert late == INTERRUPTED
-
-
-@pytest.mark.parametrize("where", MODULES)
-def test_a_second_ctrl_c_changes_nothing(trueload: Trueload, folder: Path, where: str) -> None:
-    twice = (signal.SIGINT, signal.SIGINT)
-    assert interrupted(trueload, folder, where, "runs", "list", signals=twice) == QUIET
 
 
 def test_a_second_ctrl_c_while_the_first_is_reported_leaves_at_once(trueload: Trueload) -> None:
