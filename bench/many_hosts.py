@@ -20,6 +20,7 @@ import resource
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -196,7 +197,7 @@ def off(found: Record, recordings: Sequence[Recording], watch: Watch) -> list[st
             sum(part.connections.established for part in parts),
         ),
         "latency": (
-            decode_histogram(found.histograms.latency),
+            _counts(found.histograms.latency),
             added([part.histograms.latency for part in parts]),
         ),
         "seconds": (
@@ -221,19 +222,16 @@ def off(found: Record, recordings: Sequence[Recording], watch: Watch) -> list[st
     return wrong
 
 
-def added(encoded: Sequence[str | None]) -> Any:
+def _counts(encoded: str | None) -> Counter[tuple[int, int]]:
+    """The count of each bucket, known by its bounds."""
+    found = decode_histogram(encoded)
+    bounds = zip(found.lows, found.highs, strict=True)
+    return Counter(dict(zip(bounds, found.counts, strict=True)))
+
+
+def added(encoded: Sequence[str | None]) -> Counter[tuple[int, int]]:
     """Add histograms bucket by bucket, without the library's own addition."""
-    counts: dict[tuple[int, int], int] = {}
-    for each in encoded:
-        buckets = decode_histogram(each)
-        for low, high, count in zip(buckets.lows, buckets.highs, buckets.counts, strict=True):
-            counts[low, high] = counts.get((low, high), 0) + count
-    rising = sorted(counts)
-    return type(decode_histogram(None))(
-        tuple(low for low, _ in rising),
-        tuple(high for _, high in rising),
-        tuple(counts[each] for each in rising),
-    )
+    return sum(map(_counts, encoded), Counter[tuple[int, int]]())
 
 
 def _seconds(parts: Sequence[Any]) -> list[tuple[int, int]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trueload import hdr
 from trueload.machine.accounting import ProcessSample, TreeSample
 from trueload.protocol.exchange import RequestPlan
 from trueload.protocol.plan import (
@@ -41,7 +42,13 @@ from trueload.record.schema import (
     Warmup,
     Window,
 )
-from trueload.stats import Buckets, Distribution, decode_histogram, encode_histogram, summarise
+from trueload.stats import (
+    HIGHEST_NS,
+    SIGNIFICANT_DIGITS,
+    Distribution,
+    decode_histogram,
+    summarise,
+)
 from trueload.verdict import judge
 
 URL = "http://127.0.0.1:8080/"
@@ -92,15 +99,7 @@ def distribution(encoded: str | None) -> Distribution:
 def histogram(*values_and_counts: tuple[int, int]) -> str:
     """Encode a histogram of values (ns), each with its count."""
     ordered = sorted(values_and_counts)
-    encoded = encode_histogram(
-        Buckets(
-            lows=tuple(value for value, _ in ordered),
-            highs=tuple(value for value, _ in ordered),
-            counts=tuple(count for _, count in ordered),
-        )
-    )
-    assert encoded is not None
-    return encoded
+    return hdr.encode(ordered, HIGHEST_NS, SIGNIFICANT_DIGITS)
 
 
 GOOD_HOST = Host(

@@ -36,6 +36,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("extras", "published", "interrupt", "text"),
     ("closing", "deadline", "errors", "escapes", "ids", "stats", "units"),
     ("hdr",),
+    ("buckets", "zigzag"),
 )
 _FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 PACKAGE = "trueload"

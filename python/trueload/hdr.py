@@ -1,10 +1,8 @@
 """Histograms as text: HdrHistogram V2, compressed, as base64, which other tools read and write.
 
-How: a header, then the counts of all buckets in rising order as zigzag LEB128, where a negative
-number stands for so many empty ones (https://github.com/HdrHistogram/HdrHistogram, V2 encoding).
-The first buckets are as wide as the unit; above them each power of two is divided into the same
-number of buckets. Pure. The package of that name does the same, but brings eight megabytes that
-nothing here needs.
+How: a header, then the counts of all buckets (https://github.com/HdrHistogram/HdrHistogram, V2
+encoding). Pure. The package of that name does the same, but brings eight megabytes that nothing
+here needs.
 """
 
 from __future__ import annotations
@@ -14,10 +12,11 @@ import math
 import struct
 import zlib
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterable
-from itertools import chain
 from typing import NamedTuple
+
+from trueload import zigzag
+from trueload.buckets import Buckets, stretches
 
 PACKED_COOKIE, COOKIE = 0x1C849314, 0x1C849313
 # Cookie, bytes of counts, offset, digits, lowest and highest value, ratio of integer to double.
@@ -27,33 +26,28 @@ DIGITS_MAX = 5
 BITS = 64
 
 
+class Histogram(NamedTuple):
+    """The counts of all buckets from the first to the last, by rising value; some may be 0."""
+
+    first: int
+    counts: array[int]
+    digits: int
+    lowest: int
+    highest: int
+
+    def buckets(self) -> Buckets:
+        """The same with the values of its buckets."""
+        unit = self.lowest.bit_length() - 1
+        return Buckets(*stretches(self.first, self.counts, _half_bits(self.digits), unit))
+
+
 class Text(str):
-    """An encoded histogram that remembers its decoded buckets. Those of a host are needed twice:
-    for the sum of all hosts, and for the host's own figures."""
+    """An encoded histogram that remembers what it says. That of a host is needed twice: for the
+    sum of all hosts, and for the host's own figures."""
 
-    __slots__ = ("read",)
+    __slots__ = ("known",)
 
-    read: _Read
-
-
-def decode(text: str) -> tuple[list[int], list[int], list[int]]:
-    """The lowest values, the highest values and the counts of the buckets that are not empty, in
-    rising order. Raises ``ValueError`` for junk."""
-    found = _read(text)
-    half, unit = _half_bits(found.digits), found.lowest.bit_length() - 1
-    lows: list[int] = []
-    highs: list[int] = []
-    first = 0
-    while first < len(found.indexes):
-        # All buckets up to the next power of two have the same width.
-        shift = max(0, (found.indexes[first] >> half) - 1)
-        end = bisect_left(found.indexes, (shift + 2) << half, first)
-        base, scale, width = shift << half, shift + unit, (1 << shift + unit) - 1
-        some = [(index - base) << scale for index in found.indexes[first:end]]
-        lows += some
-        highs += [low + width for low in some]
-        first = end
-    return lows, highs, found.counts.tolist()
+    known: Histogram
 
 
 def encode(counts: Iterable[tuple[int, int]], highest: int, digits: int) -> str:
@@ -73,40 +67,28 @@ def added(texts: Iterable[str | None]) -> str | None:
     filled = [text for text in texts if text is not None]
     if len(filled) < 2:
         return filled[0] if filled else None
-    first = _read(filled[0])
-    total = [0] * (_buckets(first.digits) + 1)
-    for found in chain([first], map(_read, filled[1:])):
+    first, total = read(filled[0]), zigzag.Sum()
+    for found in map(read, filled):
         if (found.digits, found.lowest) != (first.digits, first.lowest):
             raise ValueError("they have different buckets")
-        for index, count in zip(found.indexes, found.counts, strict=True):
-            total[index] += count
-    counts = ((index, count) for index, count in enumerate(total) if count)
-    return _write(counts, first.highest, first.digits, first.lowest)
+        total.add(found.first, found.counts)
+    return _write(total.items(), first.highest, first.digits, first.lowest)
 
 
-class _Read(NamedTuple):
-    """A histogram as it is written: the index and the count of each bucket that is not empty."""
-
-    indexes: array[int]
-    counts: array[int]
-    digits: int
-    lowest: int
-    highest: int
-
-
-def _read(text: str) -> _Read:
-    found: _Read | None = getattr(text, "read", None)
-    if found is None:
+def read(text: str) -> Histogram:
+    """What an encoded histogram says. Raises ``ValueError`` for junk."""
+    known: Histogram | None = getattr(text, "known", None)
+    if known is None:
         try:
-            found = _parse(text)
+            known = _parse(text)
         except ValueError as error:
             raise ValueError(f"not an HdrHistogram: {error}") from error
         if isinstance(text, Text):
-            text.read = found
-    return found
+            text.known = known
+    return known
 
 
-def _parse(text: str) -> _Read:
+def _parse(text: str) -> Histogram:
     packed = base64.b64decode(text)
     unpacking = zlib.decompressobj()
     try:
@@ -120,17 +102,13 @@ def _parse(text: str) -> _Read:
         raise ValueError("it is not of version 2, or too long")
     if offset or lowest < 1 or not 0 <= digits <= DIGITS_MAX:
         raise ValueError("its header is broken")
-    return _Read(*_counts(payload[HEADER.size :], _buckets(digits)), digits, lowest, highest)
+    counted = zigzag.unpack(payload[HEADER.size :], _buckets(digits))
+    return Histogram(*counted, digits, lowest, highest)
 
 
 def _write(counts: Iterable[tuple[int, int]], highest: int, digits: int, lowest: int) -> str:
     """Encode the counts of buckets, by rising index."""
-    body, end = bytearray(), 0
-    for index, count in counts:
-        if index > end:
-            body += _varint(end - index)
-        body += _varint(count)
-        end = index + 1
+    body = zigzag.pack(counts)
     packed = zlib.compress(HEADER.pack(COOKIE, len(body), 0, digits, lowest, highest, 1.0) + body)
     return base64.b64encode(struct.pack(">II", PACKED_COOKIE, len(packed)) + packed).decode()
 
@@ -143,49 +121,3 @@ def _half_bits(digits: int) -> int:
 def _buckets(digits: int) -> int:
     """How many buckets there are for all values of 64 bits."""
     return (BITS + 1) << _half_bits(digits)
-
-
-def _counts(data: bytes, most: int) -> tuple[array[int], array[int]]:
-    """The index and the count of each bucket that is not empty, of at most ``most``."""
-    indexes: list[int] = []
-    counts: list[int] = []
-    index = value = shift = 0
-    for byte in data:
-        # A number may have several bytes; the ninth has eight bits of its own. No function, since
-        # a call for each takes twice as long.
-        if byte >= 0x80 and shift < 56:
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            continue
-        if shift:
-            byte = value | byte << shift
-            value = shift = 0
-        if byte & 1:  # so many empty buckets, zigzag
-            index += (byte + 1) >> 1
-            if index > most:
-                break
-        else:
-            if byte:
-                indexes.append(index)
-                counts.append(byte >> 1)
-            index += 1
-    if shift:
-        raise ValueError("it ends within a number")
-    if index > most:
-        raise ValueError("it has more buckets than there are values")
-    return _compact(indexes), _compact(counts)
-
-
-def _compact(numbers: list[int]) -> array[int]:
-    try:
-        return array("I", numbers)
-    except OverflowError:
-        return array("Q", numbers)
-
-
-def _varint(number: int) -> bytes:
-    value, out = (number << 1) ^ (number >> 63), bytearray()
-    while value >= 0x80 and len(out) < 8:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])

@@ -4,24 +4,27 @@ Strategy: a histogram is decoded once into sorted buckets. Every figure is compu
 counting, so a percentile and its rank always agree. Requests that did not end well have no latency.
 A percentile may include a number of them as slower than any, so that failing never looks fast. An
 interval of a median lies between two of the values. The binomial distribution says which; for a
-ratio of medians that of the rank sum does. Pure functions. Imports nothing of ours but hdr.
+ratio of medians that of the rank sum does. Pure functions. Imports only
+buckets and hdr of ours.
 """
 
 from __future__ import annotations
 
 import math
-import operator
-from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import accumulate
 from typing import ClassVar, Literal
 
 from trueload import hdr
+from trueload.buckets import Buckets, Stretch, stretches
 
 HIGHEST_NS = 3_600_000_000_000  # one hour: nothing that is timed lasts longer
 SIGNIFICANT_DIGITS = 3
+# Buckets of the engine's sparse histograms for each power of two.
+SPARSE_BITS = 6
+SPARSE = 1 << SPARSE_BITS
 
 Z_95 = 1.959964  # of the normal distribution, two-sided
 TAIL = 40  # 1 / 40 of all cases may lie beyond each end of a 95 % interval
@@ -49,27 +52,7 @@ BEYOND_MIN = (
 )
 
 
-@dataclass(frozen=True)
-class Buckets:
-    """A decoded histogram: the lowest value, the highest value and the count of each non-empty
-    bucket, in rising order. Values are in the histogram's unit (ns)."""
-
-    lows: tuple[int, ...]
-    highs: tuple[int, ...]
-    counts: tuple[int, ...]
-
-    @cached_property
-    def total(self) -> int:
-        """How many values were counted."""
-        return sum(self.counts)
-
-    @cached_property
-    def ranks(self) -> tuple[int, ...]:
-        """The rank of the last value of each bucket."""
-        return tuple(accumulate(self.counts))
-
-
-EMPTY = Buckets((), (), ())
+EMPTY = Buckets()
 
 
 @dataclass(frozen=True)
@@ -152,8 +135,7 @@ def decode_histogram(encoded: str | None) -> Buckets:
     """Buckets of an HdrHistogram (V2 compressed, base64). Raises ``ValueError`` for junk."""
     if encoded is None:
         return EMPTY
-    lows, highs, counts = hdr.decode(encoded)
-    return Buckets(tuple(lows), tuple(highs), tuple(counts))
+    return hdr.read(encoded).buckets()
 
 
 def encode_histogram(buckets: Buckets) -> str | None:
@@ -168,11 +150,8 @@ def encode_histogram(buckets: Buckets) -> str | None:
 def sparse_bounds(index: int) -> tuple[int, int]:
     """Lowest and highest value of an index of the engine's sparse histogram: the value itself
     below 128; above, with e = floor(log2 v) - 6, the index is 64 e + (v >> e)."""
-    if index < 128:
-        return index, index
-    exponent = index // 64 - 1
-    low = (index - 64 * exponent) << exponent
-    return low, low + (1 << exponent) - 1
+    ((lows, highs, _),) = stretches(index, (0,), SPARSE_BITS)
+    return lows[0], highs[0]
 
 
 def merge_sparse(parts: Iterable[Mapping[int, int]]) -> Buckets:
@@ -181,13 +160,11 @@ def merge_sparse(parts: Iterable[Mapping[int, int]]) -> Buckets:
     for part in parts:
         for index, count in part.items():
             counts[index] = counts.get(index, 0) + count
-    indexes = sorted(index for index, count in counts.items() if count)
-    bounds = [sparse_bounds(index) for index in indexes]
-    return Buckets(
-        lows=tuple(low for low, _ in bounds),
-        highs=tuple(high for _, high in bounds),
-        counts=tuple(counts[index] for index in indexes),
-    )
+    found: list[Stretch] = []
+    for first in sorted({index // SPARSE * SPARSE for index, count in counts.items() if count}):
+        every = [counts.get(index, 0) for index in range(first, first + SPARSE)]
+        found += stretches(first, every, SPARSE_BITS)
+    return Buckets(*found)
 
 
 def quantile(buckets: Buckets, share: float, worse: int = 0) -> Quantile:
@@ -197,17 +174,9 @@ def quantile(buckets: Buckets, share: float, worse: int = 0) -> Quantile:
     # 0.999 x 1000 is 999.0000000000001 in binary, but its rank is 999.
     rank = max(1, math.ceil(share * (total + worse) * (1 - 1e-12)))
     if rank > total:
-        return Quantile(buckets.highs[-1] if total else None, above=True)
+        return Quantile(buckets.greatest if total else None, above=True)
     few = share < 1 and not can_bound(share, total + worse)
-    return Quantile(value_at_rank(buckets, rank), above=False, too_few=few)
-
-
-def value_at_rank(buckets: Buckets, rank: int) -> int:
-    """The value of a rank from 1 to the total."""
-    at = bisect_left(buckets.ranks, rank)
-    if at == len(buckets.ranks):
-        raise ValueError(f"there is no rank {rank} among {buckets.total}")
-    return buckets.highs[at]
+    return Quantile(buckets.at_rank(rank), above=False, too_few=few)
 
 
 def rank_interval(buckets: Buckets, share: float, worse: int = 0) -> tuple[float, float] | None:
@@ -219,7 +188,7 @@ def rank_interval(buckets: Buckets, share: float, worse: int = 0) -> tuple[float
     low, high = math.floor(count * share - spread), math.ceil(count * share + spread)
     if high > buckets.total or not buckets.total:
         return None
-    found = value_at_rank(buckets, max(1, low)), value_at_rank(buckets, high)
+    found = buckets.at_rank(max(1, low)), buckets.at_rank(high)
     return float(found[0]), float(found[1])
 
 
@@ -295,19 +264,15 @@ def summarise(buckets: Buckets, worse: int = 0) -> Distribution:
     total = buckets.total
     if total == 0:
         return Distribution()
-    # In whole numbers, which are exact: twice each middle, and their sums.
-    twice = list(map(operator.add, buckets.lows, buckets.highs))
-    weighted = list(map(operator.mul, twice, buckets.counts))
-    mean = sum(weighted) / total / 2
-    squares = sum(map(operator.mul, weighted, twice))
-    variance = (squares * total - sum(weighted) ** 2) / (2 * total) ** 2
+    twice, squares = buckets.moments
+    variance = (squares * total - twice**2) / (2 * total) ** 2
 
     found = {name: quantile(buckets, share, worse) for name, share in RANKED.items()}
     return Distribution(
         count=total,
-        min=buckets.lows[0],
-        mean=mean,
-        max=buckets.highs[-1],
+        min=buckets.least,
+        mean=twice / total / 2,
+        max=buckets.greatest,
         stdev=math.sqrt(variance),
         at_least=tuple(name for name, at in found.items() if at.above),
         slower=worse,

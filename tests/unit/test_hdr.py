@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from itertools import groupby
+from itertools import accumulate, groupby
 
 import pytest
 from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trueload import hdr
+from trueload import hdr, zigzag
 
 HIGHEST = 3_600_000_000_000
 VALUES = st.lists(st.integers(0, HIGHEST) | st.integers(0, 5_000), min_size=1, max_size=60)
@@ -35,7 +35,8 @@ def filled(histogram: HdrHistogram) -> list[tuple[int, int, int]]:
 
 
 def buckets(text: str) -> list[tuple[int, int, int]]:
-    return list(zip(*hdr.decode(text), strict=True))
+    found = hdr.read(text).buckets()
+    return list(zip(found.lows, found.highs, found.counts, strict=True))
 
 
 @given(VALUES, st.integers(1, 4), st.sampled_from([1, 2, 1000]))
@@ -50,6 +51,29 @@ def test_the_package_reads_what_is_written(values: list[int], digits: int) -> No
     counts = [(value, len(list(same))) for value, same in groupby(sorted(values))]
     text = hdr.encode(counts, HIGHEST, digits)
     assert filled(HdrHistogram.decode(text)) == filled(known(values, digits))
+
+
+@given(st.lists(st.integers(0, 2**21) | st.integers(0, 2**40), max_size=900), st.integers(0, 99))
+def test_many_numbers_are_read_as_few_are(counts: list[int], first: int) -> None:
+    pairs = [(index, count) for index, count in enumerate(counts, first) if count]
+    found, read = zigzag.unpack(zigzag.pack(pairs), 10_000)
+    assert [(index, count) for index, count in enumerate(read, found) if count] == pairs
+
+
+@given(st.binary(min_size=1, max_size=60))
+def test_junk_of_any_length_is_refused_alike(piece: bytes) -> None:
+    def read(data: bytes) -> object:
+        try:
+            first, counts = zigzag.unpack(data, 2**22)
+            return [(index, count) for index, count in enumerate(counts, first) if count]
+        except ValueError as error:
+            return str(error)
+
+    many = piece * (zigzag.FEW_BYTES // len(piece) + 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(zigzag, "FEW_BYTES", 10**9)
+        one_by_one = read(many)
+    assert read(many) == one_by_one
 
 
 @given(st.integers(0, HIGHEST), st.integers(1, 2**62))
@@ -88,7 +112,7 @@ HEADER = zlib.decompress(base64.b64decode(hdr.encode([(1, 1)], HIGHEST, 3))[8:])
 )
 def test_junk_is_refused(payload: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        hdr.decode(packed(payload))
+        hdr.read(packed(payload))
 
 
 @given(st.binary(max_size=200), st.binary(min_size=40, max_size=40) | st.just(HEADER))
@@ -122,3 +146,15 @@ def test_the_sum_of_nothing_is_nothing_and_of_one_is_itself() -> None:
 def test_histograms_with_different_buckets_are_not_added_up() -> None:
     with pytest.raises(ValueError, match="different buckets"):
         hdr.added([hdr.encode([(1, 1)], HIGHEST, digits) for digits in (2, 3)])
+
+
+@given(VALUES, st.integers(1, 4))
+def test_moments_are_those_of_the_middles(values: list[int], digits: int) -> None:
+    counts = [(value, len(list(same))) for value, same in groupby(sorted(values))]
+    found = hdr.read(hdr.encode(counts, HIGHEST, digits)).buckets()
+    twice = [low + high for low, high in zip(found.lows, found.highs, strict=True)]
+    weighed = list(zip(twice, found.counts, strict=True))
+    expected = sum(at * count for at, count in weighed), sum(at**2 * n for at, n in weighed)
+    assert found.moments == expected
+    assert (found.least, found.greatest) == (found.lows[0], found.highs[-1])
+    assert [found.at_rank(rank) for rank in accumulate(found.counts)] == list(found.highs)

@@ -16,6 +16,7 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.openmetrics import parser as strict
 from prometheus_client.parser import text_string_to_metric_families
 from samples import counts, good_record, histogram
+from trueload.buckets import Buckets
 from trueload.metrics import names
 from trueload.metrics.families import LABEL_LENGTH_MAX, Family, make_families
 from trueload.metrics.names import METRICS, Metric
@@ -25,7 +26,6 @@ from trueload.metrics.tally import Tally
 from trueload.metrics.times import BOUNDS_S, Times, make_times
 from trueload.protocol.plan import Histograms, Tick
 from trueload.request.values import Request
-from trueload.stats import Buckets
 from trueload.trial.spec import HostTick, Load, Progress, TrialSpec, open_load
 
 SPEC = TrialSpec(url="http://h/", addresses=("127.0.0.1:1",), request=Request(host="h"))
@@ -124,7 +124,7 @@ def test_no_two_metrics_have_one_name_and_none_is_the_beginning_of_another() -> 
 def test_a_time_counts_under_the_first_bound_that_all_of_its_bucket_keeps_to(
     low: int, high: int, bound_s: float | None
 ) -> None:
-    times = make_times(Buckets((low,), (high,), (3,)))
+    times = make_times(Buckets((range(low, low + 1), range(high, high + 1), (3,))))
     first = next((at for at, count in zip(BOUNDS_S, times.cumulative, strict=False) if count), None)
     assert first == bound_s
     assert (times.count, times.sum_s) == (3, 3 * (low + high) / 2 / 1e9)

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import accumulate
 
-from trueload.stats import Buckets
+from trueload.buckets import Buckets
 
 _STEPS = (10, 15, 20, 30, 50, 70)
 BOUNDS_NS = (

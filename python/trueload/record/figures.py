@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from trueload import hdr
+from trueload.buckets import Buckets
 from trueload.protocol.openings import Openings
 from trueload.protocol.plan import Counts, Measurement, Second
 from trueload.protocol.streams import StreamHistograms
@@ -27,7 +28,6 @@ from trueload.record.schema import Host, Outcomes, Record, SessionsRecord, Targe
 from trueload.stats import (
     EMPTY,
     RANKED,
-    Buckets,
     Distribution,
     Quantile,
     can_bound,
@@ -245,7 +245,7 @@ def set_ups(record: Record) -> Sample:
     kept = record.counts.ok - found.total
     if kept <= 0:
         return Sample(found)
-    return Sample(Buckets((0, *found.lows), (0, *found.highs), (kept, *found.counts)))
+    return Sample(Buckets((range(1), range(1), (kept,)), *found.stretches))
 
 
 def served(record: Record) -> Sample:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from trueload.hdr import decode
 from trueload.record import figures
 from trueload.record.schema import Record
 from trueload.units import format_count
@@ -26,7 +25,8 @@ Bucket = tuple[int, int, int]
 
 def hgrm(record: Record) -> Iterator[str]:
     """Yield the lines of the file for a record that has timed answers."""
-    buckets = list(zip(*decode(record.histograms.latency or ""), strict=True))
+    known = figures.latency(record).known
+    buckets = list(zip(known.lows, known.highs, known.counts, strict=True))
     yield f"{'Value':>12} {'Percentile':>14} {'TotalCount':>10} {'1/(1-Percentile)':>14}\n\n"
     for value_ns, level, count in levels(buckets):
         line = f"{value_ns / NS_PER_MS:12.3f} {level / 100:2.12f} {count:10d}"

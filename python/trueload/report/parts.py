@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
+from trueload.buckets import Buckets
 from trueload.report.rows import Row, Size, Span, Tone, bar, gauge, moving_lines
 from trueload.report.stages import LABEL, labelled
-from trueload.stats import Buckets
 from trueload.text import plain
 from trueload.units import format_count, format_duration, format_share
 
@@ -78,7 +79,7 @@ def log_bins(known: Buckets, most: int) -> list[tuple[int, int]]:
         return [(greatest, known.total)]
     edges = [round(least * (greatest / least) ** ((at + 1) / most)) for at in range(most - 1)]
     edges.append(greatest)
-    ranks = [0, *known.ranks]
+    ranks = [0, *accumulate(known.counts)]
     below = [ranks[bisect_right(known.highs, edge)] for edge in edges]
     return [(edge, b - a) for edge, a, b in zip(edges, [0, *below[:-1]], below, strict=True)]
 

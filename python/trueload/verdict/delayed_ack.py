@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from trueload.buckets import Buckets
 from trueload.record.schema import Record
-from trueload.stats import EMPTY, Buckets, decode_histogram, merge_sparse, value_at_rank
+from trueload.stats import EMPTY, decode_histogram, merge_sparse
 from trueload.units import format_count, format_duration, format_share
 from trueload.verdict.common import Definition, Finding, is_slow_client, not_applicable
 
@@ -72,7 +73,7 @@ def _modes(times: Buckets, quick: Buckets) -> Iterable[Mode]:
 
 
 def _median(times: Buckets) -> int:
-    return value_at_rank(times, (times.total + 1) // 2)
+    return times.at_rank((times.total + 1) // 2)
 
 
 def _mode_at(times: Buckets, median_ns: int, timer_ns: int, later_ns: int) -> Mode | None:

@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from trueload.buckets import Buckets
 from trueload.record import figures
 from trueload.record.groups import by_group
 from trueload.record.schema import Host, Record
-from trueload.stats import Buckets, decode_histogram, value_at_rank
+from trueload.stats import decode_histogram
 from trueload.units import NS_PER_S, format_duration, format_share
 from trueload.verdict.common import Definition, Finding, graded, is_closed, not_applicable
 
@@ -146,7 +147,7 @@ def _at_rank(known: Buckets, rank: int) -> float:
     """Return the value of a rank: 0 for one below the first, inf for one without a value."""
     if rank < 1:
         return 0.0
-    return float(value_at_rank(known, rank)) if rank <= known.total else math.inf
+    return float(known.at_rank(rank)) if rank <= known.total else math.inf
 
 
 def _replies(host: Host, window_ns: range) -> tuple[int | None, int]:

@@ -15,7 +15,6 @@ from trueload.stats import (
     log_binomial_tail,
     log_evidence,
     sparse_bounds,
-    value_at_rank,
 )
 from trueload.units import NS_PER_S, format_count, format_duration, format_share
 from trueload.verdict.common import (
@@ -203,7 +202,7 @@ def check_slow_connections(record: Record) -> Finding:
     if found.total == 1:
         return not_applicable("one connection has no other to be slower than")
     # With two halves this is the quicker one's.
-    median_ns = value_at_rank(found, (found.total + 1) // 2)
+    median_ns = found.at_rank((found.total + 1) // 2)
     slow = [
         (answers, answers * low_ns, count)
         for mean, answers, count in slots.means
@@ -211,7 +210,7 @@ def check_slow_connections(record: Record) -> Finding:
     ]
     usual = f"the median {format_duration(median_ns)}"
     if not slow:
-        why = f"the slowest connection took {format_duration(found.highs[-1])} on average, {usual}"
+        why = f"the slowest connection took {format_duration(found.greatest)} on average, {usual}"
         return Finding("pass", why, 0, 0)
     count = sum(alike for _, _, alike in slow)
     mean_ns = sum(total_ns / answers * alike for answers, total_ns, alike in slow) / count

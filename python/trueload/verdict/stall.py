@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from trueload.buckets import Buckets
 from trueload.protocol.plan import Closed
 from trueload.record import figures
 from trueload.record.schema import Record
-from trueload.stats import Buckets, sparse_bounds
+from trueload.stats import sparse_bounds
 from trueload.units import format_duration, format_share
 from trueload.verdict.common import Definition, Finding, is_staged, not_applicable
 
