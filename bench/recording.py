@@ -30,7 +30,6 @@ from trueload.protocol.plan import (
     Tick,
     parse_from_engine,
     to_json,
-    to_line,
 )
 from trueload.trial.spec import CLOSED
 from trueload.units import NS_PER_S
@@ -55,16 +54,24 @@ class Recording:
     def save(self, path: Path) -> None:
         """Write it to a file as lines of the protocol."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines: list[FromEngine] = [self.hello, self.ready, *self.ticks]
-        path.write_bytes(b"".join(to_line(line) for line in lines) + done_line(self.done))
+        lines: list[FromEngine] = [self.hello, self.ready, *self.ticks, self.done]
+        path.write_bytes(b"".join(map(line_of, lines)))
 
 
-def done_line(done: PhaseDone) -> bytes:
+def line_of(message: FromEngine) -> bytes:
     """Return the line as an engine writes it, with packed latencies."""
-    fields = to_json(done)
-    for second, bin_ in zip(fields["measurement"]["series"], done.measurement.series, strict=True):
-        second["latency"] = PackedCounts(bin_.latency).as_base64()
+    fields = to_json(message)
+    if isinstance(message, Tick):
+        fields |= {name: packed_of(fields[name]) for name in ("latency", "service")}
+    if isinstance(message, PhaseDone):
+        for second in fields["measurement"]["series"]:
+            second["latency"] = packed_of(second["latency"])
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+
+
+def packed_of(counts: Mapping[str, int]) -> str:
+    """Return a sparse histogram, which people read as an object, as an engine writes it."""
+    return PackedCounts({int(index): count for index, count in counts.items()}).as_base64()
 
 
 def load(path: Path) -> Recording:

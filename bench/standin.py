@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from recording import Recording, done_line
+from recording import Recording, line_of
 from trueload.protocol.plan import Clock, Done, PhaseStarted, PhaseStopped, to_line
 
 MARK_NS = 1_234_567_890_123_456_789
@@ -39,15 +39,15 @@ def lines_of(recording: Recording) -> Lines:
     """Prepare the lines once, for all hosts that report the same."""
 
     def marked(message: Any, **changes: Any) -> bytes:
-        return to_line(message.model_copy(update={"at_ns": MARK_NS, **changes}))
+        return line_of(message.model_copy(update={"at_ns": MARK_NS, **changes}))
 
     found = recording.measurement
     done = found.model_copy(update={"started_ns": MARK_NS, "began_ns": MARK_NS})
     return Lines(
-        hello=to_line(recording.hello),
+        hello=line_of(recording.hello),
         ready=marked(recording.ready),
         ticks=tuple((tick.at_ns, marked(tick)) for tick in recording.ticks),
-        done=done_line(recording.done.model_copy(update={"measurement": done})),
+        done=line_of(recording.done.model_copy(update={"measurement": done})),
         window_ns=found.window_ns,
         drain_ns=found.drain_ns,
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
-from trueload.protocol.packed import Packed, PackedCounts
+from trueload.protocol.packed import COUNTS, INDEXES, Packed, PackedCounts, SparseSum
 from trueload.protocol.plan import Second, parse_from_engine
 
 FIELD = TypeAdapter(Packed)
@@ -21,7 +22,7 @@ def encoded(*numbers: int) -> str:
     return base64.b64encode(bytes(numbers)).decode()
 
 
-@given(st.dictionaries(st.integers(0, 2**32 - 1), st.integers(0, 2**64 - 1)))
+@given(st.dictionaries(st.integers(0, INDEXES - 1), st.integers(0, COUNTS - 1)))
 def test_what_is_packed_comes_out_again_without_its_zeros(counts: dict[int, int]) -> None:
     there = {index: count for index, count in sorted(counts.items()) if count}
     packed = PackedCounts(counts)
@@ -33,10 +34,24 @@ def test_what_is_packed_comes_out_again_without_its_zeros(counts: dict[int, int]
 
 
 def test_the_bytes_are_those_of_the_engine() -> None:
-    # The bytes of crates/meter/src/packed.rs: 200 in two groups of seven bits, then the count.
-    assert PackedCounts.of_base64(encoded(0xC8, 0x01, 5)) == {200: 5}
-    assert PackedCounts.of_base64(encoded(3, 1, 2, 0x80, 0x01)) == {3: 1, 5: 128}
+    # The bytes of crates/meter/src/packed.rs: -200 is 399, in two groups of seven bits; 5 is 10.
+    assert PackedCounts.of_base64(encoded(0x8F, 0x03, 10)) == {200: 5}
+    assert PackedCounts.of_base64(encoded(5, 2, 1, 0x80, 0x02)) == {3: 1, 5: 128}
     assert PackedCounts.of_base64("") == {}
+
+
+@given(st.lists(st.dictionaries(st.integers(0, 4_000), st.integers(0, 2**40)), max_size=9))
+def test_a_sum_is_that_of_each_index(parts: list[dict[int, int]]) -> None:
+    total = SparseSum()
+    for part in parts:
+        total.add(PackedCounts.of_base64(PackedCounts(part).as_base64(), soon=True))
+    expected = sum(map(Counter, parts), Counter[int]())
+    assert total.as_dict() == {index: expected[index] for index in sorted(expected)}
+
+
+def test_a_count_that_no_sum_can_have_is_refused() -> None:
+    with pytest.raises(ValueError, match="too large"):
+        SparseSum().add({1: COUNTS - 1})
 
 
 def test_an_engine_s_series_holds_as_many_latencies_as_answers() -> None:
@@ -58,7 +73,17 @@ def test_people_read_it_as_an_object() -> None:
 
 @pytest.mark.parametrize(
     "junk",
-    ["*", encoded(0xC8), encoded(3), encoded(3, 1, 2), 7, None, {"x": 1}, {"1": -1}, {"1": "1"}],
+    [
+        "*",
+        encoded(0xC8),
+        encoded(0xFF, 0x40, 2),
+        7,
+        None,
+        {"x": 1},
+        {"1": -1},
+        {"1": "1"},
+        {"4096": 1},
+    ],
 )
 def test_what_is_no_histogram_is_refused(junk: object) -> None:
     with pytest.raises(ValidationError):

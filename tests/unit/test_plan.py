@@ -22,9 +22,10 @@ def lines(name: str) -> list[str]:
 def test_what_the_engine_says_is_read_and_written_back_unchanged(line: str) -> None:
     fields = json.loads(line)
     # Packed on the wire, but an object in JSON for people.
-    for second in fields.get("measurement", {}).get("series", []):
-        latency = PackedCounts.of_base64(second["latency"])
-        second["latency"] = {str(index): count for index, count in latency.items()}
+    packed = [(second, "latency") for second in fields.get("measurement", {}).get("series", [])]
+    packed += [(fields, name) for name in ("latency", "service") if name in fields]
+    for of, name in packed:
+        of[name] = {str(index): n for index, n in PackedCounts.of_base64(of[name]).items()}
     assert to_json(parse_from_engine(line)) == fields
 
 

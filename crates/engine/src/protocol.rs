@@ -26,6 +26,7 @@ mod kinds;
 mod numbered;
 mod openings;
 mod origins;
+mod packed;
 mod part;
 mod ready;
 mod redirects;
@@ -439,12 +440,14 @@ pub struct Tick {
     pub id: Option<String>,
     /// Totals of the phase up to now.
     pub counts: Counts,
-    /// Latencies of the requests that ended well since the last tick.
-    #[serde(deserialize_with = "numbered::read")]
+    /// Latencies of the requests that ended well since the last tick, packed as those of a second.
+    #[serde(with = "packed::told")]
+    #[schemars(with = "String", extend("contentEncoding" = "base64"))]
     pub latency: Sparse,
     /// Their times from the actual send, under an open loop; elsewhere they are the latencies, and
     /// this is empty.
-    #[serde(deserialize_with = "numbered::read")]
+    #[serde(with = "packed::told")]
+    #[schemars(with = "String", extend("contentEncoding" = "base64"))]
     pub service: Sparse,
     /// Connections that are open now.
     pub open: u32,

@@ -156,7 +156,7 @@ def _told_of(report: HostReport) -> PhaseLog:
         first=told.first,
         last=told.last,
         bins=told.bins,
-        latency=told.latency,
+        latency=told.latency.as_dict(),
     )
 
 

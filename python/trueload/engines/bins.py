@@ -41,7 +41,7 @@ class Bins:
     def __len__(self) -> int:
         return len(self._bins)
 
-    def add(self, second: int, counts: Counts, latency: Sparse) -> None:
+    def add(self, second: int, counts: Counts, latency: Mapping[int, int]) -> None:
         """Add a tick: the totals up to this second, and the latencies since the tick before."""
         while second // self.width_s >= self._most:
             self._coarsen()

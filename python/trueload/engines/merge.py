@@ -15,7 +15,7 @@ from trueload.protocol.data import DataUse
 from trueload.protocol.http2 import Announced, Http2
 from trueload.protocol.kinds import Kind, Kinds
 from trueload.protocol.model import Model
-from trueload.protocol.packed import PackedCounts
+from trueload.protocol.packed import PackedCounts, SparseSum
 from trueload.protocol.plan import (
     Backlog,
     Connections,
@@ -33,7 +33,6 @@ from trueload.protocol.plan import (
     Second,
     Sessions,
     Slots,
-    Sparse,
     Stalls,
     Streams,
     TargetCounts,
@@ -171,7 +170,7 @@ class Series:
         self._width_s = 1
         self._ok: dict[int, int] = {}
         self._failed: dict[int, int] = {}
-        self._latency: dict[int, Sparse] = {}
+        self._latency: dict[int, SparseSum] = {}
 
     def add(self, seconds: Iterable[Second]) -> None:
         """Add the seconds of one more engine."""
@@ -181,9 +180,7 @@ class Series:
             t_s = second.t_s // self._width_s * self._width_s
             self._ok[t_s] = self._ok.get(t_s, 0) + second.ok
             self._failed[t_s] = self._failed.get(t_s, 0) + second.failed
-            latency = self._latency.setdefault(t_s, {})
-            for index, count in second.latency.items():
-                latency[index] = latency.get(index, 0) + count
+            self._latency.setdefault(t_s, SparseSum()).add(second.latency)
 
     def _coarsen(self, width_s: int) -> None:
         """Widen the bins to those of an engine that ran for longer; widths are powers of two."""
@@ -201,7 +198,7 @@ class Series:
                 width_s=self._width_s,
                 ok=ok,
                 failed=self._failed[t_s],
-                latency=PackedCounts(self._latency[t_s]),
+                latency=PackedCounts(self._latency[t_s].as_dict()),
             )
             for t_s, ok in sorted(self._ok.items())
         )

@@ -8,8 +8,9 @@ then send several ticks each. There is still only one merged tick for each stret
 
 from __future__ import annotations
 
-from trueload.engines.merge import add_counts, merge_counts, sums
-from trueload.protocol.plan import Sparse, Tick
+from trueload.engines.merge import merge_counts, sums
+from trueload.protocol.packed import SparseSum
+from trueload.protocol.plan import Tick
 
 APART_NS = 200_000_000  # an engine's ticks are 250 ms apart
 
@@ -22,8 +23,8 @@ class Ticks:
         self._merged_ns: int | None = None
         self._latest: dict[int, Tick] = {}
         self._fresh: set[int] = set()
-        self._latency: list[Sparse] = []
-        self._service: list[Sparse] = []
+        self._is_empty = True
+        self._latency, self._service = SparseSum(), SparseSum()
 
     def receive(self, index: int, tick: Tick) -> Tick | None:
         """Add an engine's tick, timed on the front's clock; return a merged tick if one is due."""
@@ -31,15 +32,16 @@ class Ticks:
         due = self._merged() if index in self._fresh and apart else None
         self._latest[index] = tick
         self._fresh.add(index)
-        self._latency.append(tick.latency)
-        self._service.append(tick.service)
+        self._latency.add(tick.latency)
+        self._service.add(tick.service)
+        self._is_empty = False
         if due is None and len(self._fresh) == self._count:
             due = self._merged()
         return due
 
     def rest(self) -> Tick | None:
         """A last merged tick of what none has included yet; None if there is nothing."""
-        return self._merged() if self._fresh or self._latency else None
+        return None if self._is_empty else self._merged()
 
     def with_one_more(self) -> None:
         """Wait for one more engine from now on."""
@@ -58,12 +60,12 @@ class Ticks:
             at_ns=max(tick.at_ns for tick in ticks),
             id=ticks[0].id,
             counts=merge_counts([tick.counts for tick in ticks]),
-            latency=add_counts(self._latency),
-            service=add_counts(self._service),
+            latency=self._latency.as_dict(),
+            service=self._service.as_dict(),
             busiest_ns=max(tick.busiest_ns for tick in ticks),
         )
         self._merged_ns = merged.at_ns
         self._fresh.clear()
-        self._latency.clear()
-        self._service.clear()
+        self._latency, self._service = SparseSum(), SparseSum()
+        self._is_empty = True
         return merged

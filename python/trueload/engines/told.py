@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from trueload.engines.bins import Bins, add_latency
-from trueload.protocol.packed import PackedCounts
-from trueload.protocol.plan import Second, Sparse, Tick
+from trueload.engines.bins import Bins
+from trueload.protocol.packed import PackedCounts, SparseSum
+from trueload.protocol.plan import Second, Tick
 from trueload.units import NS_PER_S
 
 HOST_SECONDS_MOST = 120  # of each host; in a longer phase one stands for several seconds
@@ -24,14 +24,14 @@ class Told:
 
     first: Tick | None = None
     last: Tick | None = None
-    latency: Sparse = field(default_factory=dict)
+    latency: SparseSum = field(default_factory=SparseSum)
     bins: Bins = field(default_factory=lambda: Bins(HOST_SECONDS_MOST))
 
     def add(self, tick: Tick, start_ns: int) -> None:
         """Add a tick of a phase that began at ``start_ns``."""
         self.first = self.first or tick
         self.last = tick
-        add_latency(self.latency, tick.latency)
+        self.latency.add(tick.latency)
         self.bins.add(max(0, tick.at_ns - start_ns) // NS_PER_S, tick.counts, {})
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from trueload.metrics.times import NO_TIMES, Times, make_times
-from trueload.protocol.plan import Counts, Sparse, Tick
+from trueload.protocol.plan import Counts, Tick
 from trueload.record.figures import latency as latency_of
 from trueload.record.schema import Check, ClientTimes, Host, Record, Verdict
 from trueload.record.throughput import bytes_moved
@@ -243,5 +243,5 @@ def _at_least(one: Totals, other: Totals) -> Totals:
     return {key: max(one.get(key, 0), other.get(key, 0)) for key in {**one, **other}}
 
 
-def _sparse(found: Sparse) -> Times:
+def _sparse(found: Mapping[int, int]) -> Times:
     return make_times(merge_sparse([found])) if found else NO_TIMES

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from trueload.protocol.model import Model
-from trueload.protocol.packed import Packed
+from trueload.protocol.packed import Fresh, Packed
 
 Sparse = dict[int, int]
 """A sparse histogram: index to count; ``stats.sparse_bounds`` gives the values of an index."""
@@ -55,8 +55,8 @@ class Tick(Model):
     at_ns: int
     id: str | None
     counts: Counts
-    latency: Sparse
-    service: Sparse
+    latency: Fresh
+    service: Fresh
     open: int
     bytes_in: int
     bytes_out: int

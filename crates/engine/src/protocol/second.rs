@@ -1,12 +1,10 @@
 //! The protocol's series of a phase over time.
 
-use base64::Engine as _;
-use base64::display::Base64Display;
-use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use trueload_meter::Packed;
+
+use super::packed;
 
 /// Some seconds of a phase, by the time of settling.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,24 +19,13 @@ pub struct Second {
     pub ok: u64,
     /// Ended badly.
     pub failed: u64,
-    /// Latencies of those that ended well: for each value that occurred, in order, the difference of its index to the one
-    /// before and its count, both as LEB128; in base64.
-    #[serde(serialize_with = "write_base64", deserialize_with = "read_base64")]
+    /// Latencies of those that ended well: the count of each index, in order, as HdrHistogram V2 has counts (zigzag
+    /// LEB128, where a negative number is so many empty ones); in base64.
+    #[serde(with = "packed")]
     #[schemars(with = "String", extend("contentEncoding" = "base64"))]
     pub latency: Packed,
 }
 
 fn one() -> u32 {
     1
-}
-
-/// Written as base64: an hour of seconds as JSON maps would take 100 MB in the reader.
-fn write_base64<S: Serializer>(latency: &Packed, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&Base64Display::new(latency.as_bytes(), &STANDARD))
-}
-
-fn read_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Packed, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    let bytes = STANDARD.decode(text).map_err(D::Error::custom)?;
-    Packed::from_bytes(&bytes).ok_or_else(|| D::Error::custom("no packed histogram"))
 }
