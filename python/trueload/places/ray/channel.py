@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from trueload.places.remote import another_machine
 
 SHIP_S = 30.0  # to send the program to a host: 20 MB over a slow link
 KILL_S = 1.0
+Stored = Callable[[Program], Any]
+"""Returns the reference of a program in Ray's object store, in which each is once."""
 
 
 class RayChannel(Channel):
@@ -87,28 +89,24 @@ class RayChannel(Channel):
 class RayPlace:
     """A host of a Ray cluster."""
 
-    def __init__(self, actor: Actor, shipped: Shipped, talks: Talks) -> None:
+    def __init__(self, actor: Actor, stored: Stored, talks: Talks) -> None:
         self.name = actor.name
         self._talks = talks
         self._actor = actor
-        self._shipped = shipped
+        self._stored = stored
         self._kept: set[str] = set()
         self._machine = ""
 
     def ready(self, timeout_s: float) -> None:
         """Wait until the actor answers. Raises ``UserError`` when it does not."""
-        try:
-            about = self._actor.call("about", timeout_s=timeout_s)
-        except LOST as error:
-            raise lost(error) from error
-        self._machine = about["machine"]
+        with before_anything_was_measured():
+            self._machine = self._actor.call("about", timeout_s=timeout_s)["machine"]
 
     def prepare(self, program: Path, copying: object = None) -> None:
         """Make sure that the host has a program, and can run it. Raises ``UserError``."""
         try:
-            self._send(program)
-        except LOST as error:
-            raise lost(error) from error
+            with before_anything_was_measured():
+                self._send(program)
         except OSError as error:
             raise UserError(str(error.strerror), f"look at {program}, and at that host") from error
 
@@ -119,11 +117,9 @@ class RayPlace:
     def open(self, argv: Sequence[str]) -> RayChannel:
         """Start a program of this machine on the host; it is sent first if it is not there. Raises
         ``OSError`` if it cannot be started, ``UserError`` if it could not be brought there."""
-        try:
+        with before_anything_was_measured():
             sha256 = self._send(Path(argv[0]))
             started = self._actor.call("start", sha256, list(argv), timeout_s=SHIP_S)
-        except LOST as error:
-            raise lost(error) from error
         number, pid, refused = started
         if refused is not None:
             raise OSError(None, f"{refused} (on {self.name})")
@@ -131,36 +127,24 @@ class RayPlace:
 
     def _send(self, path: Path) -> str:
         """Make sure that the host has the program. Returns its SHA-256."""
-        program, reference = self._shipped.program(path, self._machine)
+        program = fitting(read_program(path), self._machine)
         if program.sha256 in self._kept:
             return program.sha256
         if program.machine not in (None, self._machine):
             raise another_machine(f"host {self.name}", self._machine, program)
-        refused = self._actor.call(
-            "keep", program.sha256, reference, program.loader, timeout_s=SHIP_S
-        )
+        stored = self._stored(program)
+        refused = self._actor.call("keep", program.sha256, stored, program.loader, timeout_s=SHIP_S)
         if refused is not None:
             raise OSError(None, f"{refused} (on {self.name})")
         self._kept.add(program.sha256)
         return program.sha256
 
 
-def lost(error: ChannelClosedError) -> UserError:
-    """The same as a ``UserError``, for a host lost before anything was measured."""
-    return UserError(str(error), "`ray status` on the head says which hosts the cluster has")
-
-
-class Shipped:
-    """Programs in Ray's object store, each stored once."""
-
-    def __init__(self, ray: Any) -> None:
-        self._ray = ray
-        self._references: dict[str, Any] = {}
-
-    def program(self, path: Path, machine: str) -> tuple[Program, Any]:
-        """A program for a machine of this kind, and the reference to its bytes. Raises
-        ``OSError``."""
-        program = fitting(read_program(path), machine)
-        if program.sha256 not in self._references:
-            self._references[program.sha256] = self._ray.put(program.data)
-        return program, self._references[program.sha256]
+@contextlib.contextmanager
+def before_anything_was_measured() -> Iterator[None]:
+    """Make a ``UserError`` of a host that is lost."""
+    try:
+        yield
+    except LOST as error:
+        hint = "`ray status` on the head says which hosts the cluster has"
+        raise UserError(str(error), hint) from error

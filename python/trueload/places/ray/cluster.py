@@ -36,9 +36,10 @@ from trueload.deadline import within
 from trueload.errors import HostError, UserError
 from trueload.extras import require
 from trueload.places.arriving import Arriving
+from trueload.places.program import Program
 from trueload.places.ray import host
 from trueload.places.ray.actor import Actor
-from trueload.places.ray.channel import RayPlace, Shipped
+from trueload.places.ray.channel import RayPlace
 from trueload.places.ray.talks import Talks
 from trueload.places.ray.way import Way
 
@@ -167,11 +168,10 @@ class Asked:
 
 def join(address: str | None) -> Any:
     """Connect to a cluster. Returns Ray. Raises ``UserError``."""
-    named = address or os.environ.get("RAY_ADDRESS")
-    ray = imported(client=named is not None and named.startswith("ray://"))
+    where = located(address)
+    ray = imported(client=where is not None and where.startswith("ray://"))
     if ray.is_initialized():
         return ray
-    where = started_here() if named in (None, "", "auto") else named
     if where is not None:
         try_connection(where)
     for left in reversed(range(JOIN_TRIES)):
@@ -236,12 +236,15 @@ def imported(*, client: bool) -> Any:
     return ray
 
 
-def started_here() -> str | None:
-    """The address that ``ray start`` leaves on a machine of a cluster; None if there is none."""
+def located(address: str | None) -> str | None:
+    """Where a cluster is: as named, or as ``ray start`` leaves it on a machine of a cluster; None
+    if there is none."""
+    named = address or os.environ.get("RAY_ADDRESS")
+    if named not in (None, "", "auto"):
+        return named
     folder = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"
-    path = Path(folder, "ray", "ray_current_cluster")
     with contextlib.suppress(OSError):
-        return path.read_text().strip() or None
+        return Path(folder, "ray", "ray_current_cluster").read_text().strip() or None
     return None
 
 
@@ -269,18 +272,15 @@ def target_of(address: str) -> tuple[str, int] | None:
 
 def way_to(address: str | None) -> Way:
     """The way to a cluster's hosts: by its head through ``ray://``, else to each of them."""
-    named = address or os.environ.get("RAY_ADDRESS")
-    if named in (None, "", "auto"):
-        named = started_here() or "this machine"
+    named = located(address) or "this machine"
     target = target_of(named) if named.startswith("ray://") else None
-    if target is None:
-        return Way(f"the Ray cluster at {named}")
 
     def reaches_head() -> bool:
-        with contextlib.suppress(OSError):
-            socket.create_connection(target, LOOK_S).close()
-            return True
-        return False
+        if target is not None:
+            with contextlib.suppress(OSError):
+                socket.create_connection(target, LOOK_S).close()
+                return True
+        return target is None
 
     return Way(f"the Ray cluster at {named}", reaches_head)
 
@@ -392,21 +392,21 @@ def start_actors(cluster: Cluster, group: Any, asked: Asked) -> list[RayPlace]:
     ray.cloudpickle.register_pickle_by_value(host)
     nodes = {node["NodeID"]: node for node in ray.nodes()}
     where = [nodes[node_id] for node_id in node_ids(group, asked.hosts)]
-    remote = ray.remote(host.Host)
-    shipped = Shipped(ray)
+    remote = ray.remote(num_cpus=1.0, max_restarts=0, max_task_retries=0)(host.Host)
+    references: dict[str, Any] = {}
+
+    def stored(program: Program) -> Any:
+        if program.sha256 not in references:
+            references[program.sha256] = ray.put(program.data)
+        return references[program.sha256]
+
     places = []
     for number, name in enumerate(names(where)):
         strategy = strategies.PlacementGroupSchedulingStrategy(
             group, placement_group_bundle_index=number
         )
-        handle = remote.options(
-            num_cpus=1.0,
-            max_restarts=0,
-            max_task_retries=0,
-            scheduling_strategy=strategy,
-        ).remote()
-        actor = Actor(ray, handle, name, cluster.way)
-        places.append(RayPlace(actor, shipped, cluster.talks))
+        handle = remote.options(scheduling_strategy=strategy).remote()
+        places.append(RayPlace(Actor(ray, handle, name, cluster.way), stored, cluster.talks))
     for started in places:
         started.ready(PLACE_S)
     return sorted(places, key=lambda place: place.name)
