@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -43,24 +42,10 @@ def test_without_ray_the_hint_says_how_to_install_it(
     assert caught.value.exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("address", "words"),
-    [
-        (
-            "ray://127.0.0.1:{closed}",
-            "127.0.0.1:{closed} cannot be reached: Connection refused",
-        ),
-        ("ray://", "'ray://' is no address of a Ray cluster"),
-        ("ray://host:port", "'ray://host:port' is no address of a Ray cluster"),
-    ],
-)
-def test_an_address_where_no_cluster_is_gets_a_line(address: str, words: str) -> None:
-    with socket.socket() as reserved:  # bound, not listening: refuses
-        reserved.bind(("127.0.0.1", 0))
-        closed = reserved.getsockname()[1]
-        with pytest.raises(UserError) as caught:
-            reserve(address.format(closed=closed), 1)
-    assert words.format(closed=closed) in str(caught.value)
+@pytest.mark.parametrize("address", ["ray://", "ray://host:port"])
+def test_what_is_no_address_gets_a_line(address: str) -> None:
+    with pytest.raises(UserError, match=f"'{address}' is no address of a Ray cluster") as caught:
+        reserve(address, 1)
     assert "\n" not in caught.value.message + caught.value.hint
 
 
@@ -174,40 +159,31 @@ def test_one_more_host_is_none_of_those_that_there_are(monkeypatch: pytest.Monke
     assert set(left) == {first, *groups}, "the request that was not met is given up, too"
 
 
-class Missing(Group):
-    """A stand-in for a placement group that is never met."""
-
-    def __init__(self) -> None:
-        super().__init__("", waits=9)
-
-
-def hang(*_: object) -> None:
-    threading.Event().wait()
-
-
-def break_off(*_: object) -> None:
-    raise ConnectionError("GRPC connection failed\nTraceback")
-
-
-def object_to(*_: object) -> None:
-    raise RuntimeError("no such label\nTraceback")
+GONE = ConnectionError("GRPC connection failed\nTraceback")
+REFUSED = RuntimeError("no such label\nTraceback")
 
 
 @pytest.mark.parametrize(
-    ("does", "words"),
+    ("error", "words"),
     [
-        (hang, "the Ray cluster at ray://head:1 is lost: no answer for 0.05 s"),
-        (break_off, f"the Ray cluster at ray://head:1 is lost: {BROKEN}"),
-        (object_to, "the Ray cluster at ray://head:1 says: no such label"),
+        (None, "is lost: no answer for 0.05 s"),
+        (GONE, f"is lost: {BROKEN}"),
+        (REFUSED, "says: no such label"),
     ],
 )
 @pytest.mark.parametrize("when", ["request", "wait", "what_it_has", "start_actors"])
 def test_a_head_that_is_lost_before_the_hosts_are_there_is_no_bug_of_ours(
-    when: str, does: Callable[..., None], words: str, monkeypatch: pytest.MonkeyPatch
+    when: str, error: Exception | None, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    group: Group = Missing() if when == "what_it_has" else Group("a", waits=0)
+    def fail(*_: object) -> None:
+        if error is None:
+            threading.Event().wait()
+        else:
+            raise error
+
+    group = Group("a", waits=9 if when == "what_it_has" else 0)
     monkeypatch.setattr(cluster, "request", lambda asked: group)
-    monkeypatch.setattr(group if when == "wait" else cluster, when, does)
+    monkeypatch.setattr(group if when == "wait" else cluster, when, fail)
     monkeypatch.setattr(cluster, "join", lambda address: Head())
     monkeypatch.setattr(cluster, "give_back", lambda group: None)
     monkeypatch.setattr(cluster, "HEAD_S", 0.05)
@@ -215,17 +191,19 @@ def test_a_head_that_is_lost_before_the_hosts_are_there_is_no_bug_of_ours(
     monkeypatch.setattr(cluster, "LOOK_EVERY_S", 0.0)
     with pytest.raises(UserError) as caught:
         reserve("ray://head:1", 1, wait_s=0.0)
-    assert (caught.value.message, caught.value.exit_code) == (words, 2)
+    assert caught.value.message == f"the Ray cluster at ray://head:1 {words}"
+    assert caught.value.exit_code == 2
 
 
 def test_the_user_may_stop_the_wait_for_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "request", lambda asked: Missing())
-    monkeypatch.setattr(cluster, "join", lambda address: Head())
+    group = Group("", waits=9)
     left: list[Any] = []
+    monkeypatch.setattr(cluster, "request", lambda asked: group)
+    monkeypatch.setattr(cluster, "join", lambda address: Head())
     monkeypatch.setattr(cluster, "give_back", left.append)
     with pytest.raises(KeyboardInterrupt):
         reserve("ray://head:1", 1, stopped=lambda: True)
-    assert [type(group) for group in left] == [Missing]
+    assert left == [group]
 
 
 def test_another_version_is_told_from_what_ray_itself_says() -> None:
@@ -241,23 +219,24 @@ def test_another_version_is_told_from_what_ray_itself_says() -> None:
     assert "'ray[client]==2.9.0'" in error.hint
 
 
-def test_why_an_actor_died_is_told_in_a_few_words() -> None:
-    long = "The actor died unexpectedly before finishing this task.\n\tclass_name: Host\n{}\n"
-    process = (
-        "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR"
-    )
-    memory = f"{process.replace('SYSTEM', 'NODE_OUT_OF_MEMORY')} Task was killed"
-    table = {
-        long.format(process): "the process of its actor has died",
-        long.format(memory): "its actor was killed because the host has too little memory",
-        long.format("The actor is dead because its node has died. Node Id: 7"): (
-            "its Ray node (raylet) has died"
-        ),
-        "\n  something else\nmore": "something else",
-        "": "Exception",
-    }
-    for text, words in table.items():
-        assert cause_of_death(Exception(text)) == words, text
+DIED = "The actor died unexpectedly before finishing this task.\n\tclass_name: Host\n{}\n"
+OF_PROCESS = "The actor is dead because its worker process has died. Worker exit type: SYSTEM_ERROR"
+OF_MEMORY = f"{OF_PROCESS.replace('SYSTEM', 'NODE_OUT_OF_MEMORY')} Task was killed"
+OF_NODE = "The actor is dead because its node has died. Node Id: 7"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (DIED.format(OF_PROCESS), "the process of its actor has died"),
+        (DIED.format(OF_MEMORY), "its actor was killed because the host has too little memory"),
+        (DIED.format(OF_NODE), "its Ray node (raylet) has died"),
+        ("\n  something else\nmore", "something else"),
+        ("", "Exception"),
+    ],
+)
+def test_why_an_actor_died_is_told_in_a_few_words(text: str, words: str) -> None:
+    assert cause_of_death(Exception(text)) == words
 
 
 @pytest.mark.parametrize(
