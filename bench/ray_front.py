@@ -30,7 +30,7 @@ from setting import ROOT, Quiet, SettingError, find_setting
 
 sys.path.insert(0, str(ROOT / "tests"))
 
-from harness import Trueload, kill_group, start_server
+from harness import Server, Trueload, kill_group, start_server
 from hosts.network import Network, missing
 from hosts.raylets import PORT, Raylets, start_ray
 from waiting import wait_until
@@ -48,22 +48,20 @@ PLACES = {"ray://": "`ray://`", "ray": "`ray`, on the head"}
 class Cluster:
     """The hosts, and a server that they reach."""
 
-    network: Network
     raylets: Raylets
     trueload: Trueload
-    url: str
+    server: Server
 
     def connected(self) -> int:
         """The connections that the hosts have to the server."""
-        words = ("ss", "-Htn", "state", "established", "dst", self.url.split("/")[2])
-        return sum(len(host.run(*words).stdout.splitlines()) for host in self.network.hosts)
+        return self.raylets.connections(self.server.host, self.server.port)
 
     def start(self, place: str, hosts: int) -> subprocess.Popen[str]:
         """Start a front that loads the server from so many hosts."""
-        head, outside = self.network.hosts[0], place != "ray"
+        head, outside = self.raylets.network.hosts[0], place != "ray"
         where = ("--place", self.raylets.address if outside else place, "--hosts", str(hosts))
         load = ("-c", str(MANY), "--rate", "1k/s", "-d", "60s")
-        words = (sys.executable, "-m", "trueload", "http", self.url, *load, *where)
+        words = (sys.executable, "-m", "trueload", "http", f"{self.server.url}/", *load, *where)
         address = {} if outside else {"RAY_ADDRESS": f"{head.address}:{PORT}"}
         return subprocess.Popen(
             words if outside else head.inside(*words),
@@ -107,7 +105,7 @@ def open_cluster() -> Iterator[Cluster]:
         stack.callback(trueload.close)
         trueload.folder.mkdir(parents=True, exist_ok=True)
         server = start_server(trueload, "--threads", "1", address=network.address)
-        yield Cluster(network, start_ray(network), trueload, f"{server.url}/")
+        yield Cluster(start_ray(network), trueload, server)
 
 
 Rounds = Mapping[tuple[str, int], Sequence[float]]
@@ -125,33 +123,20 @@ def measure(cluster: Cluster, rounds: int) -> Rounds:
     return found
 
 
-def cost_of_each(found: Rounds, place: str) -> float:
-    """What each host more costs, in cores."""
-    few, many = (median(found[place, hosts]) for hosts in (FEW, MANY))
-    return (many - few) / (MANY - FEW)
-
-
-def table(found: Rounds) -> list[str]:
-    """A Markdown table with a row for each place."""
+def report(found: Rounds) -> tuple[list[Mark], list[str]]:
+    """Judge what each host more costs; return a Markdown table with a row for each place, too."""
     lines = [
         f"| place | front's CPU, {FEW} hosts | {MANY} hosts | for each host more |",
         "|---|--:|--:|--:|",
     ]
-    for place, name in PLACES.items():
-        few, many = (median(found[place, hosts]) for hosts in (FEW, MANY))
-        each = cost_of_each(found, place)
-        lines.append(f"| {name} | {few:.3f} cores | {many:.3f} cores | {each:.4f} cores |")
-    return lines
-
-
-def judge(found: Rounds) -> list[Mark]:
-    """Judge what each host more costs."""
     marks = []
     for place, name in PLACES.items():
-        cores = cost_of_each(found, place)
+        few, many = (median(found[place, hosts]) for hosts in (FEW, MANY))
+        each = (many - few) / (MANY - FEW)
+        lines.append(f"| {name} | {few:.3f} cores | {many:.3f} cores | {each:.4f} cores |")
         what = f"{name}: front's CPU for each host more"
-        marks.append(mark(what, EACH_MOST, cores, f"{cores:.4f} cores"))
-    return marks
+        marks.append(mark(what, EACH_MOST, each, f"{each:.4f} cores"))
+    return marks, lines
 
 
 def main() -> int:
@@ -169,8 +154,8 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     what = f"The median of {options.rounds} rounds, {WATCHED_S:g} s of a window each. {quiet}"
-    marks = judge(found)
-    lines = [str(describe()), "", what, "", *mark_table(marks), "", *table(found)]
+    marks, table = report(found)
+    lines = [str(describe()), "", what, "", *mark_table(marks), "", *table]
     print("\n".join(lines))
     if not options.no_page:
         write_section(HOSTS, "ray", lines)
