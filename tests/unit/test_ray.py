@@ -17,7 +17,7 @@ from trueload.places import ChannelClosedError, HostGoneError, WayGoneError
 from trueload.places.ray import cluster, reserve
 from trueload.places.ray.actor import cause_of_death
 from trueload.places.ray.cluster import imported, names, refusal
-from trueload.places.ray.outbox import PIECE_BYTES, WAITING_BYTES_MAX, Outbox
+from trueload.places.ray.outbox import WAITING_BYTES_MAX, Outbox
 from trueload.places.ray.talks import Talks
 from trueload.places.ray.way import BROKEN, NO_HEAD, SILENT, Way, why_way
 
@@ -271,25 +271,6 @@ def test_only_hosts_that_are_listened_to_are_compared() -> None:
 
 
 SOON_S = 0.0  # a deadline that has passed
-
-
-def test_an_outbox_keeps_the_order_and_offers_again_what_was_not_taken() -> None:
-    outbox = Outbox()
-    long = bytes(range(256)) * (PIECE_BYTES // 128)
-    outbox.put(b"first\n", SOON_S, 0.0)
-    outbox.put(long, SOON_S, 0.0)
-    outbox.close()
-    with pytest.raises(ChannelClosedError, match="its input is closed"):
-        outbox.put(b"late\n", SOON_S, 0.0)
-    taken, is_last = b"", False
-    while not is_last:
-        piece, is_last = outbox.piece()
-        assert 0 < len(piece) <= PIECE_BYTES
-        count = len(piece) if is_last else len(piece) // 2
-        taken += piece[:count]
-        outbox.taken(count)
-    assert taken == b"first\n" + long
-    assert outbox.piece() == (b"", True)
 
 
 def test_a_full_outbox_refuses_what_does_not_fit_in_time() -> None:

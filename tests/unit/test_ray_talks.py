@@ -20,7 +20,7 @@ from trueload.places import ChannelClosedError, HostGoneError
 from trueload.places.lines import Lines
 from trueload.places.ray import host, talks
 from trueload.places.ray.actor import Actor
-from trueload.places.ray.outbox import Outbox
+from trueload.places.ray.outbox import PIECE_BYTES, Outbox
 from trueload.places.ray.talks import HOLD_S, LOOK_EVERY_S, PAUSE_S, SILENT_S, Talk
 from trueload.places.ray.way import Way
 
@@ -124,10 +124,15 @@ def test_what_is_to_be_sent_waits_for_no_output_but_for_what_was_sent_before(
     assert there.call() == []
     there.answer(1, 2, b"", 2, None, False)
     assert there.call() == [(b"rst\nsecond\n", False)], "what it has not taken is offered again"
+    there.put(bytes(PIECE_BYTES + 1))
     there.outbox.close()
-    there.answer(2, 3, b"", 11, None, False)
-    assert there.call() == [(b"", True)]
-    there.answer(3, 4, b"", 0, None, False)
+    with pytest.raises(ChannelClosedError, match="its input is closed"):
+        there.put(b"late\n")
+    there.answer(2, 3, b"", len(b"rst\nsecond\n"), None, False)
+    assert there.call() == [(bytes(PIECE_BYTES), False)], "one byte is left"
+    there.answer(3, 4, b"", PIECE_BYTES, None, False)
+    assert there.call() == [(b"\0", True)]
+    there.answer(4, 5, b"", 1, None, False)
     there.after(PAUSE_S)
     assert there.call() == [], "the first call is still held"
 
