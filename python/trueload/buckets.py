@@ -8,7 +8,8 @@ thousands of buckets.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+import operator
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, compress
@@ -80,16 +81,26 @@ class Buckets:
         ``top - step u``, and the sums of u and of u (u + 1) / 2 are those of ranks, and of ranks of
         ranks, which takes half the time of multiplying each count.
         """
-        twice = squares = 0
+        twice = squares = at = before = 0
         for lows, highs, counts in self.stretches:
-            step = 2 * lows.step
-            top = lows.start + highs.start + step * len(counts)
-            ranks = list(accumulate(counts))
-            whole, first = ranks[-1], sum(ranks)
-            second = 2 * sum(accumulate(ranks)) - first
+            size, step = len(counts), 2 * lows.step
+            top = lows.start + highs.start + step * size
+            ranks = self._ranks[at : at + size]
+            whole, first = ranks[-1] - before, sum(ranks) - before * size
+            second = 2 * sum(accumulate(ranks)) - before * size * (size + 1) - first
             twice += top * whole - step * first
             squares += top * top * whole - 2 * top * step * first + step * step * second
+            at, before = at + size, ranks[-1]
         return twice, squares
+
+    def twice_above(self, least: float) -> int:
+        """The same sum, times two, of the buckets whose highest value is above ``least``."""
+        found = 0
+        for lows, highs, counts in self.stretches:
+            first = bisect_right(highs, least)
+            twice = map(operator.add, lows[first:], highs[first:])
+            found += sum(map(operator.mul, twice, counts[first:]))
+        return found
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Buckets) and self._all() == other._all()

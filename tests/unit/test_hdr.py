@@ -156,5 +156,10 @@ def test_moments_are_those_of_the_middles(values: list[int], digits: int) -> Non
     weighed = list(zip(twice, found.counts, strict=True))
     expected = sum(at * count for at, count in weighed), sum(at**2 * n for at, n in weighed)
     assert found.moments == expected
+    for least in (-1, *found.lows, *found.highs):
+        above = sum(
+            a * n for (a, n), high in zip(weighed, found.highs, strict=True) if high > least
+        )
+        assert found.twice_above(least) == above
     assert (found.least, found.greatest) == (found.lows[0], found.highs[-1])
     assert [found.at_rank(rank) for rank in accumulate(found.counts)] == list(found.highs)

@@ -40,8 +40,11 @@ def make_hosts(
     began_ns = (report.start_ns for report in seen.hosts)
     first_ns = min((each for each in began_ns if each is not None), default=0)
     bounds_ns = clock_bounds_ns(seen.hosts) or repeat(None)
+    # When a host joins, the others close connections: each had its own time for replies.
+    is_uneven = any(each.joined_s is not None for each in seen.hosts)
+    unjudged = {FAIRNESS.name} if is_uneven else set()
     return tuple(
-        _host(replace(seen, clock_bound_ns=bound_ns), report, first_ns, make_unjudged)
+        _host(replace(seen, clock_bound_ns=bound_ns), report, first_ns, unjudged, make_unjudged)
         for report, bound_ns in zip(seen.hosts, bounds_ns, strict=False)
     )
 
@@ -57,6 +60,7 @@ def _host(
     seen: Observation,
     report: HostReport,
     first_ns: int,
+    unjudged: Collection[str],
     make_unjudged: Callable[[Observation], Record],
 ) -> Host:
     own = make_unjudged(_alone(seen, report))
@@ -77,9 +81,6 @@ def _host(
     )
     if len(seen.hosts) < 2:
         return host
-    # When a host joins, the others close connections: each had its own time for replies.
-    is_uneven = any(each.joined_s is not None for each in seen.hosts)
-    unjudged = {FAIRNESS.name} if is_uneven else set()
     return host.model_copy(update=_part(report, own, first_ns, unjudged))
 
 

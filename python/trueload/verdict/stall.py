@@ -104,9 +104,8 @@ def by_chance(known: Buckets, slow_ns: float | None, slots: int) -> float:
 
     It holds if each slot did so independently of the others.
     """
-    spent_ns = [ns * count for ns, count in zip(known.highs, known.counts, strict=True)]
-    first = bisect_right(known.highs, STALL_TIMES * (slow_ns or 0))
-    return (sum(spent_ns[first:]) / max(1, sum(spent_ns))) ** slots
+    twice, _ = known.moments
+    return (known.twice_above(STALL_TIMES * (slow_ns or 0)) / max(1, twice)) ** slots
 
 
 def open_loop_ns(known: Buckets, gaps: dict[float, int], whole_ns: int) -> float:
