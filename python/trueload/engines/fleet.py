@@ -107,7 +107,6 @@ class Fleet(Closing):
         self._allow_lost = allow_lost
         self._pauses = pauses
         self._living_count = len(self._members)
-        self._is_many = len(self._members) >= MANY
 
     @classmethod
     def start(cls, hosts: Sequence[EngineHost], pauses: Pauses, allow_lost: int = 0) -> Self:
@@ -194,7 +193,7 @@ class Fleet(Closing):
         while not self._out:
             if self._received.empty():  # a host with unread messages is not silent
                 self._look_for_losses()
-                if self._is_many:
+                if len(self._members) >= MANY:
                     time.sleep(min(TOGETHER_S, seconds_left(deadline_s)))
             try:
                 left_s = min(seconds_left(deadline_s), LOOK_EVERY_S)
@@ -545,9 +544,9 @@ class Fleet(Closing):
 
     def _ask_clocks(self) -> None:
         turn = 0
-        every = 2 if self._is_many else 1
         while not self._over.wait(ASK_EVERY_S):
             turn += 1
+            every = 2 if len(self._members) >= MANY else 1
             # Whoever reads from the channel finds out that it has closed.
             for member in self._to_ask():
                 with contextlib.suppress(EngineError):
