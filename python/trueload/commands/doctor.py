@@ -383,7 +383,7 @@ def _judge_subjects(facts: Facts) -> Finding:
     if len(reasons) > REASONS_MOST:
         cure = (
             "`trueload subjects list` says what each lacks;"
-            " `sudo trueload subjects install` installs what are packages of Debian"
+            " `trueload subjects install` names the packages of Debian among it"
         )
     return _warn("subjects", value, "skipped by suites: " + ", ".join(sorted(skipped)), cure)
 

@@ -53,8 +53,7 @@ def missing(subject: Subject) -> str | None:
         packages = " ".join(absent)
         return (
             f"needs the Debian package{'s' if len(absent) > 1 else ''} {packages}: "
-            f"`sudo trueload subjects install {subject.language}/{subject.framework}` "
-            f"or `sudo apt-get install {packages}`"
+            f"`sudo apt-get install {packages}`"
         )
     for need in manifest.needs.tools:
         if reason := _tool_missing(need):
