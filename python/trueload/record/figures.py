@@ -89,7 +89,7 @@ class Sample:
 
     @cached_property
     def _quantiles(self) -> dict[float, Quantile]:
-        """Those that were asked for: very many checks want the same few."""
+        """Percentiles that were asked for: many checks want the same few."""
         return {}
 
     def interval(self, share: float) -> tuple[float, float] | None:
