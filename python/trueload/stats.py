@@ -147,6 +147,7 @@ def encode_histogram(buckets: Buckets) -> str | None:
     return hdr.encode(zip(middles, buckets.counts, strict=True), HIGHEST_NS, SIGNIFICANT_DIGITS)
 
 
+@lru_cache(maxsize=4_096)  # all that times have
 def sparse_bounds(index: int) -> tuple[int, int]:
     """Lowest and highest value of an index of the engine's sparse histogram: the value itself
     below 128; above, with e = floor(log2 v) - 6, the index is 64 e + (v >> e)."""

@@ -44,7 +44,7 @@ def test_the_bytes_are_those_of_the_engine() -> None:
 def test_a_sum_is_that_of_each_index(parts: list[dict[int, int]]) -> None:
     total = SparseSum()
     for part in parts:
-        total.add(PackedCounts.of_base64(PackedCounts(part).as_base64(), soon=True))
+        total.add(PackedCounts.of_base64(PackedCounts(part).as_base64()))
     expected = sum(map(Counter, parts), Counter[int]())
     assert total.as_dict() == {index: expected[index] for index in sorted(expected)}
 

@@ -314,12 +314,14 @@ def _in_longest(
 ) -> tuple[int, tuple[Number, ...]]:
     """Sum counts over time, in parts as long as the longest, a multiple of all others."""
     longest_ns = max(part_ns for part_ns, _ in parts)
-    total: dict[int, Number] = {}
+    total: list[Number] = []
     for part_ns, counts in parts:
-        for number, count in enumerate(counts):
-            at = number * part_ns // longest_ns
-            total[at] = total.get(at, 0) + count
-    return longest_ns, tuple(total.get(at, 0) for at in range(max(total, default=-1) + 1))
+        step = longest_ns // part_ns
+        starts = range(0, len(counts), step)
+        wide = [sum(counts[at : at + step]) for at in starts] if step > 1 else list(counts)
+        together = [one + other for one, other in zip(total, wide, strict=False)]
+        total = together + total[len(together) :] + wide[len(together) :]
+    return longest_ns, tuple(total)
 
 
 def _until(flow: Flow, whole_ns: int) -> Work:

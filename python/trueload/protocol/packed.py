@@ -31,14 +31,12 @@ class PackedCounts(Mapping[int, int]):
         self._run: tuple[int, array[int]] | None = None
 
     @classmethod
-    def of_base64(cls, text: str, *, soon: bool = False) -> PackedCounts:
-        """Decode what the engine wrote. Raises ``ValueError`` for what it cannot have written.
-        ``soon``: it takes more memory for a short while, because it is read soon, and often."""
+    def of_base64(cls, text: str) -> PackedCounts:
+        """Decode what the engine wrote. Raises ``ValueError`` for what it cannot have written. What
+        it says is read at once, and added to a sum: until then it stays unpacked, too."""
         found = cls({})
         found._bytes = base64.b64decode(text, validate=True)
-        run = found.run()
-        if soon:
-            found._run = run
+        found._run = zigzag.unpack(found._bytes, INDEXES)
         return found
 
     def run(self) -> tuple[int, array[int]]:
@@ -118,17 +116,9 @@ def _read(given: Any) -> PackedCounts:
     return PackedCounts(counts)
 
 
-def _read_soon(given: Any) -> PackedCounts:
-    return PackedCounts.of_base64(given, soon=True) if isinstance(given, str) else _read(given)
-
-
-_INPUT = str | dict[int, int]
-_WRITER = PlainSerializer(lambda counts: dict(counts.items()), return_type=dict[int, int])
-
-Packed = Annotated[Mapping[int, int], PlainValidator(_read, json_schema_input_type=_INPUT), _WRITER]
-"""A model's field of ``PackedCounts``: read from base64 or an object, written as an object."""
-
-Fresh = Annotated[
-    Mapping[int, int], PlainValidator(_read_soon, json_schema_input_type=_INPUT), _WRITER
+Packed = Annotated[
+    Mapping[int, int],
+    PlainValidator(_read, json_schema_input_type=str | dict[int, int]),
+    PlainSerializer(lambda counts: dict(counts.items()), return_type=dict[int, int]),
 ]
-"""The same in a message that is used at once."""
+"""A model's field of ``PackedCounts``: read from base64 or an object, written as an object."""

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from trueload.protocol.model import Model
-from trueload.protocol.packed import Fresh, Packed
+from trueload.protocol.packed import Packed
 
 Sparse = dict[int, int]
 """A sparse histogram: index to count; ``stats.sparse_bounds`` gives the values of an index."""
@@ -55,8 +55,8 @@ class Tick(Model):
     at_ns: int
     id: str | None
     counts: Counts
-    latency: Fresh
-    service: Fresh
+    latency: Packed
+    service: Packed
     open: int
     bytes_in: int
     bytes_out: int
