@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import needing
 import pytest
-from harness import Server, Trueload, find_free_port, start_server
+from harness import ROOT, Server, Trueload, find_free_port, start_server
 from subject_world import World
 from trueload.engines.engine import find_engine
 
@@ -32,6 +35,24 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_xdist_auto_num_workers() -> int:
     """Run two workers per CPU under ``-n auto``, because many tests wait more than they compute."""
     return 2 * len(os.sched_getaffinity(0))
+
+
+class _Bench(dict[str, Any]):
+    """The modules of bench/ by name. It is not a package, because its scripts run in place."""
+
+    def __missing__(self, name: str) -> Any:
+        folder = str(ROOT / "bench")
+        sys.path.insert(0, folder)
+        try:
+            return self.setdefault(name, import_module(name))
+        finally:
+            sys.path.remove(folder)
+
+
+@pytest.fixture(scope="session")
+def bench() -> Any:
+    """The modules of bench/ by name."""
+    return _Bench()
 
 
 @pytest.fixture(scope="session")

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from importlib import import_module
 from typing import Any
 
 import pytest
 from harness import ROOT
-
-MODULES = ("cells", "http2", "machine", "marks", "page", "results", "traps2")
-
-
-@pytest.fixture(scope="module")
-def bench() -> Any:
-    """The modules of bench/, which is not a package because its scripts run in place."""
-    sys.path.insert(0, str(ROOT / "bench"))
-    try:
-        return {name: import_module(name) for name in MODULES}
-    finally:
-        sys.path.remove(str(ROOT / "bench"))
 
 
 def all_cells(bench: Any) -> list[Any]:

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
 from typing import Any
 
 import pytest
-from harness import ROOT
-
-
-@pytest.fixture(scope="module")
-def bench() -> Any:
-    """The modules of bench/, which is not a package."""
-    sys.path.insert(0, str(ROOT / "bench"))
-    try:
-        return {name: import_module(name) for name in ("broadcast", "broadcasts", "coalescing")}
-    finally:
-        sys.path.remove(str(ROOT / "bench"))
 
 
 def masked(payload: bytes, mask: bytes = b"\x01\x02\x03\x04") -> bytes:

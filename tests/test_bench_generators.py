@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +32,6 @@ OHA = {
     "statusCodeDistribution": {"200": 43000},
     "errorDistribution": {"aborted due to deadline": 64},
 }
-
-
-@pytest.fixture(scope="module")
-def bench() -> Any:
-    """The modules of bench/, which is not a package."""
-    sys.path.insert(0, str(ROOT / "bench"))
-    try:
-        return {name: import_module(name) for name in ("generators", "many", "process")}
-    finally:
-        sys.path.remove(str(ROOT / "bench"))
 
 
 def read(bench: Any, name: str, out: str) -> tuple[int, float]:

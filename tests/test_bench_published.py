@@ -5,23 +5,12 @@ from __future__ import annotations
 import itertools
 import json
 import lzma
-import sys
-from importlib import import_module
 from typing import Any
 
 import pytest
 from harness import ROOT, Trueload
 
 MINUTE_S = 60
-
-
-@pytest.fixture(scope="module")
-def bench() -> Any:
-    sys.path.insert(0, str(ROOT / "bench"))
-    try:
-        return {name: import_module(name) for name in ("published", "page", "machine")}
-    finally:
-        sys.path.remove(str(ROOT / "bench"))
 
 
 NAMES = ("http-servers", "http-clients", "c10k", "ws-broadcast", "tcp-echo")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import pytest
-from harness import ROOT
 
 
 @pytest.mark.parametrize(("cores", "word"), [(0.004, "met"), (0.0041, "missed")])
 def test_a_host_costs_the_difference_of_medians_and_has_a_target(
-    cores: float, word: str, monkeypatch: pytest.MonkeyPatch
+    cores: float, word: str, bench: Any
 ) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "bench"))
-    front: Any = import_module("ray_front")
+    front = bench["ray_front"]
     counts = (front.FEW, front.MANY)
     found = {
         (place, hosts): [hosts * cores, 9.0, 0.0] for place in front.PLACES for hosts in counts

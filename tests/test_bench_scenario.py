@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
 from typing import Any
 
 import pytest
-from harness import ROOT
 
 
-@pytest.fixture(scope="module")
-def scenario() -> Any:
-    """The module of bench/, which is not a package."""
-    sys.path.insert(0, str(ROOT / "bench"))
-    try:
-        return import_module("scenario")
-    finally:
-        sys.path.remove(str(ROOT / "bench"))
+@pytest.fixture
+def scenario(bench: Any) -> Any:
+    """The module of bench/."""
+    return bench["scenario"]
 
 
 K6 = '{"metrics": {"http_reqs": {"count": 30, "rate": 1}, "http_req_failed": {"passes": %d}}}'

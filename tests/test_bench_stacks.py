@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
 from typing import Any
 
 import pytest
-from harness import ROOT
 
 KERNEL = "([kernel.kallsyms])"
-
-
-@pytest.fixture(scope="module")
-def bench() -> Any:
-    """The modules `stacks` and `breakdown` of bench/, which is not a package."""
-    sys.path.insert(0, str(ROOT / "bench"))
-    try:
-        return {name: import_module(name) for name in ("stacks", "breakdown")}
-    finally:
-        sys.path.remove(str(ROOT / "bench"))
 
 
 def script(*symbols: str) -> str:

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from importlib import import_module
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
-from harness import ROOT
-
-
-@pytest.fixture(scope="module")
-def bench() -> Any:
-    """The modules of bench/, which is not a package."""
-    names = ("truth", "scripted", "pacing", "matching", "witnessed", "process")
-    sys.path.insert(0, str(ROOT / "bench"))
-    try:
-        return {name: import_module(name) for name in names}
-    finally:
-        sys.path.remove(str(ROOT / "bench"))
 
 
 def test_with_a_connection_for_each_the_truth_is_the_servers_delay(bench: Any) -> None:

@@ -3,26 +3,14 @@ of each host is found."""
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import ROOT, Server
+from harness import Server
 from trueload.trial.spec import Progress
 
 HOSTS, VARIANTS = 50, 3
-
-
-@pytest.fixture(scope="module")
-def bench() -> Any:
-    """The modules of bench/, which is not a package."""
-    sys.path.insert(0, str(ROOT / "bench"))
-    try:
-        return {name: import_module(name) for name in ("engine", "many_hosts", "recording")}
-    finally:
-        sys.path.remove(str(ROOT / "bench"))
 
 
 def test_what_fifty_hosts_say_is_added_up_exactly(

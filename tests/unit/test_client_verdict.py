@@ -7,19 +7,15 @@ from typing import Any
 
 import pytest
 from client_samples import ASKED, CLAIM, LATE, REQUESTS, SEEN, S, good_client_record, look
-from samples import good_record
+from samples import check_of, good_record
 from trueload.assemble.client import EndSample
 from trueload.machine.throttling import Throttled
 from trueload.protocol.seen import Concurrent
 from trueload.record.client import make_client_end
-from trueload.record.schema import Check, Record, Status
+from trueload.record.schema import Record, Status
 from trueload.verdict import CHECKS, decide
 
 GOOD = good_client_record()
-
-
-def found(record: Record, name: str) -> Check:
-    return next(check for check in record.checks if check.name == name)
 
 
 def seen(**changes: Any) -> dict[str, Any]:
@@ -213,7 +209,7 @@ def test_a_check_of_a_client_says(
     check: str, changes: dict[str, Any], status: Status, why: str
 ) -> None:
     record = good_client_record(**changes)
-    result = found(record, check)
+    result = check_of(record, check)
     assert result.status == status, result
     assert why in result.why, result
     assert "\n" not in result.why

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from samples import good_record, histogram, plan, sparse_index
+from samples import check_of, good_record, histogram, plan, sparse_index
 from trueload.record.schema import Check, Outcomes, Status, TargetRecord
 from trueload.stats import Distribution, decode_histogram
 from trueload.verdict.delayed_ack import delayed_mode
@@ -73,7 +73,7 @@ def check(service: Times, first_byte: Times, pipeline: int = 1, **changes: Any) 
     histograms = good.histograms.model_copy(update=encoded)
     changed = good.plan.model_copy(update={"generate": plan(pipeline=pipeline)})
     record = good_record(**{"histograms": histograms, "plan": changed, **changes})
-    return next(each for each in record.checks if each.name == "delayed-ack")
+    return check_of(record, "delayed-ack")
 
 
 DELAYED: Times = (*QUICK, *spread(20, 40, 44))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from samples import good_record, server_tree
+from samples import check_of, good_record, server_tree
 from trueload.assemble.idle import Step, make_idle, merged_failed
 from trueload.assemble.observation import Observation, PhaseLog
 from trueload.assemble.trial import NO_CONNECTIONS, measure_from_ticks
@@ -143,7 +143,7 @@ def test_an_idle_connection_that_was_closed_makes_a_record_suspect(
     held: int | None, status: str
 ) -> None:
     record = judge(good_record().model_copy(update={"idle": idle(held, None, 5, 5)}))
-    found = next(check for check in record.checks if check.name == "connections")
+    found = check_of(record, "connections")
     assert found.status == status, found
     if status == "warn":
         assert found.why == "1 of 1,000 idle ones were closed"

@@ -6,14 +6,9 @@ from typing import Any
 
 import pytest
 from broadcast_samples import DELIVERED, broadcast
-from samples import distribution, histogram
-from trueload.record.schema import Check, Record, Status
+from samples import check_of, distribution, histogram
+from trueload.record.schema import Status
 from trueload.verdict import CHECKS
-
-
-def check(record: Record, name: str) -> Check:
-    return next(check for check in record.checks if check.name == name)
-
 
 CASES: list[tuple[str, dict[str, Any], Status, str]] = [
     ("each came once", {}, "pass", "each of 1,000 deliveries came once"),
@@ -34,7 +29,7 @@ CASES: list[tuple[str, dict[str, Any], Status, str]] = [
 def test_a_lost_or_doubled_delivery_fails_the_ledger(
     what: str, changes: dict[str, Any], status: Status, why: str
 ) -> None:
-    found = check(broadcast(**changes), "ledger")
+    found = check_of(broadcast(**changes), "ledger")
     assert (found.status, why in found.why) == (status, True), (what, found)
 
 
@@ -72,7 +67,7 @@ def test_a_message_that_was_lost_makes_the_run_invalid() -> None:
 def test_deliveries_that_do_not_add_up_fail_the_audit(
     changes: dict[str, Any], why: str | None
 ) -> None:
-    found = check(broadcast(**changes), "audit")
+    found = check_of(broadcast(**changes), "audit")
     assert found.status == ("pass" if why is None else "fail")
     assert why is None or why in found.why
 

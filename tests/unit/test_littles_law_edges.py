@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from samples import SLOTS, WINDOW_NS, distribution, good_record, histogram
+from samples import SLOTS, WINDOW_NS, check_of, distribution, good_record, histogram
 from trueload.record.schema import Check, Status
 
 S = 1_000_000_000
@@ -27,7 +27,7 @@ def judged(
         window=good.window.model_copy(update={"drain_ns": drain_ns}),
         slots=good.slots.model_copy(update={"permitted_ns": permitted_ns}),
     )
-    return next(check for check in record.checks if check.name == "littles-law")
+    return check_of(record, "littles-law")
 
 
 @pytest.mark.parametrize(

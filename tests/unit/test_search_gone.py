@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from samples import good_record
+from samples import check_of, good_record
 from search_samples import LIMIT_10MS, SLOW, failing, nobody
 from trueload.record.schema import OriginRecord, Record
 from trueload.search.decide import Try
@@ -94,7 +94,7 @@ def test_an_origin_that_is_not_reached_spoils_the_whole_however_few_its_connecti
     established: int, status: str, why: str
 ) -> None:
     record = few_of_many(established)
-    check = next(check for check in record.checks if check.name == "connections")
+    check = check_of(record, "connections")
     assert (check.status, check.why) == (status, why)
     assert (record.verdict == "invalid") == (status == "fail")
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from samples import check_of
 from trueload.assemble.trial import charge
 from trueload.engines import engine as engine_module
 from trueload.errors import UserError
 from trueload.machine.accounting import ProcessSample, TreeSample
 from trueload.places import lines
 from trueload.protocol.plan import Duration, EngineOptions, Requests
-from trueload.record.schema import Check, CoreLatency, Record
+from trueload.record.schema import CoreLatency, Record
 from trueload.request.values import Request
 from trueload.trial import run as trial_module
 from trueload.trial.plan import make_plan
@@ -62,10 +63,6 @@ def play(
     return run_trial(spec, **options)
 
 
-def check(record: Record, name: str) -> Check:
-    return next(check for check in record.checks if check.name == name)
-
-
 @pytest.mark.parametrize(
     ("script", "kind", "what"),
     [
@@ -96,8 +93,8 @@ def test_a_record_is_made_from_the_last_ticks(
     assert record.trouble.what.isprintable()
     assert record.partial
     assert record.verdict == "invalid"
-    assert check(record, "audit").status == "fail"
-    assert check(record, "connections").status == "n/a"
+    assert check_of(record, "audit").status == "fail"
+    assert check_of(record, "connections").status == "n/a"
     counts = record.counts
     assert (counts.issued, counts.ok, counts.failed, counts.cancelled) == (100, 90, {"reset": 5}, 5)
     assert record.window.window_ns == 1_200_000_000
@@ -282,8 +279,8 @@ def test_without_a_connection_requests_are_charged_with_its_failure(
     assert record.trouble is None
     assert not record.partial
     assert record.verdict == "invalid"
-    assert check(record, "connections").status == "fail"
-    assert check(record, "audit").status == "pass"
+    assert check_of(record, "connections").status == "fail"
+    assert check_of(record, "audit").status == "pass"
 
 
 def test_a_name_without_addresses_is_a_record_of_class_dns() -> None:

@@ -13,6 +13,7 @@ from samples import (
     PHASE,
     SLOTS,
     WINDOW_NS,
+    check_of,
     connections,
     counts,
     distribution,
@@ -24,10 +25,8 @@ from samples import (
 )
 from trueload.protocol.plan import Closed, Requests, Second
 from trueload.record.schema import (
-    Check,
     Claim,
     Generator,
-    Record,
     RecordPlan,
     Server,
     Status,
@@ -40,10 +39,6 @@ from trueload.verdict import CHECKS, _declared, decide
 
 GOOD = good_record()
 HALF_LAG = GOOD.histograms.model_copy(update={"send_lag": histogram((500_000, OK))})
-
-
-def found(record: Record, name: str) -> Check:
-    return next(check for check in record.checks if check.name == name)
 
 
 def generator(**changes: Any) -> Generator:
@@ -561,7 +556,7 @@ CASES: dict[str, list[Case]] = {
 )
 def test_a_check_says(check: str, changes: dict[str, Any], status: Status, why: str) -> None:
     record = good_record(**changes)
-    result = found(record, check)
+    result = check_of(record, check)
     assert result.status == status, result
     assert why in result.why, result
     assert "\n" not in result.why

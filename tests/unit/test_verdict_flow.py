@@ -15,6 +15,7 @@ import pytest
 from samples import (
     NO_COUNTS,
     OK,
+    check_of,
     counts,
     distribution,
     flow,
@@ -25,7 +26,7 @@ from samples import (
 )
 from trueload.protocol.load_options import Arrivals
 from trueload.protocol.plan import Backlog, Closed, Flow
-from trueload.record.schema import Check, Record, RecordPlan, Status, Warmup
+from trueload.record.schema import Record, RecordPlan, Status, Warmup
 from trueload.stats import decode_histogram
 from trueload.verdict.stall import open_loop_ns
 from trueload.verdict.stretches import PARTS, largest_change
@@ -34,10 +35,6 @@ S = 1_000_000_000
 MS = 1_000_000
 RAW_PARTS = 300  # an engine has 256 to 511
 AUTOCORRELATION = 0.57  # of successive parts: the median of 88 real runs (docs/method.md)
-
-
-def found(record: Record, name: str) -> Check:
-    return next(check for check in record.checks if check.name == name)
 
 
 # --- pure tables
@@ -123,7 +120,7 @@ CASES: dict[str, list[tuple[str, dict[str, Any], Status, str]]] = {
     ],
 )
 def test_a_check_says(check: str, changes: dict[str, Any], status: Status, why: str) -> None:
-    result = found(good_record(**changes), check)
+    result = check_of(good_record(**changes), check)
     assert (result.status, why in result.why) == (status, True), result
     assert (result.value is None) <= (result.limit is None)
 
@@ -169,7 +166,7 @@ def window(
 def test_a_flow_is_steady_if_no_stretch_of_it_differs(
     what: str, level: Callable[[float], float], status: str
 ) -> None:
-    check = found(window(level), "steady-state")
+    check = check_of(window(level), "steady-state")
     assert check.status == status, (what, check)
 
 
@@ -182,21 +179,21 @@ def test_a_turn_of_the_scheduler_is_no_change_of_the_server_s(
 ) -> None:
     # The server stands still for 2.9 ms of a 24 ms window, and for 7.2 ms of a 60 ms one.
     record = window(lambda at: 0 if 0.4 < at < 0.52 else 1, window_ns=window_ns)
-    check = found(record, "steady-state")
+    check = check_of(record, "steady-state")
     assert check.status == status, check
 
 
 def test_without_a_warm_up_the_first_answers_are_awaited() -> None:
     record = window(lambda at: 0 if at < 0.1 else 1)
     slow = {"service_ns": distribution(histogram((S, 10_000))), "flow": record.flow}
-    assert found(good_record(**slow), "steady-state").status == "pass"
-    assert found(record, "steady-state").status == "warn"
+    assert check_of(good_record(**slow), "steady-state").status == "pass"
+    assert check_of(record, "steady-state").status == "warn"
     good = good_record()
     warmed = {
         "plan": good.plan.model_copy(update={"warmup": good.plan.window}),
         "warmup": Warmup(counts=counts(), wall_s=1.0),
     }
-    assert found(good_record(**slow, **warmed), "steady-state").status == "warn"
+    assert check_of(good_record(**slow, **warmed), "steady-state").status == "warn"
 
 
 def autocorrelated(chance: random.Random, count: int, share: float) -> list[float]:
@@ -287,7 +284,7 @@ def every(seconds: float) -> Callable[[], float]:
 def test_a_server_that_falls_behind_fails_with_what_it_carried(
     per_s: float, seconds: float, warmup_s: float
 ) -> None:
-    check = found(Queue(per_s, seconds, warmup_s).one_by_one(every(1 / 990)), "backlog")
+    check = check_of(Queue(per_s, seconds, warmup_s).one_by_one(every(1 / 990)), "backlog")
     assert check.status == "fail", check
     carried = re.search(r"carried ([\d,]+)/s of", check.why)
     assert carried is not None, check
@@ -300,14 +297,14 @@ def test_a_server_that_falls_behind_fails_with_what_it_carried(
     [(980, "pass"), (1000, "pass"), (1020, "warn"), (1040, "warn"), (1060, "fail")],
 )
 def test_a_queue_that_grows_slowly_is_told(per_s: float, status: str) -> None:
-    check = found(Queue(per_s, 2).one_by_one(every(1 / 990)), "backlog")
+    check = check_of(Queue(per_s, 2).one_by_one(every(1 / 990)), "backlog")
     assert check.status == status, check
 
 
 def test_a_pause_at_the_end_is_no_queue_that_grows() -> None:
     ends = Queue(1000, 5)
     record = ends.at_once(lambda at_s: max(0.005, 5.005 - at_s) if at_s > 4.8 else 0.005)
-    check = found(record, "backlog")
+    check = check_of(record, "backlog")
     assert check.status == "pass", check
     assert record.flow is not None
     assert record.flow.backlog is not None
@@ -325,13 +322,13 @@ def test_a_pipe_that_fills_is_no_queue(seconds: float, warmup_s: float, kind: st
         "exponential": lambda _: queue.chance.expovariate(1.0),
         "bimodal": lambda _: 5.0 if queue.chance.random() < 0.2 else 0.01,
     }
-    check = found(queue.at_once(takes_s[kind]), "backlog")
+    check = check_of(queue.at_once(takes_s[kind]), "backlog")
     assert check.status == "pass", check
 
 
 def test_a_slow_start_is_no_queue_either() -> None:
     queue = Queue(1000, 4)
-    check = found(queue.at_once(lambda at_s: 0.5 if at_s < 0.5 else 0.005), "backlog")
+    check = check_of(queue.at_once(lambda at_s: 0.5 if at_s < 0.5 else 0.005), "backlog")
     assert check.status == "pass", check
 
 
@@ -343,7 +340,7 @@ def test_a_queue_that_walks_by_chance_does_not_grow(per_s: float, busy: float) -
         queue.chance = random.Random(seed)
         serve_s = partial(queue.chance.expovariate, per_s / busy)
         record = queue.one_by_one(serve_s, poisson=True)
-        check = found(record, "backlog")
+        check = check_of(record, "backlog")
         assert check.status == "pass", (seed, check)
 
 
@@ -385,7 +382,7 @@ def frozen(freeze_ms: int, every_ms: int, p999_ms: float = 0.33, slots: int = 64
 def test_a_server_that_stands_still_is_told(
     what: str, record: Record, status: str, expected: str
 ) -> None:
-    check = found(record, "stall")
+    check = check_of(record, "stall")
     assert (check.status, expected in check.why) == (status, True), (what, check)
 
 
@@ -430,5 +427,5 @@ def test_connections_that_wait_at_once_by_chance_are_no_stall(connections: int) 
         lambda: 0.5 if chance.random() < 0.002 else 0.005,
     ):
         for _ in range(10):
-            check = found(slow_by_itself(chance, connections, takes_s), "stall")
+            check = check_of(slow_by_itself(chance, connections, takes_s), "stall")
             assert check.status == "pass", check
