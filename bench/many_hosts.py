@@ -34,7 +34,7 @@ from page import HOSTS, write_section
 from process import BenchError, vm_hwm_bytes
 from recording import Recording, load, record, scaled, window_s
 from setting import SERVER_CPU, Quiet, SettingError, find_setting
-from standin_hosts import nature_of, variant_of
+from standin import nature_of, variant_of
 from standin_place import Stage, staged
 from trueload.engines.engine import EngineError
 from trueload.errors import UserError

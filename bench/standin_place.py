@@ -125,7 +125,7 @@ class Stage:
         return self._folder / f"stand-ins-{number}"
 
     def _start(self, number: int, recordings: Sequence[Path]) -> subprocess.Popen[str]:
-        command = [sys.executable, str(ROOT / "bench" / "standin_hosts.py")]
+        command = [sys.executable, str(ROOT / "bench" / "standin.py")]
         command += [str(self._path(number)), *map(str, recordings)]
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
