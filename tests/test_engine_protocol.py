@@ -18,6 +18,7 @@ import pytest
 from faults.cases import Script, Step
 from faults.engine_lines import Engine, Line, Plan, by_duration, by_requests, run_plan
 from faults.peer import Peer
+from trueload.protocol.packed import PackedCounts
 
 pytestmark = pytest.mark.engine
 
@@ -148,7 +149,8 @@ def test_ticks_of_an_open_loop_tell_service_times_beside_response_times(engine_p
             with Engine(engine_path) as engine:
                 run_plan(engine, plan_for(peer), by_duration(600) | {"load": load})
                 ticks = engine.all("tick")
-            totals = {name: sum(sum(tick[name].values()) for tick in ticks) for name in TIMES}
+            times = {name: [PackedCounts.of_base64(tick[name]) for tick in ticks] for name in TIMES}
+            totals = {name: sum(sum(each.values()) for each in times[name]) for name in TIMES}
             assert totals["latency"] > 0, kind
             assert totals["service"] == (totals["latency"] if kind == "open" else 0), kind
 
