@@ -1,8 +1,9 @@
 """Counts of buckets as bytes, as HdrHistogram V2 has them, and their sums. Pure.
 
 How: the counts of all buckets in rising order, as zigzag LEB128; a negative number stands for so
-many empty ones. A front of very many hosts spends most of its time on these. So many counts are
-handled all at once, as lanes of a very large integer, which is several times as fast as one by one.
+many empty ones. With 256 hosts the front decodes 1,800 of these at the end of a run. So counts are
+decoded and added all at once, as lanes of a very large integer, which takes a half to a third of
+the time. Arrays are little-endian, as every machine is for which there is an engine.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator
 
-ODD = bytes([0, 1]) * 128  # by the last byte of a number
-MARK = "\u8000"
-FEW_BYTES = 100  # no more are faster one by one
+ODD = bytes([0, 1]) * 128  # by the lowest byte of a number
+MARK = "\u8000"  # more than 14 bits: no lane of a number has it
+FEW_BYTES = 100  # fewer are decoded faster one by one
 TOO_MANY = "it has more buckets than there are values"
 LANE = 8  # bytes of a count in a sum
 COUNT_MOST = 1 << 48  # of a sum's parts; four million requests a second need two years for it
@@ -32,8 +33,8 @@ class Sum:
             wide = array("I", bytes(LANE * len(counts)))
             wide[::2] = counts
             counts = wide
-        elif counts and max(counts) > COUNT_MOST:
-            raise ValueError("a count is too large")
+        else:
+            check(counts)
         self._lanes += int.from_bytes(counts.tobytes(), "little") << 8 * LANE * first
 
     def items(self) -> Iterator[tuple[int, int]]:
@@ -41,6 +42,12 @@ class Sum:
         size = -(-self._lanes.bit_length() // (8 * LANE)) * LANE
         counts = array("Q", self._lanes.to_bytes(size, "little"))
         return ((index, count) for index, count in enumerate(counts) if count)
+
+
+def check(counts: array[int]) -> None:
+    """Raise ``ValueError`` if a count is too large to be added to others."""
+    if counts.itemsize == LANE and max(counts, default=0) > COUNT_MOST:
+        raise ValueError("a count is too large")
 
 
 def pack(counts: Iterable[tuple[int, int]]) -> bytes:

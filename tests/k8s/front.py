@@ -45,8 +45,11 @@ class Front:
         connections = ("-c", str(CONNECTIONS * pods), "--warmup", "0s")
         return ["http", f"{self.server.url}/", *connections, "--place", place, *more]
 
-    def start(self, place: str, *more: str, pods: int = 2) -> subprocess.Popen[str]:
-        """Start a run; every Pod is connected when this returns. Stderr goes to stdout."""
+    def start(
+        self, place: str, *more: str, pods: int = 2, joining: int = 0
+    ) -> subprocess.Popen[str]:
+        """Start a run; every Pod is connected when this returns, and so many more may be about to
+        join. Stderr goes to stdout."""
         argv = self.http(place, "-d", "60s", *more, pods=pods)
         process = self.trueload.start(*argv, env=self.env(), stderr=subprocess.STDOUT)
         try:
@@ -55,7 +58,7 @@ class Front:
                 "every Pod is connected",
             )
             assert process.poll() is None
-            assert self.engines() >= pods  # one more may be about to join
+            assert pods <= self.engines() <= pods + joining
         except AssertionError as error:
             process.kill()
             raise AssertionError(f"{error}: {process.communicate()[0]}") from None

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
-from trueload.protocol.packed import COUNTS, INDEXES, Packed, PackedCounts, SparseSum
+from trueload.protocol.packed import INDEXES, Packed, PackedCounts, SparseSum
 from trueload.protocol.plan import Second, parse_from_engine
+from trueload.zigzag import COUNT_MOST
 
 FIELD = TypeAdapter(Packed)
 EXAMPLES = Path(__file__).parents[2] / "schema" / "examples" / "from-engine.jsonl"
@@ -22,7 +23,7 @@ def encoded(*numbers: int) -> str:
     return base64.b64encode(bytes(numbers)).decode()
 
 
-@given(st.dictionaries(st.integers(0, INDEXES - 1), st.integers(0, COUNTS - 1)))
+@given(st.dictionaries(st.integers(0, INDEXES - 1), st.integers(0, COUNT_MOST)))
 def test_what_is_packed_comes_out_again_without_its_zeros(counts: dict[int, int]) -> None:
     there = {index: count for index, count in sorted(counts.items()) if count}
     packed = PackedCounts(counts)
@@ -51,7 +52,7 @@ def test_a_sum_is_that_of_each_index(parts: list[dict[int, int]]) -> None:
 
 def test_a_count_that_no_sum_can_have_is_refused() -> None:
     with pytest.raises(ValueError, match="too large"):
-        SparseSum().add({1: COUNTS - 1})
+        SparseSum().add({1: COUNT_MOST + 1})
 
 
 def test_an_engine_s_series_holds_as_many_latencies_as_answers() -> None:
@@ -83,6 +84,8 @@ def test_people_read_it_as_an_object() -> None:
         {"1": -1},
         {"1": "1"},
         {"4096": 1},
+        {"1": COUNT_MOST + 1},
+        PackedCounts({1: COUNT_MOST + 1}).as_base64(),
     ],
 )
 def test_what_is_no_histogram_is_refused(junk: object) -> None:

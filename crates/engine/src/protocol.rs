@@ -440,13 +440,13 @@ pub struct Tick {
     pub id: Option<String>,
     /// Totals of the phase up to now.
     pub counts: Counts,
-    /// Latencies of the requests that ended well since the last tick, packed as those of a second.
-    #[serde(with = "packed::told")]
+    /// Latencies of the requests that ended well since the last tick, encoded as those of a second are.
+    #[serde(with = "packed::written")]
     #[schemars(with = "String", extend("contentEncoding" = "base64"))]
     pub latency: Sparse,
     /// Their times from the actual send, under an open loop; elsewhere they are the latencies, and
     /// this is empty.
-    #[serde(with = "packed::told")]
+    #[serde(with = "packed::written")]
     #[schemars(with = "String", extend("contentEncoding" = "base64"))]
     pub service: Sparse,
     /// Connections that are open now.

@@ -17,7 +17,6 @@ from pydantic import PlainSerializer, PlainValidator
 from trueload import zigzag
 
 INDEXES = 64 * 64  # no time of 64 bits has a higher index
-COUNTS = 1 << 62
 
 
 class PackedCounts(Mapping[int, int]):
@@ -32,11 +31,12 @@ class PackedCounts(Mapping[int, int]):
 
     @classmethod
     def of_base64(cls, text: str) -> PackedCounts:
-        """Decode what the engine wrote. Raises ``ValueError`` for what it cannot have written. What
-        it says is read at once, and added to a sum: until then it stays unpacked, too."""
+        """Decode what the engine wrote. Raises ``ValueError`` for what it cannot have written. It
+        also stays unpacked: an engine's messages are added up right after they are read."""
         found = cls({})
         found._bytes = base64.b64decode(text, validate=True)
         found._run = zigzag.unpack(found._bytes, INDEXES)
+        zigzag.check(found._run[1])
         return found
 
     def run(self) -> tuple[int, array[int]]:
@@ -92,7 +92,7 @@ class SparseSum:
         self._sum = zigzag.Sum()
 
     def add(self, part: Mapping[int, int]) -> None:
-        """Add one more. Raises ``ValueError`` if counts are too large for any sum."""
+        """Add one more."""
         packed = part if isinstance(part, PackedCounts) else PackedCounts(part)
         self._sum.add(*packed.run())
 
@@ -109,8 +109,8 @@ def _read(given: Any) -> PackedCounts:
     if not isinstance(given, Mapping):
         raise ValueError("neither packed nor an object")
     counts = {int(index): count for index, count in given.items()}
-    if not all(type(count) is int and 0 <= count < COUNTS for count in counts.values()):
-        raise ValueError("a count that is no natural number of 62 bits")
+    if not all(type(n) is int and 0 <= n <= zigzag.COUNT_MOST for n in counts.values()):
+        raise ValueError("a count that is negative, too large or no whole number")
     if not all(0 <= index < INDEXES for index in counts):
         raise ValueError("an index that no time has")
     return PackedCounts(counts)

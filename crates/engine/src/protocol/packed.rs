@@ -1,5 +1,4 @@
-//! Packed histograms as base64. As maps, an hour of seconds would take 100 MB in the reader, and the
-//! ticks of very many hosts most of its time.
+//! Packed histograms as base64: an hour of seconds as JSON maps would take 100 MB in the reader.
 
 use base64::Engine as _;
 use base64::display::Base64Display;
@@ -20,8 +19,8 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     Packed::from_bytes(&bytes).ok_or_else(|| D::Error::custom("no packed histogram"))
 }
 
-/// The same for a map that is packed only to be told.
-pub(super) mod told {
+/// The same for a map that is packed only to be written.
+pub(super) mod written {
     use super::{Deserializer, Packed, Serializer, Sparse};
 
     pub(crate) fn serialize<S: Serializer>(

@@ -19,8 +19,8 @@ pub struct Second {
     pub ok: u64,
     /// Ended badly.
     pub failed: u64,
-    /// Latencies of those that ended well: the count of each index, in order, as HdrHistogram V2 has counts (zigzag
-    /// LEB128, where a negative number is so many empty ones); in base64.
+    /// Latencies of those that ended well: base64 of the counts by index, in the encoding that HdrHistogram V2 uses
+    /// for counts. Each is a zigzag LEB128 number; a negative one stands for that many indices without a count.
     #[serde(with = "packed")]
     #[schemars(with = "String", extend("contentEncoding" = "base64"))]
     pub latency: Packed,
