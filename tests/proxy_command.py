@@ -6,6 +6,7 @@ once, with an error, after a line ``give up``. Must not know trueload.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -37,7 +38,8 @@ def main() -> int:
             if line == b"give up\n":
                 os.write(2, b"no way\n")
                 os._exit(1)
-            other.stdin.write(line)
+            with contextlib.suppress(BrokenPipeError):  # the other may need no more of it
+                other.stdin.write(line)
         other.stdin.close()
         for reader in readers:
             reader.join()
