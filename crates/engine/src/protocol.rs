@@ -40,6 +40,7 @@ mod served;
 mod settling;
 mod stages;
 mod streams;
+mod sum;
 mod tls;
 
 pub use address::AddressPlan;

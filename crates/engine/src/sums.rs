@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use trueload_drive::{Address, peak_rss_bytes};
-use trueload_meter::{Bin, Class, EncodedTimes, Meter, Series, SlowSlot, Sparse, TargetMeter};
+use trueload_meter::{
+    Bin, Class, EncodedTimes, Meter, Series, SlowSlot, Sparse, SumNs, TargetMeter,
+};
 use trueload_wire::tls::Secured;
 
 use crate::exchange;
@@ -331,7 +333,7 @@ fn slots(meter: &Meter) -> Slots {
             .collect(),
         long_waits_ns: sums.slow.iter().map(|slow| slow.waits.longest_ns).collect(),
         long_waits: sums.slow.iter().map(long_waits).collect(),
-        permitted_ns: meter.permitted_ns,
+        permitted_ns: SumNs::try_from(meter.permitted_ns).unwrap_or(0),
     }
 }
 

@@ -286,7 +286,7 @@ fn no_more_is_asked_than_the_peer_grants_and_answers_end_in_any_order() {
     assert_eq!((meter.ok, meter.failed_sum() + meter.ok), (4, meter.issued));
     // Ten of the window's milliseconds with two places, the others with three.
     let permitted_ns = 10 * MS * 2 + (WINDOW_NS - 10 * MS) * 3;
-    assert_eq!(meter.permitted_ns, permitted_ns);
+    assert_eq!(meter.permitted_ns, i128::from(permitted_ns));
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn times_of_http_2_are_those_of_the_window_and_counts_go_on_in_the_drain() {
     // Three are left: nobody answers them, nor the PING behind the reset of the first. So the connection ends.
     let done = play.end();
     let account = done.account.expect("connections count");
-    let window_ns = WINDOW_NS - 10 * MS;
+    let window_ns = u128::from(WINDOW_NS - 10 * MS);
     assert_eq!((account.open_ns, account.waits_ns.stream), (window_ns, 2 * window_ns));
     assert_eq!((done.meter.ok, account.resets, account.connections), (49, 1, 1));
     assert_eq!(done.meter.failed().map(|(_, count)| count).sum::<u64>(), 3);

@@ -206,7 +206,10 @@ fn connections_that_are_given_up_end_their_requests_and_are_closed() {
     assert_eq!((first.established, second.established), (2, 2));
     // Four places over the whole window, but for the answers that the change waited for.
     let permitted_ns = first.meter.permitted_ns + second.meter.permitted_ns;
-    assert!(permitted_ns.abs_diff(4 * WINDOW_NS) <= 4 * MS, "{permitted_ns}");
+    assert!(
+        permitted_ns.abs_diff(i128::from(4 * WINDOW_NS)) <= u128::from(4 * MS),
+        "{permitted_ns}"
+    );
     for done in [first, second] {
         assert_eq!(done.meter.issued, done.meter.ok + done.meter.cancelled);
         assert_eq!((done.meter.reconnects, done.meter.failed_sum()), (0, 0));

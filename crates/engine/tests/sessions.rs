@@ -268,8 +268,8 @@ fn steps_follow_in_order_with_values_cookies_and_pauses_that_no_time_contains() 
     // 20 of the window's milliseconds were pauses, in which the load permits nothing.
     let behind_ns = 37 * MS + TIMEOUT_NS;
     let pauses_ns = 20 * MS;
-    assert!(done.meter.permitted_ns <= WINDOW_NS - pauses_ns);
-    assert!(done.meter.permitted_ns >= behind_ns - pauses_ns);
+    assert!(done.meter.permitted_ns <= i128::from(WINDOW_NS - pauses_ns));
+    assert!(done.meter.permitted_ns >= i128::from(behind_ns - pauses_ns));
 }
 
 #[test]

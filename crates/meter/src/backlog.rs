@@ -4,6 +4,8 @@
 //! It also keeps the latencies of the requests due in each quarter of the schedule. In a growing
 //! queue, requests of later quarters take longer. In a pipeline that merely fills, they do not.
 
+use crate::SumNs;
+
 /// The number of equal parts that a schedule is divided into.
 const QUARTERS: usize = 4;
 
@@ -15,9 +17,8 @@ pub struct Backlog {
     /// Requests unanswered at the end of the window, or when the last request was sent.
     pub at_end: u64,
     quarter_ns: u64,
-    /// For each quarter, by scheduled time: the number of answers and the sum of their latencies in
-    /// ns.
-    latencies: [(u64, u64); QUARTERS],
+    /// For each quarter, by scheduled time: the number of answers and the sum of their latencies.
+    latencies: [(u64, SumNs); QUARTERS],
 }
 
 impl Backlog {
@@ -34,7 +35,7 @@ impl Backlog {
         let quarter = (scheduled_ns / self.quarter_ns.max(1)).min(QUARTERS as u64 - 1);
         let (answered, sum_ns) = &mut self.latencies[quarter as usize];
         *answered += count;
-        *sum_ns += latency_ns * count;
+        *sum_ns += SumNs::from(latency_ns) * SumNs::from(count);
     }
 
     /// The number of answers to the requests of each quarter of the schedule.
@@ -45,7 +46,7 @@ impl Backlog {
 
     /// The sum of latencies for each quarter, in ns.
     #[must_use]
-    pub fn latency_sum_ns(&self) -> Vec<u64> {
+    pub fn latency_sum_ns(&self) -> Vec<SumNs> {
         self.latencies.iter().map(|(_, sum_ns)| *sum_ns).collect()
     }
 
@@ -74,5 +75,19 @@ mod tests {
         assert_eq!((one.at_start, one.at_end), (1, 32));
         assert_eq!(one.answered(), [2, 1, 0, 1]);
         assert_eq!(one.latency_sum_ns(), [10, 11, 0, 7]);
+    }
+
+    #[test]
+    fn two_days_of_overload_add_up() {
+        const S: u64 = 1_000_000_000;
+        let seconds = 48 * 3_600;
+        let mut backlog = Backlog::of(seconds * S, 0);
+        // Half of 200,000 requests a second are answered: who comes last waits for a day.
+        (0..seconds).for_each(|second| backlog.note(second * S, second / 2 * S, 200_000));
+        let expected: SumNs = (0..seconds).map(|second| SumNs::from(second / 2 * S)).sum();
+        assert_eq!(backlog.latency_sum_ns().iter().sum::<SumNs>(), 200_000 * expected);
+        let before = backlog.clone();
+        backlog.merge(&before);
+        assert_eq!(backlog.latency_sum_ns().iter().sum::<SumNs>(), 400_000 * expected);
     }
 }

@@ -49,3 +49,7 @@ pub use streams::{EncodedStreams, Streams};
 pub use target::TargetMeter;
 pub use times::{EncodedTimes, Times};
 pub use work::Work;
+
+/// A sum of times over requests or connections, in ns. 64 bits do not hold two days of it: 213,000
+/// requests in flight fill them within one.
+pub type SumNs = u128;

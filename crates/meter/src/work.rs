@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 
+use crate::SumNs;
 use crate::cells::Cells;
 use crate::flow::{PART_SHIFT, PARTS_MOST};
 
@@ -18,9 +19,9 @@ pub struct Work {
     parts: Cells<f64>,
     end_ns: u64,
     /// The sum of the times within the window of answers that had begun before it.
-    pub before_ns: u64,
+    pub before_ns: SumNs,
     /// The sum of the times after the window of answers that had begun in it.
-    pub after_ns: u64,
+    pub after_ns: SumNs,
 }
 
 impl Default for Work {
@@ -70,9 +71,9 @@ impl Work {
             return;
         }
         if took_ns > since_ns {
-            self.before_ns += count * to_ns;
+            self.before_ns += SumNs::from(count) * SumNs::from(to_ns);
         } else {
-            self.after_ns += count * (since_ns - to_ns);
+            self.after_ns += SumNs::from(count) * SumNs::from(since_ns - to_ns);
         }
         self.parts.at(to_ns - 1);
         let (shift, width_ns) = (self.parts.shift, self.part_ns());
@@ -166,7 +167,8 @@ mod tests {
             let mut work = until(10 * S);
             work.note(took_ns, since_ns, 8);
             let found = (work.before_ns, work.after_ns);
-            assert_eq!(found, (before_ns, after_ns), "{took_ns} ns up to {since_ns}");
+            let expected = (SumNs::from(before_ns), SumNs::from(after_ns));
+            assert_eq!(found, expected, "{took_ns} ns up to {since_ns}");
         }
     }
 

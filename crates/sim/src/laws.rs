@@ -308,14 +308,14 @@ fn requests_take_no_more_time_than_is_permitted(played: &mut Played) -> Result<(
         }
         let places = u64::from(played.scenario.connections_most()) * *depth as u64;
         let most_ns = places * done.stopped_ns.saturating_sub(done.started_ns);
-        ensure(meter.permitted_ns <= most_ns, || {
+        ensure(meter.permitted_ns <= i128::from(most_ns), || {
             format!("{} ns are permitted, of {most_ns} at most", meter.permitted_ns)
         })?;
         let service = meter.times.clone().encoded().service.map(|encoded| decoded(&encoded));
         let taken_ns = service.map_or(0.0, |service| service.mean() * service.len() as f64);
         // A request sent within the phase may end after it.
         let behind_ns = places * (done.done_ns.saturating_sub(done.stopped_ns) + slack_ns);
-        let most_ns = (meter.permitted_ns + behind_ns) as f64 * 1.002;
+        let most_ns = (meter.permitted_ns + i128::from(behind_ns)) as f64 * 1.002;
         ensure(taken_ns <= most_ns, || {
             format!("{taken_ns} ns taken, {} permitted, {behind_ns} behind", meter.permitted_ns)
         })

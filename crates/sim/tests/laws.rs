@@ -71,7 +71,7 @@ const TAMPERS: &[(&str, Tamper)] = &[
     }),
     ("requests take no more time than is permitted", |played| {
         let done = &mut played.front.done[0].done;
-        done.meter.permitted_ns = 2 * (done.stopped_ns - done.started_ns) + 1;
+        done.meter.permitted_ns = i128::from(2 * (done.stopped_ns - done.started_ns) + 1);
     }),
     ("ticks come in their turn", |played| played.front.done[0].done.last.second += 1),
     ("nobody is accused falsely", |played| {
@@ -132,7 +132,7 @@ const TAMPERS: &[(&str, Tamper)] = &[
         played.kernels[0].seen.versions = Some(Versions { http1, ..Versions::default() });
     }),
     ("no wait is left out of the latency", |played| {
-        let account = Account { open_ns: 10 * S, ..Account::default() };
+        let account = Account { open_ns: u128::from(10 * S), ..Account::default() };
         played.front.done[0].done.account = Some(account);
     }),
 ];

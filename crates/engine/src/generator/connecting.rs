@@ -465,7 +465,7 @@ impl<P: Protocol> Generator<P> {
         let state = &mut self.slots[key].state;
         if let Some((until_ns, phase)) = self.accounting.not_stopped(now_ns) {
             let permitted_ns = state.permitted_ns(depth, phase.started_ns, until_ns);
-            phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_add(permitted_ns);
+            phase.meter.permitted_ns += permitted_ns;
         }
         (state.open_since_ns, state.gap) = (NEVER, 0);
     }

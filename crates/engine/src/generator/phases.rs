@@ -74,7 +74,7 @@ impl<P: Protocol> Generator<P> {
         if let Some(concurrent) = phase.concurrent() {
             let window_ns = at_ns.saturating_sub(phase.started_ns);
             let concurrent = dealt(concurrent, self.config.threads, self.config.thread);
-            phase.meter.permitted_ns = u64::from(concurrent) * window_ns;
+            phase.meter.permitted_ns = i128::from(concurrent) * i128::from(window_ns);
         }
         phase.stop(net, at_ns);
         if let Stop::After(_) = phase.share.stop {

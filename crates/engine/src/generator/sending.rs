@@ -307,8 +307,7 @@ impl<P: Protocol> Generator<P> {
             && let Some((until_ns, phase)) = self.accounting.not_stopped(now_ns)
         {
             let over_ns = until_ns.saturating_sub(since_ns.max(phase.started_ns));
-            let lost_ns = u64::from(gap) * over_ns;
-            phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_sub(lost_ns);
+            phase.meter.permitted_ns -= i128::from(gap) * i128::from(over_ns);
         }
     }
 }

@@ -335,14 +335,15 @@ impl State {
     }
 
     /// The time between two moments in which it was open, times `depth` places, less the places
-    /// that waited for their refill. Wraps: what a gap takes off may have been added elsewhere.
-    pub(super) fn permitted_ns(&self, depth: u64, from_ns: u64, to_ns: u64) -> u64 {
+    /// that waited for their refill. It may be below 0: what a gap takes off may have been added
+    /// elsewhere.
+    pub(super) fn permitted_ns(&self, depth: u64, from_ns: u64, to_ns: u64) -> i128 {
         if self.open_since_ns == NEVER {
             return 0;
         }
-        let within = |since_ns: u64| to_ns.saturating_sub(since_ns.max(from_ns));
-        let unused_ns = within(self.gap_since_ns) * u64::from(self.gap);
-        (within(self.open_since_ns) * depth).wrapping_sub(unused_ns)
+        let within = |since_ns: u64| i128::from(to_ns.saturating_sub(since_ns.max(from_ns)));
+        let unused_ns = within(self.gap_since_ns) * i128::from(self.gap);
+        within(self.open_since_ns) * i128::from(depth) - unused_ns
     }
 
     /// The time for which the connection had been quiet at a moment.

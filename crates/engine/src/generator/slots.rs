@@ -229,7 +229,7 @@ impl<C: Exchange<Tag> + Default> Slots<C> {
             phase.idle_open += u32::from(holds && slot.is_open());
             let state = &mut slot.state;
             let permitted_ns = state.permitted_ns(depth, started_ns, at_ns);
-            phase.meter.permitted_ns = phase.meter.permitted_ns.wrapping_add(permitted_ns);
+            phase.meter.permitted_ns += permitted_ns;
             state.gap_since_ns = at_ns;
             if state.connection == ConnectionState::Down && state.waiting_again() == 0 {
                 state.down_until(NEVER);

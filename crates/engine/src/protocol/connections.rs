@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use trueload_meter::SumNs;
+
+use super::sum;
 
 /// Connections of a phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -95,5 +98,6 @@ pub struct Slots {
     #[serde(default)]
     pub long_waits: Vec<Vec<u64>>,
     /// Time-integral over the window of requests that the load permitted to be outstanding: connected x depth, less refill and connect gaps and the ends of connections.
-    pub permitted_ns: u64,
+    #[serde(deserialize_with = "sum::read")]
+    pub permitted_ns: SumNs,
 }

@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use trueload_meter::SumNs;
 
-use super::{Sparse, numbered};
+use super::{Sparse, numbered, sum};
 
 /// Answers over the window, as they came. Those to requests of the phase before that came in it count, too.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,11 +39,11 @@ pub struct Work {
     /// Answers in each part, to a millionth, up to the last one that has any.
     pub answers: Vec<f64>,
     /// The times within that stretch of all answers that had begun before it, summed.
-    #[serde(default)]
-    pub before_ns: u64,
+    #[serde(default, deserialize_with = "sum::read")]
+    pub before_ns: SumNs,
     /// The times after it of all answers that had begun in it, summed.
-    #[serde(default)]
-    pub after_ns: u64,
+    #[serde(default, deserialize_with = "sum::read")]
+    pub after_ns: SumNs,
 }
 
 /// What an open loop had scheduled and was not yet answered.
@@ -56,7 +57,8 @@ pub struct Backlog {
     /// Good answers to what each quarter of the schedule had asked for.
     pub answered: Vec<u64>,
     /// The sum of their latencies.
-    pub latency_sum_ns: Vec<u64>,
+    #[serde(deserialize_with = "sum::read_all")]
+    pub latency_sum_ns: Vec<SumNs>,
 }
 
 impl Flow {

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use trueload_wire::http2::client;
 use trueload_wire::http2::settings::Settings;
 
+use super::sum;
+
 /// What the connections of a phase counted. Times are those of the window, requests times nanoseconds; counts are also of the
 /// drain, and those of the first phase also of the set-up before it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,7 +23,8 @@ pub struct Http2 {
     /// Streams that we have reset: of requests that timed out, or whose answers were malformed.
     pub resets: u64,
     /// Open streams, times nanoseconds: over the length of the window it is the mean number of streams in flight.
-    pub streams_ns: u64,
+    #[serde(deserialize_with = "sum::read")]
+    pub streams_ns: u128,
     /// What requests in flight waited for.
     pub waits_ns: Waits,
     /// Header fields of requests.
@@ -43,17 +46,23 @@ pub struct Http2 {
 #[serde(deny_unknown_fields)]
 pub struct Waits {
     /// Not sent yet, for whatever reason.
-    pub queued: u64,
+    #[serde(deserialize_with = "sum::read")]
+    pub queued: u128,
     /// The part of `queued` in which the peer permitted no more streams.
-    pub stream: u64,
+    #[serde(deserialize_with = "sum::read")]
+    pub stream: u128,
     /// A request's body: the window that the peer gives the connection is used up.
-    pub send_connection: u64,
+    #[serde(deserialize_with = "sum::read")]
+    pub send_connection: u128,
     /// A request's body: the window that the peer gives its stream is used up.
-    pub send_stream: u64,
+    #[serde(deserialize_with = "sum::read")]
+    pub send_stream: u128,
     /// An answer: the window that we give the connection is used up. An upper bound: all streams that it could hold up count.
-    pub receive_connection: u64,
+    #[serde(deserialize_with = "sum::read")]
+    pub receive_connection: u128,
     /// An answer: the window that we give its stream is used up.
-    pub receive_stream: u64,
+    #[serde(deserialize_with = "sum::read")]
+    pub receive_stream: u128,
 }
 
 /// Bytes of header fields in one direction, all of one connection in its turn.
@@ -102,8 +111,8 @@ impl From<&client::Account> for Http2 {
     }
 }
 
-impl From<client::Waits> for Waits {
-    fn from(found: client::Waits) -> Self {
+impl From<client::Waits<u128>> for Waits {
+    fn from(found: client::Waits<u128>) -> Self {
         Waits {
             queued: found.queued,
             stream: found.stream,

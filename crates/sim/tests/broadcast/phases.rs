@@ -70,7 +70,7 @@ fn a_phase_by_time_sends_in_turns_until_it_is_over() {
     let sums = &meter.slots;
     assert_eq!(sums.asked, 3);
     assert!(sums.answers_max - sums.answers_min <= 1, "in turn: {sums:?}");
-    assert_eq!(meter.permitted_ns, 2 * S / 100);
+    assert_eq!(meter.permitted_ns, i128::from(2 * S / 100));
 }
 
 #[test]

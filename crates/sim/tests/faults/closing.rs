@@ -109,7 +109,7 @@ fn while_a_connection_is_being_ended_no_request_is_permitted_on_it() {
         each_way(OK, then, |which, seen| {
             // A way there and back to the answer, of which some milliseconds more follow to the end.
             let answered_ns = REQUESTS * 2 * LATENCY_NS;
-            assert!(seen.permitted_ns <= answered_ns + answered_ns / 100, "{which}");
+            assert!(seen.permitted_ns <= i128::from(answered_ns + answered_ns / 100), "{which}");
         });
     }
 }

@@ -78,7 +78,7 @@ struct Seen {
     unended: u64,
     dropped: u64,
     idle_closed: IdleClosed,
-    permitted_ns: u64,
+    permitted_ns: i128,
     /// Attempts to connect.
     attempts: u64,
     /// The laws of the simulation that are broken, each with how.

@@ -131,11 +131,14 @@ fn a_queue_grows_and_a_pipe_fills() {
         assert!(backlog.at_end.abs_diff(at_end) <= 2, "{what}: {}", backlog.at_end);
         let latencies = backlog.latency_sum_ns().into_iter().zip(backlog.answered());
         let means: Vec<_> =
-            latencies.filter_map(|(sum_ns, count)| sum_ns.checked_div(count)).collect();
+            latencies.filter_map(|(sum_ns, count)| sum_ns.checked_div(count.into())).collect();
         let first_ns = delay_ns + 2 * ONE_WAY_NS;
-        assert!(means.len() > 1 && means[0].abs_diff(first_ns) <= S / 3, "{what}: {means:?}");
+        assert!(
+            means.len() > 1 && means[0].abs_diff(first_ns.into()) <= u128::from(S / 3),
+            "{what}: {means:?}"
+        );
         let last_ns = means[means.len() - 1];
-        assert_eq!(last_ns > means[0] + S / 10, grows, "{what}: {means:?}");
+        assert_eq!(last_ns > means[0] + u128::from(S / 10), grows, "{what}: {means:?}");
     }
 }
 
@@ -148,5 +151,26 @@ fn of_a_number_of_requests_the_backlog_is_what_is_open_when_the_last_one_is_sent
         let it = Play { threads, stop, ..Play::new(model, load.clone(), S, 5000) };
         let backlog = backlog(&play(&it));
         assert!(backlog.at_end.abs_diff(1000) <= 2, "{threads} threads: {}", backlog.at_end);
+    }
+}
+
+#[test]
+fn times_of_two_days_add_up() {
+    let hours = |count: u64| count * 3_600 * S;
+    let (window_ns, delay_ns) = (hours(48), hours(47));
+    let load = open(&[stage(11, 10_000.0, 10_000.0), stage(172_789, 0.0, 0.0)], Arrivals::Constant);
+    for load in [load, closed()] {
+        let model = Model::of(Delay::Constant(delay_ns));
+        let play_it = Play::new(model, load.clone(), window_ns, 11);
+        let played = play(&Play { depth: 10_000, timeout_ns: hours(49), ..play_it });
+        let meter = &played.done().meter;
+        assert!(meter.ok >= 110_000, "{} answers", meter.ok);
+        let beyond = i128::from(u64::MAX);
+        let permitted_ns = meter.permitted_ns;
+        assert!(load != closed() || permitted_ns > beyond, "{permitted_ns} ns permitted");
+        if load != closed() {
+            let waited_ns: u128 = backlog(&played).latency_sum_ns().iter().sum();
+            assert!(waited_ns >= 110_000 * u128::from(delay_ns) && waited_ns > beyond as u128);
+        }
     }
 }

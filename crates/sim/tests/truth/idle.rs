@@ -55,7 +55,7 @@ fn what_a_load_permits_is_counted_without_the_idle_connections() {
     for depth in [1, 8] {
         let played = beside_idle(closed(), Stop::After(S), depth);
         let permitted_ns = u64::from(CONNECTIONS - IDLE) * S * depth as u64;
-        assert_eq!(played.done().meter.permitted_ns, permitted_ns, "depth {depth}");
+        assert_eq!(played.done().meter.permitted_ns, i128::from(permitted_ns), "depth {depth}");
     }
 }
 

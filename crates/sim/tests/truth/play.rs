@@ -36,6 +36,7 @@ pub struct Play {
     pub threads: u32,
     /// The generator does not run from here to there, from the phase's start on.
     pub generator_stalls: Option<(u64, u64)>,
+    pub timeout_ns: u64,
     /// The kernel works so long on each send.
     pub send_cost_ns: u64,
     /// From one end to the other.
@@ -53,6 +54,7 @@ impl Play {
             depth: 1,
             threads: 1,
             generator_stalls: None,
+            timeout_ns: 60 * S,
             send_cost_ns: 0,
             one_way_ns: ONE_WAY_NS,
         }
@@ -72,7 +74,7 @@ impl Play {
             connections: self.connections,
             depth: self.depth,
             refill: refill(self.depth),
-            timeout_ns: 60 * S,
+            timeout_ns: self.timeout_ns,
             connect_timeout_ns: 5 * S,
             connect_interval_ns: 10_000,
             phases: vec![phase],

@@ -8,7 +8,7 @@ use trueload_wire::http2::frame::ErrorCode;
 use crate::peer::{OK, Peer};
 use crate::play::{Play, get, idempotent};
 
-const NONE: Waits = Waits {
+const NONE: Waits<u128> = Waits {
     queued: 0,
     stream: 0,
     send_connection: 0,

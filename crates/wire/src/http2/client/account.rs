@@ -12,19 +12,19 @@ use crate::http2::settings::Settings;
 
 /// The number of requests by what they wait for. As times: requests multiplied by nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waits {
+pub struct Waits<N = u64> {
     /// Requests not sent yet, for any reason.
-    pub queued: u64,
+    pub queued: N,
     /// The part of `queued` that waits because the peer permits no more streams.
-    pub stream: u64,
+    pub stream: N,
     /// Request bodies that wait because the connection's window is used up.
-    pub send_connection: u64,
+    pub send_connection: N,
     /// Request bodies that wait because their stream's window is used up.
-    pub send_stream: u64,
+    pub send_stream: N,
     /// Answers that wait because the window that we grant to the connection is used up.
-    pub receive_connection: u64,
+    pub receive_connection: N,
     /// Answers that wait because the window that we grant to their stream is used up.
-    pub receive_stream: u64,
+    pub receive_stream: N,
 }
 
 impl Waits {
@@ -37,14 +37,28 @@ impl Waits {
         receive_stream: 0,
     };
 
-    /// Adds `factor` times `other`.
-    fn add(&mut self, other: &Waits, factor: u64) {
-        self.queued += other.queued * factor;
-        self.stream += other.stream * factor;
-        self.send_connection += other.send_connection * factor;
-        self.send_stream += other.send_stream * factor;
-        self.receive_connection += other.receive_connection * factor;
-        self.receive_stream += other.receive_stream * factor;
+    /// Their number, each for this time.
+    fn over(&self, ns: u64) -> Waits<u128> {
+        let over = |number: u64| u128::from(number) * u128::from(ns);
+        Waits {
+            queued: over(self.queued),
+            stream: over(self.stream),
+            send_connection: over(self.send_connection),
+            send_stream: over(self.send_stream),
+            receive_connection: over(self.receive_connection),
+            receive_stream: over(self.receive_stream),
+        }
+    }
+}
+
+impl Waits<u128> {
+    fn add(&mut self, other: &Waits<u128>) {
+        self.queued += other.queued;
+        self.stream += other.stream;
+        self.send_connection += other.send_connection;
+        self.send_stream += other.send_stream;
+        self.receive_connection += other.receive_connection;
+        self.receive_stream += other.receive_stream;
     }
 }
 
@@ -114,10 +128,11 @@ pub struct Account {
     pub returned: u64,
     /// Streams that we reset.
     pub resets: u64,
-    /// The number of open streams multiplied by nanoseconds.
-    pub open_ns: u64,
+    /// The number of open streams multiplied by nanoseconds: more than 64 bits, if many are open for
+    /// days.
+    pub open_ns: u128,
     /// The times that requests waited.
-    pub waits_ns: Waits,
+    pub waits_ns: Waits<u128>,
     /// The header fields of requests.
     pub headers_out: HeaderBytes,
     /// The header fields of answers.
@@ -136,7 +151,7 @@ impl Account {
         self.returned += other.returned;
         self.resets += other.resets;
         self.open_ns += other.open_ns;
-        self.waits_ns.add(&other.waits_ns, 1);
+        self.waits_ns.add(&other.waits_ns);
         for (mine, theirs) in
             [(&mut self.headers_out, other.headers_out), (&mut self.headers_in, other.headers_in)]
         {
@@ -153,8 +168,8 @@ impl Account {
     /// events are new.
     #[must_use]
     pub fn behind_window(self) -> Self {
-        let [connections, chose_http1, open_ns] = [0; 3];
-        Account { connections, chose_http1, open_ns, waits_ns: Waits::NONE, ..self }
+        let (open_ns, waits_ns) = Default::default();
+        Account { connections: 0, chose_http1: 0, open_ns, waits_ns, ..self }
     }
 
     pub(super) fn announce(&mut self, settings: Settings) {
@@ -195,10 +210,10 @@ impl Accounting {
     fn note(&mut self, now_ns: u64, open: u64, waits: Waits) {
         let past_ns = now_ns.saturating_sub(self.since_ns);
         self.since_ns = self.since_ns.max(now_ns);
-        self.account.open_ns += self.open * past_ns;
+        self.account.open_ns += u128::from(self.open) * u128::from(past_ns);
         self.open = open;
         if self.waits != Waits::NONE {
-            self.account.waits_ns.add(&self.waits, past_ns);
+            self.account.waits_ns.add(&self.waits.over(past_ns));
         }
         self.waits = waits;
     }
