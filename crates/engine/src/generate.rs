@@ -2,39 +2,37 @@
 //! measure.
 
 mod http;
+mod programs;
 
-use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc::Sender;
 
 use trueload_drive::{Clock, Driver, Program, keep_little_code, own_rss_bytes};
-use trueload_load::{Places, Stop, random};
+use trueload_load::Stop;
 use trueload_meter::{Failed, Series, Sparse};
-use trueload_wire::tls::client;
 
 use crate::blobs::Blobs;
-use crate::exchange;
 use crate::failure::Failure;
 use crate::generator::{
-    Broadcast, Broadcasting, Command, Connected, DoneReport, Generator, PerOrigin, PhaseShare,
-    Protocol, Report, START_LEAD_NS, Served, TcpEcho, TickReport, UdpEcho, WsEcho,
+    Command, Connected, DoneReport, PhaseShare, Report, START_LEAD_NS, TickReport,
 };
 use crate::limits::{self, Have};
 use crate::lines::emit;
 use crate::loading::Loading;
 use crate::machine::Use;
 use crate::origins::{self, Division};
-use crate::outlet::Outlet;
 use crate::plan;
 use crate::protocol::{
-    AddressPlan, ExchangePlan, FailedMessage, FromEngine, GeneratePlan, Measurement, PhasePlan,
-    Ready, SharePlan, Tick, ToEngine,
+    AddressPlan, FailedMessage, FromEngine, GeneratePlan, Measurement, PhasePlan, Ready, SharePlan,
+    Tick, ToEngine,
 };
 use crate::role::{self, Event};
 use crate::secrets;
 use crate::sums;
 use crate::threads::{self, Driven, Worker};
+use programs::Programs;
+pub use programs::{Threads, make};
 
 /// A phase that the threads have been told of.
 #[derive(Debug)]
@@ -70,6 +68,29 @@ enum Stand {
     Settle,
     /// `charge`.
     Charge,
+}
+
+/// Starts a thread for each program, with a driver of its own.
+struct Starting<'a> {
+    drivers: std::vec::IntoIter<Driver>,
+    cpus: &'a [u32],
+    workers: Vec<Worker<Command>>,
+    sink: &'a Sender<Event>,
+}
+
+impl Threads for Starting<'_> {
+    fn take<P: Program + Send + 'static>(
+        &mut self,
+        thread: u32,
+        inbox: Sender<Command>,
+        program: P,
+    ) -> Result<(), Failure> {
+        let Some(driver) = self.drivers.next() else { return Ok(()) };
+        let (name, cpu) = (format!("generator-{thread}"), threads::cpu_of(self.cpus, thread));
+        let worker = threads::start(&name, cpu, driver, inbox, program, self.sink)?;
+        self.workers.push(worker);
+        Ok(())
+    }
 }
 
 /// A load generator.
@@ -144,137 +165,20 @@ impl Role {
         limits::check(&self.plan, most, &have)?;
         self.have = Some(have);
         self.rss_before_bytes = own_rss_bytes();
-        match self.plan.exchange.clone() {
-            None => self.start_http(drivers, options.as_ref())?,
-            Some(ExchangePlan::TcpEcho { payload_sha256, size, half_close }) => {
-                let messages = exchange::messages(&payload_sha256, size, &self.blobs)?;
-                self.start(drivers, options.as_ref(), || {
-                    TcpEcho::new(exchange::own(&messages), half_close)
-                })?;
-            }
-            Some(ExchangePlan::UdpEcho { payload_sha256, size }) => {
-                let messages = exchange::datagrams(&payload_sha256, size, &self.blobs)?;
-                let (seed, part, threads) = (self.plan.seed, self.plan.part.clone(), Cell::new(0));
-                self.start(drivers, options.as_ref(), || {
-                    // A random stream for each thread.
-                    let thread = u64::from(part.thread(threads.replace(threads.get() + 1)));
-                    UdpEcho::new(messages.clone(), random(seed, thread, 0))
-                })?;
-            }
-            Some(ExchangePlan::WsBroadcast { opening, dialect, padding }) => {
-                let opening = exchange::opening(&opening)?;
-                let (timeout_ns, part) = (self.plan.timeout_ns, self.plan.part.clone());
-                let common = self.plan.seed;
-                let seed = random(common, u64::from(part.index), 0);
-                let make = || {
-                    Broadcast::new(opening.clone(), dialect.into(), padding, timeout_ns, seed)
-                        .of_part(part.index, part.of, common)
-                };
-                self.start_as(drivers, options.as_ref(), make, Broadcasting::new)?;
-            }
-            Some(ExchangePlan::WsEcho { opening, payload_sha256, size, text, dialect }) => {
-                let opening = exchange::opening(&opening)?;
-                let messages = exchange::messages(&payload_sha256, size, &self.blobs)?;
-                let words = exchange::words(messages, text, dialect);
-                let (seed, part, threads) = (self.plan.seed, self.plan.part.clone(), Cell::new(0));
-                self.start(drivers, options.as_ref(), || {
-                    // A random stream of keys and masks for each thread.
-                    let thread = u64::from(part.thread(threads.replace(threads.get() + 1)));
-                    WsEcho::new(opening.clone(), words.clone(), random(seed, thread, 0))
-                })?;
-            }
-        }
+        let programs = Programs {
+            plan: &self.plan,
+            division: self.division.as_ref(),
+            blobs: &self.blobs,
+            tls: options.as_ref(),
+            unix_time: self.clock.unix_time_at_0(),
+            sink: &self.sink,
+        };
+        let (drivers, cpus) = (drivers.into_iter(), &self.plan.cpus);
+        let workers = Vec::new();
+        let mut starting = Starting { drivers, cpus, workers, sink: &self.sink };
+        programs.hand_to(&mut starting)?;
+        self.workers = starting.workers;
         self.send_to_all(&Command::Connections(self.connections));
-        Ok(())
-    }
-
-    /// Starts a thread for each driver, with a protocol of its own.
-    fn start<P: Protocol + Send + 'static>(
-        &mut self,
-        drivers: Vec<Driver>,
-        tls: Option<&client::Options>,
-        protocol: impl Fn() -> P,
-    ) -> Result<(), Failure>
-    where
-        P::Client: Send,
-    {
-        self.start_as(drivers, tls, protocol, |generator| generator)
-    }
-
-    /// Does the same, with a program around each generator.
-    fn start_as<P: Protocol, R: Program + Send + 'static>(
-        &mut self,
-        drivers: Vec<Driver>,
-        tls: Option<&client::Options>,
-        protocol: impl Fn() -> P,
-        program: impl Fn(Generator<P>) -> R,
-    ) -> Result<(), Failure> {
-        let served = Arc::new(Served::default());
-        for (thread, driver) in (0..).zip(drivers) {
-            let config = Arc::new(plan::config(&self.plan, tls, thread)?);
-            let (inbox, commands) = mpsc::channel();
-            let outlet =
-                Outlet::to(self.sink.clone(), move |report| Event::Generator(thread, report));
-            let served = Arc::clone(&served);
-            let generator = Generator::new(config, protocol(), served, commands, outlet);
-            self.start_thread(thread, driver, inbox, program(generator))?;
-        }
-        Ok(())
-    }
-
-    /// Starts a thread for each driver, with a generator for each origin.
-    fn start_parts<P: Protocol + Send + 'static, M: Fn() -> P>(
-        &mut self,
-        drivers: Vec<Driver>,
-        version: impl Fn(&GeneratePlan, &Blobs, Option<Places>) -> Result<M, Failure>,
-    ) -> Result<(), Failure>
-    where
-        P::Client: Send,
-    {
-        let Some(division) = &self.division else { return Ok(()) };
-        let served = Arc::new(Served::default());
-        let own = (0..).take(self.plan.origins.len()).map(|origin| {
-            let plan = division.plan(&self.plan, origin);
-            let options = plan.tls.as_ref().map(|tls| secrets::client_options(tls, &self.blobs));
-            let places = division.order.places(origin).clone();
-            let make = version(&plan, &self.blobs, Some(places))?;
-            Ok((plan, options.transpose()?, make))
-        });
-        let own: Vec<_> = own.collect::<Result<_, Failure>>()?;
-        let order = Arc::clone(&division.order);
-        let mut programs = Vec::new();
-        for thread in 0..self.plan.threads {
-            let mut parts = Vec::new();
-            for (origin, (plan, options, make)) in (0..).zip(&own) {
-                let config = plan::config(plan, options.as_ref(), thread)?;
-                let config = Arc::new(division.config(config, origin));
-                let part = thread * order.count() + origin;
-                let outlet =
-                    Outlet::to(self.sink.clone(), move |report| Event::Generator(part, report));
-                let (inbox, commands) = mpsc::channel();
-                let served = Arc::clone(&served);
-                parts.push((inbox, Generator::new(config, make(), served, commands, outlet)));
-            }
-            let (inbox, commands) = mpsc::channel();
-            programs.push((inbox, PerOrigin::new(parts, Arc::clone(&order), commands)));
-        }
-        for ((thread, driver), (inbox, program)) in (0..).zip(drivers).zip(programs) {
-            self.start_thread(thread, driver, inbox, program)?;
-        }
-        Ok(())
-    }
-
-    fn start_thread(
-        &mut self,
-        thread: u32,
-        driver: Driver,
-        inbox: Sender<Command>,
-        program: impl Program + Send + 'static,
-    ) -> Result<(), Failure> {
-        let cpu = threads::cpu_of(&self.plan.cpus, thread);
-        let name = format!("generator-{thread}");
-        let worker = threads::start(&name, cpu, driver, inbox, program, &self.sink)?;
-        self.workers.push(worker);
         Ok(())
     }
 

@@ -66,6 +66,14 @@ impl Loading {
     }
 }
 
+/// Reads a plan's data at once, and waits for its end; all pieces must have come.
+pub(crate) fn read_now(plan: &GeneratePlan, blobs: &mut Blobs) -> Result<(), Failure> {
+    let Some(data) = &plan.data else { return Ok(()) };
+    let source = Source::Pieces(blobs.take_pieces(&data.blobs));
+    blobs.keep_rows(data::read(data, source, in_headers(plan, data))?);
+    Ok(())
+}
+
 /// For each column: whether it stands in a header of a request.
 fn in_headers(plan: &GeneratePlan, data: &DataPlan) -> Vec<bool> {
     let mut used = vec![false; data.columns.len()];

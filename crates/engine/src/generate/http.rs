@@ -1,78 +1,63 @@
-//! Starts the threads of a load over HTTP, in the plan's version, with or without sessions.
+//! Makes the programs of a load over HTTP, in the plan's version, with or without sessions.
 
-use trueload_drive::Driver;
 use trueload_load::Places;
-use trueload_wire::tls::client;
 
-use super::Role;
+use super::programs::{Programs, Threads};
 use crate::blobs::Blobs;
 use crate::failure::Failure;
 use crate::generator::Protocol;
 use crate::protocol::GeneratePlan;
 use crate::{follow, request, scenario};
 
-impl Role {
-    /// Starts a thread for each driver, with the plan's version of HTTP.
-    pub(super) fn start_http(
-        &mut self,
-        drivers: Vec<Driver>,
-        tls: Option<&client::Options>,
-    ) -> Result<(), Failure> {
+impl Programs<'_> {
+    /// Makes a program for each thread, with the plan's version of HTTP.
+    pub(super) fn http(&self, threads: &mut impl Threads) -> Result<(), Failure> {
         if !self.plan.scenario.is_empty() {
-            return self.start_sessions(drivers, tls);
+            return self.sessions(threads);
         }
         if self.plan.follow.is_some() {
             return match self.plan.http2 {
-                None => self.start_version(drivers, tls, follow::http1),
-                Some(terms) => self.start_version(drivers, tls, |plan, blobs, places| {
+                None => self.version(threads, follow::http1),
+                Some(terms) => self.version(threads, |plan, blobs, places| {
                     follow::http2(plan, terms, blobs, places)
                 }),
             };
         }
         let Some(terms) = self.plan.http2 else {
-            return self.start_version(drivers, tls, request::http1);
+            return self.version(threads, request::http1);
         };
         match terms.http1_pipeline {
-            None => self.start_version(drivers, tls, |plan, blobs, places| {
-                request::http2(plan, terms, blobs, places)
-            }),
-            Some(http1) => self.start_version(drivers, tls, |plan, blobs, places| {
+            None => self
+                .version(threads, |plan, blobs, places| request::http2(plan, terms, blobs, places)),
+            Some(http1) => self.version(threads, |plan, blobs, places| {
                 request::negotiated(plan, (terms, http1), blobs, places)
             }),
         }
     }
 
-    fn start_sessions(
-        &mut self,
-        drivers: Vec<Driver>,
-        tls: Option<&client::Options>,
-    ) -> Result<(), Failure> {
-        let unix_time = self.clock.unix_time_at_0();
+    fn sessions(&self, threads: &mut impl Threads) -> Result<(), Failure> {
+        let unix_time = self.unix_time;
         match self.plan.http2 {
-            None => self.start_version(drivers, tls, |plan, blobs, _| {
-                scenario::users(plan, blobs, unix_time)
-            }),
-            Some(terms) => self.start_version(drivers, tls, |plan, blobs, _| {
+            None => self.version(threads, |plan, blobs, _| scenario::users(plan, blobs, unix_time)),
+            Some(terms) => self.version(threads, |plan, blobs, _| {
                 scenario::http2_users(plan, terms, blobs, unix_time)
             }),
         }
     }
 
-    /// Starts a thread for each driver, with what makes one version of HTTP for a plan and its
+    /// Makes a program for each thread, with what makes one version of HTTP for a plan and its
     /// places.
-    fn start_version<P: Protocol + Send + 'static, M: Fn() -> P>(
-        &mut self,
-        drivers: Vec<Driver>,
-        tls: Option<&client::Options>,
+    fn version<P: Protocol + Send + 'static, M: Fn() -> P>(
+        &self,
+        threads: &mut impl Threads,
         version: impl Fn(&GeneratePlan, &Blobs, Option<Places>) -> Result<M, Failure>,
     ) -> Result<(), Failure>
     where
         P::Client: Send,
     {
-        if self.division.is_some() {
-            return self.start_parts(drivers, version);
+        if let Some(division) = self.division {
+            return self.each_of_origins(threads, division, version);
         }
-        let make = version(&self.plan, &self.blobs, None)?;
-        self.start(drivers, tls, make)
+        self.each(threads, version(self.plan, self.blobs, None)?)
     }
 }
