@@ -10,11 +10,11 @@ use base64::engine::general_purpose::STANDARD;
 use trueload_load::Recording;
 use trueload_wire::http1::Limits;
 use trueload_wire::http1::client::Rules;
-use trueload_wire::http1::template::{Template, Texts};
+use trueload_wire::http1::template::Texts;
 
 use crate::blobs::Blobs;
 use crate::failure::Failure;
-use crate::generator::{Target, Text};
+use crate::generator::Target;
 use crate::protocol::{
     ArrivalsPlan, GeneratePlan, LoadPlan, PhasePlan, RecordedRequest, ReplayPlan, RequestPlan,
 };
@@ -84,13 +84,7 @@ fn target(plan: &GeneratePlan, line: &[u8]) -> Result<Target, Failure> {
     request::check_request("replay.requests", &request)?;
     let RequestPlan { method, path, headers, .. } = &request;
     let texts = Texts { method, path, headers, body: body.as_deref() };
-    let http1 = || Template::plain(&texts);
-    let http2 = || request::over_http2(plan, &texts, false);
-    let text = match plan.http2 {
-        None => Text::Http1(http1()),
-        Some(terms) if terms.http1_pipeline.is_none() => Text::Http2(http2()),
-        Some(_) => Text::Both(http1(), http2()),
-    };
+    let (text, whole) = (request::text(plan, &texts, false), request::whole(plan, &texts, false));
     let rules = Rules {
         statuses: statuses.or_else(|| plan.expect.statuses.clone()),
         body: None,
@@ -98,7 +92,7 @@ fn target(plan: &GeneratePlan, line: &[u8]) -> Result<Target, Failure> {
         idempotent: request::is_idempotent(method),
         limits: Limits::default(),
     };
-    Ok(Target { text, rules })
+    Ok(Target { text, whole, rules })
 }
 
 /// The entries in their pieces; none if they are no recording.
@@ -166,6 +160,8 @@ pub(crate) fn check_phase(plan: &GeneratePlan, phase: &PhasePlan) -> Result<(), 
 
 #[cfg(test)]
 mod tests {
+    use trueload_wire::http1::template::Template;
+
     use super::*;
     use crate::protocol::ToEngine;
 

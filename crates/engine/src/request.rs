@@ -10,15 +10,14 @@ use trueload_load::{Mix, Places, RowOrder};
 use trueload_wire::http1::Limits;
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
-use trueload_wire::http2;
-use trueload_wire::http2::client::UpgradeRequest;
 use trueload_wire::parts::Rule;
+use trueload_wire::{http2, message};
 
 use crate::blobs::{self, Blobs};
 use crate::data::Rows;
 use crate::failure::Failure;
-use crate::generator::{Http, Http2, Http2Sent, InFlight, Negotiated, Requests, Target, Text};
-use crate::protocol::{DataOrder, ExpectPlan, GeneratePlan, RequestPlan, WindowsPlan};
+use crate::generator::{Alike, Requests, Sending, Target, Text};
+use crate::protocol::{DataOrder, ExpectPlan, GeneratePlan, RequestPlan};
 use crate::recorded::Replay;
 
 /// Bytes kept for copies of a request that is always the same: one call sends as many copies as
@@ -30,33 +29,6 @@ const DIFFERING_BYTES_MOST: usize = 1 << 30;
 pub(crate) const PARTS: &str = "part: its index and more must rise, and be less than of";
 /// Most targets of one engine.
 const TARGETS_MOST: usize = 100_000;
-
-/// The requests to send, in the form that generators take.
-#[derive(Clone, Debug)]
-pub(crate) struct Sending {
-    /// For one request that is always the same: copies of it in a row, and their number.
-    pub(crate) burst: (Arc<[u8]>, usize),
-    /// Its rules.
-    pub(crate) rules: Rules,
-    /// Numbered requests, if they differ.
-    pub(crate) requests: Option<Arc<Requests>>,
-}
-
-impl Sending {
-    /// Requests that differ.
-    fn numbered(requests: Arc<Requests>) -> Self {
-        let (burst, rules) = ((Arc::default(), 0), Rules::default());
-        Sending { burst, rules, requests: Some(requests) }
-    }
-
-    /// The HTTP/1 protocol for one thread.
-    pub(crate) fn protocol(&self) -> Http {
-        match (&self.requests, &self.burst) {
-            (None, (burst, times)) => Http::plain(blobs::own(burst), *times, self.rules.clone()),
-            (Some(requests), _) => Http::several(Arc::clone(requests)),
-        }
-    }
-}
 
 /// Every request of a plan, with the field that holds it and the expectations of its answers.
 pub(crate) fn all(
@@ -123,7 +95,8 @@ fn order(plan: &GeneratePlan) -> Result<Mix, Failure> {
     })
 }
 
-/// The requests that a plan sends; its bodies must have come. `places` are those of one of several
+/// The requests that a plan sends, over each version that it may speak; its bodies must have come.
+/// Requests that differ have the same numbers over each. `places` are those of one of several
 /// origins.
 pub(crate) fn sending(
     plan: &GeneratePlan,
@@ -131,32 +104,44 @@ pub(crate) fn sending(
     places: Option<Places>,
 ) -> Result<Sending, Failure> {
     if let Some(requests) = recorded(plan, blobs)? {
-        return Ok(Sending::numbered(requests));
+        return Ok(Sending::Several(requests));
     }
-    let make = |texts: &Texts<'_>, template| Text::Http1(over_http1(plan, texts, template));
-    sending_of(plan, targets(plan, blobs, make), blobs, places)
-}
-
-fn sending_of(
-    plan: &GeneratePlan,
-    mut targets: Vec<Target>,
-    blobs: &Blobs,
-    places: Option<Places>,
-) -> Result<Sending, Failure> {
-    let depth = plan.depth();
-    if let [Target { text, .. }] = &targets[..]
-        && let Some(request) = text.http1().and_then(Template::fixed)
-        && plan.targets.is_empty()
-    {
-        let burst = burst(request, depth);
-        let rules = targets.remove(0).rules;
-        return Ok(Sending { burst, rules, requests: None });
+    let targets = all(plan).map(|(_, request, expect)| target(plan, request, expect, blobs));
+    let targets: Vec<_> = targets.collect();
+    if let Some(alike) = alike(plan, &targets) {
+        return Ok(Sending::Alike(alike));
     }
     let value_most = blobs.rows().map_or(0, |rows| rows.longest());
     let len_most =
         |target: &Target| target.text.http1().map_or(0, |template| template.len_most(value_most));
-    check_length(targets.iter().map(len_most).max().unwrap_or(0), depth)?;
-    Ok(Sending::numbered(several(plan, targets, blobs, places)?))
+    check_length(targets.iter().map(len_most).max().unwrap_or(0), plan.depth())?;
+    Ok(Sending::Several(several(plan, targets, blobs, places)?))
+}
+
+/// The only request of a plan, if it is always the same.
+fn alike(plan: &GeneratePlan, targets: &[Target]) -> Option<Alike> {
+    let (request, target) = (plan.request.as_ref()?, targets.first()?);
+    let (burst, len) = match target.text.http1() {
+        None if request.template => return None,
+        None => (Arc::default(), 0),
+        Some(template) => {
+            let one = template.fixed()?;
+            (burst(one, plan.depth()), one.len())
+        }
+    };
+    let whole = target.whole.as_ref().map(|template| Arc::new(template.fill(&())));
+    let (http2, rules) = (target.text.http2().cloned(), target.rules.clone());
+    Some(Alike { burst, len, http2, whole, rules })
+}
+
+/// The same for one thread, which sends bytes of its own.
+pub(crate) fn own(sending: &Sending) -> Sending {
+    match sending {
+        Sending::Alike(alike) => {
+            Sending::Alike(Alike { burst: blobs::own(&alike.burst), ..alike.clone() })
+        }
+        Sending::Several(requests) => Sending::Several(Arc::clone(requests)),
+    }
 }
 
 /// Refuses requests of which so many in flight on a connection would take too much memory.
@@ -205,121 +190,9 @@ pub(crate) fn rows(plan: &GeneratePlan, blobs: &Blobs) -> Option<(Arc<Rows>, Row
     Some((Arc::clone(blobs.rows()?), order))
 }
 
-/// The requests that a plan sends over HTTP/2; its bodies must have come. `places` are those of one
-/// of several origins.
-fn http2_sent(
-    plan: &GeneratePlan,
-    blobs: &Blobs,
-    places: Option<Places>,
-) -> Result<Http2Sent, Failure> {
-    if let Some(requests) = recorded(plan, blobs)? {
-        return Ok(Http2Sent::Several(requests));
-    }
-    let make = |texts: &Texts<'_>, template| Text::Http2(over_http2(plan, texts, template));
-    let mut targets = targets(plan, blobs, make);
-    let alike = plan.request.as_ref().is_some_and(|request| !request.template);
-    if alike && let Some(Target { text: Text::Http2(template), rules }) = targets.pop() {
-        return Ok(Http2Sent::Alike(template, rules));
-    }
-    Ok(Http2Sent::Several(several(plan, targets, blobs, places)?))
-}
-
-/// The request that asks for HTTP/2 on connections that begin with HTTP/1.1: it has the head of the
-/// plan's first request.
-fn upgrade(plan: &GeneratePlan, terms: WindowsPlan) -> Option<UpgradeRequest> {
-    let (_, request, _) = all(plan).next()?;
-    let (method, path) = (request.method.as_str(), request.path.as_str());
-    let texts = Texts { method, path, headers: &request.headers, body: None };
-    terms.upgrade.then(|| UpgradeRequest::new(&texts, request.template, terms))
-}
-
-/// The requests that a plan sends over either version; its bodies must have come. Requests that
-/// differ have the same numbers over both. `places` are those of one of several origins.
-pub(crate) fn sent_over_both(
-    plan: &GeneratePlan,
-    blobs: &Blobs,
-    places: Option<Places>,
-) -> Result<(Sending, Http2Sent), Failure> {
-    if let Some(requests) = recorded(plan, blobs)? {
-        return Ok((Sending::numbered(Arc::clone(&requests)), Http2Sent::Several(requests)));
-    }
-    let make = |texts: &Texts<'_>, template| {
-        Text::Both(over_http1(plan, texts, template), over_http2(plan, texts, template))
-    };
-    let targets = targets(plan, blobs, make);
-    let first = targets.first().and_then(|target| target.text.http2().cloned());
-    let sending = sending_of(plan, targets, blobs, places)?;
-    let http2 = match (&sending.requests, first) {
-        (Some(requests), _) => Http2Sent::Several(Arc::clone(requests)),
-        (None, Some(template)) => Http2Sent::Alike(template, sending.rules.clone()),
-        (None, None) => return Err(Failure::Plan("request: there is none".into())),
-    };
-    Ok((sending, http2))
-}
-
-/// What makes the HTTP/1.1 of each thread.
-pub(crate) fn http1(
-    plan: &GeneratePlan,
-    blobs: &Blobs,
-    places: Option<Places>,
-) -> Result<impl Fn() -> Http + use<>, Failure> {
-    let sending = sending(plan, blobs, places)?;
-    let stream = stream(plan);
-    Ok(move || sending.protocol().streaming(stream.clone()))
-}
-
-/// What makes the HTTP/2 of each thread.
-pub(crate) fn http2(
-    plan: &GeneratePlan,
-    terms: WindowsPlan,
-    blobs: &Blobs,
-    places: Option<Places>,
-) -> Result<impl Fn() -> Http2 + use<>, Failure> {
-    let sent = http2_sent(plan, blobs, places)?;
-    let (upgrade, stream) = (upgrade(plan, terms), stream(plan));
-    Ok(move || {
-        let speaks = Http2::new(sent.clone(), terms).streaming(stream.clone());
-        match &upgrade {
-            Some(request) => speaks.upgrading(request.clone()),
-            None => speaks,
-        }
-    })
-}
-
-/// What makes the HTTP of each thread where the server chooses the version of each connection;
-/// over HTTP/1.1 one has `http1` requests in flight.
-pub(crate) fn negotiated(
-    plan: &GeneratePlan,
-    (terms, http1): (WindowsPlan, u32),
-    blobs: &Blobs,
-    places: Option<Places>,
-) -> Result<impl Fn() -> Negotiated + use<>, Failure> {
-    let (sending, sent) = sent_over_both(plan, blobs, places)?;
-    let most = InFlight { http1: http1 as usize, http2: plan.pipeline as usize };
-    let stream = stream(plan);
-    Ok(move || {
-        let http1 = sending.protocol().streaming(stream.clone());
-        let http2 = Http2::new(sent.clone(), terms).streaming(stream.clone());
-        Negotiated::new(http1, http2, most)
-    })
-}
-
 /// The rule for answers that are streams.
-fn stream(plan: &GeneratePlan) -> Option<Rule> {
+pub(crate) fn stream(plan: &GeneratePlan) -> Option<Rule> {
     plan.stream.clone().map(Rule::from)
-}
-
-/// Every request of a plan, in the form that `make` gives it.
-fn targets(
-    plan: &GeneratePlan,
-    blobs: &Blobs,
-    make: impl Fn(&Texts<'_>, bool) -> Text,
-) -> Vec<Target> {
-    all(plan).map(|(_, request, expect)| target(request, expect, blobs, &make)).collect()
-}
-
-fn over_http1(plan: &GeneratePlan, texts: &Texts<'_>, template: bool) -> Template {
-    if template { Template::with_columns(texts, columns(plan)) } else { Template::plain(texts) }
 }
 
 /// The columns of a plan's data, by name.
@@ -327,40 +200,57 @@ pub(crate) fn columns(plan: &GeneratePlan) -> &[String] {
     plan.data.as_ref().map_or(&[], |data| &data.columns)
 }
 
-pub(crate) fn over_http2(
+/// A request in the form of each version that a plan may speak. It may have placeholders if it is a
+/// `template`.
+pub(crate) fn text(plan: &GeneratePlan, texts: &Texts<'_>, template: bool) -> Text {
+    let columns = template.then(|| columns(plan));
+    let http1 = || match columns {
+        Some(columns) => Template::with_columns(texts, columns),
+        None => Template::plain(texts),
+    };
+    let scheme = if plan.tls.is_some() { "https" } else { "http" };
+    let http2 = || match columns {
+        Some(columns) => http2::request::Template::with_columns(scheme, texts, columns),
+        None => http2::request::Template::plain(scheme, texts),
+    };
+    match plan.http2 {
+        None => Text::Http1(http1()),
+        Some(terms) if terms.http1_pipeline.is_none() => Text::Http2(http2()),
+        Some(_) => Text::Both(http1(), http2()),
+    }
+}
+
+/// The same in no version's form, if redirects are followed.
+pub(crate) fn whole(
     plan: &GeneratePlan,
     texts: &Texts<'_>,
     template: bool,
-) -> http2::request::Template {
-    use http2::request::Template;
-    let scheme = if plan.tls.is_some() { "https" } else { "http" };
-    if template {
-        Template::with_columns(scheme, texts, columns(plan))
-    } else {
-        Template::plain(scheme, texts)
-    }
+) -> Option<Box<message::Template>> {
+    let columns = template.then(|| columns(plan));
+    plan.follow.map(|_| Box::new(message::Template::new(texts, columns)))
 }
 
-/// Copies of a request in a row, and their number: no more than one connection takes at once, nor
-/// than is worth copying.
-fn burst(request: &Arc<[u8]>, depth: usize) -> (Arc<[u8]>, usize) {
+/// Copies of a request in a row: no more than one connection takes at once, nor than is worth
+/// copying.
+fn burst(request: &Arc<[u8]>, depth: usize) -> Arc<[u8]> {
     match (BURST_BYTES / request.len()).clamp(1, depth) {
-        1 => (Arc::clone(request), 1),
-        times => (Arc::from(request.repeat(times)), times),
+        1 => Arc::clone(request),
+        times => Arc::from(request.repeat(times)),
     }
 }
 
-/// A request in the form that `make` gives it; `make` is told whether it has placeholders.
 fn target(
+    plan: &GeneratePlan,
     request: &RequestPlan,
     expect: &ExpectPlan,
     blobs: &Blobs,
-    make: impl Fn(&Texts<'_>, bool) -> Text,
 ) -> Target {
     let body = blobs.get(request.body_sha256.as_ref());
     let (method, path) = (request.method.as_str(), request.path.as_str());
     let texts = Texts { method, path, headers: &request.headers, body: body.map(Vec::as_slice) };
-    Target { text: make(&texts, request.template), rules: rules(request, expect, blobs) }
+    let (text, whole) =
+        (text(plan, &texts, request.template), whole(plan, &texts, request.template));
+    Target { text, whole, rules: rules(request, expect, blobs) }
 }
 
 /// The rules for a good answer to a request.
@@ -388,10 +278,13 @@ mod tests {
     #[test]
     fn each_thread_sends_bytes_of_its_own() {
         for (len, users) in [(50, 1), (BURST_BYTES, 1), (BURST_BYTES + 1, 3)] {
-            let burst = (Arc::from(vec![b'a'; len]), 1);
-            let sending = Sending { burst, rules: Rules::default(), requests: None };
-            let threads = [sending.protocol(), sending.protocol()];
-            assert_eq!(Arc::strong_count(&sending.burst.0), users, "{len} bytes: {threads:?}");
+            let burst: Arc<[u8]> = Arc::from(vec![b'a'; len]);
+            let rules = Rules::default();
+            let alike = Alike { burst: Arc::clone(&burst), len, http2: None, whole: None, rules };
+            let sent = Sending::Alike(alike);
+            let threads = [own(&sent), own(&sent)];
+            // One is ours, and one is in `sent`.
+            assert_eq!(Arc::strong_count(&burst) - 1, users, "{len} bytes: {threads:?}");
         }
     }
 
@@ -409,18 +302,16 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_has_the_same_numbers_over_either_version_and_what_does_not_has_none() {
+    fn what_does_not_differ_has_no_numbers_over_any_version() {
         for (path, template, differs) in
             [("/", false, false), ("/", true, false), ("/{counter}", true, true)]
         {
-            let plan = plan(path, template);
-            let (sending, sent) = sent_over_both(&plan, &Blobs::default(), None).expect("a plan");
-            match (sending.requests, sent) {
-                (Some(one), Http2Sent::Several(other)) => {
-                    assert!(differs && Arc::ptr_eq(&one, &other), "{path} {template}");
-                }
-                (None, Http2Sent::Alike(..)) => assert!(!differs, "{path} {template}"),
-                (one, other) => panic!("{path} {template}: {one:?}, {other:?}"),
+            let mut plan = plan(path, template);
+            let either = r#"{"stream_window":65535,"connection_window":65535,"http1_pipeline":1}"#;
+            for http2 in [None, Some(serde_json::from_str(either).expect("terms"))] {
+                plan.http2 = http2;
+                let sending = sending(&plan, &Blobs::default(), None).expect("a plan");
+                assert_eq!(matches!(sending, Sending::Several(_)), differs, "{path} {template}");
             }
         }
     }
@@ -438,8 +329,8 @@ mod tests {
             (4 << 20, 1000, 1),
         ] {
             let one = request(len);
-            let (row, held) = burst(&one, depth);
-            assert_eq!((held, row.len()), (times, times * len), "{len} bytes, {depth} in flight");
+            let row = burst(&one, depth);
+            assert_eq!(row.len(), times * len, "{len} bytes, {depth} in flight");
             assert!(times > 1 || Arc::ptr_eq(&row, &one), "{len} bytes are not copied");
         }
     }

@@ -8,10 +8,8 @@ use trueload_wire::session::{BUILT_IN, Extractor, Script, Site, StepTexts, Take,
 
 use crate::blobs::Blobs;
 use crate::failure::Failure;
-use crate::generator::{
-    FollowRules, Http2Users, Requests, Scenario, StepPace, Target, Text, Users,
-};
-use crate::protocol::{FromPlan, GeneratePlan, StepPlan, TakePlan, WindowsPlan};
+use crate::generator::{Requests, Scenario, StepPace, Target, Text};
+use crate::protocol::{FromPlan, GeneratePlan, StepPlan, TakePlan};
 use crate::request;
 
 /// Most steps of a scenario.
@@ -32,10 +30,6 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
     }
     if plan.pipeline > 1 || plan.close || !plan.origins.is_empty() {
         return refused("scenario: excludes pipeline, close and origins".to_owned());
-    }
-    if plan.http2.is_some_and(|http2| http2.upgrade || http2.http1_pipeline.is_some()) {
-        let what = "scenario: excludes http2.upgrade and http2.http1_pipeline";
-        return refused(what.to_owned());
     }
     if plan.scenario.len() > STEPS_MOST {
         return refused(format!("scenario: must have at most {STEPS_MOST} steps"));
@@ -126,36 +120,20 @@ fn pace(step: &StepPlan) -> StepPace {
     }
 }
 
-/// What makes the virtual users of each thread. `unix_time` is the time since 1970 at zero of the
-/// engine's clock.
-pub(crate) fn users(
+/// What the sessions of a plan do; its bodies and data must have come. `unix_time` is the time since
+/// 1970 at zero of the engine's clock.
+pub(crate) fn scenario(
     plan: &GeneratePlan,
     blobs: &Blobs,
     unix_time: Duration,
-) -> Result<impl Fn() -> Users + use<>, Failure> {
-    let scenario = scenario(plan, blobs, unix_time)?;
-    Ok(move || Users::new(scenario.clone()))
-}
-
-/// The same over HTTP/2.
-pub(crate) fn http2_users(
-    plan: &GeneratePlan,
-    terms: WindowsPlan,
-    blobs: &Blobs,
-    unix_time: Duration,
-) -> Result<impl Fn() -> Http2Users + use<>, Failure> {
-    let scenario = scenario(plan, blobs, unix_time)?;
-    Ok(move || Http2Users::new(scenario.clone(), terms))
-}
-
-/// What the sessions of a plan do; its bodies and data must have come.
-fn scenario(plan: &GeneratePlan, blobs: &Blobs, unix_time: Duration) -> Result<Scenario, Failure> {
+) -> Result<Scenario, Failure> {
     let script = Arc::new(script(plan, blobs)?);
     if plan.data.is_some() && !script.has_column() {
         return Err(Failure::Plan("data: no step uses its columns".to_owned()));
     }
     let rules = plan.scenario.iter().map(|step| Target {
         text: Text::Session,
+        whole: None,
         rules: request::rules(&step.request, &step.expect, blobs),
     });
     let order = Mix::new(&[1]).ok_or_else(|| Failure::Plan("scenario: has no order".to_owned()))?;
@@ -163,11 +141,12 @@ fn scenario(plan: &GeneratePlan, blobs: &Blobs, unix_time: Duration) -> Result<S
     let data = request::rows(plan, blobs);
     let requests = Requests::new(rules.collect(), order, plan.seed, true, part).in_sessions(data);
     Ok(Scenario {
-        follow: plan.follow.map(|most| FollowRules::new(most, &requests)),
+        follow: plan.follow,
         script,
         requests: Arc::new(requests),
         paces: plan.scenario.iter().map(pace).collect(),
         seed: plan.seed,
         unix_time,
+        stream: request::stream(plan),
     })
 }

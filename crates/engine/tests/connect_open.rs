@@ -13,7 +13,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use common::{config, token};
 use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
 use trueload_engine::generator::{
-    Command, Config, DoneReport, Generator, Http, PhaseShare, Report,
+    Command, Config, DoneReport, Generator, Http, Http1, OverHttp1, PhaseShare, Plain, Report,
+    Sending,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Arrivals, Load, Stage, Stop};
@@ -76,7 +77,7 @@ impl Net for Wire {
 
 /// A generator with some slots, whose connections are played by hand.
 struct Play {
-    generator: Generator<Http>,
+    generator: Generator<OverHttp1<Plain>>,
     wire: Wire,
     reports: Receiver<Report>,
     _commands: Sender<Command>,
@@ -86,7 +87,8 @@ impl Play {
     /// One connection every 10 ms from the start of the window on; the server has been tried.
     fn begin(slots: u32, stop: Stop) -> Self {
         let request: Arc<[u8]> = Arc::from(&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..]);
-        let http = Http::plain(request, 1, Rules::default());
+        let plain = Plain::new(Sending::http1(request, 1, Rules::default()), None);
+        let http = Http::new(Http1::default(), plain, false);
         let (commands, inbox) = channel();
         let (to, reports) = channel();
         let outlet = Outlet::to(to, |report| report);

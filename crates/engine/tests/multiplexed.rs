@@ -16,8 +16,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use common::{config, token};
 use trueload_drive::{ConnectError, Net, Program, Remote, Token};
 use trueload_engine::generator::{
-    Carrier, Command, Config, ConnectionEnd, DoneReport, Generator, Http2, Http2Sent, Input,
-    PhaseShare, Protocol, Report, Tag,
+    Carrier, Command, Config, ConnectionEnd, DoneReport, Generator, Http2, Input, OverHttp2,
+    PhaseShare, Plain, Protocol, Report, Sending, Tag,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop};
@@ -109,6 +109,10 @@ struct Toy;
 
 impl Protocol for Toy {
     type Client = Client;
+
+    fn client(&self) -> Client {
+        Client::default()
+    }
 
     fn peer_closes(&self, _client: &Self::Client) -> bool {
         true
@@ -326,8 +330,10 @@ fn a_connection_that_drains_is_asked_nothing_new_and_replaced_when_it_is_empty()
 #[test]
 fn times_of_http_2_are_those_of_the_window_and_counts_go_on_in_the_drain() {
     let texts = Texts { method: "GET", path: "/", headers: &[], body: None };
-    let sent = Http2Sent::Alike(Template::plain("http", &texts), Rules::default());
-    let mut play = Play::of(Http2::new(sent, Windows::RFC), 3);
+    let sending = Sending::http2(Template::plain("http", &texts), Rules::default());
+    let plain = Plain::new(sending, None);
+    let http = OverHttp2::new(Http2::new(Windows::RFC), plain, false);
+    let mut play = Play::of(http, 3);
     let mut words = Vec::new();
     settings::write(&mut words, &[(parameter::MAX_CONCURRENT_STREAMS, 1)]);
     play.at(12 * MS);

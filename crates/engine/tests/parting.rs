@@ -13,7 +13,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use common::{config, token};
 use trueload_drive::{ConnectError, Net, Program, Remote, Token};
 use trueload_engine::generator::{
-    Command, Config, DoneReport, Generator, Http, NewPart, PhaseShare, Report,
+    Command, Config, DoneReport, Generator, Http, Http1, NewPart, OverHttp1, PhaseShare, Plain,
+    Report, Sending,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Arrivals, Load, Stage, Stop};
@@ -70,7 +71,7 @@ impl Net for Wire {
 
 /// One engine with one thread. Connection n is that of slot n.
 struct Play {
-    generator: Generator<Http>,
+    generator: Generator<OverHttp1<Plain>>,
     wire: Wire,
     reports: Receiver<Report>,
     commands: Sender<Command>,
@@ -80,7 +81,8 @@ impl Play {
     /// The engine that has thread `thread` of `threads`, and begins at `from_ns`.
     fn begin(load: &Load, thread: u32, threads: u32, from_ns: u64) -> Self {
         let request: Arc<[u8]> = Arc::from(&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..]);
-        let http = Http::plain(request, 1, Rules::default());
+        let plain = Plain::new(Sending::http1(request, 1, Rules::default()), None);
+        let http = Http::new(Http1::default(), plain, false);
         let (commands, inbox) = channel();
         let (to, reports) = channel();
         let config = Arc::new(Config { thread, threads, ..config(500 * MS) });

@@ -13,12 +13,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use common::{config, token};
 use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
 use trueload_engine::generator::{
-    Command, Config, DoneReport, First, Follow, FollowHttp1, Generator, PhaseShare, Report,
+    Alike, Command, Config, DoneReport, Generator, Hops, Http, OverEither, PhaseShare, Report,
+    Sending, Versions,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop};
 use trueload_meter::{Class, index};
 use trueload_wire::http1::client::Rules;
+use trueload_wire::message::Request;
 
 const MS: u64 = 1_000_000;
 const START_NS: u64 = 2 * MS;
@@ -66,9 +68,25 @@ impl Net for Wire {
     fn finish(&mut self, _: Token) {}
 }
 
+/// A request that is always the same.
+fn sending(text: &str, rules: Rules) -> Sending {
+    let (head, body) = text.split_once("\r\n\r\n").expect("a whole head");
+    let mut lines = head.lines();
+    let mut words = lines.next().expect("a line").split(' ').map(|word| word.as_bytes().to_vec());
+    let (method, target) = (words.next().expect("a method"), words.next().expect("a target"));
+    let header = |line: &str| {
+        let (name, value) = line.split_once(": ").expect("a header");
+        (name.as_bytes().to_vec(), value.as_bytes().to_vec())
+    };
+    let (headers, body) = (lines.map(header).collect(), body.as_bytes().to_vec());
+    let whole = Some(Arc::new(Request { method, target, headers, body }));
+    let burst: Arc<[u8]> = Arc::from(text.as_bytes());
+    Sending::Alike(Alike { len: burst.len(), burst, http2: None, whole, rules })
+}
+
 /// A generator with one connection in a phase.
 struct Play {
-    generator: Generator<FollowHttp1>,
+    generator: Generator<OverEither<Hops>>,
     wire: Wire,
     reports: Receiver<Report>,
     _commands: Sender<Command>,
@@ -84,8 +102,8 @@ impl Play {
         let head_request = request.starts_with("HEAD");
         let idempotent = !request.starts_with("POST");
         let rules = Rules { head_request, idempotent, ..Rules::default() };
-        let first = First::Alike(Arc::from(request.as_bytes()), rules);
-        let http = FollowHttp1::new(Follow::new(most, false, close, first));
+        let hops = Hops::new(most, false, sending(request, rules), None);
+        let http = Http::new(Versions::http1(), hops, close);
         let (commands, inbox) = channel();
         let (to, reports) = channel();
         let outlet = Outlet::to(to, |report| report);

@@ -14,8 +14,8 @@ use common::{config, token};
 use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
 use trueload_engine::data::Rows;
 use trueload_engine::generator::{
-    Command, DoneReport, Generator, PhaseShare, Report, Requests, Scenario, StepPace, Target, Text,
-    Users,
+    Command, DoneReport, Generator, Http, OverEither, PhaseShare, Report, Requests, Scenario,
+    StepPace, Target, Text, Users, Versions,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Arrivals, Load, Mix, RowOrder, Stage, Stop};
@@ -91,17 +91,28 @@ fn scenario_with(body: &[u8], data: Option<(Arc<Rows>, RowOrder)>) -> Scenario {
     let pace = |repeat, ms| StepPace { repeat, think_least_ns: ms * MS, think_most_ns: ms * MS };
     let paces = Arc::from([pace(1, 0), pace(2, 10), pace(1, 0)]);
     let rules = |idempotent| Rules { idempotent, ..Rules::default() };
-    let target = |idempotent| Target { text: Text::Session, rules: rules(idempotent) };
+    let target = |idempotent| {
+        let (text, whole) = (Text::Session, None);
+        Target { text, whole, rules: rules(idempotent) }
+    };
     let targets = vec![target(false), target(true), target(false)];
     let order = Mix::new(&[1]).expect("an order");
     let requests = Arc::new(Requests::new(targets, order, 1, true, (0, 1)).in_sessions(data));
     let script = Arc::new(script);
-    Scenario { script, requests, paces, follow: None, seed: 1, unix_time: Duration::ZERO }
+    Scenario {
+        script,
+        requests,
+        paces,
+        follow: None,
+        seed: 1,
+        unix_time: Duration::ZERO,
+        stream: None,
+    }
 }
 
 /// A generator with one user in a phase, played by hand.
 struct Play {
-    generator: Generator<Users>,
+    generator: Generator<OverEither<Users>>,
     wire: Wire,
     reports: Receiver<Report>,
     commands: Sender<Command>,
@@ -136,7 +147,7 @@ impl Play {
         let (commands, inbox) = channel();
         let (to, reports) = channel();
         let outlet = Outlet::to(to, |report| report);
-        let users = Users::new(scenario);
+        let users = Http::new(Versions::http1(), Users::new(scenario), false);
         let generator =
             Generator::new(Arc::new(config(TIMEOUT_NS)), users, Arc::default(), inbox, outlet);
         let wire = Wire { now_ns: MS, ..Wire::default() };

@@ -12,7 +12,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use common::{config, token};
 use trueload_drive::{ConnectError, Net, Program, Remote, Token};
-use trueload_engine::generator::{Command, DoneReport, Generator, Http, PhaseShare, Report};
+use trueload_engine::generator::{
+    Command, DoneReport, Generator, Http, Http1, OverHttp1, PhaseShare, Plain, Report, Sending,
+};
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop};
 use trueload_meter::Class;
@@ -73,7 +75,7 @@ impl Net for Wire {
 
 /// A generator with 20 slots, the first of which is played by hand.
 struct Play {
-    generator: Generator<Http>,
+    generator: Generator<OverHttp1<Plain>>,
     wire: Wire,
     reports: Receiver<Report>,
     _commands: Sender<Command>,
@@ -84,7 +86,8 @@ impl Play {
         let end = End::Content(b"[DONE]".to_vec());
         let rule = Rule { kind: Kind::Events, end, stall_ns };
         let request: Arc<[u8]> = Arc::from(&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..]);
-        let http = Http::plain(request, 1, Rules::default()).streaming(Some(rule));
+        let plain = Plain::new(Sending::http1(request, 1, Rules::default()), Some(rule));
+        let http = Http::new(Http1::default(), plain, false);
         let (commands, inbox) = channel();
         let (to, reports) = channel();
         let outlet = Outlet::to(to, |report| report);

@@ -5,15 +5,16 @@ use std::sync::{Arc, OnceLock};
 
 use trueload_drive::{Address, Program};
 use trueload_engine::generator::{
-    Broadcast, Broadcasting, Config, Generator, Http, Http2, Http2Sent, InFlight, Negotiated,
-    Protocol as Spoken, Report, Requests, Target, TcpEcho, Text, UdpEcho, WsEcho,
+    Alike, Broadcast, Broadcasting, Config, Generator, Http, Http1, Http2, OverEither, OverHttp1,
+    OverHttp2, Plain, Protocol as Spoken, Report, Requests, Sending, Target, TcpEcho, Text,
+    UdpEcho, Versions, WsEcho,
 };
 use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Mix, Stop};
 use trueload_wire::echo::Messages;
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Template, Texts};
-use trueload_wire::http2::client::{UpgradeRequest, Windows};
+use trueload_wire::http2::client::Windows;
 use trueload_wire::http2::request::Template as Http2Template;
 use trueload_wire::tls::client;
 use trueload_wire::websocket::Kind;
@@ -102,10 +103,10 @@ fn play_http2(scenario: &Arc<Scenario>, trace: bool, plan: &Http2Plan) -> Played
     let Start::Negotiated(in_flight) = plan.start else {
         return play_over_http2(scenario, trace, plan, http2(scenario, plan));
     };
-    let most = InFlight { http1: in_flight, http2: scenario.depth };
-    let (http1, http2) = over_both(scenario, plan);
-    play_over_http2(scenario, trace, plan, |thread| {
-        Negotiated::new(http1(thread), http2(thread), most)
+    let (sending, windows) = (over_both(scenario, plan), windows(plan));
+    play_over_http2(scenario, trace, plan, |_| -> OverEither<Plain> {
+        let versions = Versions::either(Http2::new(windows), in_flight, scenario.depth);
+        Http::new(versions, Plain::new(sending.clone(), None), false)
     })
 }
 
@@ -160,25 +161,18 @@ fn scheme(scenario: &Scenario) -> &'static str {
     if scenario.tls { "https" } else { "http" }
 }
 
-fn http2(scenario: &Scenario, plan: &Http2Plan) -> impl Fn(u32) -> Http2 + use<> {
+fn http2(scenario: &Scenario, plan: &Http2Plan) -> impl Fn(u32) -> OverHttp2<Plain> + use<> {
     let parts = Parts::of(scenario, plan);
     let (scheme, texts, rules) = (scheme(scenario), parts.texts(), rules(&plan.http));
-    let sent = if plan.http.several {
+    let sending = if plan.http.several {
         let text = Text::Http2(Http2Template::filled(scheme, &texts));
-        Http2Sent::Several(requests(scenario, vec![Target { text, rules }; 3]))
+        let target = Target { text, whole: None, rules };
+        Sending::Several(requests(scenario, vec![target; 3]))
     } else {
-        Http2Sent::Alike(Http2Template::plain(scheme, &texts), rules)
+        Sending::http2(Http2Template::plain(scheme, &texts), rules)
     };
     let windows = windows(plan);
-    let upgrade = (plan.start == Start::Upgrade)
-        .then(|| UpgradeRequest::new(&texts, plan.http.several, windows));
-    move |_| {
-        let protocol = Http2::new(sent.clone(), windows);
-        match &upgrade {
-            Some(request) => protocol.upgrading(request.clone()),
-            None => protocol,
-        }
-    }
+    move |_| Http::new(Http2::new(windows), Plain::new(sending.clone(), None), false)
 }
 
 fn windows(plan: &Http2Plan) -> Windows {
@@ -186,25 +180,19 @@ fn windows(plan: &Http2Plan) -> Windows {
 }
 
 /// The same requests over HTTP/1.1 and over HTTP/2.
-fn over_both(
-    scenario: &Scenario,
-    plan: &Http2Plan,
-) -> (impl Fn(u32) -> Http + use<>, impl Fn(u32) -> Http2 + use<>) {
+fn over_both(scenario: &Scenario, plan: &Http2Plan) -> Sending {
     let parts = Parts::of(scenario, plan);
     let (scheme, texts, rules) = (scheme(scenario), parts.texts(), rules(&plan.http));
-    let several = plan.http.several.then(|| {
+    if plan.http.several {
         let (http1, http2) = (Template::filled(&texts), Http2Template::filled(scheme, &texts));
-        let target = Target { text: Text::Both(http1, http2), rules: rules.clone() };
-        requests(scenario, vec![target; 3])
-    });
+        let target = Target { text: Text::Both(http1, http2), whole: None, rules };
+        return Sending::Several(requests(scenario, vec![target; 3]));
+    }
     let mut request = Vec::new();
     Template::plain(&texts).write(&(), &mut |part| request.extend_from_slice(part.bytes()));
-    let sent = match &several {
-        Some(requests) => Http2Sent::Several(Arc::clone(requests)),
-        None => Http2Sent::Alike(Http2Template::plain(scheme, &texts), rules.clone()),
-    };
-    let windows = windows(plan);
-    (over_http1(scenario, &request, several, rules), move |_| Http2::new(sent.clone(), windows))
+    let (len, burst) = (request.len(), request.repeat(scenario.depth).into());
+    let http2 = Some(Http2Template::plain(scheme, &texts));
+    Sending::Alike(Alike { burst, len, http2, whole: None, rules })
 }
 
 /// Requests that take turns by weight.
@@ -223,7 +211,7 @@ fn rules(plan: &HttpPlan) -> Rules {
     }
 }
 
-fn http(scenario: &Scenario, plan: &HttpPlan) -> impl Fn(u32) -> Http + use<> {
+fn http(scenario: &Scenario, plan: &HttpPlan) -> impl Fn(u32) -> OverHttp1<Plain> + use<> {
     let body = if plan.method == "POST" { "name=value" } else { "" };
     let fields = match plan.method {
         "POST" => format!("Content-Length: {}\r\n", body.len()),
@@ -232,22 +220,12 @@ fn http(scenario: &Scenario, plan: &HttpPlan) -> impl Fn(u32) -> Http + use<> {
     let close = if scenario.close { "Connection: close\r\n" } else { "" };
     let request = format!("{} / HTTP/1.1\r\nHost: a\r\n{fields}{close}\r\n{body}", plan.method);
     let rules = rules(plan);
-    let several = plan.several.then(|| several(scenario, plan, &rules));
-    over_http1(scenario, request.as_bytes(), several, rules)
-}
-
-/// The requests of `several`, or else always the same one.
-fn over_http1(
-    scenario: &Scenario,
-    request: &[u8],
-    several: Option<Arc<Requests>>,
-    rules: Rules,
-) -> impl Fn(u32) -> Http + use<> {
-    let (burst, depth): (Arc<[u8]>, _) = (request.repeat(scenario.depth).into(), scenario.depth);
-    move |_| match &several {
-        Some(requests) => Http::several(Arc::clone(requests)),
-        None => Http::plain(Arc::clone(&burst), depth, rules.clone()),
-    }
+    let sending = if plan.several {
+        Sending::Several(several(scenario, plan, &rules))
+    } else {
+        Sending::http1(request.repeat(scenario.depth).into_bytes().into(), scenario.depth, rules)
+    };
+    move |_| Http::new(Http1::default(), Plain::new(sending.clone(), None), false)
 }
 
 /// Builds three targets of the same request, taken in turn by weight. The second has placeholders
@@ -263,7 +241,7 @@ fn several(scenario: &Scenario, plan: &HttpPlan, rules: &Rules) -> Arc<Requests>
         }
         let body = (plan.method == "POST").then_some(&b"name=value"[..]);
         let texts = Texts { method: plan.method, path: "/", headers: &headers, body };
-        Target { text: Text::Http1(Template::filled(&texts)), rules: rules.clone() }
+        Target { text: Text::Http1(Template::filled(&texts)), whole: None, rules: rules.clone() }
     };
     requests(scenario, vec![target(false), target(true), target(false)])
 }

@@ -11,6 +11,7 @@ pub mod echo;
 pub mod exchange;
 pub mod http1;
 pub mod http2;
+pub mod message;
 pub mod parts;
 mod queue;
 pub mod redirect;

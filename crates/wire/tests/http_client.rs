@@ -13,7 +13,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 struct World {
     client: Client<u64>,
     rules: Rules,
-    memory: HeadMemory,
+    heads: [HeadMemory; 1],
     outcomes: Vec<Outcome<u64>>,
 }
 
@@ -26,8 +26,8 @@ impl World {
     }
 
     fn receive(&mut self, bytes: &[u8]) -> Disposition {
-        let World { client, rules, memory, outcomes } = self;
-        client.handle_input(7, bytes, rules, memory, &mut |one| outcomes.push(one))
+        let World { client, rules, heads, outcomes } = self;
+        client.handle_input(7, bytes, rules, heads, &mut |one| outcomes.push(one))
     }
 
     fn end(&mut self, end: PeerEnd) {

@@ -38,7 +38,7 @@ const OTHERS: [&str; 9] = [
 struct World {
     client: Client<u64>,
     rules: Rules,
-    memory: HeadMemory,
+    heads: [HeadMemory; 1],
     endings: Vec<Ending>,
 }
 
@@ -55,10 +55,10 @@ impl World {
     }
 
     fn receive(&mut self, bytes: &[u8]) -> Disposition {
-        let World { client, rules, memory, endings } = self;
+        let World { client, rules, heads, endings } = self;
         let mut on_outcome =
             |one: Outcome<u64>| endings.extend(std::iter::repeat_n(one.ending, one.count));
-        client.handle_input(7, bytes, rules, memory, &mut on_outcome)
+        client.handle_input(7, bytes, rules, heads, &mut on_outcome)
     }
 
     fn end(&mut self, end: PeerEnd) {

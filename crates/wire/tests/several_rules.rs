@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
-use trueload_wire::http1::client::{Client, Memories, Rulebook, Rules};
+use trueload_wire::http1::client::{Client, Rulebook, Rules};
 use trueload_wire::http1::response::HeadMemory;
 
 /// Two kinds of requests; a tag is the number of its kind.
@@ -16,14 +16,9 @@ impl Rulebook<usize> for Kinds {
     fn rules_of(&self, tag: &usize) -> &Rules {
         &self.0[*tag]
     }
-}
 
-#[derive(Default)]
-struct Heads([HeadMemory; 2]);
-
-impl Memories<usize> for Heads {
-    fn memory_of(&mut self, tag: &usize) -> &mut HeadMemory {
-        &mut self.0[*tag]
+    fn memory_of(&self, tag: &usize) -> usize {
+        *tag
     }
 }
 
@@ -37,7 +32,7 @@ fn outcomes_in<'a>(
     fin: bool,
 ) -> Outcomes {
     let mut client = Client::default();
-    let mut heads = Heads::default();
+    let mut heads: [HeadMemory; 2] = Default::default();
     asked.iter().for_each(|kind| client.ask(*kind));
     let mut endings = Vec::new();
     let mut on_outcome = |outcome: Outcome<usize>| {
@@ -104,7 +99,7 @@ fn whether_a_request_is_stale_is_decided_by_its_own_method() {
     let kinds = Kinds([Rules { idempotent: true, ..Rules::default() }, Rules::default()]);
     for (kind, ending) in [(0, Ending::Stale), (1, Ending::Empty)] {
         let mut client = Client::default();
-        let mut heads = Heads::default();
+        let mut heads: [HeadMemory; 2] = Default::default();
         let mut endings = Vec::new();
         let mut on_outcome = |outcome: Outcome<usize>| endings.push(outcome.ending);
         client.ask(1 - kind);
@@ -127,7 +122,7 @@ fn a_reset_may_be_a_close_only_where_nothing_of_the_one_answer_has_come() {
         ("one behind another", true, &[0, 0], b"", &[Ending::Reset, Ending::Reset]),
     ] {
         let mut client = Client::default();
-        let mut heads = Heads::default();
+        let mut heads: [HeadMemory; 2] = Default::default();
         let mut found = Vec::new();
         let mut on_outcome = |one: Outcome<usize>| found.push(one.ending);
         if answered {

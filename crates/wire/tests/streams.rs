@@ -46,7 +46,7 @@ impl Rulebook<u64> for Book {
 struct World {
     client: Client<u64>,
     book: Book,
-    memory: HeadMemory,
+    heads: [HeadMemory; 1],
     outcomes: Vec<Outcome<u64>>,
 }
 
@@ -60,8 +60,8 @@ impl World {
             gaps: RefCell::default(),
             whole: RefCell::default(),
         };
-        let (memory, outcomes) = (HeadMemory::default(), Vec::new());
-        let mut world = World { client: Client::default(), book, memory, outcomes };
+        let (heads, outcomes) = (Default::default(), Vec::new());
+        let mut world = World { client: Client::default(), book, heads, outcomes };
         tags.iter().for_each(|tag| world.client.ask(*tag));
         world
     }
@@ -71,9 +71,9 @@ impl World {
     }
 
     fn receive(&mut self, at_ns: u64, bytes: &[u8]) -> Disposition {
-        let World { client, book, memory, outcomes } = self;
+        let World { client, book, heads, outcomes } = self;
         book.at_ns = at_ns;
-        client.handle_input(at_ns, bytes, book, memory, &mut |one| outcomes.push(one))
+        client.handle_input(at_ns, bytes, book, heads, &mut |one| outcomes.push(one))
     }
 
     fn end(&mut self, end: PeerEnd) {

@@ -11,7 +11,7 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// What becomes of three requests of these tags, the last `unsent` of which have not left, when so many answers come at once.
 fn outcomes(tags: [u8; 3], unsent: usize, answers: usize) -> (Vec<Ending>, Disposition) {
-    let (rules, mut memory) = (Rules::default(), HeadMemory::default());
+    let (rules, mut heads) = (Rules::default(), [HeadMemory::default()]);
     let mut client = Client::default();
     tags.into_iter().for_each(|tag| client.ask(tag));
     client.hold_back(unsent);
@@ -19,7 +19,7 @@ fn outcomes(tags: [u8; 3], unsent: usize, answers: usize) -> (Vec<Ending>, Dispo
     let mut on_outcome = |outcome: Outcome<u8>| {
         endings.extend(std::iter::repeat_n(outcome.ending, outcome.count));
     };
-    let link = client.handle_input(7, &OK.repeat(answers), &rules, &mut memory, &mut on_outcome);
+    let link = client.handle_input(7, &OK.repeat(answers), &rules, &mut heads, &mut on_outcome);
     (endings, link)
 }
 

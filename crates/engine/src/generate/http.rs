@@ -1,52 +1,54 @@
-//! Makes the programs of a load over HTTP, in the plan's version, with or without sessions.
+//! Makes the programs of a load over HTTP: the plan's version, with the plan's dialogue.
 
 use trueload_load::Places;
 
 use super::programs::{Programs, Threads};
 use crate::blobs::Blobs;
 use crate::failure::Failure;
-use crate::generator::Protocol;
+use crate::generator::{
+    Dialogue, Hops, Http, Http1, Http2, OverEither, OverHttp1, OverHttp2, Plain, Protocol, Users,
+    Versions,
+};
 use crate::protocol::GeneratePlan;
-use crate::{follow, request, scenario};
+use crate::{request, scenario};
 
 impl Programs<'_> {
-    /// Makes a program for each thread, with the plan's version of HTTP.
+    /// Makes a program for each thread. Redirects and sessions are compiled once, for either version
+    /// of HTTP. Plain requests are compiled for each, as they have to be fast.
     pub(super) fn http(&self, threads: &mut impl Threads) -> Result<(), Failure> {
         if !self.plan.scenario.is_empty() {
-            return self.sessions(threads);
+            return self.version(threads, |plan, blobs, _| {
+                let scenario = scenario::scenario(plan, blobs, self.unix_time)?;
+                Ok(either(plan, move || Users::new(scenario.clone())))
+            });
         }
         if self.plan.follow.is_some() {
-            return match self.plan.http2 {
-                None => self.version(threads, follow::http1),
-                Some(terms) => self.version(threads, |plan, blobs, places| {
-                    follow::http2(plan, terms, blobs, places)
-                }),
-            };
+            return self.version(threads, |plan, blobs, places| {
+                let (sending, rule) =
+                    (request::sending(plan, blobs, places)?, request::stream(plan));
+                let (most, secure) = (plan.follow.unwrap_or(0), plan.tls.is_some());
+                let hops = move || Hops::new(most, secure, request::own(&sending), rule.clone());
+                Ok(either(plan, hops))
+            });
         }
-        let Some(terms) = self.plan.http2 else {
-            return self.version(threads, request::http1);
-        };
-        match terms.http1_pipeline {
-            None => self
-                .version(threads, |plan, blobs, places| request::http2(plan, terms, blobs, places)),
-            Some(http1) => self.version(threads, |plan, blobs, places| {
-                request::negotiated(plan, (terms, http1), blobs, places)
-            }),
-        }
-    }
-
-    fn sessions(&self, threads: &mut impl Threads) -> Result<(), Failure> {
-        let unix_time = self.unix_time;
         match self.plan.http2 {
-            None => self.version(threads, |plan, blobs, _| scenario::users(plan, blobs, unix_time)),
-            Some(terms) => self.version(threads, |plan, blobs, _| {
-                scenario::http2_users(plan, terms, blobs, unix_time)
+            None => self.version(threads, |plan, blobs, places| {
+                let plain = plain(plan, blobs, places)?;
+                Ok(move || OverHttp1::new(Http1::default(), plain(), false))
+            }),
+            Some(terms) if terms.http1_pipeline.is_none() => {
+                self.version(threads, |plan, blobs, places| {
+                    let plain = plain(plan, blobs, places)?;
+                    Ok(move || OverHttp2::new(Http2::new(terms), plain(), false))
+                })
+            }
+            Some(_) => self.version(threads, |plan, blobs, places| {
+                Ok(either(plan, plain(plan, blobs, places)?))
             }),
         }
     }
 
-    /// Makes a program for each thread, with what makes one version of HTTP for a plan and its
-    /// places.
+    /// Makes a program for each thread, with what makes its protocol for a plan and its places.
     fn version<P: Protocol + Send + 'static, M: Fn() -> P>(
         &self,
         threads: &mut impl Threads,
@@ -59,5 +61,34 @@ impl Programs<'_> {
             return self.each_of_origins(threads, division, version);
         }
         self.each(threads, version(self.plan, self.blobs, None)?)
+    }
+}
+
+/// What makes the protocol of each thread, from what makes its dialogue.
+fn either<D: Dialogue, T: Fn() -> D>(
+    plan: &GeneratePlan,
+    dialogue: T,
+) -> impl Fn() -> OverEither<D> + use<D, T> {
+    let plan = plan.clone();
+    move || Http::new(versions(&plan), dialogue(), plan.close)
+}
+
+/// What makes the plain dialogue of each thread.
+fn plain(
+    plan: &GeneratePlan,
+    blobs: &Blobs,
+    places: Option<Places>,
+) -> Result<impl Fn() -> Plain + use<>, Failure> {
+    let (sending, rule) = (request::sending(plan, blobs, places)?, request::stream(plan));
+    Ok(move || Plain::new(request::own(&sending), rule.clone()))
+}
+
+/// The versions that the connections of a plan may speak.
+fn versions(plan: &GeneratePlan) -> Versions {
+    let Some(terms) = plan.http2 else { return Versions::http1() };
+    let http2 = Http2::new(terms);
+    match terms.http1_pipeline {
+        None => Versions::http2(http2),
+        Some(most_http1) => Versions::either(http2, most_http1 as usize, plan.pipeline as usize),
     }
 }

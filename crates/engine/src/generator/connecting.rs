@@ -82,7 +82,7 @@ impl<P: Protocol> Generator<P> {
         self.ready.truncate(mine);
         let before = self.slots.len();
         self.pace.waiting.extend(before..self.tried_first(mine));
-        self.slots.grow(mine);
+        self.slots.grow(mine, || self.codec.protocol.client());
         (self.tried_first(mine)..mine).for_each(|key| self.slots[key].state.tried = true);
         if P::SESSIONS {
             self.sessions.resize(mine);

@@ -70,7 +70,7 @@ impl<P: Protocol> Generator<P> {
         let Some(arrived_ns) = net.arrived_ns().filter(|_| last.ending == Ending::Ok) else {
             return;
         };
-        let slot = &self.slots[key];
+        let slot = &mut self.slots[key];
         if slot.tls.is_some() && slot.client.outstanding() > 0 {
             // Sealing adds bytes: the later requests alone, sealed, may be as long as all of them
             // unsealed.
@@ -78,7 +78,7 @@ impl<P: Protocol> Generator<P> {
         }
         let (drawn, tag) = (self.accounting.drawn, last.tag);
         // If the request is not acknowledged, those behind it are not, either.
-        let bytes = self.codec.protocol.bytes_from(&slot.client, &tag, drawn);
+        let bytes = self.codec.protocol.bytes_from(&mut slot.client, &tag, drawn);
         let Some((bytes, unacknowledged)) = bytes.zip(net.unacknowledged_bytes(token)) else {
             return;
         };

@@ -26,6 +26,10 @@ impl TcpEcho {
 impl Protocol for TcpEcho {
     type Client = Client<Tag>;
 
+    fn client(&self) -> Self::Client {
+        Client::default()
+    }
+
     fn peer_closes(&self, _client: &Self::Client) -> bool {
         self.half_close
     }
@@ -51,11 +55,11 @@ impl Protocol for TcpEcho {
     }
 
     #[inline]
-    fn note_queued(&self, client: &mut Client<Tag>, _drawn: u64, bytes: usize) {
+    fn note_queued(&mut self, client: &mut Client<Tag>, _drawn: u64, bytes: usize) {
         client.hold_back(bytes / self.messages.size());
     }
 
-    fn bytes_from(&self, client: &Client<Tag>, _tag: &Tag, _drawn: u64) -> Option<usize> {
+    fn bytes_from(&mut self, client: &mut Client<Tag>, _tag: &Tag, _drawn: u64) -> Option<usize> {
         Some(self.messages.size() * (client.outstanding() + 1))
     }
 

@@ -15,9 +15,9 @@ use trueload_wire::session::Turn;
 
 use super::carrier::Carrier;
 use super::messages::DoneReport;
-use super::requests::Requests;
 use super::sessions::StepPace;
 use super::slot::Tag;
+use super::talk::Requests;
 
 /// Bytes that have come on a connection.
 #[derive(Clone, Copy, Debug)]
@@ -66,11 +66,14 @@ pub struct Unusable {
 /// A protocol, with what all connections of a thread share.
 pub trait Protocol: Debug {
     /// The machine of one connection.
-    type Client: Exchange<Tag> + Default + Debug;
+    type Client: Exchange<Tag> + Debug;
 
     /// Whether requests follow each other in sessions. If so, connections have one request in
     /// flight, and a request's number is the index of its step.
     const SESSIONS: bool = false;
+
+    /// The machine of a slot that had no connection yet.
+    fn client(&self) -> Self::Client;
 
     /// How the steps of a session follow each other.
     fn paces(&self) -> Arc<[StepPace]> {
@@ -196,11 +199,11 @@ pub trait Protocol: Debug {
     /// Notes that `bytes` of what was sent have not left: no input can be an answer to requests
     /// that lie wholly within them.
     #[inline]
-    fn note_queued(&self, _client: &mut Self::Client, _drawn: u64, _bytes: usize) {}
+    fn note_queued(&mut self, _client: &mut Self::Client, _drawn: u64, _bytes: usize) {}
 
     /// The length in bytes of the request that was just answered, whose tag this is, plus those
     /// outstanding behind it; none if that is not known.
-    fn bytes_from(&self, _client: &Self::Client, _tag: &Tag, _drawn: u64) -> Option<usize> {
+    fn bytes_from(&mut self, _client: &mut Self::Client, _tag: &Tag, _drawn: u64) -> Option<usize> {
         None
     }
 

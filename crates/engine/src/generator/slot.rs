@@ -287,8 +287,8 @@ impl<C> Slot<C> {
     }
 }
 
-impl<C: Exchange<Tag> + Default> Slot<C> {
-    pub(super) fn new() -> Self {
+impl<C: Exchange<Tag>> Slot<C> {
+    pub(super) fn new(client: C) -> Self {
         let state = State {
             connection: ConnectionState::Down,
             until_ns: NEVER,
@@ -312,7 +312,7 @@ impl<C: Exchange<Tag> + Default> Slot<C> {
             ready_since_ns: 0,
             open_since_ns: NEVER,
         };
-        Slot { client: C::default(), state, tls: None }
+        Slot { client, state, tls: None }
     }
 
     /// The time at which something is due: an attempt, a timeout, the end of a wait for FIN.

@@ -152,7 +152,7 @@ impl<C> Slots<C> {
     }
 }
 
-impl<C: Exchange<Tag> + Default> Slots<C> {
+impl<C: Exchange<Tag>> Slots<C> {
     /// Starts without slots; requests are out of time `timeout_ns` after they were sent.
     pub(super) fn new(timeout_ns: u64) -> Self {
         let (slots, timers, starting) = (Vec::new(), Timers::default(), 0..0);
@@ -164,10 +164,10 @@ impl<C: Exchange<Tag> + Default> Slots<C> {
         if self.len() > count { self.slots.pop() } else { None }
     }
 
-    /// Adds slots up to `count`, and counts anew how many are open.
-    pub(super) fn grow(&mut self, count: u32) {
+    /// Adds slots with these machines up to `count`, and counts anew how many are open.
+    pub(super) fn grow(&mut self, count: u32, client: impl Fn() -> C) {
         self.slots.reserve_exact((count as usize).saturating_sub(self.slots.len()));
-        self.slots.resize_with(count as usize, Slot::new);
+        self.slots.resize_with(count as usize, || Slot::new(client()));
         self.open = self.iter().filter(|slot| slot.is_open()).count() as u32;
     }
 

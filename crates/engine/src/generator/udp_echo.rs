@@ -31,6 +31,10 @@ impl UdpEcho {
 impl Protocol for UdpEcho {
     type Client = Client<Tag>;
 
+    fn client(&self) -> Self::Client {
+        Client::default()
+    }
+
     fn transport(&self) -> Transport {
         Transport::Datagram
     }

@@ -41,6 +41,10 @@ impl WsEcho {
 impl Protocol for WsEcho {
     type Client = Client<Tag>;
 
+    fn client(&self) -> Self::Client {
+        Client::default()
+    }
+
     fn peer_closes(&self, _client: &Self::Client) -> bool {
         false
     }

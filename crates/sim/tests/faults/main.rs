@@ -25,7 +25,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use trueload_engine::generator::{Http, Protocol, Requests, Target, TcpEcho, Text, WsEcho};
+use trueload_engine::generator::{
+    Http1, OverHttp1, Plain, Protocol, Requests, Sending, Target, TcpEcho, Text, WsEcho,
+};
 use trueload_load::{Load, Mix, Stop, refill};
 use trueload_meter::{IdleClosed, Meter, TargetMeter};
 use trueload_sim::kernel::Setups;
@@ -124,7 +126,7 @@ fn scenario_of(case: &Case, how: How) -> Scenario {
     }
 }
 
-fn http_of(case: &Case, several: bool) -> Http {
+fn http_of(case: &Case, several: bool) -> OverHttp1<Plain> {
     let body = case.body.as_deref().unwrap_or("");
     let length = match case.body {
         Some(_) => format!("Content-Length: {}\r\n", body.len()),
@@ -141,11 +143,15 @@ fn http_of(case: &Case, several: bool) -> Http {
         ..Rules::default()
     };
     if several {
-        return Http::several(several_of(case, &rules));
+        return http1(Sending::Several(several_of(case, &rules)));
     }
     // As a plan has it, long requests are not held in a row.
     let times = if request.len() > BURST_BYTES { 1 } else { case.depth };
-    Http::plain(request.repeat(times).into_bytes().into(), times, rules)
+    http1(Sending::http1(request.repeat(times).into_bytes().into(), times, rules))
+}
+
+fn http1(sending: Sending) -> OverHttp1<Plain> {
+    OverHttp1::new(Http1::default(), Plain::new(sending, None), false)
 }
 
 /// The row's request three times over, once with a place to fill in.
@@ -161,7 +167,7 @@ fn several_of(case: &Case, rules: &Rules) -> Arc<Requests> {
             .collect();
         let body = case.body.as_deref().map(str::as_bytes);
         let texts = Texts { method: &case.method, path: "/", headers: &headers, body };
-        Target { text: Text::Http1(Template::filled(&texts)), rules: rules.clone() }
+        Target { text: Text::Http1(Template::filled(&texts)), whole: None, rules: rules.clone() }
     };
     let order = Mix::new(&[2, 1, 1]).unwrap();
     Arc::new(Requests::new(

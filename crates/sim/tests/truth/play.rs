@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hdrhistogram::Histogram;
 use trueload_drive::{Net as _, ThreadUse};
-use trueload_engine::generator::{DoneReport, Http};
+use trueload_engine::generator::{DoneReport, Http1, OverHttp1, Plain, Sending};
 use trueload_load::{Load, Stop, refill};
 use trueload_meter::EncodedTimes;
 use trueload_sim::kernel::{Kernel, Setups};
@@ -189,7 +189,10 @@ pub fn play(play: &Play) -> Played {
     let rules = Rules { idempotent: true, ..Rules::default() };
     let burst: Arc<[u8]> = REQUEST.repeat(play.depth).into_bytes().into();
     let cast = Cast {
-        protocol: &|_| Http::plain(Arc::clone(&burst), play.depth, rules.clone()),
+        protocol: &|_| {
+            let sending = Sending::http1(Arc::clone(&burst), play.depth, rules.clone());
+            OverHttp1::new(Http1::default(), Plain::new(sending, None), false)
+        },
         program: &|generator| generator,
         peers: &|thread| -> Box<dyn Peers> { Box::new(Rc::clone(&servers[thread as usize])) },
         tls: Setups::default(),

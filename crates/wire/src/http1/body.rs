@@ -43,17 +43,25 @@ enum Line {
     Lf,
 }
 
-/// Takes the content of a body as it is read.
-pub trait BodySink {
+/// Takes an answer as it is read.
+pub trait Sink {
     /// Takes the next slice of the content.
     fn content(&mut self, slice: &[u8]);
 
     /// Called when a chunk ends with the last slice.
     #[inline]
     fn end_chunk(&mut self) {}
+
+    /// Takes the next bytes of a head. `status` is known when its empty line has come.
+    #[inline]
+    fn head(&mut self, _part: &[u8], _status: Option<u16>) {}
+
+    /// Takes the next bytes of the trailers; `whole` when their empty line has come.
+    #[inline]
+    fn trailers(&mut self, _part: &[u8], _whole: bool) {}
 }
 
-impl<F: FnMut(&[u8])> BodySink for F {
+impl<F: FnMut(&[u8])> Sink for F {
     #[inline]
     fn content(&mut self, slice: &[u8]) {
         self(slice);
@@ -98,7 +106,7 @@ impl Body {
         bytes: &[u8],
         fields: &mut Fields,
         limits: &Limits,
-        sink: &mut impl BodySink,
+        sink: &mut impl Sink,
     ) -> Scan {
         let mut at = 0;
         loop {
@@ -118,7 +126,7 @@ impl Body {
                 Step::ChunkCr | Step::ChunkLf => {
                     return Err(Framing("the chunk data is not followed by CRLF"));
                 }
-                Step::Trailers => self.trailers(rest, fields, limits)?,
+                Step::Trailers => self.trailers(rest, fields, limits, sink)?,
             };
         }
     }
@@ -129,7 +137,7 @@ impl Body {
         1
     }
 
-    fn content(&mut self, rest: &[u8], sink: &mut impl BodySink) -> usize {
+    fn content(&mut self, rest: &[u8], sink: &mut impl Sink) -> usize {
         let take = match self.step {
             Step::UntilClose => rest.len(),
             _ => usize::try_from(self.left).unwrap_or(usize::MAX).min(rest.len()),
@@ -231,6 +239,7 @@ impl Body {
         rest: &[u8],
         fields: &mut Fields,
         limits: &Limits,
+        sink: &mut impl Sink,
     ) -> Result<usize, ParseError> {
         let too_long = "the trailers are too long";
         let taken = scan_within(rest, &mut self.used, limits.trailer_bytes, too_long, |window| {
@@ -239,6 +248,8 @@ impl Body {
         if taken.is_some() {
             self.step = Step::Whole;
         }
-        Ok(taken.unwrap_or(rest.len()))
+        let len = taken.unwrap_or(rest.len());
+        sink.trailers(&rest[..len], taken.is_some());
+        Ok(len)
     }
 }

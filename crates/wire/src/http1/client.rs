@@ -6,7 +6,8 @@
 //!
 //! Must not know: phases, loads or histograms; a request is only a tag.
 
-use super::body::BodySink;
+use super::body::Sink;
+use super::heard::{self, Heard, Wanted};
 use super::limits::{Limits, ParseError};
 use super::repeat::repeats;
 use super::response::{Fed, HeadMemory, Response, ResponseParser};
@@ -50,6 +51,12 @@ pub trait Rulebook<T> {
     /// The rules for a request that was asked with this tag.
     fn rules_of(&self, tag: &T) -> &Rules;
 
+    /// The index of the remembered head that the answer to a request is compared with.
+    #[inline]
+    fn memory_of(&self, _tag: &T) -> usize {
+        0
+    }
+
     /// The rule for answers that are streams, and the time of the present input; none if answers
     /// are not read for their parts.
     #[inline]
@@ -65,8 +72,7 @@ pub trait Rulebook<T> {
     #[inline]
     fn note_stream(&self, _tag: &T, _whole: Whole) {}
 
-    /// Whether redirects are followed, so that their Location is wanted over HTTP/2. (Over HTTP/1
-    /// the caller has the head.)
+    /// Whether redirects are followed, so that their Location is wanted.
     #[inline]
     fn follows(&self) -> bool {
         false
@@ -76,17 +82,17 @@ pub trait Rulebook<T> {
     #[inline]
     fn note_location(&self, _location: Location) {}
 
-    /// What is told the content of answers over HTTP/2; none if nobody wants it.
+    /// What is told the content of answers; none if nobody wants it.
     #[inline]
     fn listener(&self) -> Option<&dyn Listener> {
         None
     }
 }
 
-/// Is told the content of answers over HTTP/2, of one request at a time. An answer that is told may
-/// still turn out to be faulty.
+/// Is told the content of answers, of one request at a time. An answer that is told may still turn
+/// out to be faulty. Its end is the outcome of its request.
 pub trait Listener {
-    /// The head of an answer begins; it may be an interim one.
+    /// The head of an answer begins; over HTTP/2 it may be an interim one.
     fn note_head(&self);
 
     /// A field of the head has come.
@@ -94,26 +100,15 @@ pub trait Listener {
 
     /// A part of the body has come.
     fn note_body(&self, bytes: &[u8]);
+
+    /// A field behind the body has come.
+    fn note_trailer(&self, _name: &[u8], _value: &[u8]) {}
 }
 
 /// The same rules for all requests.
 impl<T> Rulebook<T> for Rules {
     #[inline]
     fn rules_of(&self, _: &T) -> &Rules {
-        self
-    }
-}
-
-/// Selects the remembered head that the answer to a request is compared with.
-pub trait Memories<T> {
-    /// The memory for a request that was asked with this tag.
-    fn memory_of(&mut self, tag: &T) -> &mut HeadMemory;
-}
-
-/// The same memory for all requests.
-impl<T> Memories<T> for HeadMemory {
-    #[inline]
-    fn memory_of(&mut self, _: &T) -> &mut HeadMemory {
         self
     }
 }
@@ -132,6 +127,8 @@ struct Answer {
     parser: ResponseParser,
     first_byte_ns: Option<u64>,
     body: BodyCheck,
+    /// What is to be told of it, if anything is wanted.
+    heard: Option<Box<Heard>>,
 }
 
 impl<T> Default for Client<T> {
@@ -146,15 +143,15 @@ impl<T: Copy + PartialEq> Client<T> {
         self.asked.newest(count)
     }
 
-    /// Handles input. Each request that it ends is passed to `on_outcome`, in order. `memories` are
-    /// shared by all connections to the same server.
+    /// Handles input. Each request that it ends is passed to `on_outcome`, in order. The remembered
+    /// `heads` are shared by all connections to the same server.
     #[inline]
     pub fn handle_input(
         &mut self,
         now_ns: u64,
         mut bytes: &[u8],
         rulebook: &impl Rulebook<T>,
-        memories: &mut impl Memories<T>,
+        heads: &mut [HeadMemory],
         on_outcome: &mut impl FnMut(Outcome<T>),
     ) -> Disposition {
         // An answer that comes in many parts stays where it is.
@@ -163,17 +160,20 @@ impl<T: Copy + PartialEq> Client<T> {
             Some(kept) => &mut **kept,
             None => fresh.insert(Answer::default()),
         };
+        let streaming = rulebook.streaming();
+        let wanted = Wanted { listener: rulebook.listener(), location: rulebook.follows() };
         while !bytes.is_empty() {
             let Some(oldest) = self.asked.awaited().filter(|_| !self.asked.closing) else {
                 let answer = kept.or_else(|| fresh.map(Box::new)).unwrap_or_default();
                 return self.unasked(now_ns, bytes, answer, on_outcome);
             };
-            let (rules, memory) = (rulebook.rules_of(oldest), memories.memory_of(oldest));
-            let streaming = rulebook.streaming();
-            let Answer { parser, body, .. } = &mut *answer;
-            let mut sink = Checked { body, expected: rules.body.as_deref(), streaming };
+            let rules = rulebook.rules_of(oldest);
+            let memory = heads.get_mut(rulebook.memory_of(oldest));
+            let Answer { parser, body, heard, .. } = &mut *answer;
+            let expected = rules.body.as_deref();
+            let mut sink = Checked { body, expected, streaming, wanted, heard };
             let (head, limits) = (rules.head_request, &rules.limits);
-            match parser.feed_remembering(bytes, head, limits, Some(memory), &mut sink) {
+            match parser.feed_remembering(bytes, head, limits, memory, &mut sink) {
                 Ok((_, Fed::Partial)) => {
                     if let Some(streaming) = streaming
                         && parser.status().is_some_and(|status| rules.accepts(status))
@@ -190,8 +190,9 @@ impl<T: Copy + PartialEq> Client<T> {
                     let (this, rest) = bytes.split_at(consumed);
                     bytes = rest;
                     let ending = self.settle(now_ns, response, answer, rulebook, on_outcome);
+                    let is_told = streaming.is_some() || wanted.is_any(response.status);
                     if let Some((ending, content)) =
-                        ending.filter(|_| came_whole && !self.asked.closing && streaming.is_none())
+                        ending.filter(|_| came_whole && !self.asked.closing && !is_told)
                     {
                         let alike = Alike { rules, ending, status: response.status, content };
                         let most = repeats(rest, this);
@@ -319,6 +320,9 @@ impl<T: Copy + PartialEq> Client<T> {
             Ending::Ok
         };
         let ending = end_stream(rulebook, &tag, stream, ending);
+        if let Some(heard) = answer.heard.take() {
+            rulebook.note_location(heard.location);
+        }
         let first_byte_ns = answer.first_byte_ns.take().unwrap_or(now_ns);
         let (complete, status) = (true, Some(response.status));
         on_outcome(Outcome { tag, count: 1, ending, complete, status, first_byte_ns, content });
@@ -427,16 +431,36 @@ pub(crate) fn end_stream<T>(
     of_stream
 }
 
-/// Checks the content of a body as it is read, and its parts if it is a stream.
+/// Checks the content of a body as it is read, and its parts if it is a stream. Tells what is
+/// wanted of the answer.
 struct Checked<'a> {
     body: &'a mut BodyCheck,
     expected: Option<&'a [u8]>,
     streaming: Option<Streaming<'a>>,
+    wanted: Wanted<'a>,
+    heard: &'a mut Option<Box<Heard>>,
 }
 
-impl BodySink for Checked<'_> {
+impl Sink for Checked<'_> {
+    #[inline]
+    fn head(&mut self, part: &[u8], status: Option<u16>) {
+        if self.wanted.listener.is_some() || self.wanted.location {
+            heard::head(self.heard, part, status, self.wanted);
+        }
+    }
+
+    #[inline]
+    fn trailers(&mut self, part: &[u8], whole: bool) {
+        if let Some(listener) = self.wanted.listener {
+            heard::trailers(self.heard, part, whole, listener);
+        }
+    }
+
     #[inline]
     fn content(&mut self, slice: &[u8]) {
+        if let Some(listener) = self.wanted.listener {
+            listener.note_body(slice);
+        }
         match self.streaming {
             None => self.body.compare(slice, self.expected),
             Some(streaming) => {
@@ -495,8 +519,8 @@ mod tests {
         ] {
             let mut client = Client::default();
             crate::exchange::Exchange::ask(&mut client, 1);
-            let memories = &mut HeadMemory::default();
-            let link = client.handle_input(0, bytes, &Rules::default(), memories, &mut |_| {});
+            let heads = &mut [HeadMemory::default()];
+            let link = client.handle_input(0, bytes, &Rules::default(), heads, &mut |_| {});
             assert_eq!(
                 (link, client.why_broken()),
                 (Disposition::Broken, Some((Ending::Framing, why)))

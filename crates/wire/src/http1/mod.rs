@@ -3,7 +3,8 @@
 //! How it works: `response` and `request` each read their own start line and share the rest.
 //! `fields` reads header and trailer lines, `head` decides what they mean for the body, and `body`
 //! reads it. Every part is a small automaton that can stop at any byte and continue with the next.
-//! A split therefore never changes the result, and a head spread over many reads needs no buffer.
+//! A split therefore never changes the result, and a head spread over many reads needs no buffer
+//! unless its fields are wanted (`heard`).
 //!
 //! The rule behind every decision: what RFC 9112 forbids a sender to generate is refused wherever a
 //! recipient may refuse it. Examples are a bare LF, whitespace in a chunk-size line, and a missing
@@ -26,6 +27,7 @@ pub mod template;
 mod body;
 mod fields;
 mod head;
+mod heard;
 pub(crate) mod kept;
 pub(crate) mod places;
 mod text;

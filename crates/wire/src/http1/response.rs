@@ -6,7 +6,7 @@
 //!
 //! Must not know: which requests are outstanding, and whether a status is expected.
 
-use super::body::{Body, BodySink};
+use super::body::{Body, Sink};
 use super::fields::{Fields, expect_lf, not_text};
 use super::head::{keeps_alive, response_body};
 use super::limits::ParseError::{Framing, Limit};
@@ -100,7 +100,7 @@ impl ResponseParser {
         head_request: bool,
         limits: &Limits,
         memory: Option<&mut HeadMemory>,
-        body: &mut impl BodySink,
+        body: &mut impl Sink,
     ) -> Result<(usize, Fed), ParseError> {
         let fed = self.parse(bytes, head_request, limits, memory, body);
         if let Err(error) = fed {
@@ -116,7 +116,7 @@ impl ResponseParser {
         head_request: bool,
         limits: &Limits,
         mut memory: Option<&mut HeadMemory>,
-        sink: &mut impl BodySink,
+        sink: &mut impl Sink,
     ) -> Result<(usize, Fed), ParseError> {
         let mut at = 0;
         loop {
@@ -124,7 +124,13 @@ impl ResponseParser {
             let taken = match self.part {
                 Part::Body => self.body.scan(rest, &mut self.fields, limits, sink)?,
                 Part::StatusLine | Part::Fields => {
-                    self.head(rest, limits, memory.as_deref_mut())?
+                    let taken = self.head(rest, limits, memory.as_deref_mut())?;
+                    let (part, status) = match taken {
+                        Some(taken) => (&rest[..taken], Some(self.line.status)),
+                        None => (rest, None),
+                    };
+                    sink.head(part, status);
+                    taken
                 }
                 Part::Refused => {
                     return Err(self.refused().unwrap_or(BAD_VERSION));

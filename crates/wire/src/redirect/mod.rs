@@ -1,18 +1,14 @@
 //! Redirects: where one leads, and which request follows it.
 //!
 //! How it works: a [`Location`] is collected from the head of an answer. [`resolve`] turns it into
-//! the target of the next request (RFC 3986 §5), if that is on the same server. [`Request`] is the
-//! text of the first request, from which the next one is written: with the same method and body, or
-//! as a GET without them, as fetch's standard says (§4.4, HTTP-redirect fetch).
+//! the target of the next request (RFC 3986 §5), if that is on the same server.
 //!
 //! Must not know: connections, how often a request may be redirected, and what is counted.
 
 mod location;
-mod request;
 mod target;
 
 pub use location::Location;
-pub use request::{Request, is_of_body};
 pub use target::{Server, resolve};
 
 /// Longest Location, and longest target that it leads to, in bytes.

@@ -5,9 +5,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use super::answer::Answer;
+use super::answer::{Answer, SET_COOKIE};
 
-const SET_COOKIE: &[u8] = b"set-cookie";
 /// Most cookies of one session, and most bytes of them together.
 const COOKIES_MOST: usize = 64;
 const COOKIE_BYTES_MOST: usize = 16 << 10;
@@ -36,7 +35,7 @@ impl Cookie {
 
 /// The cookies that one session has been given, the oldest first.
 #[derive(Clone, Debug, Default)]
-pub struct Jar(Vec<Cookie>);
+pub(super) struct Jar(Vec<Cookie>);
 
 impl Jar {
     /// Forgets everything.
@@ -46,7 +45,7 @@ impl Jar {
 
     /// Keeps the cookies that an answer sets. `path` is that of its request, `unix_time` the
     /// present time.
-    pub fn take(&mut self, answer: &Answer<'_>, site: &Site, path: &[u8], unix_time: Duration) {
+    pub(super) fn take(&mut self, answer: &Answer, site: &Site, path: &[u8], unix_time: Duration) {
         for (name, value) in answer.headers() {
             if name.len() == SET_COOKIE.len() && name.eq_ignore_ascii_case(SET_COOKIE) {
                 self.set(value, site, path, unix_time);
@@ -84,7 +83,7 @@ impl Jar {
     }
 
     /// Writes a Cookie header for a request to this path, if there is a cookie for it.
-    pub fn write(&self, path: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn write(&self, path: &[u8], out: &mut Vec<u8>) {
         let before = out.len();
         out.extend_from_slice(b"Cookie: ");
         if self.write_value(path, out) {
@@ -115,7 +114,7 @@ impl Jar {
 }
 
 /// The value of a cookie that an answer sets.
-pub(super) fn of_answer<'a>(answer: &Answer<'a>, wanted: &str) -> Option<&'a [u8]> {
+pub(super) fn of_answer<'a>(answer: &'a Answer, wanted: &str) -> Option<&'a [u8]> {
     answer
         .headers()
         .filter(|(name, _)| name.eq_ignore_ascii_case(SET_COOKIE))
@@ -179,8 +178,8 @@ mod tests {
         let mut jar = Jar::default();
         let site = Site { host: "shop.example".to_owned(), secure };
         for line in lines {
-            let raw = format!("HTTP/1.1 200 OK\r\nSet-Cookie: {line}\r\n\r\n");
-            let answer = Answer::of(raw.as_bytes()).expect("a head");
+            let mut answer = Answer::default();
+            answer.add(b"Set-Cookie", line.as_bytes());
             jar.take(&answer, &site, path.as_bytes(), NOW);
         }
         jar

@@ -86,12 +86,11 @@ impl Extractor {
         matches!(self, Extractor::Json(_) | Extractor::Regex(_))
     }
 
-    /// Puts the value into `out`; false if nothing matches. `body` is the decoded body if
-    /// [`Extractor::needs_body`].
-    pub fn find(&self, answer: &Answer<'_>, body: &[u8], out: &mut Vec<u8>) -> bool {
+    /// Puts the value into `out`; false if nothing matches.
+    pub(super) fn find(&self, answer: &Answer, out: &mut Vec<u8>) -> bool {
         out.clear();
         match self {
-            Extractor::Json(parts) => match json_member(body, parts) {
+            Extractor::Json(parts) => match json_member(&answer.body, parts) {
                 Some(text) => out.extend_from_slice(text.as_bytes()),
                 None => return false,
             },
@@ -104,7 +103,7 @@ impl Extractor {
                 None => return false,
             },
             Extractor::Regex(regex) => {
-                let found = regex.captures(body).and_then(|groups| groups.get(1));
+                let found = regex.captures(&answer.body).and_then(|groups| groups.get(1));
                 match found {
                     Some(group) => out.extend_from_slice(group.as_bytes()),
                     None => return false,
@@ -227,11 +226,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn found(extractor: &Extractor, body: &str) -> Option<String> {
-        let head =
-            "HTTP/1.1 200 OK\r\nX-Id: 7\r\nSet-Cookie: s=1; Path=/\r\nSet-Cookie: t=2\r\n\r\n";
-        let answer = Answer::of(head.as_bytes()).expect("a head");
+        let mut answer = Answer::default();
+        answer.body.extend_from_slice(body.as_bytes());
+        for (name, value) in [("X-Id", "7"), ("Set-Cookie", "s=1; Path=/"), ("set-cookie", "t=2")] {
+            answer.add(name.as_bytes(), value.as_bytes());
+        }
         let mut out = Vec::new();
-        let matched = extractor.find(&answer, body.as_bytes(), &mut out);
+        let matched = extractor.find(&answer, &mut out);
         matched.then(|| String::from_utf8_lossy(&out).into_owned())
     }
 

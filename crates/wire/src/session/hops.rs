@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::answer::Answer;
 use super::script::Script;
 use super::state::{Fill, Session};
 use super::text::Text;
@@ -47,33 +46,14 @@ impl Session {
         self.hops.as_get
     }
 
-    /// Takes the cookies of a redirect that has just become complete with these last bytes. Returns
-    /// where it leads.
-    pub fn redirected(&mut self, script: &Script, bytes: &[u8], unix_time: Duration) -> Location {
-        if !self.raw.is_empty() {
-            self.keep(script, bytes);
-        }
-        let raw = std::mem::take(&mut self.raw);
-        let answer = Answer::of(if raw.is_empty() { bytes } else { &raw });
-        self.end_redirect(script, answer, unix_time)
-    }
-
-    /// The same with a redirect whose head was noted, over HTTP/2.
-    pub fn redirected_noted(&mut self, script: &Script, unix_time: Duration) -> Location {
-        let raw = std::mem::take(&mut self.raw);
-        self.end_redirect(script, Some(Answer::noted(&raw)), unix_time)
-    }
-
-    fn end_redirect(
-        &mut self,
-        script: &Script,
-        answer: Option<Answer<'_>>,
-        unix_time: Duration,
-    ) -> Location {
-        self.forget_answer();
-        let Some(answer) = answer else { return Location::Malformed };
+    /// Takes the cookies of the answer, a redirect. Returns where it leads.
+    pub fn redirected(&mut self, script: &Script, unix_time: Duration) -> Location {
+        let mut answer = std::mem::take(&mut self.answer);
         self.jar.take(&answer, &script.site, &self.path, unix_time);
-        answer.location()
+        let location = std::mem::take(&mut answer.location);
+        self.answer = answer;
+        self.forget_answer();
+        location
     }
 
     /// Makes the present request the one that follows a redirect with this status.
@@ -98,9 +78,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::{Extractor, Moment, Site, StepTexts, Take, Turn};
-
-    const NOW: Moment = Moment { unix_time: Duration::ZERO, ended: false };
+    use crate::session::{Extractor, Site, StepTexts, Take, Turn};
 
     struct Counting;
 
@@ -135,32 +113,38 @@ mod tests {
     #[test]
     fn a_step_goes_on_with_the_cookies_of_its_redirects_and_takes_from_the_last_answer() {
         let script = script();
-        let answer =
-            b"HTTP/1.1 302 X\r\nLocation: ../home\r\nX-Id: no\r\nSet-Cookie: s=1; Path=/\r\n\r\n";
-        for cut in 0..answer.len() {
-            let mut session = Session::default();
-            session.begin(Turn::default());
-            assert_eq!(
-                written(&mut session, &script),
-                "POST /log/in?0 HTTP/1.1\r\nHost: h:1\r\nContent-Type: text/plain\r\nX: 1\r\n\
-                 Content-Length: 2\r\n\r\nme"
-            );
-            session.keep(&script, &answer[..cut]);
-            let location = session.redirected(&script, &answer[cut..], Duration::ZERO);
-            assert_eq!(session.go_to(&script, 302, &location), Ok(()), "cut at {cut}");
-            let get = "GET /home HTTP/1.1\r\nHost: h:1\r\nX: 1\r\nCookie: s=1\r\n\r\n";
-            assert_eq!(written(&mut session, &script), get, "cut at {cut}");
-            assert_eq!(written(&mut session, &script), get, "sent again, it is the same");
-            let location = Location::At(b"/x".as_slice().into());
-            session.go_to(&script, 307, &location).expect("the same server");
-            assert_eq!(written(&mut session, &script), get.replace("/home", "/x"));
-            assert_eq!((session.redirects(), session.has_become_get()), (2, true));
-            let last = b"HTTP/1.1 200 OK\r\nX-Id: 7\r\nContent-Length: 0\r\n\r\n";
-            assert!(session.take(&script, last, NOW, &mut Vec::new()));
-            assert_eq!(session.values, [b"7"]);
-            session.begin(Turn { request: 1, ..Turn::default() });
-            assert!(written(&mut session, &script).starts_with("POST /log/in?0"));
-        }
+        let mut session = Session::default();
+        let told = |session: &mut Session, fields: &[(&str, &str)]| {
+            session.note_head();
+            for (name, value) in fields {
+                session.note_field(&script, name.as_bytes(), value.as_bytes());
+            }
+        };
+        session.begin(Turn::default());
+        assert_eq!(
+            written(&mut session, &script),
+            "POST /log/in?0 HTTP/1.1\r\nHost: h:1\r\nContent-Type: text/plain\r\nX: 1\r\n\
+             Content-Length: 2\r\n\r\nme"
+        );
+        told(
+            &mut session,
+            &[("Location", "../home"), ("X-Id", "no"), ("Set-Cookie", "s=1; Path=/")],
+        );
+        let location = session.redirected(&script, Duration::ZERO);
+        assert_eq!(session.go_to(&script, 302, &location), Ok(()));
+        let get = "GET /home HTTP/1.1\r\nHost: h:1\r\nX: 1\r\nCookie: s=1\r\n\r\n";
+        assert_eq!(written(&mut session, &script), get);
+        assert_eq!(written(&mut session, &script), get, "sent again, it is the same");
+        told(&mut session, &[("location", "/x")]);
+        let location = session.redirected(&script, Duration::ZERO);
+        session.go_to(&script, 307, &location).expect("the same server");
+        assert_eq!(written(&mut session, &script), get.replace("/home", "/x"));
+        assert_eq!((session.redirects(), session.has_become_get()), (2, true));
+        told(&mut session, &[("X-Id", "7")]);
+        assert!(session.take(&script, Duration::ZERO));
+        assert_eq!(session.values, [b"7"]);
+        session.begin(Turn { request: 1, ..Turn::default() });
+        assert!(written(&mut session, &script).starts_with("POST /log/in?0"));
     }
 
     #[test]

@@ -1,11 +1,8 @@
-//! A session over HTTP/2: its requests as header blocks and bodies, and its answers field by field.
+//! The requests of a session over HTTP/2: header blocks and bodies.
 
 use std::ops::Range;
-use std::time::Duration;
 
-use super::answer::Answer;
 use super::block::{Part, write_field};
-use super::extract::BODY_BYTES_MOST;
 use super::script::Script;
 use super::state::{Fill, Session};
 use crate::http1::places::{DIGITS_MOST, Filling, decimal};
@@ -68,54 +65,15 @@ impl Session {
         let part = part.start as usize..part.end as usize;
         out.extend_from_slice(body.get(part).unwrap_or_default());
     }
-
-    /// Begins the head of an answer; an interim one before it is forgotten.
-    pub fn note_head(&mut self) {
-        self.forget_answer();
-        Answer::begin_noted(&mut self.raw);
-    }
-
-    /// Notes a field of the head.
-    pub fn note_field(&mut self, name: &[u8], value: &[u8]) {
-        // Pseudo-header fields have no use here.
-        if !name.starts_with(b":") {
-            Answer::note_field(&mut self.raw, name, value);
-        }
-    }
-
-    /// Notes a part of the body, as far as the script needs it.
-    pub fn note_body(&mut self, script: &Script, bytes: &[u8]) {
-        let step = self.step(script);
-        if !step.is_some_and(|step| step.needs_body) {
-            return;
-        }
-        self.too_long |= self.body.len() + bytes.len() > BODY_BYTES_MOST;
-        if !self.too_long {
-            self.body.extend_from_slice(bytes);
-        }
-    }
-
-    /// Takes cookies and values from the noted answer, which is complete. False if a value that the
-    /// script takes is not there.
-    pub fn take_noted(&mut self, script: &Script, unix_time: Duration) -> bool {
-        let (head, body) = (std::mem::take(&mut self.raw), std::mem::take(&mut self.body));
-        let answer = Answer::noted(&head);
-        let step = self.step(script);
-        let taken = step.is_some_and(|step| {
-            self.jar.take(&answer, &script.site, &self.path, unix_time);
-            !self.too_long && self.take_values(script, step, &answer, &body)
-        });
-        (self.raw, self.body) = (head, body);
-        self.forget_answer();
-        taken
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::http2::hpack::Decoder;
-    use crate::session::{Extractor, Site, StepTexts, Take, Turn};
+    use crate::session::{BODY_BYTES_MOST, Extractor, Site, StepTexts, Take, Turn};
     use proptest::prelude::*;
 
     /// Fills every place of a column with the same value.
@@ -178,15 +136,15 @@ mod tests {
     /// Tells a session an answer whose body comes in two parts.
     fn told(session: &mut Session, script: &Script, body: &str, cut: usize) -> bool {
         session.note_head();
-        session.note_field(b"x-id", b"an interim answer");
+        session.note_field(script, b"x-id", b"an interim answer");
         session.note_head();
         for (name, value) in [(":status", "200"), ("x-id", "7/8"), ("set-cookie", "s=1; Secure")] {
-            session.note_field(name.as_bytes(), value.as_bytes());
+            session.note_field(script, name.as_bytes(), value.as_bytes());
         }
         let (first, second) = body.as_bytes().split_at(cut);
         session.note_body(script, first);
         session.note_body(script, second);
-        session.take_noted(script, Duration::ZERO)
+        session.take(script, Duration::ZERO)
     }
 
     #[test]
@@ -245,9 +203,9 @@ mod tests {
             let mut session = Session::default();
             session.begin(Turn::default());
             session.note_head();
-            session.note_field(&name, &value);
+            session.note_field(&script, &name, &value);
             session.note_body(&script, &body);
-            let _ = session.take_noted(&script, Duration::ZERO);
+            let _ = session.take(&script, Duration::ZERO);
         }
     }
 }

@@ -4,7 +4,7 @@ use super::block::Block;
 use super::cookies::Site;
 use super::extract::Extractor;
 use super::text::{Names, Text};
-use crate::redirect::is_of_body;
+use crate::message::is_of_body;
 
 /// A value that is taken from the answer to a step.
 #[derive(Clone, Debug)]
@@ -63,7 +63,7 @@ pub struct Script {
     /// Requests go over HTTP/2.
     http2: bool,
     /// Redirects are followed.
-    follows: bool,
+    pub(super) follows: bool,
 }
 
 impl Script {

@@ -1,19 +1,13 @@
-//! What one session knows: its values and cookies, and the answer that is arriving.
+//! What one session knows: its values and cookies, and the present request.
 
 use std::time::Duration;
 
 use super::answer::Answer;
 use super::cookies::Jar;
-use super::extract::BODY_BYTES_MOST;
 use super::hops::Hops;
 use super::script::{Script, Step};
 use super::text::{Piece, Text, Value};
 use crate::http1::places::{DIGITS_MOST, Filling, decimal};
-
-/// Most bytes of an answer that are kept while it arrives: head, chunk lines and body.
-const RAW_BYTES_MOST: usize = BODY_BYTES_MOST + (BODY_BYTES_MOST >> 2);
-/// A larger buffer is given back after each answer.
-const KEPT_BYTES: usize = 64 << 10;
 
 /// Which request of which session is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,15 +24,6 @@ pub struct Turn {
     pub request: u32,
 }
 
-/// When and how an answer ended.
-#[derive(Clone, Copy, Debug)]
-pub struct Moment {
-    /// The present time, since 1970.
-    pub unix_time: Duration,
-    /// The peer has ended its side, which may end the body.
-    pub ended: bool,
-}
-
 /// The state of one virtual user.
 #[derive(Debug, Default)]
 pub struct Session {
@@ -51,13 +36,10 @@ pub struct Session {
     pub(super) hops: Hops,
     /// Length of the last request.
     written: usize,
-    /// The part of the answer that has arrived, as far as it is needed; over HTTP/2 its head.
-    pub(super) raw: Vec<u8>,
-    /// Over HTTP/2, the body of the answer, as far as it has arrived and is needed.
-    pub(super) body: Vec<u8>,
+    /// The answer that is arriving.
+    pub(super) answer: Answer,
     /// Over HTTP/2, the body of the last request, if it has places.
     pub(super) sent_body: Vec<u8>,
-    pub(super) too_long: bool,
 }
 
 impl Session {
@@ -121,74 +103,19 @@ impl Session {
         self.written = out.len();
     }
 
-    /// Keeps bytes of an answer that is not complete, as far as the script needs them.
-    pub fn keep(&mut self, script: &Script, bytes: &[u8]) {
-        let Some(step) = self.step(script) else { return };
-        if !step.needs_body && Answer::of(&self.raw).is_some() {
-            return;
-        }
-        let room = RAW_BYTES_MOST - self.raw.len().min(RAW_BYTES_MOST);
-        self.too_long |= bytes.len() > room;
-        self.raw.extend_from_slice(&bytes[..bytes.len().min(room)]);
-    }
-
-    /// Takes cookies and values from the answer that has just become complete with these last
-    /// bytes. False if a value that the script takes is not there. `body` is a buffer.
-    pub fn take(
-        &mut self,
-        script: &Script,
-        bytes: &[u8],
-        moment: Moment,
-        body: &mut Vec<u8>,
-    ) -> bool {
-        if self.raw.is_empty() {
-            return self.take_from(script, bytes, moment, body);
-        }
-        self.keep(script, bytes);
-        let raw = std::mem::take(&mut self.raw);
-        let taken = !self.too_long && self.take_from(script, &raw, moment, body);
-        self.raw = raw;
+    /// Takes cookies and values from the answer, which is complete. False if a value that the script
+    /// takes is not there.
+    pub fn take(&mut self, script: &Script, unix_time: Duration) -> bool {
+        let Some(step) = self.step(script) else { return false };
+        let answer = std::mem::take(&mut self.answer);
+        self.jar.take(&answer, &script.site, &self.path, unix_time);
+        let taken = !answer.is_too_long && self.take_values(script, step, &answer);
+        self.answer = answer;
         self.forget_answer();
         taken
     }
 
-    /// Forgets the part of an answer that has come: its connection is gone.
-    pub fn forget_answer(&mut self) {
-        self.too_long = false;
-        for buffer in [&mut self.raw, &mut self.body] {
-            buffer.clear();
-            if buffer.capacity() > KEPT_BYTES {
-                *buffer = Vec::new();
-            }
-        }
-    }
-
-    fn take_from(
-        &mut self,
-        script: &Script,
-        raw: &[u8],
-        moment: Moment,
-        body: &mut Vec<u8>,
-    ) -> bool {
-        let (Some(step), Some(answer)) = (self.step(script), Answer::of(raw)) else {
-            return false;
-        };
-        self.jar.take(&answer, &script.site, &self.path, moment.unix_time);
-        body.clear();
-        if step.needs_body && !answer.body(BODY_BYTES_MOST, moment.ended, body) {
-            return false;
-        }
-        self.take_values(script, step, &answer, body)
-    }
-
-    /// Takes the values of a step from an answer with this body, which is empty if none is needed.
-    pub(super) fn take_values(
-        &mut self,
-        script: &Script,
-        step: &Step,
-        answer: &Answer<'_>,
-        body: &[u8],
-    ) -> bool {
+    fn take_values(&mut self, script: &Script, step: &Step, answer: &Answer) -> bool {
         if step.takes.is_empty() {
             return true;
         }
@@ -197,8 +124,7 @@ impl Session {
         step.takes.iter().all(|(index, from)| {
             let value = &mut values[*index];
             let breaks = |byte: &u8| matches!(byte, b'\r' | b'\n' | 0);
-            from.find(answer, body, value)
-                && !(script.in_header[*index] && value.iter().any(breaks))
+            from.find(answer, value) && !(script.in_header[*index] && value.iter().any(breaks))
         })
     }
 }

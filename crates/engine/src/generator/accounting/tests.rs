@@ -59,7 +59,7 @@ const MS: u64 = 1_000_000;
 
 /// A slot without any history.
 fn state() -> State {
-    Slot::<trueload_wire::http1::client::Client<Tag>>::new().state
+    Slot::new(trueload_wire::http1::client::Client::<Tag>::default()).state
 }
 
 /// Sends `count` requests of the first phase at `now_ns`.

@@ -317,6 +317,10 @@ fn kind(dialect: Dialect) -> Kind {
 impl Protocol for Broadcast {
     type Client = Client;
 
+    fn client(&self) -> Client {
+        Client::default()
+    }
+
     fn peer_closes(&self, _client: &Self::Client) -> bool {
         false
     }

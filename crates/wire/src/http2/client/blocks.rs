@@ -66,8 +66,8 @@ impl<T: Copy> Client<T> {
         let mut fields = if trailers { Fields::of_trailers() } else { Fields::default() };
         let (mut count, mut plain) = (0, 0);
         let (follows, mut location) = (reading.rulebook.follows(), Location::Missing);
-        let listener = reading.rulebook.listener().filter(|_| awaits_head == Some(true));
-        if let Some(listener) = listener {
+        let listener = reading.rulebook.listener().filter(|_| awaits_head.is_some());
+        if let Some(listener) = listener.filter(|_| !trailers) {
             listener.note_head();
         }
         self.blocks.decode(block, limits.head_bytes, &mut |field| {
@@ -77,8 +77,10 @@ impl<T: Copy> Client<T> {
                 location.add(field.value);
             }
             fields.add(field.name, field.value);
-            if let Some(listener) = listener {
-                listener.note_field(field.name, field.value);
+            match listener {
+                Some(listener) if trailers => listener.note_trailer(field.name, field.value),
+                Some(listener) => listener.note_field(field.name, field.value),
+                None => {}
             }
         })?;
         self.accounting.account.headers_in.note(plain as u64, block.len());

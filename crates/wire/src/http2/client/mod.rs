@@ -24,10 +24,9 @@ mod reset;
 mod streams;
 mod upgrade;
 
-use std::ops::Range;
-
 use crate::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
 use crate::http1::client::Rulebook;
+pub use crate::message::{Head, Requests};
 
 use account::Accounting;
 pub use account::{Account, Announced, HeaderBytes, Waits};
@@ -43,24 +42,6 @@ use super::block::Block;
 use super::frame::{ErrorCode, write_reset};
 use super::read::Reader;
 use super::settings::Settings;
-
-/// The bytes to send, by the tag of a request.
-pub trait Requests<T> {
-    /// Appends the header block of a request.
-    fn write_block(&self, tag: &T, out: &mut Vec<u8>) -> Head;
-
-    /// Appends a part of the body of a request, given as a range of bytes.
-    fn write_body(&self, tag: &T, part: Range<u64>, out: &mut Vec<u8>);
-}
-
-/// The sizes of a request whose head has been written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Head {
-    /// The bytes of its names and values before encoding.
-    pub plain_bytes: u64,
-    /// The length of the body that follows.
-    pub body_bytes: u64,
-}
 
 /// A time that never comes.
 const NEVER_NS: u64 = u64::MAX;

@@ -7,33 +7,27 @@
 use std::cell::RefCell;
 
 use trueload_meter::Streams;
-use trueload_wire::http1::client::{Rulebook, Rules};
 use trueload_wire::parts::{Arrived, Rule, Streaming, Whole};
 
-use super::messages::DoneReport;
-use super::slot::Tag;
+use crate::generator::messages::DoneReport;
+use crate::generator::slot::Tag;
 
 /// The rule for all streams of one thread, and what was seen of them.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub struct Watch {
     rule: Rule,
     /// By phase; a machine has only shared access to its rules.
     seen: RefCell<Vec<(u16, Streams)>>,
 }
 
 impl Watch {
-    pub(super) fn new(rule: Rule) -> Self {
-        Watch { rule, seen: RefCell::default() }
+    pub(super) fn new(rule: Option<Rule>) -> Option<Box<Self>> {
+        rule.map(|rule| Box::new(Watch { rule, seen: RefCell::default() }))
     }
 
     /// Whether a stream can stall.
-    pub(super) fn has_stalls(&self) -> bool {
+    pub(in crate::generator) fn has_stalls(&self) -> bool {
         self.rule.stall_ns.is_some()
-    }
-
-    /// The rules for answers of which parts come at this time.
-    pub(super) fn over<'a, R>(&'a self, rules: &'a R, at_ns: u64) -> Watched<'a, R> {
-        Watched { rules, watch: self, at_ns }
     }
 
     /// Adds what was seen of the streams of a phase to its report.
@@ -63,33 +57,29 @@ impl Watch {
     }
 }
 
-/// The rules for answers that are streams.
-#[derive(Debug)]
-pub(super) struct Watched<'a, R> {
-    rules: &'a R,
-    watch: &'a Watch,
-    at_ns: u64,
+/// Answers of which parts come at this time, if they are streams.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watching<'a> {
+    pub(super) watch: Option<&'a Watch>,
+    pub(super) at_ns: u64,
 }
 
-impl<R: Rulebook<Tag>> Rulebook<Tag> for Watched<'_, R> {
+impl<'a> Watching<'a> {
     #[inline]
-    fn rules_of(&self, tag: &Tag) -> &Rules {
-        self.rules.rules_of(tag)
+    pub(super) fn streaming(self) -> Option<Streaming<'a>> {
+        self.watch.map(|watch| Streaming { rule: &watch.rule, at_ns: self.at_ns })
     }
 
     #[inline]
-    fn streaming(&self) -> Option<Streaming<'_>> {
-        Some(Streaming { rule: &self.watch.rule, at_ns: self.at_ns })
-    }
-
-    #[inline]
-    fn note_parts(&self, tag: &Tag, arrived: Arrived) {
+    pub(super) fn note_parts(self, tag: &Tag, arrived: Arrived) {
         let Arrived { is_first, gap_ns, together } = arrived;
-        self.watch.note(tag.phase, |seen| seen.record_parts(is_first, gap_ns, together));
+        let Some(watch) = self.watch else { return };
+        watch.note(tag.phase, |seen| seen.record_parts(is_first, gap_ns, together));
     }
 
-    fn note_stream(&self, tag: &Tag, whole: Whole) {
+    pub(super) fn note_stream(self, tag: &Tag, whole: Whole) {
         let first_ns = whole.first_ns.saturating_sub(tag.scheduled_ns);
-        self.watch.note(tag.phase, |seen| seen.record_whole(first_ns, whole.parts));
+        let Some(watch) = self.watch else { return };
+        watch.note(tag.phase, |seen| seen.record_whole(first_ns, whole.parts));
     }
 }

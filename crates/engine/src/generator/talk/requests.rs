@@ -8,22 +8,16 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trueload_drive::Net;
 use trueload_load::{Mix, Places, Recording, RowOrder, random};
-use trueload_wire::http1::client::{Memories, Rulebook, Rules};
-use trueload_wire::http1::response::HeadMemory;
+use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::{Part, Template};
-use trueload_wire::http2::client::{Head, Requests as Http2Requests};
 use trueload_wire::http2::request::{Filling, Template as Http2Template};
+use trueload_wire::message::{self, Head, Request};
 
-use super::carrier::Carrier;
 use super::rows::{Taken, Taking};
-use super::slot::Tag;
 use crate::data::{Row, Rows};
+use crate::generator::slot::Tag;
 
-/// Bytes shared by all requests are not copied for sending from this length on. All threads share
-/// them, too: beside the kernel's copy of so many bytes, their reference count costs nothing.
-const SHARED_FROM_BYTES: usize = 16 * 1024;
 /// Answer heads that are remembered for the requests of a recording, which may be a million.
 const HEADS_MOST: usize = 256;
 
@@ -32,6 +26,8 @@ const HEADS_MOST: usize = 256;
 pub struct Target {
     /// The text of the request.
     pub text: Text,
+    /// The same in no version's form, if redirects are followed.
+    pub whole: Option<Box<message::Template>>,
     /// The rules for a good answer.
     pub rules: Rules,
 }
@@ -167,24 +163,24 @@ impl Requests {
 
     /// The row of a session, by its number over all engines.
     #[inline]
-    pub(super) fn row_of(&self, session: u64) -> Row<'_> {
+    pub(in crate::generator) fn row_of(&self, session: u64) -> Row<'_> {
         self.taking.as_ref().map_or_else(Row::default, |taking| taking.row_at(session))
     }
 
     /// Whether the targets are the steps of sessions.
     #[inline]
-    pub(super) fn are_steps(&self) -> bool {
+    pub(in crate::generator) fn are_steps(&self) -> bool {
         self.steps
     }
 
     /// Whether a request has its number before it is drawn: from its step, or its recording.
     #[inline]
-    pub(super) fn are_numbered(&self) -> bool {
+    pub(in crate::generator) fn are_numbered(&self) -> bool {
         self.steps || self.recording.is_some()
     }
 
     /// The number of entries of the recording; 0 without one.
-    pub(super) fn recorded(&self) -> u64 {
+    pub(in crate::generator) fn recorded(&self) -> u64 {
         self.recording.as_ref().map_or(0, |recording| recording.count())
     }
 
@@ -198,77 +194,47 @@ impl Requests {
     }
 
     /// The number of targets that are counted separately.
-    pub(super) fn counted(&self) -> usize {
+    pub(in crate::generator) fn counted(&self) -> usize {
         if self.apart { self.targets.len() } else { 0 }
     }
 
-    /// Empty memories of answer heads: one for each target, or so many for those of a recording.
-    pub(super) fn heads(&self) -> Vec<HeadMemory> {
+    /// The number of remembered answer heads: one for each target, fewer for those of a recording.
+    pub(super) fn heads(&self) -> usize {
         let most = if self.recording.is_some() { HEADS_MOST } else { usize::MAX };
-        self.targets.iter().take(most).map(|_| HeadMemory::default()).collect()
+        self.targets.len().min(most)
     }
 
-    /// The memory, of [`Requests::heads`], that the answers of a target have.
+    /// Which of them the answers of a target have.
     #[inline]
-    fn head(&self, target: usize) -> usize {
+    pub(super) fn head(&self, target: usize) -> usize {
         if self.recording.is_some() { target % HEADS_MOST } else { target }
     }
 
     /// Draws `count` new numbers, or fewer if the data does not last for so many requests.
-    pub(super) fn draw(&self, count: u64) -> Range<u64> {
+    pub(in crate::generator) fn draw(&self, count: u64) -> Range<u64> {
         let first = self.drawn.fetch_add(count, Ordering::Relaxed).min(self.most);
         first..first.saturating_add(count).min(self.most)
     }
 
     /// Whether no row is left for the next request.
-    pub(super) fn is_spent(&self) -> bool {
+    pub(in crate::generator) fn is_spent(&self) -> bool {
         self.drawn.load(Ordering::Relaxed) >= self.most
     }
 
     /// The rows taken by now; `spent`: that they were used up has ended the phase.
-    pub(super) fn taken(&self, spent: bool) -> Option<Taken> {
+    pub(in crate::generator) fn taken(&self, spent: bool) -> Option<Taken> {
         let requests = self.drawn.load(Ordering::Relaxed).min(self.most);
         self.taking.as_ref().map(|taking| taking.taken(requests, spent))
     }
 
     /// The target of the request whose number has this lower half, when `drawn` numbers have been
     /// drawn.
-    pub(super) fn index(&self, drawn: u64, low: u32) -> usize {
+    #[inline]
+    pub(in crate::generator) fn index(&self, drawn: u64, low: u32) -> usize {
         if self.steps {
             return low as usize;
         }
         self.target(number(drawn, low))
-    }
-
-    /// Sends these requests in this order, in as few pieces as possible; returns their length.
-    pub(super) fn send<'a>(
-        &self,
-        carrier: &mut Carrier<'_, impl Net>,
-        drawn: u64,
-        tags: impl Iterator<Item = &'a Tag>,
-        scratch: &mut Vec<u8>,
-    ) -> usize {
-        let mut sent = 0;
-        scratch.clear();
-        for tag in tags {
-            self.write(number(drawn, tag.number), &mut |part| {
-                sent += part.bytes().len();
-                match part {
-                    Part::Fixed(bytes) if bytes.len() >= SHARED_FROM_BYTES => {
-                        flush(carrier, scratch);
-                        carrier.send_shared(bytes, 0..bytes.len());
-                    }
-                    part => scratch.extend_from_slice(part.bytes()),
-                }
-            });
-        }
-        flush(carrier, scratch);
-        sent
-    }
-
-    /// Appends the request of a tag, in HTTP/1's form.
-    pub(super) fn write_to(&self, tag: &Tag, drawn: u64, out: &mut Vec<u8>) {
-        self.write(number(drawn, tag.number), &mut |part| out.extend_from_slice(part.bytes()));
     }
 
     /// The rules of all targets, in order.
@@ -281,11 +247,40 @@ impl Requests {
         &self.targets[index].rules
     }
 
-    /// Writes the request with this number for HTTP/1.
-    fn write(&self, number: u64, put: &mut impl FnMut(Part<'_>)) {
-        let target = self.target(number);
-        let Some(template) = self.targets[target].text.http1() else { return };
-        template.write(&self.filled(target, number), put);
+    /// Passes the parts of the request of a tag over HTTP/1 to `put`.
+    pub(super) fn write(&self, drawn: u64, tag: &Tag, put: &mut impl FnMut(Part<'_>)) {
+        let (target, filled) = self.found(drawn, tag);
+        if let Some(template) = target.text.http1() {
+            template.write(&filled, put);
+        }
+    }
+
+    /// Appends its header block over HTTP/2.
+    pub(super) fn write_block(&self, drawn: u64, tag: &Tag, out: &mut Vec<u8>) -> Head {
+        let (target, filled) = self.found(drawn, tag);
+        let template = target.text.http2();
+        template.map_or_else(Head::default, |template| template.write_block(&filled, out))
+    }
+
+    /// Appends a part of its body over HTTP/2.
+    pub(super) fn write_body(&self, drawn: u64, tag: &Tag, part: Range<u64>, out: &mut Vec<u8>) {
+        let (target, filled) = self.found(drawn, tag);
+        if let Some(template) = target.text.http2() {
+            template.write_body(&filled, part, out);
+        }
+    }
+
+    /// The request of a tag in no version's form.
+    pub(super) fn whole(&self, drawn: u64, tag: &Tag) -> Option<Request> {
+        let (target, filled) = self.found(drawn, tag);
+        target.whole.as_ref().map(|template| template.fill(&filled))
+    }
+
+    /// The target of the request of a tag, and the values of its placeholders.
+    fn found(&self, drawn: u64, tag: &Tag) -> (&Target, Filled<'_>) {
+        let number = number(drawn, tag.number);
+        let index = self.target(number);
+        (&self.targets[index], self.filled(index, number))
     }
 
     /// The values of the placeholders of a request of this target.
@@ -295,38 +290,8 @@ impl Requests {
     }
 
     /// The number of a request, or of a session, over all engines.
-    pub(super) fn turn(&self, number: u64) -> u64 {
+    pub(in crate::generator) fn turn(&self, number: u64) -> u64 {
         self.part.place(self.places.as_ref().map_or(number, |places| places.place(number)))
-    }
-
-    /// The length of the request of a tag.
-    pub(super) fn bytes_of(&self, tag: &Tag, drawn: u64) -> usize {
-        let mut len = 0;
-        self.write(number(drawn, tag.number), &mut |part| len += part.bytes().len());
-        len
-    }
-
-    /// The number of these requests, in this order, that fit wholly into `bytes`.
-    pub(super) fn within<'a>(
-        &self,
-        drawn: u64,
-        tags: impl Iterator<Item = &'a Tag>,
-        mut bytes: usize,
-    ) -> usize {
-        let holds = |tag: &&Tag| {
-            let len = self.bytes_of(tag, drawn);
-            let left = bytes.checked_sub(len);
-            bytes = left.unwrap_or(0);
-            left.is_some()
-        };
-        tags.take_while(holds).count()
-    }
-}
-
-fn flush(carrier: &mut Carrier<'_, impl Net>, scratch: &mut Vec<u8>) {
-    if !scratch.is_empty() {
-        carrier.send(scratch);
-        scratch.clear();
     }
 }
 
@@ -335,19 +300,6 @@ fn flush(carrier: &mut Carrier<'_, impl Net>, scratch: &mut Vec<u8>) {
 fn number(drawn: u64, low: u32) -> u64 {
     let last = drawn.wrapping_sub(1);
     last.wrapping_sub(u64::from((last as u32).wrapping_sub(low)))
-}
-
-/// The rules of requests that differ, when `drawn` numbers have been drawn.
-#[derive(Debug)]
-pub(super) struct ByTarget<'a> {
-    pub(super) requests: &'a Arc<Requests>,
-    pub(super) drawn: u64,
-}
-
-impl Rulebook<Tag> for ByTarget<'_> {
-    fn rules_of(&self, tag: &Tag) -> &Rules {
-        &self.requests.targets[self.requests.index(self.drawn, tag.number)].rules
-    }
 }
 
 /// The values of one request's placeholders.
@@ -374,81 +326,9 @@ impl Filling for Filled<'_> {
     }
 }
 
-impl ByTarget<'_> {
-    /// The HTTP/2 request of a tag, and the values of its placeholders.
-    fn http2_of(&self, tag: &Tag) -> Option<(&Http2Template, Filled<'_>)> {
-        let number = number(self.drawn, tag.number);
-        let target = self.requests.target(number);
-        let text = &self.requests.targets[target].text;
-        Some((text.http2()?, self.requests.filled(target, number)))
-    }
-}
-
-impl Http2Requests<Tag> for ByTarget<'_> {
-    fn write_block(&self, tag: &Tag, out: &mut Vec<u8>) -> Head {
-        let head = self.http2_of(tag).map(|(template, filled)| template.write_block(&filled, out));
-        head.unwrap_or_default()
-    }
-
-    fn write_body(&self, tag: &Tag, part: Range<u64>, out: &mut Vec<u8>) {
-        if let Some((template, filled)) = self.http2_of(tag) {
-            template.write_body(&filled, part, out);
-        }
-    }
-}
-
-/// The remembered answer heads of each target.
-#[derive(Debug)]
-pub(super) struct HeadsByTarget<'a> {
-    pub(super) heads: &'a mut [HeadMemory],
-    pub(super) by: &'a ByTarget<'a>,
-}
-
-impl Memories<Tag> for HeadsByTarget<'_> {
-    fn memory_of(&mut self, tag: &Tag) -> &mut HeadMemory {
-        let requests = self.by.requests;
-        &mut self.heads[requests.head(requests.index(self.by.drawn, tag.number))]
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use trueload_wire::http1::template::Texts;
-
     use super::*;
-
-    #[test]
-    fn as_many_requests_are_unsent_as_the_unsent_bytes_hold_in_whole() {
-        let rules = Rules::default();
-        let target = |path: &str| {
-            let texts = Texts { method: "GET", path, headers: &[], body: None };
-            Target { text: Text::Http1(Template::filled(&texts)), rules: rules.clone() }
-        };
-        let (short, long) = (target("/"), target("/{counter}/long"));
-        let mix = Mix::new(&[1, 1]).expect("weights");
-        let requests = Requests::new(vec![short, long], mix, 1, false, (0, 1));
-        let tag = |number| Tag {
-            scheduled_ns: 0,
-            sent_ns: 0,
-            handed_over: true,
-            served_before: 0,
-            phase: 0,
-            again: false,
-            number,
-        };
-        let tags = [tag(0), tag(1), tag(2)];
-        let len = |number| {
-            let mut len = 0;
-            requests.write(number, &mut |part| len += part.bytes().len());
-            len
-        };
-        let (last, both, all) = (len(2), len(2) + len(1), len(2) + len(1) + len(0));
-        for (bytes, unsent) in
-            [(0, 0), (last - 1, 0), (last, 1), (both - 1, 1), (both, 2), (all, 3), (2 * all, 3)]
-        {
-            assert_eq!(requests.within(3, tags.iter().rev(), bytes), unsent, "{bytes} bytes");
-        }
-    }
 
     #[test]
     fn the_sessions_of_all_engines_take_each_row_once() {

@@ -2,6 +2,7 @@
 
 use trueload_meter::{Class, Redirects};
 use trueload_wire::exchange::Ending;
+use trueload_wire::http1::client::Rules;
 use trueload_wire::redirect::{Location, Unfollowed};
 
 use crate::generator::messages::DoneReport;
@@ -126,4 +127,9 @@ pub(super) fn behind_redirect(ending: Ending) -> Ending {
         Ending::UnusedEnd => Ending::Empty,
         other => other,
     }
+}
+
+/// The rules for a request that has become a GET without a body.
+pub(super) fn of_get(rules: &Rules) -> Rules {
+    Rules { head_request: false, idempotent: true, ..rules.clone() }
 }

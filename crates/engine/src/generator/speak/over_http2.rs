@@ -1,0 +1,153 @@
+//! HTTP/2 on a connection: requests go out on streams, each of which ends on its own.
+//!
+//! A request is written only if the socket may soon take it, the peer permits a stream for it, and
+//! the windows have room. The others follow later.
+
+use std::fmt::Debug;
+
+use trueload_drive::Net;
+use trueload_meter::Class;
+use trueload_wire::exchange::{Disposition, Exchange, Outcome, PeerEnd};
+use trueload_wire::http1::client::Rulebook;
+use trueload_wire::http2::client::{Account, Client, Terms};
+use trueload_wire::message::Requests as Texts;
+
+use super::Machine;
+use crate::generator::carrier::Carrier;
+use crate::generator::ended::class_of_ending;
+use crate::generator::protocol::{OpenError, Unusable};
+
+/// Frames are collected into one write until they have this many bytes.
+const WRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
+
+/// What all connections of a thread share.
+#[derive(Debug)]
+pub struct Http2 {
+    terms: Terms,
+    /// A buffer to write frames in.
+    frames: Vec<u8>,
+    /// The reason why the last connection was refused, or broken off with nothing outstanding.
+    refusal: Option<OpenError>,
+    violation: Option<Class>,
+}
+
+impl Http2 {
+    /// Creates connections that announce `terms` to their peers.
+    #[must_use]
+    pub fn new(terms: impl Into<Terms>) -> Self {
+        Http2 { terms: terms.into(), frames: Vec::new(), refusal: None, violation: None }
+    }
+
+    /// Keeps the reason why a connection is of no use.
+    #[cold]
+    fn keep_reason<T: Copy>(&mut self, client: &Client<T>) {
+        let why = client.why_broken();
+        let class = why.and_then(|(ending, _)| class_of_ending(ending));
+        let class = class.unwrap_or(Class::Unsolicited);
+        let why = why.map_or("the peer sent what belongs to no request", |(_, why)| why);
+        let refusal = OpenError { class, why: why.to_owned() };
+        (self.violation, self.refusal) = (Some(class), Some(refusal));
+    }
+}
+
+impl<T: Copy + Debug> Machine<T> for Client<T> {
+    type Shared = Http2;
+
+    fn new(_shared: &Http2) -> Self {
+        Client::default()
+    }
+
+    fn open(&mut self, shared: &Http2, output: &mut Vec<u8>) -> bool {
+        Client::open(self, shared.terms, output);
+        true
+    }
+
+    fn peer_closes(&self) -> bool {
+        false
+    }
+
+    fn refusal(shared: &mut Http2) -> OpenError {
+        let unknown = || OpenError {
+            class: Class::H2Protocol,
+            why: "the peer's SETTINGS did not come".into(),
+        };
+        shared.refusal.take().unwrap_or_else(unknown)
+    }
+
+    fn unusable() -> Unusable {
+        Unusable {
+            ended: "before it sent the SETTINGS that HTTP/2 begins with",
+            late: "the SETTINGS that HTTP/2 begins with did not come in time",
+        }
+    }
+
+    fn violation(&self, shared: &Http2) -> Class {
+        shared.violation.unwrap_or(Class::Unsolicited)
+    }
+
+    #[inline]
+    fn handle_input(
+        &mut self,
+        now_ns: u64,
+        bytes: &[u8],
+        book: &impl Rulebook<T>,
+        shared: &mut Http2,
+        output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) -> Disposition {
+        let disposition = Client::handle_input(self, now_ns, bytes, book, output, on_outcome);
+        if matches!(disposition, Disposition::Refused | Disposition::Unsolicited) {
+            shared.keep_reason(self);
+        }
+        disposition
+    }
+
+    fn handle_end(
+        &mut self,
+        now_ns: u64,
+        how: PeerEnd,
+        book: &impl Rulebook<T>,
+        on_outcome: &mut impl FnMut(Outcome<T>),
+    ) {
+        Client::handle_end(self, now_ns, how, book, on_outcome);
+    }
+
+    #[inline]
+    fn send(
+        &mut self,
+        _count: usize,
+        book: &impl Texts<T>,
+        shared: &mut Http2,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        self.send_waiting(book, shared, carrier)
+    }
+
+    #[inline]
+    fn waits_to_write(&self) -> bool {
+        Client::waits_to_write(self)
+    }
+
+    #[inline]
+    fn send_waiting(
+        &mut self,
+        book: &impl Texts<T>,
+        shared: &mut Http2,
+        carrier: &mut Carrier<'_, impl Net>,
+    ) -> usize {
+        let frames = &mut shared.frames;
+        let mut sent = 0;
+        while Client::waits_to_write(self) && carrier.has_room() {
+            frames.clear();
+            self.write(book, WRITTEN_AT_ONCE_BYTES, frames);
+            carrier.send(frames);
+            sent += frames.len();
+        }
+        self.note(carrier.net.now_ns());
+        sent
+    }
+
+    fn take_account(&mut self, until_ns: u64, _shared: &Http2) -> Option<Account> {
+        Some(Client::take_account(self, until_ns))
+    }
+}

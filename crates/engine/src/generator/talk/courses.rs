@@ -1,0 +1,128 @@
+//! Where redirects have led the requests of one slot, and those that wait for its next connection.
+
+use std::borrow::{Borrow, BorrowMut};
+
+use trueload_wire::message::Request;
+
+use crate::generator::slot::Tag;
+
+/// More courses that wait for a connection than any has requests in flight were forgotten by their
+/// phase.
+const PARKED_MOST: usize = 1 << 16;
+
+/// What a machine knows about a request: which hop of which request it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The tag of the whole.
+    pub(super) tag: Tag,
+    /// The place of its course, from 1; 0 before any redirect.
+    place: u32,
+    /// It has become a GET without a body.
+    pub(super) as_get: bool,
+}
+
+impl Borrow<Tag> for Hop {
+    fn borrow(&self) -> &Tag {
+        &self.tag
+    }
+}
+
+impl BorrowMut<Tag> for Hop {
+    fn borrow_mut(&mut self) -> &mut Tag {
+        &mut self.tag
+    }
+}
+
+impl Hop {
+    /// The first request.
+    fn first(tag: Tag) -> Self {
+        Hop { tag, place: 0, as_get: false }
+    }
+
+    /// Whether it is the first request, before any redirect.
+    #[inline]
+    pub(super) fn is_first(self) -> bool {
+        self.place == 0
+    }
+}
+
+/// Where a request has come to.
+#[derive(Debug)]
+pub(super) struct Course {
+    /// The number of redirects behind it.
+    pub(super) count: u8,
+    /// It has become a GET without a body.
+    pub(super) as_get: bool,
+    /// The present request.
+    pub(super) request: Request,
+    /// When the last redirect was read.
+    pub(super) since_ns: u64,
+}
+
+/// The courses of a slot.
+#[derive(Debug, Default)]
+pub struct Courses {
+    courses: Vec<Option<Box<Course>>>,
+    /// Hops to be asked next.
+    pub(super) next: Vec<Hop>,
+    /// Hops whose requests wait for the next connection.
+    parked: Vec<Hop>,
+}
+
+impl Courses {
+    /// The course of a hop; none before any redirect.
+    pub(super) fn get(&self, hop: Hop) -> Option<&Course> {
+        self.courses.get((hop.place as usize).checked_sub(1)?)?.as_deref()
+    }
+
+    /// Replaces the course of a request, whose next hop is to be asked.
+    pub(super) fn go_on(&mut self, hop: Hop, course: Course) {
+        let place = match (hop.place as usize).checked_sub(1) {
+            Some(place) => place,
+            None => self.free(),
+        };
+        // The kernel has had the first request: its time runs on. A hop that goes stale may be sent
+        // again as a first request may.
+        let tag = Tag { handed_over: true, again: false, ..hop.tag };
+        self.next.push(Hop { tag, place: place as u32 + 1, as_get: course.as_get });
+        self.courses[place] = Some(Box::new(course));
+    }
+
+    fn free(&mut self) -> usize {
+        self.courses.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.courses.push(None);
+            self.courses.len() - 1
+        })
+    }
+
+    /// Forgets the course of a request that has ended.
+    pub(super) fn end(&mut self, hop: Hop) {
+        if let Some(place) = (hop.place as usize).checked_sub(1)
+            && let Some(course) = self.courses.get_mut(place)
+        {
+            *course = None;
+        }
+    }
+
+    /// Keeps a hop whose request goes on over the next connection.
+    pub(super) fn park(&mut self, hop: Hop) {
+        if self.parked.len() >= PARKED_MOST {
+            let forgotten = self.parked.remove(0);
+            self.end(forgotten);
+        }
+        self.parked.push(hop);
+    }
+
+    /// The hop with which a request goes on, or with which `count` requests begin.
+    pub(super) fn hop_of(&mut self, tag: Tag, count: usize) -> Hop {
+        let same = |hop: &Hop| {
+            let Tag { scheduled_ns, phase, number, .. } = hop.tag;
+            (scheduled_ns, phase, number) == (tag.scheduled_ns, tag.phase, tag.number)
+        };
+        let parked = if count == 1 { self.parked.iter().position(same) } else { None };
+        match parked {
+            Some(place) => Hop { tag, ..self.parked.remove(place) },
+            None => Hop::first(tag),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What is asked over HTTP, and what is made of the answers, in any version.
+//!
+//! A dialogue is told each outcome while its connection's machine reads input. It is asked what comes
+//! next after that, so that it may ask on the same connection. A dialogue that does not listen is
+//! told outcomes alone: recognised answers are not read again for it.
+//!
+//! Must not know: frames, sockets, loads and phases.
+
+mod courses;
+mod hops;
+mod plain;
+mod redirects;
+mod requests;
+mod rows;
+mod session;
+mod watch;
+
+use std::borrow::{Borrow, BorrowMut};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, RequestTimeout};
+use trueload_wire::http1::client::Rulebook;
+use trueload_wire::message::Requests as Texts;
+use trueload_wire::session::Turn;
+
+use super::messages::DoneReport;
+use super::sessions::StepPace;
+use super::slot::Tag;
+use super::speak::Machine;
+pub use hops::Hops;
+pub use plain::{Alike, Plain, Sending};
+pub use requests::{Requests, Target, Text};
+pub use rows::Taken;
+pub use session::{Scenario, Users};
+
+/// The time of an input, and what is known then.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// The time at which it is read.
+    pub now_ns: u64,
+    /// The time at which the kernel had it; the time at which it is read if that is not known.
+    pub arrived_ns: u64,
+    /// The number of requests that this thread knows to be drawn, if they are numbered.
+    pub drawn: u64,
+}
+
+impl Moment {
+    /// The time of something that did not come from the kernel.
+    pub(super) fn of(now_ns: u64, drawn: u64) -> Self {
+        Moment { now_ns, arrived_ns: now_ns, drawn }
+    }
+}
+
+/// What all connections of a thread ask, and what becomes of it.
+pub trait Dialogue: Debug + Sized {
+    /// What a machine knows about a request: the tag of the whole, at least.
+    type Tag: Copy + PartialEq + BorrowMut<Tag> + Debug + 'static;
+    /// What is kept for each slot.
+    type State: Default + Debug;
+    /// The requests of one slot, and the rules for its answers.
+    type Book<'a>: Rulebook<Self::Tag> + Texts<Self::Tag>
+    where
+        Self: 'a;
+
+    /// Whether answers are told, and may lead to other requests.
+    const LISTENS: bool;
+    /// Whether requests follow each other in sessions. If so, connections have one request in
+    /// flight, and a request's number is the index of its step.
+    const SESSIONS: bool = false;
+
+    /// The requests, if they differ and are counted separately.
+    fn requests(&self) -> Option<&Arc<Requests>>;
+
+    /// How the steps of a session follow each other.
+    fn paces(&self) -> Arc<[StepPace]> {
+        Arc::default()
+    }
+
+    /// The number of different answer heads that are worth remembering.
+    fn heads(&self) -> usize;
+
+    /// What is noted of answers that are streams, if they are.
+    fn watch(&self) -> Option<&watch::Watch>;
+
+    /// Whether redirects are followed.
+    fn follows(&self) -> bool {
+        false
+    }
+
+    /// The requests and rules of a slot at this time.
+    fn book<'a>(&'a mut self, state: &'a mut Self::State, at: Moment) -> Self::Book<'a>;
+
+    /// Takes the outcome of a request. Returns the outcome of the whole, unless that goes on.
+    fn told(book: &Self::Book<'_>, outcome: Outcome<Self::Tag>) -> Option<Outcome<Tag>>;
+
+    /// The next request with which one goes on that was told.
+    fn next(_state: &mut Self::State) -> Option<Self::Tag> {
+        None
+    }
+
+    /// Keeps a request that goes on over the next connection.
+    fn leave(_state: &mut Self::State, _tag: Self::Tag) {}
+
+    /// Called before a request of a session is asked.
+    fn begin_step(_state: &mut Self::State, _turn: Turn) {}
+
+    /// The machine's tag for `count` requests that are asked with this one.
+    fn begin(state: &mut Self::State, tag: Tag, count: usize) -> Self::Tag;
+
+    /// Forgets a request that has ended without being told. Returns the tag of the whole.
+    fn end(state: &mut Self::State, tag: Self::Tag) -> Tag;
+
+    /// Called for a fresh connection.
+    fn reopen(_state: &mut Self::State) {}
+
+    /// Adds to the report of a phase what only the dialogue has seen.
+    fn complete(&mut self, report: &mut DoneReport);
+}
+
+/// The machine of a slot's connection, and what the dialogue keeps for the slot.
+#[derive(Debug)]
+pub struct Talking<M, D: Dialogue> {
+    pub(super) machine: M,
+    pub(super) state: D::State,
+}
+
+/// The outcome of a whole request, whose last part has this one.
+pub(super) fn of_whole<T>(outcome: Outcome<T>, tag: Tag, ending: Ending) -> Outcome<Tag> {
+    let Outcome { count, complete, status, first_byte_ns, content, .. } = outcome;
+    Outcome { tag, count, ending, complete, status, first_byte_ns, content }
+}
+
+impl<D: Dialogue, M: Machine<D::Tag>> Exchange<Tag> for Talking<M, D> {
+    fn reopen(&mut self) {
+        self.machine.reopen();
+        D::reopen(&mut self.state);
+    }
+
+    #[inline]
+    fn ask_alike(&mut self, tag: Tag, count: usize) {
+        self.machine.ask_alike(D::begin(&mut self.state, tag, count), count);
+    }
+
+    #[inline]
+    fn outstanding(&self) -> usize {
+        self.machine.outstanding()
+    }
+
+    #[inline]
+    fn capacity(&self, depth: usize) -> usize {
+        self.machine.capacity(depth)
+    }
+
+    #[inline]
+    fn has_answered(&self) -> bool {
+        self.machine.has_answered()
+    }
+
+    #[inline]
+    fn change_newest(&mut self, mut change: impl FnMut(&mut Tag) -> bool) {
+        self.machine.change_newest(|tag| change(tag.borrow_mut()));
+    }
+
+    #[inline]
+    fn is_held_back(&self) -> bool {
+        self.machine.is_held_back()
+    }
+
+    /// A request may go on behind others that were sent after its first part. It then times out
+    /// late, when those before it have ended.
+    #[inline]
+    fn next_timeout_ns(&self, deadline_ns: impl Fn(&Tag) -> u64) -> Option<u64> {
+        self.machine.next_timeout_ns(|tag| deadline_ns(tag.borrow()))
+    }
+
+    fn handle_timeout(
+        &mut self,
+        now_ns: u64,
+        deadline_ns: impl Fn(&Tag) -> u64,
+        output: &mut Vec<u8>,
+        on_outcome: &mut impl FnMut(Outcome<Tag>),
+    ) -> Disposition {
+        let Talking { machine, state } = self;
+        let deadline_ns = |tag: &D::Tag| deadline_ns(tag.borrow());
+        machine.handle_timeout(now_ns, deadline_ns, output, &mut |outcome| {
+            let tag = D::end(state, outcome.tag);
+            on_outcome(of_whole(outcome, tag, outcome.ending));
+        })
+    }
+
+    fn lasts_until_end(&self) -> bool {
+        self.machine.lasts_until_end()
+    }
+
+    #[inline]
+    fn request_timeout(&self) -> RequestTimeout {
+        self.machine.request_timeout()
+    }
+
+    fn why_broken(&self) -> Option<(Ending, &'static str)> {
+        self.machine.why_broken()
+    }
+
+    fn cancel(&mut self) -> impl Iterator<Item = Tag> + '_ {
+        let Talking { machine, state } = self;
+        machine.cancel().map(|tag| D::end(state, tag))
+    }
+}

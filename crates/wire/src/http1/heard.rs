@@ -1,0 +1,201 @@
+//! What is told of an answer besides its body: the fields of its head and trailers, and its Location.
+//!
+//! How it works: a section that comes in one piece is read where it is. One that comes in several is
+//! kept until it is whole. The parser caps both.
+//!
+//! Must not know: what the fields are wanted for.
+
+use super::client::Listener;
+use crate::redirect::{Location, is_redirect};
+
+/// What is wanted of answers.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) listener: Option<&'a dyn Listener>,
+    /// The Location of redirects is wanted.
+    pub(super) location: bool,
+}
+
+impl Wanted<'_> {
+    /// Whether anything besides the body is wanted of an answer with this status.
+    #[inline]
+    pub(super) fn is_any(self, status: u16) -> bool {
+        self.listener.is_some() || self.location && is_redirect(status)
+    }
+}
+
+/// The part of a section that has come, and the Location of the answer.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    part: Vec<u8>,
+    pub(super) location: Location,
+}
+
+/// Takes the next bytes of a head, whose status is known at its end.
+#[inline(never)]
+pub(super) fn head(
+    heard: &mut Option<Box<Heard>>,
+    part: &[u8],
+    status: Option<u16>,
+    wanted: Wanted<'_>,
+) {
+    let is_interim = status.is_some_and(|status| status < 200);
+    let wants_location = wanted.location && status.is_some_and(is_redirect);
+    let mut location = Location::Missing;
+    section(heard, part, status.is_some(), |head| {
+        if is_interim || !(wants_location || wanted.listener.is_some()) {
+            return;
+        }
+        if let Some(listener) = wanted.listener {
+            listener.note_head();
+        }
+        let behind = memchr::memchr(b'\n', head).map_or(head.len(), |end| end + 1);
+        for (name, value) in fields(&head[behind..]) {
+            if wants_location && name.eq_ignore_ascii_case(b"location") {
+                location.add(value);
+            }
+            if let Some(listener) = wanted.listener {
+                listener.note_field(name, value);
+            }
+        }
+    });
+    if wants_location {
+        heard.get_or_insert_default().location = location;
+    }
+}
+
+/// Takes the next bytes of trailers.
+#[inline(never)]
+pub(super) fn trailers(
+    heard: &mut Option<Box<Heard>>,
+    part: &[u8],
+    whole: bool,
+    listener: &dyn Listener,
+) {
+    section(heard, part, whole, |lines| {
+        fields(lines).for_each(|(name, value)| listener.note_trailer(name, value));
+    });
+}
+
+/// Passes a section to `tell` when it is whole, and keeps its parts until then.
+fn section(heard: &mut Option<Box<Heard>>, part: &[u8], whole: bool, tell: impl FnOnce(&[u8])) {
+    match heard {
+        None if whole => tell(part),
+        Some(heard) if whole && heard.part.is_empty() => tell(part),
+        _ => {
+            let kept = &mut heard.get_or_insert_default().part;
+            kept.extend_from_slice(part);
+            if whole {
+                tell(kept);
+                kept.clear();
+            }
+        }
+    }
+}
+
+/// The names and values of a section, whose lines are legal. A folded value still has its line
+/// breaks.
+fn fields(mut lines: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    std::iter::from_fn(move || {
+        let mut end = 0;
+        loop {
+            end += memchr::memchr(b'\n', &lines[end..])? + 1;
+            if !matches!(lines.get(end), Some(b' ' | b'\t')) {
+                break;
+            }
+        }
+        let (line, rest) = lines.split_at(end);
+        lines = rest;
+        let colon = memchr::memchr(b':', line)?;
+        Some((&line[..colon], line[colon + 1..].trim_ascii()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::redirect::LOCATION_BYTES_MOST;
+
+    #[derive(Default)]
+    struct Told(RefCell<Vec<String>>);
+
+    impl Told {
+        fn add(&self, text: String) {
+            self.0.borrow_mut().push(text);
+        }
+    }
+
+    fn text(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    impl Listener for Told {
+        fn note_head(&self) {
+            self.add("head".to_owned());
+        }
+
+        fn note_field(&self, name: &[u8], value: &[u8]) {
+            self.add(format!("{}={}", text(name), text(value)));
+        }
+
+        fn note_body(&self, bytes: &[u8]) {
+            self.add(text(bytes));
+        }
+
+        fn note_trailer(&self, name: &[u8], value: &[u8]) {
+            self.add(format!("trailer {}={}", text(name), text(value)));
+        }
+    }
+
+    #[test]
+    fn a_split_never_changes_what_is_told() {
+        let head = b"HTTP/1.1 200 O: K\r\nA: 1\r\nB:\r\n 2\r\n\t3\r\nC:4 \r\n\r\n";
+        for cut in 0..head.len() {
+            let (told, mut heard) = (Told::default(), None);
+            let wanted = Wanted { listener: Some(&told), location: true };
+            super::head(&mut heard, &head[..cut], None, wanted);
+            super::head(&mut heard, &head[cut..], Some(200), wanted);
+            trailers(&mut heard, b"D: 5\r\n\r\n", true, &told);
+            let expected = ["head", "A=1", "B=2\r\n\t3", "C=4", "trailer D=5"];
+            assert_eq!(*told.0.borrow(), expected, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn the_fields_of_an_interim_head_are_not_told() {
+        let (told, mut heard) = (Told::default(), None);
+        let wanted = Wanted { listener: Some(&told), location: true };
+        super::head(&mut heard, b"HTTP/1.1 103 X\r\nLocation: /a\r\n\r\n", Some(103), wanted);
+        super::head(&mut heard, b"HTTP/1.1 302 X\r\nLocation: /b\r\n\r\n", Some(302), wanted);
+        assert_eq!(*told.0.borrow(), ["head", "Location=/b"]);
+        assert_eq!(heard.map(|heard| heard.location), Some(Location::At(b"/b"[..].into())));
+    }
+
+    #[test]
+    fn one_location_is_read_and_several_must_agree() {
+        let at = |value: &str| Location::At(value.as_bytes().into());
+        let long = format!("Location: /{}\r\n", "a".repeat(LOCATION_BYTES_MOST));
+        for (lines, expected) in [
+            ("Date: now\r\nLocation: /login\r\nX: y\r\n", at("/login")),
+            ("location:https://h/a?b=c\r\n", at("https://h/a?b=c")),
+            ("LOCATION: \t/a \r\n", at("/a")),
+            ("Location:\r\n", at("")),
+            ("Location: /a\r\nLocation: /a\r\n", at("/a")),
+            ("Location: /a\r\nLocation: /b\r\n", Location::Malformed),
+            ("Location: /a\r\n /b\r\n", Location::Malformed),
+            ("X: y\r\n Location: /a\r\n", Location::Missing),
+            ("X-Location: /a\r\n", Location::Missing),
+            ("Content-Location: /a\r\n", Location::Missing),
+            (&long, Location::Malformed),
+            ("", Location::Missing),
+        ] {
+            let head = format!("HTTP/1.1 302 Found: Location: /no\r\n{lines}\r\n");
+            let (mut heard, wanted) = (None, Wanted { listener: None, location: true });
+            super::head(&mut heard, head.as_bytes(), Some(302), wanted);
+            let location = heard.map(|heard| heard.location);
+            assert_eq!(location, Some(expected), "{lines:?}");
+        }
+    }
+}

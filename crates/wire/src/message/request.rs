@@ -1,0 +1,198 @@
+//! One request in full, from which the one behind a redirect is made: with the same method and body,
+//! or as a GET without them, as fetch's standard says (§4.4, HTTP-redirect fetch).
+
+use crate::http1::places::{DIGITS_MOST, Filling, Piece, Places, decimal};
+use crate::http1::template::Texts;
+use crate::http2;
+
+/// Fields that describe a body, and go with it (fetch §4.4), or frame it.
+const OF_BODY: [&str; 6] = [
+    "content-length",
+    "content-type",
+    "content-encoding",
+    "content-language",
+    "content-location",
+    "transfer-encoding",
+];
+
+/// Whether a field describes a body, so that a request without one does not have it.
+#[must_use]
+pub fn is_of_body(name: &[u8]) -> bool {
+    OF_BODY.iter().any(|of| name.eq_ignore_ascii_case(of.as_bytes()))
+}
+
+/// A request whose placeholders are filled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The method.
+    pub method: Vec<u8>,
+    /// The request target.
+    pub target: Vec<u8>,
+    /// The names and values of its headers, with the length of the body.
+    pub headers: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The body; empty if there is none.
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    /// The value of its Host.
+    #[must_use]
+    pub fn host(&self) -> Option<&[u8]> {
+        let mut named = self.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"host"));
+        named.next().map(|(_, value)| value.as_slice())
+    }
+
+    /// The same request for another target, as a GET without a body if `as_get`.
+    #[must_use]
+    pub fn redirected(&self, as_get: bool, target: Vec<u8>) -> Self {
+        if !as_get {
+            return Request { target, ..self.clone() };
+        }
+        let headers = self.headers.iter().filter(|(name, _)| !is_of_body(name)).cloned().collect();
+        Request { method: b"GET".to_vec(), target, headers, body: Vec::new() }
+    }
+
+    /// Appends it in HTTP/1's form.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        for text in [&self.method[..], b" ", &self.target, b" HTTP/1.1\r\n"] {
+            out.extend_from_slice(text);
+        }
+        for (name, value) in &self.headers {
+            for text in [&name[..], b": ", value, b"\r\n"] {
+                out.extend_from_slice(text);
+            }
+        }
+        out.extend_from_slice(b"\r\n");
+        out.extend_from_slice(&self.body);
+    }
+
+    /// It in HTTP/2's form.
+    #[must_use]
+    pub fn over_http2(&self, secure: bool) -> http2::request::Template {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let headers: Vec<_> =
+            self.headers.iter().map(|(name, value)| (text(name), text(value))).collect();
+        let (method, path) = (text(&self.method), text(&self.target));
+        let texts =
+            Texts { method: &method, path: &path, headers: &headers, body: Some(&self.body) };
+        http2::request::Template::plain(if secure { "https" } else { "http" }, &texts)
+    }
+}
+
+/// The name and the value of a header.
+type Header = (Vec<u8>, Box<[Piece]>);
+
+/// A request with placeholders, in no version's form.
+#[derive(Clone, Debug)]
+pub struct Template {
+    method: Vec<u8>,
+    target: Box<[Piece]>,
+    headers: Box<[Header]>,
+    body: Box<[Piece]>,
+    /// The length of the body has to be added to the headers.
+    adds_length: bool,
+}
+
+impl Template {
+    /// A request; `columns` names its columns of data if its texts may have placeholders.
+    #[must_use]
+    pub fn new(texts: &Texts<'_>, columns: Option<&[String]>) -> Self {
+        let cut = |text: &[u8], in_path| match columns {
+            Some(columns) => Places { columns }.cut(text, in_path).into(),
+            None => [Piece::Fixed(text.into())].into(),
+        };
+        let header = |(name, value): &(String, String)| -> Header {
+            (name.clone().into_bytes(), cut(value.as_bytes(), false))
+        };
+        Template {
+            method: texts.method.as_bytes().to_vec(),
+            target: cut(texts.path.as_bytes(), true),
+            headers: texts.headers.iter().map(header).collect(),
+            body: texts.body.map(|body| cut(body, false)).unwrap_or_default(),
+            adds_length: columns.is_some() && texts.body.is_some(),
+        }
+    }
+
+    /// The request with these values. Random numbers are drawn as by the other templates: for the
+    /// target, the headers in order, and the body.
+    #[must_use]
+    pub fn fill(&self, filling: &impl Filling) -> Request {
+        let mut drawn = 0;
+        let mut filled = |pieces: &[Piece]| {
+            let mut out = Vec::new();
+            for piece in pieces {
+                piece.write(filling, &mut drawn, &mut |part| out.extend_from_slice(part.bytes()));
+            }
+            out
+        };
+        let target = filled(&self.target);
+        let headers = self.headers.iter().map(|(name, value)| (name.clone(), filled(value)));
+        let mut headers: Vec<_> = headers.collect();
+        let body = filled(&self.body);
+        if self.adds_length {
+            let length = decimal(body.len() as u64, &mut [0; DIGITS_MOST]).to_vec();
+            headers.push((b"Content-Length".to_vec(), length));
+        }
+        Request { method: self.method.clone(), target, headers, body }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http1;
+
+    struct Nth;
+
+    impl Filling for Nth {
+        fn counter(&self) -> u64 {
+            7
+        }
+
+        fn random(&self, nth: u32) -> u64 {
+            nth.into()
+        }
+    }
+
+    fn written(request: &Request) -> String {
+        let mut out = Vec::new();
+        request.write(&mut out);
+        String::from_utf8(out).expect("text")
+    }
+
+    #[test]
+    fn a_request_goes_to_another_target_with_its_body_or_as_a_get_without_it() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let headers = [pair("Host", "h:1"), pair("Content-Type", "text/plain"), pair("X", "a: b")];
+        let body = Some(&b"\r\n\r\n"[..]);
+        let texts = Texts { method: "POST", path: "/a?b", headers: &headers, body };
+        let request = Template::new(&texts, Some(&[])).fill(&());
+        assert_eq!(
+            written(&request),
+            "POST /a?b HTTP/1.1\r\nHost: h:1\r\nContent-Type: text/plain\r\nX: a: b\r\n\
+             Content-Length: 4\r\n\r\n\r\n\r\n"
+        );
+        let same = request.redirected(false, b"/c".to_vec());
+        assert_eq!(written(&same), written(&request).replace("/a?b", "/c"));
+        let get = request.redirected(true, b"/c".to_vec());
+        assert_eq!(written(&get), "GET /c HTTP/1.1\r\nHost: h:1\r\nX: a: b\r\n\r\n");
+        assert_eq!(request.host(), Some(&b"h:1"[..]));
+    }
+
+    #[test]
+    fn it_is_filled_as_the_templates_of_the_versions_are() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let headers = [pair("Host", "h"), pair("X", "{random}")];
+        let body = Some(&b"{random} of {counter}"[..]);
+        let texts = Texts { method: "PUT", path: "/{random}/{counter}", headers: &headers, body };
+        let request = Template::new(&texts, Some(&[])).fill(&Nth);
+        let mut expected = Vec::new();
+        let template = http1::template::Template::filled(&texts);
+        template.write(&Nth, &mut |part| expected.extend_from_slice(part.bytes()));
+        assert_eq!(written(&request), String::from_utf8_lossy(&expected));
+        let (mut one, mut two) = (Vec::new(), Vec::new());
+        request.over_http2(true).write_body(&(), 0..6, &mut one);
+        http2::request::Template::filled("https", &texts).write_body(&Nth, 0..6, &mut two);
+        assert_eq!((one.as_slice(), two.as_slice()), (&b"2 of 7"[..], &b"2 of 7"[..]));
+    }
+}
