@@ -15,9 +15,10 @@ use trueload_meter::Openings;
 use trueload_wire::exchange::Exchange;
 
 use super::Generator;
+use super::connection::ConnectionState;
 use super::protocol::Protocol;
 use super::sending::Due;
-use super::slot::{ConnectionState, NEVER, State, Tag};
+use super::slot::{NEVER, State, Tag};
 use super::stamps::Written;
 
 /// Most attempts before other events have their turn: each takes some ten microseconds.

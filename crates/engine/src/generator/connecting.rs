@@ -8,8 +8,9 @@ use trueload_wire::exchange::{Exchange, RequestTimeout};
 use trueload_wire::tls::Secured;
 
 use super::close_policy::CloseBy;
+use super::connection::{ConnectionState, Event};
 use super::protocol::Protocol;
-use super::slot::{ConnectionState, NEVER, Slot};
+use super::slot::{NEVER, Slot};
 use super::{CLOSING_NS, Connected, Generator, Report};
 
 /// Most attempts made at one moment, when the set-up has fallen behind its rate.
@@ -172,12 +173,12 @@ impl<P: Protocol> Generator<P> {
         let transport = self.codec.protocol.transport();
         match net.connect(key, Remote { address: to, transport }, from) {
             Ok(token) => {
-                (state.connection, state.until_ns) =
-                    (ConnectionState::Connecting { token }, deadline_ns);
+                state.change(Event::Attempted(token));
+                state.until_ns = deadline_ns;
                 self.slots.arm(key);
             }
             Err(ConnectError::Busy) if now_ns < deadline_ns => {
-                state.connection = ConnectionState::Busy;
+                state.change(Event::QueueFull);
                 state.until_ns = (now_ns + BUSY_PAUSE_NS).min(deadline_ns);
                 self.slots.arm(key);
             }
@@ -199,14 +200,15 @@ impl<P: Protocol> Generator<P> {
     }
 
     /// Notes that the slot has a connection, on which nothing has been asked yet.
-    pub(super) fn opened(&mut self, net: &mut impl Net, key: u32, token: Token) {
+    pub(super) fn opened(&mut self, net: &mut impl Net, key: u32) {
         let now_ns = net.now_ns();
         self.slots.open += 1;
         let Slot { state, tls, .. } = &mut self.slots[key];
         let since_ns = state.set_up_since_ns(self.config.connect_open);
         // TLS takes more than one round trip.
         let there_ns = tls.as_ref().map_or(now_ns, |secure| secure.began_ns);
-        (state.connection, state.until_ns) = (ConnectionState::Open { token }, NEVER);
+        state.change(Event::Opened);
+        state.until_ns = NEVER;
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
         let times = match self.accounting.current_mut() {
             Some(phase) => {
@@ -331,20 +333,14 @@ impl<P: Protocol> Generator<P> {
             self.codec.take_leave(net, slot, token);
         }
         let state = &mut slot.state;
-        state.connection = ConnectionState::Closing { token, fin_sent };
+        state.change(Event::Ending { fin_sent });
         state.until_ns = now_ns + self.close_policy.wait_ns(closed_by);
         self.slots.arm(key);
     }
 
     /// Waits for what follows from a peer that gives up an idle connection, or may be about to, and
     /// for its end.
-    pub(super) fn heed(
-        &mut self,
-        net: &mut impl Net,
-        key: u32,
-        token: Token,
-        request_timeout: RequestTimeout,
-    ) {
+    pub(super) fn heed(&mut self, net: &mut impl Net, key: u32, request_timeout: RequestTimeout) {
         let now_ns = net.now_ns();
         let wait_ns = match request_timeout {
             RequestTimeout::Begun => self.config.timeout_ns,
@@ -356,7 +352,7 @@ impl<P: Protocol> Generator<P> {
             ConnectionState::Closing { .. } => state.until_ns,
             _ => NEVER,
         };
-        state.connection = ConnectionState::Closing { token, fin_sent: false };
+        state.change(Event::Ending { fin_sent: false });
         state.until_ns = until_ns.min(now_ns + wait_ns);
         self.slots.arm(key);
     }

@@ -3,8 +3,9 @@
 use trueload_drive::{Datagrams, Net, Token};
 
 use super::Generator;
+use super::connection::ConnectionState;
 use super::protocol::Protocol;
-use super::slot::{ConnectionState, Slot};
+use super::slot::Slot;
 
 /// The datagrams that the driver has missed so far: ours that it dropped, and those that found no
 /// room in its queues.

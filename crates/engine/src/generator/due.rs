@@ -6,8 +6,9 @@ use trueload_meter::Class;
 use trueload_wire::exchange::{self, Ending, Exchange, Outcome};
 
 use super::Generator;
+use super::connection::ConnectionState;
 use super::protocol::Protocol;
-use super::slot::{ConnectionState, Slot, Tag};
+use super::slot::{Slot, Tag};
 
 impl<P: Protocol> Generator<P> {
     fn handle_due(&mut self, net: &mut impl Net, key: u32) {

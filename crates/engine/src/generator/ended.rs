@@ -6,8 +6,9 @@ use trueload_meter::Class;
 use trueload_wire::exchange::{Ending, Exchange, Outcome, PeerEnd, RequestTimeout};
 
 use super::Generator;
+use super::connection::ConnectionState;
 use super::protocol::{ConnectionEnd, Protocol};
-use super::slot::{ConnectionState, Slot};
+use super::slot::Slot;
 
 impl<P: Protocol> Generator<P> {
     /// Handles the end of the peer's side. `known`: how the first outstanding request and those

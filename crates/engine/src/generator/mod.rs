@@ -14,6 +14,7 @@ mod codec;
 mod config;
 mod connect_open;
 mod connecting;
+mod connection;
 mod crossings;
 mod datagrams;
 mod due;
@@ -79,7 +80,7 @@ pub use served::Served;
 use sessions::Sessions;
 pub use sessions::StepPace;
 pub use slot::Tag;
-use slot::{ConnectionState, NEVER, Numbered, Slot};
+use slot::{NEVER, Numbered, Slot};
 use slots::Slots;
 pub use speak::{Either, Http, Http1, Http2, Machine, OverEither, OverHttp1, OverHttp2, Versions};
 use stamps::{Stamps, Written};
@@ -196,7 +197,7 @@ impl<P: Protocol> Generator<P> {
     /// charged, if there is one.
     fn takes_nothing(&mut self, net: &mut impl Net, key: u32, token: Token) {
         let class = self.codec.protocol.violation(&self.slots[key].client);
-        if let ConnectionState::Opening { .. } = self.slots[key].state.connection {
+        if self.slots[key].state.connection.is_opening() {
             // The connection was never open: the attempt fails.
             let why = "the peer kept sending and read none of the answers".to_owned();
             return self.not_opened(net, key, token, &OpenError { class, why });
@@ -299,7 +300,7 @@ impl<P: Protocol> Generator<P> {
         if self.codec.protocol.can_stall() {
             self.slots.arm(key);
         }
-        if let ConnectionState::Opening { .. } = self.slots[key].state.connection
+        if self.slots[key].state.connection.is_opening()
             && !self.is_agreed(net, key, token, disposition)
         {
             return;
@@ -334,7 +335,7 @@ impl<P: Protocol> Generator<P> {
             exchange::Disposition::Draining | exchange::Disposition::Closing => {
                 match self.slots[key].client.request_timeout() {
                     RequestTimeout::None => self.closing(net, key, token, ending),
-                    request_timeout => self.heed(net, key, token, request_timeout),
+                    request_timeout => self.heed(net, key, request_timeout),
                 }
             }
             exchange::Disposition::Broken => {

@@ -5,8 +5,9 @@ use trueload_meter::Class;
 use trueload_wire::exchange::{self, Exchange};
 
 use super::Generator;
+use super::connection::{ConnectionState, Event};
 use super::protocol::{OpenError, Protocol};
-use super::slot::{ConnectionState, Slot};
+use super::slot::Slot;
 
 impl<P: Protocol> Generator<P> {
     /// Starts the protocol on a new connection, which is secured if TLS is used.
@@ -15,11 +16,11 @@ impl<P: Protocol> Generator<P> {
         client.reopen();
         self.codec.output.clear();
         if !self.codec.protocol.open(client, key, &mut self.codec.output) {
-            self.opened(net, key, token);
+            self.opened(net, key);
             return;
         }
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
-        state.connection = ConnectionState::Opening { token, received: false };
+        state.change(Event::AgreementBegun);
         state.until_ns = self.config.deadline_ns(state.attempted_ns);
         self.codec.send_output(net, &mut self.slots[key], token);
         self.slots.arm(key);
@@ -51,9 +52,7 @@ impl<P: Protocol> Generator<P> {
         let state = &mut self.slots[key].state;
         match disposition {
             exchange::Disposition::Opening => {
-                if let ConnectionState::Opening { received, .. } = &mut state.connection {
-                    *received = true;
-                }
+                state.change(Event::Received);
                 false
             }
             exchange::Disposition::Refused => {
@@ -62,7 +61,7 @@ impl<P: Protocol> Generator<P> {
                 false
             }
             _ => {
-                self.opened(net, key, token);
+                self.opened(net, key);
                 // Charging an earlier violation may have closed the connection.
                 self.slots[key].state.connection.is_open_on(token)
             }

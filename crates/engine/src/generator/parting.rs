@@ -11,7 +11,7 @@ use trueload_load::Places;
 use super::Generator;
 use super::phase::Stage;
 use super::protocol::Protocol;
-use super::slot::{ConnectionState, NEVER};
+use super::slot::NEVER;
 
 /// This thread's part of the load from some time on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +76,6 @@ impl<P: Protocol> Generator<P> {
         let slot = &self.slots[key];
         self.slots.is_given_up(key)
             && slot.state.waiting_again() == 0
-            && matches!(slot.state.connection, ConnectionState::Open { .. })
+            && slot.state.connection.is_open()
     }
 }

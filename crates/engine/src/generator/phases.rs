@@ -4,9 +4,10 @@ use trueload_drive::{Coalescing, Net};
 use trueload_load::{Load, Stop, dealt, share};
 use trueload_wire::exchange::Exchange;
 
+use super::connection::ConnectionState;
 use super::phase::{PhaseShare, RESIDUAL_NS, Stage, TICK_NS};
 use super::protocol::Protocol;
-use super::slot::{ConnectionState, NEVER, Tag};
+use super::slot::{NEVER, Tag};
 use super::{DoneReport, Generator, Report, TickReport};
 
 /// A run by requests gives up if nothing has ended well for three timeouts plus this time, while

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use trueload_wire::exchange::Exchange;
 
 use super::accounting::Accounting;
-use super::slot::{ConnectionState, NEVER, Slot, State, Tag};
+use super::slot::{NEVER, Slot, State, Tag};
 use super::slots::Slots;
 
 /// The queue of slots that can take a request.
@@ -59,7 +59,7 @@ impl Ready {
     ) {
         let Slot { client, state, .. } = slot;
         let sends = state.quota > 0 && client.outstanding() == 0;
-        if matches!(state.connection, ConnectionState::Open { .. }) && sends && !state.ready {
+        if state.connection.is_open() && sends && !state.ready {
             self.add(key, state, started_ns);
         }
     }
@@ -80,7 +80,7 @@ impl Ready {
     ) -> u64 {
         while let Some(key) = self.queue.front() {
             let Slot { client, state, .. } = &mut slots[*key];
-            let open = matches!(state.connection, ConnectionState::Open { .. });
+            let open = state.connection.is_open();
             if open && client.capacity(depth) > 0 {
                 return state.ready_since_ns;
             }

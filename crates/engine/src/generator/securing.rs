@@ -6,8 +6,9 @@ use trueload_wire::exchange::{Ending, Exchange};
 use trueload_wire::tls::{Buffers, Failure, Kind, Stage};
 
 use super::Generator;
+use super::connection::{ConnectionState, Event};
 use super::protocol::{OpenError, Protocol};
-use super::slot::{ConnectionState, Sealed, Secure, Slot};
+use super::slot::{Sealed, Secure, Slot};
 
 impl<P: Protocol> Generator<P> {
     /// Starts the TLS handshake on a new connection.
@@ -15,7 +16,7 @@ impl<P: Protocol> Generator<P> {
         let Some(setup) = &self.config.tls else { return };
         let Slot { tls, state, .. } = &mut self.slots[key];
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
-        state.connection = ConnectionState::Handshaking { token };
+        state.change(Event::HandshakeBegun);
         state.until_ns = self.config.deadline_ns(state.attempted_ns);
         self.codec.buffers.clear();
         let begun = setup.connect().and_then(|mut session| {
@@ -189,7 +190,7 @@ impl<P: Protocol> Generator<P> {
             // missing.
             state.ever_established = false;
         }
-        if let ConnectionState::Opening { .. } = state.connection {
+        if state.connection.is_opening() {
             let refused = OpenError { class, why: failure.why.clone() };
             return self.not_opened(net, key, token, &refused);
         }

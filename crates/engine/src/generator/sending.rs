@@ -10,9 +10,10 @@ use trueload_wire::exchange::Exchange;
 
 use super::Generator;
 use super::coalescing::{Under, Wakings};
+use super::connection::ConnectionState;
 use super::phase::{BEAT_NS, Phase};
 use super::protocol::Protocol;
-use super::slot::{ConnectionState, NEVER, Tag};
+use super::slot::{NEVER, Tag};
 use super::stamps::Written;
 
 /// Requests sent on one reading of the clock, under an open loop.
@@ -175,7 +176,7 @@ impl<P: Protocol> Generator<P> {
     /// Whether the slot has a connection and may send in this phase.
     pub(super) fn can_send(&self, key: u32) -> bool {
         let state = &self.slots[key].state;
-        matches!(state.connection, ConnectionState::Open { .. }) && state.quota > 0
+        state.connection.is_open() && state.quota > 0
     }
 
     /// Sends one request on a slot that can ([`Generator::can_send`]). The caller chooses the slot,
@@ -219,7 +220,7 @@ impl<P: Protocol> Generator<P> {
             let now_ns = net.now_ns();
             let slot = &mut self.slots[key];
             slot.state.ready = false;
-            let open = matches!(slot.state.connection, ConnectionState::Open { .. });
+            let open = slot.state.connection.is_open();
             let taken = P::SESSIONS && self.sessions.runs(key);
             let free = if taken { 0 } else { slot.client.capacity(depth) };
             let Some((index, _)) = self.accounting.sending(now_ns) else { return };

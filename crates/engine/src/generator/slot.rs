@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 
-use trueload_drive::{Outbox, Token};
+use trueload_drive::Outbox;
 use trueload_load::Backoff;
 use trueload_meter::{Answered, Class, LongWaits};
 use trueload_wire::exchange::Exchange;
 use trueload_wire::tls;
+
+use super::connection::{ConnectionState, Event};
 
 /// Never, on the engine's clock.
 pub(super) const NEVER: u64 = u64::MAX;
@@ -53,49 +55,6 @@ impl Tag {
     #[inline]
     pub(super) fn numbered(&self) -> Numbered {
         Numbered { number: self.number, phase: self.phase }
-    }
-}
-
-/// The state of a slot's connection. A change that comes by itself comes at the slot's `until_ns`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ConnectionState {
-    /// None; the next attempt is not made before `until_ns`.
-    Down,
-    /// An attempt is under way, at most until then.
-    Connecting { token: Token },
-    /// The peer's queue was full; the same attempt is made again at `until_ns`.
-    Busy,
-    /// There is a connection to a proxy, which has been asked for a tunnel, at most until then.
-    Tunnelling { token: Token },
-    /// There is a connection, and TLS is being set up on it, at most until then.
-    Handshaking { token: Token },
-    /// There is a connection, and the protocol agrees with the peer on it, at most until then.
-    /// `received`: the peer has sent something.
-    Opening { token: Token, received: bool },
-    /// Established.
-    Open { token: Token },
-    /// Nothing more is asked, and the peer's end is waited for until `until_ns`; bytes before it
-    /// are unsolicited. `fin_sent`: our side has ended.
-    Closing { token: Token, fin_sent: bool },
-}
-
-impl ConnectionState {
-    /// The socket, if there is one.
-    pub(super) fn token(self) -> Option<Token> {
-        match self {
-            ConnectionState::Down | ConnectionState::Busy => None,
-            ConnectionState::Connecting { token }
-            | ConnectionState::Tunnelling { token }
-            | ConnectionState::Handshaking { token }
-            | ConnectionState::Opening { token, .. }
-            | ConnectionState::Open { token }
-            | ConnectionState::Closing { token, .. } => Some(token),
-        }
-    }
-
-    /// Whether this socket is the one that carries the protocol.
-    pub(super) fn is_open_on(&self, socket: Token) -> bool {
-        matches!(self, ConnectionState::Opening { token, .. } | ConnectionState::Open { token } | ConnectionState::Closing { token, .. } if *token == socket)
     }
 }
 
@@ -331,7 +290,16 @@ impl<C: Exchange<Tag>> Slot<C> {
 impl State {
     /// Marks the slot as without a connection; the next attempt is not made before this time.
     pub(super) fn down_until(&mut self, until_ns: u64) {
-        (self.connection, self.until_ns) = (ConnectionState::Down, until_ns);
+        self.change(Event::Gone);
+        self.until_ns = until_ns;
+    }
+
+    /// Changes the state of the connection.
+    #[inline]
+    pub(super) fn change(&mut self, event: Event) {
+        let next = self.connection.after(event);
+        debug_assert!(next.is_some(), "{event:?} on a connection that is {:?}", self.connection);
+        self.connection = next.unwrap_or(self.connection);
     }
 
     /// The time between two moments in which it was open, times `depth` places, less the places

@@ -12,8 +12,9 @@ use trueload_wire::exchange::Exchange;
 
 use super::Config;
 use super::accounting::Accounting;
+use super::connection::ConnectionState;
 use super::phase::{Phase, PhaseShare, Stage};
-use super::slot::{ConnectionState, NEVER, Slot, Tag};
+use super::slot::{NEVER, Slot, Tag};
 use super::timers::Timers;
 
 /// All slots, indexed by their keys.
@@ -206,7 +207,7 @@ impl<C: Exchange<Tag>> Slots<C> {
             slot.state.asked = slot.client.outstanding() > 0;
             let global = config.global(key);
             let sends = phase_share.sends(global);
-            let open = matches!(slot.state.connection, ConnectionState::Open { .. }) && sends;
+            let open = slot.state.connection.is_open() && sends;
             slot.state.open_since_ns = if open { phase_share.begins_ns() } else { NEVER };
             slot.state.quota = if sends { u64::MAX } else { 0 };
             sharers += u64::from(sends);

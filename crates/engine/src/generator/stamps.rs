@@ -12,8 +12,9 @@ use trueload_wire::exchange::{Exchange, Outcome};
 
 use super::Generator;
 use super::accounting::Accounting;
+use super::connection::ConnectionState;
 use super::protocol::Protocol;
-use super::slot::{ConnectionState, Tag};
+use super::slot::Tag;
 
 /// Most sends that are handed over together: as many as io_uring's submission queue has room for,
 /// beside some others. Smaller groups cost more, and tell no better when each send left. Measured

@@ -8,8 +8,8 @@ use trueload_meter::Class;
 use trueload_wire::http1::response::{Fed, Limits, ResponseParser};
 
 use super::Generator;
+use super::connection::{ConnectionState, Event};
 use super::protocol::Protocol;
-use super::slot::ConnectionState;
 
 /// What proxies have answered so far, by slot.
 pub(super) type Tunnels = HashMap<u32, ResponseParser>;
@@ -20,7 +20,7 @@ impl<P: Protocol> Generator<P> {
         let Some(request) = self.config.tls.as_ref().and_then(|tls| tls.tunnel()) else { return };
         let state = &mut self.slots[key].state;
         self.pace.answered_by(&self.config.addresses[usize::from(state.address)]);
-        state.connection = ConnectionState::Tunnelling { token };
+        state.change(Event::TunnelAsked);
         state.until_ns = self.config.deadline_ns(state.attempted_ns);
         self.tunnels.insert(key, ResponseParser::new());
         net.send(token, request);
