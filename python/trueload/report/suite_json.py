@@ -17,6 +17,7 @@ from typing import Any
 
 from trueload import stats
 from trueload.errors import UserError
+from trueload.record.removed import without_removed
 from trueload.record.schema import Check
 from trueload.store.runs import Damaged, Row, Run
 from trueload.suites.plan import SuitePlan
@@ -120,7 +121,7 @@ def read_plan(run: Run) -> SuitePlan:
             "`trueload runs list` shows the runs",
         )
     try:
-        return SuitePlan.model_validate(run.plan)
+        return SuitePlan.model_validate(without_removed("suite", run.plan))
     except ValueError:
         raise UserError(
             f"the plan of run {run.id} cannot be read by this version", "run the suite anew"

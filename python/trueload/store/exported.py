@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from trueload.errors import UserError
-from trueload.record.figures import as_read
+from trueload.record.removed import read_record
 from trueload.record.schema import Record
 from trueload.store.runs import Damaged, Row, Run, Store
 
@@ -69,7 +69,7 @@ def not_understood(path: Path) -> UserError:
 def to_record(value: Any) -> Record:
     """Read the JSON of a record. Raises one of ``NOT_UNDERSTOOD``."""
     # Parsed from JSON text, as strict models accept lists for tuples only there.
-    return as_read(Record.model_validate_json(json.dumps(value)))
+    return read_record(json.dumps(value))
 
 
 def restore(path: Path, store: Store) -> Run:

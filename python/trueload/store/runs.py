@@ -27,7 +27,7 @@ from pydantic import ValidationError
 from trueload.closing import Closing
 from trueload.errors import UserError
 from trueload.ids import now_iso, run_id
-from trueload.record.figures import as_read
+from trueload.record.removed import read_record
 from trueload.record.schema import Record
 from trueload.store.file import (
     BUSY_TIMEOUT_S,
@@ -575,7 +575,7 @@ def _to_row(fields: tuple[Any, ...]) -> Row | Damaged:
     if _checksum(fields[:-1]) != fields[-1]:
         return Damaged(None, "its content does not match its checksum")
     try:
-        parsed = None if record is None else as_read(Record.model_validate_json(_unpack(record)))
+        parsed = None if record is None else read_record(_unpack(record))
     except (ValueError, zlib.error) as error:  # of another version: the checksum is right
         return Damaged(number, f"its record cannot be read by this version: {_in_one_line(error)}")
     return Row(seq, number, key, json.loads(labels), outcome, reason, detail, added_at, parsed)
