@@ -102,14 +102,12 @@ pub fn scenario(seed: u64) -> Scenario {
     scenario
 }
 
-/// Draws whether TLS is used. ALPN is a part of it, and an upgrade to h2c is for plain text. This
-/// draw has its own stream, so that it does not change the rest of the scenario.
+/// Draws whether TLS is used. ALPN is a part of it. This draw has its own stream, so that it does
+/// not change the rest of the scenario.
 fn tls(protocol: &Protocol, seed: u64) -> bool {
     match protocol {
         Protocol::Http2(Http2Plan { start: Start::Negotiated(_), .. }) => true,
-        Protocol::Http2(Http2Plan { start: Start::Upgrade, .. })
-        | Protocol::Tcp { half_close: true, .. }
-        | Protocol::Udp { .. } => false,
+        Protocol::Tcp { half_close: true, .. } | Protocol::Udp { .. } => false,
         _ => Chance::part(seed, TLS).one_in(TLS_ONE_IN),
     }
 }

@@ -24,7 +24,6 @@ pub(super) fn plan(chance: &mut Chance, start: &mut Chance) -> Http2Plan {
         connection_window: chance.pick(&[65_535, 65_535, 1 << 20, (1 << 31) - 1]),
         start: match start.below(8) {
             0 => Start::Negotiated(start.pick(&[1, 1, 2, 100])),
-            1 => Start::Upgrade,
             _ => Start::Direct,
         },
     }
@@ -39,59 +38,24 @@ pub(super) fn begin(
     right: bool,
     protocol: &Protocol,
 ) -> Manner {
-    let start = if let Protocol::Http2(plan) = protocol { plan.start } else { Start::Direct };
-    let http2 = &mut manner.http2;
-    match start {
-        Start::Direct => {}
-        Start::Upgrade if right => {}
-        Start::Upgrade => match chance.below(4) {
-            0 => http2.reply = Some((Bytes(chance.pick(&ANSWERS)), end(chance))),
-            1 => http2.first = Some(trick(chance)),
-            _ => {}
-        },
-        Start::Negotiated(_) => {
-            let choices = [Choice::Http2, Choice::Http2, Choice::Http1, Choice::Nothing];
-            let choice = chance.pick(&choices);
-            let other = !right && chance.one_in(8);
-            let reply =
-                other.then(|| (Bytes(chance.pick(&[b"", HTTP1, SETTINGS, JUNK])), end(chance)));
-            if choice.version() == Version::Http1 {
-                let http2 = Http2Manner { choice, reply, ..Http2Manner::default() };
-                return Manner { http2, ..common };
-            }
-            http2.choice = if !right && chance.one_in(8) { Choice::Neither } else { choice };
-            http2.reply = reply;
-        }
+    let Protocol::Http2(Http2Plan { start: Start::Negotiated(_), .. }) = protocol else {
+        return manner;
+    };
+    let choice = chance.pick(&[Choice::Http2, Choice::Http2, Choice::Http1, Choice::Nothing]);
+    let other = !right && chance.one_in(8);
+    let reply = other.then(|| (Bytes(chance.pick(&[b"", HTTP1, SETTINGS, JUNK])), end(chance)));
+    if choice.version() == Version::Http1 {
+        let http2 = Http2Manner { choice, reply, ..Http2Manner::default() };
+        return Manner { http2, ..common };
     }
+    let http2 = &mut manner.http2;
+    http2.choice = if !right && chance.one_in(8) { Choice::Neither } else { choice };
+    http2.reply = reply;
     manner
 }
 
 /// SETTINGS without parameters.
 const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
-
-/// Answers to the request for an upgrade after which no request is answered: refusals, a 101 that
-/// is none or leads elsewhere, and an upgrade that comes to nothing.
-const ANSWERS: [&[u8]; 14] = [
-    b"",
-    b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-    b"HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n",
-    b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
-    b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
-    b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c, h2\r\n\r\n",
-    b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n",
-    b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2",
-    SETTINGS,
-    JUNK,
-    // Only the upgrade; after it HTTP/1.1, a frame that is no SETTINGS, and a frame that ends too
-    // soon.
-    b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
-    b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n\
-      HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
-    b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n\
-      \0\0\x01\x01\x05\0\0\0\x01\x88",
-    b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n\
-      \0\0\0\x04\0\0\0",
-];
 
 /// Adds to a peer its behaviour over HTTP/2, if that is the protocol.
 pub(super) fn add(

@@ -26,8 +26,6 @@ pub struct Http2Plan {
 pub enum Start {
     /// With HTTP/2.
     Direct,
-    /// With an HTTP/1.1 request that asks for HTTP/2 (RFC 7540 section 3.2).
-    Upgrade,
     /// With the version that the peer chooses by ALPN. A connection that speaks HTTP/1.1 has at
     /// most this many requests in flight.
     Negotiated(usize),
@@ -91,11 +89,9 @@ pub struct Http2Manner {
     pub greeting: Option<(Bytes, End)>,
     /// The version that the peer chooses, with [`Start::Negotiated`].
     pub choice: Choice,
-    /// The peer answers nothing. It replies with these bytes to the first bytes of a connection, or
-    /// to the request for an upgrade, and ends the connection. Not with [`Start::Direct`].
+    /// The peer answers nothing. It replies with these bytes to the first bytes of a connection, and
+    /// ends the connection. Not with [`Start::Direct`].
     pub reply: Option<(Bytes, End)>,
-    /// The trick that the peer plays at stream 1, with [`Start::Upgrade`].
-    pub first: Option<Http2Trick>,
 }
 
 impl Default for Http2Manner {
@@ -111,7 +107,6 @@ impl Default for Http2Manner {
             greeting: None,
             choice: Choice::Http2,
             reply: None,
-            first: None,
         }
     }
 }
@@ -199,7 +194,7 @@ impl Leave {
 impl Http2Manner {
     /// Whether the peer answers everything rightly, sooner or later.
     pub(super) fn is_right(&self, plan: &Http2Plan, depth: usize) -> bool {
-        let Http2Manner { tricks, leaves, greeting, reply, first, choice, .. } = self;
+        let Http2Manner { tricks, leaves, greeting, reply, choice, .. } = self;
         let http = &plan.http;
         let refusals = tricks.iter().all(|(at, trick)| trick.is_right(*at, http, depth));
         let leaves_well = leaves.is_none_or(|leave| leave.is_right(http, depth));
@@ -216,7 +211,6 @@ impl Http2Manner {
             && permits
             && greeting.is_none()
             && reply.is_none()
-            && first.is_none()
             && *choice != Choice::Neither
             && tricks.len() < 2
     }
@@ -256,7 +250,6 @@ impl Http2Plan {
             let answer = body + BESIDE_BYTES;
             // Besides the request, the client sends WINDOW_UPDATE frames and acknowledgements.
             let request = self.body_bytes as u64 + 300 + 13 * 2 * windows;
-            let upgrades = u64::from(self.start == Start::Upgrade);
             let piece = kernel.room.min(kernel.send_most).min(4096) as u64;
             let reads = answer / (kernel.read_most as u64 / 2 + 1) + 2;
             let pieces = request / piece + 2;
@@ -267,7 +260,7 @@ impl Http2Plan {
                 + rounds_ns
                 + pieces * (way_ns + turn_ns)
                 + 2 * reads * turn_ns;
-            http2.settings_ns + changes_ns + (depth + 1 + upgrades) * one_ns
+            http2.settings_ns + changes_ns + (depth + 1) * one_ns
         });
         slowest.max().unwrap_or(0)
     }

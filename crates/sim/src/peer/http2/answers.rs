@@ -111,7 +111,7 @@ impl Http2 {
             }
         };
         let start = if ended { self.reader.end_answer(stream, false) } else { None };
-        let whole = ended && answer.right && self.counts(stream);
+        let whole = ended && answer.right;
         if answer.every_ns > 0 {
             self.dribble(at_ns, bytes, start, answer.every_ns, acts);
         } else {

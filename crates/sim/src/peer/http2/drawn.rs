@@ -94,14 +94,12 @@ impl DrawnHttp2 {
         let Http2Plan { http, start, .. } = &self.plan;
         let scenario = &self.turns.scenario;
         let negotiated = matches!(start, Start::Negotiated(_));
-        match manner.http2.reply.filter(|_| *start != Start::Direct) {
-            Some(reply) => Box::new(Replying::new(index, reply, negotiated)),
+        match manner.http2.reply.filter(|_| negotiated) {
+            Some(reply) => Box::new(Replying::new(index, reply)),
             None if negotiated && manner.http2.choice.version() == Version::Http1 => {
                 Box::new(Http1::new(scenario, index, http.method, (manner, chance)))
             }
-            None => {
-                Box::new(Http2::new(index, (manner, chance), http.method, scenario.tls, *start))
-            }
+            None => Box::new(Http2::new(index, (manner, chance), http.method, scenario.tls)),
         }
     }
 

@@ -11,7 +11,6 @@ mod http1;
 mod reader;
 mod replying;
 mod tricks;
-mod upgrade;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,11 +22,10 @@ use trueload_wire::http2::settings;
 
 use super::{Act, End, What};
 use crate::chance::Chance;
-use crate::scenario::{Leave, Manner, Start, Version};
+use crate::scenario::{Leave, Manner, Version};
 use drawn::Server;
 pub(crate) use drawn::{DrawnHttp2, Numbers};
 use reader::{Event, Reader};
-use upgrade::Upgrade;
 
 /// The highest stream number. A GOAWAY with it as the last stream permits all.
 const ALL_STREAMS: u32 = (1 << 31) - 1;
@@ -76,10 +74,8 @@ struct Http2 {
     /// Requests are HEAD, so answers have no body.
     head: bool,
     /// With TLS, the peer sends nothing until it has received something, because TLS is not set up
-    /// before. With an upgrade it waits for the request.
+    /// before.
     listens_first: bool,
-    /// The request for the upgrade; none if the connection begins with HTTP/2.
-    upgrade: Option<Upgrade>,
     reader: Reader,
     encoder: Encoder,
     jobs: BTreeMap<(u64, u64), Job>,
@@ -108,13 +104,10 @@ impl Http2 {
         (manner, chance): (Manner, Chance),
         method: &'static str,
         tls: bool,
-        start: Start,
     ) -> Self {
-        let upgrades = start == Start::Upgrade;
         Http2 {
             index,
-            listens_first: tls || upgrades,
-            upgrade: upgrades.then(Upgrade::default),
+            listens_first: tls,
             manner,
             chance,
             head: method == "HEAD",
@@ -234,11 +227,8 @@ impl Http2 {
         if !self.reader.streams.contains_key(&stream) {
             return;
         }
-        if !self.counts(stream) {
-            return self.answer_upgrade(at_ns, acts);
-        }
         // Streams that the client opened but did not finish count, too.
-        let number = stream / 2 - self.unasked();
+        let number = stream / 2;
         let tricks = &self.manner.http2.tricks;
         match tricks.iter().find(|(at, _)| *at == number).map(|(_, trick)| trick.clone()) {
             Some(trick) => self.play(&trick, stream, at_ns, acts),
@@ -303,7 +293,6 @@ impl Server for Http2 {
 
     /// Takes input and acts on it.
     fn receive(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
-        let Some(bytes) = self.take_upgrade(at_ns, bytes, acts) else { return };
         if std::mem::take(&mut self.listens_first) {
             self.begin(at_ns, acts);
         }
@@ -312,7 +301,7 @@ impl Server for Http2 {
             self.end(at_ns, End::Reset, acts);
         }
         let mut events = Vec::new();
-        self.reader.read(&bytes, &mut events);
+        self.reader.read(bytes, &mut events);
         for event in events {
             self.handle_event(event, at_ns, acts);
         }
@@ -354,11 +343,9 @@ impl Server for Http2 {
     }
 
     fn permitted(&self) -> u64 {
-        let upto = |last: u32| u64::from(last.div_ceil(2).saturating_sub(self.unasked()));
-        let upto = self.last.map_or(u64::MAX, upto);
+        let upto = self.last.map_or(u64::MAX, |last| u64::from(last.div_ceil(2)));
         let last = self.last.unwrap_or(u32::MAX);
-        let refused =
-            self.refused.iter().filter(|stream| **stream <= last && self.counts(**stream));
+        let refused = self.refused.iter().filter(|stream| **stream <= last);
         self.reader.opened.min(upto) - refused.count() as u64
     }
 

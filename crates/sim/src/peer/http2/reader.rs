@@ -119,17 +119,6 @@ impl Reader {
         }
     }
 
-    /// Records that a request of `len` bytes has asked for the upgrade, with these SETTINGS. Stream
-    /// 1 answers it.
-    pub(super) fn upgraded(&mut self, len: u64, settings: &[u8]) {
-        (self.start, self.last) = (len, 1);
-        self.settle_on(settings);
-        let (receive, send) = (self.window, self.send_first);
-        let (start, length, got, request_ended, answer_ended) = (0, None, 0, true, false);
-        let stream = Stream { start, receive, length, got, request_ended, answer_ended, send };
-        self.streams.insert(1, stream);
-    }
-
     /// Takes the client's SETTINGS.
     fn settle_on(&mut self, payload: &[u8]) {
         for six in payload.chunks_exact(6) {

@@ -1,8 +1,7 @@
-//! A peer that does not speak what was agreed on, or does not agree: it replies once, with bytes of
-//! its own, and answers nothing.
+//! A peer that does not speak what ALPN agreed on: it replies once, with bytes of its own, and
+//! answers nothing.
 
 use super::drawn::Server;
-use super::upgrade::AGREES;
 use crate::peer::Act;
 use crate::peers::What;
 use crate::scenario::{Bytes, End, Version};
@@ -12,38 +11,20 @@ use crate::scenario::{Bytes, End, Version};
 pub(super) struct Replying {
     index: u32,
     reply: (Bytes, End),
-    /// The version was negotiated, so that the client may send before it has the reply.
-    negotiated: bool,
-    /// The bytes that have come before the reply.
-    came: Vec<u8>,
     replied: bool,
-    mistake: Option<String>,
 }
 
 impl Replying {
-    pub(super) fn new(index: u32, reply: (Bytes, End), negotiated: bool) -> Self {
-        Replying { index, reply, negotiated, came: Vec::new(), replied: false, mistake: None }
-    }
-
-    /// Whether the client may send anything after the reply.
-    fn goes_on(&self) -> bool {
-        self.negotiated || self.reply.0.0.starts_with(AGREES)
+    pub(super) fn new(index: u32, reply: (Bytes, End)) -> Self {
+        Replying { index, reply, replied: false }
     }
 }
 
 impl Server for Replying {
     fn connected(&mut self, _: u64, _: &mut Vec<Act>) {}
 
-    fn receive(&mut self, at_ns: u64, bytes: &[u8], acts: &mut Vec<Act>) {
-        if self.replied {
-            if !self.goes_on() {
-                self.mistake = Some("more, although the upgrade was refused".to_owned());
-            }
-            return;
-        }
-        self.came.extend_from_slice(bytes);
-        self.replied = self.negotiated || self.came.ends_with(b"\r\n\r\n");
-        if !self.replied {
+    fn receive(&mut self, at_ns: u64, _: &[u8], acts: &mut Vec<Act>) {
+        if std::mem::replace(&mut self.replied, true) {
             return;
         }
         let (Bytes(reply), end) = self.reply;
@@ -60,12 +41,8 @@ impl Server for Replying {
         None
     }
 
-    fn mistake(&self) -> Option<&str> {
-        self.mistake.as_deref()
-    }
-
     /// Its reply may be a whole answer in the version that was negotiated.
     fn whole(&self) -> Option<u64> {
-        (!self.negotiated).then_some(0)
+        None
     }
 }

@@ -131,7 +131,7 @@ impl Http2 {
 
     fn send_whole(&mut self, stream: u32, at_ns: u64, acts: &mut Vec<Act>) {
         let bytes = self.whole_answer(stream);
-        let start = self.reader.end_answer(stream, false).filter(|_| self.counts(stream));
+        let start = self.reader.end_answer(stream, false);
         self.whole += u64::from(start.is_some());
         self.send(at_ns, bytes, start, acts);
     }
@@ -203,9 +203,8 @@ impl Http2 {
         // The other stream may be open, or already opened by a request that has not arrived. Then
         // this answer settles it.
         let (settles, start) = self.reader.answered_elsewhere(other);
-        let counts = self.counts(other);
-        self.whole += u64::from(settles && counts);
-        self.send(at_ns, bytes, start.filter(|_| counts), acts);
+        self.whole += u64::from(settles);
+        self.send(at_ns, bytes, start, acts);
     }
 
     /// Sends more than there is room for, unless the room is very large.
