@@ -40,7 +40,6 @@ class Seen:
 
     connections: int = 0
     requests: int = 0
-    asked: bytes = b""
     over_http1: int = 0
     pipelined: bool = False
     resets: int = 0
@@ -60,14 +59,12 @@ class Http2Peer:
     connection (from 1) and its stream; None closes the connection.
 
     ``secure`` holds TLS contexts, which take turns. Where ALPN does not choose h2, it answers
-    requests in HTTP/1.1. With ``upgrades``, these bytes answer the HTTP/1.1 request that opens a
-    connection.
+    requests in HTTP/1.1.
     """
 
     answers: Callable[[int, int], bytes | None]
     begins: bytes = settings()
     secure: tuple[ssl.SSLContext, ...] = ()
-    upgrades: bytes | None = None
     seen: Seen = field(default_factory=Seen)
 
     def __post_init__(self) -> None:
@@ -93,18 +90,7 @@ class Http2Peer:
                 if connection.selected_alpn_protocol() != "h2":
                     self._serve_http1(connection)
                     return
-            if self.upgrades is not None:
-                self._answer_upgrade(connection, self.upgrades)
-                if b"Upgrade: h2c" not in self.upgrades:
-                    return
             self._serve_http2(connection)
-
-    def _answer_upgrade(self, connection: socket.socket, answer: bytes) -> None:
-        asked = b""
-        while not asked.endswith(b"\r\n\r\n"):
-            asked += connection.recv(1)
-        self.seen.asked = asked
-        connection.sendall(answer)
 
     def _serve_http2(self, connection: socket.socket) -> None:
         connection.sendall(self.begins)

@@ -266,6 +266,14 @@ def test_a_malformed_plan_is_refused_with_the_name_of_the_field(
     assert "\n" not in error["message"], error
 
 
+@pytest.mark.parametrize("value", [True, False])
+def test_a_field_that_went_is_refused_in_a_plan(engine_path: Path, value: bool) -> None:
+    windows = {"stream_window": 65_535, "connection_window": 65_535}
+    error = refused(engine_path, changed("http2", {**windows, "upgrade": value}))
+    assert error["class"] == "plan"
+    assert "unknown field `upgrade`" in error["message"]
+
+
 @pytest.mark.parametrize(
     ("targets", "named"),
     [

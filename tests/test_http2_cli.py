@@ -208,37 +208,6 @@ def test_over_tls_another_protocol_than_h2_is_refused(trueload: Trueload) -> Non
     assert set(done.json()["counts"]["failed"]) == {"tls.alpn"}
 
 
-UPGRADES = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
-
-
-def test_a_connection_is_upgraded_before_anything_is_counted(trueload: Trueload) -> None:
-    begins = settings() + answer(1)
-    peer = Http2Peer(lambda _, stream: answer(stream), begins, upgrades=UPGRADES)
-    record = measured(trueload, peer, "--h2c-upgrade", "-H", "X: y")
-    assert (record["counts"]["ok"], record["counts"]["failed"]) == (100, {})
-    assert (peer.seen.requests, peer.seen.connections) == (100, 2)
-    assert peer.seen.asked.startswith(b"HEAD / HTTP/1.1\r\nHost: 127.0.0.1:")
-    assert b"\r\nX: y\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n" in peer.seen.asked
-
-
-@pytest.mark.parametrize(
-    ("upgrade", "error"),
-    [
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", "answered 200 instead of 101"),
-        (UPGRADES.replace(b"h2c", b"websocket"), "101 does not upgrade to h2c"),
-        (b"", "the peer closed the connection before it was upgraded to HTTP/2"),
-    ],
-)
-def test_a_server_that_does_not_upgrade_is_told_with_a_hint(
-    trueload: Trueload, upgrade: bytes, error: str
-) -> None:
-    peer = Http2Peer(lambda _, stream: answer(stream), upgrades=upgrade)
-    done = trueload.run("http", peer.url, *FEW, "--h2c-upgrade")
-    assert done.code == 3, done
-    assert error in done.err
-    assert "does not upgrade to HTTP/2; try --http 2, or --http 1.1" in done.err
-
-
 AUTO = ("--http", "auto", "--insecure")
 
 
@@ -285,8 +254,6 @@ def offering(*protocols: str) -> ssl.SSLContext:
         (("--http", "1.1", "--window", "1MiB"), "--window needs HTTP/2", "--http 2"),
         (("--header-table-size", "0"), "--header-table-size needs HTTP/2", "--http 2"),
         (("--http", "2", "--header-table-size", "2MiB"), "is not from 0 to 1 MiB", "--help"),
-        (("--http", "1.1", "--h2c-upgrade"), "--http 1.1 exclude each other", "keep one"),
-        (("--http", "auto", "--h2c-upgrade"), "--http auto exclude each other", "keep one"),
         (("--http", "auto"), "--http auto is for https://", "use --http 2"),
         (("--http", "2", "--streams", "0"), "'0' is not from 1 to", "--help"),
         (("--http", "2", "--pipeline", "4"), "--pipeline is for HTTP/1.1", "--streams N"),
@@ -307,12 +274,11 @@ def test_what_does_not_go_together_is_one_line_and_a_hint(
 
 
 @pytest.mark.parametrize(
-    ("flags", "offered", "upgrades"),
+    ("flags", "offered"),
     [
-        (("--http", "2"), ((), ()), None),
-        (("--http", "2", "--insecure"), (("h2",), ()), None),
-        (("--http", "auto", "--insecure"), (("h2",), ("http/1.1",)), None),
-        (("--h2c-upgrade",), ((), ()), UPGRADES),
+        (("--http", "2"), ((), ())),
+        (("--http", "2", "--insecure"), (("h2",), ())),
+        (("--http", "auto", "--insecure"), (("h2",), ("http/1.1",))),
     ],
 )
 def test_several_origins_each_get_their_share_over_the_version_that_was_asked_for(
@@ -320,16 +286,9 @@ def test_several_origins_each_get_their_share_over_the_version_that_was_asked_fo
     tmp_path: Path,
     flags: tuple[str, ...],
     offered: tuple[tuple[str, ...], ...],
-    upgrades: bytes | None,
 ) -> None:
-    begins = settings() + (answer(1) if upgrades else b"")
     peers = [
-        Http2Peer(
-            lambda _, stream: answer(stream),
-            begins,
-            secure=(offering(*names),) if names else (),
-            upgrades=upgrades,
-        )
+        Http2Peer(lambda _, stream: answer(stream), secure=(offering(*names),) if names else ())
         for names in offered
     ]
     file = write(tmp_path, *({"url": peer.url, "weight": 3 - n} for n, peer in enumerate(peers)))
@@ -344,22 +303,21 @@ def test_several_origins_each_get_their_share_over_the_version_that_was_asked_fo
     assert record["http2"]["connections"] + over_http1 == 5
 
 
-@pytest.mark.parametrize(
-    ("flag", "error"),
-    [("--http=auto", "--http auto is for https://"), ("--h2c-upgrade", "is for http://")],
-)
-def test_what_one_origin_cannot_have_is_refused(
-    trueload: Trueload, tmp_path: Path, flag: str, error: str
-) -> None:
+def test_what_one_origin_cannot_have_is_refused(trueload: Trueload, tmp_path: Path) -> None:
     file = write(tmp_path, {"url": "https://127.0.0.1:1/"}, {"url": "http://127.0.0.1:2/"})
-    done = trueload.run("http", "--targets", file, "--insecure", flag)
+    done = trueload.run("http", "--targets", file, "--insecure", "--http=auto")
     assert (done.code, done.out) == (2, "")
-    assert error in done.err.splitlines()[0]
+    assert "--http auto is for https://" in done.err.splitlines()[0]
 
 
-def test_an_upgrade_is_for_plain_text(trueload: Trueload) -> None:
-    done = trueload.run("http", "https://127.0.0.1:1/", "--h2c-upgrade")
-    lines = done.err.strip().splitlines()
-    assert (done.code, len(lines)) == (2, 2), done
-    assert "--h2c-upgrade is for http://" in lines[0]
-    assert "use --http 2" in lines[1]
+@pytest.mark.parametrize("more", [(), ("--http", "2"), ("--targets", "none.jsonl")])
+def test_the_upgrade_from_http_1_is_no_option_any_longer(
+    trueload: Trueload, more: tuple[str, ...]
+) -> None:
+    done = trueload.run("http", "http://127.0.0.1:1/", "--h2c-upgrade", *more)
+    assert (done.code, done.out) == (2, ""), done
+    error, hint = done.err.splitlines()
+    assert error == "error: trueload http has no option --h2c-upgrade"
+    assert hint.startswith("hint: use --http 2: ")
+    assert "prior knowledge" in hint
+    assert "ALPN" in hint

@@ -121,7 +121,6 @@ def test_the_password_of_a_proxy_is_in_no_store_and_no_message(
         (("http://a/", "--proxy", "http://"), "--proxy: "),
         (("http://a/", "--proxy", "p:1", "--unix", "/a"), "exclude each other"),
         (("http://a/", "--proxy", "p:1", "--http", "2"), "cannot go through a proxy"),
-        (("http://a/", "--proxy", "p:1", "--h2c-upgrade"), "cannot go through a proxy"),
     ],
 )
 def test_what_cannot_go_through_a_proxy_is_refused(

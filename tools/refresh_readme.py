@@ -135,12 +135,6 @@ def show_not_http2() -> str:
         return refused("http", url, "--http", "2", "--quiet")
 
 
-def show_no_upgrade() -> str:
-    """The same, asked for an upgrade."""
-    with reference_server() as url:
-        return refused("http", url, "--http", "2", "--h2c-upgrade", "--quiet")
-
-
 def show_untrusted() -> str:
     """A server whose certificate nobody has signed."""
     with reference_server("http", "--tls", port=8443) as url:
@@ -193,7 +187,6 @@ SHOWS: dict[str, Callable[[], str]] = {
     "twice": show_twice,
     "too few streams": show_http2,
     "not HTTP/2": show_not_http2,
-    "no upgrade to HTTP/2": show_no_upgrade,
     "untrusted certificate": show_untrusted,
     "lost metrics": show_export_lost,
     "mistake in a suite": show_mistake,

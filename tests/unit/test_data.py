@@ -130,7 +130,6 @@ def test_rows_that_are_sent_once_leave_none_for_a_warm_up(tmp_path: Path) -> Non
         ({"warmup": 10**9}, "--warmup and --data-order unique exclude each other"),
         ({"repeat": 3}, "--repeat and --data-order unique exclude each other"),
         ({"limit": "p99<1s"}, "--limit and --data-order unique exclude each other"),
-        ({"h2c_upgrade": True}, "--data and --h2c-upgrade exclude each other"),
     ],
 )
 def test_what_would_send_a_row_again_is_refused(

@@ -120,6 +120,7 @@ WRONG = [
     ("[http2]\nconnection_window = '1KiB'", "is not from 65,535 B"),
     ("[http2]\nheader_table_size = '2MiB'", "is not from 0 to 1 MiB"),
     ("[http2]\nstreams = 3", "http2.streams"),
+    ("[http2]\nupgrade = true", "http2.upgrade"),
 ]
 
 

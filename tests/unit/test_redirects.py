@@ -80,7 +80,6 @@ URL = "http://127.0.0.1:1/"
         ({"stream": SimpleNamespace(value="sse")}, "--follow and --stream exclude", "redirects"),
         ({"http": SimpleNamespace(value="auto"), "url": "https://127.0.0.1:1/"},
          "--follow and --http auto exclude", "--http 2"),
-        ({"h2c_upgrade": True}, "--follow and --h2c-upgrade exclude", "--http 2"),
         ({"proxy": "http://127.0.0.1:3128"}, "--follow needs a request for a path", "--proxy"),
     ],
 )  # fmt: skip

@@ -12,10 +12,12 @@ import suite_samples
 from samples import good_record
 from trueload import __version__
 from trueload.ids import now_iso
+from trueload.protocol.plan import Generate
 from trueload.record import removed
 from trueload.record.removed import REMOVED_FIELDS, RemovedField, read_record
 from trueload.record.schema import Record
 from trueload.report.suite_json import read_plan
+from trueload.request.http2 import PROFILES
 from trueload.store.exported import to_record
 from trueload.store.runs import Damaged, Row, Run, Store
 
@@ -96,6 +98,17 @@ def test_the_plan_of_a_suite_is_read_without_the_fields_that_went_and_kept_as_it
     run = Run(1, "1", "suite", "x", (), value, 1, now_iso(), "finished", None, 0)
     assert read_plan(run) == plan
     assert run.plan["loads"][0]["former"] is True, "an export has it as it was stored"
+
+
+def test_the_upgrade_to_http_2_is_read_where_it_was_stored_and_refused_in_a_plan() -> None:
+    value = json.loads(good_record().model_dump_json())
+    generate = value["plan"]["generate"]
+    generate["http2"] = json.loads(PROFILES["rfc"].model_dump_json())
+    record = to_record(value)
+    generate["http2"]["upgrade"] = True
+    assert to_record(value) == record
+    with pytest.raises(ValueError, match=r"http2\.upgrade\n  Extra inputs are not permitted"):
+        Generate.model_validate_json(json.dumps(generate))
 
 
 def test_each_removed_field_went_in_a_release_that_the_changelog_names() -> None:

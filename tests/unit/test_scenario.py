@@ -145,7 +145,6 @@ def test_a_mistake_gets_one_line_and_a_hint(
         ({"expect_body": "x"}, "--scenario and --expect-body"),
         ({"targets": Path("t")}, "--scenario and --targets"),
         ({"http": HttpChoice.AUTO}, "--scenario and --http auto"),
-        ({"h2c_upgrade": True}, "--scenario and --h2c-upgrade"),
         ({"http": HttpChoice.TWO, "streams": 2}, "--scenario and --streams"),
     ],
 )

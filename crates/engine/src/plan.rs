@@ -134,10 +134,6 @@ fn check_http2(plan: &GeneratePlan) -> Result<(), Failure> {
         }
         within("http2.http1_pipeline", depth.into(), PIPELINE_MOST.into())?;
     }
-    let some_secure = plan.tls.is_some() || plan.origins.iter().any(|origin| origin.tls.is_some());
-    if http2.upgrade && (some_secure || http2.http1_pipeline.is_some()) {
-        return refused("http2.upgrade: is for plain text, and for HTTP/2 alone");
-    }
     if plan.exchange.is_some() {
         return refused("http2: excludes exchange");
     }

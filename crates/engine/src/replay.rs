@@ -124,9 +124,6 @@ pub(crate) fn check(plan: &GeneratePlan) -> Result<(), Failure> {
         let what = "replay: excludes request, targets, scenario, origins, data and exchange";
         return Err(Failure::Plan(what.into()));
     }
-    if plan.http2.is_some_and(|terms| terms.upgrade) {
-        return Err(Failure::Plan("replay: excludes http2.upgrade".into()));
-    }
     if !plan.part.more.is_empty() {
         return Err(Failure::Plan(
             "replay: hosts share it in equal parts: excludes part.more".into(),

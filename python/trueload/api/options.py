@@ -172,7 +172,6 @@ class RequestOptions(TlsOptions, total=False):
     window: int | str | None
     connection_window: int | str | None
     header_table_size: int | str | None
-    h2c_upgrade: Flag
     follow: Number
     stream: Literal["sse", "chunks", "jsonl"] | None
     stream_end: Text

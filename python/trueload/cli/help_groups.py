@@ -33,10 +33,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Output": ("json", "format", "quiet", "published", "record", "no-save", "no-live"),
     "Streamed answers": ("stream", "stream-end", "stall"),
-    "HTTP/2": (
-        *("http", "window", "connection-window", "header-table-size", "h2c-upgrade"),
-        "max-streams",
-    ),
+    "HTTP/2": (*("http", "window", "connection-window", "header-table-size", "max-streams"),),
     "TLS": ("tls", "cacert", "insecure", "cert", "key", "no-tls-resumption"),
     "Connections": (
         *("timeout", "connect-rate", "read-rate", "write-rate"),

@@ -20,6 +20,10 @@ REMOVED: dict[str, str] = {
         "start long runs in tmux or by `systemd-run --user` (docs/hosts.md); `trueload runs show`"
         " shows an older one, and `kill` ends it if it goes on (`pgrep -af 'trueload.*--detach'`)"
     ),
+    "--h2c-upgrade": (
+        "use --http 2: over http:// connections begin with HTTP/2 (prior knowledge), and over"
+        " https:// ALPN negotiates it"
+    ),
     "--install": (
         "`trueload doctor --place ssh:HOST` checks a host without an installation; to start runs"
         " there, copy the wheel there and `pip install` it (docs/hosts.md)"

@@ -299,8 +299,6 @@ def _http2_hint(failed: Mapping[str, int], job: Job) -> str | None:
         return None
     if http2.is_chosen and not any(name.startswith("h2.") for name in failed):
         return None
-    if http2.upgrade:
-        return f"{_asked_for(job)} does not upgrade to HTTP/2; try --http 2, or --http 1.1"
     return f"{_asked_for(job)} does not speak HTTP/2 to us; try --http 1.1"
 
 

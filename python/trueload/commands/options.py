@@ -431,16 +431,6 @@ HeaderTableSizeOption = Annotated[
         ),
     ),
 ]
-H2cUpgradeOption = Annotated[
-    bool,
-    typer.Option(
-        "--h2c-upgrade",
-        help=(
-            "Start each connection with an HTTP/1.1 request to upgrade to HTTP/2 (RFC 7540"
-            " §3.2); http:// only."
-        ),
-    ),
-]
 UnixOption = Annotated[
     str | None,
     typer.Option(

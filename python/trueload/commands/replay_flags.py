@@ -90,7 +90,7 @@ def replay_of(flags: Mapping[str, Any], base: Target | None) -> Replay | None:
 
 def _refuse_beside(flags: Mapping[str, Any]) -> None:
     own = ("method", "body", "body_file", "targets", "scenario", "data", "stream")
-    for name in (*own, "expect_body", "expect_same", "h2c_upgrade"):
+    for name in (*own, "expect_body", "expect_same"):
         if flags[name] not in (None, False):
             flag = f"--{name.replace('_', '-')}"
             raise UserError(f"--replay and {flag} exclude each other", RECORDING_HAS)

@@ -48,7 +48,7 @@ LINES_HAVE = "each line of the targets file has its own"
 CURL_HAS = "the curl command has its own: change it there"
 TLS_FLAGS = ("cacert", "insecure", "cert", "key", "no_tls_resumption")
 """The parameters that need ``https://``."""
-HTTP2_FLAGS = ("streams", "window", "connection_window", "header_table_size", "h2c_upgrade")
+HTTP2_FLAGS = ("streams", "window", "connection_window", "header_table_size")
 """The parameters that need HTTP/2."""
 
 
@@ -78,7 +78,6 @@ def read_asked(
     window: options.WindowOption = None,
     connection_window: options.ConnectionWindowOption = None,
     header_table_size: options.HeaderTableSizeOption = None,
-    h2c_upgrade: options.H2cUpgradeOption = False,
     follow: FollowOption = None,
     stream: StreamOption = None,
     stream_end: StreamEndOption = None,
@@ -138,7 +137,7 @@ def read_asked(
             request = make_request(target, method=method, headers=headers, user=user, body=content)
     origins = origins or (target,)
     sent = [each.request for each in several] + ([] if request is None else [request])
-    rows = _read_data(data, data_order, flags, sent, several, steps)
+    rows = _read_data(data, data_order, sent, several, steps)
     secure = tls_of_origins(origins, tls)
     if http2 is not None:
         secure = over_http2(http2, secure, all_secure=all(one.is_secure for one in origins))
@@ -183,7 +182,6 @@ def _checked(asked: Asked) -> Asked:
 def _read_data(
     path: Path | None,
     order: options.DataOrderChoice | None,
-    flags: Mapping[str, Any],
     requests: list[Request],
     targets: Sequence[TargetSpec],
     steps: Sequence[StepSpec],
@@ -193,10 +191,6 @@ def _read_data(
         if order is not None:
             raise UserError("--data-order is given, but no --data", "add --data FILE")
         return None
-    if flags.get("h2c_upgrade"):
-        raise UserError(
-            "--data and --h2c-upgrade exclude each other", "use --http 2, without the upgrade"
-        )
     every = [*requests, *(step.request for step in steps)]
     chosen = options.DataOrderChoice.SEQUENTIAL if order is None else order
     taken = {name for step in steps for name, _ in step.take}

@@ -19,10 +19,9 @@ def check_version(http2: WindowsPlan | None, streams: int | None) -> None:
     """Refuse what a virtual user cannot have over HTTP/2. Raises ``UserError``."""
     if http2 is None:
         return
-    if http2.is_chosen or http2.upgrade:
-        flag = "--http auto" if http2.is_chosen else "--h2c-upgrade"
+    if http2.is_chosen:
         hint = "name the version: --http 2 or --http 1.1"
-        raise UserError(f"--scenario and {flag} exclude each other", hint)
+        raise UserError("--scenario and --http auto exclude each other", hint)
     if (streams or 1) > 1:
         hint = "a virtual user sends one request at a time: use more users, as with -c 64"
         raise UserError("--scenario and --streams exclude each other", hint)

@@ -35,8 +35,7 @@ class WindowsPlan(Model):
     """HTTP/2 instead of HTTP/1. The windows are how many bytes the server may send before it has to
     wait, on each stream and on each connection. ``header_table_bytes`` is the table that its header
     blocks may refer to. With ``http1_pipeline`` ALPN offers HTTP/1.1, too, and a connection that
-    speaks that has so many requests in flight. With ``upgrade`` connections begin with a request of
-    HTTP/1.1 that asks for HTTP/2."""
+    speaks that has so many requests in flight."""
 
     stream_window: int
     connection_window: int
@@ -44,7 +43,6 @@ class WindowsPlan(Model):
         default=HEADER_TABLE_BYTES, exclude_if=lambda value: value == HEADER_TABLE_BYTES
     )
     http1_pipeline: int | None = Field(default=None, exclude_if=lambda value: value is None)
-    upgrade: bool = Field(default=False, exclude_if=lambda value: not value)
 
     @property
     def is_chosen(self) -> bool:

@@ -37,7 +37,10 @@ class RemovedField:
     ignored: Container[object]
 
 
-REMOVED_FIELDS: tuple[RemovedField, ...] = ()
+REMOVED_FIELDS: tuple[RemovedField, ...] = (
+    # How connections began: by an upgrade from HTTP/1.1. All else is HTTP/2 as ever.
+    RemovedField("record", ("plan", "generate", "http2", "upgrade"), "0.1.0", (True, False)),
+)
 
 
 def read_record(text: str | bytes) -> Record:

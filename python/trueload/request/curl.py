@@ -90,7 +90,10 @@ ADVICE = {
     "--http1.0": "leave it out: `trueload http` speaks HTTP/1.1",
     "--max-time": "leave it out, and use --timeout",
     "--connect-timeout": "leave it out, and use --timeout",
-    "--http2": "leave it out, and use --http auto, or --h2c-upgrade for http://",
+    "--http2": (
+        "leave it out, and use --http auto for https://, or --http 2 for http:// if the server"
+        " takes HTTP/2 without the upgrade that curl asks for"
+    ),
     "--http2-prior-knowledge": "leave it out, and use --http 2",
 }
 _SHORT_ADVICE = {

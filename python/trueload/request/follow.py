@@ -19,15 +19,9 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 def check_version(http2: WindowsPlan | None) -> None:
     """Refuse connections whose version of HTTP is not known before. Raises ``UserError``."""
-    if http2 is None:
-        return
-    if http2.is_chosen:
+    if http2 is not None and http2.is_chosen:
         raise UserError(
             "--follow and --http auto exclude each other", "use --http 2, or --http 1.1"
-        )
-    if http2.upgrade:
-        raise UserError(
-            "--follow and --h2c-upgrade exclude each other", "use --http 2, without the upgrade"
         )
 
 

@@ -67,17 +67,13 @@ class Http2Flags:
     window: int | None = None
     connection_window: int | None = None
     header_table_size: int | None = None
-    h2c_upgrade: bool = False
 
 
 def make_http2(version: Version | None, flags: Http2Flags) -> WindowsPlan | None:
     """The plan of HTTP/2; None for HTTP/1.1. Raises ``UserError``."""
-    if flags.h2c_upgrade and version not in (None, "2"):
-        why = f"--h2c-upgrade and --http {version} exclude each other"
-        raise UserError(why, "keep one of them; the upgrade is to HTTP/2")
-    if not flags.h2c_upgrade and version not in ("2", "auto"):
+    if version not in ("2", "auto"):
         for name, value in vars(flags).items():
-            if value is not None and value is not False:
+            if value is not None:
                 flag = f"--{name.replace('_', '-')}"
                 why = f"{flag} needs HTTP/2, but requests go over HTTP/1.1"
                 raise UserError(why, "add --http 2")
@@ -87,7 +83,6 @@ def make_http2(version: Version | None, flags: Http2Flags) -> WindowsPlan | None
         "connection_window": flags.connection_window,
         "header_table_bytes": flags.header_table_size,
         "http1_pipeline": 1 if version == "auto" else None,
-        "upgrade": True if flags.h2c_upgrade else None,
     }
     named = {name: value for name, value in given.items() if value is not None}
     return PROFILES["browser"].model_copy(update=named)
@@ -97,16 +92,11 @@ def over_http2(plan: WindowsPlan, tls: Tls | None, *, all_secure: bool = True) -
     """TLS that offers only HTTP/2 and accepts no other answer. If the server chooses the version,
     TLS offers both, and no answer by ALPN means HTTP/1.1. ``all_secure`` is False if some URL
     begins with http://. Raises ``UserError``."""
-    if plan.upgrade and tls is not None:
-        raise UserError(
-            "--h2c-upgrade is for http://, and a URL begins with https://",
-            "use --http 2, which ALPN negotiates",
-        )
     if plan.is_chosen:
         if tls is None or not all_secure:
             raise UserError(
                 "--http auto is for https://, where the server chooses; http:// negotiates nothing",
-                "use --http 2 (the server must expect it), --h2c-upgrade, or --http 1.1",
+                "use --http 2 (the server must expect it), or --http 1.1",
             )
         return replace(tls, alpn=ALPN_OF_EITHER, alpn_required=False)
     return None if tls is None else replace(tls, alpn=ALPN, alpn_required=True)

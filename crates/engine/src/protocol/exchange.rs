@@ -23,9 +23,6 @@ pub struct WindowsPlan {
     /// HTTP/2 alone is spoken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http1_pipeline: Option<u32>,
-    /// Connections begin with HTTP/1.1, and a request that asks for HTTP/2 (RFC 7540 §3.2).
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub upgrade: bool,
 }
 
 fn table_bytes() -> u32 {

@@ -31,6 +31,5 @@ mod heard;
 pub(crate) mod kept;
 pub(crate) mod places;
 mod text;
-pub(crate) mod upgrade;
 
 pub use limits::{Limits, ParseError};

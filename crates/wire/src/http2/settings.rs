@@ -101,21 +101,12 @@ pub fn parameters(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> + '_ {
 
 /// Appends a SETTINGS frame with these parameters.
 pub fn write(out: &mut Vec<u8>, parameters: &[(u16, u32)]) {
-    let payload = payload(parameters);
-    let len = payload.len() as u32;
+    let len = 6 * parameters.len() as u32;
     Header { len, kind: Kind::Settings, flags: 0, stream: 0 }.write(out);
-    out.extend_from_slice(&payload);
-}
-
-/// The payload of a SETTINGS frame with these parameters.
-#[must_use]
-pub fn payload(parameters: &[(u16, u32)]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(6 * parameters.len());
     for (parameter, value) in parameters {
         out.extend_from_slice(&parameter.to_be_bytes());
         out.extend_from_slice(&value.to_be_bytes());
     }
-    out
 }
 
 #[cfg(test)]

@@ -2,18 +2,31 @@
 //! connection.
 //!
 //! How it works: an [`Opening`] is the request without its key, shared by all connections. An
-//! [`Awaited`] is what one connection waits for. The final answer is judged when its head is
-//! complete.
+//! [`Awaited`] is what one connection waits for. Interim answers are skipped as in HTTP, and the
+//! final answer is judged when its head is complete.
 //!
 //! Must not know: sockets, and where the 16 bytes come from.
 
 use super::accept::{self, ACCEPT, Accept, EXTENSIONS, KEY, PROTOCOL, VERSION};
-use crate::http1::Limits;
-pub use crate::http1::upgrade::OpeningError;
-use crate::http1::upgrade::Upgrade;
+use crate::http1::kept::KeptHead;
+use crate::http1::{Limits, ParseError};
 
 /// The fields that the handshake writes itself, and those of extensions, which it does not support.
 const OWN: [&str; 6] = ["Upgrade", "Connection", KEY, VERSION, ACCEPT, EXTENSIONS];
+
+/// The reason why a connection was not opened. The text names the reason and never quotes the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpeningError {
+    /// The answer is not HTTP.
+    #[error(transparent)]
+    Http(#[from] ParseError),
+    /// The answer has another status than 101.
+    #[error("the server answered {0} instead of 101")]
+    Status(u16),
+    /// The answer is a 101 that RFC 6455 tells the client to refuse.
+    #[error("the server's 101 {0}")]
+    HandshakeError(&'static str),
+}
 
 /// The error for a header that may not be set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,19 +72,24 @@ impl Opening {
         out.extend_from_slice(&self.prefix);
         out.extend_from_slice(&key);
         out.extend_from_slice(b"\r\n\r\n");
-        Awaited { accept: accept::accept(&key), upgrade: Upgrade::default() }
+        Awaited { accept: accept::accept(&key), interim: 0, head: KeptHead::of_upgrade() }
     }
 
     /// Decides whether a 101 opens the connection (RFC 6455 §4.1, the list at its end).
-    fn judge(&self, upgrade: &Upgrade, accept: &Accept) -> Result<(), OpeningError> {
-        let require =
-            |is: bool, why| if is { Ok(()) } else { Err(OpeningError::HandshakeError(why)) };
-        upgrade.leads_to("websocket", "does not upgrade to websocket")?;
-        let head = upgrade.head();
+    fn judge(&self, head: &KeptHead, accept: &Accept) -> Result<(), &'static str> {
+        let require = |is: bool, why| if is { Ok(()) } else { Err(why) };
+        require(!head.is_http10(), "is HTTP/1.0")?;
+        let mut upgrades = head.elements("Upgrade");
+        let upgrade = upgrades.next().is_some_and(|to| to.eq_ignore_ascii_case(b"websocket"));
+        require(upgrade && upgrades.next().is_none(), "does not upgrade to websocket")?;
+        let connection = head.has_element("Connection", "upgrade");
+        require(connection, "does not say Connection: Upgrade")?;
+        // A server must not send Content-Length in a 101 (RFC 9110 §8.6), nor Transfer-Encoding
+        // (RFC 9112 §6.1). A recipient that obeys them takes the first frames for content. A
+        // Content-Length of 0 means the same as none, and many servers have sent it.
+        require(!head.has_content(), "says that it has content")?;
         let mut accepts = head.values(ACCEPT);
-        let Some(accepted) = accepts.next() else {
-            return Err(OpeningError::HandshakeError("has no Sec-WebSocket-Accept"));
-        };
+        let accepted = accepts.next().ok_or("has no Sec-WebSocket-Accept")?;
         require(accepts.next().is_none(), "has a second Sec-WebSocket-Accept")?;
         require(accepted == accept, "has a Sec-WebSocket-Accept that does not fit the key")?;
         let extended = head.elements(EXTENSIONS).next().is_some();
@@ -88,7 +106,9 @@ impl Opening {
 #[derive(Debug)]
 pub struct Awaited {
     accept: Accept,
-    upgrade: Upgrade,
+    /// The number of 1xx answers before this one.
+    interim: u32,
+    head: KeptHead,
 }
 
 impl Awaited {
@@ -104,16 +124,29 @@ impl Awaited {
         bytes: &[u8],
         limits: &Limits,
     ) -> Result<Option<usize>, OpeningError> {
-        let taken = self.upgrade.feed(bytes, limits)?;
-        if taken.is_some() {
-            opening.judge(&self.upgrade, &self.accept)?;
+        let mut at = 0;
+        loop {
+            let Some(taken) = self.head.feed(&bytes[at..], limits)? else {
+                return Ok(None);
+            };
+            at += taken;
+            match self.head.status() {
+                101 => break,
+                100..=199 if self.interim < limits.informational => {
+                    self.interim += 1;
+                    self.head = KeptHead::of_upgrade();
+                }
+                100..=199 => return Err(ParseError::Limit("too many 1xx responses").into()),
+                status => return Err(OpeningError::Status(status)),
+            }
         }
-        Ok(taken)
+        opening.judge(&self.head, &self.accept).map_err(OpeningError::HandshakeError)?;
+        Ok(Some(at))
     }
 
     /// Whether any byte of the answer has come.
     #[must_use]
     pub fn started(&self) -> bool {
-        self.upgrade.started()
+        self.interim > 0 || self.head.started()
     }
 }

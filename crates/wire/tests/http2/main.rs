@@ -13,4 +13,3 @@ mod properties;
 mod redirected;
 mod streamed;
 mod tables;
-mod upgrade;

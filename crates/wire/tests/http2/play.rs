@@ -3,7 +3,7 @@
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http1::template::Texts;
-use trueload_wire::http2::client::{Client, Terms, UpgradeRequest, Windows};
+use trueload_wire::http2::client::{Client, Terms, Windows};
 use trueload_wire::http2::read::{Frame, Piece, Reader};
 use trueload_wire::http2::request::Template;
 
@@ -48,16 +48,6 @@ impl Play {
             now_ns: 7,
             asked: 0,
         }
-    }
-
-    /// A connection that has asked for the upgrade; also with what.
-    pub(crate) fn upgrading(texts: &Texts<'_>, terms: impl Into<Terms>) -> (Self, Vec<u8>) {
-        let mut play = Self::opening(Windows::RFC);
-        play.rules = idempotent();
-        play.client.reopen();
-        let mut sent = Vec::new();
-        play.client.upgrade(&UpgradeRequest::new(texts, true, terms), &mut sent);
-        (play, sent)
     }
 
     /// A connection on which so many requests have been sent; their tags are 0, 1, …, on streams 1, 3, …

@@ -89,10 +89,7 @@ impl<T: Copy> Client<T> {
             return Err(Violation::of_connection(ErrorCode::EnhanceYourCalm, why).into());
         }
         if awaits_head.is_none() {
-            // The stream was reset or answers the upgrade: only the table needed this block.
-            if ends {
-                self.end_of_upgrade(number);
-            }
+            // The stream was reset: only the table needed this block.
             return Ok(());
         }
         match fields.finish() {

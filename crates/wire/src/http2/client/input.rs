@@ -3,7 +3,6 @@
 use super::answer::Malformed;
 use super::flow::{beyond_window, too_large};
 use super::streams::{Stream, UNKNOWN, nth_of};
-use super::upgrade::FirstStream;
 use super::{Client, Fault, NEVER_NS, Stage};
 use crate::exchange::{Disposition, Ending, Exchange, Outcome};
 use crate::http1::client::Rulebook;
@@ -43,9 +42,7 @@ impl<T: Copy> Client<T> {
         let mut reading = Reading { now_ns, rulebook, output, on_outcome };
         let mut reader = std::mem::take(&mut self.reader);
         let read = match self.stage {
-            Stage::Upgrading | Stage::Opening { .. } => {
-                self.read_first(bytes, &mut reader, &mut reading)
-            }
+            Stage::Opening { .. } => self.read_first(bytes, &mut reader, &mut reading),
             _ => self.read(bytes, &mut reader, &mut reading),
         };
         self.reader = reader;
@@ -66,13 +63,6 @@ impl<T: Copy> Client<T> {
         reader: &mut Reader,
         reading: &mut Reading<'_, R, F>,
     ) -> Result<(), Fault> {
-        let bytes = match self.stage {
-            Stage::Upgrading => match self.read_upgrade(bytes, reading)? {
-                Some(behind) => behind,
-                None => return Ok(()),
-            },
-            _ => bytes,
-        };
         if let Stage::Opening { like_http1 } = &mut self.stage {
             let rest = &HTTP1[usize::from(*like_http1)..];
             let alike = bytes.iter().zip(rest).take_while(|(one, two)| one == two).count();
@@ -201,8 +191,7 @@ impl<T: Copy> Client<T> {
     /// Handles part of an answer on a stream that awaits none.
     #[cold]
     pub(super) fn unawaited(&mut self, stream: u32, why: &'static str) -> Result<(), Fault> {
-        let expected = self.answers_upgrade(stream) || self.resets.may_be_late(stream);
-        if expected { self.note_idle() } else { Err(unsolicited(why)) }
+        if self.resets.may_be_late(stream) { self.note_idle() } else { Err(unsolicited(why)) }
     }
 
     /// Fails the request of a stream; the connection continues. `ended` says that the peer sends no
@@ -248,9 +237,7 @@ impl<T: Copy> Client<T> {
     ) -> Disposition {
         let Reading { now_ns, output, on_outcome, .. } = reading;
         self.fault = Some(fault);
-        if self.stage != Stage::Upgrading {
-            write_goaway(output, 0, fault.code, fault.why);
-        }
+        write_goaway(output, 0, fault.code, fault.why);
         if self.disposition() == Disposition::Opening {
             return Disposition::Refused;
         }
@@ -281,12 +268,7 @@ impl<T: Copy> Client<T> {
         if let Some(len) = begins {
             self.begin_data(number, len, end_stream, reading)?;
         }
-        let Some(stream) = self.awaiting(number) else {
-            if end_stream {
-                self.end_of_upgrade(number);
-            }
-            return Ok(());
-        };
+        let Some(stream) = self.awaiting(number) else { return Ok(()) };
         let rules = reading.rulebook.rules_of(&stream.tag);
         let mut stalls_at_ns = NEVER_NS;
         let streaming = reading.rulebook.streaming();
@@ -399,8 +381,7 @@ impl<T: Copy> Client<T> {
         }
         write_settings_ack(reading.output);
         if first {
-            let awaited = self.first == FirstStream::Awaited;
-            self.stage = if awaited { Stage::Answering } else { Stage::Open };
+            self.stage = Stage::Open;
         } else {
             self.accounting.account.announce(self.peer);
         }
@@ -452,10 +433,6 @@ impl<T: Copy> Client<T> {
         let Some(nth) = opened else {
             return Err(Violation::protocol("a RST_STREAM on an idle stream").into());
         };
-        if self.answers_upgrade(number) && self.stage == Stage::Answering {
-            return Err(Violation::protocol("the answer to the upgrade is reset").into());
-        }
-        self.end_of_upgrade(number);
         let Some(Stream { tag, begun, .. }) = self.take(nth) else { return self.note_idle() };
         let refused = code == ErrorCode::RefusedStream && !begun;
         let again = refused && reading.rulebook.rules_of(&tag).idempotent;

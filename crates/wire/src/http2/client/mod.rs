@@ -22,7 +22,6 @@ mod memory;
 mod output;
 mod reset;
 mod streams;
-mod upgrade;
 
 use crate::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
 use crate::http1::client::Rulebook;
@@ -35,8 +34,6 @@ pub use flow::{Terms, Windows};
 use memory::Blocks;
 use reset::Resets;
 use streams::{Stream, Streams};
-pub use upgrade::UpgradeRequest;
-use upgrade::{FirstStream, Upgrading};
 
 use super::block::Block;
 use super::frame::{ErrorCode, write_reset};
@@ -49,15 +46,11 @@ const NEVER_NS: u64 = u64::MAX;
 /// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The connection uses HTTP/1.1 and has asked for HTTP/2.
-    Upgrading,
     /// The peer has not sent its SETTINGS yet. `like_http1` is the number of bytes received that
     /// match the start of an HTTP/1 answer.
     Opening {
         like_http1: u8,
     },
-    /// The peer has sent its SETTINGS, but not yet answered the request that asked for the upgrade.
-    Answering,
     Open,
     /// The peer announced the end (GOAWAY) and answers up to the stream `last`.
     Draining {
@@ -83,8 +76,6 @@ pub struct Client<T> {
     silent_from: Option<u32>,
     /// No stream has stalled before this time: a lower bound, so that it need not follow each part.
     stalls_at_ns: u64,
-    upgrading: Option<Box<Upgrading>>,
-    first: FirstStream,
     /// The number of frames since the last one that advanced a request.
     idle_frames: u32,
     answered: bool,
@@ -116,8 +107,6 @@ impl<T> Default for Client<T> {
             resets: Resets::default(),
             silent_from: None,
             stalls_at_ns: NEVER_NS,
-            upgrading: None,
-            first: FirstStream::None,
             idle_frames: 0,
             answered: false,
             accounting: Accounting::default(),
@@ -246,7 +235,7 @@ impl<T: Copy> Client<T> {
     #[inline]
     fn disposition(&self) -> Disposition {
         match self.stage {
-            Stage::Upgrading | Stage::Opening { .. } | Stage::Answering => Disposition::Opening,
+            Stage::Opening { .. } => Disposition::Opening,
             Stage::Open if self.streams.exhausted() => Disposition::Draining,
             Stage::Open => Disposition::Open,
             Stage::Draining { .. } => Disposition::Draining,

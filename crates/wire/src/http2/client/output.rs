@@ -2,7 +2,6 @@
 //! far as the windows allow.
 
 use super::flow::Flow;
-use super::upgrade::FirstStream;
 use super::{Client, Head, Requests, Stage, Terms};
 use crate::http1::Limits;
 use crate::http2::frame::{
@@ -14,7 +13,7 @@ use crate::http2::window::WINDOW_FIRST;
 
 impl Terms {
     /// The parameters that SETTINGS announce.
-    pub(super) fn parameters(self) -> Vec<(u16, u32)> {
+    fn parameters(self) -> Vec<(u16, u32)> {
         let list_bytes = u32::try_from(Limits::default().head_bytes).unwrap_or(u32::MAX);
         let mut parameters = vec![
             (parameter::ENABLE_PUSH, 0),
@@ -86,8 +85,7 @@ impl<T: Copy> Client<T> {
         let Some(tag) = self.streams.next_waiting() else { return };
         let at = out.len();
         out.extend_from_slice(&[0; HEADER_BYTES]);
-        // Stream 1 may be the one that answers an upgrade.
-        if !self.streams.was_opened(u32::from(self.first != FirstStream::None)) {
+        if !self.streams.was_opened(0) {
             out.push(NO_TABLE);
         }
         let Head { plain_bytes, body_bytes: body } = requests.write_block(&tag, out);

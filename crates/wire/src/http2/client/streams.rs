@@ -101,11 +101,6 @@ impl<T: Copy> Streams<T> {
         (self.next, self.oldest, self.open) = (0, 0, 0);
     }
 
-    /// Skips the first stream, which is not used for a request.
-    pub(super) fn skip_first(&mut self) {
-        (self.next, self.oldest) = (1, 1);
-    }
-
     /// The number of open streams.
     #[inline]
     pub(super) fn open(&self) -> usize {
