@@ -2,9 +2,6 @@
 
 #![allow(clippy::expect_used)]
 
-#[macro_use]
-mod shared;
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsRawFd;
@@ -12,7 +9,7 @@ use std::os::unix::net::UnixListener;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use shared::Kind;
+use crate::shared::Kind;
 use trueload_drive::{Address, Clock, Datagrams, Net, PeerClose, Program, Remote, Token};
 
 /// Answers that are enough.

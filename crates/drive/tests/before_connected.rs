@@ -2,9 +2,6 @@
 
 #![allow(clippy::expect_used)]
 
-#[macro_use]
-mod shared;
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
@@ -12,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use shared::Kind;
+use crate::shared::Kind;
 use socket2::{Domain, Socket, Type};
 use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token};
 

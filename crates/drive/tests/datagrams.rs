@@ -2,16 +2,13 @@
 
 #![allow(clippy::expect_used)]
 
-#[macro_use]
-mod shared;
-
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::sync::mpsc;
 use std::thread;
 
-use shared::Kind;
+use crate::shared::Kind;
 use trueload_drive::{Address, Datagrams, Listener, Net, Path, PeerClose, Program, Remote, Token};
 
 /// The largest datagram over IPv4.

@@ -2,15 +2,12 @@
 
 #![allow(clippy::expect_used)]
 
-#[macro_use]
-mod shared;
-
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use shared::Kind;
+use crate::shared::Kind;
 use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token};
 
 /// More than loopback's socket buffers take at once.

@@ -1,8 +1,5 @@
 //! Both drivers against the kernel: real sockets on loopback, ended by events, never by time.
 
-#[macro_use]
-mod shared;
-
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
@@ -12,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use shared::Kind;
+use crate::shared::Kind;
 use socket2::{Domain, Socket, Type};
 use trueload_drive::{
     Address, Coalescing, ConnectError, Listener, Net, PeerClose, Program, Remote, Token,

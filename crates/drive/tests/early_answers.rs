@@ -3,9 +3,6 @@
 
 #![allow(clippy::expect_used)]
 
-#[macro_use]
-mod shared;
-
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -13,7 +10,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use shared::Kind;
+use crate::shared::Kind;
 use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token};
 
 /// More than loopback's socket buffers take at once.

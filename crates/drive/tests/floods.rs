@@ -2,13 +2,10 @@
 
 #![allow(clippy::expect_used)]
 
-#[macro_use]
-mod shared;
-
 use std::io::{ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
-use shared::Kind;
+use crate::shared::Kind;
 use trueload_drive::{Address, Listener, Net, PeerClose, Program, Token};
 
 const PEERS: usize = 16;

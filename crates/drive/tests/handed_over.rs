@@ -2,16 +2,13 @@
 
 #![allow(clippy::expect_used)]
 
-#[macro_use]
-mod shared;
-
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use shared::Kind;
+use crate::shared::Kind;
 use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token};
 
 /// More than are handed over by themselves.

@@ -3,16 +3,13 @@
 
 #![allow(clippy::expect_used)]
 
-#[macro_use]
-mod shared;
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use shared::Kind;
+use crate::shared::Kind;
 use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token};
 
 /// More than loopback's socket buffers take at once.

@@ -3,16 +3,13 @@
 
 #![allow(clippy::expect_used)]
 
-#[macro_use]
-mod shared;
-
 use std::env;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::Command;
 
-use shared::Kind;
+use crate::shared::Kind;
 use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token};
 
 const PORT: u16 = 41_000;
@@ -118,7 +115,7 @@ fn skipped(test: &str) -> bool {
     assert!(env::var_os("TEST_NEEDS").is_none_or(|needs| needs != "all"), "needs {name}");
     if let Some(list) = env::var_os("SKIPPED_TESTS") {
         let mut list = OpenOptions::new().create(true).append(true).open(list).expect("the list");
-        let line = format!("{name} drive/self_connect::{test}\n");
+        let line = format!("{name} drive/{test}\n");
         list.write_all(line.as_bytes()).expect("the list is written");
     }
     true
@@ -151,7 +148,7 @@ fn ipv6_that_is_switched_off_is_no_lack_of_ports(kind: Kind) {
 
 /// The module of the tests of one driver.
 fn module(kind: Kind) -> &'static str {
-    if let Kind::Epoll = kind { "on_epoll" } else { "on_io_uring" }
+    if let Kind::Epoll = kind { "self_connect::on_epoll" } else { "self_connect::on_io_uring" }
 }
 
 on_both_drivers! { nobody_connects_to_itself ipv6_that_is_switched_off_is_no_lack_of_ports }

@@ -1,11 +1,8 @@
 //! What has its time is woken for then, whatever else is waited for.
 
-#[macro_use]
-mod shared;
-
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-use shared::Kind;
+use crate::shared::Kind;
 use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token};
 
 /// Asks each ms on its own clock, whatever is answered, and keeps how late it was woken for it.

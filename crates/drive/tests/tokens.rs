@@ -3,12 +3,9 @@
 
 #![allow(missing_docs, clippy::expect_used)]
 
-#[macro_use]
-mod shared;
-
 use std::net::TcpListener;
 
-use shared::Kind;
+use crate::shared::Kind;
 use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token};
 
 /// How often the one place is used.

@@ -6,14 +6,12 @@
 
 #![allow(missing_docs, unreachable_pub, clippy::expect_used)]
 
-mod common;
-
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use common::{config, token};
+use crate::common::{config, token};
 use trueload_drive::{ConnectError, Net, Program, Remote, Token};
 use trueload_engine::generator::{
     Carrier, Command, Config, ConnectionEnd, DoneReport, Generator, Http2, Input, OverHttp2,

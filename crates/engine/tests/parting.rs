@@ -3,14 +3,12 @@
 
 #![allow(missing_docs, unreachable_pub, clippy::expect_used)]
 
-mod common;
-
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use common::{config, token};
+use crate::common::{config, token};
 use trueload_drive::{ConnectError, Net, Program, Remote, Token};
 use trueload_engine::generator::{
     Command, Config, DoneReport, Generator, Http, Http1, NewPart, OverHttp1, PhaseShare, Plain,

@@ -3,14 +3,12 @@
 
 #![allow(missing_docs, unreachable_pub, clippy::expect_used)]
 
-mod common;
-
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use common::{config, token};
+use crate::common::{config, token};
 use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
 use trueload_engine::generator::{
     Alike, Command, Config, DoneReport, Generator, Hops, Http, OverEither, PhaseShare, Report,

@@ -2,16 +2,14 @@
 
 #![allow(missing_docs, unreachable_pub, clippy::expect_used)]
 
-mod common;
-
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use crate::common::{config, token};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use common::{config, token};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Remote, Token, Transport};

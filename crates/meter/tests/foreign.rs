@@ -1,13 +1,11 @@
 //! The ledgers of several engines that share a broadcast: a table of what can happen to another engine's message, and
 //! anything that can against one ledger that has all receivers.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::support::decoded;
 use proptest::prelude::*;
-use support::decoded;
 use trueload_meter::{Class, Delivered, Deliveries, Failed, Ledger, Origin, Settled};
 
 use Delivered::{Again, Late, Once, Unknown};

@@ -1,11 +1,9 @@
 //! The ledger: a table of what can happen to a message, and anything that can against a model that keeps everything.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::support::decoded;
 use proptest::prelude::*;
-use support::decoded;
 use trueload_meter::{Delivered, Deliveries, Ledger};
 
 fn ledger(receivers: u32) -> Ledger {

@@ -1,8 +1,6 @@
 //! Tables of requests: what the reference server receives, whole, byte by byte and in any split.
 
-mod common;
-
-use common::{LIMITS, SMALL, cut, requests, splits};
+use crate::common::{LIMITS, SMALL, cut, requests, splits};
 use trueload_wire::http1::request::{FedRequest, Request, RequestParser};
 use trueload_wire::http1::{Limits, ParseError};
 

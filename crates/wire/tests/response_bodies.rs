@@ -1,9 +1,7 @@
 //! Tables of response bodies and of the caps: what a strict reader receives, whole, byte by byte
 //! and in any split.
 
-mod common;
-
-use common::{Asked, LIMITS, ONE, check_response, responses};
+use crate::common::{Asked, LIMITS, ONE, check_response, responses};
 use trueload_wire::http1::response::ResponseParser;
 use trueload_wire::http1::{Limits, ParseError};
 

@@ -1,8 +1,6 @@
 //! Tables of response heads: what a strict reader receives, whole, byte by byte and in any split.
 
-mod common;
-
-use common::{Asked, ONE, SMALL, check_response, responses_remembering};
+use crate::common::{Asked, ONE, SMALL, check_response, responses_remembering};
 use trueload_wire::http1::response::HeadMemory;
 
 /// The rest of a legal response, after its status line.

@@ -1,9 +1,7 @@
 //! A split never changes what is received: properties over legal, damaged and random bytes.
 
-mod common;
-
-use common::{Asked, LIMITS, SMALL, cut};
-use common::{requests, requests_remembering, responses, responses_remembering};
+use crate::common::{Asked, LIMITS, SMALL, cut};
+use crate::common::{requests, requests_remembering, responses, responses_remembering};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -4,8 +4,8 @@ use trueload_load::Stop;
 use trueload_sim::scenario::{PhasePlan, S};
 use trueload_wire::shootout::Dialect;
 
-use crate::peer::{Fault, Way};
-use crate::{Outcome, Play, counts, turns};
+use super::peer::{Fault, Way};
+use super::{Outcome, Play, counts, turns};
 
 fn play(fault: Fault, dialect: Dialect, phases: Vec<PhasePlan>) -> Outcome {
     let outcome = Play::new(fault, dialect, phases).play();

@@ -5,9 +5,9 @@ use trueload_load::Stop;
 use trueload_sim::scenario::S;
 use trueload_wire::shootout::Dialect;
 
-use crate::peer::{Fault, Way};
-use crate::table::{ROWS, Row};
-use crate::{Cut, Play, Seen, TIMEOUT_NS, counts, play, turns};
+use super::peer::{Fault, Way};
+use super::table::{ROWS, Row};
+use super::{Cut, Play, Seen, TIMEOUT_NS, counts, play, turns};
 
 fn holds(rows: &[&Row]) {
     for row in rows {

@@ -3,8 +3,8 @@
 
 use trueload_wire::shootout::Dialect;
 
-use crate::Seen;
-use crate::peer::{Fault, Way};
+use super::Seen;
+use super::peer::{Fault, Way};
 
 /// One row.
 pub struct Row {

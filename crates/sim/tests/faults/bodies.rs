@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use crate::how::{Cut, How};
-use crate::table::{Case, Out, Protocol, Step};
-use crate::{Seen, WHOLE, check_laws, play};
+use super::how::{Cut, How};
+use super::table::{Case, Out, Protocol, Step};
+use super::{Seen, WHOLE, check_laws, play};
 
 const BODY_BYTES: usize = 300_000;
 /// What one connection may have copied to wait for its socket: what is sealed, and what is sealed at once beyond it.

@@ -1,9 +1,9 @@
 //! Connections on which nothing more is asked: who ends them, and how long that takes.
 
-use crate::bodies::{case, ends, send};
-use crate::how::{Cut, How};
-use crate::table::{Case, Step};
-use crate::{LATENCY_NS, MS, Seen, WHOLE, check_laws, play};
+use super::bodies::{case, ends, send};
+use super::how::{Cut, How};
+use super::table::{Case, Step};
+use super::{LATENCY_NS, MS, Seen, WHOLE, check_laws, play};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const OK_CLOSING: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";

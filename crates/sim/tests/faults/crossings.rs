@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use trueload_load::{Arrivals, Load, Stage};
 
-use crate::bodies::{case, ends, send};
-use crate::table::{Case, Step};
-use crate::{S, Seen, WHOLE, check_laws, http_of, play_under, scenario_of};
+use super::bodies::{case, ends, send};
+use super::table::{Case, Step};
+use super::{S, Seen, WHOLE, check_laws, http_of, play_under, scenario_of};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 

@@ -1,10 +1,10 @@
 //! Idle connections that the server ends, with a 408 or without: no fault of the server's, whatever the request meets that
 //! crosses it. What else it sends unasked is one.
 
-use crate::bodies::{ends, send};
-use crate::crossings::seen_of;
-use crate::table::Step;
-use crate::{MS, Seen};
+use super::bodies::{ends, send};
+use super::crossings::seen_of;
+use super::table::Step;
+use super::{MS, Seen};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const TIMEOUT: &[u8] =

@@ -12,10 +12,10 @@ use trueload_wire::websocket::client::Opening;
 use trueload_wire::websocket::echo::Outgoing;
 use trueload_wire::websocket::{Kind, send};
 
-use crate::bodies::{case, ends, send};
-use crate::how::{Cut, How};
-use crate::table::{Case, Protocol, Step};
-use crate::{Seen, WHOLE, check_laws, play_in};
+use super::bodies::{case, ends, send};
+use super::how::{Cut, How};
+use super::table::{Case, Protocol, Step};
+use super::{Seen, WHOLE, check_laws, play_in};
 
 const MESSAGE_BYTES: usize = 300_000;
 /// What one connection may have copied to wait for its socket: a message beyond what lets more be written.

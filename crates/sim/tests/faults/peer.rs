@@ -13,8 +13,8 @@ use trueload_sim::peers::{Act, Peers, What};
 use trueload_sim::scenario::{Accept, MS};
 use trueload_wire::tls::server;
 
-use crate::secure::Secured;
-use crate::table::{Case, MESSAGE_BYTES, Protocol, Step};
+use super::secure::Secured;
+use super::table::{Case, MESSAGE_BYTES, Protocol, Step};
 
 /// A flood sends so much every millisecond; less where it is read in small pieces, as that is slow to play. Either is
 /// above every cap within the timeout.

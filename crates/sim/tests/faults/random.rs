@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use crate::how::{Cut, How};
-use crate::table::{Case, Out, Protocol, Step};
-use crate::{LATENCY_NS, check_laws, play};
+use super::how::{Cut, How};
+use super::table::{Case, Out, Protocol, Step};
+use super::{LATENCY_NS, check_laws, play};
 
 /// Whole answers, odd ones, broken ones, and parts of answers.
 const PIECES: [&[u8]; 29] = [

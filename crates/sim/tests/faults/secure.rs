@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use trueload_wire::tls::{Buffers, Stage, client, server};
 
-use crate::pair::{self, Issuer, Pems, options, self_signed, trusting};
+use super::pair::{self, Issuer, Pems, options, self_signed, trusting};
 
 const YEARS: (i32, i32) = (2025, 2035);
 

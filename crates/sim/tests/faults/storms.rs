@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use trueload_load::{Arrivals, Load, Stage, Stop};
 
-use crate::table::{self, Case};
-use crate::{MS, S, WHOLE, http_of, play, play_under, scenario_of};
+use super::table::{self, Case};
+use super::{MS, S, WHOLE, http_of, play, play_under, scenario_of};
 
 /// So many fruitless connections of a slot are made without a pause, and one each 10 ms behind them.
 const AT_ONCE: u64 = 100;

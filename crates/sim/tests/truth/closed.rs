@@ -5,9 +5,9 @@ use std::sync::Arc;
 use trueload_engine::generator::{ByLength, Lateness};
 use trueload_load::{Load, Stage, value_at};
 
-use crate::model::{Delay, MS, Model, S};
-use crate::play::{Play, Played, play};
-use crate::stage;
+use super::model::{Delay, MS, Model, S};
+use super::play::{Play, Played, play};
+use super::stage;
 
 /// The engine looks at stages of connections at its heartbeat (10 ms).
 const LOOK_NS: u64 = 10 * MS;

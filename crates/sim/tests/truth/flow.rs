@@ -5,9 +5,9 @@ use std::sync::Arc;
 use trueload_load::{Arrivals, Load, Stop};
 use trueload_meter::{Backlog, Flow, Sparse, index};
 
-use crate::model::{Delay, MS, Model, ONE_WAY_NS, S};
-use crate::play::{Play, Played, play};
-use crate::{open, stage};
+use super::model::{Delay, MS, Model, ONE_WAY_NS, S};
+use super::play::{Play, Played, play};
+use super::{open, stage};
 
 /// A moment, and a step of the histogram, at most.
 const OFF_MOST: f64 = 0.03;

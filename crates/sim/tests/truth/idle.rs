@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use trueload_load::{Arrivals, Load, Stop};
 
-use crate::model::{Delay, MS, Model, S};
-use crate::play::{Play, Played, play};
-use crate::{open, stage};
+use super::model::{Delay, MS, Model, S};
+use super::play::{Play, Played, play};
+use super::{open, stage};
 
 const CONNECTIONS: u32 = 50;
 const IDLE: u32 = 40;

@@ -4,9 +4,9 @@ use hdrhistogram::Histogram;
 use trueload_engine::generator::ByLength;
 use trueload_load::{Arrivals, Load, Stop};
 
-use crate::model::{Delay, MS, Model, S, quantile, truth};
-use crate::play::{Play, Played, play};
-use crate::{arrivals_ns, open, stage};
+use super::model::{Delay, MS, Model, S, quantile, truth};
+use super::play::{Play, Played, play};
+use super::{arrivals_ns, open, stage};
 
 const POISSON: Arrivals = Arrivals::Poisson { seed: 7 };
 const PARTS: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 1.0];

@@ -16,8 +16,8 @@ use trueload_sim::play::{BEGIN_NS, Cast, play_as};
 use trueload_sim::scenario::{KernelPlan, PhasePlan, Scenario};
 use trueload_wire::http1::client::Rules;
 
-use crate::model::{Model, ONE_WAY_NS, S};
-use crate::server::{REQUEST, Server};
+use super::model::{Model, ONE_WAY_NS, S};
+use super::server::{REQUEST, Server};
 
 /// The phase begins so long after the run: all have connected by then.
 const ZERO_NS: u64 = S;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use trueload_load::{Load, Recording, Stop};
 
-use crate::model::{Delay, MS, Model, S};
-use crate::open::check_sends;
-use crate::play::{Play, play};
+use super::model::{Delay, MS, Model, S};
+use super::open::check_sends;
+use super::play::{Play, play};
 
 /// From here on the check `send-lag` warns.
 const LAG_WARN_NS: u64 = 250_000;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use hdrhistogram::Histogram;
 use trueload_load::{Arrivals, Load};
 
-use crate::model::{Delay, MS, Model, S, quantile};
-use crate::play::{Play, play};
-use crate::{open, stage};
+use super::model::{Delay, MS, Model, S, quantile};
+use super::play::{Play, play};
+use super::{open, stage};
 
 /// What the kernel takes for a send over loopback.
 const COST_NS: u64 = 4_500;

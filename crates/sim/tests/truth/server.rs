@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use trueload_sim::peers::{Act, Peers, What};
 use trueload_sim::scenario::Accept;
 
-use crate::model::Model;
+use super::model::Model;
 
 pub const REQUEST: &str = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use trueload_load::{Arrivals, Load};
 
-use crate::model::{Delay, MS, Model, S};
-use crate::play::{Play, play};
-use crate::{open, stage};
+use super::model::{Delay, MS, Model, S};
+use super::play::{Play, play};
+use super::{open, stage};
 
 #[test]
 fn threads_that_start_together_are_prompt_from_shortly_before_until_they_have() {

@@ -5,8 +5,8 @@ use trueload_wire::http1::client::Rules;
 use trueload_wire::http2::client::{Account, HeaderBytes, Waits, Windows};
 use trueload_wire::http2::frame::ErrorCode;
 
-use crate::peer::{OK, Peer};
-use crate::play::{Play, get, idempotent};
+use super::peer::{OK, Peer};
+use super::play::{Play, get, idempotent};
 
 const NONE: Waits<u128> = Waits {
     queued: 0,
@@ -172,7 +172,7 @@ fn streams_that_we_reset_are_counted() {
 fn header_fields_are_counted_before_and_after_they_were_coded() {
     let mut play = Play::asked(0);
     let fields = [(":status", "200"), ("x-some", "abcdefgh")];
-    let coded = crate::peer::block(&fields).len() as u64;
+    let coded = super::peer::block(&fields).len() as u64;
     play.ask(3);
     for stream in [1, 3, 5] {
         // The first is decoded, and the others are recognised.

@@ -4,9 +4,9 @@ use trueload_wire::exchange::{Disposition, Ending, Exchange, PeerEnd};
 use trueload_wire::http1::client::Rules;
 use trueload_wire::http2::frame::{ErrorCode, Kind};
 
-use crate::peer::OK;
-use crate::play::{BROWSER, Play, idempotent};
-use crate::tables::{peer, rows};
+use super::peer::OK;
+use super::play::{BROWSER, Play, idempotent};
+use super::tables::{peer, rows};
 use Disposition::{Broken, Open, Unsolicited};
 use Ending::{Framing, H2FrameSize, H2Goaway, H2Protocol, H2Stream, Ok as Good};
 

@@ -4,8 +4,8 @@ use trueload_wire::exchange::{Disposition, Ending, Exchange};
 use trueload_wire::http2::client::Windows;
 use trueload_wire::http2::frame::ErrorCode;
 
-use crate::peer::{OK, Peer};
-use crate::play::{Play, idempotent};
+use super::peer::{OK, Peer};
+use super::play::{Play, idempotent};
 
 fn peer() -> Peer {
     Peer::default()

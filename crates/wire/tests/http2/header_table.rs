@@ -6,8 +6,8 @@ use trueload_wire::http2::frame::{HEADER_BYTES, Kind, PREFACE};
 use trueload_wire::http2::hpack::Encoder;
 use trueload_wire::http2::settings::parameters;
 
-use crate::peer::Peer;
-use crate::play::{BROWSER, Play, idempotent};
+use super::peer::Peer;
+use super::play::{BROWSER, Play, idempotent};
 
 /// Two requests, the peer has begun, and a table of so many bytes was announced to it.
 fn announced(table_bytes: u32) -> Play {

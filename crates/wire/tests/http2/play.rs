@@ -7,7 +7,7 @@ use trueload_wire::http2::client::{Client, Terms, Windows};
 use trueload_wire::http2::read::{Frame, Piece, Reader};
 use trueload_wire::http2::request::Template;
 
-use crate::peer::Peer;
+use super::peer::Peer;
 
 /// The windows that the command asks for by default.
 pub(crate) const BROWSER: Windows = Windows { stream: 6 << 20, connection: 15 << 20 };

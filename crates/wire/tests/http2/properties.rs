@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use trueload_wire::exchange::{Disposition, Exchange, PeerEnd};
 use trueload_wire::http2::frame::{ErrorCode, Kind};
 
-use crate::peer::{OK, Peer, block};
-use crate::play::{Play, idempotent};
+use super::peer::{OK, Peer, block};
+use super::play::{Play, idempotent};
 
 /// What happens next.
 #[derive(Clone, Debug)]

@@ -6,8 +6,8 @@ use trueload_wire::exchange::{Disposition, Ending};
 use trueload_wire::http1::client::{Rulebook, Rules};
 use trueload_wire::redirect::Location;
 
-use crate::peer::{OK, Peer};
-use crate::play::{Play, idempotent};
+use super::peer::{OK, Peer};
+use super::play::{Play, idempotent};
 
 struct Book {
     rules: Rules,

@@ -7,8 +7,8 @@ use trueload_wire::http1::client::{Rulebook, Rules};
 use trueload_wire::http2::frame;
 use trueload_wire::parts::{Arrived, End, Kind, Rule, Streaming, Whole};
 
-use crate::peer::{OK, Peer};
-use crate::play::{Play, idempotent};
+use super::peer::{OK, Peer};
+use super::play::{Play, idempotent};
 
 /// Rules for streams, and what was noted of them.
 struct Book {

@@ -4,7 +4,7 @@
 use trueload_wire::exchange::{Disposition, Ending};
 use trueload_wire::http2::frame::{ErrorCode, Kind, flags};
 
-use crate::peer::{OK, Peer, block};
+use super::peer::{OK, Peer, block};
 use Disposition::{Broken, Draining, Open, Unsolicited};
 use Ending::{
     Framing, H2Flow, H2FrameSize, H2Protocol, H2Stream, Limit, Ok as Good, StaleGoaway,

@@ -3,8 +3,8 @@
 use trueload_wire::tls::client::{Options, Trust};
 use trueload_wire::tls::{Buffers, Failure, Kind, Stage, server};
 
-use crate::YEARS;
-use crate::pair::{
+use super::YEARS;
+use super::pair::{
     Issuer, Pair, Pems, client, demanding, now, options, self_signed, server as serving, trusting,
 };
 

@@ -12,8 +12,8 @@ use rustls::{
 use trueload_wire::tls::client::Client;
 use trueload_wire::tls::{Buffers, Failure, Kind, Stage, certificates};
 
-use crate::YEARS;
-use crate::pair::{client, now, options, self_signed, trusting};
+use super::YEARS;
+use super::pair::{client, now, options, self_signed, trusting};
 
 /// A client, and what seals records for it.
 struct ByHand {

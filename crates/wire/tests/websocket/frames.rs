@@ -2,7 +2,7 @@
 
 use trueload_wire::websocket::{Error, Event, Kind, Limits, Receiver, Role, Scratch, mask, send};
 
-use crate::common::{SMALL, cut, receive};
+use super::common::{SMALL, cut, receive};
 
 const KEY: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 

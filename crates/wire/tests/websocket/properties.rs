@@ -6,7 +6,7 @@ use trueload_wire::websocket::{
     Event, Kind, Limits, Receiver, Role, Scratch, client, send, server,
 };
 
-use crate::common::{SMALL, cut, receive};
+use super::common::{SMALL, cut, receive};
 
 /// What one end sends.
 #[derive(Clone, Debug)]

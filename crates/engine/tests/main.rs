@@ -1,0 +1,15 @@
+//! The engine in virtual time, with a wire that only writes down; and its schemas.
+
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+mod connect_open;
+mod multiplexed;
+mod parting;
+mod redirects;
+mod schema;
+mod server;
+mod sessions;
+mod streamed;
+mod udp_echo;
+mod websocket_server;

@@ -1,0 +1,22 @@
+//! The protocol machines: whole, byte by byte and in any split.
+
+#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+mod echo;
+mod exchange;
+mod http2;
+mod http_client;
+mod request_cases;
+mod request_timeout;
+mod response_bodies;
+mod response_heads;
+mod several_rules;
+mod shootout;
+mod splits;
+mod streams;
+mod templates;
+mod tls;
+mod udp_echo;
+mod unsent;
+mod websocket;
