@@ -1,7 +1,5 @@
 //! When bytes arrived is known of connections that are watched, however late they are read, whichever the driver.
 
-#![allow(clippy::expect_used)]
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsRawFd;
@@ -9,8 +7,9 @@ use std::os::unix::net::UnixListener;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use crate::shared::Kind;
 use trueload_drive::{Address, Clock, Datagrams, Net, PeerClose, Program, Remote, Token};
+
+use crate::shared::Kind;
 
 /// Answers that are enough.
 const ROUNDS: usize = 20;

@@ -1,7 +1,5 @@
 //! What a program asks of a connection that is still being set up is done once it is, whichever the driver.
 
-#![allow(clippy::expect_used)]
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
@@ -9,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use crate::shared::Kind;
 use socket2::{Domain, Socket, Type};
 use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token};
+
+use crate::shared::Kind;
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;

@@ -1,15 +1,14 @@
 //! Datagrams over both drivers against the kernel: boundaries, congestion marks, who sent what, and a peer that is not there.
 
-#![allow(clippy::expect_used)]
-
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::sync::mpsc;
 use std::thread;
 
-use crate::shared::Kind;
 use trueload_drive::{Address, Datagrams, Listener, Net, Path, PeerClose, Program, Remote, Token};
+
+use crate::shared::Kind;
 
 /// The largest datagram over IPv4.
 const LARGEST: usize = 65_507;

@@ -1,14 +1,13 @@
 //! A program with queued output is notified when all of it has left. This holds for each driver.
 
-#![allow(clippy::expect_used)]
-
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use crate::shared::Kind;
 use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token};
+
+use crate::shared::Kind;
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;

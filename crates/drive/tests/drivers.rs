@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::shared::Kind;
 use socket2::{Domain, Socket, Type};
 use trueload_drive::{
     Address, Coalescing, ConnectError, Listener, Net, PeerClose, Program, Remote, Token,
 };
+
+use crate::shared::Kind;
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;

@@ -1,8 +1,6 @@
 //! A peer that is asked may answer before it has taken all that it was asked: the answer is
 //! received, whichever the driver.
 
-#![allow(clippy::expect_used)]
-
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -10,8 +8,9 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use crate::shared::Kind;
 use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token};
+
+use crate::shared::Kind;
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 24 * 1024 * 1024;

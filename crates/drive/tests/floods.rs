@@ -1,12 +1,11 @@
 //! However much lies ready to be read, what is due does not wait for all of it, whichever the driver.
 
-#![allow(clippy::expect_used)]
-
 use std::io::{ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
-use crate::shared::Kind;
 use trueload_drive::{Address, Listener, Net, PeerClose, Program, Token};
+
+use crate::shared::Kind;
 
 const PEERS: usize = 16;
 /// What the kernel holds for each, at most.

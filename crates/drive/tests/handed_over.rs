@@ -1,15 +1,14 @@
 //! What is handed over is with the kernel while the program is still at work, and the reading of the clock is later.
 
-#![allow(clippy::expect_used)]
-
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::shared::Kind;
 use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token};
+
+use crate::shared::Kind;
 
 /// More than are handed over by themselves.
 const SENDS: u8 = 20;

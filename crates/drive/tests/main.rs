@@ -1,6 +1,6 @@
 //! The drivers against the kernel.
 
-#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
+#![allow(unreachable_pub)]
 
 #[macro_use]
 mod shared;

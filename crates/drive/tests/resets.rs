@@ -1,16 +1,15 @@
 //! A reset is reported as one, whichever the driver, also where it comes in the middle of what is
 //! being sent.
 
-#![allow(clippy::expect_used)]
-
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::shared::Kind;
 use trueload_drive::{Address, Net, PeerClose, Program, Remote, Token};
+
+use crate::shared::Kind;
 
 /// More than loopback's socket buffers take at once.
 const MUCH: usize = 32 * 1024 * 1024;

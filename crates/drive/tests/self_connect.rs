@@ -1,16 +1,15 @@
 //! A connection from a port to itself is no connection to a server: in a network of its own, where only one local port is
 //! left and nobody listens on it. And where IPv6 is switched off, no port is lacking.
 
-#![allow(clippy::expect_used)]
-
 use std::env;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::Command;
 
-use crate::shared::Kind;
 use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token};
+
+use crate::shared::Kind;
 
 const PORT: u16 = 41_000;
 /// Set in the process that runs inside that network.

@@ -2,8 +2,9 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-use crate::shared::Kind;
 use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token};
+
+use crate::shared::Kind;
 
 /// Asks each ms on its own clock, whatever is answered, and keeps how late it was woken for it.
 struct Metronome {

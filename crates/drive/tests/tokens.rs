@@ -1,12 +1,11 @@
 //! A token is of one socket for ever: a place that is used again gives another one, and what is asked of an old token
 //! is ignored.
 
-#![allow(missing_docs, clippy::expect_used)]
-
 use std::net::TcpListener;
 
-use crate::shared::Kind;
 use trueload_drive::{Address, ConnectError, Net, PeerClose, Program, Remote, Token};
+
+use crate::shared::Kind;
 
 /// How often the one place is used.
 const TIMES: usize = 6;

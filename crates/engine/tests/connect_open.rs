@@ -1,8 +1,6 @@
 //! Connections that are opened when their requests are due, played by hand: when each is tried,
 //! what it is charged with, and from when its steps count.
 
-#![allow(missing_docs, unreachable_pub, clippy::expect_used)]
-
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;

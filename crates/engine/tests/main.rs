@@ -1,6 +1,6 @@
 //! The engine in virtual time, with a wire that only writes down; and its schemas.
 
-#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
+#![allow(unreachable_pub)]
 
 mod common;
 mod connect_open;

@@ -4,8 +4,6 @@
 //! grants places (`+`), begins to drain the connection (`d`), and receives which requests were
 //! given up (`!` and the number).
 
-#![allow(missing_docs, unreachable_pub, clippy::expect_used)]
-
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;

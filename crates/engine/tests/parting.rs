@@ -1,8 +1,6 @@
 //! A part of the load goes to an engine that joins, played by hand: which arrivals and which
 //! connections each of them has, before and after.
 
-#![allow(missing_docs, unreachable_pub, clippy::expect_used)]
-
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,8 +1,6 @@
 //! Redirects that are followed, played by hand: what is sent for each hop, and what counts as the
 //! answer.
 
-#![allow(missing_docs, unreachable_pub, clippy::expect_used)]
-
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;

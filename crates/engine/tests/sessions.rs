@@ -1,7 +1,5 @@
 //! Virtual users, played by hand: which request follows which, when, and how it is counted.
 
-#![allow(missing_docs, unreachable_pub, clippy::expect_used)]
-
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,8 +1,6 @@
 //! Streamed answers in a generator: when their parts came, by the kernel's clock, and when a stream
 //! has stalled.
 
-#![allow(missing_docs, unreachable_pub, clippy::expect_used)]
-
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;

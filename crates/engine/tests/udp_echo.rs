@@ -1,7 +1,5 @@
 //! The generator over datagrams: what is lost ends alone, its socket lives on, and what settles nothing is counted apart.
 
-#![allow(missing_docs, unreachable_pub, clippy::expect_used)]
-
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::support::decoded;
 use proptest::prelude::*;
 use trueload_meter::{Class, Delivered, Deliveries, Failed, Ledger, Origin, Settled};
+
+use crate::support::decoded;
 
 use Delivered::{Again, Late, Once, Unknown};
 use Do::{Ask, Conclude, Deliver, Drop, GiveUp, Leave};

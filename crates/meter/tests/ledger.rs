@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::support::decoded;
 use proptest::prelude::*;
 use trueload_meter::{Delivered, Deliveries, Ledger};
+
+use crate::support::decoded;
 
 fn ledger(receivers: u32) -> Ledger {
     let mut ledger = Ledger::default();

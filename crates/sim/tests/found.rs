@@ -1,7 +1,5 @@
 //! What the simulation has found, each as a scenario of its own: what a seed means changes with the drawing, these do not.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
-
 use std::sync::Arc;
 
 use trueload_load::{Arrivals, Load, Stage, Stop};

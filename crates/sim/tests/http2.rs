@@ -3,8 +3,6 @@
 //! The bytes of each are also read whole and in pieces by the machine alone (`wire/tests/http2`); here the generator asks
 //! again, reconnects and counts.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

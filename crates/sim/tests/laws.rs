@@ -1,7 +1,5 @@
 //! Every law can be broken: a run that went well is tampered with, and the law must tell.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
-
 use std::sync::Arc;
 
 use trueload_meter::{Answered, Backlog, Class, Deliveries};

@@ -1,6 +1,6 @@
 //! The simulation: its seeds, its laws, and what the generator makes of faulty peers.
 
-#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
+#![allow(unreachable_pub, clippy::unwrap_used)]
 
 mod broadcast;
 mod faults;

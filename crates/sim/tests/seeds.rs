@@ -1,7 +1,5 @@
 //! Some hundred seeds, and the scenarios that found something, played against every law.
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
-
 use trueload_sim::scenario::{Protocol, Scenario, Start, Style, Version};
 use trueload_sim::{check, draw, run, run_twice};
 

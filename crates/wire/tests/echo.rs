@@ -1,7 +1,5 @@
 //! The echo machine: what comes back is compared byte by byte, however it is cut.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use proptest::prelude::*;
 use trueload_wire::echo::{Client, Messages};
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};

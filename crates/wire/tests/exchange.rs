@@ -1,7 +1,5 @@
 //! What the driver asks of any client machine: what is outstanding, until when, and whether it has been answered.
 
-#![allow(missing_docs, clippy::expect_used)]
-
 use trueload_wire::exchange::{Exchange, InOrder};
 use trueload_wire::http1::client::{Client, Rules};
 use trueload_wire::http1::response::HeadMemory;

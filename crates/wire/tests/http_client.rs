@@ -1,7 +1,5 @@
 //! One connection that asks one kind of request: how each ends, by its answer's body, its time and the connection's end.
 
-#![allow(missing_docs, clippy::expect_used)]
-
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};
 use trueload_wire::http1::client::{Client, Rules};
 use trueload_wire::http1::response::HeadMemory;

@@ -1,6 +1,6 @@
 //! The protocol machines: whole, byte by byte and in any split.
 
-#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
+#![allow(unreachable_pub, clippy::unwrap_used)]
 
 mod common;
 mod echo;

@@ -1,8 +1,9 @@
 //! Tables of requests: what the reference server receives, whole, byte by byte and in any split.
 
-use crate::common::{LIMITS, SMALL, cut, requests, splits};
 use trueload_wire::http1::request::{FedRequest, Request, RequestParser};
 use trueload_wire::http1::{Limits, ParseError};
+
+use crate::common::{LIMITS, SMALL, cut, requests, splits};
 
 /// Every `expected` line has to be the beginning of the line that was received, in every split.
 fn check_within(limits: &Limits, sentence: &str, bytes: &[u8], expected: &[&str]) {

@@ -1,7 +1,5 @@
 //! A 408 that comes while nothing is asked: the peer gives an idle connection up (RFC 9110 §15.5.9), however it is cut.
 
-#![allow(missing_docs, clippy::expect_used)]
-
 use proptest::prelude::*;
 use trueload_wire::exchange::{
     Disposition, Ending, Exchange, InOrder, Outcome, PeerEnd, RequestTimeout,

@@ -1,9 +1,10 @@
 //! Tables of response bodies and of the caps: what a strict reader receives, whole, byte by byte
 //! and in any split.
 
-use crate::common::{Asked, LIMITS, ONE, check_response, responses};
 use trueload_wire::http1::response::ResponseParser;
 use trueload_wire::http1::{Limits, ParseError};
+
+use crate::common::{Asked, LIMITS, ONE, check_response, responses};
 
 fn check_table(table: &[(&str, &str, &[&str])]) {
     for (sentence, text, expected) in table {

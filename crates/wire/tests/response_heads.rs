@@ -1,7 +1,8 @@
 //! Tables of response heads: what a strict reader receives, whole, byte by byte and in any split.
 
-use crate::common::{Asked, ONE, SMALL, check_response, responses_remembering};
 use trueload_wire::http1::response::HeadMemory;
+
+use crate::common::{Asked, ONE, SMALL, check_response, responses_remembering};
 
 /// The rest of a legal response, after its status line.
 fn with_fields(fields: &str) -> String {

@@ -1,7 +1,5 @@
 //! One connection whose requests differ: each answer is held against its own request's rules.
 
-#![allow(missing_docs, clippy::expect_used)]
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

@@ -1,13 +1,14 @@
 //! A split never changes what is received: properties over legal, damaged and random bytes.
 
-use crate::common::{Asked, LIMITS, SMALL, cut};
-use crate::common::{requests, requests_remembering, responses, responses_remembering};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use trueload_wire::http1::Limits;
 use trueload_wire::http1::repeat::RequestMemory;
 use trueload_wire::http1::response::HeadMemory;
+
+use crate::common::{Asked, LIMITS, SMALL, cut};
+use crate::common::{requests, requests_remembering, responses, responses_remembering};
 
 /// A legal response with what has to be read from it.
 #[derive(Clone, Debug)]

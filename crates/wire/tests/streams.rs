@@ -1,8 +1,6 @@
 //! Answers that are streams over HTTP/1.1: their parts, how their requests end, and when they have
 //! stalled.
 
-#![allow(missing_docs, clippy::expect_used)]
-
 use std::cell::RefCell;
 
 use proptest::prelude::*;

@@ -1,7 +1,5 @@
 //! Requests with places to fill in: what is written is what was meant, and frames itself.
 
-#![allow(missing_docs, clippy::expect_used)]
-
 use proptest::prelude::*;
 use trueload_wire::http1::Limits;
 use trueload_wire::http1::request::{FedRequest, RequestParser};

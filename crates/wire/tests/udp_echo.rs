@@ -1,7 +1,5 @@
 //! The UDP echo machine: whatever the network does to datagrams, every request ends once, and the counters add up.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use proptest::prelude::*;
 use trueload_wire::echo::Messages;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome, PeerEnd};

@@ -1,7 +1,5 @@
 //! An answer to a request that has not begun to leave is no answer: one who answers without reading is found out.
 
-#![allow(missing_docs, clippy::expect_used)]
-
 use trueload_wire::echo::{self, Messages};
 use trueload_wire::exchange::{Disposition, Ending, Exchange, InOrder, Outcome};
 use trueload_wire::http1::client::{Client, Rules};

@@ -1,7 +1,5 @@
 //! Either driver, for tests that hold of both.
 
-#![allow(missing_docs, unreachable_pub, dead_code, unused_macros, clippy::expect_used)]
-
 mod watching;
 
 use std::io::ErrorKind;

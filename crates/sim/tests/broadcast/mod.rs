@@ -1,8 +1,6 @@
 //! Broadcasts against servers that err, replayed at the generator in virtual time: whole, byte by byte and in random
 //! pieces. Each row says what becomes of the messages and of their deliveries; laws hold for all.
 
-#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
-
 mod peer;
 mod phases;
 mod shared;

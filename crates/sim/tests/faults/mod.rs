@@ -3,8 +3,6 @@
 //! Each row is played whole, byte by byte and in random pieces, with and without a way between
 //! the two ends: what comes out must be what the row says, and the laws of the design must hold.
 
-#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
-
 mod bodies;
 mod closing;
 mod crossings;

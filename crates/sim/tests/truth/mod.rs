@@ -4,8 +4,6 @@
 //! reported percentiles must be within 2 % of it, and the sends must be those that the schedule asks
 //! for, neither sooner nor more.
 
-#![allow(missing_docs, unreachable_pub, clippy::unwrap_used, clippy::expect_used)]
-
 mod closed;
 mod flow;
 mod idle;

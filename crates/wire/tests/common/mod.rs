@@ -4,7 +4,7 @@
 //! Each message is one line; the last line says how it ended: `framing: …`, `limit: …`, `unsolicited`, `truncated`, or
 //! `done` when the bytes ended between two messages.
 
-#![allow(dead_code, reason = "each test binary uses its part")]
+#![allow(dead_code, reason = "each fuzz target uses its part")]
 
 use trueload_wire::http1::Limits;
 use trueload_wire::http1::repeat::{Repeated, RequestMemory};

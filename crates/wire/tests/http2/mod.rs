@@ -1,8 +1,6 @@
 //! The client machine of HTTP/2 against a peer that a test plays: how every request ends, and what
 //! is sent to the peer.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 mod accounts;
 mod endings;
 mod flow;

@@ -1,8 +1,6 @@
 //! TLS, both ends, without a socket: what is received, in any split, and what each mistake is
 //! called.
 
-#![allow(missing_docs, unreachable_pub, clippy::unwrap_used)]
-
 mod faults;
 mod pair;
 mod records;
