@@ -1,13 +1,11 @@
 //! Connections that are opened when their requests are due, played by hand: when each is tried,
 //! what it is charged with, and from when its steps count.
 
-use std::net::IpAddr;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::common::{config, token};
-use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
+use crate::common::{Wire, config, token};
+use trueload_drive::{ConnectError, PeerClose, Program};
 use trueload_engine::generator::{
     Command, Config, DoneReport, Generator, Http, Http1, OverHttp1, PhaseShare, Plain, Report,
     Sending,
@@ -21,55 +19,6 @@ const MS: u64 = 1_000_000;
 const START_NS: u64 = 100 * MS;
 const TIMEOUT_NS: u64 = 500 * MS;
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
-
-/// What the generator asked of its driver, and the clock.
-#[derive(Default)]
-struct Wire {
-    now_ns: u64,
-    /// The slot and the time of each attempt, in ms of the window.
-    attempts: Vec<(u32, u64)>,
-    /// The connections on which requests were sent, and those that were closed.
-    asked: Vec<u32>,
-    closed: Vec<u32>,
-    refuses: bool,
-}
-
-impl Net for Wire {
-    fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-
-    fn read_clock(&mut self) {}
-
-    fn connect(
-        &mut self,
-        key: u32,
-        _: Remote<'_>,
-        _: Option<IpAddr>,
-    ) -> Result<Token, ConnectError> {
-        self.attempts.push((key, self.now_ns.saturating_sub(START_NS) / MS));
-        if self.refuses {
-            return Err(ConnectError::Ports);
-        }
-        Ok(token(self.attempts.len() as u32 - 1))
-    }
-
-    fn send(&mut self, token: Token, _: &[u8]) {
-        self.asked.push(token.index);
-    }
-
-    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
-        self.send(token, &bytes[range]);
-    }
-
-    fn end_sending(&mut self, _: Token) {}
-
-    fn close(&mut self, token: Token) {
-        self.closed.push(token.index);
-    }
-
-    fn finish(&mut self, _: Token) {}
-}
 
 /// A generator with some slots, whose connections are played by hand.
 struct Play {
@@ -133,6 +82,12 @@ impl Play {
         self.generator.handle_batch_end(&mut self.wire);
     }
 
+    /// The slot and the time of each attempt but the first, in ms of the window.
+    fn attempts(&self) -> Vec<(u32, u64)> {
+        let attempts = self.wire.attempts[1..].iter();
+        attempts.map(|attempt| (attempt.key, (attempt.at_ns - START_NS) / MS)).collect()
+    }
+
     fn done(mut self) -> DoneReport {
         self.at(5_000);
         let done = self.reports.try_iter().find_map(|report| match report {
@@ -154,7 +109,7 @@ fn connects(times_ms: &[u64]) -> Option<String> {
 fn one_connection_tries_the_server_and_vouches_for_all() {
     let mut play = Play::begin(64, Stop::After(100 * MS));
     assert_eq!((play.wire.attempts.len(), &play.wire.closed[..]), (1, &[0][..]));
-    assert!(play.wire.asked.is_empty(), "nothing is due");
+    assert!(play.wire.sent.is_empty(), "nothing is due");
     let established = play.reports.try_iter().find_map(|report| match report {
         Report::Connected(connected) => Some(connected.established),
         _ => None,
@@ -171,11 +126,11 @@ fn each_arrival_opens_a_connection_asks_once_and_its_steps_count_from_its_time()
     play.at(0);
     play.at(3);
     play.connected(0, 1);
-    assert_eq!(play.wire.asked, [1], "as soon as it is connected");
+    assert_eq!(play.wire.take_sent()[0].connection, 1, "as soon as it is connected");
     play.at(8);
     play.answer(0, 1);
     play.at(12);
-    assert_eq!(play.wire.attempts[1..], [(0, 0), (1, 10)], "the slot that was free for longest");
+    assert_eq!(play.attempts(), [(0, 0), (1, 10)], "the slot that was free for longest");
     play.connected(1, 2);
     play.at(19);
     play.answer(1, 2);
@@ -194,7 +149,7 @@ fn an_arrival_that_finds_no_free_slot_waits_and_its_time_runs() {
     assert_eq!(play.wire.attempts.len(), 2, "the one that was due at 10 waits");
     play.answer(0, 1);
     play.at(16);
-    assert_eq!(play.wire.attempts[1..], [(0, 0), (0, 15)]);
+    assert_eq!(play.attempts(), [(0, 0), (0, 15)]);
     play.connected(0, 2);
     play.answer(0, 2);
     let done = play.done();
@@ -211,10 +166,10 @@ fn a_connection_that_fails_charges_its_own_request_and_holds_up_no_other() {
     play.at(11);
     play.connected(1, 2);
     // From here on there is no local port left.
-    play.wire.refuses = true;
+    play.wire.refusal = Some(ConnectError::Ports);
     play.at(35);
     play.answer(1, 2);
-    assert_eq!(play.wire.attempts[1..], [(0, 0), (1, 10), (0, 20), (0, 30)]);
+    assert_eq!(play.attempts(), [(0, 0), (1, 10), (0, 20), (0, 30)]);
     let done = play.done();
     let failed: Vec<_> = done.meter.failed().collect();
     assert_eq!(failed, [(Class::ConnectRefused, 1), (Class::LocalPorts, 2)]);
@@ -226,7 +181,7 @@ fn a_connection_that_fails_charges_its_own_request_and_holds_up_no_other() {
 fn a_number_of_requests_opens_as_many_connections() {
     let mut play = Play::begin(8, Stop::Requests(3));
     play.at(300);
-    assert_eq!(play.wire.attempts[1..], [(0, 0), (1, 10), (2, 20)]);
+    assert_eq!(play.attempts(), [(0, 0), (1, 10), (2, 20)]);
     (0..3).for_each(|key| play.connected(key, key + 1));
     (0..3).for_each(|key| play.answer(key, key + 1));
     let done = play.done();

@@ -4,13 +4,11 @@
 //! grants places (`+`), begins to drain the connection (`d`), and receives which requests were
 //! given up (`!` and the number).
 
-use std::net::IpAddr;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::common::{config, token};
-use trueload_drive::{ConnectError, Net, Program, Remote, Token};
+use crate::common::{Sent, Wire, config, token};
+use trueload_drive::{Net, Program};
 use trueload_engine::generator::{
     Carrier, Command, Config, ConnectionEnd, DoneReport, Generator, Http2, Input, OverHttp2,
     PhaseShare, Plain, Protocol, Report, Sending, Tag,
@@ -162,46 +160,6 @@ impl Protocol for Toy {
     }
 }
 
-/// What the generator asked of its driver, and the clock.
-#[derive(Debug, Default)]
-struct Wire {
-    now_ns: u64,
-    sent: Vec<(u32, u8)>,
-    connects: u32,
-    closed: Vec<u32>,
-}
-
-impl Net for Wire {
-    fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-
-    fn read_clock(&mut self) {}
-
-    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
-        self.connects += 1;
-        Ok(token(self.connects - 1))
-    }
-
-    fn send(&mut self, token: Token, bytes: &[u8]) {
-        self.sent.extend(bytes.iter().map(|byte| (token.index, *byte)));
-    }
-
-    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
-        self.send(token, &bytes[range]);
-    }
-
-    fn end_sending(&mut self, _: Token) {}
-
-    fn close(&mut self, token: Token) {
-        self.closed.push(token.index);
-    }
-
-    fn finish(&mut self, token: Token) {
-        self.close(token);
-    }
-}
-
 /// A generator with one slot in a phase, played by hand.
 struct Play<P: Protocol> {
     generator: Generator<P>,
@@ -257,7 +215,9 @@ impl<P: Protocol> Play<P> {
 
     /// What was sent since the last time.
     fn sent(&mut self) -> Vec<(u32, u8)> {
-        std::mem::take(&mut self.wire.sent)
+        let sent = self.wire.take_sent();
+        let bytes = |sent: Sent| sent.bytes.into_iter().map(move |byte| (sent.connection, byte));
+        sent.into_iter().flat_map(bytes).collect()
     }
 
     /// The phase ends, with nothing more to come.
@@ -298,7 +258,7 @@ fn a_late_request_ends_alone_and_its_connection_lives() {
     play.at(2 * MS + TIMEOUT_NS);
     assert_eq!(play.sent(), [(0, b'!'), (0, 0), (0, 3)], "given up, and its place taken");
     play.receive(0, &[2, 3]);
-    assert_eq!((play.wire.connects, play.wire.closed.len()), (1, 0));
+    assert_eq!((play.wire.attempts.len(), play.wire.closed.len()), (1, 0));
     let meter = play.end().meter;
     assert_eq!(meter.ok, 3);
     assert!(meter.failed().any(|(class, _)| class == Class::TimeoutFirstByte));
@@ -311,11 +271,11 @@ fn a_connection_that_drains_is_asked_nothing_new_and_replaced_when_it_is_empty()
     assert_eq!(play.sent(), [(0, 0), (0, 1)]);
     play.receive(0, &[b'd', 0]);
     assert_eq!(play.sent(), [], "nothing new");
-    assert_eq!(play.wire.connects, 1, "one is still open");
+    assert_eq!(play.wire.attempts.len(), 1, "one is still open");
     play.receive(0, &[1]);
     // The peer's end is waited for, as behind an announced close; nobody ends it, so we do.
     play.at(60 * MS);
-    assert_eq!((play.wire.connects, &play.wire.closed[..]), (2, &[0][..]));
+    assert_eq!((play.wire.attempts.len(), &play.wire.closed[..]), (2, &[0][..]));
     play.generator.handle_connected(&mut play.wire, 0, token(1));
     play.generator.handle_batch_end(&mut play.wire);
     assert_eq!(play.sent(), [(1, 0), (1, 1)], "asked on the next one");

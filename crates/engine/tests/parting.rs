@@ -1,13 +1,11 @@
 //! A part of the load goes to an engine that joins, played by hand: which arrivals and which
 //! connections each of them has, before and after.
 
-use std::net::IpAddr;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::common::{config, token};
-use trueload_drive::{ConnectError, Net, Program, Remote, Token};
+use crate::common::{Wire, config, token};
+use trueload_drive::Program;
 use trueload_engine::generator::{
     Command, Config, DoneReport, Generator, Http, Http1, NewPart, OverHttp1, PhaseShare, Plain,
     Report, Sending,
@@ -23,54 +21,14 @@ const JOINS_NS: u64 = 100 * MS;
 const SLOTS: u32 = 4;
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// What the generator asked of its driver, and the clock.
-#[derive(Default)]
-struct Wire {
-    now_ns: u64,
-    connected: u32,
-    /// Unanswered requests, by their connection.
-    asked: Vec<u32>,
-    /// The time of each request in the window, and its connection.
-    sent: Vec<(u64, u32)>,
-    closed: Vec<u32>,
-}
-
-impl Net for Wire {
-    fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-
-    fn read_clock(&mut self) {}
-
-    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
-        self.connected += 1;
-        Ok(token(self.connected - 1))
-    }
-
-    fn send(&mut self, token: Token, _: &[u8]) {
-        self.asked.push(token.index);
-        self.sent.push((self.now_ns.saturating_sub(START_NS), token.index));
-    }
-
-    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
-        self.send(token, &bytes[range]);
-    }
-
-    fn end_sending(&mut self, _: Token) {}
-
-    fn close(&mut self, token: Token) {
-        self.closed.push(token.index);
-    }
-
-    fn finish(&mut self, _: Token) {}
-}
-
 /// One engine with one thread. Connection n is that of slot n.
 struct Play {
     generator: Generator<OverHttp1<Plain>>,
     wire: Wire,
     reports: Receiver<Report>,
     commands: Sender<Command>,
+    /// The number of requests that were answered, the first ones.
+    answered: usize,
 }
 
 impl Play {
@@ -85,10 +43,10 @@ impl Play {
         let outlet = Outlet::to(to, |report| report);
         let generator = Generator::new(config, http, Arc::default(), inbox, outlet);
         let wire = Wire { now_ns: MS, ..Wire::default() };
-        let mut play = Play { generator, wire, reports, commands };
+        let mut play = Play { generator, wire, reports, commands, answered: 0 };
         play.tell(Command::Connections(SLOTS));
         play.run_to(START_NS - MS);
-        for key in 0..play.wire.connected {
+        for key in 0..play.wire.attempts.len() as u32 {
             play.generator.handle_connected(&mut play.wire, key, token(key));
         }
         let share = PhaseShare {
@@ -125,10 +83,17 @@ impl Play {
     }
 
     fn answer_all(&mut self) {
-        for index in std::mem::take(&mut self.wire.asked) {
+        let asked: Vec<u32> = self.sent().skip(self.answered).map(|(_, who)| who).collect();
+        self.answered += asked.len();
+        for index in asked {
             self.generator.handle_input(&mut self.wire, index, token(index), OK, false);
         }
         self.generator.handle_batch_end(&mut self.wire);
+    }
+
+    /// The time of each request in the window, and its connection.
+    fn sent(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.wire.sent.iter().map(|sent| (sent.at_ns - START_NS, sent.connection))
     }
 
     /// The times of the requests and their connections in a stretch of the window; each is answered
@@ -175,7 +140,7 @@ fn both(load: &Load) -> (Play, Play) {
 #[test]
 fn each_arrival_is_sent_once_by_the_engine_whose_turn_it_is() {
     let (first, second) = both(&open_load());
-    let times = |play: &Play| play.wire.sent.iter().map(|(ns, _)| ns / MS).collect::<Vec<_>>();
+    let times = |play: &Play| play.sent().map(|(ns, _)| ns / MS).collect::<Vec<_>>();
     let of_first: Vec<u64> = (0..100).chain((100..200).step_by(2)).collect();
     let of_second: Vec<u64> = (100..200).filter(|ms| ms % 2 == 1).collect();
     assert_eq!((times(&first), times(&second)), (of_first, of_second));
@@ -190,8 +155,8 @@ fn connections_that_are_given_up_end_their_requests_and_are_closed() {
     let (first, second) = both(&closed_load());
     assert_eq!(first.wire.closed, [2, 3], "the last half of its four");
     let sent = |play: &Play, from_ns, until_ns| {
-        let within = |(ns, _): &&(u64, u32)| (from_ns..until_ns).contains(ns);
-        let mut who: Vec<u32> = play.wire.sent.iter().filter(within).map(|(_, who)| *who).collect();
+        let within = |(ns, _): &(u64, u32)| (from_ns..until_ns).contains(ns);
+        let mut who: Vec<u32> = play.sent().filter(within).map(|(_, who)| who).collect();
         who.sort_unstable();
         who.dedup();
         who

@@ -1,13 +1,11 @@
 //! Redirects that are followed, played by hand: what is sent for each hop, and what counts as the
 //! answer.
 
-use std::net::IpAddr;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::common::{config, token};
-use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
+use crate::common::{Wire, config, token};
+use trueload_drive::{PeerClose, Program};
 use trueload_engine::generator::{
     Alike, Command, Config, DoneReport, Generator, Hops, Http, OverEither, PhaseShare, Report,
     Sending, Versions,
@@ -28,40 +26,6 @@ const POST: &str = "POST /a/b?c HTTP/1.1\r\nHost: h:1\r\nContent-Length: 2\r\n\r
 
 fn redirect(status: u16, location: &str) -> String {
     format!("HTTP/1.1 {status} Moved\r\nLocation: {location}\r\nContent-Length: 3\r\n\r\nbye")
-}
-
-#[derive(Debug, Default)]
-struct Wire {
-    now_ns: u64,
-    sent: Vec<(u32, String)>,
-    connects: u32,
-}
-
-impl Net for Wire {
-    fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-
-    fn read_clock(&mut self) {}
-
-    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
-        self.connects += 1;
-        Ok(token(self.connects - 1))
-    }
-
-    fn send(&mut self, token: Token, bytes: &[u8]) {
-        self.sent.push((token.index, String::from_utf8_lossy(bytes).into_owned()));
-    }
-
-    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
-        self.send(token, &bytes[range]);
-    }
-
-    fn end_sending(&mut self, _: Token) {}
-
-    fn close(&mut self, _: Token) {}
-
-    fn finish(&mut self, _: Token) {}
 }
 
 /// A request that is always the same.
@@ -147,8 +111,8 @@ impl Play {
         self.receive_on(0, at_ms, bytes);
     }
 
-    fn last(&self) -> &str {
-        &self.wire.sent.last().expect("something was sent").1
+    fn last(&self) -> String {
+        self.wire.sent.last().expect("something was sent").text()
     }
 
     fn end(self) -> DoneReport {
@@ -202,7 +166,11 @@ fn the_timeout_covers_the_whole_chain() {
         play.receive(at_ms, &redirect(302, "/again"));
     }
     play.at(501);
-    assert_eq!(play.wire.connects, 2, "the request is out of time, and its connection given up");
+    assert_eq!(
+        play.wire.attempts.len(),
+        2,
+        "the request is out of time, and its connection given up"
+    );
     let done = play.end();
     assert_eq!(done.meter.ok, 0);
     assert!(done.meter.failed().any(|found| found == (Class::TimeoutFirstByte, 1)));
@@ -239,7 +207,7 @@ fn what_cannot_be_followed_fails_with_its_reason() {
         let mut play = Play::begin(GET, 3);
         play.receive(10, &answer);
         assert_eq!(play.last(), GET, "the next request, on the same connection");
-        assert_eq!((play.wire.sent.len(), play.wire.connects), (2, 1));
+        assert_eq!((play.wire.sent.len(), play.wire.attempts.len()), (2, 1));
         let done = play.end();
         assert!(done.meter.failed().any(|found| found == (Class::Redirect, 1)), "{answer}");
         assert_eq!(done.reasons, [(Class::Redirect, reason.to_owned())]);
@@ -284,7 +252,7 @@ fn each_hop_has_a_connection_of_its_own_even_if_the_server_would_keep_it() {
         play.generator.handle_batch_end(&mut play.wire);
         play.at(at_ms + 10);
         play.connected(index + 1);
-        assert_eq!(play.wire.sent.last().map(|sent| sent.0), Some(index + 1));
+        assert_eq!(play.wire.sent.last().map(|sent| sent.connection), Some(index + 1));
         assert_eq!(play.last(), GET.replace("/a/b?c", location));
     }
     play.receive_on(2, 50, OK);
@@ -307,7 +275,7 @@ fn a_chain_goes_on_over_the_next_connection_and_its_time_runs_on() {
         play.generator.handle_end(&mut play.wire, 0, token(0), PeerClose::Fin);
         play.generator.handle_batch_end(&mut play.wire);
         play.at(40);
-        assert_eq!(play.wire.connects, 2, "{answer}");
+        assert_eq!(play.wire.attempts.len(), 2, "{answer}");
         play.connected(1);
         assert_eq!(play.last(), GET.replace("/a/b?c", "/d"), "{answer}");
         play.receive_on(1, 50, OK);

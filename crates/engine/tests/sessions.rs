@@ -1,13 +1,11 @@
 //! Virtual users, played by hand: which request follows which, when, and how it is counted.
 
-use std::net::IpAddr;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use crate::common::{config, token};
-use trueload_drive::{ConnectError, Net, PeerClose, Program, Remote, Token};
+use crate::common::{Wire, config, token};
+use trueload_drive::{ConnectError, PeerClose, Program};
 use trueload_engine::data::Rows;
 use trueload_engine::generator::{
     Command, DoneReport, Generator, Http, OverEither, PhaseShare, Report, Requests, Scenario,
@@ -27,41 +25,6 @@ const LOG_IN: &str = "HTTP/1.1 200 OK\r\nX-Id: 7\r\nSet-Cookie: s=1; Path=/\r\n\
                       Content-Length: 13\r\n\r\n{\"token\":\"t\"}";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const NO: &str = "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n";
-
-/// What the generator asked of its driver, and the clock.
-#[derive(Debug, Default)]
-struct Wire {
-    now_ns: u64,
-    sent: Vec<(u32, String)>,
-    connects: u32,
-}
-
-impl Net for Wire {
-    fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-
-    fn read_clock(&mut self) {}
-
-    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
-        self.connects += 1;
-        Ok(token(self.connects - 1))
-    }
-
-    fn send(&mut self, token: Token, bytes: &[u8]) {
-        self.sent.push((token.index, String::from_utf8_lossy(bytes).into_owned()));
-    }
-
-    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
-        self.send(token, &bytes[range]);
-    }
-
-    fn end_sending(&mut self, _: Token) {}
-
-    fn close(&mut self, _: Token) {}
-
-    fn finish(&mut self, _: Token) {}
-}
 
 /// A log-in, two pages with a pause of 10 ms before each, and a purchase.
 fn scenario() -> Scenario {
@@ -208,7 +171,7 @@ impl Play {
 
     /// The requests that were sent since the last time: method, path and what differs.
     fn sent(&mut self) -> Vec<(u32, String)> {
-        std::mem::take(&mut self.wire.sent)
+        self.wire.take_sent().iter().map(|sent| (sent.connection, sent.text())).collect()
     }
 
     /// Method and path of the request that was sent since the last time, if any.
@@ -301,7 +264,7 @@ fn a_session_goes_on_over_a_new_connection() {
     play.answer(5, LOG_IN);
     play.sent();
     play.close(0);
-    assert_eq!(play.wire.connects, 2);
+    assert_eq!(play.wire.attempts.len(), 2);
     play.at(40);
     play.connected(1);
     let page = "GET /page/1 HTTP/1.1\r\nOwn: t 7\r\nCookie: s=1\r\n\r\n".to_owned();
@@ -424,7 +387,7 @@ fn the_last_session_goes_on_over_a_new_connection_and_fails_without_one() {
         play.at(5);
         play.close(0);
         play.at(6);
-        assert_eq!(play.wire.connects, 2, "it pauses, and has requests to send");
+        assert_eq!(play.wire.attempts.len(), 2, "it pauses, and has requests to send");
         if refused {
             play.refused(1);
         } else {
@@ -451,7 +414,7 @@ fn a_user_that_is_told_something_while_it_pauses_has_a_failed_session() {
     play.answer(5, LOG_IN);
     play.answer(8, OK);
     play.at(30);
-    assert_eq!(play.wire.connects, 2, "the connection cannot be trusted");
+    assert_eq!(play.wire.attempts.len(), 2, "the connection cannot be trusted");
     let done = play.end();
     assert_eq!(sessions(&done).failed, 1);
     assert_eq!(steps(&done)[1].2, 2);

@@ -1,13 +1,11 @@
 //! Streamed answers in a generator: when their parts came, by the kernel's clock, and when a stream
 //! has stalled.
 
-use std::net::IpAddr;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::common::{config, token};
-use trueload_drive::{ConnectError, Net, Program, Remote, Token};
+use crate::common::{Wire, config, token};
+use trueload_drive::Program;
 use trueload_engine::generator::{
     Command, DoneReport, Generator, Http, Http1, OverHttp1, PhaseShare, Plain, Report, Sending,
 };
@@ -23,51 +21,6 @@ const WINDOW_NS: u64 = 1_000 * MS;
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 const PART: &[u8] = b"9\r\ndata: a\n\n\r\n";
 const END: &[u8] = b"e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n";
-
-#[derive(Default)]
-struct Wire {
-    now_ns: u64,
-    /// How long the kernel has had what is being read.
-    lag_ns: Option<u64>,
-    requests: usize,
-    connects: u32,
-    watched: Vec<u32>,
-}
-
-impl Net for Wire {
-    fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-
-    fn read_clock(&mut self) {}
-
-    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
-        self.connects += 1;
-        Ok(token(self.connects - 1))
-    }
-
-    fn send(&mut self, _: Token, _: &[u8]) {
-        self.requests += 1;
-    }
-
-    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
-        self.send(token, &bytes[range]);
-    }
-
-    fn end_sending(&mut self, _: Token) {}
-
-    fn close(&mut self, _: Token) {}
-
-    fn finish(&mut self, _: Token) {}
-
-    fn watch_arrivals(&mut self, token: Token) {
-        self.watched.push(token.index);
-    }
-
-    fn arrived_ns(&self) -> Option<u64> {
-        self.lag_ns.map(|lag_ns| self.now_ns - lag_ns)
-    }
-}
 
 /// A generator with 20 slots, the first of which is played by hand.
 struct Play {
@@ -139,7 +92,7 @@ fn parts_are_counted_and_the_arrivals_of_all_connections_are_watched() {
     play.receive(22, PART);
     play.receive(42, &[PART, PART].concat());
     play.receive(50, END);
-    assert_eq!(play.wire.requests, 2, "the next one follows at once");
+    assert_eq!(play.wire.sent.len(), 2, "the next one follows at once");
     assert_eq!(play.wire.watched, Vec::from_iter(0..20));
     let done = play.end();
     let streams = done.meter.streams.expect("answers are streams");
@@ -151,12 +104,12 @@ fn parts_are_counted_and_the_arrivals_of_all_connections_are_watched() {
 fn a_stream_stalls_at_its_time_by_the_clock_of_the_kernel() {
     let mut play = Play::begin(Some(100 * MS));
     play.receive(200, &[HEAD, PART].concat());
-    play.wire.lag_ns = Some(30 * MS);
+    play.wire.arrived_ns = Some(260 * MS);
     play.receive(290, PART);
     play.at(359 * MS);
-    assert_eq!(play.wire.connects, 20, "the last part came at 260 ms");
+    assert_eq!(play.wire.attempts.len(), 20, "the last part came at 260 ms");
     play.at(361 * MS);
-    assert_eq!(play.wire.connects, 21, "its connection is given up");
+    assert_eq!(play.wire.attempts.len(), 21, "its connection is given up");
     let done = play.end();
     let failed: Vec<_> = done.meter.failed().collect();
     // Nobody answers the attempt to connect again.
@@ -170,7 +123,7 @@ fn without_a_stall_a_stream_has_the_whole_time_of_its_request() {
     let mut play = Play::begin(None);
     play.receive(200, &[HEAD, PART].concat());
     play.at(501 * MS);
-    assert_eq!(play.wire.connects, 20);
+    assert_eq!(play.wire.attempts.len(), 20);
     play.at(503 * MS);
     let done = play.end();
     let failed: Vec<_> = done.meter.failed().collect();

@@ -1,16 +1,14 @@
 //! The generator over datagrams: what is lost ends alone, its socket lives on, and what settles nothing is counted apart.
 
-use std::net::IpAddr;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::common::{config, token};
+use crate::common::{Wire, config, token};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
-use trueload_drive::{ConnectError, Datagrams, Net, PeerClose, Program, Remote, Token, Transport};
+use trueload_drive::{Datagrams, PeerClose, Program};
 use trueload_engine::generator::{
     Command, Config, DoneReport, Generator, PhaseShare, Report, UdpEcho,
 };
@@ -22,76 +20,6 @@ use trueload_wire::echo::Messages;
 const MS: u64 = 1_000_000;
 const TIMEOUT_NS: u64 = 100 * MS;
 const SIZE: usize = 24;
-
-/// What the generator asked of its driver, and the clock.
-#[derive(Debug, Default)]
-struct Wire {
-    now_ns: u64,
-    sent: Vec<Vec<u8>>,
-    connects: u32,
-    closed: u32,
-    dropped: u64,
-    overflowed: u64,
-    watched: Vec<Token>,
-    arrived_ns: Option<u64>,
-}
-
-impl Net for Wire {
-    fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-
-    fn read_clock(&mut self) {}
-
-    fn connect(
-        &mut self,
-        _: u32,
-        to: Remote<'_>,
-        _: Option<IpAddr>,
-    ) -> Result<Token, ConnectError> {
-        assert_eq!(to.transport, Transport::Datagram);
-        self.connects += 1;
-        Ok(token(self.connects - 1))
-    }
-
-    fn send(&mut self, _: Token, _: &[u8]) {
-        unreachable!("no stream is written to")
-    }
-
-    fn send_shared(&mut self, _: Token, _: &Arc<[u8]>, _: Range<usize>) {
-        unreachable!("no stream is written to")
-    }
-
-    fn send_datagrams(&mut self, _: Token, datagrams: Datagrams<'_>) {
-        self.sent.extend(datagrams.iter().map(<[u8]>::to_vec));
-    }
-
-    fn dropped_datagrams(&self) -> u64 {
-        self.dropped
-    }
-
-    fn overflowed_datagrams(&self) -> u64 {
-        self.overflowed
-    }
-
-    fn watch_arrivals(&mut self, token: Token) {
-        self.watched.push(token);
-    }
-
-    fn arrived_ns(&self) -> Option<u64> {
-        self.arrived_ns
-    }
-
-    fn end_sending(&mut self, _: Token) {}
-
-    fn close(&mut self, _: Token) {
-        self.closed += 1;
-    }
-
-    fn finish(&mut self, token: Token) {
-        self.close(token);
-    }
-}
 
 /// A generator with one socket in a phase of so many requests, played by hand.
 struct Play {
@@ -138,13 +66,13 @@ impl Play {
     /// These of the datagrams that were sent come back, one by one, on the present socket.
     fn answer(&mut self, numbers: &[usize]) {
         for number in numbers {
-            let bytes = self.wire.sent[*number].clone();
+            let bytes = self.wire.sent[*number].bytes.clone();
             self.deliver(Datagrams::one(&bytes));
         }
     }
 
     fn deliver(&mut self, datagrams: Datagrams<'_>) {
-        let socket = token(self.wire.connects - 1);
+        let socket = token(self.wire.attempts.len() as u32 - 1);
         self.generator.handle_datagrams(&mut self.wire, 0, socket, datagrams);
         self.generator.handle_batch_end(&mut self.wire);
     }
@@ -192,7 +120,7 @@ fn a_lost_datagram_frees_its_place_after_the_timeout_and_its_socket_lives_on() {
     play.at(2 * MS + TIMEOUT_NS);
     // The first is lost by now: its answer is late, and one to a request that is answered comes twice.
     play.answer(&[0, 2, 3]);
-    let (connects, closed) = (play.wire.connects, play.wire.closed);
+    let (connects, closed) = (play.wire.attempts.len(), play.wire.closed.len());
     let done = play.end();
     assert_eq!((connects, closed, done.meter.reconnects), (1, 0, 0));
     assert_eq!((done.meter.ok, failed(&done)), (3, vec![(Class::Lost, 1)]));
@@ -202,7 +130,7 @@ fn a_lost_datagram_frees_its_place_after_the_timeout_and_its_socket_lives_on() {
 #[test]
 fn a_block_of_datagrams_settles_a_request_each() {
     let mut play = Play::begin(4, 4);
-    let bytes = play.wire.sent.concat();
+    let bytes = play.wire.bytes();
     play.deliver(Datagrams { segment_bytes: SIZE, ..Datagrams::one(&bytes) });
     let done = play.end();
     assert_eq!((done.meter.ok, done.meter.bytes_in), (4, 4 * SIZE as u64));
@@ -211,8 +139,8 @@ fn a_block_of_datagrams_settles_a_request_each() {
 #[test]
 fn each_datagram_of_a_block_arrived_when_the_block_did() {
     let mut play = Play::begin(4, 5);
-    assert_eq!(play.wire.watched, [token(0)], "one connection of sixteen, and of fewer");
-    let bytes = play.wire.sent[..3].concat();
+    assert_eq!(play.wire.watched, [0], "one connection of sixteen, and of fewer");
+    let bytes = play.wire.bytes()[..3 * SIZE].to_vec();
     play.wire.now_ns = 7 * MS;
     play.wire.arrived_ns = Some(4 * MS);
     play.deliver(Datagrams { segment_bytes: SIZE, ..Datagrams::one(&bytes) });
@@ -238,7 +166,7 @@ fn each_datagram_of_a_block_arrived_when_the_block_did() {
 fn a_peer_that_is_not_there_fails_what_is_outstanding_and_is_asked_on_another_socket() {
     let mut play = Play::begin(2, 3);
     play.generator.handle_end(&mut play.wire, 0, token(0), PeerClose::Refused);
-    assert_eq!((play.wire.connects, play.wire.closed), (2, 1));
+    assert_eq!((play.wire.attempts.len(), play.wire.closed.len()), (2, 1));
     play.generator.handle_connected(&mut play.wire, 0, token(1));
     play.generator.handle_batch_end(&mut play.wire);
     // Answers to the socket before are none to this one.

@@ -1,15 +1,11 @@
 //! The WebSocket server in virtual time: threads of it, several clients, wires that only write down.
 
-use std::net::IpAddr;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
 
+use crate::common::{Wire, token};
 use proptest::prelude::*;
-use trueload_drive::{
-    Clock, ConnectError, Epoll, Net, PeerClose, Program, Remote, Settings, Token,
-};
+use trueload_drive::{Clock, Epoll, PeerClose, Program, Settings, Token};
 use trueload_engine::outlet::Outlet;
 use trueload_engine::server::websocket::{Hub, Server};
 use trueload_engine::server::{Command, Report, Seen, Watch};
@@ -20,69 +16,11 @@ use trueload_wire::websocket::{self, Event, Kind, Limits, Role, Scratch, client,
 const MASK: Option<[u8; 4]> = Some([1, 2, 3, 4]);
 const PADDING: &[u8] = b"padding";
 
-/// What one thread has sent to each of its connections.
-#[derive(Default)]
-struct Wire {
-    now_ns: u64,
-    sent: Vec<Vec<u8>>,
-    /// Bytes that were shared and not copied.
-    shared: usize,
-    /// The kernel takes nothing of this connection's.
-    stuck: Option<u32>,
-    closed: Vec<u32>,
-    /// Our side is over.
-    ended: Vec<u32>,
-}
-
-impl Net for Wire {
-    fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-
-    fn read_clock(&mut self) {}
-
-    /// The wall clock began with the engine's.
-    fn unix_time(&self) -> Duration {
-        Duration::from_nanos(self.now_ns)
-    }
-
-    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
-        unreachable!("a server does not connect")
-    }
-
-    fn send(&mut self, token: Token, bytes: &[u8]) {
-        let over = self.closed.contains(&token.index) || self.ended.contains(&token.index);
-        assert!(!over, "nothing is sent after the end");
-        self.sent[token.index as usize].extend_from_slice(bytes);
-    }
-
-    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
-        self.shared += range.len();
-        self.send(token, &bytes[range]);
-    }
-
-    fn unsent_bytes(&self, token: Token) -> usize {
-        let stuck = self.stuck == Some(token.index);
-        if stuck { self.sent[token.index as usize].len() } else { 0 }
-    }
-
-    fn end_sending(&mut self, token: Token) {
-        self.ended.push(token.index);
-    }
-
-    fn close(&mut self, token: Token) {
-        self.closed.push(token.index);
-    }
-
-    fn finish(&mut self, token: Token) {
-        self.closed.push(token.index);
-    }
-}
-
 /// One thread of a server, and how to speak to it.
 struct Thread {
     server: Server,
     wire: Wire,
+    accepted: u32,
     commands: Sender<Command>,
     reports: Receiver<Report>,
 }
@@ -122,7 +60,7 @@ impl World {
             let hub = (index, Arc::clone(&hub));
             let watch = Watch::new(index, inbox, outlet);
             let server = Server::new(hub, dialect, None, watch);
-            Thread { server, wire: Wire::default(), commands, reports }
+            Thread { server, wire: Wire::default(), accepted: 0, commands, reports }
         });
         World { threads: threads.collect(), dialect }
     }
@@ -133,9 +71,9 @@ impl World {
 
     /// Connects to a thread, and sends bytes as they stand.
     fn connect(&mut self, thread: usize) -> Client {
-        let Thread { server, wire, .. } = &mut self.threads[thread];
-        let token = Token { index: wire.sent.len() as u32, generation: 0 };
-        wire.sent.push(Vec::new());
+        let Thread { server, wire, accepted, .. } = &mut self.threads[thread];
+        let token = token(*accepted);
+        *accepted += 1;
         server.handle_accepted(wire, token);
         let opening = client::Opening::new("/ws", &host()).expect("an opening");
         let (frames, awaited) = (None, None);
@@ -225,14 +163,16 @@ impl World {
     }
 
     fn raw(&mut self, client: &Client) -> String {
-        let sent = &self.threads[client.thread].wire.sent[client.token.index as usize];
-        String::from_utf8_lossy(sent).into_owned()
+        let sent = self.threads[client.thread].wire.bytes_to(client.token.index);
+        String::from_utf8_lossy(&sent).into_owned()
     }
 
     /// Takes in what a client was sent: `received` has a word for each event.
     fn listen(&mut self, client: &mut Client) {
-        let sent = &mut self.threads[client.thread].wire.sent[client.token.index as usize];
-        let mut bytes = &std::mem::take(sent)[..];
+        let wire = &mut self.threads[client.thread].wire;
+        let sent = wire.bytes_to(client.token.index);
+        wire.sent.retain(|sent| sent.connection != client.token.index);
+        let mut bytes = &sent[..];
         if let Some(awaited) = &mut client.awaited {
             let taken = awaited.feed(&client.opening, bytes, &http1::Limits::default());
             bytes = &bytes[taken.expect("a handshake").expect("whole")..];
@@ -345,9 +285,9 @@ fn a_broadcast_goes_to_all_and_then_the_sender_gets_its_receipt() {
         world.broadcast(&clients[1], 1);
         world.broadcast(&clients[1], 2);
         assert_eq!(world.raw(&clients[0]), "", "{dialect:?}: it leaves when the batch is over");
-        let before = world.threads[0].wire.shared;
+        let before = world.threads[0].wire.shared_bytes;
         world.settle();
-        assert!(world.threads[0].wire.shared > before, "{dialect:?}: shared, not copied");
+        assert!(world.threads[0].wire.shared_bytes > before, "{dialect:?}: shared, not copied");
         let [one, two, three] = &mut clients[..] else { panic!("three") };
         let all = ["broadcast 1/1", "broadcast 1/2"];
         assert_eq!(world.received(one), all, "{dialect:?}");

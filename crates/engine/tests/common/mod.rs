@@ -1,7 +1,11 @@
 //! What the tests that play a generator by hand share.
 
+mod wire;
+
 use trueload_drive::Token;
 use trueload_engine::generator::Config;
+
+pub use wire::{Sent, Wire};
 
 /// The settings of a generator that has one thread, and one request on each connection.
 pub fn config(timeout_ns: u64) -> Config {

@@ -76,7 +76,7 @@ fn frame_lines(bytes: &[u8]) -> Vec<String> {
 
 /// What was sent on streams.
 fn answers(world: &World) -> Vec<String> {
-    let lines = frame_lines(&world.wire.bytes);
+    let lines = frame_lines(&world.wire.bytes());
     lines
         .into_iter()
         .filter(|line| line.starts_with(|first: char| first.is_ascii_digit()))
@@ -96,13 +96,13 @@ fn the_first_bytes_say_which_version_a_connection_speaks() {
         let bytes = [opening(), get(1, "/")].concat();
         world.receive(&bytes[..cut]);
         world.receive(&bytes[cut..]);
-        let lines = frame_lines(&world.wire.bytes);
+        let lines = frame_lines(&world.wire.bytes());
         assert_eq!(lines[..3], ["SETTINGS", "WindowUpdate { stream: 0, by: 16711681 }", "ACK"]);
         assert_eq!(lines[3..], hello(1), "cut at {cut}");
         let seen = world.mark();
         assert_eq!((seen.requests, seen.ok, seen.malformed), (1, 1, 0));
         assert_eq!(seen.bytes_in as usize, bytes.len());
-        assert_eq!(seen.bytes_out as usize, world.wire.bytes.len());
+        assert_eq!(seen.bytes_out as usize, world.wire.bytes().len());
     }
     for (text, status) in [
         ("GET / HTTP/1.1\r\nHost: x\r\n\r\n", "200"),
@@ -131,14 +131,14 @@ fn a_redirect_has_its_status_and_location() {
 fn a_preface_without_its_end_is_a_mistake_of_the_connection() {
     let mut world = World::of_http2(100, None);
     world.receive(b"PRI * HTTP/1.1\r\n\r\n");
-    assert!(world.wire.ended);
+    assert!(!world.wire.ended.is_empty());
     assert_eq!(
-        frame_lines(&world.wire.bytes).last().map(String::as_str),
+        frame_lines(&world.wire.bytes()).last().map(String::as_str),
         Some("GOAWAY 0 ProtocolError")
     );
     assert_eq!(world.mark().malformed, 1);
     world.server.handle_end(&mut world.wire, world.key, TOKEN, PeerClose::Fin);
-    assert!(world.wire.closed);
+    assert!(world.is_closed());
     let seen = world.seen();
     assert_eq!((seen.accepted, seen.open), (1, 0));
 }
@@ -147,7 +147,7 @@ fn a_preface_without_its_end_is_a_mistake_of_the_connection() {
 fn what_is_neither_version_gets_no_answer() {
     let mut world = World::of_http2(100, None);
     world.receive(b"INVALID PREFACE\r\n\r\n");
-    assert!(world.wire.closed && world.wire.bytes.is_empty());
+    assert!(world.is_closed() && world.wire.sent.is_empty());
     assert_eq!(world.mark().malformed, 1);
 }
 
@@ -262,7 +262,7 @@ fn faults_meet_streams_and_the_connection_goes_on() {
         world.receive(&get(1, "/"));
         world.pass(1000 * MS);
         assert_eq!(answers(&world), expected, "{name}");
-        assert!(!world.wire.ended && !world.wire.closed, "{name}");
+        assert!(world.wire.ended.is_empty() && !world.is_closed(), "{name}");
         let seen = world.mark();
         assert_eq!((seen.requests, seen.faults.get(name)), (1, Some(&1)), "{name}");
         let unanswered = u64::from(matches!(name, "reset" | "refuse"));
@@ -294,13 +294,16 @@ fn goaway_comes_after_so_many_requests_and_the_connection_closes_behind_their_an
     let plan = FaultsPlan { goaway_after: Some(2), ..FaultsPlan::default() };
     let mut world = opened(Some(plan));
     world.receive(&[get(1, "/wait/5"), get(3, "/"), get(5, "/")].concat());
-    assert!(!world.wire.ended, "one is to be answered");
+    assert!(world.wire.ended.is_empty(), "one is to be answered");
     world.pass(5 * MS);
-    assert!(world.wire.ended && !world.wire.closed);
+    assert!(!world.wire.ended.is_empty() && !world.is_closed());
     world.receive(&get(7, "/"));
     world.pass(1005 * MS);
-    assert!(world.wire.closed && !world.wire.reset, "the client is heard out for a second");
-    let lines = frame_lines(&world.wire.bytes);
+    assert!(
+        world.is_closed() && world.wire.reset.is_empty(),
+        "the client is heard out for a second"
+    );
+    let lines = frame_lines(&world.wire.bytes());
     let expected =
         [&hello(3)[..], &["1 200 trueload text/plain 2".into(), "1 ok.".into()]].concat();
     assert_eq!(answers(&world), expected);
@@ -315,9 +318,9 @@ fn a_connection_is_closed_after_so_many_requests_with_or_without_goaway() {
         let plan = FaultsPlan { close_after: Some(2), close_silently, ..FaultsPlan::default() };
         let mut world = opened(Some(plan));
         world.receive(&[get(1, "/wait/9"), get(3, "/"), get(5, "/")].concat());
-        assert!(world.wire.ended);
+        assert!(!world.wire.ended.is_empty());
         assert_eq!(answers(&world), hello(3));
-        let lines = frame_lines(&world.wire.bytes);
+        let lines = frame_lines(&world.wire.bytes());
         let goaway = lines.contains(&"GOAWAY 3 NoError".to_owned());
         assert_eq!(goaway, !close_silently, "{lines:?}");
         assert_eq!(world.mark().faults.get("close"), Some(&1));
@@ -330,9 +333,9 @@ fn settings_that_are_late_hold_back_everything_behind_them() {
     let mut world = opened(Some(plan));
     world.receive(&get(1, "/"));
     world.pass(50 * MS - 1);
-    assert!(world.wire.bytes.is_empty());
+    assert!(world.wire.sent.is_empty());
     world.pass(50 * MS);
-    let lines = frame_lines(&world.wire.bytes);
+    let lines = frame_lines(&world.wire.bytes());
     assert_eq!(lines[0], "SETTINGS");
     assert_eq!(answers(&world), hello(1));
     world.receive(&get(3, "/"));
@@ -352,7 +355,7 @@ fn a_window_that_stalls_stops_a_body_where_it_ends() {
             write_data(&mut post, 1, &[0; 16_000], false);
         }
         world.receive(&post);
-        let lines = frame_lines(&world.wire.bytes);
+        let lines = frame_lines(&world.wire.bytes());
         let granted = lines.iter().any(|line| line.starts_with("WindowUpdate { stream: 1"));
         assert_eq!(granted, updates);
         assert!(answers(&world).is_empty());

@@ -6,6 +6,7 @@ mod world;
 
 use std::time::Duration;
 
+use crate::common::Sent;
 use proptest::prelude::*;
 use trueload_drive::{PeerClose, Program, Token};
 use trueload_engine::protocol::FaultsPlan;
@@ -20,7 +21,7 @@ fn get(path: &str, fields: &str) -> Vec<u8> {
 fn the_date_is_the_wall_clock_of_the_driver() {
     let mut world = World::new();
     let mut date = |unix_s| {
-        world.wire.unix_time = Duration::from_secs(unix_s);
+        world.wire.epoch = Duration::from_secs(unix_s);
         world.pass(world.wire.now_ns + 250 * MS);
         world.wire.sent.clear();
         world.receive(&get("/", ""));
@@ -68,7 +69,7 @@ fn a_wait_is_answered_when_its_time_has_come_and_not_before() {
     assert_eq!(world.sent(), "");
     world.pass(10 * MS);
     assert_eq!(world.wire.sent.len(), 1);
-    assert_eq!(world.wire.sent[0].0, 10 * MS);
+    assert_eq!(world.wire.sent[0].at_ns, 10 * MS);
     assert!(world.sent().ends_with("\r\n\r\nok"), "{}", world.sent());
 }
 
@@ -85,7 +86,7 @@ fn answers_due_just_after_others_leave_together_and_one_alone_at_its_time() {
     }
     world.pass(11 * MS);
     let left_us: Vec<u64> =
-        world.wire.sent.iter().map(|(at_ns, _)| (at_ns - 10 * MS) / US).collect();
+        world.wire.sent.iter().map(|sent| (sent.at_ns - 10 * MS) / US).collect();
     assert_eq!(left_us, [0, 25, 25, 50, 75, 300]);
 }
 
@@ -112,8 +113,8 @@ fn what_is_due_leaves_between_the_requests_of_a_burst() {
     for _ in 0..150 {
         world.server.handle_input(&mut world.wire, key, other, &get("/wait/9", ""), false);
     }
-    let (at_ns, sent) = world.wire.sent.first().expect("the batch is not over yet");
-    assert!(sent.ends_with("\r\n\r\nok") && (MS..MS + MS / 10).contains(at_ns), "{at_ns} ns");
+    let Sent { at_ns, bytes, .. } = world.wire.sent.first().expect("the batch is not over yet");
+    assert!(bytes.ends_with(b"\r\n\r\nok") && (MS..MS + MS / 10).contains(at_ns), "{at_ns} ns");
     let error = world.mark().delay_error_ns.expect("an answer that waited");
     assert!(error.count == 1 && error.max < MS / 5, "{error:?}");
 }
@@ -138,7 +139,7 @@ fn a_close_that_was_asked_for_ends_the_connection_after_its_answer() {
         world.pass(3 * MS);
         assert_eq!(world.statuses(), ["200"]);
         assert!(world.sent().contains("Connection: close\r\n"));
-        assert!(world.wire.closed);
+        assert!(world.is_closed());
         let seen = world.seen();
         assert_eq!((seen.requests, seen.responses, seen.open), (1, 1, 0));
     }
@@ -149,7 +150,7 @@ fn what_is_not_http_is_refused_once_and_counted() {
     let mut world = World::new();
     world.receive(b"HELO mail\r\n\r\n");
     assert_eq!(world.statuses(), ["400"]);
-    assert!(world.wire.closed);
+    assert!(world.is_closed());
     let seen = world.seen();
     assert_eq!((seen.malformed, seen.requests, seen.responses), (1, 0, 0));
 }
@@ -169,7 +170,7 @@ fn a_request_that_would_have_to_be_repaired_is_refused() {
         let mut world = World::new();
         world.receive(request.as_bytes());
         assert_eq!(world.statuses(), ["400"], "{sentence}");
-        assert!(world.wire.closed, "{sentence}");
+        assert!(world.is_closed(), "{sentence}");
         assert_eq!(world.seen().malformed, 1, "{sentence}");
     }
 }
@@ -180,7 +181,7 @@ fn a_later_minor_version_is_answered_as_http11() {
     world.receive(b"GET / HTTP/1.2\r\nHost: h\r\n\r\n");
     assert_eq!(world.statuses(), ["200"]);
     assert!(world.sent().starts_with("HTTP/1.1 200 OK\r\n"));
-    assert!(!world.wire.closed);
+    assert!(!world.is_closed());
 }
 
 #[test]
@@ -276,9 +277,9 @@ fn a_reset_comes_instead_of_the_answer_at_the_time_of_the_answer() {
     let mut world = World::failing(FaultsPlan { reset_share: 1.0, ..FaultsPlan::default() });
     world.receive(&get("/wait/5", ""));
     world.pass(5 * MS - 1);
-    assert!(!world.wire.closed);
+    assert!(!world.is_closed());
     world.pass(5 * MS);
-    assert!(world.wire.reset && world.sent().is_empty());
+    assert!(!world.wire.reset.is_empty() && world.sent().is_empty());
     let seen = world.mark();
     assert_eq!((seen.requests, seen.answered, seen.dropped, seen.closed), (1, 0, 1, 1));
     assert_eq!(seen.faults.get("reset"), Some(&1));
@@ -306,11 +307,14 @@ fn a_slow_body_comes_in_pieces_over_its_time_and_those_behind_it_after_it() {
     let mut world = World::failing(plan);
     world.receive(&[get("/", ""), get("/", "")].concat());
     world.pass(100 * MS);
-    let body_at = |(at_ns, text): &(u64, String)| (at_ns / MS, text.len() > 20, text.clone());
-    let sent: Vec<_> = world.wire.sent.iter().map(body_at).collect();
-    let times: Vec<u64> = sent.iter().map(|(at, _, _)| *at).collect();
+    let times: Vec<u64> = world.wire.sent.iter().map(|sent| sent.at_ns / MS).collect();
     assert_eq!(times, [0, 10, 20, 30, 40, 50, 60, 70, 80]);
-    assert_eq!(world.sent().matches("Hello, World!").count(), 2, "whole in the end: {sent:?}");
+    assert_eq!(
+        world.sent().matches("Hello, World!").count(),
+        2,
+        "whole in the end: {}",
+        world.sent()
+    );
     let seen = world.mark();
     assert_eq!((seen.answered, seen.faults.get("slow")), (2, Some(&2)));
 }
@@ -321,10 +325,10 @@ fn a_connection_is_closed_after_so_many_requests_with_or_without_a_word() {
         let plan = FaultsPlan { close_after: Some(2), close_silently, ..FaultsPlan::default() };
         let mut world = World::failing(plan);
         world.receive(&get("/", ""));
-        assert!(!world.wire.closed);
+        assert!(!world.is_closed());
         world.receive(&get("/wait/1", ""));
         world.pass(MS);
-        assert!(world.wire.closed && !world.wire.reset);
+        assert!(world.is_closed() && world.wire.reset.is_empty());
         assert_eq!(world.statuses(), ["200", "200"]);
         assert_eq!(world.sent().contains("Connection: close"), !close_silently);
         assert_eq!(world.mark().faults.get("close"), Some(&1));

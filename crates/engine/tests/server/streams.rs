@@ -12,10 +12,9 @@ fn event(number: u32) -> String {
 }
 
 /// What was sent, with its time in ms, without the head.
-fn sent(world: &World) -> Vec<(u64, &str)> {
-    let all = world.wire.sent.iter();
-    all.map(|(at_ns, text)| (at_ns / MS, text.rsplit("\r\n\r\n\r\n").next().unwrap_or_default()))
-        .collect()
+fn sent(world: &World) -> Vec<(u64, String)> {
+    let body = |text: String| text.rsplit("\r\n\r\n\r\n").next().unwrap_or_default().to_owned();
+    world.wire.sent.iter().map(|sent| (sent.at_ns / MS, body(sent.text()))).collect()
 }
 
 #[test]
@@ -31,9 +30,9 @@ fn a_part_leaves_every_so_many_ms_and_the_end_behind_the_last() {
     world.pass(40 * MS);
     let end = "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n";
     let sent = sent(&world);
-    assert_eq!(sent[..2], [(10, &event(1)[..]), (20, &event(2)[..])]);
+    assert_eq!(sent[..2], [(10, event(1)), (20, event(2))]);
     assert_eq!(sent[2].0, 30);
-    assert!(world.wire.sent[2].1.starts_with(&(event(3) + end)), "{}", world.wire.sent[2].1);
+    assert!(sent[2].1.starts_with(&(event(3) + end)), "{}", sent[2].1);
     assert!(world.sent().ends_with("Hello, World!"), "the next answer follows");
     let seen = world.mark();
     assert_eq!((seen.requests, seen.ok), (2, 2));
@@ -60,7 +59,7 @@ fn lines_may_be_asked_for_and_http_1_0_has_no_chunks() {
     assert!(head.contains("application/x-ndjson\r\nConnection: close"), "{head}");
     let line = |number| format!("{{\"token\":\"token {number} \",\"done\":false}}\n");
     assert_eq!(body, line(1) + &line(2) + "{\"done\":true}\n");
-    assert!(world.wire.closed);
+    assert!(world.is_closed());
 }
 
 #[test]
@@ -77,8 +76,8 @@ fn a_stream_that_is_cut_ends_half_way_with_its_connection() {
     let mut world = World::failing(FaultsPlan { cut_share: 1.0, ..FaultsPlan::default() });
     world.receive(&get("/stream/4/10", ""));
     world.pass(100 * MS);
-    assert_eq!(world.wire.sent.last().map(|(at_ns, _)| at_ns / MS), Some(20));
-    assert!(world.wire.closed);
+    assert_eq!(world.wire.sent.last().map(|sent| sent.at_ns / MS), Some(20));
+    assert!(world.is_closed());
     let seen = world.mark();
     assert_eq!((seen.faults.get("cut"), seen.ok), (Some(&1), 0));
 }
@@ -89,7 +88,7 @@ fn another_answer_that_is_cut_has_half_of_its_body() {
     world.receive(&get("/", ""));
     world.pass(MS);
     assert!(world.sent().ends_with("\r\n\r\nHello,"), "{}", world.sent());
-    assert!(world.wire.closed);
+    assert!(world.is_closed());
 }
 
 #[test]
@@ -101,8 +100,8 @@ fn a_stream_that_stalls_goes_on_later_or_never() {
         world.pass(1);
         world.wire.sent.clear();
         world.pass(1000 * MS);
-        let times: Vec<u64> = world.wire.sent.iter().map(|(at_ns, _)| at_ns / MS).collect();
+        let times: Vec<u64> = world.wire.sent.iter().map(|sent| sent.at_ns / MS).collect();
         assert_eq!(times, expected);
-        assert!(!world.wire.closed);
+        assert!(!world.is_closed());
     }
 }

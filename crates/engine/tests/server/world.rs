@@ -1,12 +1,10 @@
 //! A server with one connection, and the clock in hand.
 
-use std::net::IpAddr;
-use std::ops::Range;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use trueload_drive::{ConnectError, Net, Program, Remote, Token};
+use crate::common::Wire;
+use trueload_drive::{Program, Token};
 use trueload_engine::outlet::Outlet;
 use trueload_engine::protocol::{FaultsPlan, Http2Plan, Interval};
 use trueload_engine::server::{Command, Faults, Report, Seen, Server, Watch};
@@ -15,65 +13,6 @@ pub(super) const MS: u64 = 1_000_000;
 /// The Date of RFC 9110 §5.6.7: Sun, 06 Nov 1994 08:49:37 GMT.
 pub(super) const NOVEMBER_1994_S: u64 = 784_111_777;
 pub(super) const TOKEN: Token = Token { index: 0, generation: 0 };
-
-/// What the server has sent, when, and whether it has closed.
-#[derive(Default)]
-pub(super) struct Wire {
-    pub(super) now_ns: u64,
-    pub(super) unix_time: Duration,
-    /// How much time passes until the clock is read again.
-    pub(super) step_ns: u64,
-    pub(super) sent: Vec<(u64, String)>,
-    /// All of it, as it was.
-    pub(super) bytes: Vec<u8>,
-    pub(super) closed: bool,
-    /// Our side has ended.
-    pub(super) ended: bool,
-    pub(super) reset: bool,
-}
-
-impl Net for Wire {
-    fn now_ns(&self) -> u64 {
-        self.now_ns
-    }
-
-    fn read_clock(&mut self) {
-        self.now_ns += self.step_ns;
-    }
-
-    fn unix_time(&self) -> Duration {
-        self.unix_time
-    }
-
-    fn connect(&mut self, _: u32, _: Remote<'_>, _: Option<IpAddr>) -> Result<Token, ConnectError> {
-        unreachable!("a server does not connect")
-    }
-
-    fn send(&mut self, _token: Token, bytes: &[u8]) {
-        self.sent.push((self.now_ns, String::from_utf8_lossy(bytes).into_owned()));
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    fn send_shared(&mut self, token: Token, bytes: &Arc<[u8]>, range: Range<usize>) {
-        self.send(token, &bytes[range]);
-    }
-
-    fn end_sending(&mut self, _: Token) {
-        self.ended = true;
-    }
-
-    fn close(&mut self, _token: Token) {
-        self.closed = true;
-    }
-
-    fn reset(&mut self, _token: Token) {
-        (self.closed, self.reset) = (true, true);
-    }
-
-    fn finish(&mut self, _token: Token) {
-        self.closed = true;
-    }
-}
 
 /// A server with one connection, and the clock in hand.
 pub(super) struct World {
@@ -115,8 +54,8 @@ impl World {
         let (sink, reports) = channel();
         let watch = Watch::new(0, inbox, Outlet::to(sink, |report| report));
         let mut server = habits(Server::new(None, watch));
-        let unix_time = Duration::from_secs(NOVEMBER_1994_S);
-        let mut wire = Wire { unix_time, ..Wire::default() };
+        let epoch = Duration::from_secs(NOVEMBER_1994_S);
+        let mut wire = Wire { epoch, ..Wire::default() };
         let key = server.handle_accepted(&mut wire, TOKEN);
         World { server, wire, key, commands, reports }
     }
@@ -136,7 +75,11 @@ impl World {
     }
 
     pub(super) fn sent(&self) -> String {
-        self.wire.sent.iter().map(|(_, text)| text.as_str()).collect()
+        String::from_utf8_lossy(&self.wire.bytes()).into_owned()
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        !self.wire.closed.is_empty()
     }
 
     /// What was sent, but for the clock.
