@@ -2,18 +2,18 @@
 //! what it is charged with, and from when its steps count.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender};
 
-use crate::common::{Wire, config, token};
 use trueload_drive::{ConnectError, PeerClose, Program};
 use trueload_engine::generator::{
     Command, Config, DoneReport, Generator, Http, Http1, OverHttp1, PhaseShare, Plain, Report,
     Sending,
 };
-use trueload_engine::outlet::Outlet;
 use trueload_load::{Arrivals, Load, Stage, Stop};
 use trueload_meter::{Class, Openings};
 use trueload_wire::http1::client::Rules;
+
+use crate::common::{Wire, config, done, generator, run_to, token};
 
 const MS: u64 = 1_000_000;
 const START_NS: u64 = 100 * MS;
@@ -34,16 +34,8 @@ impl Play {
         let request: Arc<[u8]> = Arc::from(&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..]);
         let plain = Plain::new(Sending::http1(request, 1, Rules::default()), None);
         let http = Http::new(Http1::default(), plain, false);
-        let (commands, inbox) = channel();
-        let (to, reports) = channel();
-        let outlet = Outlet::to(to, |report| report);
-        let generator = Generator::new(
-            Arc::new(Config { close: true, connect_open: true, ..config(TIMEOUT_NS) }),
-            http,
-            Arc::default(),
-            inbox,
-            outlet,
-        );
+        let config = Config { close: true, connect_open: true, ..config(TIMEOUT_NS) };
+        let (generator, commands, reports) = generator(config, http);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(slots)).expect("it listens");
         let stages = [Stage { ns: 10_000 * MS, from: 100.0, to: 100.0 }].into();
@@ -61,12 +53,7 @@ impl Play {
     /// The clock goes on to a moment of the window, by way of all that is due before.
     fn at(&mut self, ms: u64) {
         let now_ns = START_NS + ms * MS;
-        while let Some(due_ns) = self.generator.wake_at_ns().filter(|at_ns| *at_ns <= now_ns) {
-            self.wire.now_ns = due_ns.max(self.wire.now_ns);
-            self.generator.handle_time(&mut self.wire);
-            self.generator.handle_batch_end(&mut self.wire);
-        }
-        self.wire.now_ns = now_ns;
+        run_to(&mut self.generator, &mut self.wire, now_ns);
     }
 
     fn connected(&mut self, key: u32, connection: u32) {
@@ -90,11 +77,7 @@ impl Play {
 
     fn done(mut self) -> DoneReport {
         self.at(5_000);
-        let done = self.reports.try_iter().find_map(|report| match report {
-            Report::Done(done) => Some(*done),
-            _ => None,
-        });
-        done.expect("the phase is done")
+        done(&self.reports)
     }
 }
 

@@ -4,16 +4,13 @@
 //! grants places (`+`), begins to drain the connection (`d`), and receives which requests were
 //! given up (`!` and the number).
 
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender};
 
-use crate::common::{Sent, Wire, config, token};
 use trueload_drive::{Net, Program};
 use trueload_engine::generator::{
     Carrier, Command, Config, ConnectionEnd, DoneReport, Generator, Http2, Input, OverHttp2,
     PhaseShare, Plain, Protocol, Report, Sending, Tag,
 };
-use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop};
 use trueload_meter::Class;
 use trueload_wire::exchange::{Disposition, Ending, Exchange, Outcome};
@@ -23,6 +20,8 @@ use trueload_wire::http2::client::Windows;
 use trueload_wire::http2::frame::write_block;
 use trueload_wire::http2::request::Template;
 use trueload_wire::http2::settings::{self, parameter};
+
+use crate::common::{Sent, Wire, config, done, generator, run_to, token};
 
 const MS: u64 = 1_000_000;
 const TIMEOUT_NS: u64 = 100 * MS;
@@ -177,11 +176,8 @@ impl Play<Toy> {
 impl<P: Protocol> Play<P> {
     /// The slot is connected, and its phase has begun.
     fn of(protocol: P, depth: usize) -> Self {
-        let (commands, inbox) = channel();
-        let (to, reports) = channel();
-        let outlet = Outlet::to(to, |report| report);
-        let config = Arc::new(Config { depth, ..config(TIMEOUT_NS) });
-        let generator = Generator::new(config, protocol, Arc::default(), inbox, outlet);
+        let config = Config { depth, ..config(TIMEOUT_NS) };
+        let (generator, commands, reports) = generator(config, protocol);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
         let stop = Stop::After(WINDOW_NS);
@@ -199,12 +195,7 @@ impl<P: Protocol> Play<P> {
 
     /// The clock goes on to a moment, by way of all that is due before.
     fn at(&mut self, now_ns: u64) {
-        while let Some(due_ns) = self.generator.wake_at_ns().filter(|at_ns| *at_ns <= now_ns) {
-            self.wire.now_ns = due_ns.max(self.wire.now_ns);
-            self.generator.handle_time(&mut self.wire);
-            self.generator.handle_batch_end(&mut self.wire);
-        }
-        self.wire.now_ns = now_ns;
+        run_to(&mut self.generator, &mut self.wire, now_ns);
     }
 
     fn receive(&mut self, connection: u32, bytes: &[u8]) {
@@ -223,11 +214,7 @@ impl<P: Protocol> Play<P> {
     /// The phase ends, with nothing more to come.
     fn end(mut self) -> DoneReport {
         self.at(2 * MS + WINDOW_NS + 2 * TIMEOUT_NS + 1_000 * MS);
-        let done = self.reports.try_iter().find_map(|report| match report {
-            Report::Done(done) => Some(*done),
-            _ => None,
-        });
-        done.expect("the phase is done")
+        done(&self.reports)
     }
 }
 

@@ -2,17 +2,17 @@
 //! connections each of them has, before and after.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender};
 
-use crate::common::{Wire, config, token};
 use trueload_drive::Program;
 use trueload_engine::generator::{
     Command, Config, DoneReport, Generator, Http, Http1, NewPart, OverHttp1, PhaseShare, Plain,
     Report, Sending,
 };
-use trueload_engine::outlet::Outlet;
 use trueload_load::{Arrivals, Load, Stage, Stop};
 use trueload_wire::http1::client::Rules;
+
+use crate::common::{Wire, config, done, generator, run_to, token};
 
 const MS: u64 = 1_000_000;
 const START_NS: u64 = 100 * MS;
@@ -37,11 +37,8 @@ impl Play {
         let request: Arc<[u8]> = Arc::from(&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..]);
         let plain = Plain::new(Sending::http1(request, 1, Rules::default()), None);
         let http = Http::new(Http1::default(), plain, false);
-        let (commands, inbox) = channel();
-        let (to, reports) = channel();
-        let config = Arc::new(Config { thread, threads, ..config(500 * MS) });
-        let outlet = Outlet::to(to, |report| report);
-        let generator = Generator::new(config, http, Arc::default(), inbox, outlet);
+        let config = Config { thread, threads, ..config(500 * MS) };
+        let (generator, commands, reports) = generator(config, http);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         let mut play = Play { generator, wire, reports, commands, answered: 0 };
         play.tell(Command::Connections(SLOTS));
@@ -74,12 +71,7 @@ impl Play {
 
     /// The clock goes on, by way of all that is due before.
     fn run_to(&mut self, at_ns: u64) {
-        while let Some(due_ns) = self.generator.wake_at_ns().filter(|due_ns| *due_ns <= at_ns) {
-            self.wire.now_ns = due_ns.max(self.wire.now_ns);
-            self.generator.handle_time(&mut self.wire);
-            self.generator.handle_batch_end(&mut self.wire);
-        }
-        self.wire.now_ns = at_ns;
+        run_to(&mut self.generator, &mut self.wire, at_ns);
     }
 
     fn answer_all(&mut self) {
@@ -109,11 +101,7 @@ impl Play {
         self.run_to(START_NS + 2 * WINDOW_NS);
         self.answer_all();
         self.run_to(START_NS + 3 * WINDOW_NS);
-        let done = self.reports.try_iter().find_map(|report| match report {
-            Report::Done(done) => Some(*done),
-            _ => None,
-        });
-        done.expect("the phase is done")
+        done(&self.reports)
     }
 }
 

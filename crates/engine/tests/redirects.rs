@@ -2,19 +2,19 @@
 //! answer.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender};
 
-use crate::common::{Wire, config, token};
 use trueload_drive::{PeerClose, Program};
 use trueload_engine::generator::{
     Alike, Command, Config, DoneReport, Generator, Hops, Http, OverEither, PhaseShare, Report,
     Sending, Versions,
 };
-use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop};
 use trueload_meter::{Class, index};
 use trueload_wire::http1::client::Rules;
 use trueload_wire::message::Request;
+
+use crate::common::{Wire, config, generator, run_to, token};
 
 const MS: u64 = 1_000_000;
 const START_NS: u64 = 2 * MS;
@@ -64,11 +64,8 @@ impl Play {
         let rules = Rules { head_request, idempotent, ..Rules::default() };
         let hops = Hops::new(most, false, sending(request, rules), None);
         let http = Http::new(Versions::http1(), hops, close);
-        let (commands, inbox) = channel();
-        let (to, reports) = channel();
-        let outlet = Outlet::to(to, |report| report);
-        let config = Arc::new(Config { close, ..config(TIMEOUT_NS) });
-        let generator = Generator::new(config, http, Arc::default(), inbox, outlet);
+        let config = Config { close, ..config(TIMEOUT_NS) };
+        let (generator, commands, reports) = generator(config, http);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
         let load = Load::Closed { active: [].into() };
@@ -93,12 +90,7 @@ impl Play {
     /// The clock goes on to a moment of the window, by way of all that is due before.
     fn at(&mut self, ms: u64) {
         let now_ns = START_NS + ms * MS;
-        while let Some(due_ns) = self.generator.wake_at_ns().filter(|at_ns| *at_ns <= now_ns) {
-            self.wire.now_ns = due_ns.max(self.wire.now_ns);
-            self.generator.handle_time(&mut self.wire);
-            self.generator.handle_batch_end(&mut self.wire);
-        }
-        self.wire.now_ns = now_ns;
+        run_to(&mut self.generator, &mut self.wire, now_ns);
     }
 
     fn receive_on(&mut self, index: u32, at_ms: u64, bytes: &str) {

@@ -1,21 +1,21 @@
 //! Virtual users, played by hand: which request follows which, when, and how it is counted.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
-use crate::common::{Wire, config, token};
 use trueload_drive::{ConnectError, PeerClose, Program};
 use trueload_engine::data::Rows;
 use trueload_engine::generator::{
     Command, DoneReport, Generator, Http, OverEither, PhaseShare, Report, Requests, Scenario,
     StepPace, Target, Text, Users, Versions,
 };
-use trueload_engine::outlet::Outlet;
 use trueload_load::{Arrivals, Load, Mix, RowOrder, Stage, Stop};
 use trueload_meter::{Class, SessionMeter};
 use trueload_wire::http1::client::Rules;
 use trueload_wire::session::{Extractor, Script, Site, StepTexts, Take};
+
+use crate::common::{Wire, config, done, generator, run_to, token};
 
 const MS: u64 = 1_000_000;
 const START_NS: u64 = 2 * MS;
@@ -103,12 +103,8 @@ impl Play {
     }
 
     fn until(scenario: Scenario, load: Load, stop: Stop) -> Self {
-        let (commands, inbox) = channel();
-        let (to, reports) = channel();
-        let outlet = Outlet::to(to, |report| report);
         let users = Http::new(Versions::http1(), Users::new(scenario), false);
-        let generator =
-            Generator::new(Arc::new(config(TIMEOUT_NS)), users, Arc::default(), inbox, outlet);
+        let (generator, commands, reports) = generator(config(TIMEOUT_NS), users);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
         let share =
@@ -132,12 +128,7 @@ impl Play {
     }
 
     fn at_ns(&mut self, now_ns: u64) {
-        while let Some(due_ns) = self.generator.wake_at_ns().filter(|at_ns| *at_ns <= now_ns) {
-            self.wire.now_ns = due_ns.max(self.wire.now_ns);
-            self.generator.handle_time(&mut self.wire);
-            self.generator.handle_batch_end(&mut self.wire);
-        }
-        self.wire.now_ns = now_ns;
+        run_to(&mut self.generator, &mut self.wire, now_ns);
     }
 
     fn connected(&mut self, connection: u32) {
@@ -182,11 +173,7 @@ impl Play {
     }
 
     fn done(&mut self) -> DoneReport {
-        let done = self.reports.try_iter().find_map(|report| match report {
-            Report::Done(done) => Some(*done),
-            _ => None,
-        });
-        done.expect("the phase is done")
+        done(&self.reports)
     }
 
     /// The phase ends, with nothing more to come.

@@ -2,18 +2,18 @@
 //! has stalled.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender};
 
-use crate::common::{Wire, config, token};
 use trueload_drive::Program;
 use trueload_engine::generator::{
     Command, DoneReport, Generator, Http, Http1, OverHttp1, PhaseShare, Plain, Report, Sending,
 };
-use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop};
 use trueload_meter::Class;
 use trueload_wire::http1::client::Rules;
 use trueload_wire::parts::{End, Kind, Rule};
+
+use crate::common::{Wire, config, done, generator, run_to, token};
 
 const MS: u64 = 1_000_000;
 const TIMEOUT_NS: u64 = 500 * MS;
@@ -37,11 +37,7 @@ impl Play {
         let request: Arc<[u8]> = Arc::from(&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..]);
         let plain = Plain::new(Sending::http1(request, 1, Rules::default()), Some(rule));
         let http = Http::new(Http1::default(), plain, false);
-        let (commands, inbox) = channel();
-        let (to, reports) = channel();
-        let outlet = Outlet::to(to, |report| report);
-        let generator =
-            Generator::new(Arc::new(config(TIMEOUT_NS)), http, Arc::default(), inbox, outlet);
+        let (generator, commands, reports) = generator(config(TIMEOUT_NS), http);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(20)).expect("it listens");
         let load = Load::Closed { active: [].into() };
@@ -60,12 +56,7 @@ impl Play {
 
     /// The clock goes on to a moment, by way of all that is due before.
     fn at(&mut self, now_ns: u64) {
-        while let Some(due_ns) = self.generator.wake_at_ns().filter(|at_ns| *at_ns <= now_ns) {
-            self.wire.now_ns = due_ns.max(self.wire.now_ns);
-            self.generator.handle_time(&mut self.wire);
-            self.generator.handle_batch_end(&mut self.wire);
-        }
-        self.wire.now_ns = now_ns;
+        run_to(&mut self.generator, &mut self.wire, now_ns);
     }
 
     fn receive(&mut self, at_ms: u64, bytes: &[u8]) {
@@ -77,11 +68,7 @@ impl Play {
     /// The phase ends, with nothing more to come.
     fn end(mut self) -> DoneReport {
         self.at(2 * MS + WINDOW_NS + 2 * TIMEOUT_NS + 1_000 * MS);
-        let done = self.reports.try_iter().find_map(|report| match report {
-            Report::Done(done) => Some(*done),
-            _ => None,
-        });
-        done.expect("the phase is done")
+        done(&self.reports)
     }
 }
 

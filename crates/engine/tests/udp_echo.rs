@@ -1,9 +1,7 @@
 //! The generator over datagrams: what is lost ends alone, its socket lives on, and what settles nothing is counted apart.
 
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender};
 
-use crate::common::{Wire, config, token};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
@@ -12,10 +10,11 @@ use trueload_drive::{Datagrams, PeerClose, Program};
 use trueload_engine::generator::{
     Command, Config, DoneReport, Generator, PhaseShare, Report, UdpEcho,
 };
-use trueload_engine::outlet::Outlet;
 use trueload_load::{Load, Stop};
 use trueload_meter::{Class, Datagrams as Counts};
 use trueload_wire::echo::Messages;
+
+use crate::common::{Wire, config, done, generator, run_to, token};
 
 const MS: u64 = 1_000_000;
 const TIMEOUT_NS: u64 = 100 * MS;
@@ -32,13 +31,10 @@ struct Play {
 impl Play {
     /// The socket is there, and its phase has begun.
     fn begin(depth: usize, requests: u64) -> Self {
-        let (commands, inbox) = channel();
-        let (to, reports) = channel();
-        let outlet = Outlet::to(to, |report| report);
         let messages: Vec<u8> = (0..3 * SIZE as u8).collect();
         let protocol = UdpEcho::new(Messages::new(messages.into(), SIZE).expect("even"), 7);
-        let config = Arc::new(Config { depth, ..config(TIMEOUT_NS) });
-        let generator = Generator::new(config, protocol, Arc::default(), inbox, outlet);
+        let config = Config { depth, ..config(TIMEOUT_NS) };
+        let (generator, commands, reports) = generator(config, protocol);
         let wire = Wire { now_ns: MS, ..Wire::default() };
         commands.send(Command::Connections(1)).expect("it listens");
         let (stop, load) = (Stop::Requests(requests), Load::Closed { active: [].into() });
@@ -55,12 +51,7 @@ impl Play {
 
     /// The clock goes on to a moment, by way of all that is due before.
     fn at(&mut self, now_ns: u64) {
-        while let Some(due_ns) = self.generator.wake_at_ns().filter(|at_ns| *at_ns <= now_ns) {
-            self.wire.now_ns = due_ns.max(self.wire.now_ns);
-            self.generator.handle_time(&mut self.wire);
-            self.generator.handle_batch_end(&mut self.wire);
-        }
-        self.wire.now_ns = now_ns;
+        run_to(&mut self.generator, &mut self.wire, now_ns);
     }
 
     /// These of the datagrams that were sent come back, one by one, on the present socket.
@@ -80,11 +71,7 @@ impl Play {
     /// What the phase leaves, once it is over.
     fn end(mut self) -> DoneReport {
         self.at(self.wire.now_ns + 10 * TIMEOUT_NS);
-        let done = self.reports.try_iter().find_map(|report| match report {
-            Report::Done(done) => Some(*done),
-            _ => None,
-        });
-        done.expect("the phase is done")
+        done(&self.reports)
     }
 }
 

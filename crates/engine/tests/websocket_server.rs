@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::common::{Wire, token};
 use proptest::prelude::*;
 use trueload_drive::{Clock, Epoll, PeerClose, Program, Settings, Token};
 use trueload_engine::outlet::Outlet;
@@ -12,6 +11,8 @@ use trueload_engine::server::{Command, Report, Seen, Watch};
 use trueload_wire::http1;
 use trueload_wire::shootout::{Dialect, Joining, Key, Parsed};
 use trueload_wire::websocket::{self, Event, Kind, Limits, Role, Scratch, client, send};
+
+use crate::common::{Wire, run_to, token};
 
 const MASK: Option<[u8; 4]> = Some([1, 2, 3, 4]);
 const PADDING: &[u8] = b"padding";
@@ -154,11 +155,7 @@ impl World {
     /// Lets time pass up to `until_ns`, waking the servers whenever they ask for it.
     fn pass(&mut self, until_ns: u64) {
         for Thread { server, wire, .. } in &mut self.threads {
-            while let Some(at_ns) = server.wake_at_ns().filter(|at_ns| *at_ns <= until_ns) {
-                wire.now_ns = at_ns.max(wire.now_ns);
-                server.handle_time(wire);
-            }
-            wire.now_ns = until_ns;
+            run_to(server, wire, until_ns);
         }
     }
 

@@ -1,9 +1,13 @@
-//! What the tests that play a generator by hand share.
+//! What the tests that play a generator or a server by hand share.
 
 mod wire;
 
-use trueload_drive::Token;
-use trueload_engine::generator::Config;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use trueload_drive::{Program, Token};
+use trueload_engine::generator::{Command, Config, DoneReport, Generator, Protocol, Report};
+use trueload_engine::outlet::Outlet;
 
 pub use wire::{Sent, Wire};
 
@@ -33,4 +37,35 @@ pub fn config(timeout_ns: u64) -> Config {
 /// The connection with this index.
 pub fn token(index: u32) -> Token {
     Token { index, generation: 0 }
+}
+
+/// A generator with the commands that it takes and the reports that it gives.
+pub fn generator<P: Protocol>(
+    config: Config,
+    protocol: P,
+) -> (Generator<P>, Sender<Command>, Receiver<Report>) {
+    let (commands, inbox) = channel();
+    let (to, reports) = channel();
+    let outlet = Outlet::to(to, |report| report);
+    let generator = Generator::new(Arc::new(config), protocol, Arc::default(), inbox, outlet);
+    (generator, commands, reports)
+}
+
+/// Lets the clock go on to a moment, by way of all that is due before.
+pub fn run_to(program: &mut impl Program, wire: &mut Wire, now_ns: u64) {
+    while let Some(due_ns) = program.wake_at_ns().filter(|due_ns| *due_ns <= now_ns) {
+        wire.now_ns = due_ns.max(wire.now_ns);
+        program.handle_time(wire);
+        program.handle_batch_end(wire);
+    }
+    wire.now_ns = now_ns;
+}
+
+/// The report of a phase that is over.
+pub fn done(reports: &Receiver<Report>) -> DoneReport {
+    let done = reports.try_iter().find_map(|report| match report {
+        Report::Done(done) => Some(*done),
+        _ => None,
+    });
+    done.expect("the phase is done")
 }

@@ -6,10 +6,11 @@ mod world;
 
 use std::time::Duration;
 
-use crate::common::Sent;
 use proptest::prelude::*;
 use trueload_drive::{PeerClose, Program, Token};
 use trueload_engine::protocol::FaultsPlan;
+
+use crate::common::Sent;
 
 use world::{MS, NOVEMBER_1994_S, TOKEN, World};
 

@@ -3,11 +3,12 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use crate::common::Wire;
 use trueload_drive::{Program, Token};
 use trueload_engine::outlet::Outlet;
 use trueload_engine::protocol::{FaultsPlan, Http2Plan, Interval};
 use trueload_engine::server::{Command, Faults, Report, Seen, Server, Watch};
+
+use crate::common::{Wire, run_to};
 
 pub(super) const MS: u64 = 1_000_000;
 /// The Date of RFC 9110 §5.6.7: Sun, 06 Nov 1994 08:49:37 GMT.
@@ -66,12 +67,7 @@ impl World {
 
     /// Lets time pass up to `until_ns`, waking the server whenever it asks for it.
     pub(super) fn pass(&mut self, until_ns: u64) {
-        while let Some(at_ns) = self.server.wake_at_ns().filter(|at_ns| *at_ns <= until_ns) {
-            self.wire.now_ns = at_ns.max(self.wire.now_ns);
-            self.server.handle_time(&mut self.wire);
-            self.server.handle_batch_end(&mut self.wire);
-        }
-        self.wire.now_ns = until_ns;
+        run_to(&mut self.server, &mut self.wire, until_ns);
     }
 
     pub(super) fn sent(&self) -> String {
