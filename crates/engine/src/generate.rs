@@ -10,7 +10,7 @@ use std::sync::mpsc::Sender;
 
 use trueload_drive::{Clock, Driver, Program, keep_little_code, own_rss_bytes};
 use trueload_load::Stop;
-use trueload_meter::{Failed, Series, Sparse};
+use trueload_meter::{Failed, Packed, Series, Sparse};
 
 use crate::blobs::Blobs;
 use crate::failure::Failure;
@@ -378,8 +378,8 @@ impl Role {
         if !(0..thread).any(|before| !ended(before)) {
             let totals = sums::tick(self.clock.now_ns(), &phase.id, &phase.ticks);
             emit(&FromEngine::Tick(Tick {
-                latency: std::mem::take(&mut phase.latency),
-                service: std::mem::take(&mut phase.service),
+                latency: Packed::of(&std::mem::take(&mut phase.latency)),
+                service: Packed::of(&std::mem::take(&mut phase.service)),
                 busiest_ns: phase.busy_ns.iter().copied().max().unwrap_or(0),
                 ..totals
             }))?;
@@ -410,7 +410,7 @@ impl Role {
             by_origin = division.connections(&self.plan, self.connections, &self.connected, &done);
         }
         let done = done.into_iter().map(|(_, done)| done).collect();
-        let series = sums::series(std::mem::take(&mut self.phases[number].series));
+        let series = std::mem::take(&mut self.phases[number].series).into_bins();
         let measured = sums::measurement(&self.plan, &self.driven, requested, &set_up, done);
         let mut measurement =
             Box::new(Measurement { origins: by_origin, data, series, ..measured });

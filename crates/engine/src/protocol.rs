@@ -4,73 +4,57 @@
 //! an engine of different versions never half-understand each other. All times are nanoseconds; all
 //! clocks are the engine's monotonic one.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
+use trueload_meter::{
+    Bin, Counts, Datagrams, Deliveries, Early, EncodedTimes, FlowReport, Kinds, Openings, Packed,
+    Redirects, SessionMeter, SlotSums, Streams, TargetMeter,
+};
+use trueload_wire::http2::client::Account;
 
 mod address;
 mod connections;
 mod cpu_looks;
 mod data;
-mod datagrams;
-mod deliveries;
-mod early;
 mod exchange;
 mod faults;
-mod flow;
 mod generator;
-mod http2;
-mod kinds;
-mod numbered;
-mod openings;
 mod origins;
-mod packed;
 mod part;
 mod ready;
-mod redirects;
 mod replay;
 mod requests;
 mod scenario;
-mod second;
 mod seen;
 mod serve;
 mod served;
 mod settling;
 mod stages;
 mod streams;
-mod sum;
 mod tls;
 
 pub use address::AddressPlan;
-pub use connections::{Connections, IdleClosed, Slots};
+pub use connections::Connections;
 pub use cpu_looks::CpuLooks;
 pub use data::{DataFormat, DataOrder, DataPlan, DataUse};
-pub use datagrams::Datagrams;
-pub use deliveries::{Deliveries, DeliveryHistograms};
-pub use early::Early;
 pub use exchange::{DialectPlan, ExchangePlan, Http2Plan, ServicePlan, WindowsPlan};
 pub use faults::FaultsPlan;
-pub use flow::{Backlog, Flow, Work};
 pub use generator::{Generator, Lateness, Stalls};
-pub use http2::{Announced, HeaderBytes, Http2, Waits};
-pub use kinds::{Kind, Kinds, OtherKinds};
-pub use openings::Openings;
 pub use origins::{OriginConnections, OriginPlan};
 pub use part::{Machine, MachineShares, PartPlan, SharePlan};
 pub use ready::Ready;
-pub use redirects::Redirects;
 pub use replay::{RecordedRequest, ReplayPlan};
-pub use requests::{Blob, ExpectPlan, RequestPlan, TargetCounts, TargetPlan};
-pub use scenario::{FromPlan, Sessions, StepPlan, TakePlan, ThinkPlan};
-pub use second::Second;
-pub use seen::{Concurrent, Interval, Quantiles, Span};
+pub use requests::{Blob, ExpectPlan, RequestPlan, TargetPlan};
+pub use scenario::{FromPlan, StepPlan, TakePlan, ThinkPlan};
+pub use seen::{Concurrent, Interval, Span};
 pub use serve::ServePlan;
 pub use served::Served;
 pub use settling::{DeliveryFault, FailedMessage, SentPlan};
 pub use stages::{ArrivalsPlan, StagePlan, StopPlan};
-pub use streams::{StreamEndPlan, StreamHistograms, StreamKindPlan, StreamPlan, Streams};
+pub use streams::{StreamEndPlan, StreamKindPlan, StreamPlan};
 pub use tls::{ServeTlsPlan, Tls, TlsPlan, TrustPlan};
 
 /// Version of this protocol; `hello` carries it, a plan must name it.
@@ -123,7 +107,7 @@ pub enum ToEngine {
         /// The phase.
         id: String,
         /// What all engines have sent in it.
-        #[serde(deserialize_with = "numbered::read")]
+        #[serde(deserialize_with = "untagged")]
         sent: SentPlan,
         /// What has not come by then on this engine's clock is lost; null for the timeout from now on.
         until_ns: Option<u64>,
@@ -358,7 +342,7 @@ pub enum FromEngine {
         /// The phase.
         id: String,
         /// What this engine has sent in it.
-        #[serde(deserialize_with = "numbered::read")]
+        #[serde(deserialize_with = "untagged")]
         sent: SentPlan,
     },
     /// The other engines' messages of a phase are over here, see `charge`.
@@ -369,12 +353,13 @@ pub enum FromEngine {
         failed: Vec<FailedMessage>,
     },
     /// At least every 250 ms while a phase is in progress.
-    Tick(Tick),
+    Tick(#[serde(deserialize_with = "untagged")] Tick),
     /// The last request of a phase is settled.
     PhaseDone {
         /// The phase.
         id: String,
         /// What it left.
+        #[serde(deserialize_with = "untagged")]
         measurement: Box<Measurement>,
     },
     /// At least every 250 ms while a server runs, and once before `done`.
@@ -395,41 +380,16 @@ pub enum FromEngine {
     },
 }
 
-/// Requests of one phase, up to now.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Counts {
-    /// Requests that the load asked for.
-    pub scheduled: u64,
-    /// Scheduled but never sent.
-    pub unsent: u64,
-    /// Sent, or charged with the failure of the connection they needed. `issued = ok + failed + cancelled` in the end.
-    pub issued: u64,
-    /// Answered as expected.
-    pub ok: u64,
-    /// Sent again after a stale connection.
-    pub stale: u64,
-    /// Stale requests whose connection was reset, a part of `stale`.
-    pub stale_resets: u64,
-    /// Open at the very end.
-    pub cancelled: u64,
-    /// Requests of a session that were not sent, because one before them failed.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub skipped: u64,
-    /// Failures by class.
-    pub failed: BTreeMap<String, u64>,
-    /// Complete answers by status code, expected or not.
-    pub statuses: BTreeMap<String, u64>,
+/// Reads a value within a tagged message. There, serde reads neither numbers as keys of a map nor
+/// sums of 128 bits.
+fn untagged<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<T, D::Error> {
+    serde_json::from_value(serde_json::Value::deserialize(from)?).map_err(D::Error::custom)
 }
 
 /// Whether a count is zero, so that it is left out.
 pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
-
-/// A sparse histogram: index to count. The index of a value v (ns) is v itself below 128; above, with
-/// e = floor(log2 v) - 6, it is 64 * e + (v >> e): 2 significant digits.
-pub type Sparse = BTreeMap<u32, u64>;
 
 /// What a phase in progress has seen since the tick before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -442,14 +402,12 @@ pub struct Tick {
     /// Totals of the phase up to now.
     pub counts: Counts,
     /// Latencies of the requests that ended well since the last tick, encoded as those of a second are.
-    #[serde(with = "packed::written")]
     #[schemars(with = "String", extend("contentEncoding" = "base64"))]
-    pub latency: Sparse,
+    pub latency: Packed,
     /// Their times from the actual send, under an open loop; elsewhere they are the latencies, and
     /// this is empty.
-    #[serde(with = "packed::written")]
     #[schemars(with = "String", extend("contentEncoding" = "base64"))]
-    pub service: Sparse,
+    pub service: Packed,
     /// Connections that are open now.
     pub open: u32,
     /// Bytes received in the phase up to now.
@@ -482,24 +440,24 @@ pub struct Measurement {
     /// Bytes sent; under TLS, before they were sealed.
     pub bytes_out: u64,
     /// Histograms.
-    pub histograms: Histograms,
+    pub histograms: EncodedTimes,
     /// Connections.
     pub connections: Connections,
     /// Slots: connections by identity, which survives reconnects.
-    pub slots: Slots,
+    pub slots: SlotSums,
     /// One entry per second of the phase; after an hour of it per 2 s, then 4 s, and so on.
-    pub series: Vec<Second>,
+    pub series: Vec<Bin>,
     /// Answers over the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flow: Option<Flow>,
+    pub flow: Option<FlowReport>,
     /// The engine's own load.
     pub generator: Generator,
     /// Counts by target or step, in the plan's order; null where the plan has one request.
     #[serde(default)]
-    pub targets: Option<Vec<TargetCounts>>,
+    pub targets: Option<Vec<TargetMeter>>,
     /// Whole sessions; null without a scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sessions: Option<Sessions>,
+    pub sessions: Option<SessionMeter>,
     /// Connections by origin, in the plan's order; empty where it has one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<OriginConnections>,
@@ -514,7 +472,7 @@ pub struct Measurement {
     pub datagrams: Option<Datagrams>,
     /// What connections of HTTP/2 counted; null of other protocols.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub http2: Option<Http2>,
+    pub http2: Option<Account>,
     /// Kinds of answer, where the plan has one request; elsewhere they are with its targets.
     #[serde(default, skip_serializing_if = "Kinds::is_empty")]
     pub kinds: Kinds,
@@ -523,40 +481,11 @@ pub struct Measurement {
     pub early: Early,
     /// Parts of streamed answers; null where answers are no streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub streams: Option<Streams>,
+    pub streams: Option<Box<Streams>>,
     /// Steps of connections opened when their requests are due; null elsewhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub openings: Option<Openings>,
+    pub openings: Option<Box<Openings>>,
     /// Redirects that were followed; null where none are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub redirects: Option<Redirects>,
-}
-
-/// Of ok requests only, except `connect` (every established connection).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Histograms {
-    /// Response time: from the scheduled send to the last byte.
-    pub latency: Option<String>,
-    /// Service time: from the actual send to the last byte.
-    pub service: Option<String>,
-    /// TCP (and TLS) set-up, of the connections opened during the phase (the first phase: and before it).
-    pub connect: Option<String>,
-    /// The part of it that is TLS: from the established connection to the end of the handshake.
-    #[serde(default)]
-    pub handshake: Option<String>,
-    /// From the actual send to the first byte of the answer.
-    pub first_byte: Option<String>,
-    /// With a connection per request: from the connection attempt to the last byte.
-    pub total: Option<String>,
-    /// From the time when a request could have been sent, its schedule come and a connection free, to when it was handed
-    /// to the kernel.
-    pub send_lag: Option<String>,
-    /// From the kernel's receive time of an answer's last byte to when it was read, on a sample of the connections.
-    #[serde(default)]
-    pub receive_lag: Option<String>,
-    /// From when a request was handed to the kernel to the kernel's receive time of its answer's last byte, on the same
-    /// sample: the service time without this engine's part in it.
-    #[serde(default)]
-    pub round_trip: Option<String>,
+    pub redirects: Option<Box<Redirects>>,
 }

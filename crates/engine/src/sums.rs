@@ -4,17 +4,14 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use trueload_drive::{Address, peak_rss_bytes};
-use trueload_meter::{
-    Bin, Class, EncodedTimes, Meter, Series, SlowSlot, Sparse, SumNs, TargetMeter,
-};
+use trueload_meter::{Class, Counts, Deliveries, Meter, Packed, SlotSums, Sparse, SumNs};
+use trueload_wire::http2::client::Account;
 use trueload_wire::tls::Secured;
 
 use crate::exchange;
 use crate::generator::{self, ByLength, Connected, DoneReport, Taken, TickReport};
 use crate::protocol::{
-    Connections, Counts, DataUse, Deliveries, DeliveryHistograms, Flow, GeneratePlan, Generator,
-    Histograms, Http2, Lateness, Measurement, Second, Sessions, Slots, Stalls, TargetCounts, Tick,
-    Tls,
+    Connections, DataUse, GeneratePlan, Generator, Lateness, Measurement, Stalls, Tick, Tls,
 };
 use crate::threads::Driven;
 
@@ -25,20 +22,20 @@ pub(crate) fn add(into: &mut Sparse, from: impl Iterator<Item = (u32, u64)>) {
     }
 }
 
-/// Counts by the class's name.
-pub(crate) fn by_class(counts: &[(Class, u64)]) -> BTreeMap<String, u64> {
+/// Counts by class.
+pub(crate) fn by_class(counts: &[(Class, u64)]) -> BTreeMap<Class, u64> {
     let mut sums = BTreeMap::new();
     for (class, count) in counts {
-        *sums.entry(class.name().to_owned()).or_default() += count;
+        *sums.entry(*class).or_default() += count;
     }
     sums
 }
 
 /// The first reason of each class why connections failed.
-pub(crate) fn reasons(found: &[(Class, String)]) -> BTreeMap<String, String> {
+pub(crate) fn reasons(found: &[(Class, String)]) -> BTreeMap<Class, String> {
     let mut first = BTreeMap::new();
     for (class, why) in found {
-        first.entry(class.name().to_owned()).or_insert_with(|| why.clone());
+        first.entry(*class).or_insert_with(|| why.clone());
     }
     first
 }
@@ -50,14 +47,6 @@ pub(crate) fn tls(secured: &Secured) -> Tls {
         cipher: secured.cipher.clone(),
         alpn: secured.alpn.clone(),
     }
-}
-
-fn by_status(counts: &[(u16, u64)]) -> BTreeMap<String, u64> {
-    let mut sums = BTreeMap::new();
-    for (status, count) in counts {
-        *sums.entry(status.to_string()).or_default() += count;
-    }
-    sums
 }
 
 /// The sum of the threads' connection reports.
@@ -77,58 +66,24 @@ pub(crate) fn connected(threads: &[(u32, Connected)]) -> Connected {
 
 /// The totals of the latest ticks of all threads as one tick.
 pub(crate) fn tick(at_ns: u64, id: &str, threads: &[TickReport]) -> Tick {
-    let mut counts = [0; 7];
-    let (mut failed, mut statuses) = (Vec::new(), Vec::new());
     let mut sum = Tick {
         at_ns,
         id: Some(id.to_owned()),
         counts: Counts::default(),
-        latency: Sparse::new(),
-        service: Sparse::new(),
+        latency: Packed::default(),
+        service: Packed::default(),
         open: 0,
         bytes_in: 0,
         bytes_out: 0,
         busiest_ns: 0,
     };
     for thread in threads {
-        counts.iter_mut().zip(thread.counts).for_each(|(sum, count)| *sum += count);
-        failed.extend(&thread.failed);
-        statuses.extend(&thread.statuses);
+        sum.counts.merge(&thread.counts);
         sum.open += thread.open;
         sum.bytes_in += thread.bytes_in;
         sum.bytes_out += thread.bytes_out;
     }
-    let [scheduled, unsent, issued, ok, stale, stale_resets, cancelled] = counts;
-    let (failed, statuses) = (by_class(&failed), by_status(&statuses));
-    let skipped = 0; // The phase's end tells.
-    sum.counts = Counts {
-        scheduled,
-        unsent,
-        issued,
-        ok,
-        stale,
-        stale_resets,
-        cancelled,
-        skipped,
-        failed,
-        statuses,
-    };
     sum
-}
-
-fn counts(meter: &Meter) -> Counts {
-    Counts {
-        scheduled: meter.scheduled,
-        unsent: meter.unsent(),
-        issued: meter.issued,
-        ok: meter.ok,
-        stale: meter.stale,
-        stale_resets: meter.stale_resets,
-        cancelled: meter.cancelled,
-        skipped: meter.targets.iter().map(|target| target.skipped).sum(),
-        failed: by_class(&meter.failed().collect::<Vec<_>>()),
-        statuses: by_status(&meter.statuses().collect::<Vec<_>>()),
-    }
 }
 
 /// The measurement of one phase over all threads.
@@ -153,16 +108,17 @@ pub(crate) fn measurement(
     let mut meter = merged(threads.into_iter().map(|thread| thread.meter));
     let (handshakes_full, handshakes_resumed) = meter.times.handshakes();
     let times = std::mem::take(&mut meter.times).encoded();
+    let permitted_ns = SumNs::try_from(meter.permitted_ns).unwrap_or(0);
     Measurement {
         started_ns,
         began_ns,
         window_ns,
         drain_ns: done_ns.saturating_sub(stopped_ns),
         partial,
-        counts: counts(&meter),
+        counts: meter.counts(),
         bytes_in: meter.bytes_in,
         bytes_out: meter.bytes_out,
-        histograms: histograms(times),
+        histograms: times,
         connections: Connections {
             requested,
             established,
@@ -172,7 +128,7 @@ pub(crate) fn measurement(
             reconnects: meter.reconnects,
             dropped: meter.dropped,
             unended: meter.unended,
-            idle_closed: meter.idle_closed.into(),
+            idle_closed: meter.idle_closed,
             down: meter.slots.down,
             outage_ns: meter.slots.outage_ns,
             outages: meter.slots.outages,
@@ -181,36 +137,22 @@ pub(crate) fn measurement(
             reasons,
             family: family(plan, set_up).to_owned(),
         },
-        slots: slots(&meter),
+        slots: SlotSums { permitted_ns, ..meter.slots },
         series: Vec::new(),
-        flow: Some(Flow::of(&meter, window_ns)),
+        flow: Some(meter.flow.report(window_ns, meter.backlog)),
         generator,
-        targets: is_by_target(plan).then(|| meter.targets.iter().map(target).collect()),
-        sessions: meter.sessions.as_ref().map(Sessions::from),
+        targets: is_by_target(plan).then_some(meter.targets),
+        sessions: meter.sessions,
         origins: Vec::new(),
         data: None,
         deliveries,
-        datagrams: exchange::is_of_datagrams(plan).then(|| meter.datagrams.into()),
+        datagrams: exchange::is_of_datagrams(plan).then_some(meter.datagrams),
         http2,
-        kinds: (&meter.kinds).into(),
-        early: meter.early.into(),
-        streams: meter.streams.as_deref().map(Into::into),
-        openings: meter.openings.as_deref().map(Into::into),
-        redirects: meter.redirects.as_deref().map(Into::into),
-    }
-}
-
-fn histograms(times: EncodedTimes) -> Histograms {
-    Histograms {
-        latency: times.latency,
-        service: times.service,
-        connect: times.connect,
-        handshake: times.handshake,
-        first_byte: times.first_byte,
-        total: times.total,
-        send_lag: times.send_lag,
-        receive_lag: times.receive_lag,
-        round_trip: times.round_trip,
+        kinds: meter.kinds,
+        early: meter.early,
+        streams: meter.streams,
+        openings: meter.openings,
+        redirects: meter.redirects,
     }
 }
 
@@ -250,40 +192,23 @@ pub(crate) fn data(origins: usize, reports: &[(u32, DoneReport)]) -> Option<Data
 }
 
 /// The counts of HTTP/2 connections.
-fn http2(threads: &[DoneReport]) -> Option<Http2> {
+fn http2(threads: &[DoneReport]) -> Option<Account> {
     let accounts = threads.iter().filter_map(|thread| thread.account);
-    let sum = accounts.reduce(|mut sum, account| {
+    let mut sum = accounts.reduce(|mut sum, account| {
         sum.merge(&account);
         sum
-    });
-    sum.as_ref().map(Http2::from)
+    })?;
+    sum.http1 += sum.chose_http1;
+    Some(sum)
 }
 
 /// The fate of a broadcast at its receivers.
 fn deliveries(threads: &[DoneReport]) -> Option<Deliveries> {
-    let mut sum: Option<trueload_meter::Deliveries> = None;
+    let mut sum: Option<Deliveries> = None;
     for found in threads.iter().filter_map(|thread| thread.deliveries.as_ref()) {
         sum.get_or_insert_default().merge(found);
     }
-    let sum = sum?;
-    Some(Deliveries {
-        expected: sum.expected,
-        delivered: sum.delivered,
-        lost: sum.lost,
-        duplicate: sum.duplicate,
-        out_of_order: sum.out_of_order,
-        untimed: sum.untimed,
-        negative: sum.negative,
-        negative_max_ns: sum.negative_ns_max,
-        histograms: DeliveryHistograms {
-            delivery: sum.delivery(),
-            first: sum.first(),
-            median: sum.median(),
-            p95: sum.p95(),
-            last: sum.last(),
-            spread: sum.spread(),
-        },
-    })
+    sum
 }
 
 /// Merges all meters into the first, so that a single one is not copied.
@@ -296,63 +221,6 @@ fn merged(meters: impl Iterator<Item = Meter>) -> Meter {
         }
     }
     sum.unwrap_or_default()
-}
-
-fn target(meter: &TargetMeter) -> TargetCounts {
-    TargetCounts {
-        issued: meter.issued,
-        ok: meter.ok,
-        stale: meter.stale,
-        cancelled: meter.cancelled,
-        skipped: meter.skipped,
-        redirects: meter.redirects,
-        failed: by_class(
-            &meter.failed.iter().map(|(class, count)| (*class, *count)).collect::<Vec<_>>(),
-        ),
-        statuses: by_status(
-            &meter.statuses.iter().map(|(code, count)| (*code, *count)).collect::<Vec<_>>(),
-        ),
-        latency: meter.latency.clone(),
-        kinds: (&meter.kinds).into(),
-    }
-}
-
-fn slots(meter: &Meter) -> Slots {
-    let sums = meter.slots.clone();
-    Slots {
-        asked: sums.asked,
-        never_answered: sums.never_answered,
-        answers_sum: sums.answers_sum,
-        answers_sum_squares: sums.answers_sum_squares,
-        answers_min: sums.answers_min,
-        answers_max: sums.answers_max,
-        means: sums
-            .means
-            .iter()
-            .map(|((mean, answers), slots)| (*mean, *answers, *slots))
-            .collect(),
-        long_waits_ns: sums.slow.iter().map(|slow| slow.waits.longest_ns).collect(),
-        long_waits: sums.slow.iter().map(long_waits).collect(),
-        permitted_ns: SumNs::try_from(meter.permitted_ns).unwrap_or(0),
-    }
-}
-
-/// The record of a slot that waited long: its requests, its waits of each length, and its
-/// connections that were never answered.
-fn long_waits(slow: &SlowSlot) -> Vec<u64> {
-    let counts = slow.waits.at_least.into_iter().chain(slow.waits.unanswered).map(u64::from);
-    std::iter::once(slow.ended).chain(counts).collect()
-}
-
-/// The series of a phase over time.
-pub(crate) fn series(series: Series) -> Vec<Second> {
-    let width_s = series.width_s() as u32;
-    let bins = (0..).zip(series.into_bins());
-    let entry = |(place, bin): (u32, Bin)| {
-        let Bin { ok, failed, latency } = bin;
-        Second { t_s: place * width_s, width_s, ok, failed, latency }
-    };
-    bins.map(entry).collect()
 }
 
 /// The time between the first and the last thread to begin; none with a single thread.

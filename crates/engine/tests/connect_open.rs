@@ -10,7 +10,7 @@ use trueload_engine::generator::{
     Sending,
 };
 use trueload_load::{Arrivals, Load, Stage, Stop};
-use trueload_meter::{Class, Openings};
+use trueload_meter::{Class, Lazy, Openings};
 use trueload_wire::http1::client::Rules;
 
 use crate::common::{Wire, config, done, generator, run_to, token};
@@ -82,10 +82,10 @@ impl Play {
 }
 
 /// The histogram of these times until connections were established.
-fn connects(times_ms: &[u64]) -> Option<String> {
+fn connects(times_ms: &[u64]) -> Lazy {
     let mut openings = Openings::default();
     times_ms.iter().for_each(|ms| openings.record_connect(ms * MS));
-    openings.encoded().connect
+    openings.connect
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn each_arrival_opens_a_connection_asks_once_and_its_steps_count_from_its_time()
     let done = play.done();
     let meter = done.meter;
     assert_eq!((meter.scheduled, meter.issued, meter.ok), (2, 2, 2));
-    assert_eq!(meter.openings.expect("timed").encoded().connect, connects(&[3, 2]));
+    assert_eq!(meter.openings.expect("timed").connect, connects(&[3, 2]));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn an_arrival_that_finds_no_free_slot_waits_and_its_time_runs() {
     play.answer(0, 2);
     let done = play.done();
     assert_eq!((done.meter.issued, done.meter.ok), (2, 2));
-    let openings = done.meter.openings.expect("timed").encoded();
+    let openings = done.meter.openings.expect("timed");
     assert_eq!(openings.connect, connects(&[1, 6]));
 }
 
@@ -157,7 +157,7 @@ fn a_connection_that_fails_charges_its_own_request_and_holds_up_no_other() {
     let failed: Vec<_> = done.meter.failed().collect();
     assert_eq!(failed, [(Class::ConnectRefused, 1), (Class::LocalPorts, 2)]);
     assert_eq!((done.meter.issued, done.meter.ok, done.meter.slots.outages), (4, 1, 0));
-    assert_eq!(done.meter.openings.expect("timed").encoded().connect, connects(&[1]));
+    assert_eq!(done.meter.openings.expect("timed").connect, connects(&[1]));
 }
 
 #[test]

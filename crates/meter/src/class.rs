@@ -3,14 +3,19 @@
 //! A class says what was seen on the wire or in the kernel. Whether the run is still valid is
 //! decided by the verdict, not by the engine.
 
+use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
 
 macro_rules! classes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
         /// The failure class of one request. Records and tables show its name.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[repr(u8)]
-        pub enum Class { $($(#[$doc])* $variant,)* }
+        pub enum Class { $($(#[$doc])* #[serde(rename = $name)] $variant,)* }
 
         impl Class {
             /// Every class, in the order of the design document.
@@ -104,6 +109,34 @@ classes! {
     Lost = "lost",
     /// The message reached a receiver more than once.
     Duplicate = "duplicate",
+}
+
+/// By name, so that JSON has them in alphabetical order.
+impl Ord for Class {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.name().cmp(other.name())
+    }
+}
+
+impl PartialOrd for Class {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A string: a reader takes any class, also one that is new.
+impl JsonSchema for Class {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Class".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
 }
 
 impl fmt::Display for Class {

@@ -1,8 +1,12 @@
 //! Counts of datagrams beyond the requests that they settled.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// Datagrams of one phase that settled no request or arrived out of order. Lost datagrams count as
 /// failed requests instead.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Datagrams {
     /// Answers to requests that had been given up as lost.
     pub late: u64,

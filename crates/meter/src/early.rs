@@ -1,7 +1,11 @@
 //! Answers that came before their requests can have been read.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// Answers of a phase that were checked against the kernel's state, on a sample of connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Early {
     /// The number of answers checked.
     pub asked: u64,
@@ -12,6 +16,12 @@ pub struct Early {
 }
 
 impl Early {
+    /// Whether no answer was checked.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.asked == 0
+    }
+
     /// Adds the counts of another thread.
     pub fn merge(&mut self, other: &Early) {
         self.asked += other.asked;

@@ -2,8 +2,12 @@
 //!
 //! How it works: parts and moments are [`Cells`], so that those of several threads align.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::cells::Cells;
-use crate::{Sparse, Work, index};
+use crate::work::WorkReport;
+use crate::{Backlog, Sparse, Work, index};
 
 /// The maximum number of parts of a window. At least half of them are in use, unless the window is
 /// very short.
@@ -29,6 +33,29 @@ pub struct Flow {
     pub came: u64,
     /// From this time on, in ns since the start, too few requests were left to keep all slots busy.
     ended_ns: Option<u64>,
+}
+
+/// The flow of a whole window over all threads, as it is reported.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Flow")]
+pub struct FlowReport {
+    /// See [`Flow::whole_ns`].
+    pub whole_ns: u64,
+    /// The length of each part, in ns.
+    pub part_ns: u64,
+    /// The number of answers by part, up to the last part with any.
+    pub answered: Vec<u64>,
+    /// The stretches without an answer, see [`Flow::gaps`].
+    pub gaps: Sparse,
+    /// The backlog of an open loop; null for a closed loop.
+    pub backlog: Option<Backlog>,
+    /// The work on answers.
+    #[serde(default)]
+    pub work: WorkReport,
+    /// Answers that came while this phase was the current one, including its drain.
+    #[serde(default)]
+    pub came: u64,
 }
 
 impl Default for Flow {
@@ -115,6 +142,21 @@ impl Flow {
             }
         }
         gaps
+    }
+
+    /// The report about a window of this length.
+    #[must_use]
+    pub fn report(self, window_ns: u64, backlog: Option<Backlog>) -> FlowReport {
+        let whole_ns = self.whole_ns(window_ns);
+        FlowReport {
+            whole_ns,
+            part_ns: self.part_ns(),
+            gaps: self.gaps(whole_ns),
+            answered: self.parts.values,
+            backlog,
+            work: self.work.report(),
+            came: self.came,
+        }
     }
 }
 

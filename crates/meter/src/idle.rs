@@ -1,7 +1,11 @@
 //! Connections that the peer closed while they were idle.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// The number of such connections, and the shortest idle time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct IdleClosed {
     /// The number of connections.
     pub count: u64,

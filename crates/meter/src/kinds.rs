@@ -3,18 +3,22 @@
 //! The first few kinds are distinguished by length and sketch. Further kinds, such as those of a
 //! page with a clock, are counted by length only.
 
-use std::collections::BTreeMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// The maximum number of kinds that are distinguished. A server that switches to another answer
 /// produces two or three kinds. A page with varying content produces as many as there are answers.
 const KINDS_MOST: usize = 8;
 
 /// Answers with the same length and sketch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Kind {
     /// The length of their bodies.
     pub bytes: u64,
     /// The sketch of their bodies.
+    #[serde(with = "hex")]
+    #[schemars(with = "String")]
     pub sketch: u64,
     /// The number of such answers.
     pub count: u64,
@@ -23,8 +27,12 @@ pub struct Kind {
 }
 
 /// Answers of further kinds whose body lengths have the same number of bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Others {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OtherKinds {
+    /// The number of bits of their body length: 0 for an empty body, 1 for 1 byte, 2 for 2 or 3
+    /// bytes, and so on.
+    pub bits: u32,
     /// The number of such answers.
     pub count: u64,
     /// The number of answers that came before the first of them.
@@ -32,15 +40,16 @@ pub struct Others {
 }
 
 /// The kinds of answer to one request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Kinds {
     /// The distinguished kinds, in the order in which they first came.
     known: Vec<Kind>,
+    /// All other answers, in the order of their bits.
+    other: Vec<OtherKinds>,
     /// The index in `known` of the kind seen last.
+    #[serde(skip)]
     last: usize,
-    /// All other answers. The key is the number of bits of the body length: 0 for an empty body, 1
-    /// for 1 byte, 2 for 2 or 3 bytes.
-    other: BTreeMap<u8, Others>,
 }
 
 impl Kinds {
@@ -61,11 +70,15 @@ impl Kinds {
             let before = self.sum();
             self.last = self.known.len();
             self.known.push(Kind { bytes, sketch, count, before });
-        } else if let Some(others) = self.other.get_mut(&bit_length(bytes)) {
-            others.count += count;
         } else {
-            let before = self.sum();
-            self.other.insert(bit_length(bytes), Others { count, before });
+            let bits = bit_length(bytes);
+            match self.other.binary_search_by_key(&bits, |others| others.bits) {
+                Ok(place) => self.other[place].count += count,
+                Err(place) => {
+                    let before = self.sum();
+                    self.other.insert(place, OtherKinds { bits, count, before });
+                }
+            }
         }
     }
 
@@ -76,7 +89,7 @@ impl Kinds {
 
     fn sum(&self) -> u64 {
         let known: u64 = self.known.iter().map(|kind| kind.count).sum();
-        known + self.other.values().map(|others| others.count).sum::<u64>()
+        known + self.other.iter().map(|others| others.count).sum::<u64>()
     }
 
     /// Adds the kinds of another thread.
@@ -89,18 +102,28 @@ impl Kinds {
             } else if self.known.len() < KINDS_MOST {
                 self.known.push(*kind);
             } else {
-                self.add_others(bit_length(kind.bytes), kind.count, kind.before);
+                let bits = bit_length(kind.bytes);
+                self.add_others(OtherKinds { bits, count: kind.count, before: kind.before });
             }
         }
-        for (bits, others) in &other.other {
-            self.add_others(*bits, others.count, others.before);
+        other.other.iter().for_each(|others| self.add_others(*others));
+    }
+
+    fn add_others(&mut self, others: OtherKinds) {
+        match self.other.binary_search_by_key(&others.bits, |mine| mine.bits) {
+            Ok(place) => {
+                let mine = &mut self.other[place];
+                mine.count += others.count;
+                mine.before = mine.before.min(others.before);
+            }
+            Err(place) => self.other.insert(place, others),
         }
     }
 
-    fn add_others(&mut self, bits: u8, count: u64, before: u64) {
-        let mine = self.other.entry(bits).or_insert(Others { count: 0, before });
-        mine.count += count;
-        mine.before = mine.before.min(before);
+    /// Whether no body was looked at.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty()
     }
 
     /// The kinds that are counted individually.
@@ -108,16 +131,25 @@ impl Kinds {
     pub fn known(&self) -> &[Kind] {
         &self.known
     }
-
-    /// All other answers, by the number of bits of the body length.
-    #[must_use]
-    pub fn other(&self) -> &BTreeMap<u8, Others> {
-        &self.other
-    }
 }
 
-fn bit_length(bytes: u64) -> u8 {
-    (u64::BITS - bytes.leading_zeros()) as u8
+fn bit_length(bytes: u64) -> u32 {
+    u64::BITS - bytes.leading_zeros()
+}
+
+/// A sketch as 16 hex digits: JSON's readers take numbers for floating-point ones of 53 bits.
+mod hex {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[allow(clippy::trivially_copy_pass_by_ref)] // serde passes it so
+    pub(super) fn serialize<S: Serializer>(sketch: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("{sketch:016x}"))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        u64::from_str_radix(&String::deserialize(from)?, 16).map_err(D::Error::custom)
+    }
 }
 
 #[cfg(test)]
@@ -145,8 +177,8 @@ mod tests {
         (0..1_000).for_each(|sketch| kinds.record(40, sketch, 1));
         (0..10).for_each(|sketch| kinds.record(0, 5_000 + sketch, 2));
         assert_eq!(kinds.known.len(), KINDS_MOST);
-        let others = |count, before| Others { count, before };
-        assert_eq!(kinds.other, BTreeMap::from([(0, others(20, 1_000)), (6, others(992, 8))]));
+        let others = |bits, count, before| OtherKinds { bits, count, before };
+        assert_eq!(kinds.other, [others(0, 20, 1_000), others(6, 992, 8)]);
         // Those that are known stay known.
         kinds.record(40, 3, 1);
         assert_eq!(kinds.known[3].count, 2);
@@ -165,7 +197,7 @@ mod tests {
         let mut many = Kinds::default();
         (100..120).for_each(|sketch| many.record(20, sketch, 1));
         one.merge(&many);
-        let others = Others { count: 15, before: 5 };
-        assert_eq!((one.known.len(), &one.other), (8, &BTreeMap::from([(5, others)])));
+        let others = OtherKinds { bits: 5, count: 15, before: 5 };
+        assert_eq!((one.known.len(), one.other), (8, vec![others]));
     }
 }

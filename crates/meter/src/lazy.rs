@@ -3,14 +3,15 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use serde::{Deserialize, Serialize};
 
 pub(crate) type Hdr = Histogram<u64>;
 
 /// A histogram of `DIGITS` significant decimal digits that allocates memory only with its first
-/// value.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Lazy<const DIGITS: u8 = 3>(Option<Hdr>);
+/// value. In JSON it is HdrHistogram V2 compressed, base64; null when empty.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lazy<const DIGITS: u8 = 3>(Option<Hdr>);
 
 /// A histogram of two digits, with an eighth of the memory: 20 KB if the largest value is a second.
 /// Sufficient for a component of a request's time.
@@ -60,11 +61,18 @@ impl<const DIGITS: u8> Lazy<DIGITS> {
     }
 
     /// Encodes the histogram as HdrHistogram V2 compressed, base64; none when empty.
-    pub(crate) fn encoded(&self) -> Option<String> {
+    #[must_use]
+    pub fn encoded(&self) -> Option<String> {
         let hdr = self.0.as_ref().filter(|hdr| !hdr.is_empty())?;
         let mut bytes = Vec::new();
         V2DeflateSerializer::new().serialize(hdr, &mut bytes).ok()?;
         Some(STANDARD.encode(bytes))
+    }
+
+    /// Whether it has no values.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The number of recorded values.
@@ -83,10 +91,25 @@ impl<const DIGITS: u8> Lazy<DIGITS> {
     }
 }
 
+impl<const DIGITS: u8> Serialize for Lazy<DIGITS> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.encoded().serialize(serializer)
+    }
+}
+
+impl<'de, const DIGITS: u8> Deserialize<'de> for Lazy<DIGITS> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let encoded = Option::<String>::deserialize(deserializer)?;
+        encoded.as_deref().map(decode).transpose().map(Lazy).map_err(serde::de::Error::custom)
+    }
+}
+
+fn decode(encoded: &str) -> Result<Hdr, String> {
+    let bytes = STANDARD.decode(encoded).map_err(|error| error.to_string())?;
+    Deserializer::new().deserialize(&mut bytes.as_slice()).map_err(|error| error.to_string())
+}
+
 #[cfg(test)]
 pub(crate) fn decoded(encoded: &str) -> Hdr {
-    use hdrhistogram::serialization::Deserializer;
-
-    let bytes = STANDARD.decode(encoded).expect("base64");
-    Deserializer::new().deserialize(&mut bytes.as_slice()).expect("an HdrHistogram")
+    decode(encoded).expect("an HdrHistogram")
 }

@@ -7,6 +7,7 @@
 mod backlog;
 mod cells;
 mod class;
+mod counts;
 mod datagrams;
 mod early;
 mod flow;
@@ -30,25 +31,29 @@ mod work;
 
 pub use backlog::Backlog;
 pub use class::Class;
+pub use counts::Counts;
 pub use datagrams::Datagrams;
 pub use early::Early;
-pub use flow::Flow;
+pub use flow::{Flow, FlowReport};
 pub use idle::IdleClosed;
-pub use kinds::{Kind, Kinds, Others};
-pub use ledger::{Delivered, Deliveries, Failed, Finished, Handle, Ledger, Origin, Settled};
+pub use kinds::{Kind, Kinds, OtherKinds};
+pub use lazy::Lazy;
+pub use ledger::{
+    Delivered, Deliveries, DeliveryHistograms, Failed, Finished, Handle, Ledger, Origin, Settled,
+};
 pub use meter::{Answered, Meter};
-pub use openings::{EncodedOpenings, Openings};
+pub use openings::Openings;
 pub use packed::Packed;
 pub use redirects::Redirects;
 pub use series::{BINS_MOST, Bin, Recorded, Series};
 pub use session::SessionMeter;
-pub use slots::{LongWaits, SlotSums, SlowSlot};
+pub use slots::{LongWaits, SlotSums};
 pub use sparse::{Counted, Recent, Sparse, index};
 pub use spread::{Figures, Spread};
-pub use streams::{EncodedStreams, Streams};
+pub use streams::{StreamHistograms, Streams};
 pub use target::TargetMeter;
 pub use times::{EncodedTimes, Times};
-pub use work::Work;
+pub use work::{Work, WorkReport};
 
 /// A sum of times over requests or connections, in ns. 64 bits do not hold two days of it: 213,000
 /// requests in flight fill them within one.

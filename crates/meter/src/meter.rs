@@ -4,8 +4,8 @@
 //! cancelled. A failed request never leaves a latency behind.
 
 use crate::{
-    Backlog, Class, Counted, Datagrams, Early, Flow, IdleClosed, Kinds, Openings, Recent, Recorded,
-    Redirects, SessionMeter, SlotSums, Streams, TargetMeter, Times,
+    Backlog, Class, Counted, Counts, Datagrams, Early, Flow, IdleClosed, Kinds, Openings, Recent,
+    Recorded, Redirects, SessionMeter, SlotSums, Streams, TargetMeter, Times,
 };
 
 /// Status codes are 100 to 999; the parser rejects all others.
@@ -223,6 +223,23 @@ impl Meter {
         self.scheduled.saturating_sub(self.issued)
     }
 
+    /// The counts of requests up to now.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            scheduled: self.scheduled,
+            unsent: self.unsent(),
+            issued: self.issued,
+            ok: self.ok,
+            stale: self.stale,
+            stale_resets: self.stale_resets,
+            cancelled: self.cancelled,
+            skipped: self.targets.iter().map(|target| target.skipped).sum(),
+            failed: self.failed().collect(),
+            statuses: self.statuses().collect(),
+        }
+    }
+
     /// Returns what was recorded since the last tick, for the [`crate::Series`] of the phase.
     pub fn tick(&mut self, second: usize) -> Recorded {
         let failed_sum = self.failed_sum();
@@ -312,7 +329,7 @@ mod tests {
             ticks.push(meter.tick(0));
             assert_eq!((meter.ok, meter.failed_sum()), (0, 1), "ticked before: {ticked}");
             assert_eq!(meter.times.clone().encoded().latency, None);
-            assert_eq!(bins(&ticks), [Bin { failed: 1, ..Bin::default() }]);
+            assert_eq!(bins(&ticks), [Bin { width_s: 1, failed: 1, ..Bin::default() }]);
         }
     }
 

@@ -2,28 +2,27 @@
 //!
 //! The time from the attempt would leave out how long a connection had to wait before it was tried.
 
-use crate::lazy::Lazy;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// The steps of the connections of a phase.
-#[derive(Clone, Debug, Default)]
+use crate::Lazy;
+
+/// The steps of the connections of a phase: HdrHistogram V2 compressed, base64; null when empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Openings {
-    connect: Lazy,
-    full: Lazy,
-    resumed: Lazy,
-    first_byte: Lazy,
-}
-
-/// The encoded histograms: HdrHistogram V2 compressed, base64; none when empty.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct EncodedOpenings {
     /// From the scheduled time to the established connection, before any TLS.
-    pub connect: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub connect: Lazy,
     /// To the end of a full handshake.
-    pub full_handshake: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub full_handshake: Lazy,
     /// To the end of a handshake that resumed an earlier session.
-    pub resumed_handshake: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub resumed_handshake: Lazy,
     /// To the first byte of a good answer.
-    pub first_byte: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub first_byte: Lazy,
 }
 
 impl Openings {
@@ -34,7 +33,7 @@ impl Openings {
 
     /// Records the end of a handshake. `resumed` says whether it resumed an earlier session.
     pub fn record_handshake(&mut self, since_due_ns: u64, resumed: bool) {
-        let of_kind = if resumed { &mut self.resumed } else { &mut self.full };
+        let of_kind = if resumed { &mut self.resumed_handshake } else { &mut self.full_handshake };
         of_kind.record(since_due_ns);
     }
 
@@ -51,20 +50,9 @@ impl Openings {
     /// Adds the connections of another thread.
     pub fn merge(&mut self, other: &Openings) {
         self.connect.add(&other.connect);
-        self.full.add(&other.full);
-        self.resumed.add(&other.resumed);
+        self.full_handshake.add(&other.full_handshake);
+        self.resumed_handshake.add(&other.resumed_handshake);
         self.first_byte.add(&other.first_byte);
-    }
-
-    /// Encodes all histograms.
-    #[must_use]
-    pub fn encoded(&self) -> EncodedOpenings {
-        EncodedOpenings {
-            connect: self.connect.encoded(),
-            full_handshake: self.full.encoded(),
-            resumed_handshake: self.resumed.encoded(),
-            first_byte: self.first_byte.encoded(),
-        }
     }
 }
 
@@ -83,13 +71,11 @@ mod tests {
         two.record_handshake(200, true);
         two.record_handshake(250, true);
         one.merge(&two);
-        let EncodedOpenings { connect, full_handshake, resumed_handshake, first_byte } =
-            one.encoded();
-        let found = [connect, full_handshake, resumed_handshake]
-            .map(|encoded| decoded(&encoded.expect("not empty")));
+        let found = [&one.connect, &one.full_handshake, &one.resumed_handshake]
+            .map(|times| decoded(&times.encoded().expect("not empty")));
         assert_eq!(found.each_ref().map(Hdr::len), [2, 1, 2]);
         assert_eq!(found.each_ref().map(Hdr::max), [300, 500, 250]);
-        assert_eq!(first_byte, None, "nothing was answered");
+        assert_eq!(one.first_byte.encoded(), None, "nothing was answered");
     }
 
     #[test]
@@ -101,8 +87,8 @@ mod tests {
             Answered { latency_ns: 480, service_ns: 80, first_byte_ns: 50, total_ns: None };
         meter.record_ok(&answered, 2);
         meter.retract_ok(&answered, Class::Unsolicited);
-        let openings = meter.openings.expect("they are timed").encoded();
-        let first_byte = decoded(&openings.first_byte.expect("not empty"));
+        let openings = meter.openings.expect("they are timed");
+        let first_byte = decoded(&openings.first_byte.encoded().expect("not empty"));
         assert_eq!((first_byte.len(), first_byte.max()), (1, 450));
     }
 }

@@ -5,16 +5,24 @@
 
 use std::collections::BTreeMap;
 
-use crate::lazy::Lazy;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Lazy;
 
 /// What was seen of redirects.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Redirects {
     /// Redirects that were followed, by their status.
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub statuses: BTreeMap<u16, u64>,
     /// Requests that ended well, by the number of redirects before their final answers.
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub hops: BTreeMap<u8, u64>,
-    time: Lazy,
+    /// How long each redirect took.
+    #[schemars(with = "Option<String>")]
+    pub time: Lazy,
 }
 
 impl Redirects {
@@ -39,12 +47,6 @@ impl Redirects {
         }
         self.time.add(&other.time);
     }
-
-    /// The times of all redirects: HdrHistogram V2 compressed, base64; none if there were none.
-    #[must_use]
-    pub fn encoded(&self) -> Option<String> {
-        self.time.encoded()
-    }
 }
 
 #[cfg(test)]
@@ -64,8 +66,8 @@ mod tests {
         one.merge(&two);
         assert_eq!(Vec::from_iter(one.statuses.clone()), [(302, 2), (307, 1)]);
         assert_eq!(Vec::from_iter(one.hops.clone()), [(0, 5), (1, 1), (2, 1)]);
-        let time = decoded(&one.encoded().expect("some"));
+        let time = decoded(&one.time.encoded().expect("some"));
         assert_eq!((time.len(), time.max()), (3, 700));
-        assert_eq!(Redirects::default().encoded(), None);
+        assert_eq!(Redirects::default().time.encoded(), None);
     }
 }

@@ -6,6 +6,9 @@
 //! resolution. The width depends only on the last second, so the bins of several threads and hosts
 //! align. One bin is open, the one last added to; the others are packed.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::{Counted, Packed, Sparse};
 
 /// The maximum number of bins in a series.
@@ -27,21 +30,33 @@ pub struct Recorded {
     pub retracted: Vec<u32>,
 }
 
-/// The counts of one stretch of a phase.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The counts of some seconds of a phase, by the time at which requests ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Second")]
 pub struct Bin {
+    /// Its first second, from the start of the phase on.
+    pub t_s: u32,
+    /// Its width in seconds: a power of two, the same for all bins of a series.
+    #[serde(default = "one")]
+    pub width_s: u32,
     /// Successful requests.
     pub ok: u64,
     /// Failed requests.
     pub failed: u64,
     /// Latencies of the successful requests.
+    #[schemars(with = "String", extend("contentEncoding" = "base64"))]
     pub latency: Packed,
+}
+
+fn one() -> u32 {
+    1
 }
 
 /// The bins of a phase, from its start.
 #[derive(Clone, Debug)]
 pub struct Series {
-    width_s: usize,
+    width_s: u32,
     bins: Vec<Bin>,
     /// The index of the open bin, and its latencies, which are not in the bin itself.
     open: usize,
@@ -57,16 +72,21 @@ impl Default for Series {
 impl Series {
     /// The width of each bin, in seconds.
     #[must_use]
-    pub fn width_s(&self) -> usize {
+    pub fn width_s(&self) -> u32 {
         self.width_s
+    }
+
+    /// The index of the bin that holds this second.
+    fn place(&self, second: usize) -> usize {
+        second / self.width_s as usize
     }
 
     /// Adds the counts of a thread.
     pub fn add(&mut self, recorded: &Recorded) {
-        while recorded.second / self.width_s >= BINS_MOST {
+        while self.place(recorded.second) >= BINS_MOST {
             self.coarsen();
         }
-        self.reopen(recorded.second / self.width_s);
+        self.reopen(self.place(recorded.second));
         if let Some(bin) = self.bins.get_mut(self.open) {
             bin.ok += recorded.ok;
             bin.failed += recorded.failed;
@@ -101,8 +121,9 @@ impl Series {
             return;
         }
         self.close();
-        if self.bins.len() <= place {
-            self.bins.resize_with(place + 1, Bin::default);
+        for next in self.bins.len()..=place {
+            let width_s = self.width_s;
+            self.bins.push(Bin { t_s: next as u32 * width_s, width_s, ..Bin::default() });
         }
         self.open = place;
         self.latency = std::mem::take(&mut self.bins[place].latency).sparse();
@@ -117,6 +138,8 @@ impl Series {
                 *latency.entry(index).or_default() += count;
             }
             Bin {
+                t_s: pair[0].t_s,
+                width_s: 2 * self.width_s,
                 ok: pair.iter().map(|bin| bin.ok).sum(),
                 failed: pair.iter().map(|bin| bin.failed).sum(),
                 latency: Packed::of(&latency),
@@ -174,7 +197,11 @@ mod tests {
         ] {
             let series = of(seconds);
             assert_eq!(series.width_s(), width_s, "{seconds} s");
-            assert_eq!(series.into_bins().len(), bins, "{seconds} s");
+            let found = series.into_bins();
+            assert_eq!(found.len(), bins, "{seconds} s");
+            let times = found.iter().map(|bin| (bin.t_s, bin.width_s));
+            let expected = (0..bins as u32).map(|place| (place * width_s, width_s));
+            assert!(times.eq(expected), "{seconds} s");
         }
     }
 

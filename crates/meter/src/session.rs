@@ -1,9 +1,14 @@
 //! The outcomes of whole sessions, where several requests in order make up a session.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::{Sparse, index};
 
 /// Counts and times of the sessions of one phase. A session belongs to the phase in which it ends.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Sessions")]
 pub struct SessionMeter {
     /// Sessions that began.
     pub begun: u64,

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::index;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{SumNs, index};
 
 /// The maximum number of slow slots that are kept, the first ones entered. It covers a tenth of the
 /// slots of a run with 100,000.
@@ -43,17 +46,10 @@ fn add(sums: &mut [u32; WAIT_LEVELS], wait_ns: u64, count: u32) {
     }
 }
 
-/// A slot with long waits: the waits, and its number of requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlowSlot {
-    /// The long waits of the slot.
-    pub waits: LongWaits,
-    /// All requests of the slot that ended, however long they took.
-    pub ended: u64,
-}
-
 /// Sums over the slots that sent at least one request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Slots")]
 pub struct SlotSums {
     /// Slots that sent a request.
     pub asked: u32,
@@ -69,14 +65,27 @@ pub struct SlotSums {
     pub answers_max: u64,
     /// The number of slots by the [`index`] of their mean service time and by their number of good
     /// answers, rounded down. A table for 100,000 slots grows only with how much they differ.
+    #[serde(default, with = "triples")]
+    #[schemars(with = "Vec<(u32, u64, u32)>")]
     pub means: BTreeMap<(u32, u64), u32>,
-    /// The slots with long waits.
-    pub slow: Vec<SlowSlot>,
+    /// The longest wait of each slot with long waits, in ns.
+    pub long_waits_ns: Vec<u64>,
+    /// The counts of each of these slots, in the same order: its requests that ended, its waits of
+    /// at least 1, 2, 4, 8, 16 and 32 s, and by the same times its connections that were never
+    /// answered.
+    #[serde(default)]
+    #[schemars(with = "Vec<Vec<u64>>")]
+    pub long_waits: Vec<[u64; 1 + 2 * WAIT_LEVELS]>,
+    /// The meter's integral of permitted requests, entered when all threads are merged.
+    pub permitted_ns: SumNs,
     /// Slots that were down for more than a second without an orderly close.
+    #[serde(skip)]
     pub down: u32,
     /// Slots that lost their connection and then failed in an attempt at a new one.
+    #[serde(skip)]
     pub outages: u32,
     /// The longest outage, in ns.
+    #[serde(skip)]
     pub outage_ns: u64,
 }
 
@@ -100,10 +109,18 @@ impl SlotSums {
         }
     }
 
-    /// Enters one slot with long waits.
-    pub fn enter_slow(&mut self, slow: SlowSlot) {
-        if self.slow.len() < LONG_WAITS_MAX {
-            self.slow.push(slow);
+    /// Enters one slot with long waits, of whose requests `ended` have ended, however long they took.
+    pub fn enter_slow(&mut self, waits: &LongWaits, ended: u64) {
+        let levels = waits.at_least.iter().chain(&waits.unanswered);
+        let mut counts = [ended; 1 + 2 * WAIT_LEVELS];
+        counts[1..].iter_mut().zip(levels).for_each(|(count, level)| *count = u64::from(*level));
+        self.enter_long_waits(waits.longest_ns, counts);
+    }
+
+    fn enter_long_waits(&mut self, longest_ns: u64, counts: [u64; 1 + 2 * WAIT_LEVELS]) {
+        if self.long_waits.len() < LONG_WAITS_MAX {
+            self.long_waits_ns.push(longest_ns);
+            self.long_waits.push(counts);
         }
     }
 
@@ -122,10 +139,30 @@ impl SlotSums {
         self.answers_sum += other.answers_sum;
         self.answers_sum_squares =
             self.answers_sum_squares.saturating_add(other.answers_sum_squares);
-        other.slow.iter().for_each(|slow| self.enter_slow(*slow));
+        for (longest_ns, counts) in other.long_waits_ns.iter().zip(&other.long_waits) {
+            self.enter_long_waits(*longest_ns, *counts);
+        }
         self.down += other.down;
         self.outages += other.outages;
         self.outage_ns = self.outage_ns.max(other.outage_ns);
+    }
+}
+
+/// The means as a list of triples: a JSON map has no pairs as keys.
+mod triples {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    type Means = BTreeMap<(u32, u64), u32>;
+
+    pub(super) fn serialize<S: Serializer>(means: &Means, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(means.iter().map(|((mean, answers), slots)| (mean, answers, slots)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Means, D::Error> {
+        let triples = Vec::<(u32, u64, u32)>::deserialize(from)?;
+        Ok(triples.into_iter().map(|(mean, answers, slots)| ((mean, answers), slots)).collect())
     }
 }
 
@@ -195,9 +232,8 @@ mod tests {
     #[test]
     fn long_waits_are_bounded() {
         let mut sums = SlotSums::default();
-        let slow = SlowSlot { waits: LongWaits::default(), ended: 1 };
-        (0..20_000).for_each(|_| sums.enter_slow(slow));
-        assert_eq!(sums.slow.len(), LONG_WAITS_MAX);
+        (0..20_000).for_each(|_| sums.enter_slow(&LongWaits::default(), 1));
+        assert_eq!([sums.long_waits_ns.len(), sums.long_waits.len()], [LONG_WAITS_MAX; 2]);
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! Summary figures of many values: count, minimum, mean, percentiles and maximum.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::lazy::Lazy;
 
 /// The recorded values; merges over threads without loss.
@@ -12,7 +15,9 @@ pub struct Spread {
 }
 
 /// The figures of a [`Spread`], in the unit of its values.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Quantiles")]
 pub struct Figures {
     /// The number of values.
     pub count: u64,
@@ -38,7 +43,7 @@ impl Spread {
         if count == 0 {
             return;
         }
-        let first = self.values.len() == 0;
+        let first = self.values.is_empty();
         self.least = if first { value } else { self.least.min(value) };
         self.most = self.most.max(value);
         self.sum += u128::from(value) * u128::from(count);
@@ -47,10 +52,10 @@ impl Spread {
 
     /// Adds the values of another spread.
     pub fn merge(&mut self, other: &Spread) {
-        if other.values.len() == 0 {
+        if other.values.is_empty() {
             return;
         }
-        let first = self.values.len() == 0;
+        let first = self.values.is_empty();
         self.least = if first { other.least } else { self.least.min(other.least) };
         self.most = self.most.max(other.most);
         self.sum += other.sum;

@@ -3,10 +3,14 @@
 //! A gap is recorded when it ends, so the gaps of a stream that fails later are in. The time to the
 //! first part and the number of parts are recorded only when the stream has come to its end.
 
-use crate::lazy::Lazy;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Lazy;
 
 /// What was seen of the parts of streamed answers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Streams {
     /// Parts that came, the ends of streams not included.
     pub parts: u64,
@@ -14,20 +18,23 @@ pub struct Streams {
     pub together: u64,
     /// Streams that came to their end.
     pub whole: u64,
-    first_part: Lazy,
-    gap: Lazy,
-    parts_per_answer: Lazy,
+    /// Their histograms.
+    pub histograms: StreamHistograms,
 }
 
-/// The encoded histograms: HdrHistogram V2 compressed, base64; none when empty.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct EncodedStreams {
+/// HdrHistogram V2 compressed, base64; null when empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StreamHistograms {
     /// From the scheduled send to the first part, of streams that came to their end.
-    pub first_part: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub first_part: Lazy,
     /// From one part to the next.
-    pub gap: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub gap: Lazy,
     /// The number of parts, of streams that came to their end.
-    pub parts_per_answer: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub parts_per_answer: Lazy,
 }
 
 impl Streams {
@@ -38,18 +45,18 @@ impl Streams {
         self.parts += u64::from(is_first || gap_ns.is_some()) + together;
         self.together += together;
         if let Some(gap_ns) = gap_ns {
-            self.gap.record(gap_ns);
+            self.histograms.gap.record(gap_ns);
         }
         if together > 0 {
-            self.gap.record_times(0, together);
+            self.histograms.gap.record_times(0, together);
         }
     }
 
     /// Records a stream that came to its end.
     pub fn record_whole(&mut self, first_part_ns: u64, parts: u64) {
         self.whole += 1;
-        self.first_part.record(first_part_ns);
-        self.parts_per_answer.record(parts);
+        self.histograms.first_part.record(first_part_ns);
+        self.histograms.parts_per_answer.record(parts);
     }
 
     /// Adds the streams of another thread.
@@ -57,19 +64,10 @@ impl Streams {
         self.parts += other.parts;
         self.together += other.together;
         self.whole += other.whole;
-        self.first_part.add(&other.first_part);
-        self.gap.add(&other.gap);
-        self.parts_per_answer.add(&other.parts_per_answer);
-    }
-
-    /// Encodes all histograms.
-    #[must_use]
-    pub fn encoded(&self) -> EncodedStreams {
-        EncodedStreams {
-            first_part: self.first_part.encoded(),
-            gap: self.gap.encoded(),
-            parts_per_answer: self.parts_per_answer.encoded(),
-        }
+        let (mine, theirs) = (&mut self.histograms, &other.histograms);
+        mine.first_part.add(&theirs.first_part);
+        mine.gap.add(&theirs.gap);
+        mine.parts_per_answer.add(&theirs.parts_per_answer);
     }
 }
 
@@ -89,16 +87,11 @@ mod tests {
         two.record_whole(90, 7);
         one.merge(&two);
         assert_eq!((one.parts, one.together, one.whole), (10, 6, 1));
-        let encoded = one.encoded();
-        let [first_part, gap, parts] = [encoded.first_part, encoded.gap, encoded.parts_per_answer]
-            .map(|encoded| decoded(&encoded.expect("not empty")));
+        let StreamHistograms { first_part, gap, parts_per_answer } = one.histograms;
+        let [first_part, gap, parts] = [first_part, gap, parts_per_answer]
+            .map(|times| decoded(&times.encoded().expect("not empty")));
         assert_eq!((first_part.len(), first_part.max()), (1, 90));
         assert_eq!((gap.len(), gap.max(), gap.count_at(500)), (8, 700, 1));
         assert_eq!([parts].each_ref().map(Hdr::max), [7]);
-    }
-
-    #[test]
-    fn without_streams_there_are_no_histograms() {
-        assert_eq!(Streams::default().encoded(), EncodedStreams::default());
     }
 }

@@ -2,10 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::counts::{add, is_zero};
 use crate::{Class, Kinds, Sparse, index};
 
 /// Counts and times of one target in one phase. Kept small, as there may be thousands of targets.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "TargetCounts")]
 pub struct TargetMeter {
     /// Requests that were sent, or that were charged with the failure of the connection they
     /// needed.
@@ -17,16 +23,20 @@ pub struct TargetMeter {
     /// Requests still open at the very end.
     pub cancelled: u64,
     /// Requests of a session that were not sent, because one before them failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub skipped: u64,
     /// Redirects that were followed.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub redirects: u64,
     /// Failed requests, by class.
     pub failed: BTreeMap<Class, u64>,
     /// Complete answers by status code, expected or not.
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub statuses: BTreeMap<u16, u64>,
     /// Latencies of the successful requests.
     pub latency: Sparse,
     /// The kinds of answer, if bodies are not compared with an expected one.
+    #[serde(default, skip_serializing_if = "Kinds::is_empty")]
     pub kinds: Kinds,
 }
 
@@ -81,12 +91,6 @@ fn take_one<K: Ord + Copy>(counts: &mut BTreeMap<K, u64>, key: K) {
         if *count == 0 {
             counts.remove(&key);
         }
-    }
-}
-
-fn add<K: Ord + Copy>(into: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
-    for (key, count) in from {
-        *into.entry(*key).or_default() += count;
     }
 }
 

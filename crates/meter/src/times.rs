@@ -5,10 +5,15 @@
 //! byte. It is then recorded only once, in `served`. The histograms are combined one after the
 //! other at the end, because with 10,000 connections they are a fifth of all memory.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::lazy::{Coarse, Lazy};
 
 /// The encoded histograms: HdrHistogram V2 compressed, base64; none when empty.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Histograms")]
 pub struct EncodedTimes {
     /// Response times.
     pub latency: Option<String>,
@@ -21,14 +26,17 @@ pub struct EncodedTimes {
     /// Connection set-up.
     pub connect: Option<String>,
     /// TLS handshakes.
+    #[serde(default)]
     pub handshake: Option<String>,
     /// From the time a request could be sent to the time it was handed to the kernel.
     pub send_lag: Option<String>,
     /// From the kernel's receive time of an answer to the time it was read, on a sample of
     /// connections.
+    #[serde(default)]
     pub receive_lag: Option<String>,
     /// From the time the kernel had a request to the time it had the last byte of its answer, on
     /// the same sample.
+    #[serde(default)]
     pub round_trip: Option<String>,
 }
 

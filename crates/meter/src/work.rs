@@ -9,6 +9,9 @@
 
 use std::ops::Range;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::SumNs;
 use crate::cells::Cells;
 use crate::flow::{PART_SHIFT, PARTS_MOST};
@@ -21,6 +24,23 @@ pub struct Work {
     /// The sum of the times within the window of answers that had begun before it.
     pub before_ns: SumNs,
     /// The sum of the times after the window of answers that had begun in it.
+    pub after_ns: SumNs,
+}
+
+/// The work of a whole window over all threads, as it is reported.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Work")]
+pub struct WorkReport {
+    /// The length of each part, in ns.
+    pub part_ns: u64,
+    /// The number of answers by part, up to the last part with any.
+    pub answers: Vec<f64>,
+    /// The sum of the times within the window of answers that had begun before it.
+    #[serde(default)]
+    pub before_ns: SumNs,
+    /// The sum of the times after the window of answers that had begun in it.
+    #[serde(default)]
     pub after_ns: SumNs,
 }
 
@@ -115,6 +135,17 @@ impl Work {
     #[must_use]
     pub fn answers(&self) -> &[f64] {
         &self.parts.values
+    }
+
+    pub(crate) fn report(self) -> WorkReport {
+        // More digits than a millionth would only make the report longer.
+        let rounded = |count: f64| (count * 1e6).round() / 1e6;
+        WorkReport {
+            part_ns: self.part_ns(),
+            answers: self.parts.values.into_iter().map(rounded).collect(),
+            before_ns: self.before_ns,
+            after_ns: self.after_ns,
+        }
     }
 }
 

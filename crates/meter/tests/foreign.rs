@@ -324,7 +324,7 @@ fn a_message_that_nobody_waits_for_any_more_has_no_receivers_that_are_apart() {
     assert!(ledger.can_conclude(101));
     ledger.conclude(0, true);
     let of = ledger.take(0);
-    assert_eq!((counts(&of), of.spread()), ([0; 5], None));
+    assert_eq!((counts(&of), of.histograms.spread.encoded()), ([0; 5], None));
 }
 
 /// Only messages that all had tell how far their receivers are apart.
@@ -345,8 +345,8 @@ fn receivers_of_a_foreign_message_are_as_far_apart_as_its_first_and_last_deliver
     let mut sum = Deliveries::default();
     sum.merge(&of);
     sum.merge(&of);
-    assert_eq!((sum.untimed, decoded(of.spread())), (10, vec![7, 30]));
-    assert_eq!(decoded(sum.spread()), [7, 7, 30, 30]);
+    assert_eq!((sum.untimed, decoded(of.histograms.spread.encoded())), (10, vec![7, 30]));
+    assert_eq!(decoded(sum.histograms.spread.encoded()), [7, 7, 30, 30]);
 }
 
 /// Engine 0 of 2, with two receivers. Each message of sender 1: when it was sent on our clock, when each receiver had
@@ -377,9 +377,12 @@ fn deliveries_of_foreign_messages_are_timed_from_when_their_engine_sent_them() {
         let of = ledger.take(3);
         assert_eq!((of.delivered, of.untimed), (2 * messages.len() as u64, untimed), "{why}");
         // A histogram has no 0: its least value is 1 ns.
-        assert_eq!(decoded(of.delivery()), times, "{why}");
-        assert_eq!((decoded(of.first()), decoded(of.last())), (vec![times[0]], vec![times[1]]));
-        assert_eq!((of.negative, of.negative_ns_max), negative, "{why}");
+        assert_eq!(decoded(of.histograms.delivery.encoded()), times, "{why}");
+        assert_eq!(
+            (decoded(of.histograms.first.encoded()), decoded(of.histograms.last.encoded())),
+            (vec![times[0]], vec![times[1]])
+        );
+        assert_eq!((of.negative, of.negative_max_ns), negative, "{why}");
     }
 }
 
@@ -395,7 +398,7 @@ fn times_of_foreign_messages_wait_for_the_phase_that_they_name() {
     for (phase, last, times) in [(0, 1, [7]), (1, 2, [30])] {
         ledger.ask(Arc::new(Sent::from([(1, last)])), 300);
         ledger.conclude(phase, phase == 1);
-        assert_eq!(decoded(ledger.take(phase).delivery()), times);
+        assert_eq!(decoded(ledger.take(phase).histograms.delivery.encoded()), times);
     }
 }
 
@@ -564,7 +567,7 @@ proptest! {
             prop_assert_eq!(found, expected, "phase {}", phase);
             prop_assert_eq!(sum.expected, sum.delivered + sum.lost);
             prop_assert_eq!((sum.untimed, sum.negative), (0, 0));
-            prop_assert_eq!(decoded(sum.delivery()), decoded(whole.delivery()), "phase {}", phase);
+            prop_assert_eq!(decoded(sum.histograms.delivery.encoded()), decoded(whole.histograms.delivery.encoded()), "phase {}", phase);
         }
         prop_assert_eq!(twice[0], twice[1]);
     }

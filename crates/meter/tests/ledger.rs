@@ -200,9 +200,15 @@ fn first_median_p95_and_last_are_the_times_of_those_ranks() {
         ledger.deliver(handle, receiver, 1_001 + u64::from(receiver));
     }
     let of = ledger.take(0);
-    let ranked = [of.first(), of.median(), of.p95(), of.last()].map(decoded);
+    let ranked = [
+        of.histograms.first.encoded(),
+        of.histograms.median.encoded(),
+        of.histograms.p95.encoded(),
+        of.histograms.last.encoded(),
+    ]
+    .map(decoded);
     assert_eq!(ranked, [[1], [50], [95], [100]]);
-    assert_eq!(decoded(of.delivery()), (1..=100).collect::<Vec<u64>>());
+    assert_eq!(decoded(of.histograms.delivery.encoded()), (1..=100).collect::<Vec<u64>>());
 }
 
 #[test]
@@ -215,8 +221,8 @@ fn a_message_that_some_lost_has_no_last_receiver_and_a_median_only_if_half_had_i
         });
         ledger.give_up(0);
         let of = ledger.take(0);
-        assert_eq!(decoded(of.median()), median, "{had} had it");
-        assert_eq!((of.p95(), of.last()), (None, None));
+        assert_eq!(decoded(of.histograms.median.encoded()), median, "{had} had it");
+        assert_eq!((of.histograms.p95.encoded(), of.histograms.last.encoded()), (None, None));
     }
 }
 
@@ -422,7 +428,7 @@ proptest! {
         prop_assert_eq!(ledger.open(), 0);
         let of = ledger.take(0);
         prop_assert_eq!(counts(&of), model.sums);
-        prop_assert_eq!(decoded(of.delivery()), model.times);
-        prop_assert_eq!([of.first(), of.median(), of.p95(), of.last()].map(decoded), model.ranked);
+        prop_assert_eq!(decoded(of.histograms.delivery.encoded()), model.times);
+        prop_assert_eq!([of.histograms.first.encoded(), of.histograms.median.encoded(), of.histograms.p95.encoded(), of.histograms.last.encoded()].map(decoded), model.ranked);
     }
 }

@@ -161,7 +161,10 @@ impl Front {
             Report::Started(phase, at_ns) => self.stage(thread, now_ns, phase, at_ns, "started"),
             Report::Stopped(phase, at_ns) => self.stage(thread, now_ns, phase, at_ns, "stopped"),
             Report::Tick(tick) => {
-                self.note(now_ns, "tick", about, &tick.counts);
+                let of = &tick.counts;
+                let sent = [of.scheduled, of.unsent, of.issued];
+                let ended = [of.ok, of.stale, of.stale_resets, of.cancelled];
+                self.note(now_ns, "tick", about, &[&sent[..], &ended].concat());
                 self.history.mix(tick.cpu_ns);
                 self.ticks.push((thread, now_ns, tick));
             }

@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use trueload_load::Stop;
-use trueload_meter::{Early, Meter, Series};
+use trueload_meter::{Counts, Early, Meter, Series};
 
 use crate::front::{Front, Reported};
 use crate::play::{Played, STEPS_MOST};
@@ -371,16 +371,16 @@ fn ticks_come_in_their_turn(played: &mut Played) -> Result<(), String> {
 fn ticks_stay_within_bounds(played: &mut Played) -> Result<(), String> {
     let connections = played.scenario.connections_most();
     for (thread, at_ns, tick) in &played.front.ticks {
-        let [scheduled, unsent, issued, ok, _, _, cancelled] = tick.counts;
-        let failed: u64 = tick.failed.iter().map(|(_, count)| count).sum();
+        let Counts { scheduled, unsent, issued, ok, cancelled, failed, .. } = &tick.counts;
+        let failed: u64 = failed.values().sum();
         ensure(tick.open <= connections, || {
             format!(
                 "thread {thread} at {at_ns}: {} of {connections} connections are open",
                 tick.open
             )
         })?;
-        ensure(scheduled == issued + unsent && ok + failed + cancelled <= issued, || {
-            format!("thread {thread} at {at_ns}: {:?}, {failed} failed", tick.counts)
+        ensure(*scheduled == issued + unsent && ok + failed + cancelled <= *issued, || {
+            format!("thread {thread} at {at_ns}: {:?}", tick.counts)
         })?;
     }
     let set_ups = &played.front.set_ups;
@@ -479,7 +479,7 @@ fn a_backlog_is_of_what_was_scheduled(played: &mut Played) -> Result<(), String>
         let Some(backlog) = &meter.backlog else { return Ok(()) };
         let most = backlog.at_start + meter.scheduled;
         ensure(backlog.at_end <= most, || format!("{} unanswered, of {most}", backlog.at_end))?;
-        let timed: u64 = backlog.answered().iter().sum();
+        let timed: u64 = backlog.answered.iter().sum();
         // An answer that was good at first may have been charged with a failure since.
         let answered = meter.ok..=meter.ok + meter.failed_sum();
         ensure(answered.contains(&timed), || format!("{timed} latencies, {answered:?} answers"))

@@ -82,8 +82,7 @@ const TAMPERS: &[(&str, Tamper)] = &[
         played.front.done[0].done.meter.datagrams.unsolicited = 1;
     }),
     ("each delivery is had once or lost", |played| {
-        let mut of = Deliveries::default();
-        of.expected = 1;
+        let of = Deliveries { expected: 1, ..Deliveries::default() };
         played.front.done[0].done.deliveries = Some(of);
     }),
     ("nobody is accused falsely", |played| {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use trueload_load::Stop;
-use trueload_meter::{Answered, Class, SessionMeter, SlowSlot, TargetMeter, Times};
+use trueload_meter::{Answered, Class, SessionMeter, TargetMeter, Times};
 use trueload_wire::exchange::{Content, Ending, Outcome};
 
 use super::coalescing::Wakings;
@@ -587,7 +587,7 @@ impl Accounting {
             sums.enter_mean(answers - this.bad.min(answers), service_ns);
         }
         if this.waits.longest_ns > 0 {
-            sums.enter_slow(SlowSlot { waits: this.waits, ended: answers + this.unanswered });
+            sums.enter_slow(&this.waits, answers + this.unanswered);
         }
         sums.down += u32::from(this.down_ns > LONG_WAIT_NS);
         sums.outages += u32::from(this.outage);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use trueload_drive::{Address, ThreadUse};
-use trueload_meter::{Class, Counted, Deliveries, Failed, Meter, Recorded};
+use trueload_meter::{Class, Counted, Counts, Deliveries, Failed, Meter, Recorded};
 use trueload_wire::http2::client::Account;
 use trueload_wire::tls::Secured;
 
@@ -103,12 +103,8 @@ pub struct Connected {
 pub struct TickReport {
     /// The phase.
     pub phase: usize,
-    /// scheduled, unsent, issued, ok, stale, stale_resets, cancelled.
-    pub counts: [u64; 7],
-    /// Failures by class.
-    pub failed: Vec<(Class, u64)>,
-    /// Answers by status.
-    pub statuses: Vec<(u16, u64)>,
+    /// The requests.
+    pub counts: Counts,
     /// What ended since the last tick.
     pub recorded: Recorded,
     /// Service times of an open loop since the last tick.

@@ -384,17 +384,7 @@ impl<P: Protocol> Generator<P> {
         let meter = &phase.meter;
         let report = TickReport {
             phase: index,
-            counts: [
-                meter.scheduled,
-                meter.unsent(),
-                meter.issued,
-                meter.ok,
-                meter.stale,
-                meter.stale_resets,
-                meter.cancelled,
-            ],
-            failed: meter.failed().collect(),
-            statuses: meter.statuses().collect(),
+            counts: meter.counts(),
             recorded,
             service,
             open,

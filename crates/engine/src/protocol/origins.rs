@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use trueload_meter::Class;
 
 use super::{AddressPlan, TlsPlan};
 
@@ -27,7 +28,7 @@ pub struct OriginConnections {
     /// Slots that were established at least once since the engine began.
     pub established: u32,
     /// What those met that were never established, by class, in the set-up before this phase.
-    pub failed: BTreeMap<String, u64>,
+    pub failed: BTreeMap<Class, u64>,
 }
 
 /// Whether a target is of the first origin.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use trueload_meter::Class;
 
 use super::{AddressPlan, Tls};
 
@@ -20,7 +21,7 @@ pub struct Ready {
     /// Generator: connections established.
     pub established: u32,
     /// Generator: what the attempts that failed met, by class.
-    pub failed: BTreeMap<String, u64>,
+    pub failed: BTreeMap<Class, u64>,
     /// Generator: the address that answered first.
     pub address: Option<AddressPlan>,
     /// Generator: from the first attempt to the last connection that was established.
@@ -37,7 +38,7 @@ pub struct Ready {
     pub driver_note: Option<String>,
     /// Generator: why attempts failed, the first of each class, where more is known than the class. May quote the peer.
     #[serde(default)]
-    pub reasons: BTreeMap<String, String>,
+    pub reasons: BTreeMap<Class, String>,
     /// Generator: what the first TLS handshake agreed on; null without TLS.
     #[serde(default)]
     pub tls: Option<Tls>,

@@ -1,14 +1,9 @@
-//! The protocol's requests to the server, and the counts of each target.
-
-use std::collections::BTreeMap;
+//! The protocol's requests to the server.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::is_zero;
-use super::kinds::Kinds;
 use super::origins::is_first;
-use super::{Sparse, numbered};
 
 /// A request: its head is exactly `method`, `path`, `headers`, in this order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,34 +59,4 @@ pub struct ExpectPlan {
     pub statuses: Option<Vec<u16>>,
     /// SHA-256 in hex of the exact body (see `blob`); null for any.
     pub body_sha256: Option<String>,
-}
-
-/// Requests of one target: the fields as in `Counts`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TargetCounts {
-    /// Sent, or charged with the failure of the connection they needed.
-    pub issued: u64,
-    /// Answered as expected.
-    pub ok: u64,
-    /// Sent again after a stale connection.
-    pub stale: u64,
-    /// Open at the very end.
-    pub cancelled: u64,
-    /// Requests of a session that were not sent, because one before them failed.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub skipped: u64,
-    /// Redirects that were followed, also those of requests that failed later.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub redirects: u64,
-    /// Failures by class.
-    pub failed: BTreeMap<String, u64>,
-    /// Complete answers by status code, expected or not.
-    pub statuses: BTreeMap<String, u64>,
-    /// Latencies of those that ended well.
-    #[serde(deserialize_with = "numbered::read")]
-    pub latency: Sparse,
-    /// Their kinds.
-    #[serde(default, skip_serializing_if = "Kinds::is_empty")]
-    pub kinds: Kinds,
 }

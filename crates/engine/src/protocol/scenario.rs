@@ -1,10 +1,9 @@
-//! The protocol's sessions: the steps of a scenario, and the outcomes of whole sessions.
+//! The protocol's sessions: the steps of a scenario.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::requests::{ExpectPlan, RequestPlan};
-use super::{Sparse, numbered};
 
 /// One step of every session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -72,33 +71,4 @@ pub struct ThinkPlan {
     pub least_ns: u64,
     /// The longest.
     pub most_ns: u64,
-}
-
-/// Whole sessions of one phase. A session belongs to the phase in which it ends.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Sessions {
-    /// Begun in the phase.
-    pub begun: u64,
-    /// Every request ended well.
-    pub ok: u64,
-    /// A request failed; those behind it were skipped.
-    pub failed: u64,
-    /// Had not ended when the phase did.
-    pub unfinished: u64,
-    /// Times of the sessions that ended well. Each is the sum of its requests' latencies, without the pauses.
-    #[serde(deserialize_with = "numbered::read")]
-    pub latency: Sparse,
-}
-
-impl From<&trueload_meter::SessionMeter> for Sessions {
-    fn from(meter: &trueload_meter::SessionMeter) -> Self {
-        Sessions {
-            begun: meter.begun,
-            ok: meter.ok,
-            failed: meter.failed,
-            unfinished: meter.unfinished,
-            latency: meter.latency.clone(),
-        }
-    }
 }

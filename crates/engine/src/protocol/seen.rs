@@ -54,15 +54,15 @@ pub struct Interval {
     /// Requests that were read and not yet answered.
     pub open_requests: Concurrent,
     /// Requests of each connection that had any, closed or still open; null when none had.
-    pub requests_per_connection: Option<Quantiles>,
+    pub requests_per_connection: Option<Figures>,
     /// Connections with exactly one.
     pub used_once: u64,
     /// Connections with none.
     pub unused: u64,
     /// From an answer to the next request on its connection, where nothing else was open on it; null without one.
-    pub gap_ns: Option<Quantiles>,
+    pub gap_ns: Option<Figures>,
     /// By how much answers that had to wait (`/wait/MS`) left later than asked for; null without one.
-    pub delay_error_ns: Option<Quantiles>,
+    pub delay_error_ns: Option<Figures>,
     /// How long a span of the series is.
     pub span_ns: u64,
     /// One entry per span, an hour of them at most; the first and the last are shorter.
@@ -79,33 +79,6 @@ pub struct Concurrent {
     pub peak: u32,
     /// The mean over time.
     pub mean: f64,
-}
-
-/// Figures of many values, in the unit of the field's name; percentiles to three digits.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Quantiles {
-    /// How many values.
-    pub count: u64,
-    /// The least.
-    pub min: u64,
-    /// Their mean.
-    pub mean: f64,
-    /// Median.
-    pub p50: u64,
-    /// 90th percentile.
-    pub p90: u64,
-    /// 99th percentile.
-    pub p99: u64,
-    /// The most.
-    pub max: u64,
-}
-
-impl From<Figures> for Quantiles {
-    fn from(figures: Figures) -> Self {
-        let Figures { count, min, mean, p50, p90, p99, max } = figures;
-        Quantiles { count, min, mean, p50, p90, p99, max }
-    }
 }
 
 /// A short stretch of time.

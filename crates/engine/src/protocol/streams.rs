@@ -1,5 +1,4 @@
-//! The protocol's answers that are streams: how their parts are told apart, and what was seen of
-//! them.
+//! The protocol's answers that are streams: how their parts are told apart.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,47 +59,5 @@ impl From<StreamPlan> for Rule {
             Some(StreamEndPlan::Event { name }) => End::Event(name.into_bytes()),
         };
         Rule { kind, end, stall_ns: plan.stall_ns }
-    }
-}
-
-/// What was seen of the parts of streamed answers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Streams {
-    /// Parts that came, also of streams that failed; the ends of streams are none.
-    pub parts: u64,
-    /// Parts that came together with the part before them: their gaps are 0.
-    pub together: u64,
-    /// Streams that came to their end.
-    pub whole: u64,
-    /// Histograms.
-    pub histograms: StreamHistograms,
-}
-
-/// HdrHistogram V2 compressed, base64; null when empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StreamHistograms {
-    /// From the scheduled send to the first part, of streams that came to their end.
-    pub first_part: Option<String>,
-    /// From one part to the next, by the kernel's receive times where these are known.
-    pub gap: Option<String>,
-    /// Parts of a stream that came to its end.
-    pub parts_per_answer: Option<String>,
-}
-
-impl From<&trueload_meter::Streams> for Streams {
-    fn from(seen: &trueload_meter::Streams) -> Self {
-        let encoded = seen.encoded();
-        Streams {
-            parts: seen.parts,
-            together: seen.together,
-            whole: seen.whole,
-            histograms: StreamHistograms {
-                first_part: encoded.first_part,
-                gap: encoded.gap,
-                parts_per_answer: encoded.parts_per_answer,
-            },
-        }
     }
 }

@@ -313,7 +313,7 @@ impl Ledger {
         let times = std::mem::take(self.sums_of(phase, false));
         let sums = self.sums(phase);
         sums.duplicate += strays;
-        sums.spread.add(&spread);
+        sums.histograms.spread.add(&spread);
         sums.merge(&times);
         found
     }

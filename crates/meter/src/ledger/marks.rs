@@ -29,7 +29,7 @@ impl Entry {
 
     /// Records every rank that has been reached.
     pub(super) fn note_marks(&mut self, phases: &mut [Deliveries]) {
-        let mut ranked = phases.get_mut(self.sums).map(|sums| &mut sums.ranked);
+        let mut ranked = phases.get_mut(self.sums).map(|sums| sums.histograms.ranked());
         let took_ns = self.latest_ns.saturating_sub(self.from_ns);
         while let Some(percent) = PARTS_PERCENT.get(usize::from(self.mark)) {
             if self.delivered < rank(self.expected, *percent) {

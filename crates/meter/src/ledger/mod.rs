@@ -24,7 +24,7 @@ mod sums;
 use std::collections::VecDeque;
 
 pub use foreign::{Failed, Origin, Settled};
-pub use sums::Deliveries;
+pub use sums::{Deliveries, DeliveryHistograms};
 
 use bits::Bits;
 use foreign::{Foreign, Numbers};

@@ -1,10 +1,15 @@
 //! The sums of the deliveries of one phase.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::Entry;
-use crate::lazy::Lazy;
+use crate::Lazy;
+use crate::counts::is_zero;
 
 /// The deliveries of one phase: `expected = delivered + lost`.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Deliveries {
     /// The number of messages times their expected receivers.
     pub expected: u64,
@@ -18,20 +23,45 @@ pub struct Deliveries {
     pub out_of_order: u64,
     /// The part of `delivered` that is not timed: messages of other engines whose send time did not
     /// come with them unaltered.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub untimed: u64,
     /// Timed deliveries of other engines' messages that seem to have come before they were sent, as
     /// clocks are known only to within a bound. They count as taking no time.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub negative: u64,
     /// The longest time by which one of them seems to have come before it was sent, in ns.
-    pub negative_ns_max: u64,
-    /// The time from the send of a message to every delivery that is timed, in ns.
-    pub(super) delivery: Lazy,
-    /// One value per message and rank, in ns: from its send to the receiver of that rank among
-    /// those of this engine, see [`super::marks`].
-    pub(super) ranked: [Lazy; 4],
-    /// One value per message of another engine that reached all receivers, in ns: from the first
-    /// delivery to the last.
-    pub(super) spread: Lazy,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub negative_max_ns: u64,
+    /// Their times.
+    pub histograms: DeliveryHistograms,
+}
+
+/// The times of deliveries: HdrHistogram V2 compressed, base64; null when empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeliveryHistograms {
+    /// From the send of a message to every delivery that is timed, in ns.
+    #[schemars(with = "Option<String>")]
+    pub delivery: Lazy,
+    /// From the send to the first receiver.
+    #[schemars(with = "Option<String>")]
+    pub first: Lazy,
+    /// From the send to the median of all expected receivers. A message that did not reach that
+    /// many receivers has no value.
+    #[schemars(with = "Option<String>")]
+    pub median: Lazy,
+    /// From the send to the receiver at 95 % of all expected; again without messages that did not
+    /// reach that many.
+    #[schemars(with = "Option<String>")]
+    pub p95: Lazy,
+    /// From the send to the last receiver; again without messages that did not reach all.
+    #[schemars(with = "Option<String>")]
+    pub last: Lazy,
+    /// From the first to the last receiver of each message of another engine that reached all
+    /// receivers.
+    #[serde(default, skip_serializing_if = "Lazy::is_empty")]
+    #[schemars(with = "Option<String>")]
+    pub spread: Lazy,
 }
 
 impl Deliveries {
@@ -40,7 +70,7 @@ impl Deliveries {
     pub(super) fn time(&mut self, from_ns: u64, now_ns: u64) {
         let took_ns = now_ns.checked_sub(from_ns);
         let took_ns = took_ns.unwrap_or_else(|| self.note_negative(from_ns - now_ns));
-        self.delivery.record(took_ns);
+        self.histograms.delivery.record(took_ns);
     }
 
     /// Notes that a delivery seems to have come so long before its send, and returns the time that
@@ -48,7 +78,7 @@ impl Deliveries {
     #[cold]
     fn note_negative(&mut self, early_ns: u64) -> u64 {
         self.negative += 1;
-        self.negative_ns_max = self.negative_ns_max.max(early_ns);
+        self.negative_max_ns = self.negative_max_ns.max(early_ns);
         0
     }
 
@@ -61,45 +91,6 @@ impl Deliveries {
         self.out_of_order += u64::from(entry.out_of_order);
     }
 
-    /// Times from the send to each receiver: HdrHistogram V2 compressed, base64; none when empty.
-    #[must_use]
-    pub fn delivery(&self) -> Option<String> {
-        self.delivery.encoded()
-    }
-
-    /// Times from the send to the first receiver, in the same form.
-    #[must_use]
-    pub fn first(&self) -> Option<String> {
-        self.ranked[0].encoded()
-    }
-
-    /// Times from the send to the median of all expected receivers, in the same form. A message
-    /// that did not reach that many receivers has no value.
-    #[must_use]
-    pub fn median(&self) -> Option<String> {
-        self.ranked[1].encoded()
-    }
-
-    /// Times from the send to the receiver at 95 % of all expected, in the same form; again without
-    /// messages that did not reach that many.
-    #[must_use]
-    pub fn p95(&self) -> Option<String> {
-        self.ranked[2].encoded()
-    }
-
-    /// Times from the send to the last receiver, in the same form; again without messages that did
-    /// not reach all.
-    #[must_use]
-    pub fn last(&self) -> Option<String> {
-        self.ranked[3].encoded()
-    }
-
-    /// Times from the first to the last receiver of messages of other engines, in the same form.
-    #[must_use]
-    pub fn spread(&self) -> Option<String> {
-        self.spread.encoded()
-    }
-
     /// Adds the deliveries of another thread or host.
     pub fn merge(&mut self, other: &Deliveries) {
         self.expected += other.expected;
@@ -109,10 +100,20 @@ impl Deliveries {
         self.out_of_order += other.out_of_order;
         self.untimed += other.untimed;
         self.negative += other.negative;
-        self.negative_ns_max = self.negative_ns_max.max(other.negative_ns_max);
-        self.delivery.add(&other.delivery);
-        self.spread.add(&other.spread);
-        let ranked = self.ranked.iter_mut().zip(&other.ranked);
-        ranked.for_each(|(mine, theirs)| mine.add(theirs));
+        self.negative_max_ns = self.negative_max_ns.max(other.negative_max_ns);
+        let (mine, theirs) = (&mut self.histograms, &other.histograms);
+        mine.delivery.add(&theirs.delivery);
+        mine.first.add(&theirs.first);
+        mine.median.add(&theirs.median);
+        mine.p95.add(&theirs.p95);
+        mine.last.add(&theirs.last);
+        mine.spread.add(&theirs.spread);
+    }
+}
+
+impl DeliveryHistograms {
+    /// The histogram of each rank, in the order of [`super::marks`].
+    pub(super) fn ranked(&mut self) -> [&mut Lazy; 4] {
+        [&mut self.first, &mut self.median, &mut self.p95, &mut self.last]
     }
 }

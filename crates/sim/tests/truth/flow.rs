@@ -129,7 +129,7 @@ fn a_queue_grows_and_a_pipe_fills() {
         let backlog = backlog(&played);
         assert_eq!(backlog.at_start, 0, "{what}");
         assert!(backlog.at_end.abs_diff(at_end) <= 2, "{what}: {}", backlog.at_end);
-        let latencies = backlog.latency_sum_ns().into_iter().zip(backlog.answered());
+        let latencies = backlog.latency_sum_ns.into_iter().zip(backlog.answered);
         let means: Vec<_> =
             latencies.filter_map(|(sum_ns, count)| sum_ns.checked_div(count.into())).collect();
         let first_ns = delay_ns + 2 * ONE_WAY_NS;
@@ -169,7 +169,7 @@ fn times_of_two_days_add_up() {
         let permitted_ns = meter.permitted_ns;
         assert!(load != closed() || permitted_ns > beyond, "{permitted_ns} ns permitted");
         if load != closed() {
-            let waited_ns: u128 = backlog(&played).latency_sum_ns().iter().sum();
+            let waited_ns: u128 = backlog(&played).latency_sum_ns.iter().sum();
             assert!(waited_ns >= 110_000 * u128::from(delay_ns) && waited_ns > beyond as u128);
         }
     }

@@ -2,7 +2,7 @@
 
 use trueload_wire::exchange::{Exchange, PeerEnd};
 use trueload_wire::http1::client::Rules;
-use trueload_wire::http2::client::{Account, HeaderBytes, Waits, Windows};
+use trueload_wire::http2::client::{Account, Announced, HeaderBytes, Waits, Windows};
 use trueload_wire::http2::frame::ErrorCode;
 
 use super::peer::{OK, Peer};
@@ -67,7 +67,7 @@ fn a_peer_that_permits_no_stream_is_told_from_one_that_was_asked_nothing() {
         let found = account(&mut play, until_ns);
         assert_eq!((found.connections, found.open_ns), (1, 0));
         assert_eq!(found.waits_ns, Waits { queued: 20, stream: 20, ..NONE });
-        assert_eq!(found.announced.map(|announced| announced.most.streams), Some(Some(0)));
+        assert_eq!(found.max_concurrent_streams.most, Some(0));
     }
 }
 
@@ -197,16 +197,12 @@ fn settings_are_told_with_their_changes_and_a_fresh_connection_is_one_more() {
     play.receive(peer().settings(&[]));
     play.ask(1);
     let found = account(&mut play, 20);
-    let announced = found.announced.unwrap();
     assert_eq!(found.connections, 2);
-    assert_eq!(
-        (announced.least.streams, announced.most.streams),
-        (Some(10), None),
-        "no limit is the most"
-    );
-    assert_eq!((announced.least.window, announced.most.window), (65_535, 70_000));
-    assert_eq!((announced.least.frame_bytes, announced.most.frame_bytes), (16_384, 20_000));
-    assert_eq!((announced.least.table_bytes, announced.most.table_bytes), (0, 4_096));
+    let range = |of: Announced| (of.least, of.most);
+    assert_eq!(range(found.max_concurrent_streams), (Some(10), None), "no limit is the most");
+    assert_eq!(range(found.initial_window_size), (Some(65_535), Some(70_000)));
+    assert_eq!(range(found.max_frame_size), (Some(16_384), Some(20_000)));
+    assert_eq!(range(found.header_table_size), (Some(0), Some(4_096)));
 }
 
 #[test]
@@ -230,8 +226,8 @@ fn accounts_add_up() {
     });
     let both = sum(one, &two);
     assert_eq!((both.connections, both.open_ns, both.waits_ns.stream), (2, 30, 20 + 10));
-    let announced = both.announced.unwrap();
-    assert_eq!((announced.least.streams, announced.most.streams), (Some(1), Some(2)));
+    let streams = both.max_concurrent_streams;
+    assert_eq!((streams.least, streams.most), (Some(1), Some(2)));
     assert_eq!(sum(Account::default(), &one), one);
     let behind = one.behind_window();
     assert_eq!((behind.connections, behind.open_ns, behind.waits_ns), (0, 0, NONE));

@@ -1,7 +1,6 @@
 //! Tests of the accounting: waits, retries, violations, and the phases that are still open.
 
 use trueload_load::Load;
-use trueload_meter::LongWaits;
 
 use super::super::slot::Slot;
 use super::*;
@@ -112,9 +111,8 @@ fn a_wait_is_long_from_a_second_on_while_a_hundred_others_are_answered_on_any_th
         accounting.settle(&mut slow, 5 * S + wait_ns, ok(waits, 1));
         accounting.enter_slot(0, &mut slow);
         let expected = if is_long { vec![wait_ns] } else { Vec::new() };
-        let slow = accounting.phases[0].meter.slots.slow.iter();
-        let found: Vec<_> = slow.map(|slow| slow.waits.longest_ns).collect();
-        assert_eq!(found, expected, "{wait_ns} ns, {here} here, {elsewhere} elsewhere");
+        let found = &accounting.phases[0].meter.slots.long_waits_ns;
+        assert_eq!(*found, expected, "{wait_ns} ns, {here} here, {elsewhere} elsewhere");
     }
 }
 
@@ -128,9 +126,10 @@ fn the_long_waits_of_a_slot_are_entered_once_and_counted() {
         accounting.settle(&mut slow, sent_ns + wait_ns, ok(waits, 1));
     }
     accounting.enter_slot(0, &mut slow);
-    let waits = LongWaits { longest_ns: 3 * S, at_least: [3, 2, 0, 0, 0, 0], unanswered: [0; 6] };
-    assert_eq!(accounting.phases[0].meter.slots.slow, [SlowSlot { waits, ended: 3 }]);
-    assert_eq!(accounting.phases[0].meter.slots.answers_sum, 3);
+    let sums = &accounting.phases[0].meter.slots;
+    assert_eq!(sums.long_waits_ns, [3 * S]);
+    assert_eq!(sums.long_waits, [[3, 3, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]);
+    assert_eq!(sums.answers_sum, 3);
 }
 
 #[test]
@@ -152,15 +151,11 @@ fn a_connection_that_is_lost_without_an_answer_was_waited_on_in_vain() {
         slow.found_again();
         slow.note_lost(sent_ns + 3 * S, false);
         accounting.enter_slot(0, &mut slow);
-        let in_vain = u32::from(!answered);
-        let waits = LongWaits {
-            longest_ns: 2 * S,
-            at_least: [2, 2, 0, 0, 0, 0],
-            unanswered: [in_vain, in_vain, 0, 0, 0, 0],
-        };
-        let ended = 2 + u64::from(answered);
-        let found = accounting.phases[0].meter.slots.slow.pop();
-        assert_eq!(found, Some(SlowSlot { waits, ended }), "answered: {answered}");
+        let (ended, in_vain) = (2 + u64::from(answered), u64::from(!answered));
+        let sums = &accounting.phases[0].meter.slots;
+        assert_eq!(sums.long_waits_ns.last(), Some(&(2 * S)));
+        let counts = [ended, 2, 2, 0, 0, 0, 0, in_vain, in_vain, 0, 0, 0, 0];
+        assert_eq!(sums.long_waits.last(), Some(&counts), "answered: {answered}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use trueload_meter::Spread;
 
 use super::course::{SPAN_NS, Stretch};
-use crate::protocol::{self, Concurrent, Quantiles, Span};
+use crate::protocol::{self, Concurrent, Span};
 
 /// The status of a good answer.
 const OK: u16 = 200;
@@ -135,19 +135,15 @@ impl Interval {
             closed: self.closed,
             connections: concurrent(&whole.connections, whole.ns),
             open_requests: concurrent(&whole.open_requests, whole.ns),
-            requests_per_connection: quantiles(&self.requests_per_connection),
+            requests_per_connection: self.requests_per_connection.figures(),
             used_once: self.used_once,
             unused: self.unused,
-            gap_ns: quantiles(&self.gap_ns),
-            delay_error_ns: quantiles(&self.delay_error_ns),
+            gap_ns: self.gap_ns.figures(),
+            delay_error_ns: self.delay_error_ns.figures(),
             span_ns: SPAN_NS,
             series: self.spans.iter().map(span).collect(),
         }
     }
-}
-
-fn quantiles(spread: &Spread) -> Option<Quantiles> {
-    spread.figures().map(Quantiles::from)
 }
 
 fn concurrent(level: &super::course::Level, ns: u64) -> Concurrent {

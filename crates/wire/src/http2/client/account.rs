@@ -7,11 +7,16 @@
 //!
 //! Must not know: frames, and when a measurement begins or ends.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::{Client, Stage};
 use crate::http2::settings::Settings;
 
 /// The number of requests by what they wait for. As times: requests multiplied by nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Waits")]
 pub struct Waits<N = u64> {
     /// Requests not sent yet, for any reason.
     pub queued: N,
@@ -63,7 +68,8 @@ impl Waits<u128> {
 }
 
 /// The bytes of header fields in one direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct HeaderBytes {
     /// The size of names and values.
     pub plain: u64,
@@ -79,47 +85,45 @@ impl HeaderBytes {
     }
 }
 
-/// The settings announced by peers: the minimum and maximum of each parameter over all peers and
-/// changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The values of one setting over all peers and changes. None as a limit means no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Announced {
-    /// The minimum of each parameter.
-    pub least: Settings,
-    /// The maximum of each parameter.
-    pub most: Settings,
+    /// The minimum.
+    pub least: Option<u32>,
+    /// The maximum.
+    pub most: Option<u32>,
+    /// Whether any value was heard.
+    #[serde(skip)]
+    heard: bool,
 }
 
 impl Announced {
-    fn of(settings: Settings) -> Self {
-        Announced { least: settings, most: settings }
+    fn add(&mut self, value: Option<u32>) {
+        self.merge(&Announced { least: value, most: value, heard: true });
     }
 
     fn merge(&mut self, other: &Announced) {
-        // A peer that does not announce a number of streams permits any number.
-        let streams = |settings: &Settings| settings.streams.map_or(u64::MAX, u64::from);
-        if streams(&other.least) < streams(&self.least) {
-            self.least.streams = other.least.streams;
+        if !self.heard {
+            *self = *other;
+        } else if other.heard {
+            self.least = [self.least, other.least].into_iter().flatten().min();
+            self.most = self.most.zip(other.most).map(|(mine, theirs)| mine.max(theirs));
         }
-        if streams(&other.most) > streams(&self.most) {
-            self.most.streams = other.most.streams;
-        }
-        self.least.window = self.least.window.min(other.least.window);
-        self.most.window = self.most.window.max(other.most.window);
-        self.least.frame_bytes = self.least.frame_bytes.min(other.least.frame_bytes);
-        self.most.frame_bytes = self.most.frame_bytes.max(other.most.frame_bytes);
-        self.least.table_bytes = self.least.table_bytes.min(other.least.table_bytes);
-        self.most.table_bytes = self.most.table_bytes.max(other.most.table_bytes);
     }
 }
 
 /// The statistics of HTTP/2 connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Http2")]
 pub struct Account {
     /// Connections on which at least one request was asked.
     pub connections: u64,
     /// Connections whose peer answered HTTP/2 in HTTP/1.
     pub http1: u64,
     /// Connections on which at least one request was asked over HTTP/1, because the peer chose it.
+    #[serde(skip)]
     pub chose_http1: u64,
     /// Connections whose end the peer announced (GOAWAY).
     pub goaways: u64,
@@ -130,6 +134,7 @@ pub struct Account {
     pub resets: u64,
     /// The number of open streams multiplied by nanoseconds: more than 64 bits, if many are open for
     /// days.
+    #[serde(rename = "streams_ns")]
     pub open_ns: u128,
     /// The times that requests waited.
     pub waits_ns: Waits<u128>,
@@ -137,8 +142,14 @@ pub struct Account {
     pub headers_out: HeaderBytes,
     /// The header fields of answers.
     pub headers_in: HeaderBytes,
-    /// The settings announced; none if no connection was used.
-    pub announced: Option<Announced>,
+    /// MAX_CONCURRENT_STREAMS as the peers announced it.
+    pub max_concurrent_streams: Announced,
+    /// INITIAL_WINDOW_SIZE.
+    pub initial_window_size: Announced,
+    /// MAX_FRAME_SIZE.
+    pub max_frame_size: Announced,
+    /// HEADER_TABLE_SIZE.
+    pub header_table_size: Announced,
 }
 
 impl Account {
@@ -158,10 +169,10 @@ impl Account {
             mine.plain += theirs.plain;
             mine.coded += theirs.coded;
         }
-        match (&mut self.announced, &other.announced) {
-            (Some(mine), Some(theirs)) => mine.merge(theirs),
-            (mine, theirs) => *mine = mine.or(*theirs),
-        }
+        self.max_concurrent_streams.merge(&other.max_concurrent_streams);
+        self.initial_window_size.merge(&other.initial_window_size);
+        self.max_frame_size.merge(&other.max_frame_size);
+        self.header_table_size.merge(&other.header_table_size);
     }
 
     /// The statistics after a window that already reported these connections and times: only later
@@ -173,8 +184,10 @@ impl Account {
     }
 
     pub(super) fn announce(&mut self, settings: Settings) {
-        let new = Announced::of(settings);
-        self.announced.get_or_insert(new).merge(&new);
+        self.max_concurrent_streams.add(settings.streams);
+        self.initial_window_size.add(Some(settings.window));
+        self.max_frame_size.add(Some(settings.frame_bytes));
+        self.header_table_size.add(Some(settings.table_bytes));
     }
 }
 

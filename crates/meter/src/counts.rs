@@ -1,0 +1,90 @@
+//! The counts of the requests of a phase.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Class;
+
+/// Requests of one phase, up to now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Counts {
+    /// Requests that the load asked for.
+    pub scheduled: u64,
+    /// Requests that were scheduled and never sent.
+    pub unsent: u64,
+    /// Requests that were sent, or that were charged with the failure of the connection they
+    /// needed. In the end `issued = ok + failed + cancelled`.
+    pub issued: u64,
+    /// Requests that succeeded.
+    pub ok: u64,
+    /// Requests that were sent again after a stale connection.
+    pub stale: u64,
+    /// Stale requests whose connection was reset; a part of `stale`.
+    pub stale_resets: u64,
+    /// Requests still open at the very end.
+    pub cancelled: u64,
+    /// Requests of a session that were not sent, because one before them failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped: u64,
+    /// Failed requests, by class.
+    pub failed: BTreeMap<Class, u64>,
+    /// Complete answers by status code, expected or not.
+    #[schemars(with = "BTreeMap<String, u64>")]
+    pub statuses: BTreeMap<u16, u64>,
+}
+
+impl Counts {
+    /// Adds the counts of another thread.
+    pub fn merge(&mut self, other: &Counts) {
+        self.scheduled += other.scheduled;
+        self.unsent += other.unsent;
+        self.issued += other.issued;
+        self.ok += other.ok;
+        self.stale += other.stale;
+        self.stale_resets += other.stale_resets;
+        self.cancelled += other.cancelled;
+        self.skipped += other.skipped;
+        add(&mut self.failed, &other.failed);
+        add(&mut self.statuses, &other.statuses);
+    }
+}
+
+/// Adds counts by key.
+pub(crate) fn add<K: Ord + Copy>(into: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
+    for (key, count) in from {
+        *into.entry(*key).or_default() += count;
+    }
+}
+
+/// Whether a count is zero, so that JSON leaves it out.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes it so
+pub(crate) fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merging_adds_each_count_to_its_own() {
+        let of = |first: u64, by: u64| Counts {
+            scheduled: first,
+            unsent: first + by,
+            issued: first + 2 * by,
+            ok: first + 3 * by,
+            stale: first + 4 * by,
+            stale_resets: first + 5 * by,
+            cancelled: first + 6 * by,
+            skipped: first + 7 * by,
+            failed: BTreeMap::from([(Class::Reset, first + 8 * by)]),
+            statuses: BTreeMap::from([(200, first + 9 * by)]),
+        };
+        let mut sum = of(2, 1);
+        sum.merge(&of(10, 10));
+        assert_eq!(sum, of(12, 11));
+    }
+}
