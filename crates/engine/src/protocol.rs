@@ -290,92 +290,96 @@ pub enum LoadPlan {
 pub enum FromEngine {
     /// The first line.
     Hello {
-        /// Version of this protocol.
+        /// The version of this protocol.
         protocol: u32,
-        /// Version of the engine.
+        /// The version of the engine.
         version: String,
         /// Process id, so that the front can account for it.
         pid: u32,
-        /// Where it runs.
+        /// The machine that it runs on.
         #[serde(default)]
         machine: Machine,
     },
     /// The answer to `clock`.
     Clock {
-        /// As asked.
+        /// The id of the question.
         id: u64,
-        /// Engine's clock.
+        /// The time, on the engine's clock.
         at_ns: u64,
     },
     /// The answer to `distance`.
     Distance {
-        /// As asked.
+        /// The CPUs of the question.
         cpus: [u32; 2],
-        /// A round trip of a cache line; null where it could not be measured.
+        /// The time of a round trip of a cache line, in ns; null if it could not be measured.
         ns: Option<f64>,
     },
-    /// The answer to `speeds`: what was seen of the CPUs of the line before; none at the first.
+    /// The answer to `speeds`: what was measured since the line before. Empty at the first.
     Speeds {
-        /// When the first look was, on the engine's clock.
+        /// The time of the first measurement, on the engine's clock.
         from_ns: u64,
-        /// Each of the CPUs.
+        /// One entry per CPU.
         cpus: Vec<CpuLooks>,
     },
-    /// Connected (generator) or listening (server).
+    /// A generator is connected, or a server listens.
     Ready(Ready),
     /// A phase begins to send.
     PhaseStarted {
         /// The phase.
         id: String,
-        /// Engine's clock.
+        /// The time, on the engine's clock.
         at_ns: u64,
     },
-    /// A phase has sent its last request; what is open drains.
+    /// A phase has sent its last request. Open requests drain.
     PhaseStopped {
         /// The phase.
         id: String,
-        /// Engine's clock.
+        /// The time, on the engine's clock.
         at_ns: u64,
     },
-    /// Of a broadcast that several engines share: its own messages of a phase are over, see `settle`.
+    /// A broadcast that several engines share: this engine's own messages of a phase are over. See
+    /// `settle`.
     PhaseSent {
         /// The phase.
         id: String,
-        /// What this engine has sent in it.
+        /// The number of the last message of each sender of this engine.
         #[serde(deserialize_with = "untagged")]
         sent: SentPlan,
     },
-    /// The other engines' messages of a phase are over here, see `charge`.
+    /// A broadcast that several engines share: the other engines' messages of a phase are over
+    /// here. See `charge`.
     Settled {
         /// The phase.
         id: String,
-        /// Messages that failed here; of very many the first ones.
+        /// Messages that failed here; if there are very many, the first ones.
         failed: Vec<FailedMessage>,
     },
-    /// At least every 250 ms while a phase is in progress.
+    /// The progress of a phase, at least every 250 ms.
     Tick(#[serde(deserialize_with = "untagged")] Tick),
-    /// The last request of a phase is settled.
+    /// The results of a phase, when its last request is settled.
     PhaseDone {
         /// The phase.
         id: String,
-        /// What it left.
+        /// The results.
         #[serde(deserialize_with = "untagged")]
         measurement: Box<Measurement>,
     },
-    /// At least every 250 ms while a server runs, and once before `done`.
+    /// The counts of a server, at least every 250 ms while it runs, and once before `done`.
     Served(Served),
     /// A server's answer to `mark`: what it saw since the mark before.
     Seen(Box<Interval>),
-    /// What went wrong in the engine itself or in the plan. Ends with `done` unless the plan was refused.
+    /// An error in the engine itself or in the plan. `done` follows, unless the plan was refused.
     Error {
-        /// `plan` (refused; nothing was sent), `listen`, `machine` (it refused a thread or descriptors), `engine`, or a failure class.
+        /// `plan` (refused; nothing was sent), `listen`, `machine` (no thread or descriptor was left),
+        /// `engine`, or a failure class.
         class: String,
-        /// One line.
+        /// The message, in one line.
         message: String,
     },
     /// The last line.
     Done {
-        /// `finished`, `stopped` (told to), `orphaned` (no lease, end of input) or `signalled`.
+        /// `finished`, `stopped` (by the front), `orphaned` (no lease, or the end of input) or
+        /// `signalled`.
         why: String,
     },
 }
@@ -391,21 +395,21 @@ pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What a phase in progress has seen since the tick before.
+/// Progress of a phase since the tick before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tick {
-    /// Engine's clock.
+    /// The time of the tick, on the engine's clock.
     pub at_ns: u64,
-    /// The phase, or null between phases.
+    /// The phase; null between phases.
     pub id: Option<String>,
     /// Totals of the phase up to now.
     pub counts: Counts,
-    /// Latencies of the requests that ended well since the last tick, encoded as those of a second are.
+    /// Latencies of the successful requests since the last tick, encoded as in `Second`.
     #[schemars(with = "String", extend("contentEncoding" = "base64"))]
     pub latency: Packed,
-    /// Their times from the actual send, under an open loop; elsewhere they are the latencies, and
-    /// this is empty.
+    /// Their service times under an open loop, encoded alike. Under a closed loop they equal the
+    /// latencies, and this is empty.
     #[schemars(with = "String", extend("contentEncoding" = "base64"))]
     pub service: Packed,
     /// Connections that are open now.
@@ -414,78 +418,81 @@ pub struct Tick {
     pub bytes_in: u64,
     /// Bytes sent in the phase up to now.
     pub bytes_out: u64,
-    /// How long the busiest thread was on a CPU, or waited for one, in the phase up to now.
+    /// The time for which the busiest thread was on a CPU or waited for one in the phase up to now,
+    /// in ns.
     pub busiest_ns: u64,
 }
 
-/// What a phase leaves. Histograms are HdrHistogram V2 compressed, base64; null when empty.
+/// The results of one phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
-    /// Engine's clock at the start as it was planned.
+    /// The planned start of sending, on the engine's clock.
     pub started_ns: u64,
-    /// Engine's clock when the first thread really began to send.
+    /// The time when the first thread really began to send, on the engine's clock.
     #[serde(default)]
     pub began_ns: u64,
-    /// From the start to the end of sending: the window.
+    /// The length of the window, in ns: from the start to the end of sending.
     pub window_ns: u64,
-    /// From the end of sending to the last settled request.
+    /// The length of the drain, in ns: from the end of sending to the last settled request.
     pub drain_ns: u64,
-    /// The engine was told to stop, or died, before the phase was over.
+    /// Whether the phase was cut short: the engine was told to stop, or died.
     pub partial: bool,
-    /// Requests.
+    /// Counts of requests.
     pub counts: Counts,
-    /// Bytes received; under TLS, what was in them.
+    /// Bytes received; under TLS, the bytes after decryption.
     pub bytes_in: u64,
-    /// Bytes sent; under TLS, before they were sealed.
+    /// Bytes sent; under TLS, the bytes before encryption.
     pub bytes_out: u64,
-    /// Histograms.
+    /// Times of requests and connections.
     pub histograms: EncodedTimes,
-    /// Connections.
+    /// The connections of the phase.
     pub connections: Connections,
-    /// Slots: connections by identity, which survives reconnects.
+    /// How the work was spread over the slots.
     pub slots: SlotSums,
-    /// One entry per second of the phase; after an hour of it per 2 s, then 4 s, and so on.
+    /// One entry per second of the phase. After an hour, each entry covers 2 s, later 4 s, and so
+    /// on.
     pub series: Vec<Bin>,
-    /// Answers over the window.
+    /// How answers flowed through the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowReport>,
     /// The engine's own load.
     pub generator: Generator,
-    /// Counts by target or step, in the plan's order; null where the plan has one request.
+    /// Counts by target or by step of a scenario, in the plan's order; null if the plan has one
+    /// request.
     #[serde(default)]
     pub targets: Option<Vec<TargetMeter>>,
-    /// Whole sessions; null without a scenario.
+    /// Counts of whole sessions; null without a scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionMeter>,
-    /// Connections by origin, in the plan's order; empty where it has one.
+    /// Connections by origin, in the plan's order; empty if there is one origin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<OriginConnections>,
-    /// The rows that requests took; null where the plan has no data.
+    /// The rows that requests took; null if the plan has no data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataUse>,
-    /// Of a broadcast.
+    /// Deliveries of a broadcast; null for other loads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deliveries: Option<Deliveries>,
-    /// Counts of datagrams; null where a stream carries the requests.
+    /// Counts of datagrams; null if requests are sent over streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Datagrams>,
-    /// What connections of HTTP/2 counted; null of other protocols.
+    /// Counts of HTTP/2 connections; null for other protocols.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http2: Option<Account>,
-    /// Kinds of answer, where the plan has one request; elsewhere they are with its targets.
+    /// Kinds of answer, if the plan has one request. Otherwise they are listed by target.
     #[serde(default, skip_serializing_if = "Kinds::is_empty")]
     pub kinds: Kinds,
-    /// Answers that came before their requests can have been read.
+    /// Answers that came before the server can have read their requests.
     #[serde(default, skip_serializing_if = "Early::is_none")]
     pub early: Early,
-    /// Parts of streamed answers; null where answers are no streams.
+    /// Parts of streamed answers; null if answers are not streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<Box<Streams>>,
-    /// Steps of connections opened when their requests are due; null elsewhere.
+    /// Steps of connections that are opened when their requests are due; null for other loads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub openings: Option<Box<Openings>>,
-    /// Redirects that were followed; null where none are.
+    /// Redirects that were followed; null if none may be followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Box<Redirects>>,
 }

@@ -12,17 +12,18 @@ use crate::SumNs;
 /// The number of equal parts that a schedule is divided into.
 const QUARTERS: usize = 4;
 
-/// The backlog of an open loop.
+/// The backlog of an open loop: requests that were scheduled and not yet answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Backlog {
-    /// Requests unanswered at the beginning of the window, left over from the phase before.
+    /// Requests still unanswered when the window began, left over from the phase before.
     pub at_start: u64,
-    /// Requests unanswered at the end of the window, or when the last request was sent.
+    /// Requests still unanswered at the end of the window. If the load is a number of requests:
+    /// when the last one was sent.
     pub at_end: u64,
-    /// The number of answers to the requests of each quarter of the schedule.
+    /// The number of good answers to the requests of each quarter of the schedule.
     pub answered: Vec<u64>,
-    /// The sum of their latencies for each quarter, in ns.
+    /// The sum of the latencies of these answers for each quarter, in ns. It can exceed 64 bits.
     pub latency_sum_ns: Vec<SumNs>,
     #[serde(skip)]
     quarter_ns: u64,

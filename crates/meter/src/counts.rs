@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::Class;
 
-/// Requests of one phase, up to now.
+/// Counts of the requests of one phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {
     /// Requests that the load asked for.
     pub scheduled: u64,
-    /// Requests that were scheduled and never sent.
+    /// Requests that were scheduled and not sent.
     pub unsent: u64,
-    /// Requests that were sent, or that were charged with the failure of the connection they
-    /// needed. In the end `issued = ok + failed + cancelled`.
+    /// Requests that were sent, and requests whose connection failed before they could be sent. At
+    /// the end, `issued = ok + failed + cancelled`.
     pub issued: u64,
-    /// Requests that succeeded.
+    /// Requests that were answered as expected.
     pub ok: u64,
-    /// Requests that were sent again after a stale connection.
+    /// Requests that were sent again, because the server had just closed their connection.
     pub stale: u64,
-    /// Stale requests whose connection was reset; a part of `stale`.
+    /// The part of `stale` whose connection was reset.
     pub stale_resets: u64,
-    /// Requests still open at the very end.
+    /// Requests that were still open at the very end.
     pub cancelled: u64,
     /// Requests of a session that were not sent, because one before them failed.
     #[serde(default, skip_serializing_if = "is_zero")]

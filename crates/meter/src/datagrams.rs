@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Datagrams of one phase that settled no request or arrived out of order. Lost datagrams count as
-/// failed requests instead.
+/// Datagrams of one phase that settled no request or arrived out of order. A request without an
+/// answer in time counts as failed, of class `lost`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Datagrams {
@@ -12,13 +12,15 @@ pub struct Datagrams {
     pub late: u64,
     /// Second answers to requests that had been answered.
     pub duplicated: u64,
-    /// Answers that settled a request after the answer to a later request had arrived.
+    /// Answers that arrived after the answer to a later request of the same socket.
     pub reordered: u64,
     /// Datagrams that answer no request that was sent.
     pub unsolicited: u64,
-    /// Our own datagrams that found no room or that the kernel refused; they were never sent.
+    /// Our own datagrams that were never sent: they found no room, or the kernel refused them.
+    /// Their requests count as lost.
     pub dropped: u64,
-    /// Incoming datagrams that were dropped because our socket's queue was full.
+    /// Incoming datagrams that the kernel dropped because our socket's queue was full. Their
+    /// requests count as lost, although the network did not lose them.
     pub overflowed: u64,
 }
 

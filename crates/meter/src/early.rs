@@ -3,15 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Answers of a phase that were checked against the kernel's state, on a sample of connections.
+/// Answers that came before the server can have read their requests. They are checked against the
+/// kernel's state, on a sample of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Early {
     /// The number of answers checked.
     pub asked: u64,
-    /// Answers that came while no byte of their request had been acknowledged.
+    /// Answers that came before the peer's kernel had acknowledged a byte of their request.
     pub unacknowledged: u64,
-    /// Answers that came faster than any acknowledgement ever came on their connection.
+    /// Answers that came sooner than the shortest round trip seen on their connection.
     pub too_soon: u64,
 }
 

@@ -35,25 +35,27 @@ pub struct Flow {
     ended_ns: Option<u64>,
 }
 
-/// The flow of a whole window over all threads, as it is reported.
+/// The flow of answers through the window. Answers to requests of the phase before count, too.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Flow")]
 pub struct FlowReport {
-    /// See [`Flow::whole_ns`].
+    /// The time from the start of the window for which there was enough to send on all connections,
+    /// in ns.
     pub whole_ns: u64,
-    /// The length of each part, in ns.
+    /// The length of each part of the window, in ns.
     pub part_ns: u64,
-    /// The number of answers by part, up to the last part with any.
+    /// The number of good answers in each part, up to the last part with any.
     pub answered: Vec<u64>,
-    /// The stretches without an answer, see [`Flow::gaps`].
+    /// Stretches in which no thread received an answer, as a sparse histogram of their lengths (see
+    /// `TargetCounts`). Stretches in which the engine itself stood still are left out.
     pub gaps: Sparse,
     /// The backlog of an open loop; null for a closed loop.
     pub backlog: Option<Backlog>,
-    /// The work on answers.
+    /// The time during which the server worked on answers.
     #[serde(default)]
     pub work: WorkReport,
-    /// Answers that came while this phase was the current one, including its drain.
+    /// Good answers that came while this phase was the current one, including its drain.
     #[serde(default)]
     pub came: u64,
 }

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The number of such connections, and the shortest idle time.
+/// Connections that the peer closed after at least 100 ms without an outstanding request. It may
+/// have sent a 408 first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdleClosed {

@@ -10,19 +10,21 @@ use serde::{Deserialize, Serialize};
 /// produces two or three kinds. A page with varying content produces as many as there are answers.
 const KINDS_MOST: usize = 8;
 
-/// Answers with the same length and sketch.
+/// Answers whose bodies have the same length and sketch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Kind {
-    /// The length of their bodies.
+    /// The length of their bodies, in bytes.
     pub bytes: u64,
-    /// The sketch of their bodies.
+    /// A sketch of their bodies, in hex. The fewer bytes differ between two bodies, the more of its
+    /// eight bytes are equal.
     #[serde(with = "hex")]
     #[schemars(with = "String")]
     pub sketch: u64,
-    /// The number of such answers.
+    /// The number of these answers.
     pub count: u64,
-    /// The number of answers that came before the first of them.
+    /// The number of answers to the same request, on the same thread, that came before the first of
+    /// these.
     pub before: u64,
 }
 
@@ -33,19 +35,21 @@ pub struct OtherKinds {
     /// The number of bits of their body length: 0 for an empty body, 1 for 1 byte, 2 for 2 or 3
     /// bytes, and so on.
     pub bits: u32,
-    /// The number of such answers.
+    /// The number of these answers.
     pub count: u64,
-    /// The number of answers that came before the first of them.
+    /// The number of answers to the same request, on the same thread, that came before the first of
+    /// these.
     pub before: u64,
 }
 
-/// The kinds of answer to one request.
+/// The kinds of answer to one request, by the content of their bodies. Empty if each body is
+/// compared with an expected one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Kinds {
-    /// The distinguished kinds, in the order in which they first came.
+    /// The first kinds, in the order in which they came. At most 8 are distinguished.
     known: Vec<Kind>,
-    /// All other answers, in the order of their bits.
+    /// Answers of all further kinds, counted by body length only.
     other: Vec<OtherKinds>,
     /// The index in `known` of the kind seen last.
     #[serde(skip)]

@@ -7,17 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::Lazy;
 
-/// The steps of the connections of a phase: HdrHistogram V2 compressed, base64; null when empty.
+/// Steps of connections that are opened when their requests are due, each timed in ns from the
+/// scheduled send: HdrHistogram V2, compressed, base64; null when empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Openings {
-    /// From the scheduled time to the established connection, before any TLS.
+    /// To the established connection, before any TLS.
     #[schemars(with = "Option<String>")]
     pub connect: Lazy,
-    /// To the end of a full handshake.
+    /// To the end of a full TLS handshake.
     #[schemars(with = "Option<String>")]
     pub full_handshake: Lazy,
-    /// To the end of a handshake that resumed an earlier session.
+    /// To the end of a TLS handshake that resumed an earlier session.
     #[schemars(with = "Option<String>")]
     pub resumed_handshake: Lazy,
     /// To the first byte of a good answer.

@@ -10,17 +10,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::Lazy;
 
-/// What was seen of redirects.
+/// The redirects that were followed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Redirects {
-    /// Redirects that were followed, by their status.
+    /// The number of redirects that were followed, by status code. Those of requests that failed
+    /// later are included.
     #[schemars(with = "BTreeMap<String, u64>")]
     pub statuses: BTreeMap<u16, u64>,
-    /// Requests that ended well, by the number of redirects before their final answers.
+    /// The number of successful requests, by how many redirects came before their final answers.
     #[schemars(with = "BTreeMap<String, u64>")]
     pub hops: BTreeMap<u8, u64>,
-    /// How long each redirect took.
+    /// The time that each redirect took, in ns: from the send of its request to its last byte.
+    /// HdrHistogram V2, compressed, base64; null when empty.
     #[schemars(with = "Option<String>")]
     pub time: Lazy,
 }

@@ -30,21 +30,24 @@ pub struct Recorded {
     pub retracted: Vec<u32>,
 }
 
-/// The counts of some seconds of a phase, by the time at which requests ended.
+/// The counts of one second of a phase, or of several after an hour. Requests are counted when they
+/// settle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Second")]
 pub struct Bin {
-    /// Its first second, from the start of the phase on.
+    /// The start of this entry, in seconds from the start of the phase.
     pub t_s: u32,
-    /// Its width in seconds: a power of two, the same for all bins of a series.
+    /// The length of this entry in seconds: a power of two, the same for all entries.
     #[serde(default = "one")]
     pub width_s: u32,
     /// Successful requests.
     pub ok: u64,
     /// Failed requests.
     pub failed: u64,
-    /// Latencies of the successful requests.
+    /// Latencies of the successful requests as a packed sparse histogram, in base64. Its counts, in
+    /// order of index, are zigzag LEB128 numbers, as in HdrHistogram V2. A negative number stands
+    /// for that many indices with no count.
     #[schemars(with = "String", extend("contentEncoding" = "base64"))]
     pub latency: Packed,
 }

@@ -10,15 +10,16 @@ use crate::{Sparse, index};
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Sessions")]
 pub struct SessionMeter {
-    /// Sessions that began.
+    /// Sessions that began in the phase.
     pub begun: u64,
-    /// Sessions of which every request ended well.
+    /// Sessions in which every request succeeded.
     pub ok: u64,
-    /// Sessions that ended with the failure of a request.
+    /// Sessions that ended because a request failed. The requests after it were skipped.
     pub failed: u64,
-    /// Sessions that had not ended when the phase did.
+    /// Sessions that had not ended when the phase ended.
     pub unfinished: u64,
-    /// For each session that ended well: the sum of its requests' latencies.
+    /// The times of successful sessions, as a sparse histogram (see `TargetCounts`). Each is the
+    /// sum of its requests' latencies, without the pauses.
     pub latency: Sparse,
 }
 

@@ -46,37 +46,41 @@ fn add(sums: &mut [u32; WAIT_LEVELS], wait_ns: u64, count: u32) {
     }
 }
 
-/// Sums over the slots that sent at least one request.
+/// How the work was spread over the slots that sent at least one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Slots")]
 pub struct SlotSums {
-    /// Slots that sent a request.
+    /// Slots that sent at least one request.
     pub asked: u32,
-    /// Slots that sent a request and never got a complete answer.
+    /// Slots that sent requests and never got a complete answer.
     pub never_answered: u32,
-    /// The number of complete answers.
+    /// The number of complete answers of any status, over all slots.
     pub answers_sum: u64,
-    /// The sum of the squares of the answers per slot.
+    /// The sum of the squares of each slot's number of answers.
     pub answers_sum_squares: u64,
     /// The fewest answers of a slot; 0 if no slot sent a request.
     pub answers_min: u64,
     /// The most answers of a slot.
     pub answers_max: u64,
-    /// The number of slots by the [`index`] of their mean service time and by their number of good
-    /// answers, rounded down. A table for 100,000 slots grows only with how much they differ.
+    /// The slots by mean service time, as triples: its index (see `TargetCounts`), the number of
+    /// good answers rounded down by at most a fifth, and the number of such slots.
     #[serde(default, with = "triples")]
     #[schemars(with = "Vec<(u32, u64, u32)>")]
     pub means: BTreeMap<(u32, u64), u32>,
-    /// The longest wait of each slot with long waits, in ns.
+    /// For each slot with long waits: its longest wait, in ns. A wait is long if a request was
+    /// outstanding for at least 1 s while at least 100 others were answered. At most 10,000 slots
+    /// are listed.
     pub long_waits_ns: Vec<u64>,
-    /// The counts of each of these slots, in the same order: its requests that ended, its waits of
-    /// at least 1, 2, 4, 8, 16 and 32 s, and by the same times its connections that were never
-    /// answered.
+    /// For each of these slots, in the same order, 13 counts. The first is its requests that ended.
+    /// Six count its waits of at least 1, 2, 4, 8, 16 and 32 s. Six count, by the same lengths of
+    /// wait, its lost connections that were never answered.
     #[serde(default)]
     #[schemars(with = "Vec<Vec<u64>>")]
     pub long_waits: Vec<[u64; 1 + 2 * WAIT_LEVELS]>,
-    /// The meter's integral of permitted requests, entered when all threads are merged.
+    /// The number of requests that the load permitted to be outstanding, integrated over the window
+    /// in ns. Connections times depth, less the gaps for refills, connecting and ends of
+    /// connections.
     pub permitted_ns: SumNs,
     /// Slots that were down for more than a second without an orderly close.
     #[serde(skip)]

@@ -14,7 +14,8 @@ pub struct Spread {
     most: u64,
 }
 
-/// The figures of a [`Spread`], in the unit of its values.
+/// Summary of a set of values, in the unit of the field's name. Percentiles have three significant
+/// digits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Quantiles")]
@@ -25,8 +26,7 @@ pub struct Figures {
     pub min: u64,
     /// The mean.
     pub mean: f64,
-    /// The median: the least value that half of the values do not exceed. All percentiles have
-    /// three significant digits.
+    /// The median: the smallest value that half of the values do not exceed.
     pub p50: u64,
     /// 90th percentile.
     pub p90: u64,

@@ -8,31 +8,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::Lazy;
 
-/// What was seen of the parts of streamed answers.
+/// The parts of streamed answers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Streams {
-    /// Parts that came, the ends of streams not included.
+    /// Parts that came, including those of streams that failed. The marks that end a stream are not
+    /// counted.
     pub parts: u64,
-    /// Parts that came together with the part before them, without a gap.
+    /// Parts that came together with the part before them. Their gap counts as 0.
     pub together: u64,
     /// Streams that came to their end.
     pub whole: u64,
-    /// Their histograms.
+    /// The times of these parts.
     pub histograms: StreamHistograms,
 }
 
-/// HdrHistogram V2 compressed, base64; null when empty.
+/// Histograms of streamed answers: HdrHistogram V2, compressed, base64; null when empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StreamHistograms {
-    /// From the scheduled send to the first part, of streams that came to their end.
+    /// From the scheduled send to the first part, in ns; only of streams that came to their end.
     #[schemars(with = "Option<String>")]
     pub first_part: Lazy,
-    /// From one part to the next.
+    /// From one part to the next, in ns, by the kernel's receive times where they are known.
     #[schemars(with = "Option<String>")]
     pub gap: Lazy,
-    /// The number of parts, of streams that came to their end.
+    /// The number of parts of each stream that came to its end.
     #[schemars(with = "Option<String>")]
     pub parts_per_answer: Lazy,
 }

@@ -8,24 +8,23 @@ use serde::{Deserialize, Serialize};
 use crate::counts::{add, is_zero};
 use crate::{Class, Kinds, Sparse, index};
 
-/// Counts and times of one target in one phase. Kept small, as there may be thousands of targets.
+/// Counts and latencies of the requests to one target. The fields are those of `Counts`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "TargetCounts")]
 pub struct TargetMeter {
-    /// Requests that were sent, or that were charged with the failure of the connection they
-    /// needed.
+    /// Requests that were sent, and requests whose connection failed before they could be sent.
     pub issued: u64,
-    /// Requests that succeeded.
+    /// Requests that were answered as expected.
     pub ok: u64,
-    /// Requests that were sent again after a stale connection.
+    /// Requests that were sent again, because the server had just closed their connection.
     pub stale: u64,
-    /// Requests still open at the very end.
+    /// Requests that were still open at the very end.
     pub cancelled: u64,
     /// Requests of a session that were not sent, because one before them failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub skipped: u64,
-    /// Redirects that were followed.
+    /// Redirects that were followed, including those of requests that failed later.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub redirects: u64,
     /// Failed requests, by class.
@@ -33,9 +32,10 @@ pub struct TargetMeter {
     /// Complete answers by status code, expected or not.
     #[schemars(with = "BTreeMap<String, u64>")]
     pub statuses: BTreeMap<u16, u64>,
-    /// Latencies of the successful requests.
+    /// Latencies of the successful requests, as a sparse histogram. Below 128, the index of a value
+    /// v (in ns) is v itself. Above, with e = floor(log2 v) - 6, it is 64 e + (v >> e).
     pub latency: Sparse,
-    /// The kinds of answer, if bodies are not compared with an expected one.
+    /// The kinds of answer to these requests.
     #[serde(default, skip_serializing_if = "Kinds::is_empty")]
     pub kinds: Kinds,
 }

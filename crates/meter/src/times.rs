@@ -10,32 +10,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::lazy::{Coarse, Lazy};
 
-/// The encoded histograms: HdrHistogram V2 compressed, base64; none when empty.
+/// Histograms of times in ns: HdrHistogram V2, compressed, base64; null when empty. They hold
+/// successful requests only; `connect` and `handshake` hold every established connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Histograms")]
 pub struct EncodedTimes {
-    /// Response times.
+    /// Response time: from the scheduled send to the last byte.
     pub latency: Option<String>,
-    /// Service times.
+    /// Service time: from the actual send to the last byte.
     pub service: Option<String>,
-    /// Times to first byte.
+    /// From the actual send to the first byte of the answer.
     pub first_byte: Option<String>,
-    /// From the connection attempt to the last byte.
+    /// From the connection attempt to the last byte, if each request has its own connection.
     pub total: Option<String>,
-    /// Connection set-up.
+    /// Set-up of a connection, including TLS. The first phase also has the connections opened
+    /// before it.
     pub connect: Option<String>,
-    /// TLS handshakes.
+    /// TLS handshake: from the established connection to the end of the handshake. A part of
+    /// `connect`.
     #[serde(default)]
     pub handshake: Option<String>,
-    /// From the time a request could be sent to the time it was handed to the kernel.
+    /// The delay of sends: from the time a request could have been sent to the time it was handed
+    /// to the kernel.
     pub send_lag: Option<String>,
-    /// From the kernel's receive time of an answer to the time it was read, on a sample of
-    /// connections.
+    /// The delay of receives: from the kernel's receive time of an answer's last byte to the time
+    /// it was read, on a sample of connections.
     #[serde(default)]
     pub receive_lag: Option<String>,
-    /// From the time the kernel had a request to the time it had the last byte of its answer, on
-    /// the same sample.
+    /// From the time a request was handed to the kernel to the kernel's receive time of its
+    /// answer's last byte, on the same sample. It is the service time without the engine's own
+    /// delays.
     #[serde(default)]
     pub round_trip: Option<String>,
 }

@@ -27,19 +27,20 @@ pub struct Work {
     pub after_ns: SumNs,
 }
 
-/// The work of a whole window over all threads, as it is reported.
+/// Answers, each spread evenly over the time from its send to its last byte. Only the part of the
+/// window with enough to send on all connections is counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Work")]
 pub struct WorkReport {
-    /// The length of each part, in ns.
+    /// The length of each part of the window, in ns.
     pub part_ns: u64,
-    /// The number of answers by part, up to the last part with any.
+    /// The number of answers in each part, rounded to a millionth, up to the last part with any.
     pub answers: Vec<f64>,
-    /// The sum of the times within the window of answers that had begun before it.
+    /// For answers that had begun before the window: the sum of their times inside it, in ns.
     #[serde(default)]
     pub before_ns: SumNs,
-    /// The sum of the times after the window of answers that had begun in it.
+    /// For answers that had begun in the window: the sum of their times after it, in ns.
     #[serde(default)]
     pub after_ns: SumNs,
 }

@@ -1,5 +1,5 @@
 """Kinds of the answers that ended requests well, mirrored from
-crates/engine/src/protocol/kinds.rs.
+crates/meter/src/kinds.rs.
 """
 
 from __future__ import annotations

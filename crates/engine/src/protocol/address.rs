@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trueload_drive::Address;
 
-/// Where to connect to: `127.0.0.1:80`, `[::1]:80` or `unix:/run/app.sock`.
+/// An address to connect to: `127.0.0.1:80`, `[::1]:80` or `unix:/run/app.sock`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct AddressPlan(#[schemars(with = "String")] pub Address);

@@ -6,18 +6,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trueload_meter::{Class, IdleClosed};
 
-/// Connections of a phase.
+/// The connections of a phase. A slot is one of the connections asked for; it keeps its identity
+/// when it reconnects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Connections {
-    /// Slots.
+    /// The number of slots.
     pub requested: u32,
     /// Slots that were established at least once since the engine began.
     pub established: u32,
-    /// What those met that were never established, by class, in the set-up before this phase.
+    /// Slots that were never established in the set-up before this phase, by the class of their
+    /// failure.
     #[serde(default)]
     pub failed: BTreeMap<Class, u64>,
-    /// From the first attempt of that set-up to its last connection.
+    /// The time from the first attempt of that set-up to its last established connection, in ns.
     #[serde(default)]
     pub set_up_ns: u64,
     /// Idle connections that were open when the phase stopped.
@@ -25,30 +27,34 @@ pub struct Connections {
     pub idle_open: u32,
     /// Connections opened again during the phase.
     pub reconnects: u64,
-    /// Connections that the peer closed as soon as it had taken them, with nothing asked (the first phase: and before it).
+    /// Connections that the peer closed soon after accepting them, before any request. The first
+    /// phase also counts those before it.
     pub dropped: u64,
-    /// Connections that the peer did not end after its last answer though our side had, or which were reset at once
-    /// because those before had shown that.
+    /// Connections that we half-closed after the last answer and that the peer did not close. Also
+    /// those that we reset at once, because earlier ones had shown that the peer does not close.
     #[serde(default)]
     pub unended: u64,
-    /// Connections that the peer ended while they were idle.
+    /// Connections that the peer closed while they were idle.
     #[serde(default)]
     pub idle_closed: IdleClosed,
-    /// Slots down for more than 1 s at a stretch without a polite close.
+    /// Slots that were without a connection for more than 1 s at a stretch, not counting an orderly
+    /// close.
     pub down: u32,
-    /// The longest time that an established slot could not be opened again after a loss, 0 when none.
+    /// The longest time for which an established slot could not reconnect after a loss, in ns; 0 if
+    /// there was none.
     pub outage_ns: u64,
-    /// Slots that lost their connection and then got no new one, whatever the reason.
+    /// Slots that lost their connection and did not get another one, for any reason.
     pub outages: u32,
-    /// TLS handshakes in full (the first phase: and before it).
+    /// Full TLS handshakes. The first phase also counts those before it.
     #[serde(default)]
     pub handshakes_full: u64,
-    /// TLS handshakes that took up an earlier session (the first phase: and before it).
+    /// TLS handshakes that resumed an earlier session. The first phase also counts those before it.
     #[serde(default)]
     pub handshakes_resumed: u64,
-    /// Why connections failed so far, the first of each class, where more is known than the class. May quote the peer.
+    /// Details of connection failures so far: the first of each class, if more is known than the
+    /// class. The text may quote the peer.
     #[serde(default)]
     pub reasons: BTreeMap<Class, String>,
-    /// `ipv4`, `ipv6` or `unix`.
+    /// The kind of address: `ipv4`, `ipv6` or `unix`.
     pub family: String,
 }

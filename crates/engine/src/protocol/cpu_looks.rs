@@ -3,14 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was seen of a CPU: the same short work, over and over.
+/// The speed of one CPU over time, measured by repeating the same short work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CpuLooks {
-    /// Its number.
+    /// The number of the CPU.
     pub cpu: u32,
-    /// From one look to the next.
+    /// The time from one measurement to the next, in ns.
     pub every_ns: u64,
-    /// How long the work took at each; 0 where none was taken.
+    /// The time that the work took at each measurement, in ns; 0 if none was made.
     pub work_ns: Vec<u32>,
 }

@@ -45,14 +45,14 @@ pub enum DataOrder {
     Unique,
 }
 
-/// What a phase leaves of its data.
+/// The rows of data that requests took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DataUse {
-    /// Rows there are.
+    /// The number of rows in the data.
     pub rows: u64,
-    /// Rows taken since the engine began, counted again each time.
+    /// The number of rows taken since the engine began. A row counts again each time it is taken.
     pub taken: u64,
-    /// Each was to be taken once, and none was left for the next request: that ended the phase.
+    /// Whether the phase ended because each row may be taken only once and none was left.
     pub spent: bool,
 }

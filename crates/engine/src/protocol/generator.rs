@@ -12,65 +12,70 @@ use super::{GeneratePlan, MachineShares};
 pub struct Generator {
     /// What carried the sockets: `epoll` or `io_uring`.
     pub driver: String,
-    /// Why that is not what was asked for, or null.
+    /// The reason why this is not the driver that was asked for; null if it is.
     #[serde(default)]
     pub driver_note: Option<String>,
-    /// Free places from which on a connection was filled again.
+    /// A connection's pipeline is filled again as soon as this many places are free.
     #[serde(default)]
     pub refill: u32,
-    /// For so long a thread polled before it slept.
+    /// The time for which a thread polls before it sleeps, in ns.
     #[serde(default)]
     pub spin_ns: u64,
-    /// Time of all threads that went into polls without an event; `cpu_ns` holds it, `saturation` does not.
+    /// CPU time of all threads spent in polls without an event, in ns. It is part of `cpu_ns`, but
+    /// not of `saturation`.
     #[serde(default)]
     pub spun_ns: u64,
-    /// The longest that answers were allowed to wait for each other, of any thread; 0 where none had to.
+    /// The longest time for which any thread let answers wait, to read several at once, in ns; 0 if
+    /// it never did.
     #[serde(default)]
     pub coalesced_ns: u64,
-    /// Threads.
+    /// The number of threads.
     pub threads: u32,
-    /// CPUs the threads are pinned to; empty for none.
+    /// The CPUs that threads are pinned to; empty if they are not pinned.
     pub cpus: Vec<u32>,
-    /// Between the first and the last thread to begin with the phase; null for one thread.
+    /// The time between the first and the last thread to begin the phase, in ns; null if there is
+    /// one thread.
     #[serde(default)]
     pub start_skew_ns: Option<u64>,
-    /// CPU time of all threads.
+    /// CPU time of all threads, in ns.
     pub cpu_ns: u64,
-    /// (on CPU + waiting in the run queue - polling without an event) / wall of the busiest thread, 0 to 1.
+    /// How busy the busiest thread was, from 0 to 1: its time on a CPU and waiting for one, without
+    /// polls in vain, divided by wall time.
     pub saturation: f64,
-    /// Peak resident memory of the process (VmHWM).
+    /// Peak resident memory of the process (VmHWM), in bytes.
     pub peak_rss_bytes: u64,
-    /// When threads did not run although they had something to do.
+    /// The stalls of threads that had something to do.
     #[serde(default)]
     pub lateness: Lateness,
-    /// How the machine was used meanwhile; null where it does not say.
+    /// How the whole machine was used meanwhile; null if the kernel does not tell.
     #[serde(default)]
     pub machine: Option<MachineShares>,
 }
 
-/// When the threads of a generator did not run in the window although there were requests outstanding or due.
+/// The times in the window when threads did not run although requests were outstanding or due.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lateness {
-    /// For how long in all the thread waited for a CPU that did so longest.
+    /// The total time for which a thread waited for a CPU, in ns, of the thread that waited
+    /// longest.
     pub waited_ns: u64,
     /// Stalls in which a thread was stopped, by length.
     pub stopped: Vec<Stalls>,
-    /// Stalls in which it waited for a CPU, by length.
+    /// Stalls in which a thread waited for a CPU, by length.
     pub queued: Vec<Stalls>,
 }
 
-/// Stalls of all threads that were at least so long, and less than twice.
+/// The stalls of all threads with lengths from `at_least_ns` to less than twice that.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stalls {
-    /// The least.
+    /// The shortest length, in ns.
     pub at_least_ns: u64,
-    /// How many.
+    /// The number of stalls.
     pub count: u64,
-    /// Their time in all.
+    /// Their total time, in ns.
     pub ns: u64,
-    /// Requests that were outstanding, or came due, meanwhile.
+    /// Requests that were outstanding or came due during these stalls.
     pub requests: u64,
 }
 

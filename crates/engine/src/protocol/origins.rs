@@ -19,15 +19,16 @@ pub struct OriginPlan {
     pub tls: Option<TlsPlan>,
 }
 
-/// Connections of one origin.
+/// The connections to one origin.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OriginConnections {
-    /// Slots.
+    /// The number of slots.
     pub requested: u32,
     /// Slots that were established at least once since the engine began.
     pub established: u32,
-    /// What those met that were never established, by class, in the set-up before this phase.
+    /// Slots that were never established in the set-up before this phase, by the class of their
+    /// failure.
     pub failed: BTreeMap<Class, u64>,
 }
 

@@ -72,34 +72,36 @@ pub struct SharePlan {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// System and release.
+    /// The name and release of the operating system.
     pub kernel: String,
-    /// As the kernel names it, or null.
+    /// The name of the CPU as the kernel gives it, or null.
     pub cpu_model: Option<String>,
-    /// CPUs that it may run on.
+    /// The number of CPUs that the engine may run on.
     pub cpu_count: u32,
-    /// Of the first CPU, or null.
+    /// The frequency governor of the first CPU, or null.
     pub governor: Option<String>,
-    /// Open files, ports, queues.
+    /// Limits of open files, local ports and queues, by name.
     pub limits: BTreeMap<String, u64>,
-    /// Identifies the current boot of the kernel, or null: engines that share it run on one machine.
+    /// Identifies the current boot of the kernel, or null. Engines with the same one run on the
+    /// same machine.
     pub boot_id: Option<String>,
-    /// The inode of its network namespace, or null.
+    /// The inode of the network namespace, or null.
     pub network: Option<u64>,
 }
 
-/// How the machine's CPU time was spent over a phase, as shares of that of all CPUs. What the kernel
-/// did for nobody in particular (interrupts) is in none of them.
+/// How the CPU time of the whole machine was spent over a phase, as shares of that of all CPUs.
+/// Time for interrupts is in none of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MachineShares {
-    /// Nothing to do.
+    /// The share in which CPUs were idle.
     pub idle: f64,
-    /// Other processes than the engine.
+    /// The share of processes other than the engine.
     pub others: f64,
-    /// Taken by the machine's own host.
+    /// The share that the host of a virtual machine took for others.
     pub stolen: f64,
-    /// The share of the phase for which a CPU limit stopped the engine; null where no cgroup counts.
+    /// The share of the phase for which a CPU limit stopped the engine; null if no cgroup counts
+    /// it.
     #[serde(default)]
     pub throttled: Option<f64>,
 }

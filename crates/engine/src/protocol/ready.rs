@@ -8,41 +8,42 @@ use trueload_meter::Class;
 
 use super::{AddressPlan, Tls};
 
-/// Connected or listening.
+/// A generator is connected, or a server listens.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ready {
-    /// Engine's clock.
+    /// The time of this line, on the engine's clock.
     pub at_ns: u64,
-    /// Server: the address it listens on.
+    /// Server: the address that it listens on.
     pub listen: Option<AddressPlan>,
-    /// Generator: connections asked for.
+    /// Generator: the number of connections asked for.
     pub requested: u32,
-    /// Generator: connections established.
+    /// Generator: the number of connections established.
     pub established: u32,
-    /// Generator: what the attempts that failed met, by class.
+    /// Generator: attempts that failed, by class.
     pub failed: BTreeMap<Class, u64>,
-    /// Generator: the address that answered first.
+    /// Generator: the first address that answered.
     pub address: Option<AddressPlan>,
-    /// Generator: from the first attempt to the last connection that was established.
+    /// Generator: the time from the first attempt to the last established connection, in ns.
     #[serde(default)]
     pub set_up_ns: u64,
-    /// Generator: by how much its resident memory, but for its code, has grown over the set-up.
+    /// Generator: the growth of its resident memory during the set-up, without its code, in bytes.
     #[serde(default)]
     pub grown_bytes: u64,
     /// What carries the sockets: `epoll` or `io_uring`.
     #[serde(default)]
     pub driver: String,
-    /// Why that is not what was asked for, or null.
+    /// The reason why this is not the driver that was asked for; null if it is.
     #[serde(default)]
     pub driver_note: Option<String>,
-    /// Generator: why attempts failed, the first of each class, where more is known than the class. May quote the peer.
+    /// Generator: details of failed attempts, the first of each class, if more is known than the
+    /// class. The text may quote the peer.
     #[serde(default)]
     pub reasons: BTreeMap<Class, String>,
-    /// Generator: what the first TLS handshake agreed on; null without TLS.
+    /// Generator: the result of the first TLS handshake; null without TLS.
     #[serde(default)]
     pub tls: Option<Tls>,
-    /// Server: the certificate made at the start, in PEM.
+    /// Server: the certificate that it made at the start, in PEM.
     #[serde(default)]
     pub certificate: Option<String>,
 }

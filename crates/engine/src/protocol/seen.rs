@@ -11,71 +11,79 @@ use trueload_meter::Figures;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
-    /// As the mark had it.
+    /// The name that the mark gave.
     pub id: String,
-    /// Engine's clock at the beginning.
+    /// The beginning of the interval, on the engine's clock.
     pub began_ns: u64,
-    /// Engine's clock at the end.
+    /// The end of the interval, on the engine's clock.
     pub at_ns: u64,
-    /// Threads that were put together. Of several, the peaks are sums of their peaks: upper bounds.
+    /// The number of server threads whose counts are added. With several, the peaks are sums of
+    /// their peaks, so they are upper bounds.
     pub threads: u32,
     /// Requests read to their end.
     pub requests: u64,
     /// Responses handed whole to the kernel.
     pub answered: u64,
-    /// Of them those with status 200.
+    /// The part of `answered` with status 200.
     pub ok: u64,
-    /// Of them by status.
+    /// The responses of `answered`, by status.
     pub statuses: BTreeMap<String, u64>,
     /// Requests whose connection the client ended before they were answered.
     pub aborted: u64,
-    /// Requests whose connection the server ended before they were answered: faults, and what came behind a close.
+    /// Requests whose connection the server ended before they were answered: by a fault, or because
+    /// an earlier response closed it.
     pub dropped: u64,
     /// Connections that the client ended in the middle of a request.
     pub half_sent: u64,
-    /// Requests that were not HTTP as RFC 9112 has it.
+    /// Requests that violate RFC 9112.
     pub malformed: u64,
-    /// What the server did wrong on purpose, by kind: `error`, `reset`, `stall`, `slow` (requests), `close` (connections).
+    /// Faults that the server made on purpose, by kind: `error`, `reset`, `stall` and `slow` count
+    /// requests, `close` counts connections.
     pub faults: BTreeMap<String, u64>,
-    /// When the first request was read to its end; null without one.
+    /// The time when the first request was read to its end, on the engine's clock; null without
+    /// one.
     pub first_request_ns: Option<u64>,
-    /// When the last response was handed to the kernel; null without one.
+    /// The time when the last response was handed to the kernel, on the engine's clock; null
+    /// without one.
     pub last_answer_ns: Option<u64>,
-    /// Bytes received; under TLS, what was in them.
+    /// Bytes received; under TLS, the bytes after decryption.
     pub bytes_in: u64,
-    /// Bytes sent; under TLS, before they were sealed.
+    /// Bytes sent; under TLS, the bytes before encryption.
     pub bytes_out: u64,
     /// Connections accepted.
     pub accepted: u64,
     /// Connections that ended.
     pub closed: u64,
-    /// Connections that were open.
+    /// The number of open connections.
     pub connections: Concurrent,
-    /// Requests that were read and not yet answered.
+    /// The number of requests that were read and not yet answered.
     pub open_requests: Concurrent,
-    /// Requests of each connection that had any, closed or still open; null when none had.
+    /// The number of requests of each connection that had any, closed or still open; null if none
+    /// had.
     pub requests_per_connection: Option<Figures>,
-    /// Connections with exactly one.
+    /// Connections with exactly one request.
     pub used_once: u64,
-    /// Connections with none.
+    /// Connections with no request.
     pub unused: u64,
-    /// From an answer to the next request on its connection, where nothing else was open on it; null without one.
+    /// The time from an answer to the next request of its connection, in ns, if nothing else was
+    /// open on it; null without one.
     pub gap_ns: Option<Figures>,
-    /// By how much answers that had to wait (`/wait/MS`) left later than asked for; null without one.
+    /// How much later than asked for delayed answers (`/wait/MS`) were sent, in ns; null without
+    /// one.
     pub delay_error_ns: Option<Figures>,
-    /// How long a span of the series is.
+    /// The length of each span of the series, in ns.
     pub span_ns: u64,
-    /// One entry per span, an hour of them at most; the first and the last are shorter.
+    /// One entry per span, for an hour at most. The first and the last are shorter.
     pub series: Vec<Span>,
 }
 
-/// How many there were at once.
+/// How many were open at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Concurrent {
-    /// At the end.
+    /// The number at the end of the interval.
     pub now: u32,
-    /// The most.
+    /// The largest number.
     pub peak: u32,
     /// The mean over time.
     pub mean: f64,
@@ -85,9 +93,9 @@ pub struct Concurrent {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
-    /// Engine's clock at its beginning.
+    /// Its beginning, on the engine's clock.
     pub began_ns: u64,
-    /// How much of it belongs to the interval.
+    /// The part of it that belongs to the interval, in ns.
     pub ns: u64,
     /// Requests read to their end.
     pub requests: u64,
@@ -95,10 +103,10 @@ pub struct Span {
     pub answered: u64,
     /// The most connections open at once.
     pub connections_peak: u32,
-    /// The mean over time.
+    /// The mean number of open connections over time.
     pub connections_mean: f64,
     /// The most requests open at once.
     pub open_requests_peak: u32,
-    /// The mean over time.
+    /// The mean number of open requests over time.
     pub open_requests_mean: f64,
 }

@@ -3,15 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a reference server saw since it began.
+/// What a reference server has seen since it began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Served {
-    /// Engine's clock.
+    /// The time of this line, on the engine's clock.
     pub at_ns: u64,
     /// Connections accepted.
     pub accepted: u64,
-    /// Connections open now.
+    /// Connections that are open now.
     pub open: u32,
     /// The most connections open at once.
     pub open_peak: u32,
@@ -19,20 +19,21 @@ pub struct Served {
     pub requests: u64,
     /// Responses handed whole to the kernel.
     pub responses: u64,
-    /// Requests that were not HTTP as RFC 9112 has it; over WebSocket what was no handshake, frame or message either.
+    /// Requests that violate RFC 9112. Over WebSocket, also handshakes, frames and messages that
+    /// are not valid.
     pub malformed: u64,
     /// Requests whose connection was gone before their response could be sent.
     pub aborted: u64,
-    /// Responses that wait for their time (`/wait/MS`).
+    /// Responses that wait for their time now (`/wait/MS`).
     pub waiting: u32,
-    /// Bytes received; under TLS, what was in them.
+    /// Bytes received; under TLS, the bytes after decryption.
     pub bytes_in: u64,
-    /// Bytes sent; under TLS, before they were sealed.
+    /// Bytes sent; under TLS, the bytes before encryption.
     pub bytes_out: u64,
-    /// TLS handshakes in full.
+    /// Full TLS handshakes.
     #[serde(default)]
     pub handshakes_full: u64,
-    /// TLS handshakes that took up an earlier session.
+    /// TLS handshakes that resumed an earlier session.
     #[serde(default)]
     pub handshakes_resumed: u64,
     /// Connections on which TLS failed.
@@ -41,7 +42,7 @@ pub struct Served {
     /// Broadcast messages handed to the kernel, one for each listener.
     #[serde(default)]
     pub deliveries: u64,
-    /// Listeners that took nothing, and were closed.
+    /// Listeners that were closed because they did not read.
     #[serde(default)]
     pub slow: u64,
 }

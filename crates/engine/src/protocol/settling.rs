@@ -11,25 +11,25 @@ use trueload_meter::{Class, Failed};
 /// Senders are numbered over all engines, messages of each from 1 over all phases.
 pub type SentPlan = BTreeMap<u32, u32>;
 
-/// What a message failed by.
+/// Why a message failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryFault {
-    /// A receiver did not have it in time.
+    /// A receiver did not get it in time.
     Lost,
-    /// A receiver had it twice.
+    /// A receiver got it twice.
     Duplicate,
 }
 
-/// A message that did not reach everybody once.
+/// A message that did not reach every receiver exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FailedMessage {
-    /// Who sent it.
+    /// The number of its sender.
     pub sender: u32,
-    /// Which of the sender's messages.
+    /// Its number among the messages of that sender.
     pub sequence: u32,
-    /// By what.
+    /// Why it failed.
     pub fault: DeliveryFault,
 }
 

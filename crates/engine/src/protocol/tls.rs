@@ -64,14 +64,14 @@ pub enum ServeTlsPlan {
     },
 }
 
-/// What a TLS handshake agreed on.
+/// The result of a TLS handshake.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
     /// `TLSv1.2` or `TLSv1.3`.
     pub version: String,
-    /// The cipher suite by its registered name.
+    /// The registered name of the cipher suite.
     pub cipher: String,
-    /// The application protocol, or null when the server chose none.
+    /// The application protocol; null if the server chose none.
     pub alpn: Option<String>,
 }

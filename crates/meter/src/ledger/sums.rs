@@ -7,13 +7,14 @@ use super::Entry;
 use crate::Lazy;
 use crate::counts::is_zero;
 
-/// The deliveries of one phase: `expected = delivered + lost`.
+/// The deliveries of a broadcast in one phase: `expected = delivered + lost`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Deliveries {
-    /// The number of messages times their expected receivers.
+    /// The number of messages times their expected receivers: those that had joined before the
+    /// send, and that we did not close.
     pub expected: u64,
-    /// Deliveries that arrived, each counted once.
+    /// Deliveries that arrived in time, each counted once.
     pub delivered: u64,
     /// Deliveries that did not arrive in time.
     pub lost: u64,
@@ -21,44 +22,43 @@ pub struct Deliveries {
     pub duplicate: u64,
     /// Deliveries that arrived after a later message of the same sender.
     pub out_of_order: u64,
-    /// The part of `delivered` that is not timed: messages of other engines whose send time did not
-    /// come with them unaltered.
+    /// The part of `delivered` that has no time: the send time in a message of another engine
+    /// cannot be right.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub untimed: u64,
-    /// Timed deliveries of other engines' messages that seem to have come before they were sent, as
-    /// clocks are known only to within a bound. They count as taking no time.
+    /// Timed deliveries that seem to have arrived before they were sent. Another engine sent them,
+    /// and its clock is known only to within a bound. They count as taking no time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub negative: u64,
-    /// The longest time by which one of them seems to have come before it was sent, in ns.
+    /// The longest time by which a delivery seems to have arrived too early, in ns.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub negative_max_ns: u64,
-    /// Their times.
+    /// The times of these deliveries.
     pub histograms: DeliveryHistograms,
 }
 
-/// The times of deliveries: HdrHistogram V2 compressed, base64; null when empty.
+/// Times of deliveries in ns, from the send of a message to the receivers of this engine:
+/// HdrHistogram V2, compressed, base64; null when empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeliveryHistograms {
-    /// From the send of a message to every delivery that is timed, in ns.
+    /// Every delivery that is timed.
     #[schemars(with = "Option<String>")]
     pub delivery: Lazy,
-    /// From the send to the first receiver.
+    /// The first receiver of each message.
     #[schemars(with = "Option<String>")]
     pub first: Lazy,
-    /// From the send to the median of all expected receivers. A message that did not reach that
-    /// many receivers has no value.
+    /// The median of all expected receivers, of messages that reached half of them.
     #[schemars(with = "Option<String>")]
     pub median: Lazy,
-    /// From the send to the receiver at 95 % of all expected; again without messages that did not
-    /// reach that many.
+    /// The receiver at 95 % of all expected, of messages that reached that many.
     #[schemars(with = "Option<String>")]
     pub p95: Lazy,
-    /// From the send to the last receiver; again without messages that did not reach all.
+    /// The last receiver, of messages that reached all.
     #[schemars(with = "Option<String>")]
     pub last: Lazy,
-    /// From the first to the last receiver of each message of another engine that reached all
-    /// receivers.
+    /// From the first to the last receiver, of messages of other engines that reached all receivers
+    /// here. If another phase follows at once, its values are in the report that is settled next.
     #[serde(default, skip_serializing_if = "Lazy::is_empty")]
     #[schemars(with = "Option<String>")]
     pub spread: Lazy,

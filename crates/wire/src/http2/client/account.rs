@@ -13,22 +13,24 @@ use serde::{Deserialize, Serialize};
 use super::{Client, Stage};
 use crate::http2::settings::Settings;
 
-/// The number of requests by what they wait for. As times: requests multiplied by nanoseconds.
+/// The number of requests by what they wait for. As `waits_ns`, each number is multiplied by the
+/// nanoseconds that it lasted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Waits")]
 pub struct Waits<N = u64> {
-    /// Requests not sent yet, for any reason.
+    /// Requests that are not sent yet, for any reason.
     pub queued: N,
     /// The part of `queued` that waits because the peer permits no more streams.
     pub stream: N,
-    /// Request bodies that wait because the connection's window is used up.
+    /// Request bodies that wait because the peer's window for the connection is used up.
     pub send_connection: N,
-    /// Request bodies that wait because their stream's window is used up.
+    /// Request bodies that wait because the peer's window for their stream is used up.
     pub send_stream: N,
-    /// Answers that wait because the window that we grant to the connection is used up.
+    /// Answers that wait because our window for the connection is used up. An upper bound: every
+    /// stream that it can hold up is counted.
     pub receive_connection: N,
-    /// Answers that wait because the window that we grant to their stream is used up.
+    /// Answers that wait because our window for their stream is used up.
     pub receive_stream: N,
 }
 
@@ -71,9 +73,9 @@ impl Waits<u128> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HeaderBytes {
-    /// The size of names and values.
+    /// The size of names and values before compression.
     pub plain: u64,
-    /// Their size as sent.
+    /// Their size as sent, compressed by HPACK.
     pub coded: u64,
 }
 
@@ -85,13 +87,14 @@ impl HeaderBytes {
     }
 }
 
-/// The values of one setting over all peers and changes. None as a limit means no limit.
+/// One setting as the peers announced it, over all peers and changes. Without an announcement, the
+/// default of RFC 9113 counts. Null means no limit, or that no peer was heard.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Announced {
-    /// The minimum.
+    /// The smallest value.
     pub least: Option<u32>,
-    /// The maximum.
+    /// The largest value.
     pub most: Option<u32>,
     /// Whether any value was heard.
     #[serde(skip)]
@@ -113,42 +116,44 @@ impl Announced {
     }
 }
 
-/// The statistics of HTTP/2 connections.
+/// The counts and times of HTTP/2 connections. Times are those of the window. Counts include the
+/// drain, and in the first phase also the set-up before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Http2")]
 pub struct Account {
-    /// Connections on which at least one request was asked.
+    /// Connections on which at least one request was sent over HTTP/2.
     pub connections: u64,
-    /// Connections whose peer answered HTTP/2 in HTTP/1.
+    /// Connections whose peer answered in HTTP/1. A report adds those whose peer chose HTTP/1.1 by
+    /// ALPN.
     pub http1: u64,
-    /// Connections on which at least one request was asked over HTTP/1, because the peer chose it.
+    /// Connections on which at least one request was sent over HTTP/1, because the peer chose it.
     #[serde(skip)]
     pub chose_http1: u64,
     /// Connections whose end the peer announced (GOAWAY).
     pub goaways: u64,
-    /// Requests that the peer returned unprocessed (GOAWAY, REFUSED_STREAM) and that may be sent
+    /// Requests that the peer returned unprocessed (GOAWAY, REFUSED_STREAM). They may be sent
     /// again.
     pub returned: u64,
-    /// Streams that we reset.
+    /// Streams that we reset: their requests timed out, or their answers were malformed.
     pub resets: u64,
-    /// The number of open streams multiplied by nanoseconds: more than 64 bits, if many are open for
-    /// days.
+    /// The number of open streams, integrated over time in ns. Divided by the window, it is the
+    /// mean number of streams in flight. It can exceed 64 bits.
     #[serde(rename = "streams_ns")]
     pub open_ns: u128,
-    /// The times that requests waited.
+    /// What requests waited for, integrated over time in ns.
     pub waits_ns: Waits<u128>,
     /// The header fields of requests.
     pub headers_out: HeaderBytes,
     /// The header fields of answers.
     pub headers_in: HeaderBytes,
-    /// MAX_CONCURRENT_STREAMS as the peers announced it.
+    /// MAX_CONCURRENT_STREAMS: how many streams the peer permits at once.
     pub max_concurrent_streams: Announced,
-    /// INITIAL_WINDOW_SIZE.
+    /// INITIAL_WINDOW_SIZE, in bytes.
     pub initial_window_size: Announced,
-    /// MAX_FRAME_SIZE.
+    /// MAX_FRAME_SIZE, in bytes.
     pub max_frame_size: Announced,
-    /// HEADER_TABLE_SIZE.
+    /// HEADER_TABLE_SIZE, in bytes.
     pub header_table_size: Announced,
 }
 
