@@ -10,7 +10,7 @@ from trueload.protocol.model import Model
 
 
 class IdleClosed(Model):
-    """Connections that the peer ended while they were idle; see protocol/connections.rs."""
+    """Connections that the peer ended while they were idle; see crates/meter/src/idle.rs."""
 
     count: int = 0
     after_ns: int = 0
@@ -38,7 +38,7 @@ class Connections(Model):
 
 
 class Slots(Model):
-    """How the work was spread over the slots; see protocol/connections.rs for each."""
+    """How the work was spread over the slots; see crates/meter/src/slots.rs for each."""
 
     asked: int
     never_answered: int

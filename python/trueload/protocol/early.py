@@ -1,5 +1,5 @@
 """Answers that came before their requests can have been read, mirrored from
-crates/engine/src/protocol/early.rs."""
+crates/meter/src/early.rs."""
 
 from __future__ import annotations
 

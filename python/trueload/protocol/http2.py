@@ -1,5 +1,5 @@
 """What HTTP/2 connections counted beside the outcomes of requests, mirrored from
-crates/engine/src/protocol/http2.rs.
+crates/wire/src/http2/client/account.rs.
 """
 
 from __future__ import annotations

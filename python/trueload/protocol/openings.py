@@ -1,5 +1,5 @@
 """Connections that are opened when their requests are due, as the engine timed them
-(crates/engine/src/protocol/openings.rs)."""
+(crates/meter/src/openings.rs)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redirects that the engine followed (crates/engine/src/protocol/redirects.rs)."""
+"""Redirects that the engine followed (crates/meter/src/redirects.rs)."""
 
 from __future__ import annotations
 

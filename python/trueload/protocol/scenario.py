@@ -1,4 +1,5 @@
-"""Sessions in plans and measurements, mirrored from crates/engine/src/protocol/scenario.rs.
+"""Sessions in plans and measurements, mirrored from
+crates/engine/src/protocol/scenario.rs and crates/meter/src/session.rs.
 
 Must not know how a virtual user goes through a session.
 """

@@ -1,5 +1,5 @@
 """Answers that are streams: how their parts are told apart, and what the engine saw of them
-(crates/engine/src/protocol/streams.rs)."""
+(crates/meter/src/streams.rs)."""
 
 from __future__ import annotations
 
