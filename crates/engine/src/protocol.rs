@@ -77,32 +77,34 @@ pub enum ToEngine {
     Blob(Blob),
     /// One more phase; phases run in the order in which they come.
     Phase(PhasePlan),
-    /// Have another part of the load from some time of the last phase on: an engine joins then, or its connections go to
-    /// one that has joined. Connections that are no longer its own are closed once their requests have ended.
+    /// Take another part of the load from some time of the last phase on: this engine joins then,
+    /// or gives connections to one that joins. Connections that it gives away are closed once their
+    /// requests have ended.
     Share(SharePlan),
-    /// Say what the record of a server of HTTP holds since the mark before (`seen`), and begin a new interval.
+    /// Report what the record of an HTTP server holds since the mark before (`seen`), and begin a
+    /// new interval.
     Mark {
         /// Named by the front; comes back in `seen`.
         id: String,
     },
-    /// Say what the clock shows (`clock`), at once.
+    /// Report the time on the engine's clock at once (`clock`).
     Clock {
         /// Named by the front; comes back.
         id: u64,
     },
-    /// Say how far apart two CPUs are (`distance`): some ms in which both are busy.
+    /// Measure how far apart two CPUs are (`distance`). Both are busy for some ms.
     Distance {
         /// Both must be granted to the engine.
         cpus: [u32; 2],
     },
-    /// Look at the speed of these CPUs until the next such line, which is answered by what was seen (`speeds`). None
-    /// ends it.
+    /// Measure the speed of these CPUs until the next such line, which is answered with the results
+    /// (`speeds`). An empty list ends it.
     Speeds {
         /// All must be granted to the engine; of others there is nothing to see.
         cpus: Vec<u32>,
     },
-    /// Of a broadcast that several engines share, when all have said `phase_sent`: settle the messages of the others.
-    /// Answered by `settled` when all are over, or out of time.
+    /// Settle the messages of the other engines, in a broadcast that several engines share. It is
+    /// sent when all have said `phase_sent`, and answered by `settled`.
     Settle {
         /// The phase.
         id: String,
@@ -112,145 +114,151 @@ pub enum ToEngine {
         /// What has not come by then on this engine's clock is lost; null for the timeout from now on.
         until_ns: Option<u64>,
     },
-    /// When all engines have said `settled`: what failed at any of them. Answered by `phase_done`.
+    /// The messages that failed at any engine, when all have said `settled`. It is answered by
+    /// `phase_done`.
     Charge {
         /// The phase.
         id: String,
         /// Messages of all engines; each takes its own.
         failed: Vec<FailedMessage>,
     },
-    /// The front is alive. Without one for 2 s the engine ends.
+    /// The front is alive. Without this line for 2 s, the engine ends.
     Lease,
-    /// End now: what is open is cancelled, what was measured is reported.
+    /// End now: open requests are cancelled, and the results are reported.
     Stop,
 }
 
-/// What one generator is to do.
+/// The plan of one generator.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GeneratePlan {
-    /// Must equal [`PROTOCOL`].
+    /// The version of this protocol; any other is refused.
     pub protocol: u32,
-    /// Where to connect: resolved by the front, tried in this order at the start; empty where there are `origins`.
+    /// The addresses to connect to, resolved by the front and tried in this order at the start.
+    /// Empty if there are `origins`.
     pub addresses: Vec<AddressPlan>,
-    /// Several origins instead, each with its own addresses and TLS; a target says which is its own.
+    /// Several origins instead, each with its own addresses and TLS. Each target names its origin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<OriginPlan>,
     /// Addresses to connect from, used in turn; empty for the kernel's choice.
     pub local_addresses: Vec<IpAddr>,
-    /// What is exchanged; null for HTTP, as the next fields have it.
+    /// What is exchanged over connections; null for HTTP, as the next fields describe it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchange: Option<ExchangePlan>,
-    /// The one request that is sent, as written on the wire; null where there are `targets`, a `scenario`, a `replay` or an
-    /// `exchange`.
+    /// The one request that is sent, as written on the wire; null if there are `targets`, a
+    /// `scenario`, a `replay` or an `exchange`.
     pub request: Option<RequestPlan>,
     /// Requests go over HTTP/2, `pipeline` streams at once on each connection; null for HTTP/1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http2: Option<WindowsPlan>,
-    /// What counts as a good answer to it.
+    /// What counts as a good answer to `request`.
     pub expect: ExpectPlan,
-    /// Answers are streams, whose parts are timed; null where they are not.
+    /// Answers are streams, and their parts are timed; null if they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamPlan>,
-    /// How many redirects of one request are followed on its server; null for none.
+    /// The most redirects of one request that are followed on its server; null for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow: Option<u8>,
-    /// Several requests that take turns by weight, each counted by itself.
+    /// Several requests instead, which take turns by weight and are counted separately.
     #[serde(default)]
     pub targets: Vec<TargetPlan>,
-    /// Rows that fill placeholders of the requests; null for none.
+    /// Rows of data that fill placeholders of the requests; null for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataPlan>,
-    /// The steps of sessions instead: each connection is a virtual user, and goes through them in order.
+    /// The steps of sessions instead: each connection is a virtual user, and goes through them in
+    /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scenario: Vec<StepPlan>,
     /// Recorded traffic instead: each request is sent at its recorded time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<ReplayPlan>,
-    /// Decides the numbers of `{random}`, and the order of shuffled data.
+    /// Seed for the numbers of `{random}` and the order of shuffled data.
     #[serde(default)]
     pub seed: u64,
     /// Connections to open before `ready`.
     pub connections: u32,
-    /// Requests in flight per connection.
+    /// The most requests in flight per connection.
     pub pipeline: u32,
-    /// A connection per request.
+    /// Whether each request has its own connection.
     pub close: bool,
-    /// Each of these connections is opened when its request is due: the load's rate is one of new connections.
+    /// Whether each of these connections is opened when its request is due. The load's rate is then
+    /// one of new connections.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub connect_open: bool,
-    /// Threads; connections are divided among them.
+    /// The number of threads. Connections are divided among them.
     pub threads: u32,
     /// CPUs to pin the threads to, in turn; empty for no pinning.
     pub cpus: Vec<u32>,
-    /// From the actual send of a request to its last byte.
+    /// The longest time from the actual send of a request to its last byte, in ns.
     pub timeout_ns: u64,
-    /// From the connection attempt to the established connection.
+    /// The longest time from a connection attempt to the established connection, in ns.
     pub connect_timeout_ns: u64,
-    /// Connection attempts per second, over all threads.
+    /// The most connection attempts per second, over all threads.
     pub connect_rate_per_s: u32,
     /// What carries the sockets.
     #[serde(default)]
     pub driver: DriverPlan,
-    /// Bytes that each connection reads per second; null for as fast as it can.
+    /// Bytes that each connection reads per second; null for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_rate_per_s: Option<u64>,
-    /// Bytes that each connection writes per second; null likewise.
+    /// Bytes that each connection writes per second; null for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_rate_per_s: Option<u64>,
-    /// For so long a thread polls before it sleeps; 0 for not at all.
+    /// The time for which a thread polls before it sleeps, in ns; 0 for not at all.
     #[serde(default)]
     pub spin_ns: u64,
-    /// Under a closed loop a busy thread lets answers wait for each other, no longer than this; 0 for not at all.
+    /// The longest time for which a busy thread lets answers wait under a closed loop, to read
+    /// several at once, in ns; 0 for not at all.
     #[serde(default)]
     pub coalesce_ns: u64,
-    /// Free places of a connection's pipeline from which on it is filled again; null for half the depth.
+    /// A connection's pipeline is filled again as soon as this many places are free; null for half
+    /// the depth.
     #[serde(default)]
     pub refill: Option<u32>,
-    /// What TLS is set up with, or null for none.
+    /// The TLS settings; null for no TLS.
     #[serde(default)]
     pub tls: Option<Box<TlsPlan>>,
-    /// Which part of all this is its own, where several engines share it.
+    /// This engine's part of the load, if several engines share it.
     #[serde(default, skip_serializing_if = "PartPlan::is_whole")]
     pub part: PartPlan,
 }
 
-/// What carries the sockets.
+/// The way in which sockets are driven.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DriverPlan {
-    /// The fastest that the kernel grants.
+    /// The fastest way that the kernel permits.
     #[default]
     Auto,
-    /// `io_uring`; epoll where it cannot be had.
+    /// `io_uring`, or epoll if it is not available.
     IoUring,
     /// epoll.
     Epoll,
 }
 
-/// One phase over the connections that are there.
+/// One phase over the existing connections.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PhasePlan {
-    /// Named by the front; comes back in every line about the phase.
+    /// The name that the front gives it. It comes back in every line about the phase.
     pub id: String,
     /// When to send.
     pub load: LoadPlan,
-    /// Connections to have for this phase; null for as many as there are.
+    /// The number of connections for this phase; null for as many as there are.
     pub connections: Option<u32>,
-    /// How many of them, the last ones, are only held and never send.
+    /// The number of connections, the last ones, that stay open and never send.
     #[serde(default)]
     pub idle: u32,
     /// When to stop sending.
     pub stop: StopPlan,
-    /// Not before this time on the engine's clock; null for at once.
+    /// The earliest start, on the engine's clock; null for at once.
     pub at_ns: Option<u64>,
-    /// How far this engine's clock is ahead of the front's, from now on; null if nothing changes. Only a broadcast
-    /// that several engines share needs it.
+    /// How far this engine's clock is ahead of the front's from now on, in ns; null if nothing
+    /// changes. Only a broadcast that several engines share needs it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead_ns: Option<i64>,
-    /// How long the other engines have been sending in this phase, since `at_ns`, when this one joins them; 0 where all
-    /// begin together.
+    /// When this engine joins others: how long they have been sending in this phase, counted from
+    /// `at_ns`, in ns. 0 if all begin together.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub from_ns: u64,
 }
@@ -265,7 +273,7 @@ pub enum LoadPlan {
         #[serde(default)]
         active: Vec<StagePlan>,
     },
-    /// Requests are sent at scheduled times, whatever became of those before.
+    /// Requests are sent at scheduled times, whether or not those before were answered.
     Open {
         /// Requests per second, over time; after the last stage nothing is scheduled.
         stages: Vec<StagePlan>,
@@ -277,7 +285,8 @@ pub enum LoadPlan {
         #[serde(default, skip_serializing_if = "is_zero")]
         from_ns: u64,
     },
-    /// So many messages are in flight over all connections, which send them in turn. For `ws_broadcast` only.
+    /// A fixed number of messages is in flight over all connections, which send them in turn. For
+    /// `ws_broadcast` only.
     Turns {
         /// In flight: sent, and without a receipt.
         concurrent: u32,

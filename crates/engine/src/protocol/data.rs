@@ -3,17 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Data: each request that has a column's name as a placeholder takes one row, and with a
-/// `scenario` each session takes one.
+/// Data that fills placeholders. Each request that uses a column takes one row; in a `scenario`,
+/// each session takes one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DataPlan {
-    /// A file of the engine's machine; null where its content comes as blobs.
+    /// A file on the engine's machine; null if the content comes as blobs.
     pub path: Option<String>,
-    /// The SHA-256 of each piece of its content, in their order (see `blob`).
+    /// The SHA-256 of each piece of the content, in order (see `blob`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blobs: Vec<String>,
-    /// How it is written.
+    /// The format of the content.
     pub format: DataFormat,
     /// The columns that requests use, by name.
     pub columns: Vec<String>,
@@ -21,7 +21,7 @@ pub struct DataPlan {
     pub order: DataOrder,
 }
 
-/// How data is written.
+/// The format of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DataFormat {
@@ -29,7 +29,7 @@ pub enum DataFormat {
     Csv,
     /// The same, separated by tabs.
     Tsv,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Jsonl,
 }
 
@@ -37,11 +37,12 @@ pub enum DataFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DataOrder {
-    /// The next one, and after the last the first.
+    /// The next row; after the last, the first again.
     Sequential,
-    /// Every pass over the rows has an order of its own, which `seed` decides.
+    /// Each pass over the rows has its own random order, which `seed` decides.
     Shuffled,
-    /// The next one; after the last the phase ends, with the last session if there are sessions.
+    /// The next row. After the last one, the phase ends, with the last session if there are
+    /// sessions.
     Unique,
 }
 

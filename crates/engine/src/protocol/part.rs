@@ -6,14 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use trueload_load::Places;
 
-/// Which part of a load is one engine's own. Every number in its plan and phases is of all engines
-/// together: connections, requests and arrivals are dealt out in turn over all parts and threads.
+/// One engine's part of a load. All numbers in its plan and phases are those of all engines
+/// together. Connections, requests and arrivals are dealt in turn to all parts and threads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PartPlan {
-    /// From 0.
+    /// The index of the part, from 0.
     pub index: u32,
-    /// Parts in all. Each engine has as many threads, and one part unless it has `more`.
+    /// The number of parts. All engines have the same number of threads, and one part each unless
+    /// they have `more`.
     pub of: u32,
     /// Further parts of an engine with a larger weight, in rising order from its index on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -64,7 +65,8 @@ pub struct SharePlan {
     pub id: String,
     /// The part from then on.
     pub part: PartPlan,
-    /// Since the start of the phase; the same for all engines.
+    /// The time from which it counts, since the start of the phase, in ns. It is the same for all
+    /// engines.
     pub from_ns: u64,
 }
 

@@ -17,9 +17,10 @@ pub struct RequestPlan {
     pub headers: Vec<(String, String)>,
     /// The body's SHA-256 in hex (see `blob`), or null for none.
     pub body_sha256: Option<String>,
-    /// Each sending fills in `{counter}`, `{random}` and `{column}` of the data in path, header values and
-    /// body, and adds the Content-Length of a body; in a text that has one of them, `{{` stands for `{`. In a
-    /// path, values are percent-encoded; `{+column}` keeps what has a meaning there.
+    /// Whether placeholders are filled in at each send: `{counter}`, `{random}` and `{column}` of
+    /// the data, in path, header values and body. A body then gets its Content-Length. In a text
+    /// with a placeholder, `{{` stands for `{`. In a path, values are percent-encoded; `{+column}`
+    /// keeps reserved characters.
     #[serde(default)]
     pub template: bool,
 }
@@ -28,11 +29,11 @@ pub struct RequestPlan {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TargetPlan {
-    /// How it is called in results, or null.
+    /// Its name in results, or null.
     pub name: Option<String>,
-    /// How often it has its turn, in relation to the others.
+    /// How often it is sent, relative to the others.
     pub weight: u32,
-    /// Which of several origins it is of.
+    /// The index of its origin.
     #[serde(default, skip_serializing_if = "is_first")]
     pub origin: u32,
     /// What is sent.

@@ -9,21 +9,22 @@ use super::requests::{ExpectPlan, RequestPlan};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StepPlan {
-    /// How it is called in results.
+    /// Its name in results.
     pub name: String,
-    /// What is sent. Path, header values and body may have `{name}` of a value that a step before
-    /// takes or of a column of `data`, `{counter}` (of the session), `{vu}`, `{repeat}` and `{random}`;
-    /// in a text that has one of them, `{{` stands for `{`. The Content-Length of a body is added.
+    /// The request. Path, header values and body may have placeholders: `{name}` of a value that an
+    /// earlier step takes or of a column of `data`, `{counter}` (of the session), `{vu}`,
+    /// `{repeat}` and `{random}`. In a text with a placeholder, `{{` stands for `{`. The
+    /// Content-Length of a body is added.
     pub request: RequestPlan,
     /// What counts as a good answer to it.
     pub expect: ExpectPlan,
-    /// What is taken from the answer.
+    /// The values that are taken from the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub take: Vec<TakePlan>,
     /// The pause before each of its requests.
     #[serde(default)]
     pub think: ThinkPlan,
-    /// How often it is sent in a row.
+    /// How many times it is sent in a row.
     pub repeat: u32,
 }
 
@@ -63,12 +64,12 @@ pub enum FromPlan {
     },
 }
 
-/// A pause, drawn evenly between two lengths.
+/// A pause of random length, uniformly distributed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThinkPlan {
-    /// The shortest.
+    /// The shortest pause, in ns.
     pub least_ns: u64,
-    /// The longest.
+    /// The longest pause, in ns.
     pub most_ns: u64,
 }

@@ -9,7 +9,7 @@ use super::{AddressPlan, DriverPlan, ServeTlsPlan, ServicePlan};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServePlan {
-    /// Must equal [`PROTOCOL`](super::PROTOCOL).
+    /// The version of this protocol; any other is refused.
     pub protocol: u32,
     /// Port 0 for a free one; `ready` names it. A socket file has one thread.
     pub listen: AddressPlan,

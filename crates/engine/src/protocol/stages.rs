@@ -4,15 +4,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A stretch of time over which a quantity goes in a straight line.
+/// A stretch of time in which a quantity changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StagePlan {
-    /// How long.
+    /// Its length, in ns.
     pub ns: u64,
-    /// At its beginning.
+    /// The value at its beginning.
     pub from: f64,
-    /// At its end.
+    /// The value at its end.
     pub to: f64,
 }
 
@@ -20,11 +20,11 @@ pub struct StagePlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ArrivalsPlan {
-    /// Evenly.
+    /// At equal intervals.
     Constant,
-    /// With exponential gaps.
+    /// At exponentially distributed intervals.
     Poisson,
-    /// At the times of the plan's `replay`; `stages` only tell people its rate.
+    /// At the times of the plan's `replay`. `stages` then only describe the rate.
     Recorded,
 }
 
