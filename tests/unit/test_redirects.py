@@ -77,9 +77,6 @@ URL = "http://127.0.0.1:1/"
     [
         ({"expect_status": ["200,302"]}, "status 302 is expected", "the final answer"),
         ({"expect_status": ["3xx"]}, "status 301 is expected", "the final answer"),
-        ({"stream": SimpleNamespace(value="sse")}, "--follow and --stream exclude", "redirects"),
-        ({"http": SimpleNamespace(value="auto"), "url": "https://127.0.0.1:1/"},
-         "--follow and --http auto exclude", "--http 2"),
         ({"proxy": "http://127.0.0.1:3128"}, "--follow needs a request for a path", "--proxy"),
     ],
 )  # fmt: skip
@@ -101,11 +98,8 @@ def test_a_step_may_not_expect_a_redirect_that_is_followed(tmp_path: Path) -> No
         read_asked(url=URL, follow=3, scenario=scenario)
 
 
-def test_follow_needs_a_connection_that_a_request_has_to_itself() -> None:
-    http2: Any = object()
-    check_load(3, pipeline=1, connect_open=False, http2=None)
-    check_load(3, pipeline=10, connect_open=False, http2=http2)
-    check_load(None, pipeline=10, connect_open=True, http2=None)
-    for flag, pipeline, opens in (("--pipeline", 2, False), ("--connect-open", 1, True)):
-        with pytest.raises(UserError, match=f"--follow and {flag} exclude each other"):
-            check_load(3, http2=None, pipeline=pipeline, connect_open=opens)
+def test_follow_needs_connections_that_are_not_opened_by_the_load() -> None:
+    check_load(3, connect_open=False)
+    check_load(None, connect_open=True)
+    with pytest.raises(UserError, match="--follow and --connect-open exclude each other"):
+        check_load(3, connect_open=True)

@@ -144,7 +144,6 @@ def test_a_mistake_gets_one_line_and_a_hint(
         ({"body": "x"}, "--scenario and --body"),
         ({"expect_body": "x"}, "--scenario and --expect-body"),
         ({"targets": Path("t")}, "--scenario and --targets"),
-        ({"http": HttpChoice.AUTO}, "--scenario and --http auto"),
         ({"http": HttpChoice.TWO, "streams": 2}, "--scenario and --streams"),
     ],
 )

@@ -162,7 +162,7 @@ def _load_of(asked: Asked, given: LoadOptions, *, once: bool) -> tuple[Load, Win
     )
     load, http2 = with_streams(load, asked)
     load = replace(load, connect_open=asked.connect_open_per_s is not None)
-    check_load(asked.follow, pipeline=load.pipeline, connect_open=load.connect_open, http2=http2)
+    check_load(asked.follow, connect_open=load.connect_open)
     return load, http2
 
 

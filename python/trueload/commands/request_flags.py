@@ -28,7 +28,7 @@ from trueload.commands.stream_options import StallOption, StreamEndOption, Strea
 from trueload.errors import UserError
 from trueload.request.curl import CurlCommand, parse_curl
 from trueload.request.data import NUMBERS, DataFile, open_data
-from trueload.request.follow import check_requests, check_version
+from trueload.request.follow import check_requests
 from trueload.request.http2 import Http2Flags, make_http2, over_http2
 from trueload.request.make import make_request, parse_statuses, read_body
 from trueload.request.origins import shown_origins, tls_of_origins
@@ -117,8 +117,8 @@ def read_asked(
     if scenario is not None:
         own = {"method": method, "body": body, "body_file": body_file}
         _refuse_beside("scenario", STEPS_HAVE, **own, expect_body=expect_body)
-        _refuse_beside("scenario", "keep one of them", targets=targets, stream=stream)
-        scenario_flags.check_version(http2, streams)
+        _refuse_beside("scenario", "keep one of them", targets=targets)
+        scenario_flags.check_streams(streams)
         target, steps = read_scenario(scenario, Beside(base, headers, user, expect, data))
         request, shown = None, (base or target).url
     elif targets is not None:
@@ -169,11 +169,9 @@ def _checked(asked: Asked) -> Asked:
     excludes it."""
     sent = [each.request for each in asked.targets]
     sent += [] if asked.request is None else [asked.request]
+    sent += [step.request for step in asked.scenario]
     check_methods(asked.stream, {each.method for each in sent})
     if asked.follow is not None:
-        _refuse_beside("follow", "load the URL that the redirects lead to", stream=asked.stream)
-        check_version(asked.http2)
-        sent += [step.request for step in asked.scenario]
         expected = [asked.expect, *(each.expect for each in asked.targets)]
         check_requests(sent, [*expected, *(step.expect for step in asked.scenario)])
     return asked

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trueload.errors import UserError
-from trueload.protocol.exchange import WindowsPlan
 from trueload.protocol.plan import EngineOptions, Requests
 from trueload.request.steps import StepSpec
 from trueload.trial.spec import Load
@@ -15,13 +14,8 @@ STEPS_HAVE = "each step of the scenario has its own"
 """Why the flags of a single request are refused beside a scenario."""
 
 
-def check_version(http2: WindowsPlan | None, streams: int | None) -> None:
-    """Refuse what a virtual user cannot have over HTTP/2. Raises ``UserError``."""
-    if http2 is None:
-        return
-    if http2.is_chosen:
-        hint = "name the version: --http 2 or --http 1.1"
-        raise UserError("--scenario and --http auto exclude each other", hint)
+def check_streams(streams: int | None) -> None:
+    """Refuse several streams for a virtual user. Raises ``UserError``."""
     if (streams or 1) > 1:
         hint = "a virtual user sends one request at a time: use more users, as with -c 64"
         raise UserError("--scenario and --streams exclude each other", hint)

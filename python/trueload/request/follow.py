@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from trueload.errors import UserError
-from trueload.protocol.exchange import WindowsPlan
 from trueload.request.values import Expect, Request
 
 FOLLOW_MAX = 100
@@ -17,29 +16,12 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 """The statuses that are followed (RFC 9110, section 15.4)."""
 
 
-def check_version(http2: WindowsPlan | None) -> None:
-    """Refuse connections whose version of HTTP is not known before. Raises ``UserError``."""
-    if http2 is not None and http2.is_chosen:
-        raise UserError(
-            "--follow and --http auto exclude each other", "use --http 2, or --http 1.1"
-        )
-
-
-def check_load(
-    follow: int | None, *, pipeline: int, connect_open: bool, http2: WindowsPlan | None
-) -> None:
-    """Refuse loads in which a request cannot go on by its redirect. Raises ``UserError``."""
-    if follow is None:
-        return
-    if connect_open:
+def check_load(follow: int | None, *, connect_open: bool) -> None:
+    """Refuse a load in which a request cannot go on by its redirect. Raises ``UserError``."""
+    if follow is not None and connect_open:
         raise UserError(
             "--follow and --connect-open exclude each other",
             "use --close, which gives each redirect a connection of its own",
-        )
-    if pipeline > 1 and http2 is None:
-        raise UserError(
-            "--follow and --pipeline exclude each other",
-            "use more connections, or --http 2 --streams N",
         )
 
 
