@@ -41,6 +41,7 @@ def cli() -> Any:
 FOREIGN = {
     *("--overlap", "--jobid", "--nodelist"),  # of srun
     "--num-cpus",  # of ray start
+    "--test",  # of cargo
     "--floors",
     "--h1",
     "--junitxml",
